@@ -79,7 +79,7 @@ describe("signing in", () => {
 });
 
 describe("the frame", () => {
-  it("is gone to by keys: g and a letter, ? for the list of them, Escape to leave it", async () => {
+  it("leads to its views by keys: g and a letter, ? for the list of them, Escape to leave it", async () => {
     await using opened = await console.open();
     const { page } = opened;
     await page.keyboard.press("g");

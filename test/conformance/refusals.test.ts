@@ -179,7 +179,7 @@ describe("a field that may be left out", () => {
     expect(fields).toBeGreaterThan(150);
   });
 
-  it("takes null in a PUT only where its entity may have it", () => {
+  it("takes null in a PUT only where the field of its entity may be null", () => {
     const findings: string[] = [];
     for (const operation of operations.filter(({ method, bodySchema }) => method === "PUT" && bodySchema)) {
       const { content } = document.paths[operation.path].put.responses["200"];

@@ -97,7 +97,7 @@ describe.skipIf(prometheus === undefined)(`a gateway under load, scraped by Prom
     console.info(`${queries.length} queries of the dashboard are answered`);
   });
 
-  it("has what the five questions are asked of", async () => {
+  it("has the series that each of the five questions asks for", async () => {
     expect(questions).toHaveLength(5);
     for (const question of questions) {
       // As asked it may well be that nothing is wrong; without what it is compared to something is.

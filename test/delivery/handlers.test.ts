@@ -125,7 +125,7 @@ describe("a handler that cannot be called", () => {
   });
 });
 
-it("test events are sent to handlers that ask for them alone, and acknowledged for all", async () => {
+it("test events are sent only to handlers that ask for them, and acknowledged for all", async () => {
   const asking = { url: handler.urlOf("/asking"), testEvents: true };
   const { subscriptions, send } = await subscribeWith({ url: handler.urlOf("/others") }, asking);
   start();

@@ -262,7 +262,7 @@ it("lets go of dead letters after 30 days", async () => {
 });
 
 describe("an organization whose topics hold more than they may", () => {
-  it("is over its limit until its readers have acknowledged; nothing unread goes, and the operator's has none", async () => {
+  it("is over its limit until its readers have acknowledged; nothing unread is removed, and the operator's organization has no limit", async () => {
     const { api, redis, groups } = spine;
     const tenant = api.as(await api.strangerKey());
     const events = [{ type: "t", idPath: "$.id" }];

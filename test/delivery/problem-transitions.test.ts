@@ -43,7 +43,7 @@ describe("a problem", () => {
     expect(look(comesBack, [OPEN])).toEqual([...times(12, ""), "ends"]);
   });
 
-  it("that comes and goes faster than that is told once", () => {
+  it("that comes and goes faster than those times is told once", () => {
     const flapping = Array.from({ length: 30 }, (_, at) => (at % 4 < 2 ? SEEN : "nothing")) as Sighting[];
     expect(look([SEEN, ...flapping]).filter((one) => one !== "")).toEqual(["opens"]);
     expect(look(flapping, [OPEN]).filter((one) => one !== "")).toEqual([]);

@@ -70,7 +70,7 @@ describe("the lease of a renewal", () => {
     expect(await tokenOf(rig.startWorker()(id))).toBe("Bearer access-1");
   });
 
-  it("of a worker that died is told where the issuer refuses the refresh token of before, until tokens are stored", async () => {
+  it("of a worker that died is named as the cause where the issuer then refuses the former refresh token, until tokens are stored", async () => {
     rig.instead = (response) =>
       Object.assign(response, { statusCode: 400, body: { error: "invalid_grant" } });
     const id = await rig.create(rig.refreshing());
@@ -87,7 +87,7 @@ describe("the lease of a renewal", () => {
     expect((await rig.api.call.get(`/connections/${id}`)).lastError).toMatchObject({ code: "invalid_grant" });
   });
 
-  it("whose answer broke on its way is told as well, and is forgotten once tokens are stored", async () => {
+  it("whose answer broke on its way is named as the cause as well, until tokens are stored", async () => {
     rig.instead = rotate;
     const id = await rig.create(rig.refreshing());
     let isBroken = true;

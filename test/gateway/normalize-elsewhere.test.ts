@@ -77,7 +77,7 @@ describe("a delivery that is normalized in another thread", () => {
     );
   });
 
-  it("takes this thread no more than to hand it over", async () => {
+  it("takes no more of this thread than handing it over", async () => {
     const rules = rulesOf([{ type: "all", idPath: "$.list.row[0]['@id']" }]);
     const delivery = xml(elements(20_000));
     const cpuMs = async (work: () => unknown): Promise<number> => {
@@ -187,8 +187,8 @@ describe("which deliveries go to another thread", () => {
   });
 });
 
-describe("what else is read in another thread", () => {
-  it("is an explanation, which says what it says here", async () => {
+describe("an explanation that is made in another thread", () => {
+  it("is the same as one that is made in this thread", async () => {
     const definitions = [
       { type: "r1", typePath: "$..id", idPath: "$.rows[0].id" },
       { type: "none", idPath: "$.rows[9999]", schema: { type: "object" } },

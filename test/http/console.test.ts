@@ -62,7 +62,7 @@ it("the console may load what the gateway serves, call it and the issuer, and no
   expect(without).toContain("connect-src 'self';");
 });
 
-it("files of the console are kept by browsers for good, and come compressed to who takes that", async () => {
+it("files of the console are kept by browsers for good, and are compressed for clients that accept it", async () => {
   const ask = (encoding?: string) =>
     open().request(
       "/console/assets/index-1a2b.js",

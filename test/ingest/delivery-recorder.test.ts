@@ -153,7 +153,7 @@ test("an organization over its bytes keeps none, and bodies that are too large a
   expect([found?.body, found?.record.bodyBytes]).toEqual([null, 200_000]);
 });
 
-test("none is written so late that it may have been deleted by then, however long it took to be made", async () => {
+test("no record is written so late that it may have been deleted by then, however long it took to be made", async () => {
   await using opening = new AsyncDisposableStack();
   using clock = moveMonotonicClock();
   const { recorder, dropped } = open({

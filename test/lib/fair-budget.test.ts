@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { createFairBudget } from "../../src/lib/fair-budget.ts";
 
-it("leaves half of it to others, also where nobody else is there", () => {
+it("gives one holder half of it at most, also where there is no other", () => {
   const budget = createFairBudget<string>(100);
   expect(budget.take("a", 30)).toBe(true);
   expect(budget.take("a", 20)).toBe(true);
@@ -10,7 +10,7 @@ it("leaves half of it to others, also where nobody else is there", () => {
   expect(budget.take("a", 30)).toBe(true);
 });
 
-it("has for each its fair share, whatever those have taken that came before", () => {
+it("gives each holder its fair share, whatever earlier ones have taken", () => {
   const budget = createFairBudget<string>(100);
   for (const who of ["a", "b"]) expect([budget.take(who, 1), budget.take(who, 49)]).toEqual([true, true]);
   expect(budget.take("c", 1)).toBe(true);
@@ -21,7 +21,7 @@ it("has for each its fair share, whatever those have taken that came before", ()
   expect(budget.take("c", 10)).toBe(true);
 });
 
-it("has room for one thing of each, however large", () => {
+it("has room for one request of each holder, however large", () => {
   const budget = createFairBudget<string>(100);
   expect(budget.take("a", 1_000)).toBe(true);
   expect(budget.take("a", 1)).toBe(false);
@@ -31,7 +31,7 @@ it("has room for one thing of each, however large", () => {
   expect([budget.take("a", 25), budget.take("a", 25)]).toEqual([true, true]);
 });
 
-it("gives one what it may have in the place of the half, be it more or less, while others keep their share", () => {
+it("gives one holder the bound that is set for it instead of the half, and leaves others their share", () => {
   const limits = new Map([
     ["small", 10],
     ["large", 90],

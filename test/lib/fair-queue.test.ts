@@ -3,7 +3,7 @@ import { runInNewContext } from "node:vm";
 import { expect, it } from "vitest";
 import { FairQueue } from "../../src/lib/fair-queue.ts";
 
-it("gives those who wait their turns, and what each has put in its order", () => {
+it("gives each line its turn, and the entries of a line in their order", () => {
   const queue = new FairQueue<string, string>();
   for (const item of ["a1", "a2", "a3", "b1", "c1", "b2"]) queue.push(item.slice(0, 1), item);
   expect(queue.size).toBe(6);
@@ -15,7 +15,7 @@ it("gives those who wait their turns, and what each has put in its order", () =>
   expect([queue.size, queue.peek(), queue.shift()]).toEqual([0, undefined, undefined]);
 });
 
-it("loses nothing of a line that never ends", () => {
+it("loses no entry of a line that never ends", () => {
   const queue = new FairQueue<string, number>();
   const taken: (number | undefined)[] = [];
   for (let n = 0; n < 10_000; n++) {
@@ -27,7 +27,7 @@ it("loses nothing of a line that never ends", () => {
   expect(taken).toEqual(Array.from({ length: 20_000 }, (_, n) => n / 2));
 });
 
-it("keeps nothing that it has given, though its line goes on", async () => {
+it("keeps no entry that it has given, though its line goes on", async () => {
   setFlagsFromString("--expose-gc");
   const collect: () => void = runInNewContext("gc");
   const queue = new FairQueue<string, object>();

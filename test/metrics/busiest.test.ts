@@ -69,7 +69,7 @@ describe("the busiest channels", () => {
     expect(Object.keys(after)).toHaveLength(11);
   });
 
-  it("may be none: then all is the rest", () => {
+  it("may be none: then all deliveries are counted as the rest", () => {
     const { take, shown, electAndRead } = start(0);
     take(1, 4);
     expect(shown()).toEqual({ [OTHER]: 4 });

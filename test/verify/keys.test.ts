@@ -37,7 +37,7 @@ describe("fetched keys", () => {
     expect(calls.length).toBe(2);
   });
 
-  it("are waited for by so many requests of a channel only, and by those of others all the same", async () => {
+  it("are waited for by a bounded number of requests of one channel, and by those of other channels besides", async () => {
     const fetching = Promise.withResolvers<string>();
     const { keys } = upstream(() => fetching.promise);
     const [channel, other] = [boundWaiting(keys), boundWaiting(keys)];

@@ -112,7 +112,7 @@ describe("a quarantined item", () => {
     expect(await keysOf(channel)).toEqual([]);
   });
 
-  test("is written by its delivery's publish, and released by the publish that replaces it", async () => {
+  test("is written by the publish of its delivery, and removed by the publish that replaces it", async () => {
     const channel = testChannel();
     const { quarantineIds } = await publish(
       {

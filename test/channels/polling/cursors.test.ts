@@ -106,14 +106,14 @@ describe("a token", () => {
     expect(rig.warnings).toEqual(["position_expired", "position_expired"]);
   });
 
-  it("that a page lacks leaves the items of that page known until one comes", async () => {
+  it("that is missing from a page leaves the items of that page known until a token comes", async () => {
     const rig = rigOf(config, SINCE);
     server.answers = [page([1], "a"), page([2]), page([2, 3]), page([2, 3, 4], "b"), page([4], "c")];
     for (let polls = 0; polls < 5; polls++) expect(await rig.poll()).toEqual({ kind: "done" });
     expect(idsOf(rig)).toEqual(["1", "2", "3", "4", "4"]);
   });
 
-  it("that the first answer lacks fails the poll instead of asking for all again and again", async () => {
+  it("that is missing from the first answer fails the poll instead of asking for all again and again", async () => {
     const rig = rigOf(config, SINCE);
     server.answers = [page([1])];
     expect(await rig.poll()).toMatchObject({ kind: "failed", code: "token_missing" });

@@ -51,7 +51,7 @@ describe("the address of a channel", () => {
     expect(await dump()).not.toContain(second.slice(3));
   });
 
-  it("is found by itself and by the uid, present and former", async () => {
+  it("leads to its channel, present and former; the API takes the present one and the uid", async () => {
     const { id } = await create();
     const { id: next } = await api.call.post(`/apps/${appId}/channels/in/rotate`, { graceSeconds: 60 });
     expect(await number(next)).toBe(await number(id));

@@ -122,7 +122,7 @@ describe("an API key", () => {
     expect(await statusOf(past.token)).toBe(401);
   });
 
-  it("is told why it is refused, if it was one; others learn no more than that they are not known", async () => {
+  it("that is revoked or expired is told so; an invented one is told only that it is not known", async () => {
     const { db } = api.database;
     const messageFor = async (authorization?: string): Promise<string> => {
       const answer = await api.app.request(

@@ -133,7 +133,7 @@ describe("pausing, resuming and rotating a channel", () => {
     }
   });
 
-  it("holds no deliveries back for a channel that fetches: it just stops", async () => {
+  it("keeps no buffer of deliveries for a channel that fetches", async () => {
     const made = await api.call.post(`/apps/${appId}/channels`, { uid: "out", kind: "polling" });
     const stored = () =>
       api.database.db.selectFrom("channels").select("pause").where(hasAddress(api.keyring, made.id));

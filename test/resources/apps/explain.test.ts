@@ -72,7 +72,7 @@ describe("an explanation", () => {
     expect(published).toMatchObject({ ...event, time: expect.any(String) });
   });
 
-  it("tells a duplicate, and a conflict of other data under a known id", async () => {
+  it("names a duplicate, and a conflict of other data under a known id", async () => {
     const { explain, send } = await install();
     const { events } = await send({ type: "push", id: "a", n: 1 });
     const known = await explain({ body: '{"type":"push","id":"a","n":1}' });

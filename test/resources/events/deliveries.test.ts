@@ -94,7 +94,7 @@ describe("the record of a delivery", () => {
     });
   });
 
-  it("shows the definitions of then beside what today's would make of it", async () => {
+  it("shows the outcome by the definitions of then beside that by today's", async () => {
     const app = await install();
     await deliver(app, { kind: "push", id: "1", data: {} });
     const [{ id, status }] = await listed(app);

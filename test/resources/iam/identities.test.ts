@@ -81,7 +81,7 @@ describe("an identity", () => {
     await limited.put(path, { phone: "+1" });
   });
 
-  it("is given to an account that somebody uses by itself, or by who may do all, only", async () => {
+  it("is given to an account that is in use only by that account itself, or by a caller who may do all", async () => {
     const grant = { name: "k", permissions: ["iam.write", "apps.write"] };
     const [mine, theirs] = [await call.post("/iam/api-keys", grant), await call.post("/iam/api-keys", grant)];
     const strong = api.as(mine.key);
