@@ -66,9 +66,12 @@ export function createCommands(
       const fresh = topics.map(() => ">");
       const args = ["GROUP", group, reader, "COUNT", count, ...block, "STREAMS", ...topics, ...fresh];
       const reply = (await call("xreadgroup", args)) as [string, RawEntry[]][] | null;
-      return (reply ?? []).flatMap(([topic, rows]) =>
-        rows.map(([entryId, fields]) => ({ topic, entryId, fields: fields ?? [], attempt: 1 })),
-      );
+      const entries: Entry[] = [];
+      for (const [topic, rows] of reply ?? []) {
+        for (const [entryId, fields] of rows)
+          entries.push({ topic, entryId, fields: fields ?? [], attempt: 1 });
+      }
+      return entries;
     },
     /** Claims entries that were pending for `idleMs`, oldest first; `lost` are no longer on the stream. */
     async claimIdle(

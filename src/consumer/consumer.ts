@@ -64,6 +64,29 @@ export function createConsumer<T = unknown>(options: ConsumerOptions): Consumer<
   };
 }
 
+/** Not a literal with a getter: that would be made anew, its function too, for each entry. */
+class Context implements DeliveryContext {
+  readonly topic: string;
+  readonly entryId: string;
+  readonly attempt: number;
+  readonly fields: readonly string[];
+  readonly text: string | undefined;
+  readonly #entry: DeliveredEntry;
+
+  constructor(entry: DeliveredEntry, text: string | undefined) {
+    this.topic = entry.topic;
+    this.entryId = entry.entryId;
+    this.attempt = entry.attempt;
+    this.fields = entry.fields;
+    this.text = text;
+    this.#entry = entry;
+  }
+
+  get signal(): AbortSignal {
+    return this.#entry.signal;
+  }
+}
+
 const NEVER_ABORTED = new AbortController().signal;
 const UNKNOWN_AFTER_MS = 2_000;
 
@@ -88,14 +111,7 @@ async function consume<T>(
       signal,
       handler(entry) {
         const { event, text } = readEvent<T>(entry.fields);
-        const { topic, entryId, attempt, fields } = entry;
-        const context = { topic, entryId, attempt, fields, text };
-        return handle(event, {
-          ...context,
-          get signal() {
-            return entry.signal;
-          },
-        });
+        return handle(event, new Context(entry, text));
       },
     });
   } finally {
@@ -138,6 +154,7 @@ async function* iterate<T>(
       return new Promise((resolve, reject) => {
         offers.push({
           ...context,
+          signal: context.signal,
           event,
           retry: (reason = new Error("to be tried again")) => {
             refused = { reason };

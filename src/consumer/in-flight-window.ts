@@ -67,7 +67,9 @@ const READ_AHEAD = 32;
 /** All entries that this reader has: it runs the handler over them, and keeps those that fail until their next attempt. */
 export class InFlightWindow {
   readonly #deps: WindowDeps;
-  readonly #inFlight = new Map<string, InFlight>();
+  /** By topic, then by id. */
+  readonly #inFlight = new Map<string, Map<string, InFlight>>();
+  #count = 0;
   /** Runnable, in order of arrival; one queue for all topics, or one for each where they are ordered. */
   readonly #queues = new Map<string, InFlight[]>();
   readonly #busy = new Set<string>();
@@ -87,7 +89,7 @@ export class InFlightWindow {
 
   /** How many more entries fit. */
   get free(): number {
-    return this.#size - this.#inFlight.size - this.#deps.acknowledger.outstanding;
+    return this.#size - this.#count - this.#deps.acknowledger.outstanding;
   }
 
   /** Whether to read now: many at a time, unless handlers would wait for it. What ordered topics hold back is nothing to run. */
@@ -109,13 +111,19 @@ export class InFlightWindow {
 
   add(entries: readonly Entry[]): void {
     for (const entry of entries) {
-      const key = keyOf(entry);
+      const { topic, entryId } = entry;
+      let ofTopic = this.#inFlight.get(topic);
       // Claimed back from this reader itself: it is in flight.
-      if (this.#inFlight.has(key)) continue;
+      if (ofTopic?.has(entryId)) continue;
       // The same, and it was handled.
-      if (entry.attempt > 1 && this.#deps.acknowledger.holds(entry.topic, entry.entryId)) continue;
+      if (entry.attempt > 1 && this.#deps.acknowledger.holds(topic, entryId)) continue;
+      if (ofTopic === undefined) {
+        ofTopic = new Map();
+        this.#inFlight.set(topic, ofTopic);
+      }
       const added = new InFlight(entry);
-      this.#inFlight.set(key, added);
+      ofTopic.set(entryId, added);
+      this.#count++;
       this.#queueOf(added).push(added);
     }
     this.#dispatch();
@@ -123,23 +131,16 @@ export class InFlightWindow {
 
   /** Ids in flight, by topic. */
   byTopic(): ReadonlyMap<string, readonly string[]> {
-    const topics = new Map<string, string[]>();
-    for (const { topic, entryId } of this.#inFlight.values()) {
-      const ids = topics.get(topic);
-      if (ids === undefined) topics.set(topic, [entryId]);
-      else ids.push(entryId);
-    }
-    return topics;
+    return new Map([...this.#inFlight].map(([topic, ofTopic]) => [topic, [...ofTopic.keys()]]));
   }
 
   /** Drops entries that another reader has claimed. */
   drop(topic: string, entryIds: Iterable<string>): void {
     for (const entryId of entryIds) {
-      const key = keyOf({ topic, entryId });
-      const dropped = this.#inFlight.get(key);
+      const dropped = this.#inFlight.get(topic)?.get(entryId);
       if (dropped === undefined) continue;
       dropped.drop();
-      this.#inFlight.delete(key);
+      this.#forget(dropped);
       const queue = this.#queueOf(dropped);
       const place = queue.indexOf(dropped);
       if (place >= 0) queue.splice(place, 1);
@@ -168,11 +169,12 @@ export class InFlightWindow {
   async close(timeoutMs: number): Promise<void> {
     this.stop();
     await endsWithin(timeoutMs, this.#settled());
-    for (const inFlight of this.#inFlight.values()) inFlight.drop();
+    for (const ofTopic of this.#inFlight.values()) for (const inFlight of ofTopic.values()) inFlight.drop();
     for (const [topic, ids] of this.byTopic()) {
       await this.#deps.commands.release(topic, ids).catch(() => {});
     }
     this.#inFlight.clear();
+    this.#count = 0;
   }
 
   async #settled(): Promise<void> {
@@ -182,6 +184,15 @@ export class InFlightWindow {
       });
     }
     await Promise.all([...this.#tasks, this.#deps.acknowledger.settled()]);
+  }
+
+  /** False where it was dropped before. */
+  #forget({ topic, entryId }: InFlight): boolean {
+    const ofTopic = this.#inFlight.get(topic);
+    if (!ofTopic?.delete(entryId)) return false;
+    if (ofTopic.size === 0) this.#inFlight.delete(topic);
+    this.#count--;
+    return true;
   }
 
   #noteRoom(): void {
@@ -239,7 +250,7 @@ export class InFlightWindow {
   #handled(inFlight: InFlight, name: string): void {
     const { acknowledger, settings } = this.#deps;
     const { topic, entryId } = inFlight;
-    if (!this.#inFlight.delete(keyOf(inFlight))) {
+    if (!this.#forget(inFlight)) {
       this.#leave(name);
     } else if (settings.ordered) {
       // What follows in order must not be handed out before Redis knows of this one.
@@ -314,7 +325,7 @@ export class InFlightWindow {
       backoffMs: (failures: number) => backoffMs(settings.retry, failures, Math.random),
     };
     if (!(await retry(() => commands.deadLetter(letter, reason), retries))) return;
-    this.#inFlight.delete(keyOf(inFlight));
+    this.#forget(inFlight);
     settings.onProblem({ kind: "dead", topic, entryId, attempt, error });
   }
 
@@ -323,5 +334,3 @@ export class InFlightWindow {
     void task.then(() => this.#tasks.delete(task));
   }
 }
-
-const keyOf = ({ topic, entryId }: Pick<Entry, "topic" | "entryId">): string => `${entryId} ${topic}`;

@@ -50,6 +50,7 @@ export function readEvent<T>(fields: readonly string[]): {
   readonly event: ConsumedEvent<T>;
   readonly text: string | undefined;
 } {
+  if (isUsual(fields)) return readUsual(fields);
   const { attributes, text } = readAttributes(fields);
   const { data_base64: base64, datacontenttype } = attributes;
   let data: unknown;
@@ -60,9 +61,29 @@ export function readEvent<T>(fields: readonly string[]): {
   return { event: Object.freeze(event) as unknown as ConsumedEvent<T>, text };
 }
 
+/** As the gateway writes what no sender adds to: the attributes of its own, in their order. */
+const isUsual = (fields: readonly string[]): boolean =>
+  fields.length === 14 &&
+  fields[0] === "specversion" &&
+  fields[2] === "id" &&
+  fields[4] === "source" &&
+  fields[6] === "type" &&
+  fields[8] === "time" &&
+  fields[10] === "datacontenttype" &&
+  fields[12] === "data";
+
+/** An object that is written down at once takes a fraction of the time of one to which attributes are added by name. */
+function readUsual<T>(fields: readonly string[]) {
+  const [, , , id = "", , source = "", , type = "", , time = "", , datacontenttype = "", , text = ""] =
+    fields;
+  const data = (isJsonData(datacontenttype) ? JSON.parse(text) : text) as T;
+  const event: ConsumedEvent<T> = { specversion: "1.0", id, source, type, time, datacontenttype, data };
+  return { event: Object.freeze(event), text };
+}
+
 /** By media type, as the JSON format of CloudEvents has it (section 3.1.1); data without a type is JSON. */
 export function isJsonData(contentType: string | undefined): boolean {
-  if (contentType === undefined) return true;
+  if (contentType === undefined || contentType === "application/json") return true;
   const subtype = contentType.split(";", 1)[0]?.trim().toLowerCase().split("/")[1] ?? "";
   return subtype === "json" || subtype.endsWith("+json");
 }

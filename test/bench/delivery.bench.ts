@@ -7,6 +7,7 @@ import type { IncomingMessage } from "node:http";
 import { Counter, Registry } from "prom-client";
 import { valuesOf } from "../../src/channels/push/read-delivery.ts";
 import { webhook } from "../../src/channels/webhook/webhook.ts";
+import { isJsonData, readAttributes, readEvent } from "../../src/event/cloud-event.ts";
 import { ApiError } from "../../src/http/problem.ts";
 import { createId } from "../../src/lib/ids.ts";
 import { withoutChannelIds } from "../../src/lib/secrets/channel-id.ts";
@@ -141,6 +142,31 @@ compare(
   "count a delivery",
   { label: "tally", run: () => deliveries.add("webhook", "published") },
   { label: "prom-client", run: () => counter.inc({ kind: "webhook", result: "published" }) },
+);
+
+const fields = [
+  "specversion",
+  "1.0",
+  "id",
+  "72d3162e",
+  "source",
+  "/apps/app_1/channels/main",
+  "type",
+  "push",
+];
+fields.push("time", "2026-01-01T00:00:00.000Z", "datacontenttype", "application/json", "data", '{"a":1}');
+compare(
+  "an entry of a topic as the event of its reader",
+  { label: "written down at once", run: () => readEvent(fields) },
+  {
+    label: "attributes by name",
+    run() {
+      const { attributes, text = "" } = readAttributes(fields);
+      const event: Record<string, unknown> = attributes;
+      event.data = isJsonData(attributes.datacontenttype) ? JSON.parse(text) : text;
+      return { event: Object.freeze(event), text };
+    },
+  },
 );
 
 console.log(JSON.stringify(ratios));
