@@ -147,7 +147,7 @@ export async function startGateway(config: Config, deps: GatewayDeps): Promise<G
   const redisClock = opening.use(await startRedisClock({ redis, log, clock }));
   const limitDefaults = limitDefaultsOf(config, redis.state().maxMemoryBytes);
   const { of: limitsOf } = opening.use(
-    await startLimitsInForce({ db, changes, log, defaults: limitDefaults.values }),
+    await startLimitsInForce({ db, changes, log, defaults: limitDefaults }),
   );
   const schemas = opening.use(
     startSchemaCompiler({
@@ -222,7 +222,7 @@ export async function startGateway(config: Config, deps: GatewayDeps): Promise<G
     isOverLimit: overLimit.has,
   });
   const ingestPushed = limitedIngest(path.ingest, limits);
-  const bodies = createBodyBudget({ bytesOf: (id) => limitsOf(id).bodyBytes });
+  const bodies = createBodyBudget({ bytesOf: (id) => limitsOf(id).bodyBytes ?? Number.POSITIVE_INFINITY });
   const runtimes = new Map<ChannelKindName, ChannelRuntime<LiveChannel>>();
   for (const kind of channelKinds.values()) {
     // Sources go from worker to worker: all of them read one clock.
@@ -310,7 +310,7 @@ export async function startGateway(config: Config, deps: GatewayDeps): Promise<G
           issuerFetch,
           sipProviders: config.sipProviders,
           requireRoom: createRequireRoom((id) => limitsOf(id).rowsPerResource),
-          limitDefaults: limitDefaults.values,
+          limitDefaults,
           onDeleted: housekeeper.settleNow,
           ...{ sendAgain: delivery.sendAgain, findRetry: delivery.findRetry },
           readings: createReadings({ redis, groups: bus.groups }),

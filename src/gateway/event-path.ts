@@ -60,7 +60,7 @@ const MAX_PATHS = 10_000;
 /** The way of a delivery from a verified channel to the bus. */
 export function createEventPath(deps: EventPathDeps) {
   const { redis, keyring, liveChannels, fetchPinned, metrics, clock, changes, onAppended } = deps;
-  const quarantineBytesOf = (id: string) => deps.limitsOf(id).quarantineBytes;
+  const quarantineBytesOf = (id: string) => deps.limitsOf(id).quarantineBytes ?? Number.MAX_SAFE_INTEGER;
   const compileChannel = createCompileChannel({
     ...deps,
     keysOf: createKeyCaches(fetchPinned, (id) => deps.limitsOf(id).keyFetches),

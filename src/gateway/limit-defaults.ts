@@ -1,7 +1,7 @@
 import { QUARANTINE_LIMITS } from "../bus/quarantine/quarantine-record.ts";
 import { DEFAULT_BODY_BYTES } from "../channels/body-budget.ts";
 import type { Config } from "../config.ts";
-import type { LimitDefaults } from "../data/accounts/limits.ts";
+import { LIMIT_NAMES, type LimitDefaults, type Limits } from "../data/accounts/limits.ts";
 import { type DefaultTopicBytes, MOST_DEFAULT_BYTES } from "../data/accounts/organization-limits.ts";
 import { DEFAULT_KEY_FETCHES } from "../verify/keys/key-cache.ts";
 
@@ -11,6 +11,10 @@ const MEBIBYTE = 1024 * 1024;
 /** Of Redis' memory, what one organization's topics may hold where nobody has said how much; and its quarantine. */
 const TOPICS_PART = 4;
 const QUARANTINE_PART = 8;
+/** The operator's quarantine: strangers can fill it, and a full Redis takes nobody's events. */
+const OPERATORS_QUARANTINE_PART = 2;
+
+const UNLIMITED = Object.fromEntries(LIMIT_NAMES.map((name) => [name, undefined])) as Limits;
 
 /**
  * What an organization may use by default. One organization must not fill Redis: where that has less memory than the usual limits
@@ -27,16 +31,21 @@ export function limitDefaultsOf(
     | "rowsPerResource"
   >,
   maxMemoryBytes = Number.POSITIVE_INFINITY,
-): { readonly values: LimitDefaults; readonly topicBytes: DefaultTopicBytes } {
+): LimitDefaults & { readonly topicBytes: DefaultTopicBytes } {
   const { topicMebibytesPerOrganization: given } = config;
   const topicBytes: DefaultTopicBytes =
     given === undefined
       ? { bytes: Math.min(MOST_DEFAULT_BYTES, Math.floor(maxMemoryBytes / TOPICS_PART)), isDerived: true }
       : { bytes: given * MEBIBYTE, isDerived: false };
   const { organizationBytes } = QUARANTINE_LIMITS;
+  const operatorsQuarantine = Math.floor(maxMemoryBytes / OPERATORS_QUARANTINE_PART);
   return {
     topicBytes,
-    values: {
+    operators: {
+      ...UNLIMITED,
+      quarantineBytes: Number.isFinite(operatorsQuarantine) ? operatorsQuarantine : undefined,
+    },
+    others: {
       topicBytes: topicBytes.bytes,
       quarantineBytes: Math.min(organizationBytes, Math.floor(maxMemoryBytes / QUARANTINE_PART)),
       hookRequestsPerSecond: config.hookRequestsPerSecond,

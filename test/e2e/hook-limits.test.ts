@@ -10,6 +10,7 @@ import {
   type TestGateway,
   type TestStores,
 } from "../support/gateway.ts";
+import { API_KEY, callApi } from "../support/gateway-process.ts";
 
 const ORGANIZATION_RATE = 20;
 const CHANNEL_RATE = 3;
@@ -19,6 +20,8 @@ let stores: TestStores;
 let gateway: TestGateway;
 /** What the buckets of the gateway go by: it stands still but when a test moves it. */
 let nowMs: number;
+/** The key of an organization that is not the operator's. */
+let tenant: string;
 beforeAll(async () => {
   stores = await createTestStores();
   gateway = await startTestGateway({
@@ -26,6 +29,8 @@ beforeAll(async () => {
     INLET_HOOK_REQUESTS_PER_SECOND: String(ORGANIZATION_RATE),
     INLET_TRUST_PROXY: "127.0.0.0/8",
   });
+  const made = await gateway.api<{ apiKey: { key: string } }>("POST", "/organizations", { name: "tenant" });
+  tenant = made.apiKey.key;
   nowMs = performance.now();
   vi.spyOn(performance, "now").mockImplementation(() => nowMs);
 });
@@ -37,10 +42,13 @@ afterAll(async () => {
 
 const verification = { scheme: "hmac", name: "x-signature" };
 
-/** An app with channels of these settings, each signed for. All buckets are full then. */
-async function install(...configs: object[]): Promise<InstalledApp> {
+/** An app of the tenant with channels of these settings, each signed for. All buckets are full then. */
+const install = (...configs: object[]): Promise<InstalledApp> => installFor(tenant, configs);
+
+async function installFor(key: string, configs: readonly object[]): Promise<InstalledApp> {
+  const api: TestGateway["api"] = (method, path, body) => callApi(gateway.origin, method, path, body, key);
   const app = await installApp(
-    gateway,
+    { api },
     configs.map((config, i) => ({
       uid: `c${i}`,
       kind: "webhook",
@@ -49,7 +57,7 @@ async function install(...configs: object[]): Promise<InstalledApp> {
     })),
   );
   for (const { id } of app.channels) {
-    await gateway.api("PUT", `/apps/${app.id}/channels/${id}`, { config: { secrets: [{ value: SECRET }] } });
+    await api("PUT", `/apps/${app.id}/channels/${id}`, { config: { secrets: [{ value: SECRET }] } });
   }
   nowMs += 10_000;
   return app;
@@ -115,6 +123,12 @@ describe("a hook's limits", () => {
     expect(statusesOf(answers, 200)).toHaveLength(ORGANIZATION_RATE);
     const [refused] = statusesOf(answers, 429);
     expect(refused?.headers.get("ratelimit-limit")).toBe(String(ORGANIZATION_RATE));
+  });
+
+  it("let the operator's organization take as much as its channels do", async () => {
+    const app = await installFor(API_KEY, [{}, {}]);
+    const answers = await many(30, (i) => deliver(urlOf(app, i % 2), `203.0.113.${i}`));
+    expect(statusesOf(answers, 200)).toHaveLength(30);
   });
 
   it("refuse without reading a body, nor verifying it, while nothing is left of what its organization may send", async () => {

@@ -80,11 +80,7 @@ describe("the limits of an organization", () => {
       expect(await as(API_KEY)("PUT", small.path, wrong)).toMatchObject({ status: 400 });
     const [{ id: organizationId }] = await gateway.api<OpenApi>("GET", "/organizations");
     const own = await gateway.api<OpenApi>("GET", `/organizations/${organizationId}/limits`);
-    expect(own.inForce).toMatchObject({
-      topicBytes: null,
-      rowsPerResource: null,
-      hookRequestsPerSecond: 1_000_000_000,
-    });
+    expect(Object.values(own.inForce).every((limit) => limit === null)).toBe(true);
     expect(await small.api("GET", `/organizations/${organizationId}/limits`)).toMatchObject({ status: 404 });
     const changed = await set({ keyFetches: 3 });
     expect(changed).toMatchObject({ keyFetches: 3, overLimit: "trim", inForce: { keyFetches: 3 } });

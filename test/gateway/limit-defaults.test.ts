@@ -4,7 +4,7 @@ import { limitDefaultsOf } from "../../src/gateway/limit-defaults.ts";
 const MIB = 1024 * 1024;
 const settings = { hookRequestsPerSecond: 1, sourceDeliveriesPerSecond: 2, rowsPerResource: 3 };
 const bytesBy = (topicMebibytesPerOrganization: number | undefined, maxMemoryBytes?: number) => {
-  const { values, topicBytes } = limitDefaultsOf(
+  const { others: values, topicBytes } = limitDefaultsOf(
     { ...settings, topicMebibytesPerOrganization },
     maxMemoryBytes,
   );
@@ -20,4 +20,13 @@ it("one organization cannot fill a small Redis by default; what the operator has
   expect(bytesBy(undefined, 64 * 1024 * MIB)).toEqual([2_048, 512]);
   expect(bytesBy(undefined)).toEqual([2_048, 512]);
   expect(bytesBy(80, 96 * MIB)).toEqual([80, 12]);
+});
+
+it("the operator's organization has no limit by default but that its quarantine leaves half of Redis", () => {
+  const boundOf = (maxMemoryBytes?: number) => {
+    const { operators } = limitDefaultsOf({ ...settings, topicMebibytesPerOrganization: 80 }, maxMemoryBytes);
+    return Object.entries(operators).filter(([, limit]) => limit !== undefined);
+  };
+  expect(boundOf(96 * MIB)).toEqual([["quarantineBytes", 48 * MIB]]);
+  expect(boundOf()).toEqual([]);
 });

@@ -171,7 +171,9 @@ export async function createTestApi(
       ...bus,
       ...callers,
       refusals,
-      requireRoom: createRequireRoom((id) => (id === operators ? undefined : limitDefaults.rowsPerResource)),
+      requireRoom: createRequireRoom((id) =>
+        id === operators ? undefined : limitDefaults.others.rowsPerResource,
+      ),
       limitDefaults,
       db,
       keyring,

@@ -8,7 +8,7 @@ export const testLimitDefaults = (rowsPerResource = 1_000_000): LimitDefaults =>
     hookRequestsPerSecond: 1_000_000,
     sourceDeliveriesPerSecond: 1_000_000,
     rowsPerResource,
-  }).values;
+  });
 
 const defaults = testLimitDefaults();
 export const testLimitsOf = (_organizationId: string): Limits => limitsInForce(defaults, undefined, false);

@@ -104,6 +104,17 @@ describe("fetched keys", () => {
     expect(second("org_2")).toBeInstanceOf(Promise);
   });
 
+  it("are fetched from at most 256 addresses at once where an organization has no limit", async () => {
+    const { promise } = Promise.withResolvers<never>();
+    const keys = createKeyCaches(
+      () => promise,
+      () => undefined,
+    )("org_1");
+    const fetchFrom = (n: number) => keys.get(`https://keys.example.com/${n}`, 0);
+    for (let n = 0; n < 256; n++) expect(fetchFrom(n)).toBeInstanceOf(Promise);
+    await expect(async () => fetchFrom(256)).rejects.toThrow(UnavailableError);
+  });
+
   it("are fetched from at most 16 addresses at once for one organization, which takes nothing from another", async () => {
     const { promise, resolve } = Promise.withResolvers<string>();
     let answer: () => string | Promise<string> = pem;

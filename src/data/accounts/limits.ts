@@ -13,29 +13,20 @@ export type LimitName = (typeof LIMIT_NAMES)[number];
 
 /** Undefined: there is none. */
 export type Limits = Readonly<Record<LimitName, number | undefined>>;
-/** For every organization that has none of its own. */
-export type LimitDefaults = Readonly<Record<LimitName, number>>;
 
-/**
- * The operator's organization has none of these by default. The others keep a gateway itself from being overrun by
- * any sender.
- */
-const NOT_FOR_THE_OPERATOR: ReadonlySet<LimitName> = new Set([
-  "topicBytes",
-  "schemaCompileMsPerMinute",
-  "rowsPerResource",
-]);
+/** For organizations that have none of their own. */
+export interface LimitDefaults {
+  /** The operator's organization has none but where one keeps Redis from being filled. */
+  readonly operators: Limits;
+  readonly others: Readonly<Record<LimitName, number>>;
+}
 
 /** The limits in force for an organization. */
 export function limitsInForce(
-  defaults: LimitDefaults,
+  { operators, others }: LimitDefaults,
   own: Readonly<Record<LimitName, number | null>> | undefined,
   isOperators: boolean,
 ): Limits {
-  const inForce = (name: LimitName): number | undefined =>
-    own?.[name] ?? (isOperators && NOT_FOR_THE_OPERATOR.has(name) ? undefined : defaults[name]);
-  return Object.fromEntries(LIMIT_NAMES.map((name) => [name, inForce(name)])) as Record<
-    LimitName,
-    number | undefined
-  >;
+  const defaults = isOperators ? operators : others;
+  return Object.fromEntries(LIMIT_NAMES.map((name) => [name, own?.[name] ?? defaults[name]])) as Limits;
 }

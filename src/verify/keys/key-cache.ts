@@ -17,6 +17,8 @@ const PAUSE_MS = 30_000;
 const MAX_ADDRESSES = 200;
 /** Of one organization, at a time: who names addresses in requests must not make the gateway call without end. */
 export const DEFAULT_KEY_FETCHES = 16;
+/** Of one that has no limit: what the sockets and memory of a process bear. */
+const MOST_KEY_FETCHES = 256;
 const MAX_ORGANIZATIONS = 10_000;
 
 interface Known {
@@ -27,16 +29,16 @@ interface Known {
 /**
  * Keys of each organization for itself: neither addresses that hang nor many of them take anything from another one.
  *
- * @param fetchesOf how many of an organization may be under way
+ * @param fetchesOf how many of an organization may be under way; undefined: as many as the process bears
  */
 export function createKeyCaches(
   fetchPinned: FetchPinned,
-  fetchesOf: (organizationId: string) => number | undefined = () => undefined,
+  fetchesOf: (organizationId: string) => number | undefined = () => DEFAULT_KEY_FETCHES,
 ): (organizationId: string) => KeySource {
   const caches = new LRUCache<string, KeySource>({
     ...upToEntries(MAX_ORGANIZATIONS),
     memoMethod: (organizationId) =>
-      createKeyCache(fetchPinned, () => fetchesOf(organizationId) ?? DEFAULT_KEY_FETCHES),
+      createKeyCache(fetchPinned, () => fetchesOf(organizationId) ?? MOST_KEY_FETCHES),
   });
   // Made with the first fetch: most organizations have no sender whose keys are fetched.
   return (organizationId) => ({
