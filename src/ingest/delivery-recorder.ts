@@ -16,6 +16,7 @@ import { type Redact, redactBytes, redactTexts } from "../lib/secrets/redact.ts"
 import type { Log } from "../log.ts";
 import type { Metrics } from "../metrics.ts";
 import type { Explain } from "./explain.ts";
+import { FairWaiting } from "./fair-waiting.ts";
 import type { LiveChannel } from "./live-channel.ts";
 
 /** What a delivery was refused by, before anything could come of it. */
@@ -61,8 +62,7 @@ export interface DeliveryRecorderDeps {
 
 const EVERY_MS = 1_000;
 /** Of those that wait to be written, of all channels of this gateway. */
-const MAX_WAITING = 256;
-const MAX_WAITING_BYTES = 8 * 1024 * 1024;
+const MAX_WAITING = { things: 256, bytes: 8 * 1024 * 1024 };
 /** Of one write. */
 const MAX_WRITTEN = 64;
 const MAX_WRITTEN_BYTES = 1024 * 1024;
@@ -86,15 +86,15 @@ interface Kept {
   readonly outcome: Outcome;
   /** Undefined: headers alone are kept, of the request. */
   readonly delivery: VerifiedDelivery | undefined;
+  /** Of its body. */
+  readonly bytes: number;
   readonly request: RawRequest | undefined;
   readonly bodyBytes: number | null;
 }
 
 export function createDeliveryRecorder(deps: DeliveryRecorderDeps): DeliveryRecorder {
   const { records, explain, isOverLimit, metrics, clock, log } = deps;
-  /** By the channel's number. */
-  const waiting = new Map<number, Kept>();
-  let waitingBytes = 0;
+  const waiting = new FairWaiting<Kept>(MAX_WAITING);
 
   /** True where this delivery of the channel is the one to be kept. */
   function isNext({ identity, sampling }: LiveChannel, arrivedAtMs: number, isPoor: boolean): boolean {
@@ -104,37 +104,28 @@ export function createDeliveryRecorder(deps: DeliveryRecorderDeps): DeliveryReco
     if (leftMs > 0 && leftMs <= EVERY_MS) return false;
     sampling.nextAtMs = arrivedAtMs + EVERY_MS;
     if (isPoor) sampling.nextPoorAtMs = arrivedAtMs + EVERY_MS;
-    const before = waiting.get(identity.number);
+    const before = waiting.find(identity);
     return before === undefined || (isPoor && !isPoorly(before.status));
   }
 
   function keep(kept: Kept): void {
-    const { identity } = kept.channel;
-    const bytes = kept.delivery?.body.length ?? 0;
-    const before = waiting.get(identity.number);
-    const isFull = before === undefined && waiting.size >= MAX_WAITING;
-    if (isOverLimit(identity.organizationId)) drop(kept, "overLimit");
-    else if (isFull || waitingBytes + bytes > MAX_WAITING_BYTES) drop(kept, "full");
-    else {
-      waitingBytes += bytes - (before?.delivery?.body.length ?? 0);
-      waiting.set(identity.number, kept);
-    }
+    if (isOverLimit(kept.channel.identity.organizationId)) drop(kept, "overLimit");
+    else for (const gone of waiting.put(kept)) drop(gone, "full");
   }
 
   const drop = ({ channel }: Pick<Kept, "channel">, cause: string): void =>
     metrics.recordsDropped.add(channel.identity.kind, cause);
 
-  /** The first of those that wait, as many as one write takes; those that wait too long are dropped. */
+  /** As many of those that wait as one write takes, in turns by organization; those that wait too long are dropped. */
   function takeNext(): readonly Kept[] {
     const taken: Kept[] = [];
     let bytes = 0;
-    for (const [number, kept] of waiting) {
-      const length = kept.delivery?.body.length ?? 0;
-      if (taken.length === MAX_WRITTEN || bytes + length > MAX_WRITTEN_BYTES) break;
-      waiting.delete(number);
-      waitingBytes -= length;
-      bytes += length;
-      if (isInTime(kept)) taken.push(kept);
+    for (let kept = waiting.peek(); kept !== undefined; kept = waiting.peek()) {
+      if (taken.length === MAX_WRITTEN || bytes + kept.bytes > MAX_WRITTEN_BYTES) break;
+      waiting.shift();
+      if (!isInTime(kept)) continue;
+      bytes += kept.bytes;
+      taken.push(kept);
     }
     return taken;
   }
@@ -255,6 +246,7 @@ export function createDeliveryRecorder(deps: DeliveryRecorderDeps): DeliveryReco
         httpStatus: request === undefined ? null : ended.httpStatus,
         verification: verificationOf(channel, delivery, request),
         delivery: { ...delivery, body: copy },
+        bytes: copy.length,
         request: request && { ...request, body: NO_BYTES },
         bodyBytes: body.length,
       });
@@ -292,7 +284,7 @@ const isPoorly = (status: DeliveryStatus): boolean =>
   status !== "published" && status !== "duplicate" && status !== "empty";
 
 const withoutBody = (channel: LiveChannel, request: RawRequest, durationMs: number) => ({
-  ...{ channel, durationMs, keptAtMs: performance.now(), outcome: NOTHING, delivery: undefined },
+  ...{ channel, durationMs, keptAtMs: performance.now(), outcome: NOTHING, delivery: undefined, bytes: 0 },
   request: { ...request, body: NO_BYTES },
   bodyBytes: null,
 });

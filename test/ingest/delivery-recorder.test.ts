@@ -136,6 +136,30 @@ test("while records cannot be written, deliveries go on, what waits is bounded, 
   expect(await dropped("unavailable")).toBe(asked);
 });
 
+test("an organization that floods many channels neither drops nor delays another's records", async () => {
+  await using opening = new AsyncDisposableStack();
+  const { recorder, dropped } = open();
+  opening.use(recorder);
+  const organizationId = testChannel().organizationId;
+  const nowMs = Date.now();
+  const send = (channel: LiveChannel, bytes: number) => {
+    const { delivery, request } = requestOf(Buffer.alloc(bytes, "x"), nowMs);
+    recorder.settled(channel, delivery, published, request);
+  };
+  const flood = (bytes: number) => {
+    for (let n = 0; n < 1_000; n++) send(channelOf({ ...testChannel(), organizationId }), bytes);
+  };
+  flood(100_000);
+  flood(0);
+  const quiet = Array.from({ length: 3 }, () => channelOf());
+  for (const channel of quiet) send(channel, 50_000);
+  flood(100_000);
+  const others = await dropped("full");
+  expect(others).toBeGreaterThan(2_500);
+  await recorder.flush();
+  for (const channel of quiet) expect(await statusesOf(channel)).toEqual(["published"]);
+});
+
 test("an organization over its bytes keeps none, and bodies that are too large are left out", async () => {
   await using opening = new AsyncDisposableStack();
   const full = channelOf();

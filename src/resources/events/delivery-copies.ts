@@ -9,7 +9,10 @@ export const deliveryOf = ({ record, body }: WholeDeliveryRecord): VerifiedDeliv
   ...(record.verification.deliveryId !== null && { deliveryId: record.verification.deliveryId }),
 });
 
-/** Deletes the records of a channel's deliveries that name a quarantined item: it is deleted for privacy. @throws UnavailableError */
+/**
+ * Deletes the records of a channel's deliveries that name a quarantined item, which is deleted for privacy, or that are of more items
+ * than a record names. Throws UnavailableError.
+ */
 export const deleteCopiesOfItem = (
   records: Pick<DeliveryRecords, "list" | "read" | "delete">,
   channel: Pick<DeliveryRecord, "organizationId" | "channelNumber">,
@@ -18,7 +21,10 @@ export const deleteCopiesOfItem = (
   deleteCopies(records, channel, async (ids) => {
     const read = await records.read(channel.organizationId, ids);
     return read
-      .filter(({ outcome }) => outcome.quarantine.some(({ id }) => id === itemId))
+      .filter(
+        ({ outcome: { quarantine, quarantined } }) =>
+          quarantine.length < quarantined || quarantine.some(({ id }) => id === itemId),
+      )
       .map(({ id }) => id);
   });
 

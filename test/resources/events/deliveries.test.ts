@@ -267,6 +267,26 @@ describe("what is deleted for privacy", () => {
     expect(await listed(app)).toHaveLength(1);
   });
 
+  it("goes from the records too, though its delivery held more than a record names, and was too large for its body to be kept", async () => {
+    const app = await install({ itemsPath: "$" });
+    const pushes = (type: string) =>
+      Array.from({ length: 150 }, (_, n) => ({ ...pushed(`${n}`, { text: "x".repeat(1_000) }), type }));
+    const sent = await deliver(app, pushes("push"));
+    await deliver(app, [pushed("0", { other: 1 })]);
+    if (sent.kind !== "accepted") throw new Error(sent.kind);
+    const { topic, entryId } = sent.outcome.events.at(-1) ?? { topic: "", entryId: "" };
+    expect((await listed(app)).map(({ events }: { events: unknown[] }) => events.length)).toEqual([100, 0]);
+    await spine.api.call.delete(`/apps/${app.id}/events/${encodeURIComponent(topic)}/${entryId}`);
+    expect(await listed(app)).toMatchObject([{ received: 1 }]);
+
+    const other = await install({ itemsPath: "$", onNoMatch: "quarantine" });
+    const kept = await deliver(other, pushes("none"));
+    if (kept.kind !== "accepted") throw new Error(kept.kind);
+    expect(await listed(other)).toHaveLength(1);
+    await spine.api.call.delete(`/apps/${other.id}/quarantine/${kept.outcome.quarantine.at(-1)?.id}`);
+    expect(await listed(other)).toEqual([]);
+  });
+
   it("goes from the records too: a quarantined item, and a channel", async () => {
     const app = await install();
     await deliver(app, { type: "push", id: "1", data: "no object" });

@@ -132,9 +132,11 @@ async function eraseDeliveries(
       const found = await deliveryRecords.find(organizationId, id);
       if (found === undefined) continue;
       const { outcome, hasBody } = found.record;
-      const isNamed = outcome.events.some(
-        ({ topic, entryId }) => topic === erased.topic && entryId === erased.entryId,
-      );
+      // A record names the first events of its delivery alone: any other may be among the rest.
+      const isCut = outcome.events.length < outcome.published + outcome.duplicates;
+      const isNamed =
+        isCut ||
+        outcome.events.some(({ topic, entryId }) => topic === erased.topic && entryId === erased.entryId);
       const kept = { reason: undefined, delivery: deliveryOf(found) };
       if (isNamed || (hasBody && (await holds(deps, channel, kept, erased)))) chosen.push(id);
     }
