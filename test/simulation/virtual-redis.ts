@@ -36,7 +36,7 @@ function onVirtualClock(text: string): string {
   const [, shebang = "", rest = text] = /^(#!.*\n)([\s\S]*)$/.exec(text) ?? [];
   const changed = rest
     .replace(/\b(?:redis\.)?call\(\s*(['"])TIME\1\s*\)/gi, "virtualTime()")
-    .replace(/\bcall\('XADD', (\w+),(.*?)'\*'/g, "call('XADD', $1,$2virtualId($1)");
+    .replace("topic.id or '*'", "topic.id or virtualId(topic.key)");
   return `${shebang}${PRELUDE.replaceAll("\n", " ")}${changed}`;
 }
 

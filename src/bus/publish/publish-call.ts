@@ -22,7 +22,9 @@ export interface PublishGroup {
   readonly bytes: number;
 }
 
-/** The arguments of EVALSHA after the script: number of keys, keys, ARGV; publish.lua describes them. */
+type Arg = string | Buffer;
+
+/** The arguments of EVALSHA after the script: number of keys, keys, ARGV; publish.lua and publish-group.lua describe them. */
 export function encodeCall(
   groups: readonly PublishGroup[],
   settings: {
@@ -30,61 +32,89 @@ export function encodeCall(
     readonly mustWrite: boolean;
     readonly quarantineLimits: string;
   },
-): (string | Buffer)[] {
-  const keys: string[] = [];
-  const places = new Map<string, number>();
-  const placeOf = (key: string): number => {
-    let place = places.get(key);
-    if (place === undefined) {
-      place = keys.push(key);
-      places.set(key, place);
-    }
-    return place;
-  };
-  const args: (string | Buffer)[] = [settings.mustWrite ? "1" : "0", settings.quarantineLimits];
-  for (const group of groups) encodeGroup(group, args, placeOf);
-  return [String(keys.length), ...keys, ...args];
+): Arg[] {
+  const keys = new Numbered();
+  const forms = new Numbered();
+  const args: Arg[] = [];
+  for (const group of groups) encodeGroup(group, { args, keys, forms });
+  return [
+    String(keys.texts.length),
+    ...keys.texts,
+    settings.mustWrite ? "1" : "0",
+    settings.quarantineLimits,
+    String(forms.texts.length),
+    ...forms.texts,
+    ...args,
+  ];
 }
 
-function encodeGroup(group: PublishGroup, args: (string | Buffer)[], placeOf: (key: string) => number): void {
-  const { events, position, quarantine, release, signed } = group;
+interface Call {
+  readonly args: Arg[];
+  readonly keys: Numbered;
+  readonly forms: Numbered;
+}
+
+/** Texts that a call holds once, by their numbers from 1. */
+class Numbered {
+  readonly texts: string[] = [];
+  readonly #numbers = new Map<string, string>();
+
+  of(text: string): string {
+    let number = this.#numbers.get(text);
+    if (number === undefined) {
+      number = String(this.texts.push(text));
+      this.#numbers.set(text, number);
+    }
+    return number;
+  }
+}
+
+function encodeGroup(group: PublishGroup, call: Call): void {
+  const { events, position, quarantine, release, signed, isReplay = false } = group;
+  const { args, keys } = call;
+  const [event] = events;
+  if (event !== undefined && events.length === 1 && !position && !quarantine && !release && !isReplay) {
+    encodeEvent(event, group.policy, signed, call);
+    return;
+  }
   const parts =
-    (position ? 1 : 0) +
-    (quarantine ? 2 : 0) +
-    (release ? 4 : 0) +
-    (signed ? 8 : 0) +
-    (group.isReplay ? 16 : 0);
+    (position ? 1 : 0) + (quarantine ? 2 : 0) + (release ? 4 : 0) + (signed ? 8 : 0) + (isReplay ? 16 : 0);
   args.push(`${group.policy} ${events.length} ${parts}`);
   if (position) {
     const { source, at, cursor } = position;
     args.push(String(source), String(at.epoch), String(at.version));
     if (cursor === undefined) args.push("0");
     else if (cursor.commits) {
-      args.push(String(-placeOf(cursor.key)), at.value === undefined ? "=" : `>${at.value}`);
-    } else args.push(String(placeOf(cursor.key)));
+      args.push(`-${keys.of(cursor.key)}`, at.value === undefined ? "=" : `>${at.value}`);
+    } else args.push(keys.of(cursor.key));
   }
-  if (quarantine) args.push(String(placeOf(quarantine.budgetKey)), ...quarantine.args);
-  if (release) args.push(String(placeOf(release.budgetKey)), String(release.ids.length), ...release.ids);
-  if (signed) args.push(String(placeOf(signed.memoryKey)), signed.mark);
-  for (const event of events) encodeEvent(event, args, placeOf(event.topic));
+  if (quarantine) args.push(keys.of(quarantine.budgetKey), ...quarantine.args);
+  if (release) args.push(keys.of(release.budgetKey), String(release.ids.length), ...release.ids);
+  if (signed) args.push(keys.of(signed.memoryKey), signed.mark);
+  for (const one of events) encodeEvent(one, group.policy, undefined, call);
 }
 
-/**
- * An entry's field names take as long to send and to read as its short values: the usual entry goes without.
- */
-function encodeEvent(event: OutgoingEvent, args: (string | Buffer)[], place: number): void {
+/** Only what differs from event to event is sent with each: in Redis a string costs about as much as its length. */
+function encodeEvent(
+  event: OutgoingEvent,
+  policy: string,
+  signed: PublishGroup["signed"],
+  { args, keys, forms }: Call,
+): void {
   const { fields } = event;
-  const mark = event.identity === "" ? "" : event.identity + event.digest;
-  if (!isUsual(fields)) {
-    args.push(`${place} ${fields.length}`, mark, ...fields);
-    return;
-  }
-  const [, , , id = "", , source = "", , type = "", , time = "", , contentType = "", , data = ""] = fields;
-  args.push(`${place} 0\n${source}\n${type}\n${contentType}`, mark, id, time, data);
+  const places = `${policy} ${keys.of(event.topic)} ${signed ? keys.of(signed.memoryKey) : "0"}`;
+  const isUsual = isUsualEntry(fields);
+  const form = isUsual
+    ? `${places} 0\n${fields[5]}\n${fields[7]}\n${fields[11]}`
+    : `${places} ${fields.length}`;
+  args.push(forms.of(form), event.identity === "" ? "" : event.identity + event.digest);
+  if (signed) args.push(signed.mark);
+  if (isUsual) args.push(fields[3] ?? "", fields[9] ?? "", fields[13] ?? "");
+  else args.push(...fields);
 }
 
-/** Each of its short values is sent on a line of its own, so none may hold a line break. */
-function isUsual(fields: readonly string[]): boolean {
+/** Each of the values that stand in its form has a line of its own, so none but the last may hold a line break. */
+function isUsualEntry(fields: readonly string[]): boolean {
   return (
     fields.length === 14 &&
     fields[0] === "specversion" &&

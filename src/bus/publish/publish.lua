@@ -8,52 +8,50 @@
 --         slicings in use), {<topic>}:[<slicing>]<slice>[.<bucket>] (dedupe), inlet:{q.<organization>}:… (quarantine-store.lua).
 -- ARGV[1] "1" where the call must write even if it appends nothing, so that a following WAIT covers what it found
 -- ARGV[2] "<newest items> <newest bytes> <channel bytes> <organization bytes> <keep ms> <reasons>": the quarantine's limits
--- then, for each group:
---   head     "<window ms> <slicing> <max entries> <r|d> <events> <parts>": r reports a known id with other data, d calls it a
---            duplicate; parts: 1 (a position follows) + 2 (quarantine follows) + 4 (a release follows) + 8 (signed bytes follow)
---            + 16 (the delivery is a replay: nothing of it is published)
---   position source, epoch, version, place of the cursor in KEYS (0: not in this call; negative: commit it); where it is committed
---            also ">" and the new value, or "=" where only the version moves. It stays where an event of the group conflicts
---   quarantine  place of the budget in KEYS, channel, digest of the delivery, its method and headers (JSON), its body, number of items and,
---            after a space, the bytes that its organization may hold in the place of those in ARGV[2];
---            per item: id for a new record, "all" or "newest", "<item>.<reason>", reason, the record (JSON)
---   release  place of the budget in KEYS, number of records, their ids; they stay where an event of the group conflicts
---   signed bytes  place of the channel's memory; identity (22) of what was signed and digest (11) of the ids and types that came of it.
---            Remembered with another digest, the delivery is a replay. Without events, that alone is answered
---   events   per event: "<topic's place> <count>"; identity (22) and digest (11), or ""; then an entry of so many strings, name and
---            value in turn. Where count is 0, lines with source, type and datacontenttype follow it, and the entry is the values of
---            id, time and data (specversion is 1.0)
+-- ARGV[3] number of forms, which follow it. A form is what many events of a call have in common, sent once:
+--         "<window ms> <slicing> <max entries> <r|d> <place of the topic> <place of the memory of signed bytes, or 0> <count>": r reports a
+--         known id with other data, d calls it a duplicate; the entry is so many strings, name and value in turn. Where count is 0, lines
+--         with source, type and datacontenttype follow, and the entry is the values of id, time and data (specversion is 1.0)
+-- then the groups. Most are one event and no more than its signed bytes: they begin with the number of its form:
+--   form's number; identity (22) and digest (11) of the event, or ""; where the form has a memory, identity (22) of what was signed and
+--   digest (11) of the ids and types that came of it; the strings of the entry
+-- publish-group.lua describes the others.
 --
 -- Reply: one string per group. Its words are, per event, "<entry id>" (published), "=<entry id>" (duplicate), "!" (conflict) or
--- "?" (replay), then, per quarantined item, its record's id. Or "-<code> <text>", the group refused: EPOCH, CURSOR (a stale source), FULL (a
--- quarantine budget), else an error of Redis; only after an error of Redis may a part of the group be written.
+-- "?" (a replay: signed bytes that are remembered with another digest), then, per quarantined item, its record's id. Or "-<code> <text>",
+-- the group refused: EPOCH, CURSOR (a stale source), FULL (a quarantine budget), else an error of Redis; only after an error of Redis
+-- may a part of the group be written.
+--
+-- Calls hold dozens of events, and Redis does nothing else meanwhile: what runs for each event makes no table, and no string but
+-- those that Redis is given; functions that few calls need are made by those, as making one costs time in each.
 
 local call, ARGV, KEYS = redis.call, ARGV, KEYS
-local sub, find, format, floor = string.sub, string.find, string.format, math.floor
+local sub, find, format, match, floor = string.sub, string.find, string.format, string.match, math.floor
+local FIRST_FORM = 4
 
 local time = call('TIME')
 local now = time[1] * 1000 + floor(time[2] / 1000)
 local wrote = false
-local at = 3
+local at, start = FIRST_FORM + ARGV[3], 0
 
--- Texts that are alike in many groups and events are read once a call, as numbers are slow to read.
-local heads, policies, shapes, topics = {}, {}, {}, {}
+local topics, policies, forms, appendedTo = {}, {}, {}, {}
 
-local function openHead(text)
-  local policyText, window, slicing, maxEntries, conflict, events, parts =
-    string.match(text, '^((%d+) (%a) (%d+) (%a)) (%d+) (%d+)$')
-  local policy = policies[policyText]
-  if not policy then
-    policy = { window = tonumber(window), slicing = slicing, maxEntries = maxEntries, report = conflict == 'r', text = policyText }
-    policies[policyText] = policy
-  end
-  local head = { policy = policy, events = tonumber(events), parts = tonumber(parts) }
-  heads[text] = head
-  return head
+local function openPolicy(text)
+  local window, slicing, maxEntries, conflict = match(text, '^(%d+) (%a) (%d+) (%a)')
+  local policy = {
+    window = tonumber(window),
+    slicing = slicing,
+    maxEntries = maxEntries,
+    reports = conflict == 'r',
+    text = text,
+  }
+  policies[text] = policy
+  return policy
 end
 
+-- A topic, or the signed bytes of a channel: what has a memory.
 local function openMemory(place, key, prefix)
-  local memory = { key = key, prefix = prefix, views = {}, slices = {} }
+  local memory = { key = key, prefix = prefix, views = {}, slices = {}, notes = nil, id = nil, ms = nil, sequence = nil }
   local notes = call('HGETALL', prefix .. 'e')
   if notes[1] then
     memory.notes = {}
@@ -74,254 +72,141 @@ local function openTopic(place)
   return openMemory(place, key, '{' .. key .. '}:')
 end
 
--- The topic of an event, the number of strings of its entry, and that of all its arguments.
-local function openShape(text)
-  local place, count = string.match(text, '^(%d+) (%d+)')
-  place, count = tonumber(place), tonumber(count)
-  local shape = { topic = topics[place] or openTopic(place), count = count, size = 2 + (count == 0 and 3 or count) }
-  if count == 0 then
-    shape.source, shape.type, shape.contentType = string.match(text, '\n([^\n]*)\n([^\n]*)\n(.*)$')
+local function openForm(number)
+  local policyText, topic, memory, count, common =
+    match(ARGV[FIRST_FORM - 1 + number], '^(%d+ %a %d+ %a) (%d+) (%d+) (%d+)(.*)$')
+  topic, memory, count = tonumber(topic), tonumber(memory), tonumber(count)
+  local form = {
+    policy = policies[policyText] or openPolicy(policyText),
+    topic = topics[topic] or openTopic(topic),
+    count = count,
+    size = count == 0 and 3 or count,
+  }
+  form.key = form.topic.key
+  if memory > 0 then
+    form.signed = topics[memory] or openMemory(memory, KEYS[memory], KEYS[memory])
   end
-  shapes[text] = shape
-  return shape
+  if count == 0 then
+    form.source, form.type, form.contentType = match(common, '^\n([^\n]*)\n([^\n]*)\n(.*)$')
+  end
+  forms[number] = form
+  return form
 end
 
 -- @include ./dedupe.lua
 
-local function refuse(code, text)
-  error({ refused = '-' .. code .. ' ' .. text })
-end
-
--- @include ../sources/source-position.lua
-
--- Signed bytes, as a group tells of them. A replay has them under other ids or types than before.
-local function readSignedBytes(policy)
-  local place, mark = tonumber(ARGV[at]), ARGV[at + 1]
-  at = at + 2
-  local memory = topics[place] or openMemory(place, KEYS[place], KEYS[place])
-  local bytes = { memory = memory, identity = sub(mark, 1, IDENTITY), digest = sub(mark, IDENTITY + 1) }
-  bytes.known = recall(memory.views[policy.text] or viewOf(memory, policy), policy, bytes.identity)
-  return bytes
-end
-
-local function rememberIn(memory, policy, identity, digest, entryId)
-  local view = memory.views[policy.text]
-  if view.noteOwn or view.noteDefault then
-    noteSlicings(memory, policy, view)
-  end
-  remember(view, identity, digest, entryId)
-end
-
-local function append(shape, policy, first)
-  local key, count = shape.topic.key, shape.count
+-- Answers the entry's id. All entries of a call on a topic have the time of the first one: the ids of the others are known before.
+local function append(form, first)
+  local topic, count = form.topic, form.count
+  local id, entryId = topic.id or '*', nil
   if count == 0 then
-    return call('XADD', key, 'MAXLEN', '~', policy.maxEntries, '*', 'specversion', '1.0', 'id', ARGV[first],
-      'source', shape.source, 'type', shape.type, 'time', ARGV[first + 1],
-      'datacontenttype', shape.contentType, 'data', ARGV[first + 2])
+    entryId = call('XADD', form.key, id, 'specversion', '1.0', 'id', ARGV[first], 'source', form.source, 'type', form.type,
+      'time', ARGV[first + 1], 'datacontenttype', form.contentType, 'data', ARGV[first + 2])
+  else
+    entryId = call('XADD', form.key, id, unpack(ARGV, first, first + count - 1))
   end
-  return call('XADD', key, 'MAXLEN', '~', policy.maxEntries, '*', unpack(ARGV, first, first + count - 1))
+  if topic.id then
+    topic.sequence = topic.sequence + 1
+  else
+    local dash = find(entryId, '-', 1, true)
+    topic.id = sub(entryId, 1, dash) .. '*'
+    topic.ms, topic.sequence = tonumber(sub(entryId, 1, dash - 1)), tonumber(sub(entryId, dash + 1))
+    topic.maxEntries = form.policy.maxEntries
+    appendedTo[#appendedTo + 1] = topic
+  end
+  wrote = true
+  return entryId
 end
 
--- The quarantine store's functions are made only by calls that need them: closures cost time in each run.
-local openStore
-local function storeOf(budget)
-  if not openStore then
-    -- @include ../quarantine/quarantine-store.lua
-    openStore = openQuarantineStore
-  end
-  return openStore(budget)
+-- Whether signed bytes came before under other ids or types; else they are remembered.
+local function isReplay(memory, policy, mark)
+  local digest = sub(mark, IDENTITY + 1)
+  local known = recallOrClaim(memory, policy, sub(mark, 1, IDENTITY), digest, now, 0)
+  claimedIn, wrote = nil, wrote or not known
+  return known and known ~= digest
 end
 
-local function readQuarantine()
-  local newestItems, newestBytes, channelBytes, organizationBytes, keepMs, reasons =
-    string.match(ARGV[2], '(%d+) (%d+) (%d+) (%d+) (%d+) (.*)')
-  local items, ofOrganization = string.match(ARGV[at + 5], '^(%d+) ?(%d*)$')
-  local write = {
-    store = storeOf(KEYS[tonumber(ARGV[at])]),
-    channel = ARGV[at + 1],
-    delivery = ARGV[at + 1] .. ':' .. ARGV[at + 2],
-    meta = ARGV[at + 3],
-    body = ARGV[at + 4],
-    items = {},
-    limits = {
-      newestItems = tonumber(newestItems),
-      newestBytes = tonumber(newestBytes),
-      channelBytes = tonumber(channelBytes),
-      organizationBytes = tonumber(ofOrganization) or tonumber(organizationBytes),
-      keepMs = tonumber(keepMs),
-      reasons = reasons,
-    },
-  }
-  local first = at + 6
-  at = first + 5 * tonumber(items)
-  for n = first, at - 1, 5 do
-    write.items[#write.items + 1] = {
-      id = ARGV[n],
-      keepsAll = ARGV[n + 1] == 'all',
-      field = ARGV[n + 2],
-      reason = ARGV[n + 3],
-      record = ARGV[n + 4],
-    }
+-- Answers the word for an event whose entry begins at `first`.
+local function publish(form, mark, first, replayed)
+  if mark == '' then
+    return replayed and '?' or append(form, first)
   end
-  return write
+  local policy, topic = form.policy, form.topic
+  local identity, digest = sub(mark, 1, IDENTITY), sub(mark, IDENTITY + 1)
+  local ms, sequence, knownDigest, knownId = now, 0, nil, nil
+  if replayed then
+    knownDigest, knownId = recall(topic.views[policy.text] or viewOf(topic, policy), policy, identity)
+  else
+    if topic.id then
+      ms, sequence = topic.ms, topic.sequence + 1
+    end
+    knownDigest, knownId = recallOrClaim(topic, policy, identity, digest, ms, sequence)
+  end
+  if knownId then
+    return policy.reports and knownDigest ~= digest and '!' or '=' .. knownId
+  elseif replayed then
+    return '?'
+  end
+  local entryId = append(form, first)
+  if topic.ms ~= ms or topic.sequence ~= sequence then
+    store(claimedIn, identity, digest, topic.ms, topic.sequence)
+  end
+  claimedIn = nil
+  return entryId
 end
 
--- Where the group ends that begins at `start`.
-local function groupEnd(start)
-  local head, position = heads[ARGV[start]], start + 1
-  if head.parts % 2 == 1 then
-    position = position + (tonumber(ARGV[position + 3]) < 0 and 5 or 4)
+-- A group that is one event and no more than its signed bytes.
+local function runOne(form)
+  local mark, first, replayed = ARGV[at + 1], at + 2, false
+  if form.signed then
+    replayed = isReplay(form.signed, form.policy, ARGV[first])
+    first = first + 1
   end
-  if floor(head.parts / 2) % 2 == 1 then
-    position = position + 6 + 5 * tonumber(ARGV[position + 5])
-  end
-  if floor(head.parts / 4) % 2 == 1 then
-    position = position + 2 + tonumber(ARGV[position + 1])
-  end
-  if floor(head.parts / 8) % 2 == 1 then
-    position = position + 2
-  end
-  for _ = 1, head.events do
-    local count = tonumber(string.match(ARGV[position], ' (%d+)'))
-    position = position + 2 + (count == 0 and 3 or count)
-  end
-  return position
+  at = first + form.size
+  return publish(form, mark, first, replayed)
 end
 
--- The events of the group at hand, in order; their arrays serve all groups.
-local eventShapes, identities, digests = {}, {}, {}
-
-local function runGroup()
-  local head = heads[ARGV[at]] or openHead(ARGV[at])
-  local policy, events, parts = head.policy, head.events, head.parts
-  at = at + 1
-  local position, quarantine, release, signed
-  local isReplay = parts >= 16
-  if parts > 0 then
-    if parts % 2 == 1 then
-      position = readPosition()
-      if position.cursor then
-        checkCursor(position)
-      end
-    end
-    if floor(parts / 2) % 2 == 1 then
-      quarantine = readQuarantine()
-    end
-    if floor(parts / 4) % 2 == 1 then
-      release = at
-      at = at + 2 + tonumber(ARGV[at + 1])
-    end
-    if floor(parts / 8) % 2 == 1 then
-      signed = readSignedBytes(policy)
-      isReplay = isReplay or (signed.known and signed.known ~= signed.digest)
-    end
+local groups
+local function otherGroups()
+  if not groups then
+    -- @include ./publish-group.lua
+    groups = { run = runGroup, sizeOf = sizeOfGroup }
   end
-
-  local answers, known = {}, events > 1 and {}
-  local first = at
-  for n = 1, events do
-    local shape, mark = shapes[ARGV[at]] or openShape(ARGV[at]), ARGV[at + 1]
-    local topic = shape.topic
-    eventShapes[n] = shape
-    identities[n] = false
-    answers[n] = false
-    at = at + shape.size
-    if position then
-      checkEpoch(topic, position)
-    end
-    if mark ~= '' then
-      local identity, digest = sub(mark, 1, IDENTITY), sub(mark, IDENTITY + 1)
-      identities[n], digests[n] = identity, digest
-      local ofTopic = known and (known[topic] or {})
-      local before = known and ofTopic[identity]
-      if before then
-        answers[n] = (policy.report and before[1] ~= digest) and '!' or before[2]
-      else
-        local knownDigest, entryId = recall(topic.views[policy.text] or viewOf(topic, policy), policy, identity)
-        if entryId then
-          answers[n] = (policy.report and knownDigest ~= digest) and '!' or '=' .. entryId
-        end
-        if known then
-          known[topic] = ofTopic
-          ofTopic[identity] = entryId and { knownDigest, '=' .. entryId } or { digest, n }
-        end
-      end
-    end
-    if isReplay and (not answers[n] or type(answers[n]) == 'number') then
-      answers[n] = '?'
-    end
-  end
-  if quarantine then
-    local full = quarantine.store.check(quarantine)
-    if full then
-      refuse('FULL', 'the quarantine of the ' .. full .. ' is full')
-    end
-  end
-
-  if signed and not signed.known then
-    rememberIn(signed.memory, policy, signed.identity, signed.digest, format('%.0f-0', now))
-    wrote = true
-  end
-  local entry = first + 2
-  for n = 1, events do
-    local shape, answer = eventShapes[n], answers[n]
-    local topic = shape.topic
-    if position then
-      stampEpoch(topic, position)
-    end
-    if not answer then
-      local entryId = append(shape, policy, entry)
-      wrote = true
-      answers[n] = entryId
-      if identities[n] then
-        rememberIn(topic, policy, identities[n], digests[n], entryId)
-      end
-    elseif type(answer) == 'number' then
-      -- It repeats an event that this delivery has just published.
-      answers[n] = '=' .. answers[answer]
-    end
-    entry = entry + shape.size
-  end
-  if quarantine then
-    quarantine.store.write(quarantine, answers)
-    wrote = true
-  end
-  local conflicts = false
-  for n = 1, (release or position) and events or 0 do
-    conflicts = conflicts or answers[n] == '!' or answers[n] == '?'
-  end
-  if release and not conflicts then
-    wrote = true
-    for n = release + 2, release + 1 + tonumber(ARGV[release + 1]) do
-      storeOf(KEYS[tonumber(ARGV[release])]).drop(ARGV[n])
-    end
-  end
-  if position and position.commits and not conflicts then
-    commitCursor(position)
-    wrote = true
-  end
-  if signed and events == 0 then
-    return isReplay and '?' or ''
-  end
-  return #answers == 1 and answers[1] or table.concat(answers, ' ')
+  return groups
 end
 
 local replies = {}
-while at <= #ARGV do
-  local start = at
-  local done, answer = pcall(runGroup)
-  if not done then
-    at = groupEnd(start)
-    if type(answer) == 'table' then
-      answer = answer.refused or '-REDIS ' .. (answer.err or 'unknown')
-    else
-      answer = '-SCRIPT ' .. tostring(answer)
+local function runGroups()
+  local last = #ARGV
+  while at <= last do
+    start = at
+    local opening = ARGV[at]
+    local form = forms[opening]
+    if not form and not find(opening, ' ', 1, true) then
+      form = openForm(opening)
     end
+    replies[#replies + 1] = form and runOne(form) or otherGroups().run(opening)
   end
-  replies[#replies + 1] = answer
+end
+
+while at <= #ARGV do
+  local done, problem = pcall(runGroups)
+  if not done then
+    unclaim()
+    at = start + otherGroups().sizeOf(start)
+    if type(problem) == 'table' then
+      problem = problem.refused or '-REDIS ' .. (problem.err or 'unknown')
+    else
+      problem = '-SCRIPT ' .. tostring(problem)
+    end
+    replies[#replies + 1] = problem
+  end
+end
+for n = 1, #appendedTo do
+  call('XTRIM', appendedTo[n].key, 'MAXLEN', '~', appendedTo[n].maxEntries)
 end
 if not wrote and ARGV[1] == '1' and KEYS[1] then
-  local tag = string.find(KEYS[1], '{', 1, true) and KEYS[1] or '{' .. KEYS[1] .. '}'
+  local tag = find(KEYS[1], '{', 1, true) and KEYS[1] or '{' .. KEYS[1] .. '}'
   call('SET', tag .. ':t', '', 'PX', 1000)
 end
 return replies

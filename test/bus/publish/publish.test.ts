@@ -193,6 +193,32 @@ describe("a known id", () => {
   });
 });
 
+describe("an event whose entry Redis refuses", () => {
+  test("is not remembered: it is new once Redis takes it", async () => {
+    const channel = testChannel();
+    const batch = { channel, events: [testEvent(channel, "a")], policy: testPolicy };
+    const topic = testTopic(channel);
+    await server.client.xadd(topic, "18446744073709551615-18446744073709551615", "data", "");
+    await expect(publish(batch, now)).rejects.toThrow(/exhausted/);
+    await server.client.del(topic);
+    expect((await publish(batch, now)).receipts[0]?.status).toBe("published");
+    const keys = await server.client.keys(`{${topic}}:*`);
+    expect(keys).toHaveLength(1);
+    for (const key of keys) expect(await server.client.pttl(key)).toBeGreaterThan(0);
+  });
+
+  test("takes nothing back of what was published before it, and nothing of the delivery follows it", async () => {
+    const channel = testChannel();
+    const [a, b, c] = ["a", "b", "c"].map((id) => testEvent(channel, id)) as [Event, Event, Event];
+    const refused = { ...b, fields: ["a name without its value"] };
+    const write = (events: Event[]) => publish({ channel, events, policy: testPolicy }, now);
+    await expect(write([a, refused, c])).rejects.toThrow(/Wrong number of args/);
+    expect(await server.client.xlen(testTopic(channel))).toBe(1);
+    const { receipts } = await write([a, b, c]);
+    expect(receipts.map(({ status }) => status)).toEqual(["duplicate", "published", "published"]);
+  });
+});
+
 describe("the dedupe window", () => {
   test("ends exactly so long after the entry, by Redis time", async () => {
     await expectExactEnd({ publish, client: server.client, dedupeWindowMs: 700 });

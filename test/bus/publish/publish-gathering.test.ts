@@ -1,0 +1,32 @@
+import { setImmediate as turn } from "node:timers/promises";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { opened } from "../../support/opened.ts";
+import { startRedis } from "../../support/redis.ts";
+import { now, openTestRedis, testChannel, testEvent, testPolicy, testPublish } from "../support.ts";
+
+const server = opened(startRedis);
+
+// A write has a timeout, and Redis stands still here.
+beforeEach(() => void vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] }));
+afterEach(() => void vi.useRealTimers());
+
+it.each([
+  ["what comes while a call is under way goes in the next one", [1, 20, 20], 2],
+  ["a second call is sent ahead once there is much for it", [1, 70, 20, 20], 3],
+])("%s", async (_, arrivals, expected) => {
+  await using redis = await openTestRedis(server.url);
+  let calls = 0;
+  const publish = testPublish(redis, { onCall: () => void calls++ });
+  const channel = testChannel();
+  const published: Promise<unknown>[] = [];
+  server.signal("SIGSTOP");
+  for (const deliveries of arrivals) {
+    for (let n = 0; n < deliveries; n++)
+      published.push(publish({ channel, events: [testEvent(channel)], policy: testPolicy }, now));
+    await turn();
+    await turn();
+  }
+  server.signal("SIGCONT");
+  await Promise.all(published);
+  expect(calls).toBe(expected);
+});
