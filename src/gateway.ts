@@ -196,7 +196,7 @@ export async function startGateway(config: Config, deps: GatewayDeps): Promise<G
   });
 
   const appended = createListeners<Appended>();
-  const overLimit = opening.use(startOverLimit({ redis, log }));
+  const overLimit = opening.use(await startOverLimit({ redis, log }));
   const path = opening.use(
     createEventPath({
       ...foundation,

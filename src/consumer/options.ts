@@ -26,7 +26,10 @@ export interface ConsumerOptions {
   readonly stopTimeoutMs?: number;
   /** Most dead letters of a topic; default 10,000. */
   readonly maxDeadLetters?: number;
-  /** Called when something fails and is retried: Redis is away, an entry fails, or was trimmed before it was read. */
+  /**
+   * Called when something fails and is retried: Redis is away, an entry fails, or was trimmed before it was read. What it throws
+   * itself, or rejects with, stops nothing: it is a warning of the process.
+   */
   readonly onProblem?: (problem: ConsumerProblem) => void;
 }
 
@@ -82,10 +85,26 @@ export function readOptions(options: ConsumerOptions): ConsumerSettings {
     stopTimeoutMs: readNumber(options, "stopTimeoutMs"),
     maxDeadLetters: readNumber(options, "maxDeadLetters"),
     retry: { ...RETRY, ...options.retry },
-    onProblem: options.onProblem ?? (() => {}),
+    onProblem: contained(options.onProblem ?? (() => {})),
     name: `${hostname().slice(0, 64)}-${process.pid}-${crypto.randomUUID().slice(0, 8)}`,
   };
 }
+
+/** Reading goes on, and nothing is silent: by default Node writes a warning to standard error. */
+const contained = (onProblem: (problem: ConsumerProblem) => unknown) => (problem: ConsumerProblem) => {
+  const warn = (thrown: unknown): void => {
+    const reason = thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown);
+    process.emitWarning(`onProblem failed, told of "${problem.kind}": ${reason}`, {
+      code: "INLET_ON_PROBLEM",
+    });
+  };
+  try {
+    // It may be asynchronous, whatever its type says.
+    Promise.resolve(onProblem(problem)).catch(warn);
+  } catch (error) {
+    warn(error);
+  }
+};
 
 const namesBeyond = (known: object, given: object): readonly string[] =>
   Object.keys(given).filter((name) => !Object.hasOwn(known, name));

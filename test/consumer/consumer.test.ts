@@ -13,6 +13,10 @@ import { makeSubscription, startTestRedis } from "./support.ts";
 
 const server = opened(startTestRedis);
 
+const failed = (what: string): never => {
+  throw new Error(what);
+};
+
 const soon = { initialMs: 5, maxMs: 5, factor: 1, jitter: 0 };
 
 describe("run", () => {
@@ -136,6 +140,37 @@ describe("run", () => {
       { attempts: "3", reason: "always", data: "2", "entry-id": expect.any(String) },
     ]);
     expect(problems.map(({ kind }) => kind).sort()).toEqual(["dead", "failed", "failed", "failed"]);
+  });
+
+  it.each([
+    ["throws", () => failed("of onProblem")],
+    ["rejects", async () => failed("of onProblem")],
+  ])("goes on when onProblem itself %s, and the process is warned", async (_, onProblem) => {
+    const warnings: Error[] = [];
+    const onWarning = (warning: Error): void => void warnings.push(warning);
+    process.on("warning", onWarning);
+    const subscription = await makeSubscription(server);
+    const [topic = ""] = subscription.topics;
+    await subscription.send(topic, 0, 4);
+    const handled: number[] = [];
+    const stop = new AbortController();
+    const running = subscription.consumer<number>({ maxAttempts: 2, retry: soon, onProblem }).run(
+      ({ data = -1 }) => {
+        if (data === 1) failed("of the handler");
+        handled.push(data);
+      },
+      { signal: stop.signal },
+    );
+    await until(async () => (await subscription.dead()).length === 1 && (await subscription.pending()) === 0);
+    expect(handled.sort()).toEqual([0, 2, 3]);
+    stop.abort();
+    await running;
+    process.off("warning", onWarning);
+    const told = warnings.filter((warning) => "code" in warning && warning.code === "INLET_ON_PROBLEM");
+    expect(told.map(({ message }) => message.split(": ")[0])).toEqual([
+      'onProblem failed, told of "failed"',
+      'onProblem failed, told of "dead"',
+    ]);
   });
 
   it("reads topics added later, and waits for a group that does not exist yet", async () => {

@@ -283,7 +283,7 @@ describe("an organization whose topics hold more than they may", () => {
     await api.database.db.updateTable("cluster").set({ limitedSince: new Date() }).execute();
     startKeeper();
     const log = createLog({ level: "silent" });
-    await using overLimit = startOverLimit({ redis, log, everyMs: 20 });
+    await using overLimit = await startOverLimit({ redis, log, everyMs: 20 });
     await until(() => overLimit.has(theirs.organizationId));
     expect(overLimit.has(ours.organizationId)).toBe(false);
     expect(await redis.call("xlen", [topic])).toBe(30);

@@ -1,3 +1,5 @@
+import { once } from "node:events";
+import { connect } from "node:net";
 import { getCACertificates, setDefaultCACertificates } from "node:tls";
 import { CloudEvent, emitterFor, HTTP, httpTransport, Mode } from "cloudevents";
 import { generateCACertificate, getLocal, type Mockttp } from "mockttp";
@@ -178,6 +180,23 @@ describe("a validation request", () => {
     expect([other.status, other.headers.get("webhook-allowed-origin")]).toEqual([403, null]);
     const none = await send("open", asked, "", "OPTIONS");
     expect([none.status, none.headers.get("allow")]).toEqual([405, "POST"]);
+  });
+
+  it.each([
+    ["granted", "asked", "200"],
+    ["refused", "open", "405"],
+  ])("that is %s is not listened to for long, though its body never ends", async (_, uid, status) => {
+    const { port, pathname } = new URL(addressOf(uid));
+    const socket = connect(Number(port), "127.0.0.1");
+    const head = `OPTIONS ${pathname} HTTP/1.1\r\nHost: x\r\nWebHook-Request-Origin: emitter.example.com\r\n`;
+    socket.write(`${head}Transfer-Encoding: chunked\r\n\r\n1\r\nx\r\n`);
+    let text = "";
+    socket.on("data", (bytes) => {
+      text += bytes;
+    });
+    await once(socket, "close");
+    // One that was read until the time of all requests is over gets a 408 behind it.
+    expect(text.match(/HTTP\/1\.1 \d+/g)).toEqual([`HTTP/1.1 ${status}`]);
   });
 
   it("has its callback called by HTTPS only", async () => {

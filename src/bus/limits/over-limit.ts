@@ -21,19 +21,27 @@ export interface OverLimit extends AsyncDisposable {
   readonly count: () => number;
 }
 
-export function startOverLimit(deps: {
+/** Reads it before it answers, so that nothing is let through meanwhile; where that fails Redis is away, and takes nothing. */
+export async function startOverLimit(deps: {
   readonly redis: RedisBus;
   readonly log: Log;
   readonly everyMs?: number;
-}): OverLimit {
+}): Promise<OverLimit> {
   const { redis, log, everyMs = READ_EVERY_MS } = deps;
   let over: ReadonlySet<string> = new Set();
+  async function read(): Promise<void> {
+    const text = (await redis.call("get", [OVER_LIMIT_KEY])) as string | null;
+    over = new Set(text === null ? [] : (JSON.parse(text) as readonly string[]));
+  }
+
+  const isRead = await read().then(
+    () => true,
+    () => false,
+  );
   const loop = startLoop({
     everyMs,
-    async step() {
-      const text = (await redis.call("get", [OVER_LIMIT_KEY])) as string | null;
-      over = new Set(text === null ? [] : (JSON.parse(text) as readonly string[]));
-    },
+    step: read,
+    waitsFirst: isRead,
     onFailing: (err) =>
       log.debug(
         { event: "storage.limits_not_read", err },

@@ -20,7 +20,7 @@ import { DeliveryRefusedError } from "./receive-delivery.ts";
 const HOOKS_PATH = "/hooks/";
 /** A target may be a whole address (RFC 9112 section 3.2.2). */
 const WHOLE_ADDRESS = /^https?:\/\/[^/]*\/hooks\//i;
-/** A sender that was refused may still be sending; for so long it is listened to, lest it misses the answer. */
+/** A sender that was answered may still be sending; for so long it is listened to, lest it misses the answer. */
 const DRAIN_MS = 500;
 
 export interface HooksDeps<C extends ChannelHandle = ChannelHandle> {
@@ -82,7 +82,7 @@ export function createHooks<C extends ChannelHandle>(deps: HooksDeps<C>): Answer
     const fail = (thrown: unknown): void => refuse(exchange, thrown, channel);
     const answer = (reply: HookReply): void => {
       try {
-        send(outgoing, requestId, reply);
+        send(exchange, reply);
         metrics.hookSeconds.observe("ok", (performance.now() - sinceMs) / 1000);
       } catch (error) {
         fail(error);
@@ -164,12 +164,7 @@ export function createHooks<C extends ChannelHandle>(deps: HooksDeps<C>): Answer
     }
     if (outgoing.headersSent) return void outgoing.destroy();
     const headers = { ...headersOf(error), "content-type": "application/json" };
-    send(outgoing, requestId, {
-      status: STATUS_OF[error.code],
-      headers,
-      body: JSON.stringify(bodyOf(error)),
-    });
-    if (!incoming.complete) outgoing.on("finish", () => endReading(incoming));
+    send(exchange, { status: STATUS_OF[error.code], headers, body: JSON.stringify(bodyOf(error)) });
   }
 
   return (incoming, outgoing) => {
@@ -196,12 +191,14 @@ const NO_BYTES = Buffer.alloc(0);
 /** No cache keeps an answer, and no browser renders it: it may repeat what was sent. */
 const FOR_NOBODY_ELSE = ["cache-control", "no-store", "x-content-type-options", "nosniff"];
 
-function send(outgoing: ServerResponse, requestId: string, { status, headers, body }: HookReply): void {
+function send({ incoming, outgoing, requestId }: Exchange, { status, headers, body }: HookReply): void {
   // Node takes a list as it is, where it would look at each member of an object.
   const list = FOR_NOBODY_ELSE.concat("x-request-id", requestId);
   if (status !== 204) list.push("content-length", body === undefined ? "0" : String(Buffer.byteLength(body)));
   for (const name in headers) list.push(name, headers[name] ?? "");
   outgoing.writeHead(status, list);
+  // Refused, or answered for what stands in its head.
+  if (!incoming.complete) outgoing.on("finish", () => endReading(incoming));
   outgoing.end(body);
 }
 
