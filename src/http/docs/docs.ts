@@ -70,10 +70,11 @@ export function createDocs({ presets }: { readonly presets: Presets }): Hono<Req
   const library = (): Library => (opened ??= openLibrary(presets));
 
   docs.get("/docs", (c) => answerPage(c, library(), ""));
+  docs.get("/docs/", (c) => c.redirect("../docs"));
   docs.get("/docs/reference", (c) => c.html(REFERENCE));
-  docs.get("/docs/search", (c) => {
+  docs.get("/docs/search", async (c) => {
     const words = (c.req.query("q") ?? "").slice(0, MAX_QUERY_CHARS);
-    return c.html(searchPage(library(), words, library().search(words)));
+    return c.html(searchPage(library(), words, await library().search(words)));
   });
   for (const [folder, files] of Object.entries({ assets: ASSETS, images: IMAGES })) {
     for (const [name, { file, type }] of Object.entries(files)) {

@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync } from "node:fs";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import MiniSearch from "minisearch";
 import type { Presets } from "../../verify/presets.ts";
 import { type Rendered, renderMarkdown } from "./markdown.ts";
@@ -31,7 +32,7 @@ export interface Library {
   readonly titleOf: (path: string) => string | undefined;
   readonly page: (path: string) => DocsPage | undefined;
   /** The places that hold all words, or their beginnings; best first. */
-  readonly search: (words: string) => readonly Hit[];
+  readonly search: (words: string) => Promise<readonly Hit[]>;
 }
 
 const FOLDER = new URL("../../docs/", import.meta.url);
@@ -39,34 +40,46 @@ const MAX_HITS = 30;
 const EXCERPT_CHARS = 240;
 /** Of what is looked for: each one goes through the whole index, and anybody may ask. */
 const MAX_WORDS = 8;
+const PROVIDER_RANK = 0.3;
 
 const tokenize: (text: string) => string[] = MiniSearch.getDefault("tokenize");
 
-/** The pages of `src/docs` and one for each provider, read and rendered at once: about 0.1 s. */
+/**
+ * The pages of `src/docs` and one for each provider. All are read at once; each is rendered when it is asked for. The first search
+ * renders all of them, some tenths of a second of work, page by page: deliveries are taken in between.
+ */
 export function openLibrary(presets: Presets): Library {
   const files = readdirSync(FOLDER).filter((file) => file.endsWith(".md"));
   const sources = new Map(
     files.map((file) => [pathOf(file), readFileSync(new URL(file, FOLDER), "utf8")] as const),
   );
   for (const preset of presets.values()) sources.set(`presets/${preset.preset}`, presetPage(preset));
-  const pages = new Map(
-    [...sources].map(([path, text]) => [path, { path, ...renderMarkdown(text, addressIn(path)) }] as const),
-  );
-  const titleOf = (path: string): string | undefined => pages.get(path)?.title.split(":")[0];
-  const index = indexOf([...pages.values()]);
+  const pages = new Map<string, DocsPage>();
+  const page = (path: string): DocsPage | undefined => {
+    const text = sources.get(path);
+    if (text === undefined) return undefined;
+    const rendered = pages.get(path) ?? { path, ...renderMarkdown(text, addressIn(path)) };
+    pages.set(path, rendered);
+    return rendered;
+  };
+  const titleOf = (path: string): string | undefined =>
+    /^# ([^:\n]*)/.exec(sources.get(path) ?? "")?.[1] ?? page(path)?.title;
+  let index: Promise<MiniSearch> | undefined;
   return {
     groups: groupsOf(sources.get("") ?? ""),
     titleOf,
-    page: (path) => pages.get(path),
-    search: (words) =>
-      index
+    page,
+    async search(words) {
+      index ??= indexOf([...sources.keys()], page);
+      return (await index)
         .search(words)
         .slice(0, MAX_HITS)
         .map((found) => {
           const hit: Hit = found as unknown as Hit;
           const { path, id, title } = hit;
           return { page: titleOf(path) ?? path, path, id, title, text: excerpt(hit.text, found.terms) };
-        }),
+        });
+    },
   };
 }
 
@@ -107,7 +120,7 @@ function groupsOf(index: string): readonly DocsGroup[] {
     .filter(({ paths }) => paths.length > 0);
 }
 
-function indexOf(pages: readonly DocsPage[]): MiniSearch {
+async function indexOf(paths: readonly string[], pageOf: Library["page"]): Promise<MiniSearch> {
   const index = new MiniSearch({
     idField: "key",
     fields: ["title", "page", "text"],
@@ -117,10 +130,14 @@ function indexOf(pages: readonly DocsPage[]): MiniSearch {
       prefix: ({ length }) => length > 1,
       tokenize: (text) => [...new Set(tokenize(text))].slice(0, MAX_WORDS),
       boost: { title: 4, page: 2 },
+      // The providers' pages are many and alike: a guide, or a row of one, answers first.
+      boostDocument: (key: string) => (key.startsWith("presets/") ? PROVIDER_RANK : 1),
     },
   });
-  for (const { path, title: page, places } of pages) {
+  for (const path of paths) {
+    const { title: page = "", places = [] } = pageOf(path) ?? {};
     index.addAll(places.map((place, at) => ({ ...place, key: `${path}#${at}`, page, path })));
+    await nextTurn();
   }
   return index;
 }

@@ -70,6 +70,11 @@ it("a page that does not exist is 404, with the list of those that do", async ()
   }
 });
 
+it("the address with a slash at its end leads to the first page, behind a prefix too", async () => {
+  const answer = await docs.request("/docs/");
+  expect([answer.status, answer.headers.get("location")]).toEqual([302, "../docs"]);
+});
+
 it("a provider's page has its secret, its steps, and how far replays are told", async () => {
   const page = (await textOf("/docs/presets/github")).replaceAll("&#39;", "'");
   const { notes, replays, secret } = presets.get("github") ?? {};
@@ -96,6 +101,12 @@ describe("search", () => {
     for (const { preset, title } of presets.values()) {
       expect(await search(title)).toContain(`../docs/presets/${preset}`);
     }
+  });
+
+  it("puts what a guide says before what a provider's page says", async () => {
+    expect((await search("401"))[0]).toBe("../docs/errors#unauthenticated");
+    const [first = ""] = await search("https");
+    expect(first).not.toContain("/presets/");
   });
 
   it("goes by the first words alone, each once", async () => {
