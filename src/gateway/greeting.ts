@@ -57,7 +57,7 @@ function greetingOf(
     lines.push(
       "",
       "Send an event to the channel of the app `welcome`:",
-      `  curl -sS '${url}' -H 'Content-Type: application/json' -d '{"hello":"world"}'`,
+      `  curl -sS -w '\\n' '${url}' -H 'Content-Type: application/json' -d '{"hello":"world"}'`,
       "and read it from its topic:",
       `  ${redisCli} XRANGE '${topic}' - +`,
     );

@@ -21,11 +21,19 @@ const HEADERS_TIMEOUT_MS = 20_000;
 const REQUEST_TIMEOUT_MS = 60_000;
 /** Longer than the idle time of common load balancers (60 s), or they would send into a closing connection. */
 const KEEP_ALIVE_MS = 75_000;
+/** What a person does about an address that cannot be listened on, by the system's error. */
+const CURES: Readonly<Record<string, string>> = {
+  EADDRINUSE:
+    "another program has this port: end it, or set INLET_PORT to another one (0 takes any that is free)",
+  EACCES: "this user may not listen on this port: set INLET_PORT to 1024 or a higher one",
+  EADDRNOTAVAIL:
+    "this machine does not have this address: set INLET_HOST to one of its own, or to 0.0.0.0 for all of them",
+};
 const DRAIN_MS = 20_000;
 const DRAIN_POLL_MS = 25;
 
 /**
- * Listens (port 0: any free one), or rejects with the system's error (`EADDRINUSE`, `EACCES`).
+ * Listens (port 0: any free one), or rejects with what to do; the cause is the system's error (`EADDRINUSE`, `EACCES`).
  *
  * @param starting answers until it serves
  */
@@ -42,7 +50,12 @@ export async function startListener(
   server.requestTimeout = REQUEST_TIMEOUT_MS;
   server.keepAliveTimeout = KEEP_ALIVE_MS;
   server.listen({ host, port });
-  await once(server, "listening");
+  try {
+    await once(server, "listening");
+  } catch (cause) {
+    const { code = "" } = cause as NodeJS.ErrnoException;
+    throw new Error(CURES[code] ?? `cannot listen on port ${port} of ${host}`, { cause });
+  }
   return {
     port: (server.address() as AddressInfo).port,
     serve(app, beforeClosing) {

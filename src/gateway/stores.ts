@@ -150,8 +150,12 @@ export async function openOwnStores(options: {
 export const UNFINISHED_RESTORE = "restore.unfinished";
 
 function lockDataDir({ dataDir }: Config): DataLock {
-  const lock = acquireDataLock(dataDir);
-  if (!lock.ok) throw new DataDirInUseError(lock.error.message);
+  const lock = tryLock(dataDir);
+  if (!lock.ok) {
+    const cure =
+      "end that one, or set INLET_DATA_DIR and INLET_PORT to a folder and a port of this one's own";
+    throw new DataDirInUseError(`${lock.error.message}: ${cure}`);
+  }
   try {
     refuseUnfinished(lock.value.dataDir);
   } catch (error) {
@@ -167,6 +171,15 @@ function refuseUnfinished(dataDir: string): void {
   throw new Error(
     `a restore into ${dataDir} was cut off, and it holds a part of the backup only: run \`inlet restore\` with it again, or remove the folder`,
   );
+}
+
+function tryLock(dataDir: string): ReturnType<typeof acquireDataLock> {
+  try {
+    return acquireDataLock(dataDir);
+  } catch (cause) {
+    const cure = "it must be a folder of the user who starts Inlet; INLET_DATA_DIR sets another one";
+    throw new Error(`the data directory ${dataDir} cannot be used: ${cure}`, { cause });
+  }
 }
 
 function databaseConnection(url: string | undefined, own: LocalPostgres | undefined): DatabaseConnection {

@@ -135,7 +135,21 @@ describe("a gateway on its own servers", () => {
 
   it("keeps its data directory to itself: a second one does not start and says who has it", async () => {
     const second = startTestGateway({ INLET_DATA_DIR: dataDir });
-    await expect(second).rejects.toThrow(String(killed.pid));
+    await expect(second).rejects.toThrow(new RegExp(`process ${killed.pid};.*set INLET_DATA_DIR`));
+  });
+
+  it("says what to do about a port or a folder that it cannot have, and why", async () => {
+    const env = { INLET_DATA_DIR: join(dir, "fourth") };
+    const { port } = new URL(killed.origin);
+    await expect(startInVain({ ...env, INLET_PORT: port })).rejects.toMatchObject({
+      stderr: expect.stringMatching(/^Inlet does not start: .*set INLET_PORT.*EADDRINUSE.*\d\n$/),
+    });
+    const noFolder = join(MAIN, "data");
+    await expect(startInVain({ INLET_DATA_DIR: noFolder })).rejects.toMatchObject({
+      stderr: expect.stringMatching(
+        /^Inlet does not start: .*src\/main\.ts\/data cannot be used: .*INLET_DATA_DIR/,
+      ),
+    });
   });
 
   it("loses no key when its port is in use, or when it is killed before it knows that the key was shown", async () => {
@@ -143,7 +157,7 @@ describe("a gateway on its own servers", () => {
     const { db } = database;
     const env = { ...externalDatabase(database), INLET_DATA_DIR: join(dir, "third"), INLET_API_KEY: "" };
     const inVain = startTestGateway({ ...env, INLET_PORT: new URL(killed.origin).port });
-    await expect(inVain).rejects.toThrow("EADDRINUSE");
+    await expect(inVain).rejects.toThrow("INLET_PORT");
     expect(await processesOf(env.INLET_DATA_DIR)).toEqual([]);
     expect(await db.selectFrom("cluster").selectAll().execute()).toEqual([]);
 

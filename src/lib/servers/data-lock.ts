@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, realpathSync, writeFileSync } from "node:fs";
+import { accessSync, constants, mkdirSync, readFileSync, realpathSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { err, ok, type Result } from "../result.ts";
 import { acquireFileLock } from "./file-lock.ts";
@@ -27,6 +27,8 @@ export function acquireDataLock(
 ): Result<DataLock, DataLockHeld> {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   const real = realpathSync(dataDir);
+  // SQLite would say only that it cannot open its file.
+  accessSync(real, constants.R_OK | constants.W_OK | constants.X_OK);
   const holderFile = join(real, "inlet.pid");
   const lock = acquireFileLock(join(real, "inlet.lock"), contentionMs);
   if (lock === undefined) {
