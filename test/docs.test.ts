@@ -85,6 +85,12 @@ describe("the README and the pages of src/docs", () => {
     );
   });
 
+  it("wait in no loop that may never end", () => {
+    const waits = find(/\b(wait_for '|while kill -0 )/g);
+    expect(waits.length).toBeGreaterThan(10);
+    expect(find(/^(until .*; do .*)/gm)).toEqual([]);
+  });
+
   it("are all reached from the README", () => {
     const reached = new Set<string>();
     const follow = (page: string): void => {

@@ -103,8 +103,9 @@ it("the page on the API, pasted, lists the apps", async () => {
   expect(await paste("api.md")).toMatch(/^\[/);
 });
 
-it("the page on watching, pasted, says that the gateway is ready", async () => {
-  expect(JSON.parse(await paste("watching.md"))).toMatchObject({ status: "ready" });
+it("the pages on watching and on starting, pasted, say that the gateway is ready", async () => {
+  for (const page of ["watching.md", "starting.md"])
+    expect(JSON.parse(await paste(page))).toMatchObject({ status: "ready" });
 });
 
 it("the page on CloudEvents, pasted, publishes its event", async () => {
@@ -138,8 +139,20 @@ it("the quickstart and the page on quarantine, pasted, show an event, its duplic
   ]);
 });
 
+it("a page that is pasted a second time says that its blueprint is there, installs it once more, and works again", async () => {
+  for (const page of ["quickstart.md", "sending.md", "cloudevents.md"]) {
+    const script = scriptOf(page).replaceAll(/"(shop|billing|plant)"/gi, '"$1-twice"');
+    for (const pasted of [script, `exec 2>&1\n${script}`]) {
+      const output = await run(pasted);
+      expect(output.includes("There is a blueprint of that uid already."), page).toBe(pasted !== script);
+      expect(output, page).toContain('"published":1');
+    }
+  }
+});
+
 it("the page on Stripe, pasted, publishes the object of a signed event", async () => {
-  expectInOrder(await paste("stripe.md"), ["active", '"published":1', "in_1"]);
+  const refused = ["unauthenticated", "does not match"];
+  expectInOrder(await paste("stripe.md"), ["active", '"published":1', "in_1", ...refused]);
 });
 
 it("the page on Slack, pasted, answers the challenge and publishes a signed event", async () => {
@@ -183,6 +196,16 @@ it("the page on event streams, pasted, keeps the stream open, publishes its edit
   await using servers = await startPublicServers();
   const output = await run(scriptOf("sse.md").replace("https://stream.wikimedia.org", servers.origin));
   expectInOrder(output, ['"title":"One"', '"state":"open"', "paused", "active"]);
+});
+
+it("a page that waits for what does not come ends, and shows where to look", async () => {
+  const origin = `http://127.0.0.1:${await freePort()}`;
+  const script = scriptOf("sse.md")
+    .replaceAll(/"(wikipedia)"/gi, '"$1-away"')
+    .replace("seq 60", "seq 2");
+  await expect(run(script.replace("https://stream.wikimedia.org", origin))).rejects.toMatchObject({
+    stdout: expect.stringMatching(/^Not within a minute: call GET .*\n\{"state":/m),
+  });
 });
 
 it("the pages on polling and sources, pasted, fetch each thing once, by OAuth too, and send a source back", async () => {
@@ -232,9 +255,9 @@ it("the page on Python, pasted, reads what is new and what another reader has le
   const address = `unix://${redis.pathname}?db=${redis.searchParams.get("db")}`;
   const cli = `redis-cli -s ${redis.pathname} -n ${redis.searchParams.get("db")}`;
   const abandon = `${cli} XREADGROUP GROUP "$SUBSCRIPTION" dead COUNT 1 STREAMS "$(${cli} SMEMBERS "inlet:sub:$SUBSCRIPTION")" '>'`;
-  const start = 'python3 reader.py "$SUBSCRIPTION" &';
+  const start = '.venv/bin/python reader.py "$SUBSCRIPTION" &';
   const script = shopOf("python.md")
-    .replace("unix://$PWD/data/run/redis.sock", address)
+    .replace("REDIS_URL=unix://$PWD/data/run/redis.sock ", `export REDIS_URL='${address}'\n`)
     // One that dies with an event in its hands comes first.
     .replace(
       start,
