@@ -171,8 +171,8 @@ export function createCompileChannel(deps: CompileDeps): (stored: StoredChannel)
 }
 
 /** What a channel's compiled content takes in memory, measured: a part that each has, and a multiple of its length as text. */
-const CONTENT_BYTES = 4_000;
-const DEFINITIONS_BYTES = 1_500;
+const CONTENT_BYTES = 6_000;
+const DEFINITIONS_BYTES = 2_000;
 const EXPANSION = 3;
 
 interface ContentText {

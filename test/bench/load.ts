@@ -13,8 +13,10 @@ export interface LoadPlan {
   readonly host: string;
   readonly port: number;
   readonly path: string;
-  /** A file with a JSON array of paths, which take turns from any of them on, in the place of `path`. */
+  /** A file with a JSON array of paths, which take turns, in the place of `path`. */
   readonly pathsFile?: string;
+  /** Of these the first; default: any. */
+  readonly from?: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
   /** Carries a fresh id with each request. */
@@ -44,7 +46,7 @@ let sent = 0;
 
 const paths: readonly string[] =
   plan.pathsFile === undefined ? [plan.path] : JSON.parse(readFileSync(plan.pathsFile, "utf8"));
-let turn = Math.floor(Math.random() * paths.length);
+let turn = plan.from ?? Math.floor(Math.random() * paths.length);
 
 const head = [
   `host: ${plan.host}:${plan.port}`,

@@ -1,0 +1,86 @@
+/**
+ * What events take in memory: of Redis, for each entry of a topic beyond its data and for each id that is remembered, over 100,000
+ * events that came in by hooks; and of the gateway, when they are all in and after a minute of rest. Fails above its goals, and says by
+ * how much. How busy the machine is has no bearing on it, but for what the gateway's garbage collector has got round to.
+ *
+ * usage: npm run bench:memory [-- <events>]
+ */
+import { execFile } from "node:child_process";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout } from "node:timers/promises";
+import { promisify } from "node:util";
+import { Redis } from "ioredis";
+import { startGatewayProcess } from "../support/gateway-process.ts";
+import { installChannel } from "./channel.ts";
+import type { LoadPlan } from "./load.ts";
+import { startBenchRedis } from "./redis.ts";
+import { bodyOf, createGoals, planOf } from "./rounds.ts";
+
+const [EVENTS = 100_000] = process.argv.slice(2).map(Number);
+const GOALS = { entryBytes: 200, idBytes: 45 };
+const REST_MS = 60_000;
+
+const run = promisify(execFile);
+const goals = createGoals();
+await using stack = new AsyncDisposableStack();
+const redis = stack.use(await startBenchRedis());
+const gateway = stack.use(
+  await startGatewayProcess({
+    INLET_DATA_DIR: join(redis.dir, "data"),
+    REDIS_URL: `unix://${redis.socket}`,
+    INLET_LOG_LEVEL: "warn",
+  }),
+);
+const { path, topic } = await installChannel(gateway, {
+  config: { retention: { maxEntries: 100_000_000, maxBytes: 1024 ** 4 } },
+});
+const client = stack.adopt(new Redis({ path: redis.socket }), (connected) => connected.disconnect());
+const body = await bodyOf(468);
+const port = Number(new URL(gateway.origin).port);
+const idle = await residentMiB();
+let entries = 0;
+while (entries < EVENTS) {
+  const whole: LoadPlan = { ...planOf(body), path, port, seconds: 2 };
+  await run(process.execPath, [join(import.meta.dirname, "load.ts"), JSON.stringify(whole)]);
+  entries = await client.xlen(topic);
+}
+
+const entryBytes = (await bytesOf(topic)) / entries - Buffer.byteLength(body);
+let idBytes = 0;
+let idKeys = 0;
+for (const key of await remembering()) {
+  idBytes += await bytesOf(key);
+  idKeys++;
+}
+process.stdout.write(
+  `${entries} events of ${Buffer.byteLength(body)} B on one topic; ids in ${idKeys} keys\n`,
+);
+goals.check("bytes of Redis an entry, beyond its data", entryBytes, GOALS.entryBytes, "most");
+goals.check("bytes of Redis a remembered id", idBytes / entries, GOALS.idBytes, "most");
+const [, used] = /^used_memory:(\d+)/m.exec(await client.info("memory")) ?? [];
+process.stdout.write(`  all that Redis uses, for an event: ${(Number(used) / entries).toFixed(0)} B\n`);
+const after = await residentMiB();
+await setTimeout(REST_MS);
+const rested = await residentMiB();
+process.stdout.write(
+  `  the gateway: ${idle} MiB when it was ready, ${after} MiB after ${entries} events, ${rested} MiB after a minute of rest\n`,
+);
+goals.tell();
+
+async function bytesOf(key: string): Promise<number> {
+  return Number(await client.memory("USAGE", key, "SAMPLES", 0));
+}
+
+/** The keys in which ids of the topic are remembered. */
+async function remembering(): Promise<readonly string[]> {
+  const found = new Set<string>();
+  const stream = client.scanStream({ match: `{${topic}}:*`, count: 1_000 });
+  for await (const keys of stream) for (const key of keys as string[]) found.add(key);
+  return [...found];
+}
+
+async function residentMiB(): Promise<number> {
+  const status = await readFile(`/proc/${gateway.pid}/status`, "utf8");
+  return Math.round(Number(/^VmRSS:\s+(\d+)/m.exec(status)?.[1]) / 1024);
+}

@@ -1,0 +1,199 @@
+/**
+ * What a delivery costs where there are many channels, and where a channel has many definitions: processor time a request, of the gateway,
+ * of Redis and of PostgreSQL, against that of few. Each channel is called until it is known and has its topic; then rounds take
+ * turns. Channels are copied by SQL, as the API would take minutes to install so many; they are equal, as those of one blueprint
+ * are. Also: how long a gateway takes to be ready beside them, and the memory of a cached channel. Redis syncs each write. Fails
+ * outside its goals, and says by how much.
+ *
+ * usage: npm run bench:size [-- <rounds> [<seconds> [<channels>]]]
+ */
+import { execFile } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { mkdir, readFile, realpath, writeFile } from "node:fs/promises";
+import { loadavg } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { startGatewayProcess } from "../support/gateway-process.ts";
+import type { CachedChannels } from "./cached-channels.ts";
+import { installChannel } from "./channel.ts";
+import type { LoadPlan, LoadResult } from "./load.ts";
+import { copyChannel } from "./many-channels.ts";
+import { startBenchPostgres } from "./postgres.ts";
+import { startBenchRedis } from "./redis.ts";
+import { bodyOf, cpuSecondsOf, createGoals, planOf } from "./rounds.ts";
+
+const [ROUNDS = 5, SECONDS = 3, MOST = 100_000] = process.argv.slice(2).map(Number);
+const FEW = 10;
+const COUNTS = [FEW, 9_000, 30_000, 100_000].filter((count) => count <= MOST);
+const DEFINITIONS = 1_000;
+const WARM_SECONDS = 4;
+const MOST_WARMING = 40;
+const GOALS = { cpu: 1.05, readySeconds: 5, channelBytes: 2_000 };
+
+interface Subject {
+  readonly name: string;
+  readonly path: string;
+  readonly pathsFile?: string;
+}
+
+interface Measured {
+  readonly perSecond: number;
+  readonly gateway: number;
+  readonly redis: number;
+  readonly postgres: number;
+}
+
+const run = promisify(execFile);
+const goals = createGoals();
+await using stack = new AsyncDisposableStack();
+const redis = stack.use(await startBenchRedis());
+const redisPid = redis.process.pid ?? 0;
+const dir = await realpath(redis.dir);
+await mkdir(join(dir, "postgres"));
+const postgres = stack.use(await startBenchPostgres(join(dir, "postgres")));
+const masterKey = randomBytes(32);
+const env = {
+  DATABASE_URL: postgres.url,
+  INLET_MASTER_KEY: masterKey.toString("base64"),
+  REDIS_URL: `unix://${redis.socket}`,
+  INLET_DATA_DIR: join(dir, "gateway"),
+  INLET_LOG_LEVEL: "warn",
+};
+const plan = planOf(await bodyOf(468));
+process.stdout.write(`load of the machine ${loadavg()[0]?.toFixed(1)}\n`);
+
+const types = Array.from({ length: DEFINITIONS }, (_, n) => (n === DEFINITIONS / 2 ? "push" : `type_${n}`));
+const pathsFile = join(dir, "paths.json");
+const { one, thousand } = await install();
+const startedMs = performance.now();
+const gateway = stack.use(await startGatewayProcess(env));
+const readySeconds = (performance.now() - startedMs) / 1_000;
+const readyCpuSeconds = await cpuSecondsOf(gateway.pid);
+const port = Number(new URL(gateway.origin).port);
+
+const definitions: readonly Subject[] = [
+  { name: "1 definition", path: one.path },
+  { name: `${DEFINITIONS} definitions`, path: thousand.path },
+];
+await compare("definitions in one channel", definitions);
+const paths: readonly string[] = JSON.parse(await readFile(pathsFile, "utf8"));
+const channels = await Promise.all(
+  COUNTS.map(async (count): Promise<Subject> => {
+    const file = join(dir, `paths-${count}.json`);
+    await writeFile(file, JSON.stringify(paths.slice(0, count)));
+    return { name: `${count} channels`, path: "", pathsFile: file };
+  }),
+);
+await compare("channels", channels);
+
+process.stdout.write(
+  `\nA gateway beside ${MOST} channels was ready after ${readySeconds.toFixed(1)} s (${readyCpuSeconds.toFixed(1)} s of a core)\n`,
+);
+goals.check("seconds until it is ready", readySeconds, GOALS.readySeconds, "most");
+const { stdout: line } = await run(process.execPath, [
+  ...["--expose-gc", join(import.meta.dirname, "cached-channels.ts")],
+]);
+const cached = JSON.parse(line) as CachedChannels;
+goals.check("bytes of a cached channel, equal to others", cached.equal, GOALS.channelBytes, "most");
+goals.check("bytes of one with a secret of its own", cached.secrets);
+goals.check("bytes of one with settings of its own", cached.different);
+process.stdout.write(`load of the machine ${loadavg()[0]?.toFixed(1)}\n`);
+goals.tell();
+
+/** By a gateway that is gone when all is there. */
+async function install() {
+  await using first = await startGatewayProcess(env);
+  const single = await installChannel(first, { uid: "one" });
+  const many = await installChannel(first, { uid: "thousand", types });
+  const { connection } = postgres;
+  await copyChannel({ connection, masterKey, appId: single.appId, times: MOST, pathsFile });
+  return { one: single, thousand: many };
+}
+
+/** The first is what the others are held to. */
+async function compare(title: string, subjects: readonly Subject[]): Promise<void> {
+  for (const subject of subjects) await warm(subject);
+  const all = subjects.map((): Measured[] => []);
+  for (let round = 0; round < ROUNDS; round++) {
+    for (const [index, subject] of subjects.entries()) all[index]?.push(await measure(subject, SECONDS));
+  }
+  process.stdout.write(
+    `\n${ROUNDS} rounds of ${SECONDS} s, medians (least to most), µs a request\n\n` +
+      `| ${title} | requests/s | CPU of the gateway | CPU of Redis | CPU of PostgreSQL |\n|---|---|---|---|---|\n`,
+  );
+  for (const [index, { name }] of subjects.entries()) {
+    const rounds = all[index] ?? [];
+    const cells = (["perSecond", "gateway", "redis", "postgres"] as const).map((key) => spread(rounds, key));
+    process.stdout.write(`| ${[name, ...cells].join(" | ")} |\n`);
+  }
+  process.stdout.write("\n");
+  const [few = []] = all;
+  for (const [index, { name }] of subjects.entries()) {
+    const rounds = all[index] ?? [];
+    if (index === 0) continue;
+    const sum = (of: readonly Measured[]) =>
+      median(of, "gateway") + median(of, "redis") + median(of, "postgres");
+    goals.check(
+      `${name}: CPU of all, to that of ${subjects[0]?.name}`,
+      sum(rounds) / sum(few),
+      GOALS.cpu,
+      "most",
+    );
+    goals.check(`${name}: CPU of the gateway alone`, median(rounds, "gateway") / median(few, "gateway"));
+    goals.check(`${name}: CPU of Redis alone`, median(rounds, "redis") / median(few, "redis"));
+  }
+}
+
+/** Until each of its channels was called, and the program has run for a while. */
+async function warm(subject: Subject): Promise<void> {
+  const count =
+    subject.pathsFile === undefined ? 1 : JSON.parse(await readFile(subject.pathsFile, "utf8")).length;
+  let requests = 0;
+  for (let times = 0; times < 2 || (requests < count && times < MOST_WARMING); times++) {
+    const { perSecond } = await measure(subject, WARM_SECONDS, requests);
+    requests += perSecond * WARM_SECONDS;
+  }
+}
+
+async function measure(
+  { path, pathsFile: file }: Subject,
+  seconds: number,
+  from?: number,
+): Promise<Measured> {
+  const used = async () => ({
+    gateway: await cpuSecondsOf(gateway.pid),
+    redis: await cpuSecondsOf(redisPid),
+    postgres: await postgres.cpuSeconds(),
+  });
+  const before = await used();
+  const whole: LoadPlan = {
+    ...plan,
+    ...{ path, port, seconds },
+    ...(file !== undefined && { pathsFile: file }),
+    ...(from !== undefined && { from: Math.round(from) }),
+  };
+  const { stdout } = await run(process.execPath, [
+    join(import.meta.dirname, "load.ts"),
+    JSON.stringify(whole),
+  ]);
+  const { requests, failures, seconds: took } = JSON.parse(stdout) as LoadResult;
+  if (failures > 0) throw new Error(`${failures} of ${requests} requests failed`);
+  const after = await used();
+  const micros = (key: keyof typeof after) => ((after[key] - before[key]) * 1e6) / requests;
+  return {
+    perSecond: requests / took,
+    ...{ gateway: micros("gateway"), redis: micros("redis"), postgres: micros("postgres") },
+  };
+}
+
+function median(rounds: readonly Measured[], key: keyof Measured): number {
+  const sorted = rounds.map((measured) => measured[key]).sort((a, b) => a - b);
+  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
+}
+
+function spread(rounds: readonly Measured[], key: keyof Measured): string {
+  const values = rounds.map((measured) => measured[key]);
+  const digits = key === "perSecond" ? 0 : 1;
+  const [least, most] = [Math.min(...values), Math.max(...values)].map((value) => value.toFixed(digits));
+  return `${median(rounds, key).toFixed(digits)} (${least}–${most})`;
+}

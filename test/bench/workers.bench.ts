@@ -1,0 +1,118 @@
+/**
+ * What gateways cost when one, two and four of them share one Redis and one PostgreSQL: processor time an event, of the gateways
+ * together and of Redis, and from it how many cores of gateways one core of Redis serves. Each has 64 connections of its own.
+ * Rounds take turns, so that what else the machine does falls on all; where it has fewer cores than processes, the
+ * rate says little, the processor times do. Redis syncs each write. Fails below its goals, and says by how much.
+ *
+ * usage: npm run bench:workers [-- <rounds> [<seconds>]]
+ */
+import { execFile } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { mkdir, realpath } from "node:fs/promises";
+import { loadavg } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { startGatewayProcess } from "../support/gateway-process.ts";
+import { installChannel } from "./channel.ts";
+import type { LoadPlan, LoadResult } from "./load.ts";
+import { startBenchPostgres } from "./postgres.ts";
+import { startBenchRedis } from "./redis.ts";
+import { bodyOf, cpuSecondsOf, createGoals, planOf } from "./rounds.ts";
+
+const [ROUNDS = 5, SECONDS = 4] = process.argv.slice(2).map(Number);
+const COUNTS = [1, 2, 4];
+const WARM_SECONDS = 6;
+/** More gateways must not make an event dearer for Redis. */
+const GOAL = 1.15;
+
+interface Measured {
+  readonly perSecond: number;
+  readonly gatewayMicros: number;
+  readonly redisMicros: number;
+}
+
+const run = promisify(execFile);
+const goals = createGoals();
+await using stack = new AsyncDisposableStack();
+const redis = stack.use(await startBenchRedis());
+const redisPid = redis.process.pid ?? 0;
+const dir = join(await realpath(redis.dir), "postgres");
+await mkdir(dir);
+const postgres = stack.use(await startBenchPostgres(dir));
+const env = {
+  DATABASE_URL: postgres.url,
+  INLET_MASTER_KEY: randomBytes(32).toString("base64"),
+  REDIS_URL: `unix://${redis.socket}`,
+  INLET_LOG_LEVEL: "warn",
+};
+const gateways: Awaited<ReturnType<typeof startGatewayProcess>>[] = [];
+for (let n = 0; n < Math.max(...COUNTS); n++) {
+  gateways.push(
+    stack.use(await startGatewayProcess({ ...env, INLET_DATA_DIR: join(redis.dir, `gateway-${n}`) })),
+  );
+}
+const [first] = gateways;
+if (first === undefined) throw new Error("there is no gateway");
+const { path } = await installChannel(first);
+const plan = planOf(await bodyOf(468));
+
+process.stdout.write(`load of the machine ${loadavg()[0]?.toFixed(1)}\n`);
+for (const gateway of gateways) await load([gateway], WARM_SECONDS);
+const all = new Map(COUNTS.map((count) => [count, [] as Measured[]]));
+for (let round = 0; round < ROUNDS; round++) {
+  for (const [count, measured] of all) measured.push(await load(gateways.slice(0, count), SECONDS));
+}
+
+process.stdout.write(
+  `\n468 B, ${ROUNDS} rounds of ${SECONDS} s, medians (least to most)\n\n` +
+    "| gateways | events/s | CPU of the gateways, an event | CPU of Redis, an event | cores of gateways to one of Redis |\n|---|---|---|---|---|\n",
+);
+for (const [count, rounds] of all) {
+  const cores = (median(rounds, "gatewayMicros") / median(rounds, "redisMicros")).toFixed(1);
+  const cells = [count, spread(rounds, "perSecond"), `${spread(rounds, "gatewayMicros")} µs`];
+  process.stdout.write(`| ${[...cells, `${spread(rounds, "redisMicros")} µs`, cores].join(" | ")} |\n`);
+}
+process.stdout.write(`\nload of the machine ${loadavg()[0]?.toFixed(1)}\n`);
+for (const count of COUNTS.slice(1)) {
+  const ratioOf = (key: keyof Measured) => median(all.get(count) ?? [], key) / median(all.get(1) ?? [], key);
+  goals.check(`CPU of Redis, of ${count} gateways to one`, ratioOf("redisMicros"), GOAL, "most");
+  // Of more processes than cores each waits for the others, and turns less full cost more.
+  goals.check(`CPU of the gateways, of ${count} to one`, ratioOf("gatewayMicros"));
+}
+goals.tell();
+
+/** Loads some of the gateways at a time. */
+async function load(some: readonly (typeof gateways)[number][], seconds: number): Promise<Measured> {
+  const pids = some.map(({ pid }) => pid);
+  const used = async (of: readonly number[]): Promise<number> =>
+    (await Promise.all(of.map(cpuSecondsOf))).reduce((sum, one) => sum + one, 0);
+  const before = { gateways: await used(pids), redis: await used([redisPid]) };
+  const results = await Promise.all(
+    some.map(async ({ origin }) => {
+      const whole: LoadPlan = { ...plan, path, port: Number(new URL(origin).port), seconds };
+      const { stdout } = await run(process.execPath, [
+        join(import.meta.dirname, "load.ts"),
+        JSON.stringify(whole),
+      ]);
+      return JSON.parse(stdout) as LoadResult;
+    }),
+  );
+  const failures = results.reduce((sum, one) => sum + one.failures, 0);
+  if (failures > 0) throw new Error(`${failures} requests failed`);
+  const events = results.reduce((sum, { requests }) => sum + requests, 0);
+  return {
+    perSecond: results.reduce((sum, { requests, seconds: took }) => sum + requests / took, 0),
+    gatewayMicros: (((await used(pids)) - before.gateways) * 1e6) / events,
+    redisMicros: (((await used([redisPid])) - before.redis) * 1e6) / events,
+  };
+}
+
+function median(rounds: readonly Measured[], key: keyof Measured): number {
+  const sorted = rounds.map((one) => one[key]).sort((a, b) => a - b);
+  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
+}
+
+function spread(rounds: readonly Measured[], key: keyof Measured): string {
+  const values = rounds.map((one) => one[key]);
+  return `${median(rounds, key).toFixed(0)} (${Math.min(...values).toFixed(0)}–${Math.max(...values).toFixed(0)})`;
+}
