@@ -2,9 +2,9 @@ import { hash } from "node:crypto";
 import type { ChannelKind, ChannelKinds } from "../channels/kind.ts";
 import { readStoredSettings } from "../channels/stored-settings.ts";
 import type { LiveChannel as StoredChannel } from "../data/channels/live-channels.ts";
-import type { ChannelKindName } from "../event/channel.ts";
+import type { ChannelKindName, CommonSettings } from "../event/channel.ts";
 import { fillPaths } from "../event/definition.ts";
-import type { LiveChannel } from "../ingest/live-channel.ts";
+import type { LiveChannel, Shared } from "../ingest/live-channel.ts";
 import { UnavailableError } from "../lib/errors.ts";
 import { createInterned } from "../lib/interned.ts";
 import { bodyFormatOf } from "../normalize/body/bodies.ts";
@@ -16,7 +16,13 @@ import type { Presets } from "../verify/presets.ts";
 import { resolveSender, type Sender } from "../verify/sender.ts";
 import { senderConfigSchema } from "../verify/sender-settings.ts";
 import type { RefusalReason } from "../verify/verifier.ts";
-import { type CompiledSender, compileSender, type SenderDeps } from "../verify/verify.ts";
+import {
+  type CompiledSender,
+  compileSender,
+  compileSenderProgram,
+  type SenderDeps,
+  type SenderProgram,
+} from "../verify/verify.ts";
 
 export interface CompileDeps extends Omit<SenderDeps, "onShadowed" | "keys"> {
   readonly keysOf: (organizationId: string) => KeySource;
@@ -27,20 +33,26 @@ export interface CompileDeps extends Omit<SenderDeps, "onShadowed" | "keys"> {
   readonly onShadowed: (kind: ChannelKindName, reason: RefusalReason) => void;
 }
 
-/** Definitions that channels share which have the same settings but for their secrets. */
-interface SharedDefinitions {
-  readonly compiled: CompiledDefinitions;
-  readonly bytes: number;
+/** All that channels share whose settings and definitions differ in their secrets alone. */
+interface SharedSettings extends Pick<LiveChannel, "answer" | "acceptsContentType">, Shared {
+  readonly verification: NonNullable<LiveChannel["verification"]>;
+  /** Without the secret ones. */
+  readonly settings: CommonSettings;
+  readonly definitions: CompiledDefinitions;
+  readonly program: SenderProgram;
+  readonly senderDeps: SenderDeps;
 }
 
-/** All that channels share which have the same settings and definitions. */
+/** All that channels share whose settings and definitions are equal. */
 interface SharedContent
   extends Pick<
     LiveChannel,
-    "limits" | "settings" | "methods" | "answer" | "acceptsContentType" | "config" | "verification" | "shares"
-  > {
+    "limits" | "settings" | "methods" | "answer" | "acceptsContentType" | "config" | "shares"
+  >, Pick<SharedSettings, "verification"> {
   readonly definitions: CompiledDefinitions;
-  readonly senderOf: (organizationId: string) => CompiledSender;
+  readonly sender: CompiledSender;
+  /** For senders whose keys are fetched: each organization, and each channel, waits for itself. */
+  readonly senderOf: ((organizationId: string) => CompiledSender) | undefined;
 }
 
 /**
@@ -54,13 +66,13 @@ interface SharedContent
  */
 export function createCompileChannel(deps: CompileDeps): (stored: StoredChannel) => LiveChannel {
   const contents = createInterned<SharedContent>();
-  const definitions = createInterned<SharedDefinitions>();
+  const settings = createInterned<SharedSettings>();
 
   function compileContent(
     kind: ChannelKind,
     stored: StoredChannel,
     text: ContentText,
-    definitionsKey: string,
+    settingsKey: string,
   ): SharedContent {
     const { number } = stored.identity;
     const read = readStoredSettings(kind.settings, stored.settings);
@@ -86,74 +98,78 @@ export function createCompileChannel(deps: CompileDeps): (stored: StoredChannel)
       });
     }
     const sender = resolved.value;
-    const config = { ...parsed, itemsPath: parsed.itemsPath ?? sender.paths.itemsPath };
-    const shared = definitions(definitionsKey, () => ({
-      compiled: compileOf(kind, stored, config, sender),
-      bytes: DEFINITIONS_BYTES + EXPANSION * text.definitions.length,
-    }));
-    const own = { bytes: CONTENT_BYTES + EXPANSION * (text.settings.length + text.secrets.length) };
-    const { senderOf, methods } = sendersOf(kind.kind, sender);
+    const shared = settings(settingsKey, () => {
+      const shown = withoutSecrets(kind, parsed);
+      const preset = senderConfig.data.preset ?? null;
+      return compileSettings(kind, stored, shown, { sender, preset, text });
+    });
+    // Equal but for the secrets: what stands below is shared.
+    const own = { ...shared.settings, ...onlySecrets(kind, parsed) };
+    const config = { ...own, itemsPath: own.itemsPath ?? sender.paths.itemsPath };
+    const compiled = compileSender(sender, shared.senderDeps, shared.program);
+    const { answer, acceptsContentType, verification, definitions } = shared;
     return {
-      limits: config.limits,
-      settings: parsed,
-      methods,
-      answer: sender.answer,
-      acceptsContentType:
-        kind.profile.acceptsContentType ??
-        ((contentType) => bodyFormatOf(sender.readAs ?? contentType) !== undefined),
-      config,
-      verification: {
-        scheme: String(sender.verification.scheme),
-        preset: senderConfig.data.preset ?? null,
-      },
-      shares: [own, shared],
-      definitions: shared.compiled,
-      senderOf,
+      ...{ answer, acceptsContentType, verification, definitions, config },
+      limits: own.limits,
+      settings: own,
+      methods: compiled.methods,
+      shares: [shared, { bytes: CONTENT_BYTES + EXPANSION * text.secrets.length }],
+      sender: compiled,
+      senderOf: compiled.fetchesKeys ? sendersOf(sender, shared) : undefined,
     };
   }
 
-  function compileOf(
+  function compileSettings(
     kind: ChannelKind,
     { identity, definitions }: StoredChannel,
-    config: LiveChannel["config"],
-    { paths, forms }: Sender,
-  ): CompiledDefinitions {
+    shown: CommonSettings,
+    { sender, preset, text }: { sender: Sender; preset: string | null; text: ContentText },
+  ): SharedSettings {
     const { profile } = kind;
-    // Shared with channels that have other secrets.
-    const shown = withoutSecrets(kind, config);
+    const { paths, forms, readAs, answer, verification } = sender;
     const compiled = compileDefinitions(
-      { profile, config: shown, definitions: fillPaths(definitions, paths), forms },
+      {
+        ...{ profile, forms, definitions: fillPaths(definitions, paths) },
+        config: { ...shown, itemsPath: shown.itemsPath ?? paths.itemsPath },
+      },
       deps.pathsOf,
     );
-    if (compiled.ok) return compiled.value;
-    throw new UnavailableError(`channel ${identity.number} has definitions that no longer compile`, {
-      cause: new Error(compiled.error.map(({ path, message }) => `${path}: ${message}`).join("; ")),
-    });
+    if (!compiled.ok) {
+      throw new UnavailableError(`channel ${identity.number} has definitions that no longer compile`, {
+        cause: new Error(compiled.error.map(({ path, message }) => `${path}: ${message}`).join("; ")),
+      });
+    }
+    return {
+      settings: shown,
+      answer,
+      acceptsContentType:
+        profile.acceptsContentType ?? ((contentType) => bodyFormatOf(readAs ?? contentType) !== undefined),
+      verification: { scheme: String(verification.scheme), preset },
+      definitions: compiled.value,
+      program: compileSenderProgram(sender),
+      senderDeps: {
+        hooksUrl: deps.hooksUrl,
+        keys: NO_KEYS,
+        onShadowed: (reason) => deps.onShadowed(kind.kind, reason),
+      },
+      bytes: SETTINGS_BYTES + EXPANSION * (text.settings.length + text.definitions.length),
+    };
   }
 
-  /** One for all channels, unless it fetches keys: for these each organization, and each channel, waits for itself. */
-  function sendersOf(kind: ChannelKindName, sender: Sender) {
-    const compile = (keys: KeySource): CompiledSender =>
-      compileSender(sender, {
-        ...{ hooksUrl: deps.hooksUrl, keys },
-        onShadowed: (reason) => deps.onShadowed(kind, reason),
-      });
-    const one = compile(NO_KEYS);
-    const senderOf = one.fetchesKeys
-      ? (organizationId: string) => compile(boundWaiting(deps.keysOf(organizationId)))
-      : () => one;
-    return { senderOf, methods: one.methods };
-  }
+  const sendersOf =
+    (sender: Sender, { senderDeps, program }: SharedSettings) =>
+    (organizationId: string): CompiledSender =>
+      compileSender(sender, { ...senderDeps, keys: boundWaiting(deps.keysOf(organizationId)) }, program);
 
   return (stored) => {
     const { version, state, pause, topics, connectionId } = stored;
     const kind = deps.channelKinds.get(stored.identity.kind);
     if (kind === undefined) throw new UnavailableError(`there is no channel kind ${stored.identity.kind}`);
     const text = textOf(kind, stored);
-    const definitionsKey = hash("sha256", `${kind.kind}\n${text.settings}\n${text.definitions}`, "base64url");
-    const contentKey = hash("sha256", `${definitionsKey}\n${text.secrets}`, "base64url");
+    const settingsKey = hash("sha256", `${kind.kind}\n${text.settings}\n${text.definitions}`, "base64url");
+    const contentKey = hash("sha256", `${settingsKey}\n${text.secrets}`, "base64url");
     const { definitions, senderOf, ...content } = contents(contentKey, () =>
-      compileContent(kind, stored, text, definitionsKey),
+      compileContent(kind, stored, text, settingsKey),
     );
     const identity = { ...stored.identity, kind: kind.kind };
     return {
@@ -165,14 +181,14 @@ export function createCompileChannel(deps: CompileDeps): (stored: StoredChannel)
       pause,
       ...(content.config.deliveryRecords && { sampling: { nextAtMs: 0, nextPoorAtMs: 0 } }),
       rules: rulesOf(definitions, identity, topics),
-      sender: senderOf(identity.organizationId),
+      ...(senderOf && { sender: senderOf(identity.organizationId) }),
     };
   };
 }
 
-/** What a channel's compiled content takes in memory, measured: a part that each has, and a multiple of its length as text. */
-const CONTENT_BYTES = 6_000;
-const DEFINITIONS_BYTES = 2_000;
+/** The memory that compiled settings and definitions take, measured: a part that all have, and a multiple of their length as text. */
+const SETTINGS_BYTES = 6_000;
+const CONTENT_BYTES = 1_900;
 const EXPANSION = 3;
 
 interface ContentText {
@@ -195,6 +211,9 @@ function withoutSecrets<T extends object>({ secretSettings }: ChannelKind, setti
   for (const name of secretSettings) Reflect.deleteProperty(shown, name);
   return shown;
 }
+
+const onlySecrets = ({ secretSettings }: ChannelKind, settings: object) =>
+  Object.fromEntries(Object.entries(settings).filter(([name]) => secretSettings.includes(name)));
 
 const NO_KEYS: KeySource = {
   get: () => {

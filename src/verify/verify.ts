@@ -8,6 +8,7 @@ import { mayHoldChannelId, withoutChannelIds } from "../lib/secrets/channel-id.t
 import { createRedact, type Redact, redactBytes, redactTexts } from "../lib/secrets/redact.ts";
 import {
   compileHandshakes,
+  consumedByHandshakes,
   type Handshakes,
   type MatchedHandshake,
   type SecretsAt,
@@ -82,42 +83,70 @@ const CREDENTIAL_HEADERS = [
   "x-rewrite-url",
 ];
 
-/** Compiles a sender's settings once; what comes of it runs for each of its requests. */
-export function compileSender(sender: Sender, deps: SenderDeps): CompiledSender {
-  const { verification, shadow, readAs } = sender;
+/** A sender's settings without its secrets, compiled: the same for all senders that differ in nothing else. */
+export type SenderProgram = ReturnType<typeof compileSenderProgram>;
+
+export function compileSenderProgram(sender: Omit<Sender, "secrets">) {
+  const { verification } = sender;
   const scheme = findScheme(verification);
   const verifier = scheme.create(verification);
-  const isFromElsewhere = compileAddresses(sender.allowedAddresses);
+  const hiddenBeside = (handshakes: Sender["handshakes"]) => {
+    const { consumedHeaders, consumedQuery, consumedBody } = consumedByHandshakes(handshakes);
+    return {
+      headers: new Set(CREDENTIAL_HEADERS.concat(verifier.consumedHeaders, consumedHeaders)),
+      query: new Set([...verifier.consumedQuery, ...consumedQuery]),
+      inBody: [...verifier.consumedBody, ...consumedBody].map(compileTexts),
+    };
+  };
+  return {
+    verification,
+    scheme,
+    verifier,
+    isFromElsewhere: compileAddresses(sender.allowedAddresses),
+    key: secretKeySchema.parse(verification.key),
+    /** What of a request nobody is shown, while handshakes are answered, and while they are not. */
+    hidden: { open: hiddenBeside(sender.handshakes), shut: hiddenBeside([]) },
+    // Also those that are no longer answered: a signature that was given stays right.
+    isSigning: sender.handshakes.some(signsForAnyone),
+  };
+}
+
+/**
+ * Compiles a sender's settings once; what comes of it runs for each of its requests.
+ *
+ * @param program of the same settings, where it is at hand
+ */
+export function compileSender(
+  sender: Sender,
+  deps: SenderDeps,
+  program: SenderProgram = compileSenderProgram(sender),
+): CompiledSender {
+  const { shadow, readAs } = sender;
+  const { verification, scheme, verifier, isFromElsewhere, key, isSigning } = program;
   const secretsAt = createSecretWindows(sender.secrets);
-  const key = secretKeySchema.parse(verification.key);
-  const handshakes = compileHandshakes(handshakesEnabled(sender) ? sender.handshakes : [], {
+  const isOpen = handshakesEnabled(sender);
+  const hidden = isOpen ? program.hidden.open : program.hidden.shut;
+  const handshakes = compileHandshakes(isOpen ? sender.handshakes : [], {
     ...{ secretsAt, readAs },
     ownSecrets: sender.secrets.flatMap(({ name, value }) => (name === undefined ? [value] : [])),
     hmacKeyOf: (secret) => deriveKey(key, secret),
     isSecret: (text) => scheme.findWrongSecret(verification, text) === undefined,
   });
-  const hiddenHeaders = new Set(
-    CREDENTIAL_HEADERS.concat(verifier.consumedHeaders, handshakes.consumedHeaders),
-  );
-  const hiddenQuery = new Set([...verifier.consumedQuery, ...handshakes.consumedQuery]);
-  const inBody = [...verifier.consumedBody, ...handshakes.consumedBody].map(compileTexts);
   const ownSecrets = sender.secrets.map(({ value }) => value);
 
   function hide({ headers, body }: Pick<RawRequest, "headers" | "body">): Redact {
     const view = new RequestView({ method: "POST", target: "/", headers, body, arrivedAtMs: 0 }, readAs);
-    const redact = createRedact([...ownSecrets, ...inBody.flatMap((texts) => texts(view) ?? [])]);
+    const redact = createRedact([...ownSecrets, ...hidden.inBody.flatMap((texts) => texts(view) ?? [])]);
     return (text) => withoutChannelIds(redact(text));
   }
 
-  // Also those that are no longer answered: a signature that was given stays right.
-  const isSigning = sender.handshakes.some(signsForAnyone);
   const unproved = new WeakSet<VerifiedDelivery>();
   const redact = (request: RawRequest): UnverifiedDelivery => {
-    const headers = shown(request.headers, hiddenHeaders);
+    const headers = shown(request.headers, hidden.headers);
     return {
       method: request.method,
       headers: readAs === undefined ? headers : withType(headers, readAs),
-      query: shown(queryValues(request.target), hiddenQuery),
+      query: shown(queryValues(request.target), hidden.query),
       body: request.body,
       arrivedAtMs: request.arrivedAtMs,
     };
@@ -190,12 +219,16 @@ function createSecretWindows(secrets: readonly Secret[]): SecretsAt {
     fromMs: notBefore === undefined ? Number.NEGATIVE_INFINITY : Date.parse(notBefore),
     toMs: notAfter === undefined ? Number.POSITIVE_INFINITY : Date.parse(notAfter),
   }));
+  let last: readonly string[] = [];
   return (nowMs, wanted) => {
     const valid: string[] = [];
     for (const { value, name, fromMs, toMs } of windows) {
       if (name === wanted && fromMs <= nowMs && nowMs < toMs) valid.push(value);
     }
-    return valid;
+    if (wanted !== undefined) return valid;
+    // The same list for as long as the same are valid: what is made of them is kept by it.
+    if (valid.length !== last.length || valid.some((value, index) => value !== last[index])) last = valid;
+    return last;
   };
 }
 

@@ -18,7 +18,7 @@ export interface MatchedHandshake {
   readonly reply: () => Result<HandshakeReply, string>;
 }
 
-export interface Handshakes extends Consumed {
+export interface Handshakes {
   /** The methods of the channel's address: POST, and those that handshakes come by. */
   readonly methods: readonly string[];
   /** Of those that ask for no verification. */
@@ -46,6 +46,7 @@ const DELIVERY_METHOD = "POST";
 
 /** Compiles a channel's handshakes; the first whose conditions all hold is found. @throws Error for what `checkHandshake` refuses */
 export function compileHandshakes(handshakes: readonly Handshake[], deps: HandshakeDeps): Handshakes {
+  if (handshakes.length === 0) return NO_HANDSHAKES;
   const compiled = handshakes.map((handshake) => compileHandshake(handshake, deps));
   const finder = (requireVerified: boolean): Handshakes["findOpen"] => {
     const some = compiled.filter((one) => one.requireVerified === requireVerified);
@@ -58,18 +59,30 @@ export function compileHandshakes(handshakes: readonly Handshake[], deps: Handsh
       return candidates.find(({ fits }) => fits(view))?.match(view);
     };
   };
+  return {
+    methods: [...new Set([DELIVERY_METHOD, ...compiled.map(({ method }) => method)])],
+    findOpen: finder(false),
+    findVerified: finder(true),
+  };
+}
+
+const NO_HANDSHAKES: Handshakes = {
+  methods: [DELIVERY_METHOD],
+  findOpen: () => undefined,
+  findVerified: () => undefined,
+};
+
+/** Where handshakes bring secrets. */
+export function consumedByHandshakes(handshakes: readonly Handshake[]): Consumed {
   const secretPlaces = handshakes.flatMap(({ when, captureSecret }) => [
     ...when.all.filter(({ equalsSecret }) => equalsSecret !== undefined),
     ...(captureSecret ? [captureSecret] : []),
   ]);
   const consumed = secretPlaces.map(consumedBy);
   return {
-    methods: [...new Set([DELIVERY_METHOD, ...compiled.map(({ method }) => method)])],
     consumedHeaders: consumed.flatMap(({ consumedHeaders }) => consumedHeaders),
     consumedQuery: consumed.flatMap(({ consumedQuery }) => consumedQuery),
     consumedBody: consumed.flatMap(({ consumedBody }) => consumedBody),
-    findOpen: finder(false),
-    findVerified: finder(true),
   };
 }
 

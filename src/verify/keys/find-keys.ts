@@ -1,6 +1,7 @@
 import type { z } from "zod";
 import { ok, type Result } from "../../lib/result.ts";
 import { compileSource, type RequestView } from "../message/request-view.ts";
+import { createOfSecrets } from "../of-secrets.ts";
 import { type Refusal, refuse, type VerifyContext } from "../verifier.ts";
 import { type PublicKey, parsePublicKeys } from "./parse-keys.ts";
 import { compilePins } from "./pinned-url.ts";
@@ -30,14 +31,8 @@ export function compileKeys(
 ): FindKeys {
   switch (settings.from) {
     case "secrets": {
-      // By secret: those of one channel, which is compiled anew when they change.
-      const parsed = new Map<string, Keys>();
-      const keysOf = (secret: string): Keys => {
-        const keys = parsed.get(secret) ?? parse(secret) ?? [];
-        parsed.set(secret, keys);
-        return keys;
-      };
-      return (_, { secrets }) => ok({ keys: secrets.flatMap(keysOf) });
+      const keysOf = createOfSecrets((secret): Keys => parse(secret) ?? []);
+      return (_, { secrets }) => ok({ keys: keysOf(secrets).flat() });
     }
     case "settings": {
       const found = ok({ keys: settings.keys.flatMap((text) => parsePublicKeys(text) ?? []) });

@@ -8,6 +8,7 @@ import { checkMessage } from "../message/findings.ts";
 import { compileMessage } from "../message/message.ts";
 import { HASHES, signedMessageSettings } from "../message/settings.ts";
 import { consumedBy } from "../message/signature.ts";
+import { createOfSecrets } from "../of-secrets.ts";
 import { deriveKey, findWrongKey, secretKeySchema } from "../secret-key.ts";
 import { defineScheme, refuse } from "../verifier.ts";
 
@@ -49,7 +50,7 @@ export const hmac = defineScheme({
   findWrongSecret: ({ key }, secret) => findWrongKey(key, secret),
   create(options) {
     const read = compileMessage(options);
-    const digest = compileDigest(options);
+    const digestsOf = createOfSecrets(compileDigest(options));
     const mismatch = refuse("mismatch", `the signature in ${options.in} ${options.name} does not match`);
     return {
       ...consumedBy(options),
@@ -58,8 +59,9 @@ export const hmac = defineScheme({
         if (!message.ok) return message;
         const { signatures, bytes, proved } = message.value;
         let matches = false;
-        for (const secret of context.secrets) {
-          const expected = digest(secret, bytes(secret));
+        const digests = digestsOf(context.secrets);
+        for (const [index, secret] of context.secrets.entries()) {
+          const expected = digests[index]?.(bytes(secret));
           if (expected === undefined) continue;
           for (const signature of signatures) {
             if (isSame(expected, signature)) matches = true;
@@ -87,30 +89,27 @@ function couldBeAsked(pieces: readonly (string | Buffer)[]): boolean {
   return pieces.every((piece) => ASKED.test(piece.toString()));
 }
 
-/** The signature that a secret gives; undefined for a secret of which no key comes. */
-export function compileDigest({ algorithm, construction, key }: HmacSettings) {
+/** The signature that a secret gives to pieces of text; undefined for a secret of which no key comes. */
+export function compileDigest({
+  algorithm,
+  construction,
+  key,
+}: HmacSettings): (secret: string) => Hmac | undefined {
   const { encoding, stripPrefix, append, hash } = key;
   // The text of the secret is the key of most senders.
   const isPlainText =
     encoding === "utf8" && stripPrefix === undefined && append === undefined && hash === undefined;
   const keyOf = (secret: string) => (isPlainText ? secret : deriveKey(key, secret));
   if (construction === "plain") {
-    return (secret: string, pieces: readonly (string | Buffer)[]): Buffer | undefined => {
-      if (keyOf(secret) === undefined) return undefined;
+    const digest: Hmac = (pieces) => {
       const hashing = createHash(algorithm);
       for (const piece of pieces) hashing.update(piece);
       return hashing.digest();
     };
+    return (secret) => (keyOf(secret) === undefined ? undefined : digest);
   }
-  // Of each secret once: a channel has few, and is compiled anew when they change.
-  const hmacs = new Map<string, Hmac | undefined>();
-  return (secret: string, pieces: readonly (string | Buffer)[]): Buffer | undefined => {
-    let hmac = hmacs.get(secret);
-    if (hmac === undefined && !hmacs.has(secret)) {
-      const bytes = keyOf(secret);
-      hmac = bytes === undefined ? undefined : compileHmac(algorithm, bytes);
-      hmacs.set(secret, hmac);
-    }
-    return hmac?.(pieces);
+  return (secret) => {
+    const bytes = keyOf(secret);
+    return bytes === undefined ? undefined : compileHmac(algorithm, bytes);
   };
 }

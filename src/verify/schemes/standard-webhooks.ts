@@ -56,15 +56,21 @@ export const standardWebhooks = defineScheme({
       ...{ scheme: "asymmetric", ...message, prefix: "v1a,", algorithm: "ed25519" },
       keys: { from: "secrets" },
     });
+    const parts = new WeakMap<readonly string[], ReturnType<typeof divide>>();
+    /** The same lists for the same one, by which each keeps what it makes of them. */
+    function partsOf(secrets: readonly string[]): ReturnType<typeof divide> {
+      const known = parts.get(secrets) ?? divide(secrets);
+      parts.set(secrets, known);
+      return known;
+    }
     return {
       ...v1,
       verify(request, context) {
         const { secrets } = context;
         if (!secrets.some(isPublicKey)) return v1.verify(request, context);
-        const shared = secrets.filter((secret) => !isPublicKey(secret));
+        const { shared, publicKeys } = partsOf(secrets);
         const verdict = v1.verify(request, { ...context, secrets: shared });
         if (verdict instanceof Promise || verdict.ok) return verdict;
-        const publicKeys = secrets.filter(isPublicKey).map(publicKeyOf);
         return v1a.verify(request, { ...context, secrets: publicKeys });
       },
     };
@@ -94,6 +100,10 @@ function messageOf({ headerPrefix, toleranceSeconds }: StandardSettings) {
 }
 
 const isPublicKey = (secret: string): boolean => secret.startsWith(PUBLIC_KEY_PREFIX);
+const divide = (secrets: readonly string[]) => ({
+  shared: secrets.filter((secret) => !isPublicKey(secret)),
+  publicKeys: secrets.filter(isPublicKey).map(publicKeyOf),
+});
 const publicKeyOf = (secret: string): string => secret.slice(PUBLIC_KEY_PREFIX.length);
 
 const keySettings = (encoding: SecretKeySettings["encoding"]): SecretKeySettings => ({

@@ -114,7 +114,7 @@ function signMessage(request: OutgoingRequest, settings: HmacSettings, options: 
   const context = { secrets: [secret], hooksUrl, readAs, keys: NO_KEYS };
   const message = compileMessage(settings)({ ...empty.value, arrivedAtMs: nowMs }, context);
   if (!message.ok) return err(message.error.message);
-  const signature = compileDigest(settings)(secret, message.value.bytes(secret));
+  const signature = compileDigest(settings)(secret)?.(message.value.bytes(secret));
   if (signature === undefined) return err("the secret is not written as its scheme takes it");
   return items !== undefined && beside.some(([name]) => name === items.key)
     ? err("what stands beside the signature has its name")
