@@ -46,9 +46,10 @@ interface SharedSettings extends Pick<LiveChannel, "answer" | "acceptsContentTyp
 /** All that channels share whose settings and definitions are equal. */
 interface SharedContent
   extends Pick<
-    LiveChannel,
-    "limits" | "settings" | "methods" | "answer" | "acceptsContentType" | "config" | "shares"
-  >, Pick<SharedSettings, "verification"> {
+      LiveChannel,
+      "limits" | "settings" | "methods" | "answer" | "acceptsContentType" | "config" | "shares"
+    >,
+    Pick<SharedSettings, "verification"> {
   readonly definitions: CompiledDefinitions;
   readonly sender: CompiledSender;
   /** For senders whose keys are fetched: each organization, and each channel, waits for itself. */

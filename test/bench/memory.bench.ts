@@ -6,13 +6,13 @@
  * usage: npm run bench:memory [-- <events>]
  */
 import { execFile } from "node:child_process";
-import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { promisify } from "node:util";
 import { Redis } from "ioredis";
 import { startGatewayProcess } from "../support/gateway-process.ts";
 import { installChannel } from "./channel.ts";
+import { rssOf } from "./cpu.ts";
 import type { LoadPlan } from "./load.ts";
 import { startBenchRedis } from "./redis.ts";
 import { bodyOf, createGoals, planOf } from "./rounds.ts";
@@ -81,6 +81,5 @@ async function remembering(): Promise<readonly string[]> {
 }
 
 async function residentMiB(): Promise<number> {
-  const status = await readFile(`/proc/${gateway.pid}/status`, "utf8");
-  return Math.round(Number(/^VmRSS:\s+(\d+)/m.exec(status)?.[1]) / 1024);
+  return Math.round((await rssOf(gateway.pid)) / 1024 ** 2);
 }

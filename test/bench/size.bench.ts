@@ -16,11 +16,12 @@ import { promisify } from "node:util";
 import { startGatewayProcess } from "../support/gateway-process.ts";
 import type { CachedChannels } from "./cached-channels.ts";
 import { installChannel } from "./channel.ts";
+import { cpuSecondsOf, lowerQuartile, median, spreadOf } from "./cpu.ts";
 import type { LoadPlan, LoadResult } from "./load.ts";
 import { copyChannel } from "./many-channels.ts";
 import { startBenchPostgres } from "./postgres.ts";
 import { startBenchRedis } from "./redis.ts";
-import { bodyOf, cpuSecondsOf, createGoals, planOf } from "./rounds.ts";
+import { bodyOf, createGoals, planOf } from "./rounds.ts";
 
 const [ROUNDS = 5, SECONDS = 3, MOST = 100_000] = process.argv.slice(2).map(Number);
 const FEW = 10;
@@ -118,30 +119,30 @@ async function compare(title: string, subjects: readonly Subject[]): Promise<voi
     for (const [index, subject] of subjects.entries()) all[index]?.push(await measure(subject, SECONDS));
   }
   process.stdout.write(
-    `\n${ROUNDS} rounds of ${SECONDS} s, medians (least to most), µs a request\n\n` +
+    `\n${ROUNDS} rounds of ${SECONDS} s, lower quartiles (least to most), µs a request\n\n` +
       `| ${title} | requests/s | CPU of the gateway | CPU of Redis | CPU of PostgreSQL |\n|---|---|---|---|---|\n`,
   );
   for (const [index, { name }] of subjects.entries()) {
     const rounds = all[index] ?? [];
-    const cells = (["perSecond", "gateway", "redis", "postgres"] as const).map((key) => spread(rounds, key));
-    process.stdout.write(`| ${[name, ...cells].join(" | ")} |\n`);
+    const cells = (["gateway", "redis", "postgres"] as const).map((key) => spreadOf(of(rounds, key)));
+    process.stdout.write(`| ${[name, median(of(rounds, "perSecond")).toFixed(0), ...cells].join(" | ")} |\n`);
   }
   process.stdout.write("\n");
   const [few = []] = all;
   for (const [index, { name }] of subjects.entries()) {
-    const rounds = all[index] ?? [];
     if (index === 0) continue;
-    const sum = (of: readonly Measured[]) =>
-      median(of, "gateway") + median(of, "redis") + median(of, "postgres");
-    goals.check(
-      `${name}: CPU of all, to that of ${subjects[0]?.name}`,
-      sum(rounds) / sum(few),
-      GOALS.cpu,
-      "most",
-    );
-    goals.check(`${name}: CPU of the gateway alone`, median(rounds, "gateway") / median(few, "gateway"));
-    goals.check(`${name}: CPU of Redis alone`, median(rounds, "redis") / median(few, "redis"));
+    const ratioOf = (...keys: (keyof Measured)[]) =>
+      lowerQuartile(of(all[index] ?? [], ...keys)) / lowerQuartile(of(few, ...keys));
+    const whole = ratioOf("gateway", "redis", "postgres");
+    goals.check(`${name}: CPU of all, to that of ${subjects[0]?.name}`, whole, GOALS.cpu, "most");
+    goals.check(`${name}: CPU of the gateway alone`, ratioOf("gateway"));
+    goals.check(`${name}: CPU of Redis alone`, ratioOf("redis"));
   }
+}
+
+/** Of each round, the sum where there are several. */
+function of(rounds: readonly Measured[], ...keys: readonly (keyof Measured)[]): readonly number[] {
+  return rounds.map((round) => keys.reduce((sum, key) => sum + round[key], 0));
 }
 
 /** Until each of its channels was called, and the program has run for a while. */
@@ -184,16 +185,4 @@ async function measure(
     perSecond: requests / took,
     ...{ gateway: micros("gateway"), redis: micros("redis"), postgres: micros("postgres") },
   };
-}
-
-function median(rounds: readonly Measured[], key: keyof Measured): number {
-  const sorted = rounds.map((measured) => measured[key]).sort((a, b) => a - b);
-  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
-}
-
-function spread(rounds: readonly Measured[], key: keyof Measured): string {
-  const values = rounds.map((measured) => measured[key]);
-  const digits = key === "perSecond" ? 0 : 1;
-  const [least, most] = [Math.min(...values), Math.max(...values)].map((value) => value.toFixed(digits));
-  return `${median(rounds, key).toFixed(digits)} (${least}–${most})`;
 }

@@ -14,10 +14,11 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { startGatewayProcess } from "../support/gateway-process.ts";
 import { installChannel } from "./channel.ts";
+import { cpuSecondsOf, lowerQuartile, median, spreadOf } from "./cpu.ts";
 import type { LoadPlan, LoadResult } from "./load.ts";
 import { startBenchPostgres } from "./postgres.ts";
 import { startBenchRedis } from "./redis.ts";
-import { bodyOf, cpuSecondsOf, createGoals, planOf } from "./rounds.ts";
+import { bodyOf, createGoals, planOf } from "./rounds.ts";
 
 const [ROUNDS = 5, SECONDS = 4] = process.argv.slice(2).map(Number);
 const COUNTS = [1, 2, 4];
@@ -64,17 +65,27 @@ for (let round = 0; round < ROUNDS; round++) {
 }
 
 process.stdout.write(
-  `\n468 B, ${ROUNDS} rounds of ${SECONDS} s, medians (least to most)\n\n` +
+  `\n468 B, ${ROUNDS} rounds of ${SECONDS} s, the lower quartiles of processor time, medians of the rates (least to most)\n\n` +
     "| gateways | events/s | CPU of the gateways, an event | CPU of Redis, an event | cores of gateways to one of Redis |\n|---|---|---|---|---|\n",
 );
+const of = (rounds: readonly Measured[], key: keyof Measured) => rounds.map((round) => round[key]);
 for (const [count, rounds] of all) {
-  const cores = (median(rounds, "gatewayMicros") / median(rounds, "redisMicros")).toFixed(1);
-  const cells = [count, spread(rounds, "perSecond"), `${spread(rounds, "gatewayMicros")} µs`];
-  process.stdout.write(`| ${[...cells, `${spread(rounds, "redisMicros")} µs`, cores].join(" | ")} |\n`);
+  const [gatewayMicros, redisMicros] = [of(rounds, "gatewayMicros"), of(rounds, "redisMicros")];
+  const rates = of(rounds, "perSecond");
+  const cells = [
+    ...[
+      count,
+      `${median(rates).toFixed(0)} (${Math.min(...rates).toFixed(0)}–${Math.max(...rates).toFixed(0)})`,
+    ],
+    ...[`${spreadOf(gatewayMicros)} µs`, `${spreadOf(redisMicros)} µs`],
+    (lowerQuartile(gatewayMicros) / lowerQuartile(redisMicros)).toFixed(1),
+  ];
+  process.stdout.write(`| ${cells.join(" | ")} |\n`);
 }
 process.stdout.write(`\nload of the machine ${loadavg()[0]?.toFixed(1)}\n`);
 for (const count of COUNTS.slice(1)) {
-  const ratioOf = (key: keyof Measured) => median(all.get(count) ?? [], key) / median(all.get(1) ?? [], key);
+  const [some, one] = [all.get(count) ?? [], all.get(1) ?? []];
+  const ratioOf = (key: keyof Measured) => lowerQuartile(of(some, key)) / lowerQuartile(of(one, key));
   goals.check(`CPU of Redis, of ${count} gateways to one`, ratioOf("redisMicros"), GOAL, "most");
   // Of more processes than cores each waits for the others, and turns less full cost more.
   goals.check(`CPU of the gateways, of ${count} to one`, ratioOf("gatewayMicros"));
@@ -82,13 +93,13 @@ for (const count of COUNTS.slice(1)) {
 goals.tell();
 
 /** Loads some of the gateways at a time. */
-async function load(some: readonly (typeof gateways)[number][], seconds: number): Promise<Measured> {
-  const pids = some.map(({ pid }) => pid);
-  const used = async (of: readonly number[]): Promise<number> =>
-    (await Promise.all(of.map(cpuSecondsOf))).reduce((sum, one) => sum + one, 0);
+async function load(loaded: readonly (typeof gateways)[number][], seconds: number): Promise<Measured> {
+  const pids = loaded.map(({ pid }) => pid);
+  const used = async (some: readonly number[]): Promise<number> =>
+    (await Promise.all(some.map(cpuSecondsOf))).reduce((sum, one) => sum + one, 0);
   const before = { gateways: await used(pids), redis: await used([redisPid]) };
   const results = await Promise.all(
-    some.map(async ({ origin }) => {
+    loaded.map(async ({ origin }) => {
       const whole: LoadPlan = { ...plan, path, port: Number(new URL(origin).port), seconds };
       const { stdout } = await run(process.execPath, [
         join(import.meta.dirname, "load.ts"),
@@ -105,14 +116,4 @@ async function load(some: readonly (typeof gateways)[number][], seconds: number)
     gatewayMicros: (((await used(pids)) - before.gateways) * 1e6) / events,
     redisMicros: (((await used([redisPid])) - before.redis) * 1e6) / events,
   };
-}
-
-function median(rounds: readonly Measured[], key: keyof Measured): number {
-  const sorted = rounds.map((one) => one[key]).sort((a, b) => a - b);
-  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
-}
-
-function spread(rounds: readonly Measured[], key: keyof Measured): string {
-  const values = rounds.map((one) => one[key]);
-  return `${median(rounds, key).toFixed(0)} (${Math.min(...values).toFixed(0)}–${Math.max(...values).toFixed(0)})`;
 }
