@@ -23,8 +23,14 @@ export interface Change {
 }
 
 /** Records a change of the transaction; the feed hands it on once that is committed. */
-export async function recordChange(trx: Trx, change: Change): Promise<void> {
-  await trx.insertInto("changes").values({ kind: change.kind, key: change.key }).execute();
+export const recordChange = (trx: Trx, change: Change): Promise<void> => recordChanges(trx, [change]);
+
+export async function recordChanges(trx: Trx, changes: readonly Change[]): Promise<void> {
+  if (changes.length === 0) return;
+  await trx
+    .insertInto("changes")
+    .values(changes.map(({ kind, key }) => ({ kind, key })))
+    .execute();
 }
 
 /** A worker that has not read changes for longer serves nothing from its caches, and runs no sources. */

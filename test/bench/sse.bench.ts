@@ -12,7 +12,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { Redis } from "ioredis";
 import { type GatewayProcess, startGatewayProcess } from "../support/gateway-process.ts";
 import { until } from "../support/until.ts";
-import { lowerQuartile, median, microsEach, rssOf, spreadOf } from "./cpu.ts";
+import { cpuSecondsOf, lowerQuartile, median, microsEach, rssOf, spreadOf } from "./cpu.ts";
 import { startBenchRedis } from "./redis.ts";
 import { createGoals } from "./rounds.ts";
 
@@ -152,14 +152,17 @@ async function measureSilent(streams: number): Promise<void> {
   const urls = Array.from({ length: streams }, (_, n) => `${sender.origin}/quiet/${n}`);
   const before = await rssOf(gateway.pid);
   const began = performance.now();
+  const cpuBefore = await cpuSecondsOf(gateway.pid);
   await installStreams(gateway, urls);
   const installedSeconds = (performance.now() - began) / 1000;
   await until(() => sender.open() === streams, { ceilingMs: LONG_MS, everyMs: 100 });
   const seconds = (performance.now() - began) / 1000;
+  const cpuSeconds = (await cpuSecondsOf(gateway.pid)) - cpuBefore;
   const inlet = ((await settled(gateway.pid)) - before) / streams;
   print(`\n${streams} open streams, each with one event`);
   print(`  inlet                       ${(inlet / 1024).toFixed(1)} KiB a stream`);
   print(`  all installed after ${installedSeconds.toFixed(1)} s, open after ${seconds.toFixed(1)} s`);
+  print(`  CPU of the gateway          ${((cpuSeconds * 1e3) / streams).toFixed(2)} ms a stream`);
   using other = await startSender(100);
   const single = startFloor(`${other.origin}/quiet/`, 1);
   await until(() => other.open() === 1, { ceilingMs: LONG_MS });

@@ -1,8 +1,8 @@
 import { createId } from "../../lib/ids.ts";
-import { recordAudit, recordChannelAudit } from "../accounts/audit.ts";
-import type { Author } from "../accounts/audit-entry.ts";
+import { recordAccess, recordAudit } from "../accounts/audit.ts";
+import { type AuditEntry, type Author, channelName } from "../accounts/audit-entry.ts";
 import { recordChange } from "../changes.ts";
-import { insertChannel, type NewChannel, type WriteContext } from "../channels/channels.ts";
+import { insertChannels, type NewChannel, type WriteContext } from "../channels/channels.ts";
 import type { Trx } from "../database.ts";
 import type { AppRow, ChannelRow } from "../tables.ts";
 
@@ -37,11 +37,10 @@ export async function insertApp(
     .executeTakeFirstOrThrow();
   await recordChange(trx, { kind: "app", key: row.id });
   await recordAudit(trx, author, { action: "install", entity: "app", id: row.id }, context.nowMs);
-  const channelRows: ChannelRow[] = [];
-  for (const channel of channels) {
-    const made = await insertChannel(trx, row, channel, context);
-    await recordChannelAudit(trx, author, "create", made, context.nowMs);
-    channelRows.push(made);
-  }
-  return { app: row, channels: channelRows };
+  const made = await insertChannels(trx, row, channels, context);
+  const entries = made.map((channel): AuditEntry => {
+    return { action: "create", entity: "channel", id: channelName(channel) };
+  });
+  await recordAccess(trx, author, entries, context.nowMs);
+  return { app: row, channels: made };
 }

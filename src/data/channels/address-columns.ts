@@ -34,9 +34,14 @@ export const hasAddress = (keyring: Pick<Keyring, "addressHashKey">, address: st
 
 /** The address for the column that programs from before know, while such may run beside; else null. */
 export async function plainAddress(db: Queryable, address: string): Promise<string | null> {
+  return (await keepsPlainAddresses(db)) ? address : null;
+}
+
+/** True while such programs may run beside. */
+export async function keepsPlainAddresses(db: Queryable): Promise<boolean> {
   const { plainAddresses } = await db
     .selectFrom("cluster")
     .select("plainAddresses")
     .executeTakeFirstOrThrow();
-  return plainAddresses ? address : null;
+  return plainAddresses;
 }

@@ -2,15 +2,15 @@ import { sql } from "kysely";
 import type { ChannelIdentity, CommonSettings } from "../../event/channel.ts";
 import { inPages } from "../../lib/pages.ts";
 import { createChannelId } from "../../lib/secrets/channel-id.ts";
-import { recordChange } from "../changes.ts";
+import { recordChange, recordChanges } from "../changes.ts";
 import type { Queryable, Trx } from "../database.ts";
 import type { Keyring } from "../keyring/keyring.ts";
 import { type Removal, recordRemovals } from "../removals.ts";
 import type { AppRow, BlueprintChannel, ChannelRow } from "../tables.ts";
-import { plainAddress, sealAddress } from "./address-columns.ts";
+import { keepsPlainAddresses, sealAddress } from "./address-columns.ts";
 import { sealSettings } from "./channel-secrets.ts";
 import { readyState } from "./channel-states.ts";
-import { retireTopics, writeTopics } from "./topics.ts";
+import { insertTopics, retireTopics, writeTopics } from "./topics.ts";
 
 /** The fields of a channel: settings that its kind has accepted, the secret ones apart. */
 export interface ChannelContent {
@@ -35,43 +35,63 @@ export interface WriteContext {
   readonly nowMs: number;
 }
 
-/**
- * Adds a channel to an app of the transaction's, with its topics.
- *
- * @throws a unique violation of `channels_uid` when the app has a channel of that uid.
- */
+/** Adds one channel, as `insertChannels`. */
 export async function insertChannel(
   trx: Trx,
   app: Pick<AppRow, "id" | "organizationId">,
   channel: NewChannel,
-  { keyring, nowMs }: WriteContext,
+  context: WriteContext,
 ): Promise<ChannelRow> {
-  // The number is needed before the row stands: secrets are bound to it.
-  const { rows } = await sql<{ number: number }>`
-    SELECT nextval(pg_get_serial_sequence('channels', 'number')) AS number`.execute(trx);
-  const number = Number(rows[0]?.number);
-  const { connectionId = null } = channel;
-  const address = createChannelId(keyring.channelIdKey);
-  const row = await trx
-    .insertInto("channels")
-    .values({
+  const [row] = await insertChannels(trx, app, [channel], context);
+  if (row === undefined) throw new Error("a channel was written and got no row");
+  return row;
+}
+
+/**
+ * Adds channels to an app of the transaction's, with their topics: by a few statements, however many they are.
+ *
+ * @throws a unique violation of `channels_uid` when the app has a channel of such a uid.
+ */
+export async function insertChannels(
+  trx: Trx,
+  app: Pick<AppRow, "id" | "organizationId">,
+  channels: readonly NewChannel[],
+  { keyring, nowMs }: WriteContext,
+): Promise<readonly ChannelRow[]> {
+  if (channels.length === 0) return [];
+  const isPlain = await keepsPlainAddresses(trx);
+  // The numbers are needed before the rows stand: secrets are bound to them.
+  const { rows: numbers } = await sql<{ number: number }>`
+    SELECT nextval(pg_get_serial_sequence('channels', 'number')) AS number
+    FROM generate_series(1, ${channels.length})`.execute(trx);
+  const values = channels.map((channel, at) => {
+    const number = Number(numbers[at]?.number);
+    const address = createChannelId(keyring.channelIdKey);
+    return {
       number,
       ...sealAddress(keyring, number, address),
-      id: await plainAddress(trx, address),
+      id: isPlain ? address : null,
       appId: app.id,
       organizationId: app.organizationId,
       uid: channel.uid,
       kind: channel.kind,
-      ...columnsOf(keyring, number, channel, connectionId),
+      ...columnsOf(keyring, number, channel, channel.connectionId ?? null),
       fromBlueprint: channel.fromBlueprint === true,
       createdAt: new Date(nowMs),
       updatedAt: new Date(nowMs),
-    })
-    .returningAll()
-    .executeTakeFirstOrThrow();
-  await writeTopics(trx, identityOf(row), channel, nowMs);
-  await recordChange(trx, { kind: "channel", key: String(number) });
-  return row;
+    };
+  });
+  const made = await trx.insertInto("channels").values(values).returningAll().execute();
+  // A statement promises no order of what it returns.
+  const byNumber = new Map(made.map((row) => [row.number, row]));
+  const rows = values.flatMap(({ number }) => byNumber.get(number) ?? []);
+  const written = channels.map((channel, at) => ({ ...channel, number: values[at]?.number ?? 0 }));
+  await insertTopics(trx, app, written, nowMs);
+  await recordChanges(
+    trx,
+    rows.map(({ number }) => ({ kind: "channel", key: String(number) })),
+  );
+  return rows;
 }
 
 /** Replaces what is written of the channel, if it still is the version given; undefined where it no longer is. */

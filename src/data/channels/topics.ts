@@ -2,7 +2,7 @@ import type { ChannelIdentity, CommonSettings } from "../../event/channel.ts";
 import type { Definition } from "../../event/definition.ts";
 import { topicOf } from "../../event/topic.ts";
 import type { Queryable, Trx } from "../database.ts";
-import type { TopicRow } from "../tables.ts";
+import type { AppRow, TopicRow } from "../tables.ts";
 
 /**
  * Makes the topics of a channel what its definitions say: missing ones are added, those of definitions that are gone are
@@ -15,29 +15,74 @@ export async function writeTopics(
   source: { readonly events: readonly Definition[]; readonly retention: CommonSettings["retention"] },
   nowMs: number,
 ): Promise<void> {
-  const { organizationId, appId, uid: channelUid, number: channelNumber } = channel;
-  const known = await trx
-    .selectFrom("topics")
-    .select(["type", "topic"])
-    .where((eb) => eb.and({ appId, channelUid }))
-    .execute();
-  const stored = new Map(known.map(({ type, topic }) => [type, topic]));
-  const rows = source.events.map(({ type }) => ({
-    topic: stored.get(type) ?? topicOf({ organizationId, appId, channelUid, type }),
-    organizationId,
-    appId,
-    channelNumber,
-    channelUid,
-    type,
-    ...source.retention,
-    createdAt: new Date(nowMs),
-    retiredAt: null,
-  }));
+  const { organizationId, appId: id, uid, number } = channel;
+  const rows = await topicRows(trx, { id, organizationId }, [{ ...source, uid, number }], nowMs);
   const kept = rows.map(({ topic }) => topic);
-  await retire(trx, channelNumber, nowMs)
+  await retire(trx, number, nowMs)
     .where((eb) => (kept.length > 0 ? eb("topic", "not in", kept) : eb.lit(true)))
     .execute();
-  if (rows.length === 0) return;
+  await insertRows(trx, rows);
+}
+
+/** A channel of an app, as far as its topics go by it. */
+interface TopicSource {
+  readonly uid: string;
+  readonly number: number;
+  readonly events: readonly Definition[];
+  readonly retention: CommonSettings["retention"];
+}
+
+type TopicApp = Pick<AppRow, "id" | "organizationId">;
+
+/** The topics of channels that were just made, as `writeTopics`. */
+export async function insertTopics(
+  trx: Trx,
+  app: TopicApp,
+  channels: readonly TopicSource[],
+  nowMs: number,
+): Promise<void> {
+  await insertRows(trx, await topicRows(trx, app, channels, nowMs));
+}
+
+async function topicRows(
+  trx: Trx,
+  { id: appId, organizationId }: TopicApp,
+  channels: readonly TopicSource[],
+  nowMs: number,
+) {
+  const uids = channels.map(({ uid }) => uid);
+  const known = await trx
+    .selectFrom("topics")
+    .select(["channelUid", "type", "topic"])
+    .where("appId", "=", appId)
+    .where("channelUid", "in", uids)
+    .execute();
+  // No uid holds a space.
+  const stored = new Map(known.map(({ channelUid, type, topic }) => [`${channelUid} ${type}`, topic]));
+  return channels.flatMap(({ uid: channelUid, number: channelNumber, events, retention }) =>
+    events.map(({ type }) => ({
+      topic: stored.get(`${channelUid} ${type}`) ?? topicOf({ organizationId, appId, channelUid, type }),
+      organizationId,
+      appId,
+      channelNumber,
+      channelUid,
+      type,
+      ...retention,
+      createdAt: new Date(nowMs),
+      retiredAt: null,
+    })),
+  );
+}
+
+/** A statement takes 65,535 values (PostgreSQL's protocol, "Bind"), of which a row has eleven. */
+const ROWS_AT_ONCE = 5_000;
+
+async function insertRows(trx: Trx, rows: Awaited<ReturnType<typeof topicRows>>): Promise<void> {
+  for (let at = 0; at < rows.length; at += ROWS_AT_ONCE)
+    await insertSome(trx, rows.slice(at, at + ROWS_AT_ONCE));
+}
+
+async function insertSome(trx: Trx, rows: Awaited<ReturnType<typeof topicRows>>): Promise<void> {
   await trx
     .insertInto("topics")
     .values(rows)
