@@ -3,10 +3,11 @@ import { createHmac } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { runSetUp } from "../../src/cli/apply-set-up.ts";
 import { parseConfig } from "../../src/config.ts";
 import { createLog } from "../../src/log.ts";
+import { runInlet } from "../support/command.ts";
 import { createTestStores, startTestGateway } from "../support/gateway.ts";
 import { PROGRAM_ENV } from "../support/gateway-process.ts";
 import { until } from "../support/until.ts";
@@ -18,6 +19,9 @@ const SECRET = "known-to-both-sides";
 let dir: string;
 beforeAll(() => {
   dir = mkdtempSync(join(tmpdir(), "inlet-setup-"));
+});
+afterEach(() => {
+  vi.restoreAllMocks();
 });
 afterAll(() => rmSync(dir, { recursive: true, force: true, maxRetries: 5 }));
 
@@ -100,6 +104,22 @@ describe("a set-up", () => {
     expect(rotated.stdout + rotated.stderr).not.toContain("another");
     await until(async () => (await deliver("another", "2")) === 200);
     expect(await deliver(SECRET, "3")).toBe(401);
+  });
+
+  it("is planned with an exit code that tells a script whether anything would change", async () => {
+    await using stores = await createTestStores();
+    await using _ = await startTestGateway(stores.env);
+    const env = { ...stores.env, GITHUB_WEBHOOK_SECRET: SECRET, INLET_LOG_LEVEL: "fatal" };
+    for (const output of [process.stdout, process.stderr])
+      vi.spyOn(output, "write").mockImplementation((_, ...more) => {
+        for (const one of more) if (typeof one === "function") one();
+        return true;
+      });
+    const plan = async (file: string) => (await runInlet(["plan", "-f", file], { env })).code;
+    expect(await plan(EXAMPLE)).toBe(2);
+    await apply(env, EXAMPLE);
+    expect(await plan(EXAMPLE)).toBe(0);
+    expect(await plan(join(dir, "missing.json"))).toBe(1);
   });
 
   it("is refused, and nothing is opened, when its file is missing or wrong", async () => {

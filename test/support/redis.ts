@@ -30,7 +30,8 @@ export async function startRedis(
   const port = await clusterPort();
   const socketPath = join(dir, "redis.sock");
   const args = ["--port", String(port), "--bind", "127.0.0.1", "--unixsocket", socketPath, "--dir", dir];
-  args.push("--save", "", ...options);
+  // A replica is served at once, not when others may have come.
+  args.push("--save", "", "--repl-diskless-sync-delay", "0", ...options);
   let server = await spawnRedis(args, env);
   const client = await openClient(socketPath);
   return {
