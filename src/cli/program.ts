@@ -49,12 +49,24 @@ export async function createProgram(
   return program;
 }
 
-/** Answers what a shell's script asks at each Tab: for that all commands say their options. */
+/** Answers what a shell's script asks at each Tab: for that all commands say their options. `:0` hands over to the shell's names of files. */
 async function complete(argv: readonly string[], context: CommandContext): Promise<ExitCode> {
   const others = COMMANDS.filter(({ name }) => name !== "completion");
   const program = await createProgram(context, others, others);
+  const { isFilePlace } = await import("./file-place.ts");
+  const [, ...words] = argv.slice(argv.indexOf("--"));
+  if (isFilePlace(program, words)) {
+    context.io.stdout.write(":0\n");
+    return EXIT.done;
+  }
   const { default: addCompletion } = await import("@bomb.sh/tab/commander");
+  const { default: tab } = await import("@bomb.sh/tab");
+  const { SHELLS } = await import("./commands/session/completion.ts");
   addCompletion(program, { completionCommandName: "completion" });
+  // It would offer one more than we have.
+  tab.commands.get("completion")?.argument("shell", (offer) => {
+    for (const shell of SHELLS) offer(shell, "");
+  });
   await program.parseAsync([...argv], { from: "user" });
   return EXIT.done;
 }

@@ -7,6 +7,7 @@ import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
 import { createTerminalStream } from "../../src/cli/terminal-log.ts";
 import { createLog } from "../../src/log.ts";
+import { runInlet } from "../support/command.ts";
 import { PROGRAM_ENV } from "../support/gateway-process.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
@@ -45,9 +46,11 @@ it("completes commands and options in bash", async () => {
   try {
     symlinkSync(join(ROOT, "src/main.ts"), join(bin, "inlet"));
     const path = `${bin}:${dirname(process.execPath)}:${PROGRAM_ENV.PATH}`;
-    const script = `source <(inlet completion bash)
+    const script = `source <(inlet completion bash); source <(inlet completion bash)
       COMP_WORDS=(inlet channels pau) COMP_CWORD=2; __inlet_complete; echo "\${COMPREPLY[@]}"
-      COMP_WORDS=(inlet tail --si) COMP_CWORD=2; __inlet_complete; echo "\${COMPREPLY[@]}"`;
+      COMP_WORDS=(inlet tail --si) COMP_CWORD=2; __inlet_complete; echo "\${COMPREPLY[@]}"
+      COMP_WORDS=(inlet completion "") COMP_CWORD=2; __inlet_complete; echo "\${COMPREPLY[@]}"
+      complete -p inlet`;
     const options = { env: { ...PROGRAM_ENV, PATH: path } };
     const { stdout } = await promisify(execFile)("bash", ["-c", script], options);
     expect(
@@ -55,10 +58,19 @@ it("completes commands and options in bash", async () => {
         .trim()
         .split("\n")
         .map((line) => line.trim()),
-    ).toEqual(["pause", "--since"]);
+    ).toEqual(["pause", "--since", "bash zsh fish", "complete -o default -F __inlet_complete inlet"]);
   } finally {
     rmSync(bin, { recursive: true });
   }
+});
+
+it.each([
+  ["restore", ""],
+  ["backup", "--config", "x", ""],
+  ["apply", "-f", "set"],
+  ["restore", "a.tar", "--data-dir", ""],
+])("leaves the names of files to the shell: %s %s %s %s", async (...words) => {
+  expect(await runInlet(["complete", "--", ...words])).toEqual({ code: 0, stdout: ":0\n", stderr: "" });
 });
 
 describe("a log at a terminal", () => {

@@ -1,0 +1,35 @@
+import type { Command } from "commander";
+
+/** What arguments and values of options are called that are files or folders. */
+const FILES = ["file", "dir"];
+
+/**
+ * Whether a shell is to complete the names of files there.
+ *
+ * @param words as typed behind the program's name; the last one is being typed, and may be empty
+ */
+export function isFilePlace(program: Command, words: readonly string[]): boolean {
+  const before = words.slice(0, -1);
+  const current = words.at(-1) ?? "";
+  let command = program;
+  let position = 0;
+  let awaited: string | undefined;
+  for (const word of before) {
+    if (awaited !== undefined) awaited = undefined;
+    else if (word.startsWith("-")) awaited = valueNameOf(command, word);
+    else {
+      const inner = position === 0 && command.commands.find((one) => one.name() === word);
+      if (inner) command = inner;
+      else position++;
+    }
+  }
+  if (awaited !== undefined) return FILES.includes(awaited);
+  if (current.startsWith("-")) return false;
+  return FILES.includes(command.registeredArguments[position]?.name() ?? "");
+}
+
+/** The name of the value that an option takes next; undefined: none. */
+function valueNameOf(command: Command, word: string): string | undefined {
+  const option = command.options.find(({ short, long }) => word === short || word === long);
+  return /[<[]([a-z]+)/.exec(option?.flags ?? "")?.[1];
+}
