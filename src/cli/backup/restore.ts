@@ -236,8 +236,13 @@ function tell(
   }
   if (output.isJson) return;
   output.note(`What a restore cannot give back:\n${notGivenBack.map((line) => `- ${line}`).join("\n")}`);
-  output.note(`Start it once the gateway of before has ended: INLET_DATA_DIR=${dataDir} inlet start`);
+  output.note(
+    `Start it once the gateway of before has ended: INLET_DATA_DIR=${shellText(dataDir)} inlet start`,
+  );
 }
+
+const shellText = (text: string): string =>
+  /^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 
 function keyWords(key: RestoredKey): string {
   switch (key.kind) {

@@ -1,8 +1,9 @@
 import { createInterface } from "node:readline/promises";
 import { PassThrough } from "node:stream";
+import { CommandError, EXIT } from "../exit.ts";
 import type { Io } from "../io.ts";
 
-/** A secret from standard input: its first line, typed unseen at a terminal. */
+/** A secret from standard input: its first line, typed unseen at a terminal. @throws CommandError at Ctrl-C, which comes as a key here */
 export async function readSecret({ stdin, stderr, signal }: Io, question: string): Promise<string> {
   if (!stdin.isTTY) return (await readAll(stdin)).split(/\r?\n/, 1)[0] ?? "";
   stderr.write(question);
@@ -14,6 +15,8 @@ export async function readSecret({ stdin, stderr, signal }: Io, question: string
   });
   try {
     return await lines.question("", { signal });
+  } catch (error) {
+    throw new CommandError("Interrupted.", { exitCode: EXIT.interrupted, cause: error });
   } finally {
     lines.close();
     stderr.write("\n");
