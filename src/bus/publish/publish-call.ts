@@ -33,10 +33,9 @@ export function encodeCall(
     readonly quarantineLimits: string;
   },
 ): Arg[] {
-  const keys = new Numbered();
-  const forms = new Numbered();
-  const args: Arg[] = [];
-  for (const group of groups) encodeGroup(group, { args, keys, forms });
+  const call: Call = { args: [], keys: new Numbered(), forms: new Numbered(), lastForms: new Map() };
+  for (const group of groups) encodeGroup(group, call);
+  const { args, keys, forms } = call;
   return [
     String(keys.texts.length),
     ...keys.texts,
@@ -52,6 +51,19 @@ interface Call {
   readonly args: Arg[];
   readonly keys: Numbered;
   readonly forms: Numbered;
+  /** The last one of each topic: mostly that of its next event too, whose text need not be made then. */
+  readonly lastForms: Map<string, Form>;
+}
+
+interface Form {
+  readonly number: string;
+  readonly policy: string;
+  readonly memoryKey: string | undefined;
+  /** Of the entry's strings; 0 where the form holds all but three values. */
+  readonly count: number;
+  readonly source: string | undefined;
+  readonly type: string | undefined;
+  readonly contentType: string | undefined;
 }
 
 /** Texts that a call holds once, by their numbers from 1. */
@@ -95,26 +107,48 @@ function encodeGroup(group: PublishGroup, call: Call): void {
 }
 
 /** Only what differs from event to event is sent with each: in Redis a string costs about as much as its length. */
-function encodeEvent(
-  event: OutgoingEvent,
-  policy: string,
-  signed: PublishGroup["signed"],
-  { args, keys, forms }: Call,
-): void {
+function encodeEvent(event: OutgoingEvent, policy: string, signed: PublishGroup["signed"], call: Call): void {
+  const { args } = call;
   const { fields } = event;
-  const places = `${policy} ${keys.of(event.topic)} ${signed ? keys.of(signed.memoryKey) : "0"}`;
-  const isUsual = isUsualEntry(fields);
-  const form = isUsual
-    ? `${places} 0\n${fields[5]}\n${fields[7]}\n${fields[11]}`
-    : `${places} ${fields.length}`;
-  args.push(forms.of(form), event.identity === "" ? "" : event.identity + event.digest);
+  const form = formOf(event, policy, signed?.memoryKey, call);
+  args.push(form.number, event.identity === "" ? "" : event.identity + event.digest);
   if (signed) args.push(signed.mark);
-  if (isUsual) args.push(fields[3] ?? "", fields[9] ?? "", fields[13] ?? "");
+  if (form.count === 0) args.push(fields[3] ?? "", fields[9] ?? "", fields[13] ?? "");
   else args.push(...fields);
 }
 
-/** Each of the values that stand in its form has a line of its own, so none but the last may hold a line break. */
-function isUsualEntry(fields: readonly string[]): boolean {
+function formOf(
+  { topic, fields }: OutgoingEvent,
+  policy: string,
+  memoryKey: string | undefined,
+  { keys, forms, lastForms }: Call,
+): Form {
+  const isUsual = hasUsualNames(fields);
+  const source = isUsual ? fields[5] : undefined;
+  const type = isUsual ? fields[7] : undefined;
+  const contentType = isUsual ? fields[11] : undefined;
+  const last = lastForms.get(topic);
+  if (
+    last !== undefined &&
+    last.policy === policy &&
+    last.memoryKey === memoryKey &&
+    last.source === source &&
+    last.type === type &&
+    last.contentType === contentType &&
+    (isUsual ? last.count === 0 : last.count === fields.length)
+  )
+    return last;
+  // Each of the values has a line of its own, so none but the last may hold a line break.
+  const count = isUsual && !source?.includes("\n") && !type?.includes("\n") ? 0 : fields.length;
+  const places = `${keys.of(topic)} ${memoryKey === undefined ? "0" : keys.of(memoryKey)}`;
+  const common = count === 0 ? `\n${source}\n${type}\n${contentType}` : "";
+  const number = forms.of(`${policy} ${places} ${count}${common}`);
+  const form = { number, policy, memoryKey, count, source, type, contentType };
+  lastForms.set(topic, form);
+  return form;
+}
+
+function hasUsualNames(fields: readonly string[]): boolean {
   return (
     fields.length === 14 &&
     fields[0] === "specversion" &&
@@ -124,8 +158,6 @@ function isUsualEntry(fields: readonly string[]): boolean {
     fields[6] === "type" &&
     fields[8] === "time" &&
     fields[10] === "datacontenttype" &&
-    fields[12] === "data" &&
-    !fields[5]?.includes("\n") &&
-    !fields[7]?.includes("\n")
+    fields[12] === "data"
   );
 }

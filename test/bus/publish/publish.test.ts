@@ -33,12 +33,23 @@ describe("an entry", () => {
     ]);
   });
 
-  test("keeps fields other than the usual ones", async () => {
+  test("keeps fields other than the usual ones, and values of more than one line, beside usual ones", async () => {
     const channel = testChannel();
     const usual = testEvent(channel, "a");
-    const event = { ...usual, fields: [...usual.fields.slice(0, 12), "traceparent", "00-x", "ext", "ü"] };
-    await publish({ channel, events: [event], policy: testPolicy }, now);
-    expect((await server.client.xrange(event.topic, "-", "+"))[0]?.[1]).toEqual(event.fields);
+    const withFields = (id: string, change: (fields: readonly string[]) => readonly string[]): Event => {
+      const event = testEvent(channel, id);
+      return { ...event, fields: change(event.fields) };
+    };
+    const events = [
+      usual,
+      withFields("b", (fields) => [...fields.slice(0, 12), "traceparent", "00-x", "ext", "ü"]),
+      withFields("c", (fields) => fields.with(5, "/two\nlines")),
+      withFields("d", (fields) => fields.with(11, "text/plain\n; charset=utf-8")),
+      testEvent(channel, "e"),
+    ];
+    await publish({ channel, events, policy: testPolicy }, now);
+    const entries = await server.client.xrange(usual.topic, "-", "+");
+    expect(entries.map(([, fields]) => fields)).toEqual(events.map(({ fields }) => fields));
   });
 });
 
