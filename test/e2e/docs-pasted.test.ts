@@ -108,6 +108,14 @@ it("the pages on watching and on starting, pasted, say that the gateway is ready
     expect(JSON.parse(await paste(page))).toMatchObject({ status: "ready" });
 });
 
+it("the page on the command line, pasted, makes a launcher that runs from any folder", async () => {
+  const clone = join(import.meta.dirname, "../..");
+  const output = await run(
+    `HOME="$PWD/home"\n${scriptOf("command-line.md").replaceAll("$PWD", clone)}\ncd / && PATH=/usr/bin:/bin "$HOME/.local/bin/inlet" --version`,
+  );
+  expect(output).toMatch(/^\d+\.\d+\.\d+\n$/);
+});
+
 it("the page on CloudEvents, pasted, publishes its event", async () => {
   const output = await paste("cloudevents.md");
   expect(JSON.parse(output)).toMatchObject({
