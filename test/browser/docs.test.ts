@@ -59,6 +59,19 @@ const shown = (page: Page): Promise<readonly (string | undefined)[]> =>
     .locator(".opblock")
     .evaluateAll((all: readonly { readonly id: string }[]) => all.map(({ id }) => id.split("-").at(-1)));
 
+it("a block of a page is copied whole by its button", async () => {
+  const context = await browser.newContext({ permissions: ["clipboard-read", "clipboard-write"] });
+  const page = await context.newPage();
+  await page.goto(`${origin}/docs/quickstart`);
+  const [block, button] = [page.locator("pre").nth(1), page.getByRole("button", { name: "Copy" }).nth(1)];
+  await button.click();
+  await page.getByRole("button", { name: "Copied" }).waitFor();
+  const copied = await page.evaluate<string>("navigator.clipboard.readText()");
+  expect(copied).toMatch(/^BLUEPRINT=.*\n[\s\S]*\n$/);
+  expect(copied).toBe(await block.textContent());
+  await context.close();
+});
+
 it("the API reference shows the headings first, in six requests, and draws no operation before it is asked for", async () => {
   const { page } = await visit();
   const document: OpenApi = await (await fetch(`${origin}/v1/openapi.json`)).json();

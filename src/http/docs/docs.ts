@@ -44,6 +44,7 @@ const CSS = "text/css; charset=utf-8";
 
 /** The files of the pages; those of the reference are most of them of the package `swagger-ui-dist`. */
 const ASSETS = {
+  "copy.js": { file: new URL("./copy.js", import.meta.url), type: JAVASCRIPT },
   "docs.css": { file: new URL("./docs.css", import.meta.url), type: CSS },
   "swagger-ui.css": { file: resolve("swagger-ui-dist/swagger-ui.css"), type: CSS },
   "swagger-ui.js": { file: resolve("swagger-ui-dist/swagger-ui-bundle.js"), type: JAVASCRIPT },

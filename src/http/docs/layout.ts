@@ -71,6 +71,7 @@ function frame(library: Library, path: string, title: string, words: string, con
     <title>${title} · Inlet</title>
     <link rel="icon" href="${root}/assets/favicon.png">
     <link rel="stylesheet" href="${root}/assets/docs.css">
+    <script src="${root}/assets/copy.js" defer></script>
   </head>
   <body>
     <a class="skip" href="#content">To the content</a>

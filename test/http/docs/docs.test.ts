@@ -124,7 +124,12 @@ describe("search", () => {
 });
 
 it("every page is served with its media type", async () => {
-  const types = { "docs.css": "text/css", "reference.js": "text/javascript", "favicon.png": "image/png" };
+  const types = {
+    "docs.css": "text/css",
+    "copy.js": "text/javascript",
+    "reference.js": "text/javascript",
+    "favicon.png": "image/png",
+  };
   for (const [name, type] of Object.entries(types)) {
     expect((await docs.request(`/docs/assets/${name}`)).headers.get("content-type")).toContain(type);
   }

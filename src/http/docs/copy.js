@@ -1,0 +1,20 @@
+// A button at each block of a page that copies it. A browser has no clipboard for a page from another machine without TLS: then none.
+
+const COPIED_MS = 2_000;
+
+for (const block of navigator.clipboard ? document.querySelectorAll("pre") : []) {
+  const button = document.createElement("button");
+  button.type = "button";
+  button.textContent = "Copy";
+  button.addEventListener("click", async () => {
+    await navigator.clipboard.writeText(block.textContent);
+    button.textContent = "Copied";
+    setTimeout(() => {
+      button.textContent = "Copy";
+    }, COPIED_MS);
+  });
+  const frame = document.createElement("div");
+  frame.className = "block";
+  block.replaceWith(frame);
+  frame.append(block, button);
+}
