@@ -1,11 +1,27 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, globSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import {
+  existsSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  statSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Redis } from "ioredis";
+import { sql } from "kysely";
 import { afterAll, expect, it } from "vitest";
+import { createOrganization } from "../../src/data/accounts/organizations.ts";
+import { openDatabase } from "../../src/data/database.ts";
+import { findLocalPostgres, startLocalPostgres } from "../../src/data/local-postgres.ts";
+import { migrate } from "../../src/data/migrate.ts";
 import { checkArchive } from "../../src/lib/archive/read-archive.ts";
+import { createLog } from "../../src/log.ts";
 import { type InstalledApp, installApp } from "../support/gateway.ts";
 import { type GatewayProcess, PROGRAM_ENV, startGatewayProcess } from "../support/gateway-process.ts";
 import { startHandlerServer } from "../support/handler-server.ts";
@@ -241,4 +257,37 @@ it("a restore that is killed leaves a folder on which nothing starts until it wa
   expect(JSON.parse(restored.stdout)).toMatchObject({ masterKey: "setting" });
   expect([has("master.key"), has("restore.unfinished")]).toEqual([false, false]);
   await using _ = await start(dataDir, { INLET_MASTER_KEY: key });
+});
+
+it("a backup of an older release is restored as it was, and the next start brings it up to this one", async () => {
+  const [from, to, file] = [at("older"), at("from-older"), at("older.tar")];
+  const migrations = readdirSync(new URL("../../src/data/migrations", import.meta.url)).length;
+  const options = { log: createLog({ level: "silent" }), signal };
+  const names = { organization: "of before", space: "s", account: "a" };
+  mkdirSync(from, { mode: 0o700 });
+  {
+    await using postgres = await startLocalPostgres({ dataDir: realpathSync(from), ...options });
+    const { connection } = postgres;
+    await migrate({ connection, log: options.log, upTo: migrations - 1 });
+    await using database = openDatabase({ connection });
+    await database.db.transaction().execute((trx) => createOrganization(trx, names, Date.now()));
+  }
+  const level = async (): Promise<readonly [number, string]> => {
+    const connection = await findLocalPostgres(realpathSync(to));
+    if (connection === undefined) throw new Error("PostgreSQL does not run");
+    await using database = openDatabase({ connection });
+    const { rows } = await sql<{ n: string }>`SELECT count(*) AS n FROM schema_migrations`.execute(
+      database.db,
+    );
+    const names = await database.db.selectFrom("organizations").select("name").execute();
+    return [Number(rows[0]?.n), names[0]?.name ?? ""];
+  };
+  expect(await inlet(["backup", file], { env: { INLET_DATA_DIR: from } })).toMatchObject({ code: 0 });
+  expect(await inlet(["restore", file], { env: { INLET_DATA_DIR: to } })).toMatchObject({ code: 0 });
+  {
+    await using _ = await startLocalPostgres({ dataDir: realpathSync(to), ...options });
+    expect(await level()).toEqual([migrations - 1, "of before"]);
+  }
+  await using _ = await start(to);
+  expect(await level()).toEqual([migrations, "of before"]);
 });
