@@ -48,6 +48,7 @@ export function createFrameWriter(run: StreamRun, onFailure: (error: unknown) =>
       underWay.delete(done);
       frames -= count;
       bytes -= size;
+      sendIfIdle();
       if (!hasRoom()) return;
       wake?.();
       wake = undefined;
@@ -67,6 +68,10 @@ export function createFrameWriter(run: StreamRun, onFailure: (error: unknown) =>
     gathered = [];
     cursors = [];
     gatheredBytes = 0;
+  }
+
+  function sendIfIdle(): void {
+    if (underWay.size === 0) send();
   }
 
   function save(): void {
@@ -89,7 +94,7 @@ export function createFrameWriter(run: StreamRun, onFailure: (error: unknown) =>
         wake = resolve;
       });
     },
-    /** Gathers a frame: it goes with the next `send`, or with those before it where they are enough. */
+    /** Gathers a frame: it goes with those before it where they are enough, else once `flush` is called. */
     write(delivery: FetchedDelivery, to: SseCursor): void {
       if (failed) return;
       unsaved = undefined;
@@ -101,8 +106,8 @@ export function createFrameWriter(run: StreamRun, onFailure: (error: unknown) =>
       gatheredBytes += delivery.body.length;
       if (gathered.length >= MAX_GATHERED_FRAMES || gatheredBytes >= MAX_GATHERED_BYTES) send();
     },
-    /** Sends what is gathered. */
-    send,
+    /** Sends what is gathered: now, or with what comes until the write under way is done. */
+    flush: sendIfIdle,
     /** Moves the cursor past what is not taken: soon, not at once. */
     pass(to: SseCursor): void {
       if (failed || isSame(to, unsaved ?? cursor)) return;

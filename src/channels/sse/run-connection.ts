@@ -78,7 +78,7 @@ export async function runConnection(
         if (room !== undefined) await room;
         if (signal.aborted) return;
       }
-      writer.send();
+      writer.flush();
     }
     finish({ kind: "done" });
   }
