@@ -5,12 +5,42 @@ import { createSourceReport } from "../../../src/channels/pull/source-report.ts"
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-it("writes the facts of an event that came while its state was being written, though nothing follows", async () => {
+it("writes the states of a tenth of a second together, the last of them", async () => {
   const written: SourceFacts[] = [];
   const report = createSourceReport(async (facts) => written.push(facts) > 0);
+  report.note({ state: "connecting", owner: "wk_1" });
+  await vi.advanceTimersByTimeAsync(99);
   report.note({ state: "open" });
   report.note({ lastEventAtMs: 1 });
+  expect(written).toEqual([]);
+  await vi.advanceTimersByTimeAsync(1);
+  expect(written).toEqual([{ state: "open", owner: "wk_1", lastEventAtMs: 1 }]);
+  await report.close();
+});
+
+it("writes what is left at its end, without waiting", async () => {
+  const written: SourceFacts[] = [];
+  const report = createSourceReport(async (facts) => written.push(facts) > 0);
+  report.note({ state: "connecting" });
+  report.note({ state: "waiting" });
+  await report.close();
+  expect(written).toEqual([{ state: "waiting" }]);
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect(written).toHaveLength(1);
+});
+
+it("writes the facts of an event that came while its state was being written, though nothing follows", async () => {
+  const written: SourceFacts[] = [];
+  const writing = Promise.withResolvers<boolean>();
+  const report = createSourceReport((facts) => {
+    written.push(facts);
+    return written.length === 1 ? writing.promise : Promise.resolve(true);
+  });
+  report.note({ state: "open" });
+  await vi.advanceTimersByTimeAsync(100);
+  report.note({ lastEventAtMs: 1 });
   report.note({ lastEventAtMs: 2, lagMs: 3 });
+  writing.resolve(true);
   await vi.advanceTimersByTimeAsync(4_999);
   expect(written).toEqual([{ state: "open" }]);
   await vi.advanceTimersByTimeAsync(1);

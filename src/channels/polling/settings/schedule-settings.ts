@@ -72,6 +72,8 @@ function flawOf(cron: string, timezone: string): string | undefined {
 }
 
 function isTimezone(timezone: string): boolean {
+  // Settings are read for each poll, and a format takes as long to make as the rest of them to read.
+  if (timezone === "UTC") return true;
   try {
     new Intl.DateTimeFormat("en", { timeZone: timezone });
     return true;
