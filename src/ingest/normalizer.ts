@@ -1,4 +1,5 @@
 import type { VerifiedDelivery } from "../event/received.ts";
+import { createRateBuckets } from "../lib/rate-buckets.ts";
 import type { RuleSet } from "../normalize/compile.ts";
 import { type Explained, explainEach } from "../normalize/explain.ts";
 import { isLarge } from "../normalize/large.ts";
@@ -21,13 +22,54 @@ export type Normalizer = (
 /** `explainEach` likewise. */
 export type Explainer = (rules: RuleSet, delivery: VerifiedDelivery, only?: Selection) => Promise<Explained>;
 
-/** Normalizes small deliveries on this thread, and elsewhere those that would hold it up. */
-export const createNormalizer =
-  (deps: NormalizeDeps, elsewhere: Normalizer): Normalizer =>
-  (rules, delivery, only, maxWaitMs) =>
-    goesElsewhere(rules, delivery)
-      ? elsewhere(rules, delivery, only, maxWaitMs)
-      : normalize(rules, delivery, deps, only, maxWaitMs);
+/** To send a smaller one takes as long as to normalize it, nearly whatever it holds. */
+const MIN_SENT_BYTES = 2 * 1024;
+/** A hundred times what an ordinary delivery takes. */
+const COSTLY_MS = 1;
+/** Of each second, what the costly deliveries of one organization may take of this thread: processor time, which no busy machine lengthens. */
+const COSTLY_MS_PER_SECOND = 100;
+
+const CLOCKS = {
+  nowMs: (): number => performance.now(),
+  cpuMs(): number {
+    const { user, system } = process.threadCpuUsage();
+    return (user + system) / 1_000;
+  },
+};
+
+/**
+ * Normalizes small deliveries on this thread, and elsewhere those that would hold it up: large ones, and all but the smallest of an
+ * organization whose deliveries have taken more than their part of the last second.
+ *
+ * @param clocks in ms: a monotonic one, and the processor time of this thread
+ */
+export function createNormalizer(
+  deps: NormalizeDeps,
+  elsewhere: Normalizer,
+  { nowMs, cpuMs } = CLOCKS,
+): Normalizer {
+  /** A token is a millisecond. */
+  const shares = createRateBuckets<string>();
+
+  function spend(organizationId: string, tookMs: number): void {
+    if (tookMs < COSTLY_MS) return;
+    const now = nowMs();
+    for (let ms = 0; ms < tookMs; ms++)
+      if (shares.take(organizationId, COSTLY_MS_PER_SECOND, now) > 0) return;
+  }
+
+  return (rules, delivery, only, maxWaitMs) => {
+    if (goesElsewhere(rules, delivery)) return elsewhere(rules, delivery, only, maxWaitMs);
+    if (delivery.body.length < MIN_SENT_BYTES) return normalize(rules, delivery, deps, only, maxWaitMs);
+    const { organizationId } = rules.channel;
+    if (shares.look(organizationId, COSTLY_MS_PER_SECOND, nowMs()) > 0)
+      return elsewhere(rules, delivery, only, maxWaitMs);
+    const beforeMs = cpuMs();
+    const normalized = normalize(rules, delivery, deps, only, maxWaitMs);
+    spend(organizationId, cpuMs() - beforeMs);
+    return normalized;
+  };
+}
 
 export const createExplainer =
   (deps: NormalizeDeps, elsewhere: Explainer): Explainer =>

@@ -1,0 +1,55 @@
+import { expect, it } from "vitest";
+import { createNormalizer, type Normalizer } from "../../src/ingest/normalizer.ts";
+import type { NormalizeDeps } from "../../src/normalize/normalize.ts";
+import { deliveryOf, rulesOf } from "../normalize/support.ts";
+
+/** A thread of which checking one delivery of a `slow` channel takes 10 ms. */
+function open() {
+  let now = 1_000_000;
+  let cpu = 0;
+  const deps: NormalizeDeps = {
+    validatorFor: (schema) => ({
+      validate() {
+        if (typeof schema === "object" && schema.title === "slow") cpu += 10;
+        return undefined;
+      },
+    }),
+    newEventId: () => "fresh",
+  };
+  const gone: string[] = [];
+  const elsewhere: Normalizer = ({ channel }) => {
+    gone.push(channel.organizationId);
+    return { kind: "tooManyItems", limit: 0 };
+  };
+  const normalize = createNormalizer(deps, elsewhere, { nowMs: () => now, cpuMs: () => cpu });
+  return {
+    pass(ms: number) {
+      now += ms;
+    },
+    /** How many of so many deliveries go to the other thread. */
+    send(organizationId: string, title: string, bytes: number, count: number): number {
+      const rules = rulesOf([{ type: "all", schema: { title } }]);
+      const own = { ...rules, channel: { ...rules.channel, organizationId } };
+      gone.length = 0;
+      for (let n = 0; n < count; n++) void normalize(own, deliveryOf({ text: "x".repeat(bytes) }));
+      return gone.length;
+    },
+  };
+}
+
+it("an organization whose deliveries take much of this thread has the rest of them read in another, and no other has", () => {
+  const { pass, send } = open();
+  expect(send("org_big", "slow", 5_000, 30)).toBe(20);
+  expect(send("org_small", "quick", 5_000, 30)).toBe(0);
+  // Each of its deliveries that is worth sending, whatever it takes itself.
+  expect(send("org_big", "quick", 5_000, 5)).toBe(5);
+  expect(send("org_big", "slow", 100, 5)).toBe(0);
+  pass(500);
+  expect(send("org_big", "slow", 5_000, 10)).toBe(5);
+  pass(10_000);
+  expect(send("org_big", "slow", 5_000, 10)).toBe(0);
+});
+
+it("deliveries that take little are read here, however many they are", () => {
+  expect(open().send("org_big", "quick", 100_000, 1_000)).toBe(0);
+});
