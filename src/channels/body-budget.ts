@@ -1,4 +1,5 @@
 import { createFairBudget, type FairBudget } from "../lib/fair-budget.ts";
+import { createRateBuckets, type RateBuckets } from "../lib/rate-buckets.ts";
 
 /** All bodies of deliveries that a gateway has at once, from their first bytes until they are answered. */
 const MAX_BODIES_BYTES = 256 * 1024 * 1024;
@@ -8,6 +9,8 @@ export const DEFAULT_BODY_BYTES = MAX_BODIES_BYTES / 2;
 const FREE_BYTES = 64 * 1024;
 /** A body of 25 MiB that comes slower is not there when its request ends (listener.ts). */
 const SLOW_BYTES_PER_SECOND = 400 * 1024;
+/** What is decoded is counted in such pieces. */
+const DECODED_PIECE_BYTES = 64 * 1024;
 /** The rate of a body says nothing before. */
 const RATED_AFTER_MS = 2_000;
 
@@ -16,6 +19,10 @@ export interface BodyBudget {
   readonly room: FairBudget<string>;
   /** Bodies that are being read, by organization: those whose sender is slow give way. */
   readonly reading: Map<string, Set<HeldBody>>;
+  /** What each organization has had decoded: few bytes that come quickly may become many that take the gateway's own thread. */
+  readonly decoded: RateBuckets<string>;
+  /** Bytes that an organization may have, of compressed bodies in each second too. */
+  readonly bytesOf: (organizationId: string) => number;
   readonly nowMs: () => number;
 }
 
@@ -34,6 +41,8 @@ export const createBodyBudget = ({
 }: BodyBudgetOptions = {}): BodyBudget => ({
   room: createFairBudget(totalBytes, bytesOf),
   reading: new Map(),
+  decoded: createRateBuckets(),
+  bytesOf: (organizationId) => bytesOf?.(organizationId) ?? totalBytes / 2,
   nowMs,
 });
 
@@ -44,6 +53,8 @@ export class HeldBody {
   #charged = 0;
   #startedAtMs = 0;
   #giveWay: (() => void) | undefined;
+  /** Bytes of the piece that is being decoded. */
+  #piece = 0;
 
   constructor(budget: BodyBudget, organizationId: string) {
     this.#budget = budget;
@@ -81,6 +92,23 @@ export class HeldBody {
     const others = reading.get(this.#organizationId);
     others?.delete(this);
     if (others?.size === 0) reading.delete(this.#organizationId);
+  }
+
+  /** False where its organization's compressed bodies have become as much in the last second as they may. */
+  mayDecode(): boolean {
+    const { decoded, nowMs } = this.#budget;
+    return decoded.look(this.#organizationId, this.#piecesPerSecond(), nowMs()) === 0;
+  }
+
+  /** Notes what its compressed body became. */
+  decode(bytes: number): void {
+    const { decoded, nowMs } = this.#budget;
+    for (this.#piece += bytes; this.#piece >= DECODED_PIECE_BYTES; this.#piece -= DECODED_PIECE_BYTES)
+      decoded.take(this.#organizationId, this.#piecesPerSecond(), nowMs());
+  }
+
+  #piecesPerSecond(): number {
+    return Math.max(1, this.#budget.bytesOf(this.#organizationId) / DECODED_PIECE_BYTES);
   }
 
   /** The bytes are no longer there: the request is answered, or only what was decoded of them is left. */

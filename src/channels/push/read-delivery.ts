@@ -74,7 +74,11 @@ function readBody(request: IncomingMessage, maxBytes: number, held: HeldBody, to
     throw new ApiError("unsupported_media_type", "This Content-Encoding is not accepted.");
   }
   readBytes(request, maxBytes, held, {
-    done: (body) => decodeBody(body, maxBytes, createDecoder(), held).then(told.done).catch(told.failed),
+    done(body) {
+      if (held.mayDecode())
+        decodeBody(body, maxBytes, createDecoder(), held).then(told.done).catch(told.failed);
+      else told.failed(noRoom());
+    },
     failed: told.failed,
   });
 }
@@ -130,6 +134,7 @@ function decodeBody(body: Buffer, maxBytes: number, decoder: Transform, held: He
     };
     decoder.on("data", (chunk: Buffer) => {
       bytes += chunk.length;
+      held.decode(chunk.length);
       if (bytes > maxBytes) stop(tooLarge(maxBytes));
       else if (!held.grow(bytes, chunk.length)) stop(noRoom());
       else chunks.push(chunk);

@@ -134,6 +134,19 @@ describe("bodies of deliveries", () => {
     await until(isFree);
   });
 
+  it("that were compressed may become as much in a second as their organization may have at once", async () => {
+    const zipped = gzipSync(Buffer.alloc(1_900 * KIB));
+    const gzip = { "content-encoding": "gzip" };
+    expect(await send(zipped, gzip)).toBe(String(1_900 * KIB));
+    expect(await send(zipped, gzip)).toBe(String(1_900 * KIB));
+    expect(await send(zipped, gzip)).toBe("unavailable");
+    expect(await send(zipped, { ...gzip, "x-organization": "org_2" })).toBe(String(1_900 * KIB));
+    expect(await send(Buffer.alloc(1_900 * KIB))).toBe(String(1_900 * KIB));
+    nowMs += 1_000;
+    expect(await send(zipped, gzip)).toBe(String(1_900 * KIB));
+    await until(isFree);
+  });
+
   it("of one organization, however many, leave others room for theirs", async () => {
     answersAtOnce = false;
     const flood = Array.from({ length: 30 }, () => send(Buffer.alloc(MIB)));

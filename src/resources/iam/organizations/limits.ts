@@ -30,7 +30,8 @@ const MEANINGS: Readonly<Record<LimitName, string>> = {
   hookRequestsPerSecond: "Deliveries to its hooks, in each gateway; beyond, 429.",
   sourceDeliveriesPerSecond: "Frames and pages that its sources bring, in each gateway; beyond, they wait.",
   keyFetches: "Fetches of its senders' public keys under way, in each gateway; beyond, 503.",
-  bodyBytes: "Bytes of decoded bodies under way, in each gateway; beyond, 503.",
+  bodyBytes:
+    "Bytes of decoded bodies under way, and of what compressed ones become in a second, in each gateway; beyond, 503.",
   schemaCompileMsPerMinute:
     "Milliseconds of processor time for compiling its schemas, in each gateway; beyond, 429.",
   rowsPerResource: "Rows of each resource; beyond, 409.",
