@@ -85,7 +85,7 @@ interface Watched {
 interface Burden {
   readonly name: string;
   /** The channel that it goes to; absent: its stream. */
-  readonly channel?: "json" | "parts";
+  readonly channel?: "in" | "xml" | "packed" | "broken";
   readonly everyMs?: number;
   readonly body?: FloodBody;
   /** The answer that shows that it was one. */
@@ -97,7 +97,7 @@ const BURDENS: readonly Burden[] = [
   // Ten times the limit, however long an answer takes.
   {
     name: "hooks at ten times its limit",
-    channel: "json",
+    channel: "in",
     everyMs: 1_000 / (10 * LIMIT),
     body: { kind: "json" },
     shownBy: 429,
@@ -105,22 +105,29 @@ const BURDENS: readonly Burden[] = [
   { name: "a stream that never pauses" },
   {
     name: "XML of 1 MiB",
-    channel: "parts",
+    channel: "xml",
     everyMs: 1_000 / 20,
     body: { kind: "xml", bytes: MIB },
     shownBy: 200,
   },
   {
     name: "XML of 16 KiB at its limit",
-    channel: "parts",
+    channel: "xml",
     everyMs: 1_000 / LIMIT,
     body: { kind: "xml", bytes: 16 * 1024 },
     shownBy: 200,
   },
   {
     name: "gzip that becomes 5 MiB, at its limit",
-    channel: "parts",
+    channel: "packed",
     everyMs: 1_000 / LIMIT,
+    body: { kind: "gzip", bytes: 5 * MIB },
+    shownBy: 200,
+  },
+  {
+    name: "5 MiB that are quarantined, ten a second",
+    channel: "broken",
+    everyMs: 100,
     body: { kind: "gzip", bytes: 5 * MIB },
     shownBy: 200,
   },
@@ -144,15 +151,19 @@ export const tenants: Rig = async ({ rounds }) => {
   const big = await createTenant(gateway, "Big");
   const stream = { url: feed.url, run: "always", reconnect: { initialMs: 100 } };
   // Of large bodies a small part is published: Redis is not to be filled.
-  const parts = [
-    { type: "xml", payloadPath: "$.l.id" },
-    { type: "json", payloadPath: "$.id" },
-  ];
-  const [json = "", partly = ""] = await big.install([
+  const publishing = (uid: string, payloadPath: string) => ({
+    uid,
+    kind: "webhook",
+    events: [{ type: "part", payloadPath }],
+  });
+  const paths = await big.install([
     { uid: "in", kind: "webhook", events },
-    { uid: "parts", kind: "webhook", events: parts },
+    publishing("xml", "$.l.id"),
+    publishing("packed", "$.id"),
+    publishing("broken", "$.missing"),
     { uid: "stream", kind: "sse", config: stream, events: [{ type: "made" }] },
   ]);
+  const channels = ["in", "xml", "packed", "broken"] as const;
   const [smallPath] = await (await createTenant(gateway, "Small")).install([
     { uid: "in", kind: "webhook", events },
   ]);
@@ -175,13 +186,13 @@ export const tenants: Rig = async ({ rounds }) => {
 
   /** The small one's answers meanwhile, and the big one's. */
   async function watchBeside({ body, channel, everyMs = 0 }: Burden) {
-    if (body === undefined) {
+    if (body === undefined || channel === undefined) {
       const feeding = setInterval(() => feed.make(LIMIT), 100);
       const watched = await watch();
       clearInterval(feeding);
       return { ...watched, bigAnswers: new Map<number, number>() };
     }
-    flood.begin({ url: `${gateway.origin}${channel === "json" ? json : partly}`, everyMs, body });
+    flood.begin({ url: `${gateway.origin}${paths[channels.indexOf(channel)]}`, everyMs, body });
     return { ...(await watch()), bigAnswers: await flood.end() };
   }
 
