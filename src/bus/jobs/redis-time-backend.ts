@@ -28,6 +28,7 @@ export const createRedisTimeBackend =
     const backend = createRedisBackend(name, options, flags);
     const execCommand = backend.execCommand.bind(backend);
     const addJobScheduler = backend.addJobScheduler.bind(backend);
+    const waitForJob = backend.waitForJob.bind(backend);
     const updateNextMillis = backend.updateJobSchedulerNextMillis.bind(backend);
 
     /** The next time of a schedule, whatever BullMQ has found by this machine's clock. */
@@ -42,6 +43,11 @@ export const createRedisTimeBackend =
       if (ahead === 0 || place === undefined) return execCommand(client, command, args);
       const reply: unknown = execCommand(client, command, args.with(place, Number(args.at(place)) - ahead));
       return reply instanceof Promise ? reply.then((got) => toOwnTime(got, ahead)) : reply;
+    };
+    backend.waitForJob = async (timeoutS) => {
+      const marker = await waitForJob(timeoutS);
+      // 0: something is to be done now.
+      return marker && marker.score > 0 ? { ...marker, score: marker.score + aheadMs() } : marker;
     };
     backend.addJobScheduler = (id, nextMs, data, templateOptions, repeat, jobOptions, producer) => {
       const dueMs = dueOf(repeat.pattern, 0) ?? nextMs;
