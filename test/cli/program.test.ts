@@ -241,8 +241,10 @@ describe("the doctor", () => {
     const { code, stdout } = await run("doctor", {
       env: { ...local, INLET_DATA_DIR: join(dir, "none yet") },
     });
-    expect(rows(stdout).filter((row) => row.state === "wrong")).toEqual([]);
-    expect(code).toBe(0);
+    // The channel that has no secret is a problem once that was seen for twenty seconds.
+    const wrong = rows(stdout).filter((row) => row.state === "wrong");
+    expect(wrong.filter(({ check }) => !check.endsWith(" sms"))).toEqual([]);
+    expect(code).toBe(wrong.length);
     for (const check of [
       "Node.js",
       "settings",

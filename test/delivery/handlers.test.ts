@@ -105,7 +105,9 @@ describe("a handler that cannot be called", () => {
   ])("says so on its subscription and in the log, with a remedy: %s", async (code, url, remedy) => {
     handler.answers.set("/failing", () => ({ status: 503 }));
     handler.answers.set("/slow", () => "hang");
-    const { subscriptions, send } = await subscribeWith({ url: url(), timeoutMs: 500 });
+    // Time enough for a slow machine, but where it is to run out.
+    const timeoutMs = code === "timeout" ? 500 : 60_000;
+    const { subscriptions, send } = await subscribeWith({ url: url(), timeoutMs });
     const [{ path }] = subscriptions;
     expect(await spine.api.call.get(path)).toMatchObject({ lastError: null });
     start();
