@@ -8,14 +8,13 @@ const ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz";
 const TIME_CHARS = 10;
 const RANDOM_BYTES = 8;
 const POOL_BYTES = 512 * RANDOM_BYTES;
-let pool: Buffer = Buffer.alloc(0);
 
 /**
  * A time-ordered opaque id: `<prefix>_` + 10 characters of milliseconds (48 bits) + 13 characters of 64 random
  * bits. Ids made in different milliseconds sort by time; within one they do not.
  */
-export function createId(prefix: string, nowMs: number, random: Uint8Array = takeRandom()): string {
-  return `${prefix}_${timeText(nowMs)}${encodeBase32(random)}`;
+export function createId(prefix: string, nowMs: number, random?: Uint8Array): string {
+  return `${prefix}_${timeText(nowMs)}${random === undefined ? randomText() : encodeBase32(random)}`;
 }
 
 /** The last one made: many deliveries come within one millisecond. */
@@ -32,11 +31,16 @@ function timeText(ms: number): string {
 }
 
 /** Eight bytes cost five times what the rest of an id does when asked for alone, so they come from a pool; none is used twice. */
-function takeRandom(): Uint8Array {
-  if (pool.length === 0) pool = randomBytes(POOL_BYTES);
-  const taken = pool.subarray(0, RANDOM_BYTES);
-  pool = pool.subarray(RANDOM_BYTES);
-  return taken;
+const pool = { bytes: Buffer.alloc(0), used: 0 };
+
+function randomText(): string {
+  if (pool.used === pool.bytes.length) {
+    pool.bytes = randomBytes(POOL_BYTES);
+    pool.used = 0;
+  }
+  const from = pool.used;
+  pool.used += RANDOM_BYTES;
+  return encodeBase32(pool.bytes, from, pool.used);
 }
 
 /** When an id of `createId` was made: milliseconds. */
@@ -47,13 +51,13 @@ export function timeOfId(id: string): number {
   return ms;
 }
 
-/** Lower-case Crockford base 32 of whole bytes, most significant bit first, the last character zero-padded. */
-export function encodeBase32(bytes: Uint8Array): string {
+/** Lower-case Crockford base 32 of whole bytes, of those between two places, most significant bit first, the last character zero-padded. */
+export function encodeBase32(bytes: Uint8Array, from = 0, to = bytes.length): string {
   let text = "";
   let bits = 0;
   let held = 0;
-  for (const byte of bytes) {
-    held = (held << 8) | byte;
+  for (let i = from; i < to; i++) {
+    held = (held << 8) | (bytes[i] ?? 0);
     bits += 8;
     while (bits >= 5) {
       bits -= 5;

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { HttpBindings } from "@hono/node-server";
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import { Hono } from "hono";
+import { getPath } from "hono/utils/url";
 import { type ChannelKindName, channelFacts } from "../../event/channel.ts";
 import type { ChannelHandle } from "../../event/ingest.ts";
 import type { RawRequest } from "../../event/received.ts";
@@ -53,7 +54,7 @@ export interface HooksDeps<C extends ChannelHandle = ChannelHandle> {
  */
 export function createHooks<C extends ChannelHandle>(deps: HooksDeps<C>): AnswerDirectly {
   const { findChannel, runtimes, limits, metrics } = deps;
-  const app = new Hono<{ Bindings: HttpBindings }>();
+  const app = new Hono<{ Bindings: HttpBindings }>({ getPath: pathOf });
 
   app.all(`${HOOKS_PATH}:channelId`, ({ env, req }) => {
     const exchange = begin(env as HttpBindings);
@@ -172,8 +173,7 @@ export function createHooks<C extends ChannelHandle>(deps: HooksDeps<C>): Answer
     const isWhole = !target.startsWith("/");
     if (isWhole ? !WHOLE_ADDRESS.test(target) : !target.startsWith(HOOKS_PATH)) return false;
     // Routing reads nothing else of a request.
-    const routed = { method, url: isWhole ? target : `http://hooks${target}` } as Request;
-    void app.fetch(routed, { incoming, outgoing });
+    void app.fetch({ method, url: target } as Request, { incoming, outgoing });
     return true;
   };
 }
@@ -188,12 +188,19 @@ interface Exchange {
 
 const NO_BYTES = Buffer.alloc(0);
 
-/** No cache keeps an answer, and no browser renders it: it may repeat what was sent. */
-const FOR_NOBODY_ELSE = ["cache-control", "no-store", "x-content-type-options", "nosniff"];
+/** As Hono reads the path of a whole address. Nearly all targets are a path, with nothing in it to be decoded. */
+function pathOf({ url: target }: Pick<Request, "url">): string {
+  if (!target.startsWith("/")) return getPath({ url: target } as Request);
+  if (target.includes("%") || target.includes("#"))
+    return getPath({ url: `http://hooks${target}` } as Request);
+  const end = target.indexOf("?");
+  return end < 0 ? target : target.slice(0, end);
+}
 
 function send({ incoming, outgoing, requestId }: Exchange, { status, headers, body }: HookReply): void {
-  // Node takes a list as it is, where it would look at each member of an object.
-  const list = FOR_NOBODY_ELSE.concat("x-request-id", requestId);
+  // Node takes a list as it is, where it would look at each member of an object. No cache keeps an answer, and no browser renders it: it
+  // may repeat what was sent.
+  const list = ["cache-control", "no-store", "x-content-type-options", "nosniff", "x-request-id", requestId];
   if (status !== 204) list.push("content-length", body === undefined ? "0" : String(Buffer.byteLength(body)));
   for (const name in headers) list.push(name, headers[name] ?? "");
   outgoing.writeHead(status, list);
