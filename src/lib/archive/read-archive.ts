@@ -4,6 +4,7 @@ import { type Readable, Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createGunzip } from "node:zlib";
 import { extract } from "tar-stream";
+import { z } from "zod";
 import {
   ArchiveError,
   type ArchivePart,
@@ -29,6 +30,10 @@ export interface ReadOptions {
 /** What a table of contents may take of memory. */
 const MAX_SMALL_BYTES = 16 * 1024 * 1024;
 
+const manifestSchema = z.looseObject({
+  parts: z.array(z.object({ name: z.string(), bytes: z.number(), sha256: z.string() })),
+});
+
 /**
  * Reads a whole archive, and answers its table of contents where each part is there and as it was written.
  *
@@ -48,7 +53,7 @@ export async function checkArchive(file: string, options: ReadOptions): Promise<
   if (text === undefined || said === undefined) throw new ArchiveError("it was cut off: its end is missing");
   if (createHash("sha256").update(text).digest("hex") !== said)
     throw new ArchiveError(`${MANIFEST} is not as it was written (SHA-256)`);
-  const manifest = JSON.parse(text) as Manifest;
+  const manifest = parseManifest(text);
   refuseDifference(manifest.parts, found);
   return manifest;
 }
@@ -131,6 +136,15 @@ async function* chunksOf(name: string, stream: Readable): AsyncGenerator<Buffer>
     yield* stream as AsyncIterable<Buffer>;
   } catch (error) {
     throw new ArchiveError(`it was cut off within ${name}`, { cause: error });
+  }
+}
+
+/** By its digest it is as it was written, but anybody may have written it. */
+function parseManifest(text: string): Manifest {
+  try {
+    return manifestSchema.parse(JSON.parse(text));
+  } catch (cause) {
+    throw new ArchiveError(`${MANIFEST} is no table of contents`, { cause });
   }
 }
 

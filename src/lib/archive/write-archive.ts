@@ -1,5 +1,5 @@
-import { createHash } from "node:crypto";
-import { type FileHandle, open, rename, rm } from "node:fs/promises";
+import { createHash, randomUUID } from "node:crypto";
+import { type FileHandle, link, open, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import { type Readable, Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
@@ -30,7 +30,8 @@ export async function createArchive(
   { signal }: { readonly signal: AbortSignal },
 ): Promise<ArchiveWriter> {
   await using opening = new AsyncDisposableStack();
-  const partial = `${file}.partial-${process.pid}`;
+  // Not by the process' number: in containers it is the same each time, and one that was killed has left its file.
+  const partial = `${file}.partial-${randomUUID()}`;
   const spoolFile = `${partial}.part`;
   const target = opening.use(await open(partial, "wx", 0o600));
   opening.defer(() => rm(partial, { force: true }));
@@ -87,12 +88,24 @@ export async function createArchive(
       await written;
       await target.sync();
       const { size } = await target.stat();
-      await rename(partial, file);
+      await place(partial, file);
       await syncDirectory(dirname(file));
       return size;
     },
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
+}
+
+/** Gives the file its name, and replaces none that has come to have it. */
+async function place(partial: string, file: string): Promise<void> {
+  try {
+    await link(partial, file);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "EEXIST") throw error;
+    // FAT and some network file systems have no links.
+    return rename(partial, file);
+  }
+  await rm(partial);
 }
 
 function counting(onBytes: ((bytes: number) => void) | undefined): Transform {

@@ -1,8 +1,10 @@
+import { createHash } from "node:crypto";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
-import { text } from "node:stream/consumers";
+import { buffer, text } from "node:stream/consumers";
+import { pack } from "tar-stream";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { checkArchive, readArchive } from "../../../src/lib/archive/read-archive.ts";
 import { createArchive } from "../../../src/lib/archive/write-archive.ts";
@@ -22,7 +24,7 @@ const bytesOf = (content: string) => Readable.from([Buffer.from(content)]);
 beforeAll(async () => {
   await using archive = await createArchive(file, { signal });
   for (const [name, content] of PARTS) await archive.add(name, bytesOf(content));
-  expect(readdirSync(dir)).toEqual([expect.stringMatching(/^whole\.tar\.partial-\d+$/)]);
+  expect(readdirSync(dir)).toEqual([expect.stringMatching(/^whole\.tar\.partial-[\da-f-]+$/)]);
   expect(await archive.finish({ about: "it" })).toBe(statSync(file).size);
 });
 
@@ -72,6 +74,34 @@ describe("an archive", () => {
     for (const cut of [...cuts, 512, 1024, end - 512, end - 1])
       expect(await check(whole.subarray(0, cut)), `cut at ${cut}`).toMatch(/^ArchiveError: /);
     expect(await check(whole)).toBe("whole");
+  });
+
+  it("replaces no file that has come to have its name, and leaves nothing behind", async () => {
+    const other = join(dir, "taken.tar");
+    {
+      await using archive = await createArchive(other, { signal });
+      writeFileSync(other, "another's");
+      await expect(archive.finish({})).rejects.toMatchObject({ code: "EEXIST" });
+    }
+    expect(readFileSync(other, "utf8")).toBe("another's");
+    expect(readdirSync(dir).filter((name) => name.includes("partial"))).toEqual([]);
+  });
+
+  it.each([
+    "null",
+    "{",
+    "{}",
+    '{"parts":{}}',
+    '{"parts":[null]}',
+  ])("with a table of contents that is none is told from a whole one: %s", async (contents) => {
+    const tar = pack();
+    tar.entry({ name: "manifest.json" }, contents);
+    const digest = createHash("sha256").update(contents).digest("hex");
+    tar.entry({ name: "manifest.json.sha256" }, `${digest}  manifest.json\n`);
+    tar.finalize();
+    expect(await check(await buffer(tar as unknown as Readable))).toBe(
+      "ArchiveError: manifest.json is no table of contents",
+    );
   });
 
   it("that was not finished leaves nothing behind", async () => {
