@@ -11,8 +11,9 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Readable } from "node:stream";
+import { PassThrough, Readable } from "node:stream";
 import { afterAll, describe, expect, it } from "vitest";
+import { runProgram } from "../../src/cli/program.ts";
 import { checkArchive } from "../../src/lib/archive/read-archive.ts";
 import { createArchive } from "../../src/lib/archive/write-archive.ts";
 import { type CommandOptions, runInlet } from "../support/command.ts";
@@ -87,6 +88,13 @@ describe("inlet backup", () => {
       "no gateway has been",
     ],
     [
+      "a Redis of others that the settings do not name",
+      [at("x.tar")],
+      { ...PASSPHRASE, INLET_DATA_DIR: at("postgres-alone") },
+      1,
+      "has no Redis",
+    ],
+    [
       "servers of others",
       [at("x.tar")],
       { ...PASSPHRASE, REDIS_URL: "redis://localhost" },
@@ -94,6 +102,7 @@ describe("inlet backup", () => {
       "REDIS_URL names",
     ],
   ])("is refused, with the reason: %s", async (_, argv, env, code, reason) => {
+    mkdirSync(at("postgres-alone", "postgres"), { recursive: true });
     const refused = await run(["backup", ...argv], { env });
     expect([refused.code, refused.stdout, refused.stderr]).toEqual([
       code,
@@ -182,7 +191,41 @@ describe("inlet restore", () => {
     });
     expect([others.code, others.stderr]).toEqual([2, expect.stringContaining("would not use")]);
   });
+
+  it.each([
+    ["was empty", []],
+    ["held a part of a restore, which another has ended", ["restore.unfinished"]],
+  ])("never goes over what has come while its passphrase was typed: the folder %s", async (_, names) => {
+    const folder = mkdtempSync(join(dir, "filled-"));
+    for (const name of names) writeFileSync(join(folder, name), "");
+    const { code, said } = await restoreSlowly(folder, () => {
+      for (const name of names) rmSync(join(folder, name));
+      writeFileSync(join(folder, "letter.txt"), "mine");
+    });
+    expect([code, said]).toEqual([1, expect.stringContaining("is not empty (letter.txt)")]);
+    expect(readFileSync(join(folder, "letter.txt"), "utf8")).toBe("mine");
+  });
 });
+
+/** Restores at a terminal, and does something before the passphrase is typed. */
+async function restoreSlowly(dataDir: string, meanwhile: () => void) {
+  const stdin = Object.assign(new PassThrough(), { isTTY: true, setRawMode() {} });
+  let said = "";
+  const { promise: asked, resolve } = Promise.withResolvers<void>();
+  const out = {
+    write(text: string) {
+      said += text;
+      if (said.includes("Passphrase of the backup")) resolve();
+    },
+  };
+  const { signal } = new AbortController();
+  const io = { stdin, stdout: out, stderr: out, env: {}, signal };
+  const restoring = runProgram(["restore", at("whole.tar"), "--data-dir", dataDir], io);
+  await asked;
+  meanwhile();
+  stdin.write(`${PASSPHRASE.INLET_BACKUP_PASSPHRASE}\r`);
+  return { code: await restoring, said };
+}
 
 function changed(change: (bytes: Buffer) => Buffer): string {
   copyFileSync(at("whole.tar"), at("changed.tar"));

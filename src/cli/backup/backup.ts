@@ -96,6 +96,12 @@ function ownDataDir({ databaseUrl, redisUrls, dataDir }: Config): string {
   }
   if (!existsSync(join(dataDir, "postgres")))
     throw new CommandError(`Nothing is backed up: in ${dataDir} no gateway has been started yet.`);
+  // One that would be started for the backup alone holds nothing.
+  if (!existsSync(join(dataDir, "redis"))) {
+    throw new CommandError(
+      `Nothing is backed up: ${dataDir} has no Redis, so that its gateway uses one that REDIS_URL names: give the gateway's settings by --config.`,
+    );
+  }
   return realpathSync(dataDir);
 }
 

@@ -39,8 +39,8 @@ interface Restoring {
   readonly signal: AbortSignal;
 }
 
-/** In a folder that is empty but for a file system's own, and what the lock leaves. */
-const NOTHING = ["lost+found", "inlet.lock", "inlet.pid"];
+/** In a folder that is empty but for a file system's own, and what the lock has there or has left. */
+const NOTHING = ["lost+found", "inlet.lock", "inlet.lock-journal", "inlet.pid"];
 /** An erasure writes its row first and the entry last: that may have come after the snapshot. */
 const ERASURE_MS = 600_000;
 
@@ -54,7 +54,7 @@ export async function restore(io: Io, output: Output, wish: RestoreWish): Promis
   const { config, withoutMasterKey } = wish;
   const { signal } = io;
   refuseOtherStores(config);
-  const { isUnfinished } = await lookInto(wish.dataDir);
+  await lookInto(wish.dataDir);
   const file = resolve(wish.file);
   using progress = createProgress(io);
   const about = await readAbout(file, progress, signal);
@@ -66,6 +66,8 @@ export async function restore(io: Io, output: Output, wish: RestoreWish): Promis
   const log = await openLog({ logLevel: "warn" }, process.stderr);
   using lock = takeDataDir(wish.dataDir);
   const { dataDir } = lock;
+  // Others may have filled it, or ended a restore into it, before it was ours.
+  const { isUnfinished } = await lookInto(dataDir);
   const restoring: Restoring = { file, dataDir, about, progress, log, signal };
   if (isUnfinished) await clear(restoring, output);
   await writeMarker(dataDir);
