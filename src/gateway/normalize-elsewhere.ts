@@ -1,5 +1,6 @@
 import type { ChannelKind, ReadElsewhere } from "../channels/kind.ts";
 import type { Explainer, Normalizer } from "../ingest/normalizer.ts";
+import { createLimiter } from "../lib/limiter.ts";
 import { err, ok } from "../lib/result.ts";
 import { unlessAborted } from "../lib/wait.ts";
 import { type Asker, createWorkerQueue, type Exceeded } from "../lib/worker-queue.ts";
@@ -19,6 +20,8 @@ import type { SentRules, WorkerAnswer, WorkerRequest } from "./normalize-worker.
 const MAX_CPU_MS = 3_000;
 /** Their bodies wait in memory. */
 const MAX_QUEUED_PER_LANE = 100;
+/** Of all lanes, besides: deliveries that nobody has to be answered for. The others of their source wait outside. */
+const MAX_UNHURRIED = 50;
 const MAX_HEAP_MIB = 1_024;
 
 export interface NormalizeElsewhere extends AsyncDisposable {
@@ -37,6 +40,7 @@ export function startNormalizeElsewhere(deps: NormalizeDeps): NormalizeElsewhere
     maxQueuedPerLane: MAX_QUEUED_PER_LANE,
     maxHeapMiB: MAX_HEAP_MIB,
   });
+  const unhurried = createLimiter(MAX_UNHURRIED);
   const ids = new WeakMap<RuleSet, number>();
   let lastId = 0;
 
@@ -81,12 +85,19 @@ export function startNormalizeElsewhere(deps: NormalizeDeps): NormalizeElsewhere
     throw unexpected(answer);
   }
 
+  /** A source brings more at once than a lane holds, and is not refused for it as a sender is: it would have to connect anew. */
+  async function normalizeUnhurried(...asked: Parameters<Explainer>): Promise<Normalized> {
+    const lane = asked[0].channel.organizationId;
+    using _ = await unhurried.acquire(1, { signal: NEVER_ABORTED, whose: lane });
+    return await normalizeThere({ lane, isUnhurried: true }, ...asked);
+  }
+
   return {
     normalize(rules, delivery, only, maxWaitMs) {
+      if (maxWaitMs === undefined) return normalizeUnhurried(rules, delivery, only);
       const leaving = new AbortController();
       const asker = { lane: rules.channel.organizationId, signal: leaving.signal };
-      const work = normalizeThere(asker, rules, delivery, only);
-      return maxWaitMs === undefined ? work : abandonedAfter(maxWaitMs, work, leaving);
+      return abandonedAfter(maxWaitMs, normalizeThere(asker, rules, delivery, only), leaving);
     },
     async explain(...asked) {
       const [rules, delivery, only] = asked;
@@ -112,6 +123,8 @@ export function startNormalizeElsewhere(deps: NormalizeDeps): NormalizeElsewhere
 
 const unlessGone = <T>({ signal }: Asker, work: Promise<T>): Promise<T> =>
   signal ? unlessAborted(signal, work) : work;
+
+const NEVER_ABORTED = new AbortController().signal;
 
 const TOO_COSTLY = invalidBody("the delivery takes too much time or memory to be read");
 

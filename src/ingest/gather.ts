@@ -44,6 +44,8 @@ export function createGather(deps: GatherDeps): GatherFetched<LiveChannel> {
       const normalized = normalize(channel.rules, delivery);
       if (!isClean(normalized)) {
         close();
+        // Its write hears of it: maybe later than it is known, and never where one before it has failed.
+        if (normalized instanceof Promise) normalized.catch(() => {});
         writes.push({ count: 1, write: (options) => writeAlone(channel, delivery, normalized, options) });
         continue;
       }

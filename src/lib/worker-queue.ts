@@ -12,6 +12,8 @@ export interface Asker {
   readonly lane: string;
   /** Aborts when nobody waits any more: a job that is not begun leaves its lane, and its request is let go of. */
   readonly signal?: AbortSignal;
+  /** True of one that a full lane does not refuse: how many such jobs there are is its own care. */
+  readonly isUnhurried?: boolean;
 }
 
 /** A worker thread that does one job after the other. */
@@ -175,12 +177,13 @@ export function createWorkerQueue<Q, A extends { readonly kind: string }>(
   }
 
   return {
-    run: (request, { lane, signal }) =>
+    run: (request, { lane, signal, isUnhurried = false }) =>
       new Promise((resolve, reject) => {
         const jobs = lanes.get(lane) ?? new Set();
         if (isClosed) return reject(lost(`${name}: closed`));
         if (signal?.aborted) return reject(nobodyWaits());
-        if (jobs.size >= options.maxQueuedPerLane) return reject(lost(`${name}: too many jobs wait`));
+        if (!isUnhurried && jobs.size >= options.maxQueuedPerLane)
+          return reject(lost(`${name}: too many jobs wait`));
         const leave = (): void => drop(lane, jobs, job);
         const begin = (): void => signal?.removeEventListener("abort", leave);
         const job: Job<Q, A> = { request, resolve, reject, begin };

@@ -44,8 +44,8 @@ beforeEach(() => {
 
 const TICK = { type: "tick", idPath: "$.id", payloadPath: "$.v" };
 
-async function install(config: object = {}) {
-  const app = await spine.install({ uid: "in", kind: "sse", config, events: [TICK] });
+async function install(config: object = {}, event: object = TICK) {
+  const app = await spine.install({ uid: "in", kind: "sse", config, events: [event] });
   const [{ id, organizationId }] = app.channels;
   const { number } = await spine.api.database.db
     .selectFrom("channels")
@@ -122,6 +122,22 @@ describe("deliveries of a run that come at once", () => {
     expect((await all).cursors).toEqual(["at 0", "at 2"]);
     expect(await source.values()).toEqual(Array.from({ length: 606 }, (_, i) => i));
     expect(await source.cursor()).toBe("after");
+  });
+
+  it("wait for the thread of large deliveries, however many they are", async () => {
+    const source = await install({}, { ...TICK, idPath: "$..id" });
+    const open = await source.open();
+    const large = (v: number) => ({
+      ...delivery(),
+      body: Buffer.from(JSON.stringify({ id: `l${v}`, v, text: "x".repeat(140_000) })),
+    });
+    const { outcomes } = await sendAll(
+      open,
+      Array.from({ length: 150 }, (_, v) => large(v)),
+    );
+    expect(outcomes).toHaveLength(150);
+    expect(await source.values()).toEqual(Array.from({ length: 150 }, (_, v) => v));
+    expect(await source.cursor()).toBe("at 149");
   });
 
   it("are each published or quarantined, whatever becomes of their neighbours", async () => {

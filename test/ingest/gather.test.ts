@@ -1,0 +1,70 @@
+import { setImmediate } from "node:timers/promises";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { createQuarantineStore } from "../../src/bus/quarantine/quarantine.ts";
+import { webhookSettings } from "../../src/channels/webhook/settings.ts";
+import { createGather } from "../../src/ingest/gather.ts";
+import type { LiveChannel } from "../../src/ingest/live-channel.ts";
+import { createWriter, type WriterDeps } from "../../src/ingest/write.ts";
+import { UnavailableError } from "../../src/lib/errors.ts";
+import { normalize } from "../../src/normalize/normalize.ts";
+import { openedBus, testPublish } from "../bus/support.ts";
+import { deliveryOf, rulesOf } from "../normalize/support.ts";
+import { opened } from "../support/opened.ts";
+import { senderOf } from "../verify/support.ts";
+
+const { redis } = openedBus();
+const quarantine = opened(() => createQuarantineStore({ redis, publish: testPublish(redis) }));
+
+/** What nobody has waited for: it would end a gateway. */
+const unheard: unknown[] = [];
+const note = (reason: unknown): void => void unheard.push(reason);
+beforeEach(() => {
+  unheard.length = 0;
+  process.on("unhandledRejection", note);
+});
+afterEach(() => {
+  process.off("unhandledRejection", note);
+});
+
+/** A channel whose schemas cannot be compiled just now. */
+function open() {
+  const settings = webhookSettings.parse({});
+  const rules = rulesOf([{ type: "tick", schema: { type: "object" } }]);
+  const channel: LiveChannel = {
+    identity: rules.channel,
+    version: 1,
+    connectionId: null,
+    state: "active",
+    pause: undefined,
+    limits: settings.limits,
+    settings,
+    acceptsContentType: () => true,
+    answer: "outcome",
+    config: settings,
+    rules,
+    methods: ["POST"],
+    sender: senderOf(settings),
+  };
+  const validatorFor = () => Promise.reject(new UnavailableError("no schema is compiled now"));
+  const deps: WriterDeps = {
+    publish: testPublish(redis),
+    quarantine,
+    normalize: (rules, delivery) => normalize(rules, delivery, { validatorFor, newEventId: () => "fresh" }),
+    observe() {},
+    recorder: { settled() {} },
+  };
+  return { channel, gather: createGather({ ...deps, put: createWriter(deps).put }) };
+}
+
+it("a frame that cannot be checked fails its own write, whether that comes late or never", async () => {
+  const { channel, gather } = open();
+  const [late, never] = gather(channel, [deliveryOf({ n: 1 }), deliveryOf({ n: 2 })]);
+  expect(never?.count).toBe(1);
+  // Writes wait for those before them, and for the pace of their organization.
+  await setImmediate();
+  await setImmediate();
+  expect(unheard).toEqual([]);
+  const { signal } = new AbortController();
+  const written = late?.write({ signal, position: { epoch: 1, version: 0 } });
+  await expect(written).rejects.toThrow("no schema is compiled now");
+});
