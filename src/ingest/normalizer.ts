@@ -24,8 +24,8 @@ export type Explainer = (rules: RuleSet, delivery: VerifiedDelivery, only?: Sele
 
 /** To send a smaller one takes as long as to normalize it, nearly whatever it holds. */
 const MIN_SENT_BYTES = 2 * 1024;
-/** A hundred times what an ordinary delivery takes. */
-const COSTLY_MS = 1;
+/** Hundreds of times what an ordinary delivery takes. The garbage of all is collected in the time of some, which takes 1 to 3 ms. */
+const COSTLY_MS = 5;
 /** Of each second, what the costly deliveries of one organization may take of this thread: processor time, which no busy machine lengthens. */
 const COSTLY_MS_PER_SECOND = 100;
 
