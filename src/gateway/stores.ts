@@ -118,7 +118,7 @@ export interface OwnStores extends AsyncDisposable {
  * Both own servers, for reading, of a gateway that runs or of one that does not. The master key is left alone.
  *
  * @param options.dataDir its real, absolute path
- * @throws DataDirInUseError where a gateway has the directory, and its servers do not answer
+ * @throws DataDirInUseError where a gateway has the directory and its servers do not answer, or a restore has it
  */
 export async function openOwnStores(options: {
   readonly dataDir: string;
@@ -129,6 +129,8 @@ export async function openOwnStores(options: {
   await using opening = new AsyncDisposableStack();
   const lock = acquireDataLock(dataDir);
   if (!lock.ok) {
+    if (existsSync(join(dataDir, UNFINISHED_RESTORE)))
+      throw new DataDirInUseError(`${lock.error.message}: a restore into it has not ended`);
     const [postgres, redis] = await Promise.all([findLocalPostgres(dataDir), findLocalRedis(dataDir)]);
     if (postgres && redis) return { postgres, redis, areRunning: true, async [Symbol.asyncDispose]() {} };
     throw new DataDirInUseError(`${lock.error.message}; its PostgreSQL and its Redis do not answer (yet)`);

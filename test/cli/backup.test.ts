@@ -75,6 +75,20 @@ describe("inlet backup", () => {
     expect(manifest.masterKey).toMatchObject({ sealed: null });
   });
 
+  it("is refused while a restore into the folder goes on, whose servers answer: they hold a part of it", async () => {
+    await using gateway = await startOn(at("data"));
+    const mark = at("data", "restore.unfinished");
+    writeFileSync(mark, "");
+    try {
+      const refused = await run(["backup", at("x.tar")], { env: PASSPHRASE });
+      expect([refused.code, refused.stderr]).toEqual([3, expect.stringContaining("a restore into it")]);
+      expect(existsSync(at("x.tar"))).toBe(false);
+    } finally {
+      rmSync(mark);
+    }
+    expect((await fetch(`${gateway.origin}/readyz`)).status).toBe(200);
+  });
+
   it.each([
     ["no passphrase", [at("x.tar")], {}, 2, "INLET_BACKUP_PASSPHRASE"],
     ["a short one", [at("x.tar")], { INLET_BACKUP_PASSPHRASE: "short" }, 2, "12 characters"],

@@ -33,6 +33,6 @@ export function define(command: Command, { io }: CommandContext): void {
     ["inlet completion fish > ~/.config/fish/completions/inlet.fish", "once"],
   ]).addHelpText(
     "after",
-    "\nIt completes `inlet`, which has to be on the PATH, such as by a link to src/main.ts.",
+    "\nIt completes `inlet`, which has to be on the PATH: /docs/command-line has a launcher for that.",
   );
 }
