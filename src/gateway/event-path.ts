@@ -16,7 +16,7 @@ import { createExplain } from "../ingest/explain.ts";
 import { createGather } from "../ingest/gather.ts";
 import { createIngest } from "../ingest/ingest.ts";
 import type { LiveChannel } from "../ingest/live-channel.ts";
-import { createExplainer, createNormalizer } from "../ingest/normalizer.ts";
+import { createExplainer, createNormalizer, createThreadShares } from "../ingest/normalizer.ts";
 import { createPauseBuffer } from "../ingest/pause-buffer.ts";
 import { createRulesCache } from "../ingest/rules-cache.ts";
 import { createWriter, type WriterDeps } from "../ingest/write.ts";
@@ -93,7 +93,8 @@ export function createEventPath(deps: EventPathDeps) {
     newEventId: () => createId("evt", clock()),
   };
   const elsewhere = startNormalizeElsewhere(normalizing);
-  const explainEach = createExplainer(normalizing, elsewhere.explain);
+  const shares = createThreadShares();
+  const explainEach = createExplainer(normalizing, elsewhere.explain, shares);
   const deliveryRecords = createDeliveryRecords({ redis });
   const recorder = createDeliveryRecorder({
     records: deliveryRecords,
@@ -104,7 +105,7 @@ export function createEventPath(deps: EventPathDeps) {
     recorder,
     publish,
     quarantine,
-    normalize: createNormalizer(normalizing, elsewhere.normalize),
+    normalize: createNormalizer(normalizing, elsewhere.normalize, shares),
     observe: (channel, result) => count(metrics, channel.identity, result),
   };
   const { write, put, ingestFetched, ...writer } = createWriter(shared);

@@ -37,46 +37,61 @@ const CLOCKS = {
   },
 };
 
-/**
- * Normalizes small deliveries on this thread, and elsewhere those that would hold it up: large ones, and all but the smallest of an
- * organization whose deliveries have taken more than their part of the last second.
- *
- * @param clocks in ms: a monotonic one, and the processor time of this thread
- */
-export function createNormalizer(
-  deps: NormalizeDeps,
-  elsewhere: Normalizer,
-  { nowMs, cpuMs } = CLOCKS,
-): Normalizer {
+/** What the deliveries of each organization take of this thread, by whichever way they are read. */
+export interface ThreadShares {
+  /** True where its costly ones have taken more than their part of the last second. */
+  readonly isUsedUp: (organizationId: string) => boolean;
+  /** Runs work of one on this thread, and notes what that takes before the first promise. */
+  readonly run: <T>(organizationId: string, work: () => T) => T;
+}
+
+/** @param clocks in ms: a monotonic one, and the processor time of this thread */
+export function createThreadShares({ nowMs, cpuMs } = CLOCKS): ThreadShares {
   /** A token is a millisecond. */
-  const shares = createRateBuckets<string>();
+  const buckets = createRateBuckets<string>();
 
   function spend(organizationId: string, tookMs: number): void {
     if (tookMs < COSTLY_MS) return;
     const now = nowMs();
     for (let ms = 0; ms < tookMs; ms++)
-      if (shares.take(organizationId, COSTLY_MS_PER_SECOND, now) > 0) return;
+      if (buckets.take(organizationId, COSTLY_MS_PER_SECOND, now) > 0) return;
   }
 
-  return (rules, delivery, only, maxWaitMs) => {
-    if (goesElsewhere(rules, delivery)) return elsewhere(rules, delivery, only, maxWaitMs);
-    if (delivery.body.length < MIN_SENT_BYTES) return normalize(rules, delivery, deps, only, maxWaitMs);
-    const { organizationId } = rules.channel;
-    if (shares.look(organizationId, COSTLY_MS_PER_SECOND, nowMs()) > 0)
-      return elsewhere(rules, delivery, only, maxWaitMs);
-    const beforeMs = cpuMs();
-    const normalized = normalize(rules, delivery, deps, only, maxWaitMs);
-    spend(organizationId, cpuMs() - beforeMs);
-    return normalized;
+  return {
+    isUsedUp: (organizationId) => buckets.look(organizationId, COSTLY_MS_PER_SECOND, nowMs()) > 0,
+    run(organizationId, work) {
+      const beforeMs = cpuMs();
+      const done = work();
+      spend(organizationId, cpuMs() - beforeMs);
+      return done;
+    },
   };
 }
 
+/**
+ * Normalizes small deliveries on this thread, and elsewhere those that would hold it up: large ones, and all but the smallest of an
+ * organization whose deliveries have taken more than their part of the last second.
+ */
+export const createNormalizer =
+  (deps: NormalizeDeps, elsewhere: Normalizer, shares: ThreadShares): Normalizer =>
+  (rules, delivery, only, maxWaitMs) => {
+    const { organizationId } = rules.channel;
+    if (goesElsewhere(rules, delivery)) return elsewhere(rules, delivery, only, maxWaitMs);
+    if (delivery.body.length < MIN_SENT_BYTES) return normalize(rules, delivery, deps, only, maxWaitMs);
+    if (shares.isUsedUp(organizationId)) return elsewhere(rules, delivery, only, maxWaitMs);
+    return shares.run(organizationId, () => normalize(rules, delivery, deps, only, maxWaitMs));
+  };
+
+/** Explains here and elsewhere as `createNormalizer` does: it costs at least as much, and records of deliveries ask for it unasked. */
 export const createExplainer =
-  (deps: NormalizeDeps, elsewhere: Explainer): Explainer =>
-  (rules, delivery, only) =>
-    goesElsewhere(rules, delivery)
-      ? elsewhere(rules, delivery, only)
-      : explainEach(rules, delivery, deps, only);
+  (deps: NormalizeDeps, elsewhere: Explainer, shares: ThreadShares): Explainer =>
+  (rules, delivery, only) => {
+    const { organizationId } = rules.channel;
+    if (goesElsewhere(rules, delivery)) return elsewhere(rules, delivery, only);
+    if (delivery.body.length < MIN_SENT_BYTES) return explainEach(rules, delivery, deps, only);
+    if (shares.isUsedUp(organizationId)) return elsewhere(rules, delivery, only);
+    return shares.run(organizationId, () => explainEach(rules, delivery, deps, only));
+  };
 
 const goesElsewhere = ({ hasQueries }: RuleSet, delivery: VerifiedDelivery): boolean =>
   isLarge(delivery.body.length, { contentType: contentTypeOf(delivery), hasQueries });

@@ -5,7 +5,7 @@ import { sse } from "../../src/channels/sse/sse.ts";
 import type { Definition } from "../../src/event/definition.ts";
 import type { VerifiedDelivery } from "../../src/event/received.ts";
 import { startNormalizeElsewhere } from "../../src/gateway/normalize-elsewhere.ts";
-import { createNormalizer, type Normalizer } from "../../src/ingest/normalizer.ts";
+import { createNormalizer, createThreadShares, type Normalizer } from "../../src/ingest/normalizer.ts";
 import { UnavailableError } from "../../src/lib/errors.ts";
 import type { JsonSchema } from "../../src/lib/json-schema/compiled-schema.ts";
 import { ok } from "../../src/lib/result.ts";
@@ -102,10 +102,11 @@ describe("a delivery that is normalized in another thread", () => {
     const headers = { "content-type": type, event: "message", "last-event-id": "7" };
     const delivery = deliveryOf(JSON.stringify("\uFEFFx".repeat(500_000)), { headers, deliveryId: "7" });
     let gone = 0;
-    const choose = createNormalizer(deps, (...asked) => {
+    const readElsewhere: Normalizer = (...asked) => {
       gone++;
       return elsewhere.normalize(...asked);
-    });
+    };
+    const choose = createNormalizer(deps, readElsewhere, createThreadShares());
     expect(await choose(compiled.value, delivery)).toEqual(await normalize(compiled.value, delivery, deps));
     expect(gone).toBe(1);
   });
@@ -170,7 +171,8 @@ describe("the code of schemas in the other thread", () => {
 
 describe("which deliveries go to another thread", () => {
   const gone: Normalizer = () => ({ kind: "tooManyItems", limit: 0 });
-  const choose = createNormalizer({ ...deps, validatorFor: () => ({ validate: () => undefined }) }, gone);
+  const unchecked = { ...deps, validatorFor: () => ({ validate: () => undefined }) };
+  const choose = createNormalizer(unchecked, gone, createThreadShares());
   const text = (length: number): string => JSON.stringify({ a: "x".repeat(length) });
   const singular = rulesOf([{ type: "all", idPath: "$.a" }]);
   const query = rulesOf([{ type: "all", payloadPath: "$..a" }]);

@@ -1,5 +1,11 @@
 import { expect, it } from "vitest";
-import { createNormalizer, type Normalizer } from "../../src/ingest/normalizer.ts";
+import {
+  createExplainer,
+  createNormalizer,
+  createThreadShares,
+  type Explainer,
+  type Normalizer,
+} from "../../src/ingest/normalizer.ts";
 import type { NormalizeDeps } from "../../src/normalize/normalize.ts";
 import { deliveryOf, rulesOf } from "../normalize/support.ts";
 
@@ -21,17 +27,31 @@ function open() {
     gone.push(channel.organizationId);
     return { kind: "tooManyItems", limit: 0 };
   };
-  const normalize = createNormalizer(deps, elsewhere, { nowMs: () => now, cpuMs: () => cpu });
+  const explainElsewhere: Explainer = async ({ channel }) => {
+    gone.push(channel.organizationId);
+    return { kind: "tooManyItems", limit: 0 };
+  };
+  const shares = createThreadShares({ nowMs: () => now, cpuMs: () => cpu });
+  const ways = {
+    normalize: createNormalizer(deps, elsewhere, shares),
+    explain: createExplainer(deps, explainElsewhere, shares),
+  };
   return {
     pass(ms: number) {
       now += ms;
     },
     /** How many of so many deliveries go to the other thread. */
-    send(organizationId: string, title: string, bytes: number, count: number): number {
+    send(
+      organizationId: string,
+      title: string,
+      bytes: number,
+      count: number,
+      way: keyof typeof ways = "normalize",
+    ): number {
       const rules = rulesOf([{ type: "all", schema: { title } }]);
       const own = { ...rules, channel: { ...rules.channel, organizationId } };
       gone.length = 0;
-      for (let n = 0; n < count; n++) void normalize(own, deliveryOf({ text: "x".repeat(bytes) }));
+      for (let n = 0; n < count; n++) void ways[way](own, deliveryOf({ text: "x".repeat(bytes) }));
       return gone.length;
     },
   };
@@ -53,4 +73,15 @@ it("an organization whose deliveries take much of this thread has the rest of th
 it("deliveries that take little are read here, however many they are", () => {
   expect(open().send("org_big", "quick", 100_000, 1_000)).toBe(0);
   expect(open().send("org_big", "collected", 100_000, 1_000)).toBe(0);
+});
+
+it("what is told of its deliveries beside counts with them, and goes where they go", () => {
+  const { pass, send } = open();
+  expect(send("org_big", "slow", 5_000, 10, "explain")).toBe(0);
+  expect(send("org_big", "quick", 5_000, 3, "normalize")).toBe(3);
+  expect(send("org_big", "slow", 5_000, 5, "explain")).toBe(5);
+  expect(send("org_small", "slow", 5_000, 5, "explain")).toBe(0);
+  expect(send("org_big", "slow", 100, 5, "explain")).toBe(0);
+  pass(1_000);
+  expect(send("org_big", "slow", 5_000, 15, "explain")).toBe(5);
 });
