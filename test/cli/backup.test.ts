@@ -1,10 +1,13 @@
+import { type ChildProcess, spawn } from "node:child_process";
 import {
   copyFileSync,
+  createWriteStream,
   existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
+  realpathSync,
   rmSync,
   statSync,
   writeFileSync,
@@ -12,13 +15,15 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PassThrough, Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
 import { afterAll, describe, expect, it } from "vitest";
 import { runProgram } from "../../src/cli/program.ts";
-import { checkArchive } from "../../src/lib/archive/read-archive.ts";
+import { checkArchive, readArchive } from "../../src/lib/archive/read-archive.ts";
 import { createArchive } from "../../src/lib/archive/write-archive.ts";
 import { type CommandOptions, runInlet } from "../support/command.ts";
 import { installApp, startTestGateway } from "../support/gateway.ts";
 import { opened } from "../support/opened.ts";
+import { until } from "../support/until.ts";
 
 const PASSPHRASE = { INLET_BACKUP_PASSPHRASE: "a passphrase for tests" };
 const dir = mkdtempSync(join(tmpdir(), "inlet-backup-"));
@@ -206,6 +211,19 @@ describe("inlet restore", () => {
     expect([others.code, others.stderr]).toEqual([2, expect.stringContaining("would not use")]);
   });
 
+  it("ends a Redis that one before has left, also where that still loads", async () => {
+    const folder = realpathSync(mkdtempSync(join(dir, "left-")));
+    const left = await startLoading(folder);
+    try {
+      const env = PASSPHRASE;
+      const again = await run(["restore", at("whole.tar"), "--data-dir", folder], { env });
+      expect([again.code, again.stderr]).toEqual([0, expect.stringContaining("begins anew")]);
+      await until(() => left.exitCode !== null || left.signalCode !== null);
+    } finally {
+      left.kill("SIGKILL");
+    }
+  });
+
   it.each([
     ["was empty", []],
     ["held a part of a restore, which another has ended", ["restore.unfinished"]],
@@ -239,6 +257,28 @@ async function restoreSlowly(dataDir: string, meanwhile: () => void) {
   meanwhile();
   stdin.write(`${PASSPHRASE.INLET_BACKUP_PASSPHRASE}\r`);
   return { code: await restoring, said };
+}
+
+/** As a restore leaves a Redis that was killed itself: on its own, and not done with its file. */
+async function startLoading(dataDir: string): Promise<ChildProcess> {
+  mkdirSync(join(dataDir, "redis"));
+  writeFileSync(join(dataDir, "restore.unfinished"), "");
+  const { signal } = new AbortController();
+  const file = join(dataDir, "redis", "restore.rdb");
+  for await (const { content } of readArchive(at("whole.tar"), {
+    signal,
+    isWanted: (name) => name === "redis.rdb",
+  }))
+    await pipeline(content, createWriteStream(file));
+  const pidFile = join(dataDir, "redis", "redis.pid");
+  const lines = [
+    ...["port 0", `unixsocket "${join(dataDir, "redis.sock")}"`, `dir "${join(dataDir, "redis")}"`],
+    ...[`pidfile "${pidFile}"`, 'save ""', "dbfilename restore.rdb", "key-load-delay 60000"],
+  ];
+  writeFileSync(join(dataDir, "redis.conf"), `${lines.join("\n")}\n`);
+  const child = spawn("redis-server", [join(dataDir, "redis.conf")], { stdio: "ignore" });
+  await until(() => existsSync(pidFile) && readFileSync(pidFile, "utf8").trim() === `${child.pid}`);
+  return child;
 }
 
 function changed(change: (bytes: Buffer) => Buffer): string {

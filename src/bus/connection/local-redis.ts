@@ -95,12 +95,22 @@ export async function startLocalRedis(options: LocalRedisOptions): Promise<Local
 
 /** The socket of the Redis that a running gateway keeps under the data directory (its real path); undefined: there is none. */
 export async function findLocalRedis(dataDir: string): Promise<string | undefined> {
-  const config = await readFile(join(dataDir, CONFIG_FILE), "utf8").catch(() => "");
-  const quoted = /^unixsocket "(.*)"$/m.exec(config)?.[1];
-  if (quoted === undefined) return undefined;
-  const socketPath = quoted.replaceAll(/\\(.)/g, "$1");
+  const socketPath = await configuredSocket(dataDir);
+  if (socketPath === undefined) return undefined;
   const seen = await lookAt(socketPath);
   return seen?.dir === join(dataDir, "redis") && !seen.loading ? socketPath : undefined;
+}
+
+/** Whether a Redis works under the data directory (its real path), also where it does not answer (yet). */
+export async function hasLocalRedis(dataDir: string): Promise<boolean> {
+  const socketPath = await configuredSocket(dataDir);
+  return socketPath !== undefined && (await findRunning(join(dataDir, "redis"), socketPath)) !== undefined;
+}
+
+async function configuredSocket(dataDir: string): Promise<string | undefined> {
+  const config = await readFile(join(dataDir, CONFIG_FILE), "utf8").catch(() => "");
+  const quoted = /^unixsocket "(.*)"$/m.exec(config)?.[1];
+  return quoted?.replaceAll(/\\(.)/g, "$1");
 }
 
 /** The redis-server of this machine. @throws an Error that says what to do */

@@ -1,7 +1,7 @@
 import { open, readdir, rm } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { loadRdb } from "../../bus/backup/load-rdb.ts";
-import { findLocalRedis, startLocalRedis } from "../../bus/connection/local-redis.ts";
+import { hasLocalRedis, startLocalRedis } from "../../bus/connection/local-redis.ts";
 import type { Config } from "../../config.ts";
 import { openDatabaseLoad } from "../../data/backup/load-database.ts";
 import { type Database, openDatabase } from "../../data/database.ts";
@@ -127,7 +127,7 @@ function takeDataDir(path: string): DataLock {
 /** Takes away the part that a restore has left which was cut off, and ends its servers. */
 async function clear({ dataDir, log, signal }: Restoring, output: Output): Promise<void> {
   output.note("A restore into this folder was cut off: it begins anew.");
-  const [postgres, redis] = await Promise.all([findLocalPostgres(dataDir), findLocalRedis(dataDir)]);
+  const [postgres, redis] = await Promise.all([findLocalPostgres(dataDir), hasLocalRedis(dataDir)]);
   if (postgres) await (await startLocalPostgres({ dataDir, log, signal }))[Symbol.asyncDispose]();
   if (redis) await (await startLocalRedis({ dataDir, log, signal }))[Symbol.asyncDispose]();
   for (const name of await readdir(dataDir)) {
