@@ -112,6 +112,11 @@ function readBytes(
   const onAbort = (): void => {
     if (!isOver) stop(invalidParameters([{ path: "body", message: "ended before it was complete" }]));
   };
+  // Its sender has gone while its channel was looked up: nothing comes any more.
+  if (request.destroyed) {
+    onAbort();
+    return;
+  }
   // Each comes once at most: `once` would only wrap them. An error that nobody listens for comes as `close` alone.
   request.on("data", onData);
   request.on("end", () => {

@@ -1,0 +1,46 @@
+import { once } from "node:events";
+import { createServer, type IncomingMessage, request } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { createBodyBudget } from "../../../src/channels/body-budget.ts";
+import { createReceiveDelivery } from "../../../src/channels/push/receive-delivery.ts";
+import type { ChannelHandle } from "../../../src/event/ingest.ts";
+
+const channel: ChannelHandle = {
+  identity: { number: 1, uid: "in", kind: "webhook", appId: "app_1", organizationId: "org_1" },
+  state: "active",
+  limits: { maxBodyBytes: 1_000, maxDepth: 128 },
+  settings: {},
+  methods: ["POST"],
+  answer: "outcome",
+  acceptsContentType: () => true,
+};
+
+const server = createServer();
+beforeEach(async () => {
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+});
+afterEach(() => server.close());
+
+it("a request whose sender has gone before it is read is refused, as one that ends early", async () => {
+  const sending = request({
+    ...{ port: (server.address() as AddressInfo).port, host: "127.0.0.1", method: "POST" },
+    headers: { "content-length": "10" },
+  });
+  sending.on("error", () => {});
+  sending.write("12345");
+  const [incoming] = (await once(server, "request")) as [IncomingMessage];
+  incoming.on("error", () => {});
+  // Meanwhile its channel is looked up.
+  const closed = new Promise((resolve) => incoming.once("close", resolve));
+  sending.destroy();
+  await closed;
+  const receive = createReceiveDelivery({
+    ingest: () => Promise.reject(new Error("nothing has come")),
+    bodies: createBodyBudget(),
+    clock: Date.now,
+  });
+  const received = receive(channel, { incoming, clientAddress: "127.0.0.1", requestId: "req" });
+  await expect(received).rejects.toMatchObject({ details: [{ message: "ended before it was complete" }] });
+});
