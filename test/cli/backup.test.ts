@@ -261,7 +261,7 @@ async function restoreSlowly(dataDir: string, meanwhile: () => void) {
 
 /** As a restore leaves a Redis that was killed itself: on its own, and not done with its file. */
 async function startLoading(dataDir: string): Promise<ChildProcess> {
-  mkdirSync(join(dataDir, "redis"));
+  for (const name of ["redis", "run"]) mkdirSync(join(dataDir, name), { mode: 0o700 });
   writeFileSync(join(dataDir, "restore.unfinished"), "");
   const { signal } = new AbortController();
   const file = join(dataDir, "redis", "restore.rdb");
@@ -272,7 +272,7 @@ async function startLoading(dataDir: string): Promise<ChildProcess> {
     await pipeline(content, createWriteStream(file));
   const pidFile = join(dataDir, "redis", "redis.pid");
   const lines = [
-    ...["port 0", `unixsocket "${join(dataDir, "redis.sock")}"`, `dir "${join(dataDir, "redis")}"`],
+    ...["port 0", `unixsocket "${join(dataDir, "run", "redis.sock")}"`, `dir "${join(dataDir, "redis")}"`],
     ...[`pidfile "${pidFile}"`, 'save ""', "dbfilename restore.rdb", "key-load-delay 60000"],
   ];
   writeFileSync(join(dataDir, "redis.conf"), `${lines.join("\n")}\n`);
