@@ -84,6 +84,8 @@ end
 local function noteSlicings(topic, policy, view)
   local notes = topic.notes or {}
   topic.notes = notes
+  -- Those of other policies in this call were made without what is noted now.
+  topic.views = { [policy.text] = view }
   if view.noteDefault then
     notes['w' .. DEFAULT_SLICING] = now + DEFAULT_WINDOW
     call('HSET', topic.prefix .. 'e', 'w' .. DEFAULT_SLICING, format('%d', now + DEFAULT_WINDOW))

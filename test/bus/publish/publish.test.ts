@@ -258,6 +258,21 @@ describe("the dedupe window", () => {
     expect(await publishUnder(from)).toBe("duplicate");
   });
 
+  test("is one for deliveries that stand under different windows in one call", async () => {
+    const channel = testChannel();
+    const send = (id: string, dedupeWindowMs: number) =>
+      publish({ channel, events: [testEvent(channel, id)], policy: { ...testPolicy, dedupeWindowMs } }, now);
+    // Sent in one turn, they are one call; the second one makes the window known.
+    const sent = await Promise.all([
+      send("x", 86_400_000),
+      send("y", 3_600_000),
+      send("y", 86_400_000),
+      send("x", 3_600_000),
+    ]);
+    const statuses = sent.map(({ receipts }) => receipts[0]?.status);
+    expect(statuses).toEqual(["published", "published", "duplicate", "duplicate"]);
+  });
+
   test("bounds memory: every key expires by itself, at most half a window late", async () => {
     const channel = testChannel();
     const policy = { ...testPolicy, dedupeWindowMs: 3_600_000 };
