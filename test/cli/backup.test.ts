@@ -273,7 +273,7 @@ async function startLoading(dataDir: string): Promise<ChildProcess> {
   const pidFile = join(dataDir, "redis", "redis.pid");
   const lines = [
     ...["port 0", `unixsocket "${join(dataDir, "run", "redis.sock")}"`, `dir "${join(dataDir, "redis")}"`],
-    ...[`pidfile "${pidFile}"`, 'save ""', "dbfilename restore.rdb", "key-load-delay 60000"],
+    ...[`pidfile "${pidFile}"`, 'save ""', "dbfilename restore.rdb", "key-load-delay 300000"],
   ];
   writeFileSync(join(dataDir, "redis.conf"), `${lines.join("\n")}\n`);
   const child = spawn("redis-server", [join(dataDir, "redis.conf")], { stdio: "ignore" });
