@@ -24,6 +24,8 @@ export class WrongPassphraseError extends Error {
 const COST = { n: 2 ** 17, r: 8, p: 1 } as const;
 /** What a text that others have changed may cost us to open: 1 GiB. */
 const MAX_MEMORY_BYTES = 2 ** 30;
+/** And in time: a minute, for memory bounds the rest. */
+const MAX_PARALLELIZATION = 16;
 const KEY_BYTES = 32;
 const SALT_BYTES = 16;
 
@@ -38,7 +40,7 @@ export async function sealUnderPassphrase(
   return { ...about, text: sealSecret(await keyOf(passphrase, about), text, context) };
 }
 
-/** @throws WrongPassphraseError; Error where the text was changed, or would take more memory than it may */
+/** @throws WrongPassphraseError; Error where the text was changed, or would take more memory or time than it may */
 export async function openUnderPassphrase(
   passphrase: string,
   sealed: PassphraseSealed,
@@ -57,6 +59,8 @@ async function keyOf(
   passphrase: string,
   { n, r, p, salt }: Omit<PassphraseSealed, "text">,
 ): Promise<SealingKey> {
+  if (p > MAX_PARALLELIZATION)
+    throw new Error("the sealed text would take longer to open than one of Inlet's own");
   const derive = promisify<string, Buffer, number, object, Buffer>(scrypt);
   const options = { N: n, r, p, maxmem: MAX_MEMORY_BYTES };
   // The same text has several spellings in Unicode, and keyboards differ.

@@ -15,6 +15,11 @@ describe("a text sealed under a passphrase", () => {
     );
   });
 
+  it("does not take hours where others have changed what it costs", async () => {
+    const sealed = { kdf: "scrypt", n: 2 ** 20, r: 1, p: 2 ** 20, salt: "AAAA", text: "any" } as const;
+    await expect(openUnderPassphrase("any", sealed, "place")).rejects.toThrow(/longer to open/);
+  });
+
   it("does not take all memory where others have changed what it costs", async () => {
     const sealed = { kdf: "scrypt", n: 2 ** 24, r: 8, p: 1, salt: "c2FsdA", text: "s1.a.b" } as const;
     await expect(openUnderPassphrase("any", sealed, "place")).rejects.toThrow(/memory limit/i);
