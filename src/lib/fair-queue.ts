@@ -4,6 +4,7 @@ export class FairQueue<K, T> {
   /** Those who wait, in the order of their turns; those before `#turn` have had theirs. */
   #turns: (Line<K, T> | undefined)[] = [];
   #turn = 0;
+  #aside: Line<K, T>[] = [];
   #size = 0;
 
   get size(): number {
@@ -22,7 +23,7 @@ export class FairQueue<K, T> {
     this.#size++;
   }
 
-  /** The one whose turn it is; undefined where nothing waits. */
+  /** The one whose turn it is; undefined where nothing waits, or all is set aside. */
   peek(): T | undefined {
     const line = this.#turns[this.#turn];
     return line?.items[line.taken];
@@ -46,11 +47,29 @@ export class FairQueue<K, T> {
       line.items.splice(0, line.taken);
       line.taken = 0;
     }
-    if (this.#turn === this.#turns.length || this.#turn === COMPACT_AFTER) {
-      this.#turns.splice(0, this.#turn);
-      this.#turn = 0;
-    }
+    this.#compact();
     return item;
+  }
+
+  /** Lets those behind the one whose turn it is go on without it, until `bringBack`. */
+  setAside(): void {
+    const line = this.#turns[this.#turn];
+    if (line === undefined) return;
+    this.#turns[this.#turn++] = undefined;
+    this.#aside.push(line);
+    this.#compact();
+  }
+
+  /** What was set aside has its turn again, before all others. */
+  bringBack(): void {
+    this.#turns.splice(this.#turn, 0, ...this.#aside);
+    this.#aside = [];
+  }
+
+  #compact(): void {
+    if (this.#turn !== this.#turns.length && this.#turn !== COMPACT_AFTER) return;
+    this.#turns.splice(0, this.#turn);
+    this.#turn = 0;
   }
 
   /** Takes all, in their turns. */

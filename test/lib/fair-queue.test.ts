@@ -15,6 +15,19 @@ it("gives each line its turn, and the entries of a line in their order", () => {
   expect([queue.size, queue.peek(), queue.shift()]).toEqual([0, undefined, undefined]);
 });
 
+it("lets others go on without a line that is set aside, and then gives it its turn before all", () => {
+  const queue = new FairQueue<string, string>();
+  for (const item of ["a1", "a2", "b1", "c1", "c2", "d1"]) queue.push(item.slice(0, 1), item);
+  queue.setAside();
+  expect([queue.shift(), queue.peek()]).toEqual(["b1", "c1"]);
+  queue.setAside();
+  expect([queue.shift(), queue.shift(), queue.peek(), queue.size]).toEqual(["d1", undefined, undefined, 4]);
+  queue.push("a", "a3");
+  queue.push("b", "b2");
+  queue.bringBack();
+  expect([...queue.drain()]).toEqual(["a1", "c1", "b2", "a2", "c2", "a3"]);
+});
+
 it("loses no entry of a line that never ends", () => {
   const queue = new FairQueue<string, number>();
   const taken: (number | undefined)[] = [];

@@ -18,6 +18,8 @@ const MAX_CALLS = 2;
 const GROUPS_SENT_AHEAD = 64;
 /** A WAIT holds its connection: more calls would only stand in line behind it. */
 const MAX_WAITING_CALLS = 1;
+/** Organizations that a call is filled up without, as what they wait with is too large for what is left of it. */
+const MOST_PASSED = 16;
 const REDIRECTS = 3;
 const QUARANTINE_RETRY_SECONDS = 60;
 
@@ -158,15 +160,24 @@ export function createLanes(
   };
 }
 
-/** Takes as many groups, in their turns, as fit into one call; groups given up meanwhile are refused and left out. */
+/**
+ * Takes as many groups, in their turns, as fit into one call; groups given up meanwhile are refused and left out. One that does not
+ * fit begins the next call: were it the end of this one, large groups of one organization would let one small group of each
+ * other pass at a time.
+ */
 function takeCall(queue: FairQueue<string, Queued>): Queued[] {
   let events = 0;
   let bytes = 0;
+  let passed = 0;
   const call: Queued[] = [];
   for (let queued = queue.peek(); queued !== undefined; queued = queue.peek()) {
     const { group, delivery } = queued;
     const isFull = events + group.events.length > MAX_CALL_EVENTS || bytes + group.bytes > MAX_CALL_BYTES;
-    if (call.length > 0 && isFull && !delivery.signal.aborted) break;
+    if (call.length > 0 && isFull && !delivery.signal.aborted) {
+      if (bytes >= MAX_CALL_BYTES || ++passed > MOST_PASSED) break;
+      queue.setAside();
+      continue;
+    }
     queue.shift();
     if (delivery.signal.aborted) {
       queued.reject(delivery.signal.reason);
@@ -176,6 +187,7 @@ function takeCall(queue: FairQueue<string, Queued>): Queued[] {
     bytes += group.bytes;
     call.push(queued);
   }
+  queue.bringBack();
   return call;
 }
 

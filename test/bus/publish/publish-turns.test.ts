@@ -16,3 +16,23 @@ it("an organization whose deliveries wait by the thousands holds up no other's",
   await Promise.all(flooding);
   expect(written).toBe(5_000);
 });
+
+it("large deliveries of an organization let more than one of another's pass at a time", async () => {
+  const [large, small] = [testChannel(), testChannel()];
+  const data = "x".repeat(3 * 1024 * 1024);
+  let written = 0;
+  const flooding = Array.from({ length: 8 }, async () => {
+    await bus.publish(
+      { channel: large, events: [testEvent(large, undefined, { data })], policy: testPolicy },
+      now,
+    );
+    written++;
+  });
+  await Promise.all(
+    Array.from({ length: 20 }, () =>
+      bus.publish({ channel: small, events: [testEvent(small)], policy: testPolicy }, now),
+    ),
+  );
+  expect(written).toBeLessThan(4);
+  await Promise.all(flooding);
+});
