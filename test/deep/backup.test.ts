@@ -16,6 +16,7 @@ import { join } from "node:path";
 import { Redis } from "ioredis";
 import { sql } from "kysely";
 import { afterAll, expect, it } from "vitest";
+import { startLocalRedis } from "../../src/bus/connection/local-redis.ts";
 import { createOrganization } from "../../src/data/accounts/organizations.ts";
 import { openDatabase } from "../../src/data/database.ts";
 import { findLocalPostgres, startLocalPostgres } from "../../src/data/local-postgres.ts";
@@ -264,13 +265,14 @@ it("a backup of an older release is restored as it was, and the next start bring
   const migrations = readdirSync(new URL("../../src/data/migrations", import.meta.url)).length;
   const options = { log: createLog({ level: "silent" }), signal };
   const names = { organization: "of before", space: "s", account: "a" };
-  mkdirSync(from, { mode: 0o700 });
+  mkdirSync(join(from, "log"), { recursive: true, mode: 0o700 });
   {
     await using postgres = await startLocalPostgres({ dataDir: realpathSync(from), ...options });
     const { connection } = postgres;
     await migrate({ connection, log: options.log, upTo: migrations - 1 });
     await using database = openDatabase({ connection });
     await database.db.transaction().execute((trx) => createOrganization(trx, names, Date.now()));
+    await using _ = await startLocalRedis({ dataDir: realpathSync(from), ...options });
   }
   const level = async (): Promise<readonly [number, string]> => {
     const connection = await findLocalPostgres(realpathSync(to));

@@ -65,12 +65,14 @@ export async function runHistory(
       workers.delete(worker);
       world.in(chance.between(0, 8_000), undefined, start);
     },
+    // One that is paused already wakes no sooner: what it has to do then waits for the end of the longer pause.
     pause({ process }) {
-      process.pausedUntilMs = world.nowMs + chance.between(10, 25_000);
+      process.pausedUntilMs = Math.max(process.pausedUntilMs, world.nowMs + chance.between(10, 25_000));
     },
     cut: ({ links }) => chance.pick(links).cut(chance.between(0, 15_000)),
     stall() {
-      server.process.pausedUntilMs = world.nowMs + chance.between(10, 12_000);
+      const { process } = server;
+      process.pausedUntilMs = Math.max(process.pausedUntilMs, world.nowMs + chance.between(10, 12_000));
     },
     workerClock({ process }) {
       process.wallSkewMs = chance.between(-HOURS_MS, HOURS_MS);
