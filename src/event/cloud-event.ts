@@ -50,7 +50,7 @@ export function readEvent<T>(fields: readonly string[]): {
   readonly event: ConsumedEvent<T>;
   readonly text: string | undefined;
 } {
-  if (isUsual(fields)) return readUsual(fields);
+  if (hasUsualNames(fields)) return readUsual(fields);
   const { attributes, text } = readAttributes(fields);
   const { data_base64: base64, datacontenttype } = attributes;
   let data: unknown;
@@ -61,16 +61,20 @@ export function readEvent<T>(fields: readonly string[]): {
   return { event: Object.freeze(event) as unknown as ConsumedEvent<T>, text };
 }
 
-/** As the gateway writes what no sender adds to: the attributes of its own, in their order. */
-const isUsual = (fields: readonly string[]): boolean =>
-  fields.length === 14 &&
-  fields[0] === "specversion" &&
-  fields[2] === "id" &&
-  fields[4] === "source" &&
-  fields[6] === "type" &&
-  fields[8] === "time" &&
-  fields[10] === "datacontenttype" &&
-  fields[12] === "data";
+/** True of an entry, given as name, value, name, value …, to which no sender has added: with the gateway's own attributes, in their order. */
+export function hasUsualNames(fields: readonly string[]): boolean {
+  return (
+    fields.length === 14 &&
+    fields[0] === "specversion" &&
+    fields[1] === "1.0" &&
+    fields[2] === "id" &&
+    fields[4] === "source" &&
+    fields[6] === "type" &&
+    fields[8] === "time" &&
+    fields[10] === "datacontenttype" &&
+    fields[12] === "data"
+  );
+}
 
 /** An object that is written down at once takes a fraction of the time of one to which attributes are added by name. */
 function readUsual<T>(fields: readonly string[]) {

@@ -1,3 +1,4 @@
+import { hasUsualNames } from "../../event/cloud-event.ts";
 import type { OutgoingEvent } from "../../event/event.ts";
 import type { SourcePosition } from "../../event/received.ts";
 import type { EncodedQuarantine } from "../quarantine/quarantine-record.ts";
@@ -146,18 +147,4 @@ function formOf(
   const form = { number, policy, memoryKey, count, source, type, contentType };
   lastForms.set(topic, form);
   return form;
-}
-
-function hasUsualNames(fields: readonly string[]): boolean {
-  return (
-    fields.length === 14 &&
-    fields[0] === "specversion" &&
-    fields[1] === "1.0" &&
-    fields[2] === "id" &&
-    fields[4] === "source" &&
-    fields[6] === "type" &&
-    fields[8] === "time" &&
-    fields[10] === "datacontenttype" &&
-    fields[12] === "data"
-  );
 }

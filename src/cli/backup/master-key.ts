@@ -27,7 +27,7 @@ export async function choosePassphrase(io: Io): Promise<string> {
     given || (await readSecret(io, "Passphrase that the master key is to be sealed under: "));
   if (passphrase.length < MIN_CHARACTERS)
     throw wrongUse(
-      `A passphrase has ${MIN_CHARACTERS} characters at least: whoever has the file can try many.`,
+      `A passphrase has ${MIN_CHARACTERS} characters at least: a thief of the file can try many.`,
     );
   if (!given && (await readSecret(io, "The same once more: ")) !== passphrase)
     throw wrongUse("The two are not the same.");
