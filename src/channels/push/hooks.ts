@@ -204,16 +204,18 @@ function send({ incoming, outgoing, requestId }: Exchange, { status, headers, bo
   if (status !== 204) list.push("content-length", body === undefined ? "0" : String(Buffer.byteLength(body)));
   for (const name in headers) list.push(name, headers[name] ?? "");
   outgoing.writeHead(status, list);
-  // Refused, or answered for what stands in its head.
-  if (!incoming.complete) outgoing.on("finish", () => endReading(incoming));
+  // Refused, or answered for what stands in its head. A body that has come with it is read by the next turn of the event loop.
+  if (!incoming.complete) outgoing.on("finish", () => setImmediate(endReading, incoming));
   outgoing.end(body);
 }
 
 /** Node goes on reading what nobody wants, for as long as a request may take. */
 function endReading(incoming: IncomingMessage): void {
-  if (incoming.complete) return;
+  const { socket } = incoming;
+  // Of an answer that is the last of its connection Node ends it. A timer would keep all that hangs on a request until it is due.
+  if (incoming.complete || socket.writableEnded) return;
   const timer = setTimeout(() => {
-    if (!incoming.complete) incoming.socket.destroySoon();
+    if (!incoming.complete) socket.destroySoon();
   }, DRAIN_MS);
   timer.unref();
 }

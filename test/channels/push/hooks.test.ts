@@ -1,0 +1,84 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import { type AddressInfo, connect, type Socket } from "node:net";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { createHooks } from "../../../src/channels/push/hooks.ts";
+import { createHookLimits } from "../../../src/channels/push/rate-limit.ts";
+import { createClientAddressOf } from "../../../src/lib/addresses/client-address.ts";
+import { createLog } from "../../../src/log.ts";
+import { createMetrics } from "../../../src/metrics.ts";
+import { until } from "../../support/until.ts";
+
+/** Of a gateway that knows no channel. */
+const answer = createHooks({
+  findChannel: () => undefined,
+  runtimes: new Map(),
+  limits: createHookLimits({
+    clientAddressOf: createClientAddressOf([]),
+    requestsPerSecond: 1_000,
+    requestsPerSecondOf: () => undefined,
+    isOverLimit: () => false,
+  }),
+  onRefused: () => {},
+  metrics: createMetrics(),
+  clock: Date.now,
+  log: createLog({ level: "silent" }),
+});
+const server = createServer((incoming, outgoing) => void answer(incoming, outgoing));
+beforeEach(async () => {
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  vi.useFakeTimers({ toFake: ["setTimeout"] });
+});
+afterEach(() => {
+  vi.useRealTimers();
+  server.close();
+});
+
+/** A sender, and what it was answered so far. */
+async function open(): Promise<{ readonly socket: Socket; readonly answered: () => readonly string[] }> {
+  const socket = connect((server.address() as AddressInfo).port, "127.0.0.1");
+  await once(socket, "connect");
+  let text = "";
+  socket.setEncoding("latin1").on("data", (chunk) => {
+    text += chunk;
+  });
+  return { socket, answered: () => text.match(/HTTP\/1\.1 \d+/g) ?? [] };
+}
+
+const head = (bytes: number): string =>
+  `POST /hooks/x HTTP/1.1\r\nHost: x\r\nContent-Length: ${bytes}\r\n\r\n`;
+
+describe("a request that is refused before its body is read", () => {
+  it("keeps nothing for later where the body comes with it, and leaves its connection open", async () => {
+    const { socket, answered } = await open();
+    for (let i = 1; i <= 3; i++) {
+      socket.write(`${head(2)}{}`);
+      await once(socket, "data");
+      expect(answered()).toEqual(Array(i).fill("HTTP/1.1 404"));
+    }
+    expect(vi.getTimerCount()).toBe(0);
+    socket.destroy();
+  });
+
+  it("leaves its connection open where the body comes soon", async () => {
+    const { socket, answered } = await open();
+    socket.write(head(2));
+    await until(() => vi.getTimerCount() === 1);
+    socket.write(`{}${head(2)}{}`);
+    await until(() => answered().length === 2);
+    vi.advanceTimersByTime(10_000);
+    socket.write(`${head(2)}{}`);
+    await until(() => answered().length === 3);
+    socket.destroy();
+  });
+
+  it("has its connection ended where the body does not come", async () => {
+    const { socket, answered } = await open();
+    socket.write(`${head(2)}{`);
+    await until(() => vi.getTimerCount() === 1);
+    expect(answered()).toEqual(["HTTP/1.1 404"]);
+    vi.advanceTimersByTime(500);
+    await once(socket, "close");
+  });
+});
