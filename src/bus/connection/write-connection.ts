@@ -8,6 +8,7 @@ import { type DurabilityDemand, type DurabilityWait, durabilityProblem, waitFor 
 import { CLIENT_OPTIONS, reconnectMs } from "./general-connection.ts";
 import { type NodeFacts, passingProblem, readNodeFacts, type SendCommand, unfitness } from "./node-facts.ts";
 import { NotDurableError, replyCode, toBusError, writeRefusal } from "./redis-errors.ts";
+import { CommandBuffers, SentCommand } from "./sent-command.ts";
 
 const DEADLINE_CHECK_MS = 100;
 const UNFIT_RECHECK_MS = 300;
@@ -44,7 +45,7 @@ export interface WriteConnection extends AsyncDisposable {
    * @param sinceMs when the write began to wait (`performance.now()`): it fails `writeTimeoutMs` later.
    * @throws UnavailableError when it was not sent or its outcome is unknown; Redis' own error replies as they are.
    */
-  send(command: string, args: (string | Buffer)[], sinceMs: number): Promise<unknown>;
+  send(command: string, args: readonly (string | Buffer)[], sinceMs: number): Promise<unknown>;
   /** How a write ended: an error that would meet any other write is the refusal until one is taken. */
   noteWrite(error?: unknown): void;
   /** Looks at the server again at once: a reply said that something has changed. */
@@ -62,6 +63,7 @@ export function openWriteConnection(options: WriteConnectionOptions): WriteConne
   const { address, demand, log, writeTimeoutMs } = options;
   const name = addressName(address);
   const pending = new Set<Pending>();
+  const buffers = new CommandBuffers();
   let redis: Redis;
   let facts: NodeFacts | undefined;
   let problem: string | undefined = `not connected to ${name}`;
@@ -219,11 +221,10 @@ export function openWriteConnection(options: WriteConnectionOptions): WriteConne
       return new Promise((resolve, reject) => {
         const entry: Pending = { sinceMs, reject };
         pending.add(entry);
-        const sent = redis.sendCommand(
-          new Command(command, args, { replyEncoding: "utf8" }),
-        ) as Promise<unknown>;
-        sent.then(
+        const sent = new SentCommand(command, args, buffers);
+        (redis.sendCommand(sent) as Promise<unknown>).then(
           (reply) => {
+            sent.giveBack();
             pending.delete(entry);
             resolve(reply);
           },

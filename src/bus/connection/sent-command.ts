@@ -1,0 +1,89 @@
+import { Command } from "ioredis";
+
+type Argument = string | Buffer;
+
+/** Shorter texts are joined first: to write one into a buffer costs about as much as to join so many characters. */
+const LONG_TEXT = 512;
+/** Before each argument its length, of which Redis takes nine digits, and after both a line break. */
+const FRAME_BYTES = 1 + 9 + 2 + 2;
+/** A character of JavaScript is at most three bytes of UTF-8. */
+const MOST_BYTES_PER_CHARACTER = 3;
+const LEAST_BUFFER_BYTES = 64 * 1024;
+/** A larger buffer is given up: it was a large call's. Of a smaller one only what was written to is really in memory. */
+const MOST_KEPT_BYTES = 4 * 1024 * 1024;
+/** As many calls as are under way on a connection. */
+const MOST_KEPT = 2;
+
+/**
+ * Buffers of one connection that commands are written into, again and again: a call of many deliveries is some hundred kilobytes,
+ * for which the system would have to clear memory each time.
+ */
+export class CommandBuffers {
+  readonly #spare: Buffer[] = [];
+
+  take(bytes: number): Buffer {
+    const spare = this.#spare.pop();
+    if (spare !== undefined && spare.length >= bytes) return spare;
+    return Buffer.allocUnsafeSlow(Math.max(LEAST_BUFFER_BYTES, 2 ** Math.ceil(Math.log2(bytes))));
+  }
+
+  /** To be called once nothing of it is still to be sent. */
+  giveBack(buffer: Buffer): void {
+    if (this.#spare.length < MOST_KEPT && buffer.length <= MOST_KEPT_BYTES) this.#spare.push(buffer);
+  }
+}
+
+/**
+ * A command of ioredis that writes itself (RESP, "Sending commands to a Redis server") into a buffer that is used again. ioredis
+ * joins all arguments to one text, which is then measured, copied and encoded: most of what a delivery of some kilobytes costs.
+ */
+export class SentCommand extends Command {
+  readonly #arguments: readonly Argument[];
+  readonly #buffers: CommandBuffers;
+  #buffer: Buffer | undefined;
+
+  constructor(name: string, args: readonly Argument[], buffers: CommandBuffers) {
+    super(name, [], { replyEncoding: "utf8" });
+    this.#arguments = args;
+    this.#buffers = buffers;
+  }
+
+  override toWritable(): Buffer {
+    let most = FRAME_BYTES + this.name.length + FRAME_BYTES;
+    for (const arg of this.#arguments) {
+      most += FRAME_BYTES + (typeof arg === "string" ? MOST_BYTES_PER_CHARACTER : 1) * arg.length;
+    }
+    const buffer = this.#buffers.take(most);
+    this.#buffer = buffer;
+    return buffer.subarray(0, writeCommand(buffer, this.name, this.#arguments));
+  }
+
+  /** To be called once Redis has answered: the socket has nothing of it any more. */
+  giveBack(): void {
+    if (this.#buffer !== undefined) this.#buffers.giveBack(this.#buffer);
+    this.#buffer = undefined;
+  }
+}
+
+/** Returns where it ends. */
+function writeCommand(buffer: Buffer, name: string, args: readonly Argument[]): number {
+  let at = 0;
+  let text = `*${args.length + 1}\r\n$${name.length}\r\n${name}\r\n`;
+  for (const arg of args) {
+    if (typeof arg === "string" && arg.length < LONG_TEXT) {
+      text += `$${Buffer.byteLength(arg)}\r\n${arg}\r\n`;
+      continue;
+    }
+    const from = at + buffer.write(`${text}$${arg.length}\r\n`, at);
+    const length = typeof arg === "string" ? buffer.write(arg, from) : arg.copy(buffer, from);
+    // To measure a text takes several times as long as to write it, and nearly each has as many bytes as characters.
+    if (length === arg.length) {
+      at = from + length;
+    } else {
+      at += buffer.write(`${text}$${length}\r\n`, at);
+      at += buffer.write(arg as string, at);
+    }
+    text = "\r\n";
+  }
+  return at + buffer.write(text, at);
+}

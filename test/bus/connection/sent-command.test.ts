@@ -1,0 +1,52 @@
+import { expect, it } from "vitest";
+import { CommandBuffers, SentCommand } from "../../../src/bus/connection/sent-command.ts";
+import { createTestRedis } from "../../support/test-redis.ts";
+
+const LONG = 5_000;
+
+/** Texts of every length in bytes a character, joined and written by themselves, and bytes that are no text. */
+const ARGUMENTS: readonly (string | Buffer)[] = [
+  ...["", "a", "\r\n", "é", "漢", "😀", "\0", "\ud800"].flatMap((text) => [text, text.repeat(LONG)]),
+  `${"a".repeat(LONG)}é`,
+  `é${"a".repeat(LONG)}`,
+  "b".repeat(511),
+  "b".repeat(512),
+  ...[Buffer.alloc(0), Buffer.from([0xff, 0x0d, 0x0a]), Buffer.alloc(LONG, 0xfe)],
+];
+
+const bytesOf = (arg: string | Buffer): Buffer => (typeof arg === "string" ? Buffer.from(arg) : arg);
+
+it("hands Redis each argument as it is", async () => {
+  await using redis = await createTestRedis();
+  const command = new SentCommand("rpush", ["list", ...ARGUMENTS], new CommandBuffers());
+  expect(await redis.client.sendCommand(command)).toBe(ARGUMENTS.length);
+  expect(await redis.client.lrangeBuffer("list", 0, -1)).toEqual(ARGUMENTS.map(bytesOf));
+});
+
+it("writes over nothing that Redis has not answered yet", async () => {
+  await using redis = await createTestRedis();
+  const buffers = new CommandBuffers();
+  const values = Array.from({ length: 40 }, (_, i) => String(i).repeat(i % 2 === 0 ? 100_000 : 10));
+  // More of them at once than there are buffers to be kept, and the kept ones used again.
+  for (const turn of ["first", "second", "third"]) {
+    await Promise.all(
+      values.map(async (value, i) => {
+        const command = new SentCommand("set", [`${turn}-${i}`, `${turn} ${value}`], buffers);
+        await redis.client.sendCommand(command);
+        command.giveBack();
+      }),
+    );
+  }
+  for (const turn of ["first", "second", "third"]) {
+    const stored = await redis.client.mget(values.map((_, i) => `${turn}-${i}`));
+    expect(stored).toEqual(values.map((value) => `${turn} ${value}`));
+  }
+});
+
+it("uses a buffer again once it was given back, and not before", () => {
+  const buffers = new CommandBuffers();
+  const [first, second] = [buffers.take(100), buffers.take(100)];
+  expect(first).not.toBe(second);
+  buffers.giveBack(first);
+  expect(buffers.take(100)).toBe(first);
+});
