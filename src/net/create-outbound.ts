@@ -1,4 +1,5 @@
 import type { Dispatcher } from "undici";
+import { readWhole, toWebStream } from "./body.ts";
 import { startDeadline } from "./deadline.ts";
 import { ACCEPT_ENCODING } from "./decode.ts";
 import { type FollowLimits, follow } from "./follow.ts";
@@ -32,9 +33,13 @@ export function createOutbound(options: GuardOptions): Outbound & AsyncDisposabl
         { limits: { ...DEFAULTS, ...rest, maxBytes }, redirect: "follow", signal: deadline.signal },
       );
       const { status, url } = answer;
-      const chunks: Uint8Array[] = [];
-      for await (const chunk of answer.body) chunks.push(chunk);
-      return { status, headers: answer.headers, url, body: Buffer.concat(chunks) };
+      return { status, headers: answer.headers, url, body: await readWhole(answer.body) };
+    },
+    async open(request, { signal, ...rest }) {
+      const sent = { ...request, headers: Object.fromEntries(new Headers(request.headers)) };
+      const limits = { ...DEFAULTS, ...rest };
+      const { status, body, ...answer } = await follow(agent, sent, { limits, redirect: "follow", signal });
+      return { status, headers: answer.headers, url: answer.url, body };
     },
     fetch: (limits) => createFetch(agent, { ...DEFAULTS, ...limits }),
     [Symbol.asyncDispose]: () => agent.destroy(),
@@ -70,7 +75,7 @@ function createFetch(
     const hasBody = request.method !== "HEAD" && !NULL_BODY.includes(answer.status);
     if (!hasBody || answer.status > 599) await answer.body.cancel();
     if (answer.status > 599) throw new OutboundError("protocol", `${answer.status} is no status of HTTP`);
-    const response = new Response(hasBody ? answer.body : null, {
+    const response = new Response(hasBody ? toWebStream(answer.body) : null, {
       status: answer.status,
       statusText: answer.statusText,
       headers: Object.entries(answer.headers).flatMap(([name, values]) =>

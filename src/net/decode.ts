@@ -7,10 +7,8 @@ import {
   createInflate,
   createZstdDecompress,
 } from "node:zlib";
+import { type Body, fromWebStream, toWebStream } from "./body.ts";
 import { OutboundError } from "./outbound.ts";
-
-type Body = ReadableStream<Uint8Array>;
-type Reader = ReadableStreamDefaultReader<Uint8Array>;
 
 const DECODERS: Readonly<Record<string, () => Duplex>> = {
   gzip: createGunzip,
@@ -42,9 +40,11 @@ export function decodeBody(body: Body, encoding: string): Body {
   return decoders.length === 0
     ? body
     : unlessEmpty(body, (encoded) =>
-        decoders.reduceRight<Body>(
-          (decoded, create) => (create ? decoded.pipeThrough(asTransform(create())) : decoded),
-          encoded,
+        fromWebStream(
+          decoders.reduceRight(
+            (decoded, create) => (create ? decoded.pipeThrough(asTransform(create())) : decoded),
+            toWebStream(encoded),
+          ),
         ),
       );
 }
@@ -54,67 +54,42 @@ const asTransform = (decoder: Duplex): ReadableWritablePair<Uint8Array, Uint8Arr
 
 /** Nothing at all is nothing in any coding, though decoders take it for something that was cut short. */
 function unlessEmpty(body: Body, decode: (body: Body) => Body): Body {
-  const source = body.getReader();
-  let decoded: Reader | undefined;
-  return pumped({
-    async next() {
+  let decoded: Body | undefined;
+  return {
+    async read() {
       if (decoded) return decoded.read();
-      const first = await source.read();
-      if (first.done) return first;
-      let unread: typeof first | undefined = first;
-      const all = pumped({
-        async next() {
-          const chunk = unread ?? (await source.read());
+      const first = await body.read();
+      if (first === undefined) return undefined;
+      let unread: Uint8Array | undefined = first;
+      decoded = decode({
+        async read() {
+          const chunk = unread ?? (await body.read());
           unread = undefined;
           return chunk;
         },
-        cancel: (reason) => source.cancel(reason),
+        cancel: () => body.cancel(),
       });
-      decoded = decode(all).getReader();
       return decoded.read();
     },
-    cancel: (reason) => (decoded ?? source).cancel(reason),
-  });
+    cancel: () => (decoded ?? body).cancel(),
+  };
 }
 
 /**
  * The body up to `maxBytes`, then `OutboundError` `tooLarge`, its source cancelled. Other failures are handed to `explain`.
  */
 export function boundBody(body: Body, maxBytes: number, explain: (thrown: unknown) => unknown): Body {
-  const reader = body.getReader();
   let bytes = 0;
-  return pumped({
-    async next() {
-      const chunk = await reader.read().catch((thrown: unknown) => {
+  return {
+    async read() {
+      const chunk = await body.read().catch((thrown: unknown) => {
         throw explain(thrown);
       });
-      bytes += chunk.value?.byteLength ?? 0;
+      bytes += chunk?.byteLength ?? 0;
       if (bytes <= maxBytes) return chunk;
-      const error = new OutboundError("tooLarge", `the answer is larger than ${maxBytes} bytes`);
-      await reader.cancel(error).catch(() => {});
-      throw error;
+      await body.cancel().catch(() => {});
+      throw new OutboundError("tooLarge", `the answer is larger than ${maxBytes} bytes`);
     },
-    cancel: (reason) => reader.cancel(reason),
-  });
-}
-
-/** A stream that holds nothing: each chunk is asked for when it is read. */
-function pumped({
-  next,
-  cancel,
-}: {
-  readonly next: Reader["read"];
-  readonly cancel: (reason: unknown) => Promise<void>;
-}): Body {
-  return new ReadableStream<Uint8Array>(
-    {
-      async pull(controller) {
-        const { done, value } = await next();
-        if (done) controller.close();
-        else controller.enqueue(value);
-      },
-      cancel,
-    },
-    { highWaterMark: 0 },
-  );
+    cancel: () => body.cancel(),
+  };
 }

@@ -1,4 +1,6 @@
+import type { IncomingHttpHeaders } from "node:http";
 import type { Dispatcher } from "undici";
+import type { Body } from "./body.ts";
 import { toOutboundError } from "./failures.ts";
 import {
   OutboundError,
@@ -12,8 +14,8 @@ export interface Exchange {
   readonly status: number;
   readonly statusText: string;
   readonly headers: OutboundResponse["headers"];
-  /** Read no faster than the reader asks; cancelling it ends the connection. Errors with an `OutboundError`. */
-  readonly body: ReadableStream<Uint8Array>;
+  /** Cancelling it ends the connection. Reading it throws an `OutboundError`, or the reason of the signal. */
+  readonly body: Body;
 }
 
 export type ExchangeLimits = Required<
@@ -35,90 +37,138 @@ export function exchange(
 ): Promise<Exchange> {
   signal.throwIfAborted();
   const { origin, pathname, search } = new URL(url);
-  return new Promise((resolve, reject) => {
-    const handler = createHandler(limits, signal, { resolve, reject });
-    dispatcher.dispatch({ origin, path: pathname + search, method, headers, body: body ?? null }, handler);
-  });
+  const head = Promise.withResolvers<Exchange>();
+  const handler = new ExchangeHandler(limits, signal, head);
+  dispatcher.dispatch({ origin, path: pathname + search, method, headers, body: body ?? null }, handler);
+  return head.promise;
 }
 
-function createHandler(
-  limits: ExchangeLimits,
-  signal: AbortSignal,
-  { resolve, reject }: Pick<PromiseWithResolvers<Exchange>, "resolve" | "reject">,
-): Dispatcher.DispatchHandler {
-  let request: Dispatcher.DispatchController | undefined;
-  let stream: ReadableStreamDefaultController<Uint8Array> | undefined;
-  let over = false;
-  let timer: NodeJS.Timeout | undefined;
+/** One object for all that an open connection holds: there may be thousands. */
+class ExchangeHandler implements Dispatcher.DispatchHandler, Body {
+  readonly #limits: ExchangeLimits;
+  readonly #signal: AbortSignal;
+  /** Until it has come. */
+  #head: PromiseWithResolvers<Exchange> | undefined;
+  #request: Dispatcher.DispatchController | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  /** True once nothing that comes later is heard. */
+  #isOver = false;
+  #failure: { readonly error: unknown } | undefined;
+  /** The chunks that wait for their reader. */
+  #chunks: Uint8Array[] = [];
+  #bytes = 0;
+  #reader: PromiseWithResolvers<Uint8Array | undefined> | undefined;
 
-  const giveUpAfter = (ms: number, what: string): void => {
-    clearTimeout(timer);
-    timer = setTimeout(() => fail(new OutboundError("timeout", `${what} took longer than ${ms} ms`)), ms);
-  };
-  const awaitData = (): void => giveUpAfter(limits.idleTimeoutMs, "the next bytes of the answer");
-  const onAbort = (): void => fail(signal.reason);
+  constructor(limits: ExchangeLimits, signal: AbortSignal, head: PromiseWithResolvers<Exchange>) {
+    this.#limits = limits;
+    this.#signal = signal;
+    this.#head = head;
+    signal.addEventListener("abort", this, { once: true });
+    this.#giveUpAfter(limits.connectTimeoutMs, "connecting");
+  }
 
-  /** True once: nothing that comes later is heard. */
-  const end = (): boolean => {
-    if (over) return false;
-    over = true;
-    clearTimeout(timer);
-    signal.removeEventListener("abort", onAbort);
+  /** The signal has aborted. */
+  handleEvent(): void {
+    this.#fail(this.#signal.reason);
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#request = controller;
+    if (this.#isOver) controller.abort(new Error("nobody waits for it any longer"));
+    else this.#giveUpAfter(this.#limits.headTimeoutMs, "the head of the answer");
+  }
+
+  onResponseStart(
+    controller: Dispatcher.DispatchController,
+    status: number,
+    headers: IncomingHttpHeaders,
+    statusText = "",
+  ): void {
+    if (this.#isOver || status < 200) return;
+    // Its bytes would be kept for as long as the body comes.
+    controller.rawHeaders = null;
+    this.#awaitData();
+    this.#head?.resolve({ status, statusText, headers: headers as Exchange["headers"], body: this });
+    this.#head = undefined;
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.#isOver || this.#head !== undefined) return;
+    if (this.#reader !== undefined) {
+      this.#answerReader(chunk);
+    } else {
+      this.#chunks.push(chunk);
+      this.#bytes += chunk.length;
+    }
+    if (this.#bytes < BUFFER_BYTES) {
+      this.#timer?.refresh();
+    } else {
+      // The reader takes the time; the sender is not late.
+      clearTimeout(this.#timer);
+      controller.pause();
+    }
+  }
+
+  onResponseEnd(): void {
+    if (this.#end()) this.#answerReader(undefined);
+  }
+
+  onResponseError(_: unknown, error: Error): void {
+    this.#fail(toOutboundError(error));
+  }
+
+  read(): Promise<Uint8Array | undefined> {
+    if (this.#failure !== undefined) return Promise.reject(this.#failure.error);
+    const chunk = this.#chunks.shift();
+    if (chunk !== undefined) this.#bytes -= chunk.length;
+    if (this.#request?.paused === true && this.#bytes < BUFFER_BYTES && !this.#isOver) {
+      this.#awaitData();
+      this.#request.resume();
+    }
+    if (chunk !== undefined || this.#isOver) return Promise.resolve(chunk);
+    this.#reader = Promise.withResolvers();
+    return this.#reader.promise;
+  }
+
+  async cancel(): Promise<void> {
+    this.#chunks = [];
+    if (!this.#end()) return;
+    this.#answerReader(undefined);
+    this.#request?.abort(new Error("the rest of the answer is not wanted"));
+  }
+
+  #answerReader(chunk: Uint8Array | undefined): void {
+    this.#reader?.resolve(chunk);
+    this.#reader = undefined;
+  }
+
+  #awaitData(): void {
+    this.#giveUpAfter(this.#limits.idleTimeoutMs, "the next bytes of the answer");
+  }
+
+  #giveUpAfter(ms: number, what: string): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(ExchangeHandler.#giveUp, ms, this, what, ms);
+  }
+
+  static #giveUp(this: void, handler: ExchangeHandler, what: string, ms: number): void {
+    handler.#fail(new OutboundError("timeout", `${what} took longer than ${ms} ms`));
+  }
+
+  /** True once. */
+  #end(): boolean {
+    if (this.#isOver) return false;
+    this.#isOver = true;
+    clearTimeout(this.#timer);
+    this.#signal.removeEventListener("abort", this);
     return true;
-  };
-  const fail = (error: unknown): void => {
-    if (!end()) return;
-    if (stream) stream.error(error);
-    else reject(error);
-    request?.abort(error instanceof Error ? error : new Error("aborted", { cause: error }));
-  };
+  }
 
-  signal.addEventListener("abort", onAbort, { once: true });
-  giveUpAfter(limits.connectTimeoutMs, "connecting");
-
-  return {
-    onRequestStart(controller) {
-      request = controller;
-      if (over) controller.abort(new Error("nobody waits for it any longer"));
-      else giveUpAfter(limits.headTimeoutMs, "the head of the answer");
-    },
-    onResponseStart(controller, status, headers, statusText = "") {
-      if (over || status < 200) return;
-      const body = new ReadableStream<Uint8Array>(
-        {
-          start: (opened) => {
-            stream = opened;
-          },
-          pull: () => {
-            if (!controller.paused) return;
-            awaitData();
-            controller.resume();
-          },
-          cancel: () => {
-            if (end()) controller.abort(new Error("the rest of the answer is not wanted"));
-          },
-        },
-        new ByteLengthQueuingStrategy({ highWaterMark: BUFFER_BYTES }),
-      );
-      awaitData();
-      resolve({ status, statusText, headers: headers as Exchange["headers"], body });
-    },
-    onResponseData(controller, chunk) {
-      if (over || stream === undefined) return;
-      stream.enqueue(chunk);
-      if ((stream.desiredSize ?? 0) > 0) {
-        timer?.refresh();
-      } else {
-        // The reader takes the time; the sender is not late.
-        clearTimeout(timer);
-        controller.pause();
-      }
-    },
-    onResponseEnd() {
-      if (end()) stream?.close();
-    },
-    onResponseError(_, error) {
-      fail(toOutboundError(error));
-    },
-  };
+  #fail(error: unknown): void {
+    if (!this.#end()) return;
+    this.#failure = { error };
+    this.#chunks = [];
+    (this.#head ?? this.#reader)?.reject(error);
+    this.#request?.abort(error instanceof Error ? error : new Error("aborted", { cause: error }));
+  }
 }

@@ -1,3 +1,5 @@
+import type { Body } from "./body.ts";
+
 /** A call to somebody else's server. */
 export interface OutboundRequest {
   readonly method: string;
@@ -29,6 +31,11 @@ export interface OutboundResponse {
   /** Where the answer came from, after redirects. */
   readonly url: string;
   readonly body: Buffer;
+}
+
+/** An answer whose body is read as it comes. */
+export interface OutboundStream extends Pick<OutboundResponse, "status" | "headers" | "url"> {
+  readonly body: Body;
 }
 
 /**
@@ -68,6 +75,15 @@ export interface Outbound {
     request: OutboundRequest,
     options: OutboundLimits & { readonly signal: AbortSignal },
   ) => Promise<OutboundResponse>;
-  /** For streams and for libraries that want a `fetch` (WHATWG): the same guard, redirects and limits, the body as it comes. */
+  /**
+   * A call whose answer is read as it comes, for as long as that takes. The body ends with the reason of the signal.
+   *
+   * @throws TypeError where a header is none
+   */
+  readonly open: (
+    request: OutboundRequest,
+    options: Omit<OutboundLimits, "totalTimeoutMs" | "maxBytes"> & { readonly signal: AbortSignal },
+  ) => Promise<OutboundStream>;
+  /** For libraries that want a `fetch` (WHATWG): the same guard, redirects and limits, the body as it comes. */
   readonly fetch: (limits?: OutboundLimits) => typeof globalThis.fetch;
 }

@@ -19,108 +19,132 @@ export class RefusedFrameError extends Error {
  * Writes frames in their order, those that come at once together, many on their way at a time. The first failure ends it: nothing is
  * sent after it, and `onFailure` is told once.
  */
-export function createFrameWriter(run: StreamRun, onFailure: (error: unknown) => void) {
-  const { signal } = run;
-  const underWay = new Set<Promise<void>>();
+export class FrameWriter {
+  readonly #run: StreamRun;
+  readonly #onFailure: (error: unknown) => void;
+  /** Under way. */
+  #writes = 0;
   /** Under way, and gathered. */
-  let frames = 0;
-  let bytes = 0;
-  let gathered: FetchedDelivery[] = [];
-  let cursors: SseCursor[] = [];
-  let gatheredBytes = 0;
-  let cursor = run.cursor === undefined ? undefined : readCursor(run.cursor);
-  let unsaved: SseCursor | undefined;
-  let timer: NodeJS.Timeout | undefined;
-  let failed = false;
-  let wake: (() => void) | undefined;
+  #frames = 0;
+  #bytes = 0;
+  #gathered: FetchedDelivery[] = [];
+  #cursors: SseCursor[] = [];
+  #gatheredBytes = 0;
+  #cursor: SseCursor | undefined;
+  #unsaved: SseCursor | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #failed = false;
+  #wake: (() => void) | undefined;
+  /** Told once no write is under way. */
+  #onIdle: (() => void) | undefined;
 
-  const hasRoom = (): boolean => failed || (frames < MAX_FRAMES && bytes < MAX_BYTES);
-
-  function fail(error: unknown): void {
-    if (failed) return;
-    failed = true;
-    gathered = [];
-    onFailure(error);
+  constructor(run: StreamRun, onFailure: (error: unknown) => void) {
+    this.#run = run;
+    this.#onFailure = onFailure;
+    this.#cursor = run.cursor === undefined ? undefined : readCursor(run.cursor);
   }
 
-  function track(write: Promise<void>, count: number, size: number): void {
-    const done = write.catch(fail).finally(() => {
-      underWay.delete(done);
-      frames -= count;
-      bytes -= size;
-      sendIfIdle();
-      if (!hasRoom()) return;
-      wake?.();
-      wake = undefined;
+  /** Undefined where more may be read now; else resolves as soon as that is so. */
+  room(): Promise<void> | undefined {
+    if (this.#hasRoom()) return undefined;
+    this.#send();
+    return new Promise((resolve) => {
+      this.#wake = resolve;
     });
-    underWay.add(done);
   }
 
-  async function ingest(deliveries: readonly FetchedDelivery[], after: readonly SseCursor[]): Promise<void> {
+  /** Gathers a frame: it goes with those before it where they are enough, else once `flush` is called. */
+  write(delivery: FetchedDelivery, to: SseCursor): void {
+    if (this.#failed) return;
+    const size = delivery.body.length;
+    this.#unsaved = undefined;
+    this.#cursor = to;
+    this.#gathered.push(delivery);
+    this.#cursors.push(to);
+    this.#frames += 1;
+    this.#bytes += size;
+    this.#gatheredBytes += size;
+    if (this.#gathered.length >= MAX_GATHERED_FRAMES || this.#gatheredBytes >= MAX_GATHERED_BYTES)
+      this.#send();
+  }
+
+  /** Sends what is gathered: now, or with what comes until the write under way is done. */
+  flush(): void {
+    if (this.#writes === 0) this.#send();
+  }
+
+  /** Moves the cursor past what is not taken: soon, not at once. */
+  pass(to: SseCursor): void {
+    if (this.#failed || isSame(to, this.#unsaved ?? this.#cursor)) return;
+    this.#unsaved = to;
+    this.#timer ??= setTimeout(() => this.#save(), SAVE_EVERY_MS);
+  }
+
+  /** Waits for all that is under way. Nothing may be written afterwards. */
+  async close(): Promise<void> {
+    this.#send();
+    this.#save();
+    if (this.#writes === 0) return;
+    await new Promise<void>((resolve) => {
+      this.#onIdle = resolve;
+    });
+  }
+
+  #hasRoom(): boolean {
+    return this.#failed || (this.#frames < MAX_FRAMES && this.#bytes < MAX_BYTES);
+  }
+
+  #fail(error: unknown): void {
+    if (this.#failed) return;
+    this.#failed = true;
+    this.#gathered = [];
+    this.#onFailure(error);
+  }
+
+  /** Never rejects. */
+  async #track(write: Promise<void>, count: number, size: number): Promise<void> {
+    this.#writes += 1;
+    try {
+      await write;
+    } catch (error) {
+      this.#fail(error);
+    }
+    this.#writes -= 1;
+    this.#frames -= count;
+    this.#bytes -= size;
+    this.flush();
+    if (this.#writes === 0) this.#onIdle?.();
+    if (!this.#hasRoom()) return;
+    this.#wake?.();
+    this.#wake = undefined;
+  }
+
+  async #ingest(deliveries: readonly FetchedDelivery[], after: readonly SseCursor[]): Promise<void> {
+    const { signal } = this.#run;
     const cursorAfter = (n: number): string => writeCursor(after[n] ?? NOWHERE);
-    const results = await run.ingestAll(deliveries, { cursorAfter, signal });
+    const results = await this.#run.ingestAll(deliveries, { cursorAfter, signal });
     for (const { kind } of results) if (kind !== "accepted") throw new RefusedFrameError(kind);
   }
 
-  function send(): void {
-    if (gathered.length === 0) return;
-    track(ingest(gathered, cursors), gathered.length, gatheredBytes);
-    gathered = [];
-    cursors = [];
-    gatheredBytes = 0;
+  #send(): void {
+    if (this.#gathered.length === 0) return;
+    const [deliveries, cursors, size] = [this.#gathered, this.#cursors, this.#gatheredBytes];
+    this.#gathered = [];
+    this.#cursors = [];
+    this.#gatheredBytes = 0;
+    void this.#track(this.#ingest(deliveries, cursors), deliveries.length, size);
   }
 
-  function sendIfIdle(): void {
-    if (underWay.size === 0) send();
+  #save(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    const passed = this.#unsaved;
+    this.#unsaved = undefined;
+    if (passed === undefined || this.#failed) return;
+    this.#cursor = passed;
+    this.#send();
+    void this.#track(this.#run.moveTo(writeCursor(passed), { signal: this.#run.signal }), 0, 0);
   }
-
-  function save(): void {
-    clearTimeout(timer);
-    timer = undefined;
-    const passed = unsaved;
-    unsaved = undefined;
-    if (passed === undefined || failed) return;
-    cursor = passed;
-    send();
-    track(run.moveTo(writeCursor(passed), { signal }), 0, 0);
-  }
-
-  return {
-    /** Undefined where more may be read now; else resolves as soon as that is so. */
-    room(): Promise<void> | undefined {
-      if (hasRoom()) return undefined;
-      send();
-      return new Promise((resolve) => {
-        wake = resolve;
-      });
-    },
-    /** Gathers a frame: it goes with those before it where they are enough, else once `flush` is called. */
-    write(delivery: FetchedDelivery, to: SseCursor): void {
-      if (failed) return;
-      unsaved = undefined;
-      cursor = to;
-      gathered.push(delivery);
-      cursors.push(to);
-      frames += 1;
-      bytes += delivery.body.length;
-      gatheredBytes += delivery.body.length;
-      if (gathered.length >= MAX_GATHERED_FRAMES || gatheredBytes >= MAX_GATHERED_BYTES) send();
-    },
-    /** Sends what is gathered: now, or with what comes until the write under way is done. */
-    flush: sendIfIdle,
-    /** Moves the cursor past what is not taken: soon, not at once. */
-    pass(to: SseCursor): void {
-      if (failed || isSame(to, unsaved ?? cursor)) return;
-      unsaved = to;
-      timer ??= setTimeout(save, SAVE_EVERY_MS);
-    },
-    /** Waits for all that is under way. Nothing may be written afterwards. */
-    async close(): Promise<void> {
-      send();
-      save();
-      while (underWay.size > 0) await Promise.all(underWay);
-    },
-  };
 }
 
 const NOWHERE: SseCursor = { lastEventId: "", n: 0 };

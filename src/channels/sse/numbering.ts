@@ -22,32 +22,38 @@ const MAX_DELIVERY_ID_CHARS = 512;
  *
  * @param resumeId what the server was told to go on after; empty where nothing was
  */
-export function createNumbering(resumeId: string) {
-  let lastEventId = resumeId;
-  let n = resumeId === "" ? 0 : 1;
+export class Numbering {
+  #lastEventId: string;
+  #n: number;
   /** True until an event has brought the id on this connection: one that brings it is the first under it, sent once more. */
-  let isResumed = true;
+  #isResumed = true;
 
-  return {
-    /** The id of a block without data: nothing but the position changes. */
-    checkpoint(id: string): SseCursor {
-      lastEventId = id;
-      n = id === "" ? 0 : 1;
-      isResumed = true;
-      return { lastEventId, n };
-    },
-    /** @param id what the event's own block says; undefined where it says nothing. */
-    next(id: string | undefined): EventPosition {
-      if (id !== undefined && (id !== lastEventId || isResumed)) {
-        lastEventId = id;
-        n = 0;
-        isResumed = false;
-      }
-      if (lastEventId === "") return { lastEventId, deliveryId: undefined, cursor: { lastEventId, n } };
-      n += 1;
-      return { lastEventId, deliveryId: nameOf(lastEventId, n), cursor: { lastEventId, n } };
-    },
-  };
+  constructor(resumeId: string) {
+    this.#lastEventId = resumeId;
+    this.#n = resumeId === "" ? 0 : 1;
+  }
+
+  /** The id of a block without data: nothing but the position changes. */
+  checkpoint(id: string): SseCursor {
+    this.#lastEventId = id;
+    this.#n = id === "" ? 0 : 1;
+    this.#isResumed = true;
+    return { lastEventId: id, n: this.#n };
+  }
+
+  /** @param id what the event's own block says; undefined where it says nothing. */
+  next(id: string | undefined): EventPosition {
+    if (id !== undefined && (id !== this.#lastEventId || this.#isResumed)) {
+      this.#lastEventId = id;
+      this.#n = 0;
+      this.#isResumed = false;
+    }
+    const lastEventId = this.#lastEventId;
+    if (lastEventId === "")
+      return { lastEventId, deliveryId: undefined, cursor: { lastEventId, n: this.#n } };
+    const n = ++this.#n;
+    return { lastEventId, deliveryId: nameOf(lastEventId, n), cursor: { lastEventId, n } };
+  }
 }
 
 /** An id that is too long for an event's is replaced by its hash. */

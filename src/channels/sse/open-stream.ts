@@ -1,5 +1,6 @@
 import type { Clock } from "../../lib/clock.ts";
-import type { Outbound, OutboundRequest } from "../../net/outbound.ts";
+import type { Body } from "../../net/body.ts";
+import type { Outbound, OutboundRequest, OutboundStream } from "../../net/outbound.ts";
 import { notBeforeOf } from "../../net/retry-after.ts";
 import {
   broken,
@@ -36,36 +37,36 @@ const EVENT_STREAM = /^[\t\n\r ]*text\/event-stream[\t\n\r ]*(?:;|$)/i;
 export async function openStream(
   { outbound, clock }: OpenStreamDeps,
   { credentials, settings, resumeId, signal }: StreamRequest,
-): Promise<ReadableStream<Uint8Array> | SourceEnd> {
+): Promise<Body | SourceEnd> {
   if (settings.resume.mode === "lastEventId" && !isSendable(resumeId)) {
     return broken(
       "unsendable_id",
       "The last event id holds what no header can: set the cursor, or resume by the query",
     );
   }
-  const fetch = outbound.fetch({
+  const options = {
     connectTimeoutMs: settings.connectTimeoutMs,
     headTimeoutMs: settings.connectTimeoutMs,
     idleTimeoutMs: settings.idleTimeoutMs,
     maxRedirects: settings.redirects,
-  });
+    signal,
+  };
   const request = requestOf(settings, resumeId);
   try {
     const response = await callAuthorized({ credentials, request, signal }, async ({ request }) => {
-      const { url, ...init } = request;
-      const answer = await fetch(url, { ...init, signal });
-      if (!isStream(answer)) await answer.body?.cancel();
+      const answer = await outbound.open(request, options);
+      if (!isStream(answer)) await answer.body.cancel();
       return answer;
     });
     const { body, headers, status } = response;
-    if (isStream(response) && body !== null) return body;
+    if (isStream(response)) return body;
     if (status === 200) {
-      const type = named(headers.get("content-type") ?? "");
+      const type = named(contentTypeOf(response));
       return refused("content_type", `The server answers with ${type}, not with text/event-stream`);
     }
     if (status === 204) return { kind: "finished", message: "The server said that there is no more (204)" };
     if (status === 401 && credentials !== undefined) return CREDENTIALS_REFUSED;
-    return endOfStatus(status, notBeforeOf({ status, headers: Object.fromEntries(headers) }, clock()));
+    return endOfStatus(status, notBeforeOf({ status, headers }, clock()));
   } catch (error) {
     if (signal.aborted) return { kind: "done" };
     // Its message may quote a header, and so a secret.
@@ -75,8 +76,12 @@ export async function openStream(
   }
 }
 
-const isStream = ({ headers, status }: Response): boolean =>
-  status === 200 && EVENT_STREAM.test(headers.get("content-type") ?? "");
+const isStream = (answer: OutboundStream): boolean =>
+  answer.status === 200 && EVENT_STREAM.test(contentTypeOf(answer));
+
+/** One that stands more than once is told whole, as the Fetch standard has it. */
+const contentTypeOf = ({ headers }: OutboundStream): string =>
+  [headers["content-type"] ?? ""].flat().join(", ");
 
 /** Somebody else's text, of which a person needs to see the beginning. */
 const named = (contentType: string): string =>

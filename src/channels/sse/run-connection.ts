@@ -1,3 +1,5 @@
+import type { Clock } from "../../lib/clock.ts";
+import type { Body } from "../../net/body.ts";
 import { OutboundError } from "../../net/outbound.ts";
 import { failed, refused } from "../pull/ends.ts";
 import type { FetchedDelivery, SourceEnd, StreamRun } from "../source.ts";
@@ -8,8 +10,8 @@ import {
   type Frame,
   type StreamMessage,
 } from "./event-stream-parser.ts";
-import { createFrameWriter, RefusedFrameError } from "./frame-writer.ts";
-import { createNumbering, type EventPosition } from "./numbering.ts";
+import { FrameWriter, RefusedFrameError } from "./frame-writer.ts";
+import { type EventPosition, Numbering } from "./numbering.ts";
 import { type OpenStreamDeps, openStream } from "./open-stream.ts";
 import { MAX_ID_CHARS, type SseSettings } from "./settings.ts";
 
@@ -27,86 +29,128 @@ export async function runConnection(
   onRetry: (ms: number) => void,
 ): Promise<SourceEnd> {
   const resumeId = resumeIdOf(run.cursor, settings);
-  const ending = new AbortController();
-  const outcome: { end?: SourceEnd; failure?: { readonly error: unknown } } = {};
-  const finish = (end: SourceEnd): void => {
-    outcome.end ??= end;
-    ending.abort();
-  };
-  const signal = AbortSignal.any([run.signal, ending.signal]);
-  const writer = createFrameWriter(run, (error) => {
-    outcome.failure = { error };
-    ending.abort();
+  const opening = await openStream(deps, {
+    credentials: run.credentials,
+    settings,
+    resumeId,
+    signal: run.signal,
   });
-  const numbering = createNumbering(resumeId);
+  if ("kind" in opening) return opening;
+  run.opened();
+  if (run.cursor !== undefined && resumeId === "") run.warn("gap", GAP);
+  return new Connection({ clock: deps.clock, run, settings, resumeId, body: opening, onRetry }).read();
+}
 
-  function take(message: StreamMessage): void {
+interface Opened {
+  readonly clock: Clock;
+  readonly run: StreamRun;
+  readonly settings: SseSettings;
+  /** As the server was told. */
+  readonly resumeId: string;
+  readonly body: Body;
+  readonly onRetry: (ms: number) => void;
+}
+
+/** An open stream: one object for all that it holds, for there may be thousands. */
+class Connection {
+  readonly #clock: Clock;
+  readonly #run: StreamRun;
+  readonly #settings: SseSettings;
+  readonly #body: Body;
+  readonly #onRetry: (ms: number) => void;
+  readonly #writer: FrameWriter;
+  readonly #numbering: Numbering;
+  #end: SourceEnd | undefined;
+  #failure: { readonly error: unknown } | undefined;
+
+  constructor({ clock, run, settings, resumeId, body, onRetry }: Opened) {
+    this.#clock = clock;
+    this.#run = run;
+    this.#settings = settings;
+    this.#body = body;
+    this.#onRetry = onRetry;
+    this.#numbering = new Numbering(resumeId);
+    this.#writer = new FrameWriter(run, (error) => this.#fail(error));
+  }
+
+  /** Reads to its end. */
+  async read(): Promise<SourceEnd> {
+    const { maxConnectionAgeMs } = this.#settings;
+    const aged =
+      maxConnectionAgeMs === undefined
+        ? undefined
+        : setTimeout(() => this.#finish({ kind: "done", notBeforeMs: this.#clock() }), maxConnectionAgeMs);
+    try {
+      await this.#readBody();
+    } catch (error) {
+      if (!this.#isOver()) this.#finish(endOf(error));
+    } finally {
+      clearTimeout(aged);
+      await this.#body.cancel();
+      await this.#writer.close();
+    }
+    const failure = this.#failure;
+    if (failure === undefined || this.#run.signal.aborted) return this.#end ?? { kind: "done" };
+    if (!(failure.error instanceof RefusedFrameError)) throw failure.error;
+    return refused("refused_event", failure.error.message);
+  }
+
+  async #readBody(): Promise<void> {
+    const parser = new EventStreamParser({ maxEventBytes: this.#settings.maxEventBytes });
+    for (let chunk = await this.#body.read(); chunk !== undefined; chunk = await this.#body.read()) {
+      for (const message of parser.read(chunk)) {
+        this.#take(message);
+        const room = this.#writer.room();
+        if (room !== undefined) await room;
+        if (this.#isOver()) return;
+      }
+      this.#writer.flush();
+    }
+  }
+
+  #isOver(): boolean {
+    return this.#end !== undefined || this.#failure !== undefined || this.#run.signal.aborted;
+  }
+
+  /** Nothing is read any more; the first end counts. */
+  #finish(end: SourceEnd): void {
+    this.#end ??= end;
+    void this.#body.cancel();
+  }
+
+  #fail(error: unknown): void {
+    this.#failure = { error };
+    void this.#body.cancel();
+  }
+
+  #take(message: StreamMessage): void {
     if (message.kind === "retry") {
-      onRetry(message.ms);
+      this.#onRetry(message.ms);
     } else if (message.id !== undefined && message.id.length > MAX_ID_CHARS) {
       const text = `An id has more than ${MAX_ID_CHARS} characters: the server could not be told where to go on`;
-      finish(refused("id_too_long", text));
+      this.#finish(refused("id_too_long", text));
     } else if (message.kind === "checkpoint") {
-      writer.pass(numbering.checkpoint(message.id));
+      this.#writer.pass(this.#numbering.checkpoint(message.id));
     } else {
-      takeFrame(message);
+      this.#takeFrame(message);
     }
   }
 
-  function takeFrame(frame: Frame): void {
-    const position = numbering.next(frame.id);
-    const isEvent = frame.data !== settings.terminator;
-    if (isEvent && settings.eventNames?.includes(frame.event) !== false) {
-      writer.write(deliveryOf(frame, position, settings.dataFormat, deps.clock()), position.cursor);
+  #takeFrame(frame: Frame): void {
+    const { dataFormat, eventNames, stopOn, terminator } = this.#settings;
+    const position = this.#numbering.next(frame.id);
+    const isEvent = frame.data !== terminator;
+    if (isEvent && eventNames?.includes(frame.event) !== false) {
+      this.#writer.write(deliveryOf(frame, position, dataFormat, this.#clock()), position.cursor);
     } else {
-      writer.pass(position.cursor);
+      this.#writer.pass(position.cursor);
     }
-    const { stopOn } = settings;
     if (stopOn && (frame.data === stopOn.data || frame.event === stopOn.event)) {
-      finish({ kind: "finished", message: "The event came after which there is no more (stopOn)" });
+      this.#finish({ kind: "finished", message: "The event came after which there is no more (stopOn)" });
     } else if (!isEvent) {
-      finish({ kind: "done" });
+      this.#finish({ kind: "done" });
     }
   }
-
-  async function readBody(body: AsyncIterable<Uint8Array>): Promise<void> {
-    const parser = new EventStreamParser({ maxEventBytes: settings.maxEventBytes });
-    for await (const chunk of body) {
-      for (const message of parser.read(chunk)) {
-        take(message);
-        const room = writer.room();
-        if (room !== undefined) await room;
-        if (signal.aborted) return;
-      }
-      writer.flush();
-    }
-    finish({ kind: "done" });
-  }
-
-  let aged: NodeJS.Timeout | undefined;
-  try {
-    const opening = await openStream(deps, { credentials: run.credentials, settings, resumeId, signal });
-    if ("kind" in opening) {
-      finish(opening);
-    } else {
-      run.opened();
-      if (run.cursor !== undefined && resumeId === "") run.warn("gap", GAP);
-      const { maxConnectionAgeMs } = settings;
-      if (maxConnectionAgeMs) {
-        aged = setTimeout(() => finish({ kind: "done", notBeforeMs: deps.clock() }), maxConnectionAgeMs);
-      }
-      await readBody(opening);
-    }
-  } catch (error) {
-    if (!signal.aborted) finish(endOf(error));
-  } finally {
-    clearTimeout(aged);
-    await writer.close();
-  }
-  const { end = { kind: "done" }, failure } = outcome;
-  if (failure === undefined || run.signal.aborted) return end;
-  if (!(failure.error instanceof RefusedFrameError)) throw failure.error;
-  return refused("refused_event", failure.error.message);
 }
 
 const GAP = "The server cannot be told where to go on: what it sent between two connections is missing";

@@ -18,6 +18,7 @@ it("the callback of a validation request is called although its sender has hung 
         throw new Error("away");
       },
       fetch: () => fetch,
+      open: () => Promise.reject(new Error("away")),
     },
     log: createLog({ level: "silent" }),
   });

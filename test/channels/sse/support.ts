@@ -174,17 +174,17 @@ export function createRun(
 /** The stream source with loopback allowed; `run` makes one connection for a run. `onBytes` is told how many bytes of a body have come. */
 export function createStreamClient(clock: () => number = Date.now, onBytes?: (bytes: number) => void) {
   const outbound = createOutbound({ allowNetworks: ["127.0.0.0/8"] });
-  const fetch: typeof outbound.fetch = (limits) => async (url, init) => {
-    const response = await outbound.fetch(limits)(url, init);
-    const counter = new TransformStream<Uint8Array, Uint8Array>({
-      transform(chunk, controller) {
-        onBytes?.(chunk.length);
-        controller.enqueue(chunk);
-      },
-    });
-    return new Response(response.body?.pipeThrough(counter), response);
+  const open: typeof outbound.open = async (...call) => {
+    const answer = await outbound.open(...call);
+    const { body } = answer;
+    const read: typeof body.read = async () => {
+      const chunk = await body.read();
+      onBytes?.(chunk?.length ?? 0);
+      return chunk;
+    };
+    return { ...answer, body: { read, cancel: () => body.cancel() } };
   };
-  const source = createStreamSource({ outbound: onBytes ? { ...outbound, fetch } : outbound, clock });
+  const source = createStreamSource({ outbound: onBytes ? { ...outbound, open } : outbound, clock });
   return {
     run: (run: TestRun): Promise<SourceEnd> => source.runConnection(run),
     [Symbol.asyncDispose]: () => outbound[Symbol.asyncDispose](),
