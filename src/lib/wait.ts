@@ -1,5 +1,4 @@
 import { UnavailableError } from "./errors.ts";
-import { sleep } from "./sleep.ts";
 
 /** The outcome of the work; it goes on alone where it takes longer. @throws UnavailableError with that message when it is late */
 export async function withTimeout<T>(ms: number, work: Promise<T>, message: string): Promise<T> {
@@ -32,19 +31,22 @@ export async function unlessAborted<T>(signal: AbortSignal, work: Promise<T>): P
 }
 
 /** The outcome of work that the signal tells to end; undefined where it takes longer than the grace after that, and goes on alone. */
-export async function withinGrace<T>(
+export function withinGrace<T>(
   graceMs: number,
   work: Promise<T>,
   signal: AbortSignal,
 ): Promise<T | undefined> {
-  const over = new AbortController();
-  const told = new Promise<void>((resolve) => {
-    signal.addEventListener("abort", () => resolve(), { once: true, signal: over.signal });
-    if (signal.aborted) resolve();
+  return new Promise((resolve, reject) => {
+    let timer: NodeJS.Timeout | undefined;
+    const onAbort = (): void => {
+      timer = setTimeout(resolve, graceMs, undefined);
+    };
+    const end = (): void => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", onAbort);
+    };
+    if (signal.aborted) onAbort();
+    else signal.addEventListener("abort", onAbort, { once: true });
+    work.then(resolve, reject).finally(end);
   });
-  try {
-    return await Promise.race([work, told.then(() => sleep(graceMs, over.signal)).then(() => undefined)]);
-  } finally {
-    over.abort();
-  }
 }

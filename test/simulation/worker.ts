@@ -5,11 +5,12 @@ import { createPublish, type PublishPolicy } from "../../src/bus/publish/publish
 import { createShardLeases, shardOf } from "../../src/bus/sources/shard-leases.ts";
 import { createSourcePositions } from "../../src/bus/sources/source-positions.ts";
 import { createSourceStates } from "../../src/bus/sources/source-states.ts";
+import type { SourceChannel } from "../../src/channels/pull/fenced-run.ts";
 import { startPolls } from "../../src/channels/pull/polls/polls.ts";
 import { createSourcePace } from "../../src/channels/pull/source-pace.ts";
-import { createSourceRuns, type SourceChannel } from "../../src/channels/pull/source-runs.ts";
+import { createSourceRuns } from "../../src/channels/pull/source-runs.ts";
 import { type Shards, startShards } from "../../src/channels/pull/streams/shards.ts";
-import { startStreamRunner } from "../../src/channels/pull/streams/stream-runner.ts";
+import { StreamRunner } from "../../src/channels/pull/streams/stream-runner.ts";
 import { createStreamRunners } from "../../src/channels/pull/streams/stream-runners.ts";
 import type { SourceRun } from "../../src/channels/source.ts";
 import type { SourceRow } from "../../src/data/channels/sources.ts";
@@ -129,8 +130,9 @@ export function startWorker(
     reconnect: () => ({ initialMs: 200, maxMs: 5_000, factor: 2, jitter: 0.5, resetAfterMs: 10_000 }),
     runConnection: (run: SourceRun) => upstream.stream(run, clock),
   };
-  const runners = createStreamRunners(({ number }) =>
-    startStreamRunner(number, { ...{ runs, stream, starts, clock, random, log }, owner: name }),
+  const runners = createStreamRunners(
+    ({ number }) =>
+      new StreamRunner(number, { ...{ runs, stream, starts, clock, random, log }, owner: name }),
   );
   const streams = sources.filter(({ way }) => way === "stream").map(({ channel }) => rowOf(channel));
   const shards = within(process, () =>

@@ -6,70 +6,78 @@ const WRITE_EVERY_MS = 5_000;
 const WRITE_SOON_MS = 100;
 const TRY_AGAIN_MS = 1_000;
 
-/** Brings the state of one run to where people see it. @param write answers false where the source is another's by now: the rest is none of its business. */
-export function createSourceReport(write: (facts: SourceFacts) => Promise<boolean>) {
-  let waiting: SourceFacts = {};
-  let timer: NodeJS.Timeout | undefined;
-  /** When the timer is over. */
-  let dueAtMs = Number.POSITIVE_INFINITY;
-  let writtenAtMs = Number.NEGATIVE_INFINITY;
-  let writing: Promise<void> | undefined;
-  let isClosed = false;
+/** Answers false where the source is another's by now: the rest is none of its business. */
+export type WriteFacts = (facts: SourceFacts) => Promise<boolean>;
 
-  async function writeWaiting(): Promise<void> {
-    const facts = waiting;
-    waiting = {};
+/** Brings the state of one run to where people see it. */
+export class SourceReport {
+  readonly #write: WriteFacts;
+  #waiting: SourceFacts = {};
+  #timer: NodeJS.Timeout | undefined;
+  /** When the timer is over. */
+  #dueAtMs = Number.POSITIVE_INFINITY;
+  #writtenAtMs = Number.NEGATIVE_INFINITY;
+  #writing: Promise<void> | undefined;
+  #isClosed = false;
+
+  constructor(write: WriteFacts) {
+    this.#write = write;
+  }
+
+  /** A state or an error is written soon, with what else is told until then; all else a little later. */
+  note(facts: SourceFacts): void {
+    if (this.#isClosed) return;
+    this.#waiting = { ...this.#waiting, ...facts };
+    if (isUrgent(facts)) this.#schedule(WRITE_SOON_MS);
+    else if (this.#writing === undefined)
+      this.#schedule(Math.max(0, this.#writtenAtMs + WRITE_EVERY_MS - performance.now()));
+  }
+
+  /** Writes what is left, once; nothing is written afterwards. */
+  async close(): Promise<void> {
+    clearTimeout(this.#timer);
+    await this.#writing;
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+    await this.#writeWaiting();
+  }
+
+  async #writeWaiting(): Promise<void> {
+    const facts = this.#waiting;
+    this.#waiting = {};
     if (Object.keys(facts).length === 0) return;
-    writtenAtMs = performance.now();
+    this.#writtenAtMs = performance.now();
     try {
-      if (!(await write(facts))) isClosed = true;
+      if (!(await this.#write(facts))) this.#isClosed = true;
     } catch {
       // Facts that were told since are newer.
-      waiting = { ...facts, ...waiting };
-      if (!isClosed) schedule(TRY_AGAIN_MS);
+      this.#waiting = { ...facts, ...this.#waiting };
+      if (!this.#isClosed) this.#schedule(TRY_AGAIN_MS);
     }
   }
 
-  function writeNow(): void {
-    if (writing !== undefined) return;
-    writing = writeWaiting().finally(() => {
-      writing = undefined;
+  #writeNow(): void {
+    if (this.#writing !== undefined) return;
+    this.#writing = this.#writeWaiting().finally(() => {
+      this.#writing = undefined;
       // One that failed waits longer.
-      if (timer !== undefined || isClosed || Object.keys(waiting).length === 0) return;
-      schedule(isUrgent(waiting) ? WRITE_SOON_MS : WRITE_EVERY_MS);
+      if (this.#timer !== undefined || this.#isClosed || Object.keys(this.#waiting).length === 0) return;
+      this.#schedule(isUrgent(this.#waiting) ? WRITE_SOON_MS : WRITE_EVERY_MS);
     });
   }
 
   /** No later than so; a sooner write stays. */
-  function schedule(inMs: number): void {
+  #schedule(inMs: number): void {
     const atMs = performance.now() + inMs;
-    if (timer !== undefined && dueAtMs <= atMs) return;
-    clearTimeout(timer);
-    dueAtMs = atMs;
-    timer = setTimeout(() => {
-      timer = undefined;
-      writeNow();
+    if (this.#timer !== undefined && this.#dueAtMs <= atMs) return;
+    clearTimeout(this.#timer);
+    this.#dueAtMs = atMs;
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined;
+      this.#writeNow();
     }, inMs);
   }
-
-  return {
-    /** A state or an error is written soon, with what else is told until then; all else a little later. */
-    note(facts: SourceFacts): void {
-      if (isClosed) return;
-      waiting = { ...waiting, ...facts };
-      if (isUrgent(facts)) schedule(WRITE_SOON_MS);
-      else if (writing === undefined) schedule(Math.max(0, writtenAtMs + WRITE_EVERY_MS - performance.now()));
-    },
-    /** Writes what is left, once; nothing is written afterwards. */
-    async close(): Promise<void> {
-      clearTimeout(timer);
-      await writing;
-      if (isClosed) return;
-      isClosed = true;
-      clearTimeout(timer);
-      await writeWaiting();
-    },
-  };
 }
 
 const isUrgent = ({ state, lastError }: SourceFacts): boolean =>

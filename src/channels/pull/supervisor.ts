@@ -12,7 +12,7 @@ import type { Polls } from "./polls/polls.ts";
 import { createSourceList, type SourceListDeps, type SourceLook } from "./source-list.ts";
 import type { SourceRuns } from "./source-runs.ts";
 import { type ShardTiming, startShards } from "./streams/shards.ts";
-import { startStreamRunner } from "./streams/stream-runner.ts";
+import { StreamRunner } from "./streams/stream-runner.ts";
 import { createStreamRunners } from "./streams/stream-runners.ts";
 
 export interface SupervisorDeps extends SourceListDeps {
@@ -66,7 +66,7 @@ export function startSupervisor(deps: SupervisorDeps): Supervisor {
   const runners = createStreamRunners((row) => {
     const stream = runtimes.get(row.kind)?.stream;
     if (!stream) throw new Error(`channels of kind ${row.kind} are not streams`);
-    return startStreamRunner(row.number, {
+    return new StreamRunner(row.number, {
       runs,
       stream,
       owner: worker,

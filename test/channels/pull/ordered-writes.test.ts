@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { StaleSourceError } from "../../../src/bus/errors.ts";
-import { createOrderedWrites } from "../../../src/channels/pull/ordered-writes.ts";
+import { OrderedWrites } from "../../../src/channels/pull/ordered-writes.ts";
 
 const stale = () => new StaleSourceError("cursor", "the cursor is at another version");
 const turn = () => new Promise((resolve) => setImmediate(resolve));
@@ -23,7 +23,7 @@ function createCursor() {
 describe("the writes of a run", () => {
   it("are sent without waiting for each other, and answered in their order", async () => {
     const { cursor, write } = createCursor();
-    const writes = createOrderedWrites({ version: 0, isPipelined: true });
+    const writes = new OrderedWrites({ version: 0, isPipelined: true });
     const all = ["a", "b", "c"].map((name) => writes.add(write(name)));
     expect(cursor.sent).toEqual(["a", "b", "c"]);
     expect(await Promise.all(all)).toEqual(["a", "b", "c"]);
@@ -32,7 +32,7 @@ describe("the writes of a run", () => {
 
   it("are written in order although one takes several steps", async () => {
     const { cursor, write } = createCursor();
-    const writes = createOrderedWrites({ version: 0, isPipelined: true });
+    const writes = new OrderedWrites({ version: 0, isPipelined: true });
     const slow = Promise.withResolvers<void>();
     const all = [writes.add(write("a", () => slow.promise)), writes.add(write("b")), writes.add(write("c"))];
     await turn();
@@ -48,7 +48,7 @@ describe("the writes of a run", () => {
 
   it("stop at the first that fails: none after it is written", async () => {
     const { cursor, write } = createCursor();
-    const writes = createOrderedWrites({ version: 0, isPipelined: true });
+    const writes = new OrderedWrites({ version: 0, isPipelined: true });
     const full = new Error("the quarantine is full");
     const fail = async () => {
       await turn();
@@ -66,14 +66,14 @@ describe("the writes of a run", () => {
   it("are sent again only once when the cursor has moved away", async () => {
     const { cursor, write } = createCursor();
     cursor.version = 7;
-    const writes = createOrderedWrites({ version: 0, isPipelined: true });
+    const writes = new OrderedWrites({ version: 0, isPipelined: true });
     await expect(writes.add(write("a"))).rejects.toMatchObject({ stale: "cursor" });
     expect(cursor.sent).toEqual(["a", "a"]);
   });
 
   it("wait for each other where a write can be seen before the cursor has moved (Cluster)", async () => {
     const { cursor, write } = createCursor();
-    const writes = createOrderedWrites({ version: 0, isPipelined: false });
+    const writes = new OrderedWrites({ version: 0, isPipelined: false });
     const all = ["a", "b"].map((name) => writes.add(write(name)));
     await turn();
     expect(cursor.sent).toEqual(["a"]);

@@ -1,7 +1,7 @@
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
+import type { OpenRun, SourceObservation } from "../../../src/channels/pull/fenced-run.ts";
 import { createSourcePace } from "../../../src/channels/pull/source-pace.ts";
-import type { OpenRun, SourceObservation, SourceRuns } from "../../../src/channels/pull/source-runs.ts";
-import { createSourceRuns } from "../../../src/channels/pull/source-runs.ts";
+import { createSourceRuns, type SourceRuns } from "../../../src/channels/pull/source-runs.ts";
 import { hasAddress } from "../../../src/data/channels/address-columns.ts";
 import { setFoundState } from "../../../src/data/channels/channel-states.ts";
 import { hasBegun, noteBegun } from "../../../src/data/channels/sources.ts";

@@ -1,13 +1,13 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import type { SourceFacts } from "../../../src/bus/sources/source-states.ts";
-import { createSourceReport } from "../../../src/channels/pull/source-report.ts";
+import { SourceReport } from "../../../src/channels/pull/source-report.ts";
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
 it("writes the states of a tenth of a second together, the last of them", async () => {
   const written: SourceFacts[] = [];
-  const report = createSourceReport(async (facts) => written.push(facts) > 0);
+  const report = new SourceReport(async (facts) => written.push(facts) > 0);
   report.note({ state: "connecting", owner: "wk_1" });
   await vi.advanceTimersByTimeAsync(99);
   report.note({ state: "open" });
@@ -20,7 +20,7 @@ it("writes the states of a tenth of a second together, the last of them", async 
 
 it("writes what is left at its end, without waiting", async () => {
   const written: SourceFacts[] = [];
-  const report = createSourceReport(async (facts) => written.push(facts) > 0);
+  const report = new SourceReport(async (facts) => written.push(facts) > 0);
   report.note({ state: "connecting" });
   report.note({ state: "waiting" });
   await report.close();
@@ -32,7 +32,7 @@ it("writes what is left at its end, without waiting", async () => {
 it("writes the facts of an event that came while its state was being written, though nothing follows", async () => {
   const written: SourceFacts[] = [];
   const writing = Promise.withResolvers<boolean>();
-  const report = createSourceReport((facts) => {
+  const report = new SourceReport((facts) => {
     written.push(facts);
     return written.length === 1 ? writing.promise : Promise.resolve(true);
   });

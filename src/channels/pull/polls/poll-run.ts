@@ -63,8 +63,9 @@ export async function pollOnce(
     }
     const beganMs = performance.now();
     const plan = planFrom(target.plan, clock());
-    const { run, failures, report, end: writeEnd } = opening.open;
-    report({ lagMs });
+    const { open: begun } = opening;
+    const { run, failures } = begun;
+    begun.report({ lagMs });
     const ended = await withinGrace(ABORT_GRACE_MS, (async () => polled.poll(run))(), running).catch(
       (error: unknown) => (running.aborted ? undefined : endOfThrown(error, log)),
     );
@@ -73,7 +74,7 @@ export async function pollOnce(
     const went = whatNext(end, plan, deps, { failures, retryAtMs });
     const progress = end?.kind !== "done" ? undefined : went.isExtra ? "more" : "done";
     try {
-      await writeEnd(end, { progress, nextAtMs: went.nextAtMs });
+      await begun.end(end, { progress, nextAtMs: went.nextAtMs });
     } catch (error) {
       // Published events stand with their cursor. Lost are the visible end, and a wait that was asked for.
       log.warn({ event: "poll.end_not_written", err: error }, "end of a poll could not be written");

@@ -3,12 +3,13 @@ import { backoffMs } from "../../../lib/backoff.ts";
 import type { Clock } from "../../../lib/clock.ts";
 import { UnavailableError } from "../../../lib/errors.ts";
 import type { Limiter } from "../../../lib/limiter.ts";
-import { startLoop } from "../../../lib/loop.ts";
+import { sleep } from "../../../lib/sleep.ts";
 import { withinGrace } from "../../../lib/wait.ts";
 import type { Log } from "../../../log.ts";
-import type { ReconnectPolicy, SourceEnd, StreamSource } from "../../source.ts";
+import type { ReconnectPolicy, SourceEnd, StreamRun, StreamSource } from "../../source.ts";
 import { endOfThrown } from "../ends.ts";
-import type { OpeningRun, OpenRun, SourceRuns } from "../source-runs.ts";
+import type { OpenRun } from "../fenced-run.ts";
+import type { OpeningRun, SourceRuns } from "../source-runs.ts";
 
 export interface StreamRunnerDeps {
   readonly runs: SourceRuns;
@@ -25,15 +26,6 @@ export interface StreamRunnerDeps {
 
 export type StreamState = "connecting" | "open" | "waiting";
 
-/** A stream that this worker keeps open. */
-export interface StreamRunner {
-  readonly state: () => StreamState;
-  /** Ends the run under way, if there is one, and begins anew at once, whatever failed before. */
-  readonly restart: () => void;
-  /** Ends it for good. Resolves when nothing of it runs any more. */
-  readonly stop: () => Promise<void>;
-}
-
 /** Streams that take longer to begin no longer keep others from it. */
 const MAX_START_MS = 2_000;
 const MAX_WAIT_MS = 24 * 3_600_000;
@@ -48,82 +40,139 @@ const ENGINE: ReconnectPolicy = {
   resetAfterMs: 60_000,
 };
 
-/** Runs a stream again and again until it is stopped. What happens is written by its runs; this decides when the next one begins. */
-export function startStreamRunner(channelNumber: number, deps: StreamRunnerDeps): StreamRunner {
-  const { runs, stream, owner, starts, clock, random, log } = deps;
-  let state: StreamState = "waiting";
-  let restarting = new AbortController();
-  let waitMs = 0;
-  let skipBackoff = false;
+/**
+ * A stream that this worker keeps open: runs it again and again until it is stopped. What happens is written by its runs; this
+ * decides when the next one begins.
+ */
+export class StreamRunner {
+  readonly #channelNumber: number;
+  readonly #deps: StreamRunnerDeps;
+  readonly #running: Promise<void>;
+  #state: StreamState = "waiting";
+  /** Of the run under way, or of the wait before the next one. */
+  #current = new AbortController();
+  #isStopping = false;
+  #skipBackoff = false;
   /** Times in a row that a run could not even begin, or was taken away. */
-  let misses = 0;
+  #misses = 0;
+  #openedAtMs: number | undefined;
+  /** Its turn to begin, until it has begun. */
+  #start: Disposable | undefined;
+  #startTimer: NodeJS.Timeout | undefined;
 
-  /** One run. Answers how long to wait before the next one. */
-  async function runOnce(signal: AbortSignal): Promise<number> {
-    const start = await starts.acquire(1, { signal });
-    const timer = setTimeout(() => start[Symbol.dispose](), MAX_START_MS).unref();
-    const begun = (): void => {
-      clearTimeout(timer);
-      start[Symbol.dispose]();
-    };
-    try {
-      state = "connecting";
-      const opening = await begin(signal);
-      if (opening.kind === "open") return await runOpened(opening.open, begun);
-      // Of a source that should not run the supervisor hears soon; if not, this looks again.
-      return opening.kind === "none" ? ENGINE.maxMs : opening.waitMs;
-    } finally {
-      begun();
-      state = "waiting";
+  constructor(channelNumber: number, deps: StreamRunnerDeps) {
+    this.#channelNumber = channelNumber;
+    this.#deps = deps;
+    this.#running = Promise.resolve().then(() => this.#run());
+  }
+
+  get state(): StreamState {
+    return this.#state;
+  }
+
+  /** Ends the run under way, if there is one, and begins anew at once, whatever failed before. */
+  restart(): void {
+    this.#skipBackoff = true;
+    this.#misses = 0;
+    this.#current.abort();
+  }
+
+  /** Ends it for good. Resolves when nothing of it runs any more. */
+  stop(): Promise<void> {
+    this.#isStopping = true;
+    this.#current.abort();
+    return this.#running;
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#isStopping) {
+      this.#current = new AbortController();
+      const { signal } = this.#current;
+      await sleep(await this.#runOnce(signal), signal);
     }
   }
 
-  async function begin(signal: AbortSignal): Promise<OpeningRun> {
-    const wasFresh = skipBackoff;
-    skipBackoff = false;
+  /** One run. Answers how long to wait before the next one. */
+  async #runOnce(signal: AbortSignal): Promise<number> {
+    const { log, random, starts } = this.#deps;
     try {
-      return await runs.openRun(channelNumber, { signal, owner, skipBackoff: wasFresh });
+      this.#start = await starts.acquire(1, { signal });
+      this.#startTimer = setTimeout(() => this.#begun(), MAX_START_MS).unref();
+      this.#state = "connecting";
+      const opening = await this.#begin(signal);
+      if (opening.kind === "open") return await this.#runOpened(opening.open);
+      // Of a source that should not run the supervisor hears soon; if not, this looks again.
+      return opening.kind === "none" ? ENGINE.maxMs : opening.waitMs;
     } catch (error) {
-      skipBackoff ||= wasFresh;
+      if (signal.aborted) return 0;
+      this.#misses++;
+      const isExpected = error instanceof StaleSourceError || error instanceof UnavailableError;
+      if (isExpected)
+        log.debug({ event: "source.not_opened", err: error }, "run of a stream could not begin");
+      else log.error({ event: "source.failed", err: error }, "run of a stream failed unexpectedly");
+      return backoffMs(ENGINE, this.#misses, random);
+    } finally {
+      this.#begun();
+      this.#state = "waiting";
+    }
+  }
+
+  /** Another may begin. */
+  #begun(): void {
+    clearTimeout(this.#startTimer);
+    this.#start?.[Symbol.dispose]();
+    this.#startTimer = undefined;
+    this.#start = undefined;
+  }
+
+  async #begin(signal: AbortSignal): Promise<OpeningRun> {
+    const { runs, owner } = this.#deps;
+    const wasFresh = this.#skipBackoff;
+    this.#skipBackoff = false;
+    this.#openedAtMs = undefined;
+    const onOpened = (): void => {
+      // Of one that was left behind.
+      if (signal.aborted) return;
+      this.#openedAtMs = performance.now();
+      this.#state = "open";
+      this.#begun();
+    };
+    try {
+      return await runs.openRun(this.#channelNumber, { signal, owner, skipBackoff: wasFresh, onOpened });
+    } catch (error) {
+      this.#skipBackoff ||= wasFresh;
       throw error;
     }
   }
 
-  async function runOpened(open: OpenRun, begun: () => void): Promise<number> {
-    const { run } = open;
-    const policy = stream.reconnect(run.settings);
-    let openedAtMs: number | undefined;
-    const opened = (): void => {
-      openedAtMs ??= performance.now();
-      state = "open";
-      begun();
-      run.opened();
-    };
-    const openMs = (): number => (openedAtMs === undefined ? 0 : performance.now() - openedAtMs);
-    const runConnection = async (): Promise<SourceEnd> => stream.runConnection({ ...run, opened });
-    const end = await ended(runConnection(), run.signal);
+  async #runOpened(open: OpenRun): Promise<number> {
+    const { stream, clock, random } = this.#deps;
+    const policy = stream.reconnect(open.run.settings);
+    const end = await this.#ended(stream, open.run);
+    const openMs = this.#openedAtMs === undefined ? 0 : performance.now() - this.#openedAtMs;
     if (end === "stale") {
-      if (openMs() >= ENGINE.resetAfterMs) misses = 0;
-      misses++;
+      if (openMs >= ENGINE.resetAfterMs) this.#misses = 0;
+      this.#misses++;
       await open.end(undefined);
-      return backoffMs(ENGINE, misses, random);
+      return backoffMs(ENGINE, this.#misses, random);
     }
     if (end === "left") {
       await open.end(undefined);
       return 0;
     }
-    misses = 0;
+    this.#misses = 0;
     // A sender that ends its streams and has sent nothing is left alone longer and longer, like one that fails.
-    const wasGood = openMs() >= policy.resetAfterMs || (end.kind === "done" && open.hasWritten());
+    const wasGood = openMs >= policy.resetAfterMs || (end.kind === "done" && open.hasWritten());
     const failures = wasGood ? 1 : open.failures + 1;
-    const nextAtMs = nextOf(end, failures, policy);
+    const nextAtMs = this.#nextOf(end, failures, policy);
     const waitMs = nextAtMs - clock();
     const endedMs = performance.now();
     await open.end(end, { nextAtMs, failures });
     return Math.max(0, waitMs - (performance.now() - endedMs));
   }
 
-  function nextOf(end: SourceEnd, failures: number, policy: ReconnectPolicy): number {
+  #nextOf(end: SourceEnd, failures: number, policy: ReconnectPolicy): number {
+    const { clock, random } = this.#deps;
     const nowMs = clock();
     const notBeforeMs = Math.min(("notBeforeMs" in end && end.notBeforeMs) || 0, nowMs + MAX_WAIT_MS);
     // Its kind says when, and nothing is wrong with it.
@@ -132,12 +181,11 @@ export function startStreamRunner(channelNumber: number, deps: StreamRunnerDeps)
   }
 
   /** How a run ended: by its sender, or by us, who left it or lost it to another. */
-  async function ended(
-    running: Promise<SourceEnd>,
-    signal: AbortSignal,
-  ): Promise<SourceEnd | "left" | "stale"> {
+  async #ended(stream: StreamSource, run: StreamRun): Promise<SourceEnd | "left" | "stale"> {
+    const { log } = this.#deps;
+    const { signal } = run;
     try {
-      const end = await withinGrace(MAX_ENDING_MS, running, signal);
+      const end = await withinGrace(MAX_ENDING_MS, stream.runConnection(run), signal);
       if (end === undefined)
         log.error({ event: "source.not_ended" }, "stream does not end; its next run fences it");
       return end === undefined || signal.aborted ? "left" : end;
@@ -146,39 +194,4 @@ export function startStreamRunner(channelNumber: number, deps: StreamRunnerDeps)
       return signal.aborted ? "left" : (endOfThrown(error, log) ?? "stale");
     }
   }
-
-  async function attempt(signal: AbortSignal): Promise<number> {
-    try {
-      return await runOnce(signal);
-    } catch (error) {
-      if (signal.aborted) return 0;
-      misses++;
-      const isExpected = error instanceof StaleSourceError || error instanceof UnavailableError;
-      if (isExpected)
-        log.debug({ event: "source.not_opened", err: error }, "run of a stream could not begin");
-      else log.error({ event: "source.failed", err: error }, "run of a stream failed unexpectedly");
-      return backoffMs(ENGINE, misses, random);
-    }
-  }
-
-  const loop = startLoop({
-    async step(stopping) {
-      restarting = new AbortController();
-      waitMs = await attempt(AbortSignal.any([stopping, restarting.signal]));
-    },
-    everyMs: () => waitMs,
-    onFailing: (err) => log.error({ event: "source.runner_failed", err }, "stream runner failed"),
-  });
-  return {
-    state: () => state,
-    restart() {
-      skipBackoff = true;
-      misses = 0;
-      restarting.abort();
-      loop.wake();
-    },
-    async stop() {
-      await loop[Symbol.asyncDispose]();
-    },
-  };
 }

@@ -45,7 +45,7 @@ export function createStreamRunners(start: (row: SourceRow) => StreamRunner) {
     },
     restart: (channelNumber: number): void => running.get(channelNumber)?.runner.restart(),
     /** Undefined where it does not run here. */
-    state: (channelNumber: number): StreamState | undefined => running.get(channelNumber)?.runner.state(),
+    state: (channelNumber: number): StreamState | undefined => running.get(channelNumber)?.runner.state,
     /** Resolves when nothing that was stopped in these shards runs any more. */
     async ended(shards: ReadonlySet<number>): Promise<void> {
       await Promise.all(

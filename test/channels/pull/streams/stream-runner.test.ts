@@ -1,6 +1,7 @@
 import { describe, expect, it, vi } from "vitest";
-import type { RunPlan, SourceRuns } from "../../../../src/channels/pull/source-runs.ts";
-import { startStreamRunner } from "../../../../src/channels/pull/streams/stream-runner.ts";
+import type { RunPlan } from "../../../../src/channels/pull/fenced-run.ts";
+import type { SourceRuns } from "../../../../src/channels/pull/source-runs.ts";
+import { StreamRunner } from "../../../../src/channels/pull/streams/stream-runner.ts";
 import type { SourceEnd, StreamRun, StreamSource } from "../../../../src/channels/source.ts";
 import { createLimiter } from "../../../../src/lib/limiter.ts";
 import { unlessAborted } from "../../../../src/lib/wait.ts";
@@ -17,9 +18,9 @@ function startStream(end: (nth: number) => SourceEnd, options: { failures?: numb
   const plans: (RunPlan & { readonly waitMs: number })[] = [];
   const fresh: boolean[] = [];
   const runs: SourceRuns = {
-    async openRun(_, { signal, skipBackoff = false }) {
+    async openRun(_, { signal, skipBackoff = false, onOpened }) {
       fresh.push(skipBackoff);
-      const run = { signal, settings: {}, opened() {} } as StreamRun;
+      const run = { signal, settings: {}, opened: () => onOpened?.() } as StreamRun;
       const open = {
         ...{ run, failures, report() {}, hasWritten: () => options.writes === true },
         async end(_: SourceEnd | undefined, plan: RunPlan = {}) {
@@ -32,7 +33,7 @@ function startStream(end: (nth: number) => SourceEnd, options: { failures?: numb
     },
   };
   const stream: StreamSource = { reconnect: () => POLICY, runConnection: async () => end(plans.length) };
-  const runner = startStreamRunner(1, {
+  const runner = new StreamRunner(1, {
     ...{ runs, stream, owner: "wk_1", clock: () => NOW_MS, random: () => 0.5 },
     starts: createLimiter(64),
     log: createLog({ level: "silent" }),
@@ -88,7 +89,7 @@ it("a stream that takes long to begin keeps no other from beginning", async () =
       },
     };
     const start = (number: number) =>
-      startStreamRunner(number, {
+      new StreamRunner(number, {
         stream: { reconnect: () => POLICY, runConnection: async () => FAILED },
         ...{ runs, starts, owner: "wk_1", clock: () => NOW_MS, random: () => 0.5 },
         log: createLog({ level: "silent" }),

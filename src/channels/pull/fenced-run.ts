@@ -1,0 +1,377 @@
+import { StaleSourceError } from "../../bus/errors.ts";
+import type { AcquiredSource, RunEnding, SourcePositions } from "../../bus/sources/source-positions.ts";
+import type { SourceFacts, SourceStates } from "../../bus/sources/source-states.ts";
+import type { FoundState } from "../../data/channels/channel-states.ts";
+import type {
+  ChannelHandle,
+  FetchedOptions,
+  GatherFetched,
+  IngestFetched,
+  IngestResult,
+} from "../../event/ingest.ts";
+import type { SourcePosition, VerifiedDelivery } from "../../event/received.ts";
+import type { Clock } from "../../lib/clock.ts";
+import type { Limiter } from "../../lib/limiter.ts";
+import type { CredentialsOf } from "../../net/credentials.ts";
+import type { FetchedDelivery, SourceEnd, StreamRun } from "../source.ts";
+import { SLOW_RETRY_MS } from "./ends.ts";
+import { OrderedWrites } from "./ordered-writes.ts";
+import type { SourcePace } from "./source-pace.ts";
+import { SourceReport } from "./source-report.ts";
+
+/** A channel in force, as far as a run needs it. */
+export interface SourceChannel extends ChannelHandle {
+  readonly version: number;
+  readonly connectionId: string | null;
+}
+
+export interface OpenRun {
+  readonly run: StreamRun;
+  /** How many runs have failed in a row before this one, on whatever worker. */
+  readonly failures: number;
+  /** Whether a delivery of this run has been written. */
+  readonly hasWritten: () => boolean;
+  /** Adds to the source's state; written soon, not at once. */
+  readonly report: (facts: { readonly lagMs?: number }) => void;
+  /**
+   * Writes down how the run ended: its state, the count of failures, and with `notBeforeMs` or after a failure until when the
+   * source is left alone. Undefined: the run was ended from here (pause,
+   * hand-over); nothing is counted. What the run still writes is waited for first.
+   *
+   * @throws UnavailableError
+   */
+  readonly end: (end: SourceEnd | undefined, plan?: RunPlan) => Promise<void>;
+}
+
+export interface RunPlan {
+  /** When the next run is meant to begin. */
+  readonly nextAtMs?: number | undefined;
+  /** Failures in a row, this run included; default: one more after `failed`, none after any other end. */
+  readonly failures?: number;
+  readonly progress?: RunEnding["progress"];
+}
+
+/** The dependencies of one run. */
+export interface RunDeps<C extends SourceChannel = SourceChannel> {
+  readonly credentialsOf: CredentialsOf;
+  readonly positions: SourcePositions;
+  readonly states: SourceStates;
+  /** Keeps the deliveries of an organization's sources to its rate. */
+  readonly pace: SourcePace;
+  readonly ingest: IngestFetched<C>;
+  readonly gather: GatherFetched<C>;
+  readonly move: (
+    channel: C,
+    options: { readonly signal: AbortSignal; readonly position: SourcePosition },
+  ) => Promise<void>;
+  /** Sets a channel's state, unless it was written to since. True where it was another. */
+  readonly setState: (
+    channel: { readonly number: number; readonly version: number },
+    state: FoundState,
+  ) => Promise<boolean>;
+  /** False where a write is seen before the cursor has moved with it (Cluster): then each waits for the one before. */
+  readonly isPipelined: boolean;
+  readonly clock: Clock;
+  readonly observe: (event: SourceObservation) => void;
+}
+
+/** For counters and the log. */
+export type SourceObservation =
+  | { readonly kind: "ended"; readonly channel: ChannelHandle; readonly end: SourceEnd }
+  | {
+      readonly kind: "stopped";
+      readonly channel: ChannelHandle;
+      readonly state: FoundState;
+      readonly end: SourceEnd;
+    }
+  | { readonly kind: "recovered" | "cursorLost"; readonly channel: ChannelHandle }
+  /** The first answer of a run; `isAgain`: not of the first run that the source ever had. */
+  | { readonly kind: "opened"; readonly channel: ChannelHandle; readonly isAgain: boolean }
+  | { readonly kind: "refused"; readonly channel: ChannelHandle; readonly stale: "epoch" | "cursor" };
+
+/** A delivery costs so much on its way besides its bytes. */
+const DELIVERY_BYTES = 512;
+/** Nobody asks for a longer wait in earnest, and who does so by mistake must not stop a source for good. */
+const MAX_WAIT_MS = 24 * 3_600_000;
+const MAX_MESSAGE_CHARS = 500;
+/** So many refusals in a row, over so long, are no mistake of a moment: a restart, a maintenance page. */
+const LASTING = { count: 5, forMs: 10 * 60_000, retryInMs: SLOW_RETRY_MS };
+/** A stream that was open for so long is well, though nothing has come. */
+const WELL_AFTER_MS = 30_000;
+const NO_QUERY = Object.freeze(Object.create(null));
+
+export interface Beginning<C> {
+  readonly channel: C;
+  readonly taken: AcquiredSource;
+  /** True where it has run before. */
+  readonly hadBegun: boolean;
+  readonly owner: string;
+  readonly signal: AbortSignal;
+  readonly onOpened: (() => void) | undefined;
+}
+
+interface Written {
+  readonly cursor?: string;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * One run of a source that was taken over; all that it writes is fenced by its epoch and kept in order. One object for all that an
+ * open stream holds here, for there may be thousands.
+ */
+export class FencedRun<C extends SourceChannel> implements OpenRun, StreamRun {
+  readonly channel: C;
+  readonly settings: unknown;
+  readonly credentials: StreamRun["credentials"];
+  readonly cursor: string | undefined;
+  readonly startedAtMs: number;
+  readonly signal: AbortSignal;
+  readonly failures: number;
+  readonly #deps: RunDeps<C>;
+  readonly #underWay: Limiter;
+  readonly #epoch: number;
+  readonly #hadBegun: boolean;
+  readonly #onOpened: (() => void) | undefined;
+  readonly #writes: OrderedWrites;
+  readonly #report: SourceReport;
+  #isOpen = false;
+  #hasWritten = false;
+  #isWell: boolean;
+  #wellTimer: NodeJS.Timeout | undefined;
+  /** True where the caller reports the lag itself: it knows better. */
+  #isLagTold = false;
+
+  constructor(deps: RunDeps<C>, underWay: Limiter, beginning: Beginning<C>) {
+    const { channel, taken, hadBegun, owner, signal, onOpened } = beginning;
+    const { states, clock, credentialsOf } = deps;
+    const { number } = channel.identity;
+    const { epoch } = taken;
+    this.channel = channel;
+    this.settings = channel.settings;
+    this.credentials = channel.connectionId === null ? undefined : credentialsOf(channel.connectionId);
+    this.cursor = taken.value;
+    this.startedAtMs = taken.startedAtMs;
+    this.signal = signal;
+    this.failures = taken.failures;
+    this.#deps = deps;
+    this.#underWay = underWay;
+    this.#epoch = epoch;
+    this.#hadBegun = hadBegun;
+    this.#onOpened = onOpened;
+    this.#writes = new OrderedWrites({ version: taken.version, isPipelined: deps.isPipelined });
+    this.#report = new SourceReport((facts) => states.write(number, epoch, facts, clock()));
+    this.#isWell = channel.state === "active";
+    this.#report.note({ state: "connecting", owner, nextAtMs: null });
+    // Redis knows nothing of it any more.
+    if (taken.isFirst && hadBegun) {
+      deps.observe({ kind: "cursorLost", channel });
+      this.warn("cursor_lost", CURSOR_LOST);
+    }
+  }
+
+  get run(): StreamRun {
+    return this;
+  }
+
+  ingest(delivery: FetchedDelivery, options: Written): Promise<IngestResult> {
+    return this.#publish([delivery], options, (written) =>
+      this.#deps.ingest(this.channel, verifiedOf(delivery), written),
+    );
+  }
+
+  async ingestAll(
+    deliveries: readonly FetchedDelivery[],
+    { cursorAfter, signal }: Parameters<StreamRun["ingestAll"]>[1],
+  ): Promise<readonly IngestResult[]> {
+    const { pace, gather } = this.#deps;
+    const together = pace.mostTogether(this.channel.identity.organizationId);
+    const sent: Promise<readonly IngestResult[]>[] = [];
+    for (let from = 0; from < deliveries.length; ) {
+      const most = deliveries.slice(from, from + together);
+      for (const { count, write } of gather(this.channel, most.map(verifiedOf))) {
+        const written = deliveries.slice(from, from + count);
+        from += count;
+        sent.push(this.#publish(written, { cursor: cursorAfter(from - 1), signal }, write));
+      }
+    }
+    return (await Promise.all(sent)).flat();
+  }
+
+  moveTo(cursor: string, options: { readonly signal: AbortSignal }): Promise<void> {
+    return this.#fenced(
+      this.#writes.add(async (version) => {
+        this.signal.throwIfAborted();
+        const position = this.#positionOf(version, cursor);
+        await this.#deps.move(this.channel, { signal: options.signal, position });
+        await this.#recover();
+      }),
+    );
+  }
+
+  opened(): void {
+    if (this.#isOpen) return;
+    this.#isOpen = true;
+    this.#onOpened?.();
+    this.#deps.observe({ kind: "opened", channel: this.channel, isAgain: this.#hadBegun });
+    this.#report.note({ state: "open" });
+    if (!this.#isWell) this.#wellTimer = setTimeout(() => this.#recover(), WELL_AFTER_MS);
+  }
+
+  warn(code: string, message: string): void {
+    this.#report.note({ lastError: this.#errorOf(code, message) });
+  }
+
+  hasWritten(): boolean {
+    return this.#hasWritten;
+  }
+
+  report(facts: { readonly lagMs?: number }): void {
+    this.#isLagTold ||= facts.lagMs !== undefined;
+    this.#report.note(facts);
+  }
+
+  async end(end: SourceEnd | undefined, plan: RunPlan = {}): Promise<void> {
+    const nowMs = this.#deps.clock();
+    await this.#writes.settled();
+    try {
+      if (end) await this.#writeEnd(end, plan, nowMs);
+      else this.#report.note({ state: "waiting" });
+    } finally {
+      clearTimeout(this.#wellTimer);
+      await this.#report.close();
+    }
+  }
+
+  async #fenced<T>(write: Promise<T>): Promise<T> {
+    try {
+      return await write;
+    } catch (error) {
+      if (error instanceof StaleSourceError)
+        this.#deps.observe({ kind: "refused", channel: this.channel, stale: error.stale });
+      throw error;
+    }
+  }
+
+  /** Sends deliveries as one write, after all before it and as fast as their organization may. */
+  #publish<T>(
+    deliveries: readonly FetchedDelivery[],
+    options: Written,
+    write: (options: FetchedOptions) => Promise<T>,
+  ): Promise<T> {
+    return this.#fenced(this.#writes.add((version) => this.#publishNow(deliveries, version, options, write)));
+  }
+
+  async #publishNow<T>(
+    deliveries: readonly FetchedDelivery[],
+    version: number,
+    options: Written,
+    write: (options: FetchedOptions) => Promise<T>,
+  ): Promise<T> {
+    const { pace, clock } = this.#deps;
+    const whose = this.channel.identity.organizationId;
+    await pace.wait(whose, { signal: options.signal, count: deliveries.length });
+    let bytes = 0;
+    let arrivedAtMs = Number.POSITIVE_INFINITY;
+    for (const delivery of deliveries) {
+      bytes += delivery.body.length + DELIVERY_BYTES;
+      arrivedAtMs = Math.min(arrivedAtMs, delivery.arrivedAtMs);
+    }
+    using _ = await this.#underWay.acquire(bytes, { signal: options.signal, whose });
+    // Past its lease a run sends nothing more, whatever it has read.
+    this.signal.throwIfAborted();
+    const position = this.#positionOf(version, options.cursor);
+    const result = await write({ signal: options.signal, position });
+    this.#hasWritten = true;
+    await this.#recover();
+    const nowMs = clock();
+    this.#report.note({
+      lastEventAtMs: nowMs,
+      ...(this.#isLagTold ? {} : { lagMs: Math.max(0, nowMs - arrivedAtMs) }),
+    });
+    return result;
+  }
+
+  #positionOf(version: number, cursor: string | undefined): SourcePosition {
+    const epoch = this.#epoch;
+    return cursor === undefined ? { epoch, version } : { epoch, version, value: cursor };
+  }
+
+  /** The source is well again: its channel says so. */
+  async #recover(): Promise<void> {
+    if (this.#isWell) return;
+    this.#isWell = true;
+    const { identity, version } = this.channel;
+    const { setState, observe } = this.#deps;
+    const wasSet = await setState({ number: identity.number, version }, "active").catch(() => false);
+    if (wasSet) observe({ kind: "recovered", channel: this.channel });
+  }
+
+  #errorOf(code: string, message: string) {
+    return { code, message: message.slice(0, MAX_MESSAGE_CHARS), atMs: this.#deps.clock() };
+  }
+
+  /** @param nowMs when it ended: the plan goes by the clock of that moment, which may be set meanwhile */
+  async #writeEnd(end: SourceEnd, plan: RunPlan, nowMs: number): Promise<void> {
+    const { positions, setState, observe } = this.#deps;
+    const { channel } = this;
+    const { number } = channel.identity;
+    observe({ kind: "ended", channel, end });
+    if (end.kind === "done") await this.#recover();
+    const isSlow = end.kind === "broken" || end.kind === "needsReauth";
+    const nextAtMs = isSlow ? nowMs + SLOW_RETRY_MS : plan.nextAtMs;
+    const { failures = end.kind === "failed" || isSlow ? this.failures + 1 : 0 } = plan;
+    const within = (ms: number | undefined): number =>
+      ms === undefined ? 0 : Math.min(MAX_WAIT_MS, Math.max(0, ms - nowMs));
+    const isRefusal = end.kind === "failed" && end.isRefusal === true;
+    const ending: RunEnding = {
+      failures,
+      notBeforeMs: within("notBeforeMs" in end ? end.notBeforeMs : undefined),
+      retryInMs: failures > 0 ? within(nextAtMs) : 0,
+      progress: plan.progress,
+      refusal: isRefusal ? LASTING : end.kind === "done" ? "none" : undefined,
+    };
+    const written = await positions.end(number, this.#epoch, ending);
+    // Another has taken it over: how this run ended says nothing of that one.
+    if (written === "gone") return;
+    const isLasting = written === "lasting";
+    const found = isLasting ? "error" : FOUND[end.kind];
+    const waitMs = Math.max(ending.notBeforeMs, within(nextAtMs), isLasting ? SLOW_RETRY_MS : 0);
+    this.#report.note({
+      state: found ?? "waiting",
+      nextAtMs: found !== "paused" && waitMs > 0 ? nowMs + waitMs : null,
+      ...this.#errorFactsOf(end),
+    });
+    if (found && (await setState({ number, version: channel.version }, found)))
+      observe({ kind: "stopped", channel, state: found, end });
+  }
+
+  #errorFactsOf(end: SourceEnd): SourceFacts {
+    switch (end.kind) {
+      case "done":
+        return {};
+      case "failed":
+      case "broken":
+        return { lastError: this.#errorOf(end.code, end.message) };
+      case "finished":
+      case "needsReauth":
+        return { lastError: this.#errorOf(end.kind, end.message) };
+      default:
+        return end satisfies never;
+    }
+  }
+}
+
+const verifiedOf = ({ headers, body, arrivedAtMs, deliveryId }: FetchedDelivery): VerifiedDelivery =>
+  deliveryId === undefined
+    ? { method: "GET", headers, query: NO_QUERY, body, arrivedAtMs }
+    : { method: "GET", headers, query: NO_QUERY, body, arrivedAtMs, deliveryId };
+
+const CURSOR_LOST =
+  "Redis no longer knows where the source stood: it begins anew where `startAt` says, and what came before that is not fetched";
+
+/** The state of a channel after a run has ended so. */
+const FOUND: { readonly [K in SourceEnd["kind"]]?: "paused" | "error" | "needsReauth" } = {
+  finished: "paused",
+  broken: "error",
+  needsReauth: "needsReauth",
+};
