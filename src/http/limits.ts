@@ -4,7 +4,7 @@ import type { RateLimitState } from "../bus/limits/rate-limiter.ts";
 import type { ClientAddress, ClientAddressOf } from "../lib/addresses/client-address.ts";
 import type { FailedTokens } from "./callers/failed-tokens.ts";
 import type { ApiEnv } from "./context.ts";
-import { ApiError } from "./problem.ts";
+import { ApiError, type Refusal } from "./problem.ts";
 
 /** How much may still be asked for, in how many seconds the window begins anew. */
 export const limitHeaders = ({ limit, remaining, resetSeconds }: RateLimitState): Record<string, string> => ({
@@ -14,10 +14,16 @@ export const limitHeaders = ({ limit, remaining, resetSeconds }: RateLimitState)
 });
 
 /** 429, with the time after which it is worth trying again. */
-export const rateLimited = (state: RateLimitState, message: string): ApiError =>
-  new ApiError("rate_limited", message, {
-    headers: { ...limitHeaders(state), "Retry-After": String(state.resetSeconds) },
-  });
+export const rateRefusal = (state: RateLimitState, message: string): Refusal => ({
+  ...{ code: "rate_limited", message },
+  headers: { ...limitHeaders(state), "Retry-After": String(state.resetSeconds) },
+});
+
+/** The same, to be thrown. */
+export const rateLimited = (state: RateLimitState, message: string): ApiError => {
+  const { code, headers } = rateRefusal(state, message);
+  return new ApiError(code, message, { headers });
+};
 
 export interface ShowLimitsDeps {
   readonly clientAddressOf: ClientAddressOf;

@@ -27,11 +27,19 @@ export interface ErrorBody {
   readonly details?: readonly Finding[];
 }
 
+/** What a caller is told of what was not done. A value: where refusals come by the thousand, none is made to be thrown. */
+export interface Refusal {
+  readonly code: ErrorCode;
+  readonly message: string;
+  readonly details?: readonly Finding[] | undefined;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
 /**
  * An error that is the caller's to read: thrown by a route, answered as it is. Its message never carries internals. It is an answer,
  * and no defect: it has no stack, which would cost a refusal more than all else that is done for it.
  */
-export class ApiError extends Error {
+export class ApiError extends Error implements Refusal {
   override readonly name = "ApiError";
   readonly code: ErrorCode;
   readonly details: readonly Finding[] | undefined;
@@ -92,11 +100,11 @@ export function toApiError(thrown: unknown): ApiError {
   return new ApiError("internal", "Something went wrong inside Inlet.", { cause: thrown });
 }
 
-export const bodyOf = ({ code, message, details }: ApiError): ErrorBody =>
+export const bodyOf = ({ code, message, details }: Refusal): ErrorBody =>
   details && details.length > 0 ? { code, message, details } : { code, message };
 
 /** RFC 8288, relation `help`: where it stands what the code means, and what to do. */
-export const headersOf = ({ code, headers }: ApiError): Readonly<Record<string, string>> => ({
+export const headersOf = ({ code, headers }: Refusal): Readonly<Record<string, string>> => ({
   link: `</docs/errors#${code}>; rel="help"`,
   ...headers,
 });

@@ -7,7 +7,14 @@ import { type ChannelKindName, channelFacts } from "../../event/channel.ts";
 import type { ChannelHandle } from "../../event/ingest.ts";
 import type { RawRequest } from "../../event/received.ts";
 import type { AnswerDirectly } from "../../http/context.ts";
-import { type ApiError, bodyOf, headersOf, notFound, STATUS_OF, toApiError } from "../../http/problem.ts";
+import {
+  bodyOf,
+  type ErrorCode,
+  headersOf,
+  type Refusal,
+  STATUS_OF,
+  toApiError,
+} from "../../http/problem.ts";
 import { requestIdOf, requireOneHost } from "../../http/request.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { Log } from "../../log.ts";
@@ -53,12 +60,12 @@ export interface HooksDeps<C extends ChannelHandle = ChannelHandle> {
  * web requests and responses, and the promises between them, would cost a delivery more than its way to Redis.
  */
 export function createHooks<C extends ChannelHandle>(deps: HooksDeps<C>): AnswerDirectly {
-  const { findChannel, runtimes, limits, metrics } = deps;
+  const { findChannel, runtimes, limits, metrics, log } = deps;
   const app = new Hono<{ Bindings: HttpBindings }>({ getPath: pathOf });
 
   app.all(`${HOOKS_PATH}:channelId`, ({ env, req }) => {
     const exchange = begin(env as HttpBindings);
-    const fail = (thrown: unknown): void => refuse(exchange, thrown);
+    const fail = (thrown: unknown): void => refuse(exchange, toApiError(thrown), { cause: thrown });
     try {
       requireOneHost(exchange.incoming);
       const found = findChannel(req.param("channelId"));
@@ -71,16 +78,18 @@ export function createHooks<C extends ChannelHandle>(deps: HooksDeps<C>): Answer
   });
 
   app.notFound(({ env }) => {
-    refuse(begin(env as HttpBindings), notFound("channel"));
+    refuse(begin(env as HttpBindings), NO_CHANNEL);
     return RESPONSE_ALREADY_SENT;
   });
 
-  /** @throws notFound */
   function receive(channel: C | undefined, exchange: Exchange): void {
     const runtime = channel && runtimes.get(channel.identity.kind);
-    if (channel === undefined || runtime?.receive === undefined) throw notFound("channel");
+    if (channel === undefined || runtime?.receive === undefined) {
+      refuse(exchange, NO_CHANNEL);
+      return;
+    }
     const { incoming, outgoing, sinceMs, requestId } = exchange;
-    const fail = (thrown: unknown): void => refuse(exchange, thrown, channel);
+    const fail = (thrown: unknown): void => refuse(exchange, toApiError(thrown), { channel, cause: thrown });
     const answer = (reply: HookReply): void => {
       try {
         send(exchange, reply);
@@ -91,7 +100,11 @@ export function createHooks<C extends ChannelHandle>(deps: HooksDeps<C>): Answer
     };
     try {
       const client = limits.clientOf(incoming);
-      limits.arrived(channel, client);
+      const tooMany = limits.arrived(channel, client);
+      if (tooMany !== undefined) {
+        refuse(exchange, tooMany, { channel });
+        return;
+      }
       const reply = runtime.receive(channel, {
         incoming,
         outgoing,
@@ -111,11 +124,30 @@ export function createHooks<C extends ChannelHandle>(deps: HooksDeps<C>): Answer
     return { incoming, outgoing, requestId, sinceMs: performance.now() };
   }
 
-  function tellRefused(channel: C, { incoming, requestId }: Exchange, error: ApiError): void {
-    const { code, message, details = [] } = error;
-    const reason = [message, ...details.map((one) => `${one.path} ${one.message}`)].join(" ");
+  /** Counts, logs and answers what was not accepted. */
+  function refuse(exchange: Exchange, refusal: Refusal, { channel, cause }: Refused<C> = {}): void {
+    if (channel !== undefined) count(channel, exchange, refusal);
+    logRefusal(exchange, refusal, { channel, cause });
+    if (exchange.outgoing.headersSent) exchange.outgoing.destroy();
+    else send(exchange, refusal === NO_CHANNEL ? NO_CHANNEL_REPLY : replyTo(refusal));
+  }
+
+  function count(channel: C, exchange: Exchange, refusal: Refusal): void {
+    const { identity } = channel;
+    const result = resultOf(refusal);
+    if (!(refusal instanceof DeliveryRefusedError)) {
+      metrics.deliveries.add(identity.kind, result);
+      metrics.countsOf(identity)[result === "refused" ? "refused" : "failed"]++;
+      tellRefused(channel, exchange, refusal);
+    }
+    const outcome = refusal.code === "unauthenticated" ? "unverified" : result;
+    metrics.hookSeconds.observe(outcome, (performance.now() - exchange.sinceMs) / 1000);
+  }
+
+  function tellRefused(channel: C, { incoming, requestId }: Exchange, refusal: Refusal): void {
     const arrivedAtMs = deps.clock();
-    deps.onRefused(channel, arrivedAtMs, { httpStatus: STATUS_OF[code], reason }, () => ({
+    const httpStatus = STATUS_OF[refusal.code];
+    deps.onRefused(channel, arrivedAtMs, { httpStatus, reason: reasonOf(refusal) }, () => ({
       method: incoming.method ?? "",
       target: incoming.url ?? "/",
       headers: valuesOf(incoming),
@@ -126,47 +158,33 @@ export function createHooks<C extends ChannelHandle>(deps: HooksDeps<C>): Answer
     }));
   }
 
-  /** Logs, counts and answers what was not accepted. */
-  function refuse(exchange: Exchange, failure: unknown, channel?: C): void {
-    const { incoming, outgoing, sinceMs, requestId } = exchange;
-    const error = toApiError(failure);
-    const result = error.code === "internal" || error.code === "unavailable" ? error.code : "refused";
-    const refusal = failure instanceof DeliveryRefusedError ? failure : undefined;
-    const identity = channel?.identity;
-    if (identity && !refusal) {
-      metrics.deliveries.add(identity.kind, result);
-      metrics.countsOf(identity)[result === "refused" ? "refused" : "failed"]++;
-    }
-    if (channel && !refusal) tellRefused(channel, exchange, error);
-    if (identity) {
-      const outcome = error.code === "unauthenticated" ? "unverified" : result;
-      metrics.hookSeconds.observe(outcome, (performance.now() - sinceMs) / 1000);
-    }
-    const line = () => ({
-      requestId,
-      code: error.code,
-      method: incoming.method,
-      ...(identity && channelFacts(identity)),
-      clientAddress: limits.clientOf(incoming).address,
-    });
-    // Guessed addresses and floods must not fill the log, nor cost what a line costs.
-    if (result === "refused" && (identity === undefined || error.code === "rate_limited")) {
-      if (deps.log.isLevelEnabled("debug")) {
-        if (identity === undefined)
-          deps.log.debug({ event: "hook.no_channel", ...line() }, "no such channel");
-        else deps.log.debug({ event: "hook.rate_limited", ...line() }, "delivery refused");
-      }
-    } else if (result === "refused") {
-      const facts = { event: "hook.refused", ...line(), details: error.details, reason: refusal?.reason };
-      deps.log.info(facts, "delivery refused");
-    } else {
+  /** Guessed addresses and floods must not fill the log, nor cost what a line costs. */
+  function logRefusal(exchange: Exchange, refusal: Refusal, { channel, cause }: Refused<C>): void {
+    const { code, details } = refusal;
+    const result = resultOf(refusal);
+    if (result !== "refused") {
       const level = result === "internal" ? "error" : "warn";
-      deps.log[level]({ event: "hook.failed", ...line(), err: failure }, "delivery failed");
+      log[level]({ event: "hook.failed", ...lineOf(exchange, code, channel), err: cause }, "delivery failed");
+    } else if (channel === undefined) {
+      if (log.isLevelEnabled("debug"))
+        log.debug({ event: "hook.no_channel", ...lineOf(exchange, code) }, "no such channel");
+    } else if (code === "rate_limited") {
+      if (log.isLevelEnabled("debug"))
+        log.debug({ event: "hook.rate_limited", ...lineOf(exchange, code, channel) }, "delivery refused");
+    } else if (log.isLevelEnabled("info")) {
+      const reason = refusal instanceof DeliveryRefusedError ? refusal.reason : undefined;
+      const facts = { event: "hook.refused", ...lineOf(exchange, code, channel), details, reason };
+      log.info(facts, "delivery refused");
     }
-    if (outgoing.headersSent) return void outgoing.destroy();
-    const headers = { ...headersOf(error), "content-type": "application/json" };
-    send(exchange, { status: STATUS_OF[error.code], headers, body: JSON.stringify(bodyOf(error)) });
   }
+
+  const lineOf = ({ incoming, requestId }: Exchange, code: ErrorCode, channel?: C) => ({
+    requestId,
+    code,
+    method: incoming.method,
+    ...(channel && channelFacts(channel.identity)),
+    clientAddress: limits.clientOf(incoming).address,
+  });
 
   return (incoming, outgoing) => {
     const { url: target = "", method = "" } = incoming;
@@ -186,7 +204,32 @@ interface Exchange {
   readonly sinceMs: number;
 }
 
+/** A channel that refuses, and an error that it refuses for. */
+interface Refused<C> {
+  readonly channel?: C | undefined;
+  readonly cause?: unknown;
+}
+
 const NO_BYTES = Buffer.alloc(0);
+const NO_CHANNEL: Refusal = { code: "not_found", message: "There is no such channel.", headers: {} };
+/** Made once: guessing addresses must cost the gateway as little as can be. */
+const NO_CHANNEL_REPLY = replyTo(NO_CHANNEL);
+
+function resultOf({ code }: Refusal): "internal" | "unavailable" | "refused" {
+  return code === "internal" || code === "unavailable" ? code : "refused";
+}
+
+function reasonOf({ message, details = [] }: Refusal): string {
+  return [message, ...details.map((one) => `${one.path} ${one.message}`)].join(" ");
+}
+
+function replyTo(refusal: Refusal): HookReply {
+  return {
+    status: STATUS_OF[refusal.code],
+    headers: { ...headersOf(refusal), "content-type": "application/json" },
+    body: JSON.stringify(bodyOf(refusal)),
+  };
+}
 
 /** As Hono reads the path of a whole address. Nearly all targets are a path, with nothing in it to be decoded. */
 function pathOf({ url: target }: Pick<Request, "url">): string {

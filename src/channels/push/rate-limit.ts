@@ -1,7 +1,8 @@
 import type { IncomingMessage } from "node:http";
+import type { RateLimitState } from "../../bus/limits/rate-limiter.ts";
 import type { ChannelHandle, Ingest } from "../../event/ingest.ts";
-import { rateLimited } from "../../http/limits.ts";
-import { ApiError } from "../../http/problem.ts";
+import { rateLimited, rateRefusal } from "../../http/limits.ts";
+import { ApiError, type Refusal } from "../../http/problem.ts";
 import type { ClientAddress, ClientAddressOf } from "../../lib/addresses/client-address.ts";
 import { createRateBuckets } from "../../lib/rate-buckets.ts";
 
@@ -15,9 +16,9 @@ export interface HookLimits {
    * may take, so that strangers who send there cannot keep out who may; but where nothing of that is left at the moment, nor of what the
    * organization may take, a body is neither read nor decoded nor verified, only to be refused.
    *
-   * @throws ApiError 429
+   * @returns 429; undefined: it may be read
    */
-  readonly arrived: (channel: ChannelHandle, client: ClientAddress) => void;
+  readonly arrived: (channel: ChannelHandle, client: ClientAddress) => Refusal | undefined;
   /** Once it is verified: what the channel takes, and its organization. @throws ApiError 429 */
   readonly verified: (channel: ChannelHandle) => void;
   readonly clientOf: (incoming: IncomingMessage) => ClientAddress;
@@ -36,6 +37,7 @@ export interface HookLimitsDeps {
 }
 
 const FULL = "The topics of this organization hold as much as they may.";
+const TOO_MANY = "Too many deliveries; try later.";
 const RETRY_LATER = { "Retry-After": "30" };
 
 /** Token buckets in the process: each gateway counts for itself, and no delivery waits for a counter. */
@@ -55,10 +57,14 @@ export function createHookLimits(deps: HookLimitsDeps): HookLimits {
     arrived({ identity, limits }, { network }) {
       const rate = limits.requestsPerSecond ?? requestsPerSecond;
       const now = nowMs();
-      refuse(senders.take(`${identity.number} ${network}`, rate, now), rate);
-      refuse(channels.look(identity.number, rate, now), rate);
+      const ofSenderMs = senders.take(`${identity.number} ${network}`, rate, now);
+      if (ofSenderMs > 0) return rateRefusal(stateOf(ofSenderMs, rate), TOO_MANY);
+      const ofChannelMs = channels.look(identity.number, rate, now);
+      if (ofChannelMs > 0) return rateRefusal(stateOf(ofChannelMs, rate), TOO_MANY);
       const inAll = requestsPerSecondOf(identity.organizationId);
-      if (inAll !== undefined) refuse(organizations.look(identity.organizationId, inAll, now), inAll);
+      if (inAll === undefined) return undefined;
+      const ofAllMs = organizations.look(identity.organizationId, inAll, now);
+      return ofAllMs > 0 ? rateRefusal(stateOf(ofAllMs, inAll), TOO_MANY) : undefined;
     },
     verified({ identity, limits }) {
       if (isOverLimit(identity.organizationId))
@@ -78,8 +84,12 @@ export const limitedIngest =
   (channel, request, { signal }) =>
     ingest(channel, request, { signal, admit: verified });
 
+/** @throws ApiError 429 */
 function refuse(waitMs: number, limit: number): void {
-  if (waitMs === 0) return;
-  const resetSeconds = Math.max(1, Math.ceil(waitMs / 1_000));
-  throw rateLimited({ limit, remaining: 0, resetSeconds, allowed: false }, "Too many deliveries; try later.");
+  if (waitMs > 0) throw rateLimited(stateOf(waitMs, limit), TOO_MANY);
 }
+
+const stateOf = (waitMs: number, limit: number): RateLimitState => ({
+  ...{ limit, remaining: 0, allowed: false },
+  resetSeconds: Math.max(1, Math.ceil(waitMs / 1_000)),
+});
