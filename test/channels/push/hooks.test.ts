@@ -9,9 +9,14 @@ import { createLog } from "../../../src/log.ts";
 import { createMetrics } from "../../../src/metrics.ts";
 import { until } from "../../support/until.ts";
 
+const askedFor: string[] = [];
+
 /** Of a gateway that knows no channel. */
 const answer = createHooks({
-  findChannel: () => undefined,
+  findChannel: (id) => {
+    askedFor.push(id);
+    return undefined;
+  },
   runtimes: new Map(),
   limits: createHookLimits({
     clientAddressOf: createClientAddressOf([]),
@@ -24,10 +29,13 @@ const answer = createHooks({
   clock: Date.now,
   log: createLog({ level: "silent" }),
 });
-const server = createServer((incoming, outgoing) => void answer(incoming, outgoing));
+const server = createServer((incoming, outgoing) => {
+  if (!answer(incoming, outgoing)) outgoing.writeHead(418).end();
+});
 beforeEach(async () => {
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
+  askedFor.length = 0;
   vi.useFakeTimers({ toFake: ["setTimeout"] });
 });
 afterEach(() => {
@@ -46,8 +54,40 @@ async function open(): Promise<{ readonly socket: Socket; readonly answered: () 
   return { socket, answered: () => text.match(/HTTP\/1\.1 \d+/g) ?? [] };
 }
 
-const head = (bytes: number): string =>
-  `POST /hooks/x HTTP/1.1\r\nHost: x\r\nContent-Length: ${bytes}\r\n\r\n`;
+const head = (bytes: number, target = "/hooks/x"): string =>
+  `POST ${target} HTTP/1.1\r\nHost: x\r\nContent-Length: ${bytes}\r\n\r\n`;
+
+it.each([
+  ["/hooks/ch_1", ["ch_1"]],
+  ["/hooks/ch_1?a=/hooks/ch_2#x", ["ch_1"]],
+  ["/hooks/ch%5F1", ["ch_1"]],
+  ["http://any.example/hooks/ch_1", ["ch_1"]],
+  ["HTTPS://any.example:8443/hooks/ch_1?a", ["ch_1"]],
+  ["/hooks/ch_1/", []],
+  ["/hooks/", []],
+  ["/hooks/%zz", []],
+  ["/hooks/a/b", []],
+])("the target %s names the channel %j, and is answered 404 where there is none", async (target, ids) => {
+  const { socket, answered } = await open();
+  socket.write(head(0, target));
+  await once(socket, "data");
+  expect([answered(), askedFor]).toEqual([["HTTP/1.1 404"], ids]);
+  socket.destroy();
+});
+
+it.each([
+  "/",
+  "/hooks",
+  "/v1/hooks/ch_1",
+  "/HOOKS/ch_1",
+  "http://any.example/v1/hooks/ch_1",
+])("the target %s is no hook's", async (target) => {
+  const { socket, answered } = await open();
+  socket.write(head(0, target));
+  await once(socket, "data");
+  expect([answered(), askedFor]).toEqual([["HTTP/1.1 418"], []]);
+  socket.destroy();
+});
 
 describe("a request that is refused before its body is read", () => {
   it("keeps nothing for later where the body comes with it, and leaves its connection open", async () => {
@@ -76,8 +116,7 @@ describe("a request that is refused before its body is read", () => {
   it("has its connection ended where the body does not come", async () => {
     const { socket, answered } = await open();
     socket.write(`${head(2)}{`);
-    await until(() => vi.getTimerCount() === 1);
-    expect(answered()).toEqual(["HTTP/1.1 404"]);
+    await until(() => answered().length === 1 && vi.getTimerCount() === 1);
     vi.advanceTimersByTime(500);
     await once(socket, "close");
   });
