@@ -6,7 +6,7 @@ import type { ChannelKindName, CommonSettings } from "../event/channel.ts";
 import { fillPaths } from "../event/definition.ts";
 import type { LiveChannel, Shared } from "../ingest/live-channel.ts";
 import { UnavailableError } from "../lib/errors.ts";
-import { createInterned } from "../lib/interned.ts";
+import { createInterned, createSharedParts } from "../lib/interned.ts";
 import { bodyFormatOf } from "../normalize/body/bodies.ts";
 import { type CompiledDefinitions, compileDefinitions, rulesOf } from "../normalize/compile.ts";
 import type { PathCache } from "../normalize/paths/jsonpath.ts";
@@ -33,24 +33,36 @@ export interface CompileDeps extends Omit<SenderDeps, "onShadowed" | "keys"> {
   readonly onShadowed: (kind: ChannelKindName, reason: RefusalReason) => void;
 }
 
-/** All that channels share whose settings and definitions differ in their secrets alone. */
-interface SharedSettings extends Pick<LiveChannel, "answer" | "acceptsContentType">, Shared {
+/** What channels share whose senders differ in their secrets alone. */
+interface SharedSender extends Pick<LiveChannel, "answer" | "acceptsContentType">, Shared {
   readonly verification: NonNullable<LiveChannel["verification"]>;
-  /** Without the secret ones. */
-  readonly settings: CommonSettings;
-  readonly definitions: CompiledDefinitions;
   readonly program: SenderProgram;
-  readonly senderDeps: SenderDeps;
+  readonly deps: SenderDeps;
+  /** For those that have no secrets. */
+  readonly bare: CompiledSender;
 }
 
-/** All that channels share whose settings and definitions are equal. */
+/** What channels share whose definitions are equal, whatever their other settings are. */
+interface SharedDefinitions extends Shared {
+  readonly compiled: Omit<CompiledDefinitions, "config">;
+}
+
+/** What channels share whose settings are equal but for their secrets. */
+interface SharedSettings extends Shared {
+  /** Without the secret ones. */
+  readonly settings: CommonSettings;
+  /** As the rules read them. */
+  readonly ofRules: CommonSettings;
+}
+
+/** What channels share whose settings and definitions are equal. */
 interface SharedContent
   extends Pick<
-      LiveChannel,
-      "limits" | "settings" | "methods" | "answer" | "acceptsContentType" | "config" | "shares"
-    >,
-    Pick<SharedSettings, "verification"> {
-  readonly definitions: CompiledDefinitions;
+    LiveChannel,
+    "limits" | "settings" | "methods" | "answer" | "acceptsContentType" | "config" | "shares" | "verification"
+  > {
+  readonly definitions: SharedDefinitions;
+  readonly ofRules: CommonSettings;
   readonly sender: CompiledSender;
   /** For senders whose keys are fetched: each organization, and each channel, waits for itself. */
   readonly senderOf: ((organizationId: string) => CompiledSender) | undefined;
@@ -60,21 +72,20 @@ interface SharedContent
  * Makes stored channels ready to receive. What is stored did compile when it was written; where it no longer does, the channel is
  * out of order until that is mended, and its senders are told to try again.
  *
- * Channels of one blueprint have the same settings and definitions: what is made of these is shared, whichever organizations they
- * belong to, for as long as one of them is in use. Beside it a channel has little more than its names.
+ * Channels have much in common: those of one blueprint all but their names, those of one provider all but their secrets, streams all but
+ * their address. Whatever is equal is made once and shared, whichever organizations they belong to, for as long as one of them is
+ * in use.
  *
  * @returns a function that throws UnavailableError where the channel is out of order
  */
 export function createCompileChannel(deps: CompileDeps): (stored: StoredChannel) => LiveChannel {
   const contents = createInterned<SharedContent>();
   const settings = createInterned<SharedSettings>();
+  const definitions = createInterned<SharedDefinitions>();
+  const senders = createInterned<SharedSender>();
+  const parts = createSharedParts();
 
-  function compileContent(
-    kind: ChannelKind,
-    stored: StoredChannel,
-    text: ContentText,
-    settingsKey: string,
-  ): SharedContent {
+  function compileContent(kind: ChannelKind, stored: StoredChannel, text: ContentText): SharedContent {
     const { number } = stored.identity;
     const read = readStoredSettings(kind.settings, stored.settings);
     if (!read.ok) {
@@ -99,66 +110,88 @@ export function createCompileChannel(deps: CompileDeps): (stored: StoredChannel)
       });
     }
     const sender = resolved.value;
-    const shared = settings(settingsKey, () => {
-      const shown = withoutSecrets(kind, parsed);
-      const preset = senderConfig.data.preset ?? null;
-      return compileSettings(kind, stored, shown, { sender, preset, text });
-    });
+    const ofSender = compileSharedSender(kind, sender, senderConfig.data.preset ?? null);
+    const { itemsPath } = sender.paths;
+    const ofSettings = settings(keyOf(kind.kind, text.settings), () =>
+      shareSettings(withoutSecrets(kind, parsed), itemsPath),
+    );
+    const ofDefinitions = compileSharedDefinitions(kind, stored, sender, ofSettings.ofRules);
     // Equal but for the secrets: what stands below is shared.
-    const own = { ...shared.settings, ...onlySecrets(kind, parsed) };
-    const config = { ...own, itemsPath: own.itemsPath ?? sender.paths.itemsPath };
-    const compiled = compileSender(sender, shared.senderDeps, shared.program);
-    const { answer, acceptsContentType, verification, definitions } = shared;
+    const own = text.hasSecrets
+      ? { ...ofSettings.settings, ...onlySecrets(kind, parsed) }
+      : ofSettings.settings;
+    const compiled =
+      sender.secrets.length === 0 ? ofSender.bare : compileSender(sender, ofSender.deps, ofSender.program);
+    const { answer, acceptsContentType, verification } = ofSender;
     return {
-      ...{ answer, acceptsContentType, verification, definitions, config },
+      ...{ answer, acceptsContentType, verification, definitions: ofDefinitions },
+      config: text.hasSecrets ? withItemsPath(own, itemsPath) : ofSettings.ofRules,
+      ofRules: ofSettings.ofRules,
       limits: own.limits,
       settings: own,
       methods: compiled.methods,
-      shares: [shared, { bytes: CONTENT_BYTES + EXPANSION * text.secrets.length }],
+      shares: [
+        ofSender,
+        ofSettings,
+        ofDefinitions,
+        { bytes: text.hasSecrets ? CONTENT_BYTES + EXPANSION * text.secrets.length : CONTENT_BYTES },
+      ],
       sender: compiled,
-      senderOf: compiled.fetchesKeys ? sendersOf(sender, shared) : undefined,
+      senderOf: compiled.fetchesKeys ? sendersOf(sender, ofSender) : undefined,
     };
   }
 
-  function compileSettings(
+  function shareSettings(shown: CommonSettings, itemsPath: string | undefined): SharedSettings {
+    const { whole, ownLength } = parts(shown);
+    const bytes = SETTINGS_BYTES + EXPANSION * ownLength;
+    return { settings: whole, ofRules: withItemsPath(whole, itemsPath), bytes };
+  }
+
+  function compileSharedSender(
     kind: ChannelKind,
-    { identity, definitions }: StoredChannel,
-    shown: CommonSettings,
-    { sender, preset, text }: { sender: Sender; preset: string | null; text: ContentText },
-  ): SharedSettings {
-    const { profile } = kind;
-    const { paths, forms, readAs, answer, verification } = sender;
-    const compiled = compileDefinitions(
-      {
-        ...{ profile, forms, definitions: fillPaths(definitions, paths) },
-        config: { ...shown, itemsPath: shown.itemsPath ?? paths.itemsPath },
-      },
-      deps.pathsOf,
-    );
-    if (!compiled.ok) {
-      throw new UnavailableError(`channel ${identity.number} has definitions that no longer compile`, {
-        cause: new Error(compiled.error.map(({ path, message }) => `${path}: ${message}`).join("; ")),
-      });
-    }
-    return {
-      settings: shown,
-      answer,
-      acceptsContentType:
-        profile.acceptsContentType ?? ((contentType) => bodyFormatOf(readAs ?? contentType) !== undefined),
-      verification: { scheme: String(verification.scheme), preset },
-      definitions: compiled.value,
-      program: compileSenderProgram(sender),
-      senderDeps: {
-        hooksUrl: deps.hooksUrl,
-        keys: NO_KEYS,
-        onShadowed: (reason) => deps.onShadowed(kind.kind, reason),
-      },
-      bytes: SETTINGS_BYTES + EXPANSION * (text.settings.length + text.definitions.length),
-    };
+    { secrets: _, ...sender }: Sender,
+    preset: string | null,
+  ): SharedSender {
+    const { readAs, answer, verification } = sender;
+    const text = JSON.stringify(sender);
+    return senders(keyOf(kind.kind, String(preset), text), () => {
+      const { acceptsContentType = (type) => bodyFormatOf(readAs ?? type) !== undefined } = kind.profile;
+      const onShadowed: SenderDeps["onShadowed"] = (reason) => deps.onShadowed(kind.kind, reason);
+      const senderDeps = { hooksUrl: deps.hooksUrl, keys: NO_KEYS, onShadowed };
+      const program = compileSenderProgram(sender);
+      return {
+        ...{ answer, acceptsContentType, program, deps: senderDeps },
+        verification: { scheme: String(verification.scheme), preset },
+        bare: compileSender({ ...sender, secrets: [] }, senderDeps, program),
+        bytes: SENDER_BYTES + EXPANSION * text.length,
+      };
+    });
+  }
+
+  function compileSharedDefinitions(
+    { kind, profile }: ChannelKind,
+    { identity, definitions: stored }: StoredChannel,
+    { forms, paths }: Sender,
+    config: CommonSettings,
+  ): SharedDefinitions {
+    const filled = fillPaths(stored, paths);
+    const { itemsPath, pathSyntax } = config;
+    // All that they are compiled by.
+    const text = JSON.stringify([filled, forms, itemsPath, pathSyntax, profile.itemOptions?.(config)]);
+    return definitions(keyOf(kind, text), () => {
+      const result = compileDefinitions({ profile, forms, config, definitions: filled }, deps.pathsOf);
+      if (!result.ok) {
+        throw new UnavailableError(`channel ${identity.number} has definitions that no longer compile`, {
+          cause: new Error(result.error.map(({ path, message }) => `${path}: ${message}`).join("; ")),
+        });
+      }
+      const { config: _, ...compiled } = result.value;
+      return { compiled, bytes: DEFINITIONS_BYTES + EXPANSION * text.length };
+    });
   }
 
   const sendersOf =
-    (sender: Sender, { senderDeps, program }: SharedSettings) =>
+    (sender: Sender, { deps: senderDeps, program }: SharedSender) =>
     (organizationId: string): CompiledSender =>
       compileSender(sender, { ...senderDeps, keys: boundWaiting(deps.keysOf(organizationId)) }, program);
 
@@ -167,11 +200,13 @@ export function createCompileChannel(deps: CompileDeps): (stored: StoredChannel)
     const kind = deps.channelKinds.get(stored.identity.kind);
     if (kind === undefined) throw new UnavailableError(`there is no channel kind ${stored.identity.kind}`);
     const text = textOf(kind, stored);
-    const settingsKey = hash("sha256", `${kind.kind}\n${text.settings}\n${text.definitions}`, "base64url");
-    const contentKey = hash("sha256", `${settingsKey}\n${text.secrets}`, "base64url");
-    const { definitions, senderOf, ...content } = contents(contentKey, () =>
-      compileContent(kind, stored, text, settingsKey),
-    );
+    const contentKey = keyOf(kind.kind, text.settings, text.secrets, text.definitions);
+    const {
+      definitions: { compiled },
+      ofRules,
+      senderOf,
+      ...content
+    } = contents(contentKey, () => compileContent(kind, stored, text));
     const identity = { ...stored.identity, kind: kind.kind };
     return {
       ...content,
@@ -181,28 +216,39 @@ export function createCompileChannel(deps: CompileDeps): (stored: StoredChannel)
       state,
       pause,
       ...(content.config.deliveryRecords && { sampling: { nextAtMs: 0, nextPoorAtMs: 0 } }),
-      rules: rulesOf(definitions, identity, topics),
+      rules: rulesOf({ ...compiled, config: ofRules }, identity, topics),
       ...(senderOf && { sender: senderOf(identity.organizationId) }),
     };
   };
 }
 
-/** The memory that compiled settings and definitions take, measured: a part that all have, and a multiple of their length as text. */
-const SETTINGS_BYTES = 6_000;
-const CONTENT_BYTES = 1_900;
+/** The memory of each part, measured: what all have, and a multiple of their length as text. */
+const SENDER_BYTES = 3_000;
+const DEFINITIONS_BYTES = 600;
+const SETTINGS_BYTES = 250;
+const CONTENT_BYTES = 600;
 const EXPANSION = 3;
 
 interface ContentText {
   readonly settings: string;
   readonly secrets: string;
+  readonly hasSecrets: boolean;
   readonly definitions: string;
 }
+
+/** Stands for a long text, or several. */
+const keyOf = (...texts: readonly string[]): string => hash("sha256", texts.join("\n"), "base64url");
+
+/** A preset may know where a delivery's items are. */
+const withItemsPath = (settings: CommonSettings, itemsPath: string | undefined): CommonSettings =>
+  itemsPath === undefined || settings.itemsPath !== undefined ? settings : { ...settings, itemsPath };
 
 /** The database answers equal settings in equal order. */
 function textOf(kind: ChannelKind, { settings, definitions }: StoredChannel): ContentText {
   return {
     settings: JSON.stringify(withoutSecrets(kind, settings)),
     secrets: JSON.stringify(kind.secretSettings.map((name) => settings[name])),
+    hasSecrets: kind.secretSettings.some((name) => settings[name] !== undefined),
     definitions: JSON.stringify(definitions),
   };
 }

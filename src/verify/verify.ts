@@ -11,7 +11,6 @@ import {
   consumedByHandshakes,
   type Handshakes,
   type MatchedHandshake,
-  type SecretsAt,
 } from "./handshake/compile.ts";
 import type { KeySource } from "./keys/key-source.ts";
 import { compileTexts, RequestView } from "./message/request-view.ts";
@@ -116,121 +115,177 @@ export function compileSenderProgram(sender: Omit<Sender, "secrets">) {
  *
  * @param program of the same settings, where it is at hand
  */
-export function compileSender(
+export const compileSender = (
   sender: Sender,
   deps: SenderDeps,
   program: SenderProgram = compileSenderProgram(sender),
-): CompiledSender {
-  const { shadow, readAs } = sender;
-  const { verification, scheme, verifier, isFromElsewhere, key, isSigning } = program;
-  const secretsAt = createSecretWindows(sender.secrets);
-  const isOpen = handshakesEnabled(sender);
-  const hidden = isOpen ? program.hidden.open : program.hidden.shut;
-  const handshakes = compileHandshakes(isOpen ? sender.handshakes : [], {
-    ...{ secretsAt, readAs },
-    ownSecrets: sender.secrets.flatMap(({ name, value }) => (name === undefined ? [value] : [])),
-    hmacKeyOf: (secret) => deriveKey(key, secret),
-    isSecret: (text) => scheme.findWrongSecret(verification, text) === undefined,
-  });
-  const ownSecrets = sender.secrets.map(({ value }) => value);
+): CompiledSender => new SenderInForce(sender, deps, program);
 
-  function hide({ headers, body }: Pick<RawRequest, "headers" | "body">): Redact {
-    const view = new RequestView({ method: "POST", target: "/", headers, body, arrivedAtMs: 0 }, readAs);
-    const redact = createRedact([...ownSecrets, ...hidden.inBody.flatMap((texts) => texts(view) ?? [])]);
+/** One object for all that a channel with a secret of its own holds: there may be many thousands. */
+class SenderInForce implements CompiledSender {
+  readonly methods: readonly string[];
+  readonly findOpenHandshake: Handshakes["findOpen"];
+  readonly #readAs: string | undefined;
+  readonly #deps: SenderDeps;
+  readonly #program: SenderProgram;
+  readonly #hidden: SenderProgram["hidden"]["open"];
+  readonly #handshakes: Handshakes;
+  readonly #secrets: SecretWindows;
+  /** Where the channel tries its settings out. */
+  readonly #unproved: WeakSet<VerifiedDelivery> | undefined;
+
+  constructor(sender: Sender, deps: SenderDeps, program: SenderProgram) {
+    const { secrets, shadow, readAs } = sender;
+    const { verification, scheme, key } = program;
+    const isOpen = handshakesEnabled(sender);
+    const windows = new SecretWindows(secrets);
+    this.#readAs = readAs;
+    this.#deps = deps;
+    this.#program = program;
+    this.#hidden = isOpen ? program.hidden.open : program.hidden.shut;
+    this.#secrets = windows;
+    this.#unproved = shadow ? new WeakSet() : undefined;
+    this.#handshakes = compileHandshakes(isOpen ? sender.handshakes : [], {
+      readAs,
+      secretsAt: (nowMs, name) => windows.at(nowMs, name),
+      ownSecrets: secrets.flatMap(({ name, value }) => (name === undefined ? [value] : [])),
+      hmacKeyOf: (secret) => deriveKey(key, secret),
+      isSecret: (text) => scheme.findWrongSecret(verification, text) === undefined,
+    });
+    this.methods = this.#handshakes.methods;
+    this.findOpenHandshake = this.#handshakes.findOpen;
+  }
+
+  get fetchesKeys(): boolean {
+    return this.#program.verifier.fetchesKeys === true;
+  }
+
+  verify(request: RawRequest): Verified | Promise<Verified> {
+    const { verifier, isFromElsewhere, isSigning } = this.#program;
+    if (isFromElsewhere?.(request.clientAddress)) return this.#conclude(request, FROM_ELSEWHERE);
+    const context = {
+      secrets: this.#secrets.at(request.arrivedAtMs),
+      hooksUrl: this.#deps.hooksUrl,
+      readAs: this.#readAs,
+      keys: this.#deps.keys,
+      signsForAnyone: isSigning,
+    };
+    try {
+      const verdict = verifier.verify(request, context);
+      if (!(verdict instanceof Promise)) return this.#conclude(request, verdict);
+      return verdict.then(
+        (settled) => this.#conclude(request, settled),
+        (error) => this.#fail(request, error),
+      );
+    } catch (error) {
+      return this.#fail(request, error);
+    }
+  }
+
+  findHandshake(request: RawRequest, delivery: VerifiedDelivery): MatchedHandshake | undefined {
+    return this.isUnproved(delivery) ? undefined : this.#handshakes.findVerified(request);
+  }
+
+  isUnproved(delivery: VerifiedDelivery): boolean {
+    return this.#unproved?.has(delivery) === true;
+  }
+
+  refuse(request: RawRequest, message: string): RefusedRequest {
+    return {
+      message,
+      redacted: () => ({
+        ...this.#redact(request),
+        body: redactBytes(request.body, this.hide(request)),
+      }),
+    };
+  }
+
+  hide({ headers, body }: Pick<RawRequest, "headers" | "body">): Redact {
+    const request: RawRequest = { method: "POST", target: "/", headers, body, arrivedAtMs: 0 };
+    const view = new RequestView(request, this.#readAs);
+    const inBody = this.#hidden.inBody.flatMap((texts) => texts(view) ?? []);
+    const redact = createRedact([...this.#secrets.all(), ...inBody]);
     return (text) => withoutChannelIds(redact(text));
   }
 
-  const unproved = new WeakSet<VerifiedDelivery>();
-  const redact = (request: RawRequest): UnverifiedDelivery => {
-    const headers = shown(request.headers, hidden.headers);
+  #redact(request: RawRequest): UnverifiedDelivery {
+    const readAs = this.#readAs;
+    const headers = shown(request.headers, this.#hidden.headers);
     return {
       method: request.method,
       headers: readAs === undefined ? headers : withType(headers, readAs),
-      query: shown(queryValues(request.target), hidden.query),
+      query: shown(queryValues(request.target), this.#hidden.query),
       body: request.body,
       arrivedAtMs: request.arrivedAtMs,
     };
-  };
-  const refuse = (request: RawRequest, message: string): RefusedRequest => ({
-    message,
-    redacted: () => ({ ...redact(request), body: redactBytes(request.body, hide(request)) }),
-  });
+  }
 
-  function conclude(request: RawRequest, verdict: Verdict): Verified {
+  #conclude(request: RawRequest, verdict: Verdict): Verified {
     if (verdict.ok) {
       const { deliveryId, boundTo } = verdict.value;
-      const delivery = redact(request);
+      const delivery = this.#redact(request);
       if (deliveryId === undefined && boundTo === undefined) return ok(delivery);
       return ok({ ...delivery, ...verdict.value });
     }
     const { reason, message } = verdict.error;
-    return shadow ? accept(request, reason) : err(refuse(request, message));
+    return this.#unproved
+      ? this.#accept(request, reason, this.#unproved)
+      : err(this.refuse(request, message));
   }
 
   /** In shadow: as a delivery like all others, but one that proves nothing. */
-  function accept(request: RawRequest, reason: RefusalReason): Verified {
-    deps.onShadowed(reason);
-    const delivery = redact(request);
+  #accept(request: RawRequest, reason: RefusalReason, unproved: WeakSet<VerifiedDelivery>): Verified {
+    this.#deps.onShadowed(reason);
+    const delivery = this.#redact(request);
     unproved.add(delivery);
     return ok(delivery);
   }
 
   /** Where nobody can tell, the delivery is not accepted, and its sender tries again. */
-  function fail(request: RawRequest, error: unknown): Verified {
-    if (shadow && error instanceof UnavailableError) return accept(request, "unavailable");
+  #fail(request: RawRequest, error: unknown): Verified {
+    if (this.#unproved && error instanceof UnavailableError)
+      return this.#accept(request, "unavailable", this.#unproved);
     throw error;
   }
-
-  return {
-    methods: handshakes.methods,
-    fetchesKeys: verifier.fetchesKeys === true,
-    findOpenHandshake: handshakes.findOpen,
-    findHandshake: (request, delivery) =>
-      unproved.has(delivery) ? undefined : handshakes.findVerified(request),
-    refuse,
-    hide,
-    isUnproved: (delivery) => unproved.has(delivery),
-    verify(request) {
-      if (isFromElsewhere?.(request.clientAddress)) return conclude(request, FROM_ELSEWHERE);
-      const context = {
-        secrets: secretsAt(request.arrivedAtMs),
-        hooksUrl: deps.hooksUrl,
-        readAs,
-        keys: deps.keys,
-        signsForAnyone: isSigning,
-      };
-      try {
-        const verdict = verifier.verify(request, context);
-        if (!(verdict instanceof Promise)) return conclude(request, verdict);
-        return verdict.then(
-          (settled) => conclude(request, settled),
-          (error) => fail(request, error),
-        );
-      } catch (error) {
-        return fail(request, error);
-      }
-    },
-  };
 }
 
-function createSecretWindows(secrets: readonly Secret[]): SecretsAt {
-  const windows = secrets.map(({ value, name, notBefore, notAfter }) => ({
-    ...{ value, name },
-    fromMs: notBefore === undefined ? Number.NEGATIVE_INFINITY : Date.parse(notBefore),
-    toMs: notAfter === undefined ? Number.POSITIVE_INFINITY : Date.parse(notAfter),
-  }));
-  let last: readonly string[] = [];
-  return (nowMs, wanted) => {
+interface SecretWindow extends Pick<Secret, "value" | "name"> {
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
+/** Secrets, each valid in a time of its own. */
+class SecretWindows {
+  readonly #windows: readonly SecretWindow[];
+  #last: readonly string[] = NO_SECRETS;
+
+  constructor(secrets: readonly Secret[]) {
+    this.#windows = secrets.map(({ value, name, notBefore, notAfter }) => ({
+      ...{ value, name },
+      fromMs: notBefore === undefined ? Number.NEGATIVE_INFINITY : Date.parse(notBefore),
+      toMs: notAfter === undefined ? Number.POSITIVE_INFINITY : Date.parse(notAfter),
+    }));
+  }
+
+  all(): readonly string[] {
+    return this.#windows.map(({ value }) => value);
+  }
+
+  /** The texts of those that are valid at a time, in their order: those without a name, or those of one. The same list for as long as the same are valid: what is made of them is kept by it. */
+  at(nowMs: number, wanted?: string): readonly string[] {
     const valid: string[] = [];
-    for (const { value, name, fromMs, toMs } of windows) {
+    for (const { value, name, fromMs, toMs } of this.#windows) {
       if (name === wanted && fromMs <= nowMs && nowMs < toMs) valid.push(value);
     }
     if (wanted !== undefined) return valid;
-    // The same list for as long as the same are valid: what is made of them is kept by it.
-    if (valid.length !== last.length || valid.some((value, index) => value !== last[index])) last = valid;
-    return last;
-  };
+    const last = this.#last;
+    if (valid.length !== last.length || valid.some((value, index) => value !== last[index]))
+      this.#last = valid;
+    return this.#last;
+  }
 }
+
+const NO_SECRETS: readonly string[] = [];
 
 const FROM_ELSEWHERE = refusal("address", "the address that it comes from is none of `allowedAddresses`");
 

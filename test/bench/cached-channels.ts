@@ -7,6 +7,7 @@
 import { setImmediate } from "node:timers/promises";
 import { channelKinds } from "../../src/channels/kinds.ts";
 import type { LiveChannel as StoredChannel } from "../../src/data/channels/live-channels.ts";
+import type { ChannelKindName } from "../../src/event/channel.ts";
 import { createCompileChannel } from "../../src/gateway/compile-channel.ts";
 import { createRulesCache } from "../../src/ingest/rules-cache.ts";
 import { createPathCache } from "../../src/normalize/paths/jsonpath.ts";
@@ -24,26 +25,36 @@ export interface CachedChannels {
   readonly secrets: number;
   /** Channels of which no two have the same settings. */
   readonly different: number;
+  /** Channels that keep a stream open, each at an address of its own. */
+  readonly streams: number;
 }
 
 const presets = readPresets();
-const settingsOf: Readonly<Record<keyof CachedChannels, (n: number) => object>> = {
-  equal: () => ({}),
+interface Content {
+  readonly kind: ChannelKindName;
+  readonly settings: object;
+}
+
+const contentOf: Readonly<Record<keyof CachedChannels, (n: number) => Content>> = {
+  equal: () => ({ kind: "webhook", settings: {} }),
   secrets: (n) => ({
-    preset: "github",
-    verification: { scheme: "preset" },
-    secrets: [{ value: `the secret of channel ${n}` }],
+    kind: "webhook",
+    settings: {
+      preset: "github",
+      verification: { scheme: "preset" },
+      secrets: [{ value: `the secret of channel ${n}` }],
+    },
   }),
-  different: (n) => ({ expectEverySeconds: 60 + n }),
+  different: (n) => ({ kind: "webhook", settings: { expectEverySeconds: 60 + n } }),
+  streams: (n) => ({ kind: "sse", settings: { url: `https://streams.example.com/of/${n}` } }),
 };
-const stored = JSON.stringify(channelKinds.get("webhook")?.settings.parse({}));
 const definitions = JSON.stringify(definitionsOf(["push", "issues", "pull_request"]));
 
 const figures: Record<string, number> = {};
-for (const [name, changes] of Object.entries(settingsOf)) figures[name] = await bytesOf(changes);
+for (const [name, content] of Object.entries(contentOf)) figures[name] = await bytesOf(content);
 process.stdout.write(`${JSON.stringify(figures satisfies Record<string, number>)}\n`);
 
-async function bytesOf(changes: (n: number) => object): Promise<number> {
+async function bytesOf(content: (n: number) => Content): Promise<number> {
   const compile = createCompileChannel({
     hooksUrl: "http://127.0.0.1",
     keysOf: () => ({ get: () => [], renew: async () => undefined }),
@@ -54,7 +65,7 @@ async function bytesOf(changes: (n: number) => object): Promise<number> {
   });
   const cache = createRulesCache({
     isChannelId: () => true,
-    load: async (id) => ({ channel: compile(storedAs(Number(id.slice(3)), changes)), leftMs: undefined }),
+    load: async (id) => ({ channel: compile(storedAs(Number(id.slice(3)), content)), leftMs: undefined }),
     feedStalenessMs: () => 0,
     maxBytes: 1024 ** 3,
   });
@@ -71,17 +82,18 @@ async function bytesOf(changes: (n: number) => object): Promise<number> {
 }
 
 /** Fresh values, as they come from the database. */
-function storedAs(number: number, changes: (n: number) => object): StoredChannel {
+function storedAs(number: number, content: (n: number) => Content): StoredChannel {
+  const { kind, settings } = content(number);
   const fresh = JSON.parse(
     JSON.stringify({ uid: `hook-${number}`, appId: `app_${number}`, organizationId: "org_1" }),
   );
   return {
-    identity: { number, kind: "webhook", ...fresh },
+    identity: { number, kind, ...fresh },
     version: 1,
     state: "active",
     pause: undefined,
-    settings: { ...JSON.parse(stored), ...changes(number) },
-    definitions: JSON.parse(definitions),
+    settings: JSON.parse(JSON.stringify(channelKinds.get(kind)?.settings.parse(settings))),
+    definitions: kind === "webhook" ? JSON.parse(definitions) : [{ type: "order" }],
     topics: new Map(),
     connectionId: null,
   };

@@ -96,8 +96,9 @@ const { stdout: line } = await run(process.execPath, [
 ]);
 const cached = JSON.parse(line) as CachedChannels;
 goals.check("bytes of a cached channel, equal to others", cached.equal, GOALS.channelBytes, "most");
-goals.check("bytes of one with a secret of its own", cached.secrets);
-goals.check("bytes of one with settings of its own", cached.different);
+goals.check("bytes of one with a secret of its own", cached.secrets, GOALS.channelBytes, "most");
+goals.check("bytes of one with settings of its own", cached.different, GOALS.channelBytes, "most");
+goals.check("bytes of one of a stream", cached.streams, GOALS.channelBytes, "most");
 process.stdout.write(`load of the machine ${loadavg()[0]?.toFixed(1)}\n`);
 goals.tell();
 

@@ -66,6 +66,27 @@ describe("compiled channels", () => {
     expect(less.rules.groups).toEqual([]);
   });
 
+  it("share what they have in common where one setting differs: their definitions, their sender, the rest of their settings", () => {
+    const [first, second] = [61, 62].map((expectEverySeconds, index) =>
+      compile(stored(index, { settings: { expectEverySeconds } })),
+    );
+    expect(second?.config.expectEverySeconds).toBe(62);
+    expect(second?.rules.config.expectEverySeconds).toBe(62);
+    expect(second?.rules.groups).toBe(first?.rules.groups);
+    expect(second?.sender).toBe(first?.sender);
+    expect(second?.config.retention).toBe(first?.config.retention);
+  });
+
+  it("share no definitions that their settings read differently", () => {
+    const definitions = [{ type: "a", idPath: "$.id" }];
+    const [plain, plus, items] = [{}, { pathSyntax: "jsonpath-plus" }, { itemsPath: "$.items" }].map(
+      (settings, index) => compile(stored(index, { settings, definitions })),
+    );
+    expect(plus?.rules.always).not.toBe(plain?.rules.always);
+    expect(items?.rules.itemsPath).toBeDefined();
+    expect(plain?.rules.itemsPath).toBeUndefined();
+  });
+
   it("publish each to topics of its own", () => {
     expect([stored(1), stored(2)].map(compile).map(topicsOf)).toEqual([
       [

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { createInterned } from "../../src/lib/interned.ts";
+import { createInterned, createSharedParts } from "../../src/lib/interned.ts";
 
 describe("values that are made once", () => {
   it("are shared by all who ask under the same key", () => {
@@ -20,4 +20,15 @@ describe("values that are made once", () => {
     expect(() => interned("a", fail)).toThrow("not now");
     expect(interned("a", () => ({ n: 1 }))).toEqual({ n: 1 });
   });
+});
+
+it("objects share the parts that they have in common, and know how much is their own", () => {
+  const share = createSharedParts();
+  const first = share({ url: "a", list: [1], deep: { b: null } });
+  const second = share({ url: "bc", list: [1], deep: { b: 1 } });
+  expect(second.whole).toEqual({ url: "bc", list: [1], deep: { b: 1 } });
+  expect(second.whole.list).toBe(first.whole.list);
+  expect(second.whole.deep).not.toBe(first.whole.deep);
+  expect(first.ownLength).toBe("a".length + "[1]".length + '{"b":null}'.length);
+  expect(second.ownLength).toBe("bc".length + '{"b":1}'.length);
 });
