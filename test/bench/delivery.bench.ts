@@ -4,7 +4,10 @@
  */
 import { createHmac, randomBytes } from "node:crypto";
 import type { IncomingMessage } from "node:http";
+import { Socket } from "node:net";
+import { Command } from "ioredis";
 import { Counter, Registry } from "prom-client";
+import { CommandBuffers, SentCommand } from "../../src/bus/connection/sent-command.ts";
 import { valuesOf } from "../../src/channels/push/read-delivery.ts";
 import { webhook } from "../../src/channels/webhook/webhook.ts";
 import { isJsonData, readAttributes, readEvent } from "../../src/event/cloud-event.ts";
@@ -168,5 +171,30 @@ compare(
     },
   },
 );
+
+/** A call of Redis with so many deliveries; their bodies are decoded anew for each, as those of requests are. */
+const CALL_DELIVERIES = 30;
+const buffers = new CommandBuffers();
+const unused = new Socket();
+for (const bytes of [468, 11_700]) {
+  const body = Buffer.from(JSON.stringify("x".repeat(bytes)));
+  const ids = ["1", "a".repeat(33), "72d3162e-cc78-11e3-81ab-4c9367dc0958"];
+  const args = () => Array.from({ length: CALL_DELIVERIES }, () => [...ids, body.toString()]).flat();
+  compare(
+    `a call of ${CALL_DELIVERIES} deliveries of ${bytes} B, as bytes`,
+    {
+      label: "a buffer that is used again",
+      run() {
+        const command = new SentCommand("evalsha", args(), buffers);
+        command.toWritable();
+        command.giveBack();
+      },
+    },
+    {
+      label: "ioredis' text",
+      run: () => Buffer.from(new Command("evalsha", args(), { replyEncoding: "utf8" }).toWritable(unused)),
+    },
+  );
+}
 
 console.log(JSON.stringify(ratios));
