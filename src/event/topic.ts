@@ -13,9 +13,12 @@ export interface TopicParts {
  */
 export const topicOf = (parts: TopicParts): string => topicPrefixOf(parts) + encodeType(parts.type);
 
-/** The part of the names that all topics of a channel share. */
+/**
+ * The part of the names that all topics of a channel share. Joined: V8 keeps a text that was put together of others as the tree of
+ * those, and every channel in force keeps this one.
+ */
 export const topicPrefixOf = ({ organizationId, appId, channelUid }: Omit<TopicParts, "type">): string =>
-  `events.${organizationId}.apps.app.event_received.${appId}.${channelUid}.`;
+  ["events", organizationId, "apps.app.event_received", appId, channelUid, ""].join(".");
 
 /** A type as it stands in the name of its topic. */
 export function encodeType(type: string): string {

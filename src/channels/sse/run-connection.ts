@@ -97,15 +97,22 @@ class Connection {
 
   async #readBody(): Promise<void> {
     const parser = new EventStreamParser({ maxEventBytes: this.#settings.maxEventBytes });
-    for (let chunk = await this.#body.read(); chunk !== undefined; chunk = await this.#body.read()) {
-      for (const message of parser.read(chunk)) {
-        this.#take(message);
-        const room = this.#writer.room();
-        if (room !== undefined) await room;
-        if (this.#isOver()) return;
-      }
-      this.#writer.flush();
+    // Not a variable of this function: while the next chunk is waited for, the last one would be kept.
+    const readChunk = (chunk: Uint8Array | undefined): boolean | Promise<boolean> =>
+      chunk !== undefined && this.#readChunk(parser, chunk);
+    while (await this.#body.read().then(readChunk));
+  }
+
+  /** False where nothing is to be read after it. */
+  async #readChunk(parser: EventStreamParser, chunk: Uint8Array): Promise<boolean> {
+    for (const message of parser.read(chunk)) {
+      this.#take(message);
+      const room = this.#writer.room();
+      if (room !== undefined) await room;
+      if (this.#isOver()) return false;
     }
+    this.#writer.flush();
+    return true;
   }
 
   #isOver(): boolean {

@@ -7,7 +7,7 @@ import { getStoredSettings } from "../stored-settings.ts";
 import { sseCursorFormat } from "./cursor.ts";
 import type { OpenStreamDeps } from "./open-stream.ts";
 import { runConnection } from "./run-connection.ts";
-import { sseSettings } from "./settings.ts";
+import { type SseSettings, sseSettings } from "./settings.ts";
 
 /**
  * The delivery's id (`42`, `42/2` for the second event under that last event id) as it is, with the item's index where the frame
@@ -42,6 +42,9 @@ export const sse: ChannelKind = {
   },
 };
 
+/** Of a channel in force: as the schema gave them. To read them anew would make a copy for each open stream. */
+const settingsOf = (settings: unknown): SseSettings => settings as SseSettings;
+
 /** Channels whose server has said how long to wait before its stream is opened again. */
 const MAX_RETRIES = 10_000;
 
@@ -55,10 +58,10 @@ const MIN_RETRY_MS = 100;
 export function createStreamSource(deps: OpenStreamDeps): StreamSource {
   const retries = new LRUCache<number, number>(upToEntries(MAX_RETRIES));
   return {
-    reconnect: (settings) => getStoredSettings(sseSettings, settings).reconnect,
+    reconnect: (settings) => settingsOf(settings).reconnect,
     async runConnection(run) {
       const { number } = run.channel.identity;
-      const settings = getStoredSettings(sseSettings, run.settings);
+      const settings = settingsOf(run.settings);
       const end = await runConnection(deps, run, settings, (ms) => retries.set(number, ms));
       const retryMs = retries.get(number);
       if (retryMs === undefined || (end.kind !== "done" && end.kind !== "failed")) return end;
