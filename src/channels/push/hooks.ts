@@ -1,4 +1,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { HttpBindings } from "@hono/node-server";
+import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
+import { Hono } from "hono";
+import { getPath } from "hono/utils/url";
 import { type ChannelKindName, channelFacts } from "../../event/channel.ts";
 import type { ChannelHandle } from "../../event/ingest.ts";
 import type { RawRequest } from "../../event/received.ts";
@@ -20,9 +24,10 @@ import type { HookLimits } from "./rate-limit.ts";
 import { valuesOf } from "./read-delivery.ts";
 import { DeliveryRefusedError } from "./receive-delivery.ts";
 
+/** The path before the channel's id. */
+const HOOKS_PATH = "/hooks/";
 /** A target may be a whole address (RFC 9112 section 3.2.2). */
-const OF_HOOKS = /^(?:(?i:https?):\/\/[^/]*)?\/hooks\//;
-const ADDRESS = /^(?:(?i:https?):\/\/[^/]*)?\/hooks\/([^/?#]+)(?:[?#]|$)/;
+const WHOLE_ADDRESS = /^https?:\/\/[^/]*\/hooks\//i;
 /** A sender that was answered may still be sending; for so long it is listened to, lest it misses the answer. */
 const DRAIN_MS = 500;
 
@@ -51,29 +56,31 @@ export interface HooksDeps<C extends ChannelHandle = ChannelHandle> {
  * The addresses of all push channels: finds the channel, hands the request to its kind. An address is a credential: it
  * stands in no log line and in no answer.
  *
- * They have one route, and answer on Node's own response: web requests and responses, and the promises between them, would cost a
- * delivery more than its way to Redis.
+ * An app of one route, which is given no more of a request than routing asks for, and whose handlers answer on Node's own response:
+ * web requests and responses, and the promises between them, would cost a delivery more than its way to Redis.
  */
 export function createHooks<C extends ChannelHandle>(deps: HooksDeps<C>): AnswerDirectly {
   const { findChannel, runtimes, limits, metrics, log } = deps;
+  const app = new Hono<{ Bindings: HttpBindings }>({ getPath: pathOf });
 
-  function begin(incoming: IncomingMessage, outgoing: ServerResponse): Exchange {
-    const given = incoming.headers["x-request-id"];
-    const requestId = requestIdOf(typeof given === "string" ? given : undefined, deps.clock());
-    return { incoming, outgoing, requestId, sinceMs: performance.now() };
-  }
-
-  function answer(channelId: string | undefined, exchange: Exchange): void {
+  app.all(`${HOOKS_PATH}:channelId`, ({ env, req }) => {
+    const exchange = begin(env as HttpBindings);
     const fail = (thrown: unknown): void => refuse(exchange, toApiError(thrown), { cause: thrown });
     try {
       requireOneHost(exchange.incoming);
-      const found = channelId === undefined ? undefined : findChannel(channelId);
+      const found = findChannel(req.param("channelId"));
       if (found instanceof Promise) found.then((channel) => receive(channel, exchange)).catch(fail);
       else receive(found, exchange);
     } catch (error) {
       fail(error);
     }
-  }
+    return RESPONSE_ALREADY_SENT;
+  });
+
+  app.notFound(({ env }) => {
+    refuse(begin(env as HttpBindings), NO_CHANNEL);
+    return RESPONSE_ALREADY_SENT;
+  });
 
   function receive(channel: C | undefined, exchange: Exchange): void {
     const runtime = channel && runtimes.get(channel.identity.kind);
@@ -109,6 +116,12 @@ export function createHooks<C extends ChannelHandle>(deps: HooksDeps<C>): Answer
     } catch (error) {
       fail(error);
     }
+  }
+
+  function begin({ incoming, outgoing }: HttpBindings): Exchange {
+    const given = incoming.headers["x-request-id"];
+    const requestId = requestIdOf(typeof given === "string" ? given : undefined, deps.clock());
+    return { incoming, outgoing, requestId, sinceMs: performance.now() };
   }
 
   /** Counts, logs and answers what was not accepted. */
@@ -174,9 +187,11 @@ export function createHooks<C extends ChannelHandle>(deps: HooksDeps<C>): Answer
   });
 
   return (incoming, outgoing) => {
-    const { url: target = "" } = incoming;
-    if (!OF_HOOKS.test(target)) return false;
-    answer(channelIdIn(target), begin(incoming, outgoing));
+    const { url: target = "", method = "" } = incoming;
+    const isWhole = !target.startsWith("/");
+    if (isWhole ? !WHOLE_ADDRESS.test(target) : !target.startsWith(HOOKS_PATH)) return false;
+    // Routing reads nothing else of a request.
+    void app.fetch({ method, url: target } as Request, { incoming, outgoing });
     return true;
   };
 }
@@ -216,15 +231,13 @@ function replyTo(refusal: Refusal): HookReply {
   };
 }
 
-/** The channel's id in a target, decoded (RFC 3986 section 2.1); undefined where there is none. */
-function channelIdIn(target: string): string | undefined {
-  const segment = ADDRESS.exec(target)?.[1];
-  if (segment === undefined || !segment.includes("%")) return segment;
-  try {
-    return decodeURIComponent(segment);
-  } catch {
-    return undefined;
-  }
+/** As Hono reads the path of a whole address. Nearly all targets are a path, with nothing in it to be decoded. */
+function pathOf({ url: target }: Pick<Request, "url">): string {
+  if (!target.startsWith("/")) return getPath({ url: target } as Request);
+  if (target.includes("%") || target.includes("#"))
+    return getPath({ url: `http://hooks${target}` } as Request);
+  const end = target.indexOf("?");
+  return end < 0 ? target : target.slice(0, end);
 }
 
 function send({ incoming, outgoing, requestId }: Exchange, { status, headers, body }: HookReply): void {

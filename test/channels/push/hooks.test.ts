@@ -65,7 +65,7 @@ it.each([
   ["HTTPS://any.example:8443/hooks/ch_1?a", ["ch_1"]],
   ["/hooks/ch_1/", []],
   ["/hooks/", []],
-  ["/hooks/%zz", []],
+  ["/hooks/%zz", ["%zz"]],
   ["/hooks/a/b", []],
 ])("the target %s names the channel %j, and is answered 404 where there is none", async (target, ids) => {
   const { socket, answered } = await open();
