@@ -6,11 +6,15 @@
  *
  * usage: npm run bench [-- <rounds> [<seconds>]]
  */
+import { once } from "node:events";
+import { type IncomingMessage, request } from "node:http";
 import { loadavg } from "node:os";
 import { join } from "node:path";
+import { text as readText } from "node:stream/consumers";
 import { compileHmac } from "../../src/lib/secrets/hmac.ts";
 import { startGatewayProcess } from "../support/gateway-process.ts";
 import { startBenchRedis } from "./redis.ts";
+import type { RefusedAnswer } from "./refusing.ts";
 import {
   alternate,
   bodyOf,
@@ -33,9 +37,7 @@ const goals = createGoals();
 await using stack = new AsyncDisposableStack();
 const redis = stack.use(await startBenchRedis());
 const settings = { rounds: ROUNDS, seconds: SECONDS, redisPid: redis.process.pid ?? 0 };
-const floor = await startNode("floor", "floor.ts", redis.socket);
-const hono = await startNode("a route of Hono", "refusing.ts", "hono");
-const bare = await startNode("node:http", "refusing.ts", "bare");
+const floor = await startNode(stack, "floor", "floor.ts", redis.socket);
 const gateway = stack.use(
   await startGatewayProcess({
     INLET_DATA_DIR: join(redis.dir, "data"),
@@ -62,7 +64,6 @@ await compareRefusals("a body that is too large", {
   path: plain,
   status: 413,
   headers: { "content-length": "99999999" },
-  floorPath: "/hooks/x/close",
 });
 await compareRefusals("a wrong signature", {
   path: signed,
@@ -93,30 +94,31 @@ async function compareWrites(title: string, body: string, path: string, goal: nu
   goals.check(`${title}: CPU of Redis, Inlet's to the floor's`, redisRatio, redisGoal, "most");
 }
 
-/** A refusal against a route that does nothing but refuse. */
+/** A refusal against a route that does nothing but answer the same. */
 async function compareRefusals(
   title: string,
   {
     path,
     status,
     headers = {},
-    floorPath = "/hooks/x",
     extraMicros = 0,
   }: {
     readonly path: string;
     readonly status: number;
     readonly headers?: Readonly<Record<string, string>>;
-    readonly floorPath?: string;
     /** Of what has to be computed before it can be refused. */
     readonly extraMicros?: number;
   },
 ) {
   const plan = planOf(small);
   const refused = { ...plan, headers: { ...plan.headers, ...headers }, status };
-  const answered = { ...refused, status: 404 };
+  await using servers = new AsyncDisposableStack();
+  const answer = JSON.stringify(await refusalOf(path, plan.body, refused));
+  const hono = await startNode(servers, "a route of Hono", "refusing.ts", "hono", answer);
+  const bare = await startNode(servers, "node:http", "refusing.ts", "bare", answer);
   const [honos = [], bares = [], inlets = []] = await alternate(settings, [
-    [{ ...hono, path: floorPath }, answered],
-    [{ ...bare, path: floorPath }, answered],
+    [{ ...hono, path: "/hooks/x" }, refused],
+    [{ ...bare, path: "/hooks/x" }, refused],
     [inletAt(path), refused],
   ]);
   process.stdout.write(`\nRefused: ${title} (${status})\n`);
@@ -129,6 +131,29 @@ async function compareRefusals(
     `${title}: CPU of node:http to Inlet's`,
     median(bares, "cpuMicros") / median(inlets, "cpuMicros"),
   );
+}
+
+/** One refusal of Inlet's. */
+async function refusalOf(
+  path: string,
+  body: string,
+  { headers, status }: Omit<RefusedAnswer, "body">,
+): Promise<RefusedAnswer> {
+  for (;;) {
+    const sending = request(new URL(path, gateway.origin), {
+      method: "POST",
+      headers: { "content-length": Buffer.byteLength(body), ...headers },
+    });
+    sending.on("error", () => {}).end(body);
+    const [incoming] = (await once(sending, "response")) as [IncomingMessage];
+    const text = await readText(incoming);
+    sending.destroy();
+    // A channel that is limited takes some.
+    if (incoming.statusCode !== status) continue;
+    const { date: _, "keep-alive": __, "content-length": ___, connection, ...others } = incoming.headers;
+    const closes = connection === "close" ? { connection } : {};
+    return { status, headers: { ...(others as Record<string, string>), ...closes }, body: JSON.parse(text) };
+  }
 }
 
 /** What it takes to sign that much, in µs. */
@@ -150,8 +175,13 @@ function inletAt(path: string): Target {
   return { name: "Inlet", pid: gateway.pid, port: Number(new URL(gateway.origin).port), path };
 }
 
-function startNode(name: string, file: string, ...args: readonly string[]): Promise<Target> {
-  return startServer(stack, name, [process.execPath, join(import.meta.dirname, file), ...args]);
+function startNode(
+  owner: AsyncDisposableStack,
+  name: string,
+  file: string,
+  ...args: readonly string[]
+): Promise<Target> {
+  return startServer(owner, name, [process.execPath, join(import.meta.dirname, file), ...args]);
 }
 
 /** The paths of a channel's hooks, for each kind of case. */

@@ -1,31 +1,35 @@
 /**
- * The least that refuses: a route of Hono through its adapter that only answers, or with `bare` Node's own server. A path that ends in
- * `/close` is answered as the last of its connection, as a body that is not read has to be.
+ * The least that refuses: a route of Hono through its adapter that only answers, or with `bare` Node's own server. It answers all that a
+ * refusal of the gateway's answers, made once: what its headers cost to write falls on both.
  *
- * usage: node refusing.ts hono|bare; prints its port.
+ * usage: node refusing.ts hono|bare '<a RefusedAnswer>'; prints its port.
  */
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createAdaptorServer } from "@hono/node-server";
 import { Hono } from "hono";
+import type { ContentfulStatusCode } from "hono/utils/http-status";
 
-const REFUSED = { code: "not_found", message: "There is no such channel." };
+export interface RefusedAnswer {
+  readonly status: number;
+  /** Without those that Node writes of itself. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: object;
+}
+
+const [, , kind, given = ""] = process.argv;
+const { status, headers, body } = JSON.parse(given) as RefusedAnswer;
 
 const app = new Hono();
-app.all("/hooks/:id", (c) => c.json(REFUSED, 404));
-app.all("/hooks/:id/close", (c) => c.json(REFUSED, 404, { connection: "close" }));
+app.all("/hooks/:id", (c) => c.json(body, status as ContentfulStatusCode, headers));
 
 const server =
-  process.argv[2] === "hono"
+  kind === "hono"
     ? (createAdaptorServer({ fetch: app.fetch }) as Server)
-    : createServer((request, response) => {
-        const body = JSON.stringify(REFUSED);
-        response.writeHead(404, {
-          "content-type": "application/json",
-          "content-length": Buffer.byteLength(body),
-          ...(request.url?.endsWith("/close") && { connection: "close" }),
-        });
-        response.end(body);
+    : createServer((_, response) => {
+        const text = JSON.stringify(body);
+        response.writeHead(status, { ...headers, "content-length": Buffer.byteLength(text) });
+        response.end(text);
       });
 server.listen(0, "127.0.0.1", () => process.stdout.write(`${(server.address() as AddressInfo).port}\n`));
 process.on("SIGTERM", () => process.exit(0));
