@@ -39,7 +39,8 @@ export type IngestResult =
   | { readonly kind: "handshake"; readonly reply: HandshakeReply };
 
 /**
- * The one sink of all channel kinds. Answers only when the result is certain, at once where nothing is to be written.
+ * The one sink of all channel kinds. Answers only when the result is certain, at once where nothing is to be written. Nothing looks at
+ * the body of what was accepted any more: its memory may be given back.
  *
  * @throws UnavailableError when Redis or a budget stands in the way: what was appended stays, a retry completes it.
  */

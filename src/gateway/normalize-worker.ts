@@ -5,9 +5,11 @@ import { channelKinds } from "../channels/kinds.ts";
 import type { ChannelKindName } from "../event/channel.ts";
 import type { Definition } from "../event/definition.ts";
 import type { VerifiedDelivery } from "../event/received.ts";
+import { freeBuffer } from "../lib/free-buffer.ts";
 import { createId } from "../lib/ids.ts";
 import type { CompiledSchema } from "../lib/json-schema/compiled-schema.ts";
 import { type Check, evaluateCode, validatorOf } from "../lib/json-schema/evaluate.ts";
+import { goBehindOtherThreads } from "../lib/thread-priority.ts";
 import { compileRules, type RuleSet, type RuleSource } from "../normalize/compile.ts";
 import { type Explained, explainEach } from "../normalize/explain.ts";
 import { type Normalized, normalize, type Selection } from "../normalize/normalize.ts";
@@ -123,6 +125,11 @@ function createAnswers(): (request: WorkerRequest) => WorkerAnswer | Promise<Wor
 
 if (!parentPort) throw new Error("normalize-worker.ts runs as a worker thread");
 const port = parentPort;
+goBehindOtherThreads();
 const answer = createAnswers();
-port.on("message", async (request: WorkerRequest) => port.postMessage(await answer(request)));
+port.on("message", async (request: WorkerRequest) => {
+  port.postMessage(await answer(request));
+  // The body is a copy that was made for this job.
+  if (request.kind !== "read") freeBuffer(request.delivery.body);
+});
 port.postMessage({ kind: "ready" });

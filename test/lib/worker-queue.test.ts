@@ -1,3 +1,5 @@
+import { readdir, readFile } from "node:fs/promises";
+import { getPriority } from "node:os";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { expect, test } from "vitest";
@@ -137,3 +139,26 @@ test("jobs behind one that left are done in their order", async () => {
   asker.abort();
   expect((await jobs).map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
 });
+
+/** Of the thread's name, by thread (proc(5), /proc/pid/task/tid/stat). */
+async function nicesOf(threadName: string): Promise<readonly number[]> {
+  const nices: number[] = [];
+  for (const id of await readdir("/proc/self/task")) {
+    const stat = await readFile(`/proc/self/task/${id}/stat`, "utf8").catch(() => "");
+    const nameEnd = stat.lastIndexOf(")");
+    const nice = stat.slice(nameEnd + 2).split(" ")[16];
+    if (stat.slice(stat.indexOf("(") + 1, nameEnd) === threadName) nices.push(Number(nice));
+  }
+  return nices;
+}
+
+// Elsewhere than on Linux a thread has no priority of its own, and nothing is changed.
+if (process.platform === "linux")
+  test("a worker goes behind the other threads of its process, whose priority stays", async () => {
+    const name = `queue ${process.pid}`;
+    const before = getPriority();
+    await using queue = createQueue({ name });
+    await queue.run({ kind: "compile", text: "{}" }, A);
+    expect(await nicesOf(name)).toEqual([Math.min(19, before + 10)]);
+    expect(getPriority()).toBe(before);
+  });

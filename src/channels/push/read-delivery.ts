@@ -7,8 +7,16 @@ import { ValueCollector, type Values } from "../../event/values.ts";
 import { ApiError, invalidParameters } from "../../http/problem.ts";
 import type { HeldBody } from "../body-budget.ts";
 
+interface DecoderOptions {
+  /** It comes in pieces of so many bytes. */
+  readonly chunkSize: number;
+}
+
 /** RFC 9110 section 8.4.1, and zstd (RFC 8878). */
-const DECODERS: ReadonlyMap<string, () => Transform> = new Map<string, () => Transform>([
+const DECODERS: ReadonlyMap<string, (options: DecoderOptions) => Transform> = new Map<
+  string,
+  (options: DecoderOptions) => Transform
+>([
   ["gzip", createGunzip],
   ["x-gzip", createGunzip],
   ["deflate", createInflate],
@@ -76,7 +84,7 @@ function readBody(request: IncomingMessage, maxBytes: number, held: HeldBody, to
   readBytes(request, maxBytes, held, {
     done(body) {
       if (held.mayDecode())
-        decodeBody(body, maxBytes, createDecoder(), held).then(told.done).catch(told.failed);
+        decodeBody(body, { encoding, maxBytes, createDecoder, held }).then(told.done).catch(told.failed);
       else told.failed(noRoom());
     },
     failed: told.failed,
@@ -122,17 +130,55 @@ function readBytes(
   request.on("end", () => {
     isOver = true;
     held.endReading();
-    const [first] = chunks;
-    done(chunks.length === 1 && first !== undefined ? first : Buffer.concat(chunks, bytes));
+    done(joined(chunks, bytes));
   });
   request.on("close", onAbort);
 }
 
-/** Chunk by chunk, each charged as it comes: a few bytes may become many. */
-function decodeBody(body: Buffer, maxBytes: number, decoder: Transform, held: HeldBody): Promise<Buffer> {
+/** DEFLATE makes of a byte no more than so many (RFC 1951: 258 bytes by 2 bits). */
+const MOST_DEFLATED = 1_032;
+const LEAST_PIECE_BYTES = 16 * 1024;
+/** Where nothing says how much it becomes. */
+const USUALLY_PACKED = 16;
+const MOST_GUESSED_BYTES = 256 * 1024;
+
+/**
+ * In how large pieces a body is decoded: each takes this thread a turn. One of gzip ends with its size (RFC 1952 section 2.3.1), and comes
+ * in one piece where that is true; with a byte to spare, as a decoder that has filled its piece makes another.
+ */
+function pieceOf(body: Buffer, encoding: string, maxBytes: number): number {
+  const isGzip = encoding.endsWith("gzip") && body.length >= 4;
+  const expected = isGzip
+    ? Math.min(body.readUInt32LE(body.length - 4) + 1, body.length * MOST_DEFLATED)
+    : Math.min(body.length * USUALLY_PACKED, MOST_GUESSED_BYTES);
+  return Math.max(LEAST_PIECE_BYTES, Math.min(expected, maxBytes + 1));
+}
+
+/** Each piece is charged before there is memory for it, or as it comes: a few bytes may become many. */
+function decodeBody(
+  body: Buffer,
+  {
+    encoding,
+    maxBytes,
+    createDecoder,
+    held,
+  }: {
+    readonly encoding: string;
+    readonly maxBytes: number;
+    readonly createDecoder: (options: DecoderOptions) => Transform;
+    readonly held: HeldBody;
+  },
+): Promise<Buffer> {
   return new Promise((resolve, reject) => {
+    const chunkSize = pieceOf(body, encoding, maxBytes);
+    if (!held.grow(chunkSize, chunkSize)) {
+      reject(noRoom());
+      return;
+    }
+    const decoder = createDecoder({ chunkSize });
     const chunks: Buffer[] = [];
     let bytes = 0;
+    let charged = chunkSize;
     const stop = (error: ApiError): void => {
       decoder.destroy();
       reject(error);
@@ -141,15 +187,23 @@ function decodeBody(body: Buffer, maxBytes: number, decoder: Transform, held: He
       bytes += chunk.length;
       held.decode(chunk.length);
       if (bytes > maxBytes) stop(tooLarge(maxBytes));
-      else if (!held.grow(bytes, chunk.length)) stop(noRoom());
-      else chunks.push(chunk);
+      else if (bytes > charged && !held.grow(bytes, bytes - charged)) stop(noRoom());
+      else {
+        charged = Math.max(charged, bytes);
+        chunks.push(chunk);
+      }
     });
-    decoder.on("end", () => resolve(Buffer.concat(chunks, bytes)));
+    decoder.on("end", () => resolve(joined(chunks, bytes)));
     decoder.on("error", () => {
       stop(invalidParameters([{ path: "body", message: "is not what its Content-Encoding says" }]));
     });
     decoder.end(body);
   });
+}
+
+function joined(chunks: readonly Buffer[], bytes: number): Buffer {
+  const [first] = chunks;
+  return chunks.length === 1 && first !== undefined ? first : Buffer.concat(chunks, bytes);
 }
 
 /** The rest of the body is not read, so nothing can follow it on this connection. */

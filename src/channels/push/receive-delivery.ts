@@ -2,6 +2,7 @@ import type { ChannelHandle, HandshakeReply, IngestResult } from "../../event/in
 import type { RawRequest } from "../../event/received.ts";
 import { ApiError, type ErrorCode } from "../../http/problem.ts";
 import type { Finding } from "../../lib/errors.ts";
+import { freeBuffer } from "../../lib/free-buffer.ts";
 import { HeldBody } from "../body-budget.ts";
 import type { ChannelKindDeps, HookReply, HookRequest } from "../kind.ts";
 import { readDelivery } from "./read-delivery.ts";
@@ -41,8 +42,11 @@ export function createReceiveDelivery<C extends ChannelHandle>({
         held.release();
         reject(error);
       };
+      let body: Buffer | undefined;
       const settle = (result: IngestResult): void => {
         held.release();
+        // Redis has answered for all of it. What failed may be on its way still, and is left to the garbage collector.
+        if (result.kind === "accepted" && body !== undefined) freeBuffer(body);
         try {
           resolve(replyTo(channel, result));
         } catch (error) {
@@ -50,6 +54,7 @@ export function createReceiveDelivery<C extends ChannelHandle>({
         }
       };
       const take = (request: RawRequest): void => {
+        ({ body } = request);
         try {
           // A sender that hangs up does not undo its delivery: what was read is carried through.
           const result = ingest(channel, request, { signal: NEVER_ABORTED });

@@ -3,6 +3,7 @@ import { parentPort } from "node:worker_threads";
 import { LRUCache } from "lru-cache";
 import type { Finding } from "../errors.ts";
 import type { Result } from "../result.ts";
+import { goBehindOtherThreads } from "../thread-priority.ts";
 import type { SchemaViolation } from "./compiled-schema.ts";
 import { type Check, evaluateCode } from "./evaluate.ts";
 import { createSchemaCheck } from "./generate/dialects.ts";
@@ -50,6 +51,7 @@ function createAnswers(): (request: SchemaRequest) => SchemaAnswer {
 
 if (!parentPort) throw new Error("worker.ts runs as a worker thread");
 const port = parentPort;
+goBehindOtherThreads();
 const answer = createAnswers();
 port.on("message", (request: SchemaRequest) => port.postMessage(answer(request)));
 port.postMessage({ kind: "ready" });

@@ -1,0 +1,125 @@
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { createServer, request, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { brotliCompressSync, gzipSync } from "node:zlib";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { type BodyBudget, createBodyBudget } from "../../../src/channels/body-budget.ts";
+import { createReceiveDelivery } from "../../../src/channels/push/receive-delivery.ts";
+import type { ChannelHandle, Ingest } from "../../../src/event/ingest.ts";
+
+const MIB = 1024 * 1024;
+const channel: ChannelHandle = {
+  identity: { number: 1, uid: "in", kind: "webhook", appId: "app_1", organizationId: "org_1" },
+  state: "active",
+  limits: { maxBodyBytes: 5 * MIB, maxDepth: 128 },
+  settings: {},
+  methods: ["POST"],
+  answer: "outcome",
+  acceptsContentType: () => true,
+};
+const NOTHING = { received: 1, published: 0, duplicates: 0, quarantined: 0, events: [], quarantine: [] };
+
+let server: Server;
+let ingest: Ingest;
+let takes: number[];
+beforeEach(async () => {
+  takes = [];
+  const budget = createBodyBudget();
+  const bodies: BodyBudget = {
+    ...budget,
+    room: {
+      ...budget.room,
+      take(who, amount) {
+        takes.push(amount);
+        return budget.room.take(who, amount);
+      },
+    },
+  };
+  const receive = createReceiveDelivery({
+    ingest: (...delivery) => ingest(...delivery),
+    bodies,
+    clock: Date.now,
+  });
+  server = createServer((incoming, outgoing) => {
+    receive(channel, { incoming, clientAddress: "127.0.0.1", requestId: "req" }).then(
+      ({ status }) => outgoing.writeHead(status).end(),
+      () => outgoing.writeHead(500).end(),
+    );
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+});
+afterEach(() => server.close());
+
+async function send(body: Buffer, encoding?: string): Promise<number | undefined> {
+  const sending = request({
+    ...{ port: (server.address() as AddressInfo).port, host: "127.0.0.1", method: "POST" },
+    headers: { "content-length": body.length, ...(encoding && { "content-encoding": encoding }) },
+  });
+  sending.end(body);
+  const [{ statusCode }] = await once(sending, "response");
+  return statusCode;
+}
+
+describe("the memory of a large body", () => {
+  it("is given back once the delivery is accepted, and not left to the garbage collector", async () => {
+    let body = Buffer.alloc(0);
+    ingest = async (_channel, delivery) => {
+      ({ body } = delivery);
+      await new Promise(setImmediate);
+      expect(body.length).toBe(MIB);
+      return { kind: "accepted", outcome: NOTHING };
+    };
+    expect(await send(Buffer.alloc(MIB))).toBe(200);
+    expect(body.length).toBe(0);
+  });
+
+  it("stays where the delivery fails: a part of it may be on its way to Redis still", async () => {
+    let body = Buffer.alloc(0);
+    ingest = (_channel, delivery) => {
+      ({ body } = delivery);
+      return Promise.reject(new Error("Redis does not answer"));
+    };
+    expect(await send(Buffer.alloc(MIB))).toBe(500);
+    expect(body.length).toBe(MIB);
+  });
+});
+
+describe("a compressed body", () => {
+  let digest: string;
+  beforeEach(() => {
+    ingest = (_channel, { body }) => {
+      digest = `${body.length} ${body.subarray(0, 20).toString("hex")}`;
+      return { kind: "accepted", outcome: NOTHING };
+    };
+  });
+  const told = (body: Buffer): string => `${body.length} ${body.subarray(0, 20).toString("hex")}`;
+
+  it("of gzip becomes one piece of the size that it names", async () => {
+    const plain = Buffer.alloc(5 * MIB, "a");
+    const packed = gzipSync(plain);
+    expect(await send(packed, "gzip")).toBe(200);
+    expect(digest).toBe(told(plain));
+    expect(takes).toEqual([plain.length + 1]);
+  });
+
+  it("of several members of gzip is whole, though its end names the last one's size alone", async () => {
+    const parts = [randomBytes(300 * 1024), randomBytes(100 * 1024)];
+    expect(await send(Buffer.concat(parts.map((part) => gzipSync(part))), "gzip")).toBe(200);
+    expect(digest).toBe(told(Buffer.concat(parts)));
+  });
+
+  it("that names a size that it cannot have is charged no more than it can become", async () => {
+    const packed = gzipSync(Buffer.alloc(1_000));
+    packed.writeUInt32LE(0xffff_fff0, packed.length - 4);
+    expect(await send(packed, "gzip")).toBe(500);
+    expect(Math.max(0, ...takes)).toBeLessThanOrEqual(packed.length * 1_032);
+  });
+
+  it("of brotli is whole, in however many pieces", async () => {
+    const plain = Buffer.alloc(3 * MIB, "b");
+    expect(await send(brotliCompressSync(plain), "br")).toBe(200);
+    expect(digest).toBe(told(plain));
+  });
+});
