@@ -107,7 +107,7 @@ export function startWorker(
     ...{ clock, ingest, isPipelined: !isSlotted, positions: createSourcePositions({ redis }) },
     gather: (channel, deliveries) =>
       deliveries.map((delivery) => ({
-        count: 1,
+        ...{ count: 1, items: 1 },
         write: async (options) => [await ingest(channel, delivery, options)],
       })),
     states: createSourceStates({ redis }),
@@ -224,6 +224,13 @@ function busOf(general: Link, writing: Link, isSlotted: boolean): RedisBus {
     send: (command: string, args: (string | Buffer)[]) => writing.send(command, args),
     async [Symbol.asyncDispose]() {},
   };
+  const writes: RedisBus["writes"] = {
+    isSlotted,
+    connectionFor: () => connection,
+    redirect: async () => undefined,
+    connections: () => [connection],
+    async [Symbol.asyncDispose]() {},
+  };
   return {
     isCluster: isSlotted,
     get endpoint() {
@@ -234,13 +241,8 @@ function busOf(general: Link, writing: Link, isSlotted: boolean): RedisBus {
     demand: { level: "none", asserted: false },
     call: (command, args) => general.send(command, args),
     callBuffer: never,
-    writes: {
-      isSlotted,
-      connectionFor: () => connection,
-      redirect: async () => undefined,
-      connections: () => [connection],
-      async [Symbol.asyncDispose]() {},
-    },
+    writes,
+    largeWrites: writes,
     async [Symbol.asyncDispose]() {},
   };
 }

@@ -42,8 +42,10 @@ export interface RedisBus extends RedisCaller, AsyncDisposable {
   readonly endpoint: RedisEndpoint;
   /** The state that `/readyz` shows; from memory. */
   state(): RedisState;
-  /** The connections that events are written through; only `createPublish` uses them. */
+  /** The connections that events are written through; only `createPublish` uses them. `state` is theirs. */
   readonly writes: WriteRouter;
+  /** The same for large writes: small ones do not stand in line behind their bytes. */
+  readonly largeWrites: WriteRouter;
   readonly publishScript: LuaScript;
   readonly demand: DurabilityDemand;
 }
@@ -71,14 +73,15 @@ export async function openRedis(options: OpenRedisOptions): Promise<RedisBus> {
     seeds: facts.isCluster ? [address, ...addresses] : [address],
   };
   const general = opening.use(openGeneralConnection(endpoint, log));
-  const writes = opening.use(
-    general.cluster === undefined
+  const cluster = general.cluster && (await slotsKnown(general.cluster, signal));
+  const openRouter = (): WriteRouter =>
+    cluster === undefined
       ? createSingleRouter(openWrites(address))
-      : createClusterRouter(await slotsKnown(general.cluster, signal), (node) =>
-          openWrites({ ...address, ...node }),
-        ),
-  );
-  await Promise.allSettled(writes.connections().map((connection) => connection.opened(FIRST_LOOK_MS)));
+      : createClusterRouter(cluster, (node) => openWrites({ ...address, ...node }));
+  const writes = opening.use(openRouter());
+  const largeWrites = opening.use(openRouter());
+  const connections = [...writes.connections(), ...largeWrites.connections()];
+  await Promise.allSettled(connections.map((connection) => connection.opened(FIRST_LOOK_MS)));
   for (const connection of writes.connections()) {
     if (connection.facts) refuseUnfit(connection.name, connection.facts, demand);
   }
@@ -90,6 +93,7 @@ export async function openRedis(options: OpenRedisOptions): Promise<RedisBus> {
     callBuffer: general.callBuffer,
     state: () => stateOf(writes.connections(), demand, facts.isCluster),
     writes,
+    largeWrites,
     publishScript,
     demand,
     [Symbol.asyncDispose]: () => open.disposeAsync(),

@@ -1,4 +1,5 @@
 import { Command } from "ioredis";
+import { freeBuffer } from "../../lib/free-buffer.ts";
 
 type Argument = string | Buffer;
 
@@ -30,6 +31,7 @@ export class CommandBuffers {
   /** To be called once nothing of it is still to be sent. */
   giveBack(buffer: Buffer): void {
     if (this.#spare.length < MOST_KEPT && buffer.length <= MOST_KEPT_BYTES) this.#spare.push(buffer);
+    else freeBuffer(buffer);
   }
 }
 

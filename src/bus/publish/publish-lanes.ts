@@ -4,6 +4,7 @@ import { isNoScript } from "../../lib/lua.ts";
 import { type DurabilityWait, waitFor } from "../connection/durability.ts";
 import type { RedisBus } from "../connection/redis.ts";
 import { awaitDurability, type WriteConnection } from "../connection/write-connection.ts";
+import type { WriteRouter } from "../connection/write-router.ts";
 import { StaleSourceError } from "../errors.ts";
 import { encodeCall, type PublishGroup } from "./publish-call.ts";
 
@@ -45,13 +46,19 @@ export interface DeliveryOnItsWay {
   readonly sinceMs: number;
 }
 
+export interface LanesOptions {
+  readonly writes: WriteRouter;
+  readonly quarantineLimits: string;
+  readonly onCall: ((seconds: number) => void) | undefined;
+  /** Of one call, where it holds more than one group. */
+  readonly maxCallBytes: number;
+}
+
 /** Gathers the groups submitted within one turn of the event loop into one call per slot. */
 export function createLanes(
-  redis: RedisBus,
-  quarantineLimits: string,
-  onCall: ((seconds: number) => void) | undefined,
+  { publishScript, demand }: Pick<RedisBus, "publishScript" | "demand">,
+  { writes, quarantineLimits, onCall, maxCallBytes }: LanesOptions,
 ) {
-  const { writes, publishScript, demand } = redis;
   const lanes = new Map<number, Lane>();
 
   function schedule(slot: number, lane: Lane) {
@@ -74,7 +81,7 @@ export function createLanes(
       const isWaiting = wait !== undefined && (wait.localFsync || wait.replicas > 0);
       const maxCalls = isWaiting ? MAX_WAITING_CALLS : lane.queue.size < GROUPS_SENT_AHEAD ? 1 : MAX_CALLS;
       if (connection.problem === undefined && lane.callsUnderWay >= maxCalls) return;
-      const call = takeCall(lane.queue);
+      const call = takeCall(lane.queue, maxCallBytes);
       if (call.length === 0) continue;
       lane.callsUnderWay++;
       void run(connection, call, isWaiting ? wait : undefined).finally(() => {
@@ -165,16 +172,16 @@ export function createLanes(
  * fit begins the next call: were it the end of this one, large groups of one organization would let one small group of each
  * other pass at a time.
  */
-function takeCall(queue: FairQueue<string, Queued>): Queued[] {
+function takeCall(queue: FairQueue<string, Queued>, maxBytes: number): Queued[] {
   let events = 0;
   let bytes = 0;
   let passed = 0;
   const call: Queued[] = [];
   for (let queued = queue.peek(); queued !== undefined; queued = queue.peek()) {
     const { group, delivery } = queued;
-    const isFull = events + group.events.length > MAX_CALL_EVENTS || bytes + group.bytes > MAX_CALL_BYTES;
+    const isFull = events + group.events.length > MAX_CALL_EVENTS || bytes + group.bytes > maxBytes;
     if (call.length > 0 && isFull && !delivery.signal.aborted) {
-      if (bytes >= MAX_CALL_BYTES || ++passed > MOST_PASSED) break;
+      if (bytes >= maxBytes || ++passed > MOST_PASSED) break;
       queue.setAside();
       continue;
     }

@@ -92,6 +92,11 @@ const NO_WORDS: readonly string[] = [];
 /** The script's words for a known id with other data, and for signed bytes known under other ids or types. */
 const CONFLICT = "!";
 const REPLAYED = "?";
+/**
+ * A larger group is a call of its own on a connection of its own: Redis takes its bytes while it works on small ones, of other
+ * organizations too, and only what it does with it then keeps it from them.
+ */
+const LARGE_BYTES = 128 * 1024;
 const DEFAULT_WINDOW_MS = 86_400_000;
 const DEFAULT_SLICING = "r".charCodeAt(0);
 const SHORTEST_SLICING = -17;
@@ -100,7 +105,16 @@ const LONGEST_SLICING = 5;
 export function createPublish(deps: PublishDeps): Publish {
   const { redis, newQuarantineId, onAppended, maxBytesInFlight = 64 * 1024 * 1024 } = deps;
   const limits = encodeLimits(deps.quarantineLimits ?? QUARANTINE_LIMITS);
-  const submit = createLanes(redis, limits, deps.onCall);
+  const lanes = { quarantineLimits: limits, onCall: deps.onCall };
+  const submitSmall = createLanes(redis, { ...lanes, writes: redis.writes, maxCallBytes: MAX_CALL_BYTES });
+  const submitLarge = createLanes(redis, { ...lanes, writes: redis.largeWrites, maxCallBytes: LARGE_BYTES });
+  // What moves a cursor comes in the order of the cursor's versions, whatever its size.
+  const submit: typeof submitSmall = (slot, group, ...rest) =>
+    (group.bytes > LARGE_BYTES && group.position === undefined ? submitLarge : submitSmall)(
+      slot,
+      group,
+      ...rest,
+    );
   const { isSlotted } = redis.writes;
   const inFlight = createFairBudget<string>(maxBytesInFlight);
 

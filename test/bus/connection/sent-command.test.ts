@@ -50,3 +50,11 @@ it("uses a buffer again once it was given back, and not before", () => {
   buffers.giveBack(first);
   expect(buffers.take(100)).toBe(first);
 });
+
+it("gives back the memory of a buffer that is too large to be kept", () => {
+  const buffers = new CommandBuffers();
+  const large = buffers.take(5 * 1024 * 1024);
+  buffers.giveBack(large);
+  expect(large.length).toBe(0);
+  expect(buffers.take(100).length).toBeGreaterThanOrEqual(100);
+});

@@ -99,9 +99,9 @@ describe("a publish that Redis does not answer in time", () => {
   });
 
   test("takes only its share of memory, and refuses more at once, but not another organization's", async () => {
-    const bounded = testPublish(redis, { maxBytesInFlight: 2_000_000 });
+    const bounded = testPublish(redis, { maxBytesInFlight: 700_000 });
     server.signal("SIGSTOP");
-    const data = "x".repeat(300_000);
+    const data = "x".repeat(100_000);
     const errors: unknown[] = [];
     const all = Promise.all(
       Array.from({ length: 20 }, async () => void errors.push(await refusal(publishOne(bounded, data)))),

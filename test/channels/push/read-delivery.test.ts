@@ -64,7 +64,7 @@ async function send(body: Buffer, encoding?: string): Promise<number | undefined
 
 describe("the memory of a large body", () => {
   it("is given back once the delivery is accepted, and not left to the garbage collector", async () => {
-    let body = Buffer.alloc(0);
+    let body: Buffer = Buffer.alloc(0);
     ingest = async (_channel, delivery) => {
       ({ body } = delivery);
       await new Promise(setImmediate);
@@ -76,7 +76,7 @@ describe("the memory of a large body", () => {
   });
 
   it("stays where the delivery fails: a part of it may be on its way to Redis still", async () => {
-    let body = Buffer.alloc(0);
+    let body: Buffer = Buffer.alloc(0);
     ingest = (_channel, delivery) => {
       ({ body } = delivery);
       return Promise.reject(new Error("Redis does not answer"));
