@@ -202,12 +202,12 @@ export const settingsSchema = z.object({
   hookRequestsPerSecond: setting("INLET_HOOK_REQUESTS_PER_SECOND", wholeNumber(1, 1_000_000_000), {
     defaultText: "1000",
     description:
-      "Deliveries to the hooks of one organization that each gateway takes in a second; a channel may set less for itself.",
+      "Items that the deliveries to the hooks of one organization bring in a second, in each gateway; a channel's deliveries too, for which it may set less.",
   }),
   sourceDeliveriesPerSecond: setting("INLET_SOURCE_DELIVERIES_PER_SECOND", wholeNumber(1, 1_000_000_000), {
     defaultText: "1000",
     description:
-      "Deliveries that the sources of one organization bring in a second to each process with the role `sources`: frames of streams, pages of polls. What comes faster waits.",
+      "Items that the sources of one organization bring in a second to each process with the role `sources`: of frames of streams and pages of polls. What comes faster waits.",
   }),
   pollConcurrency: setting("INLET_POLL_CONCURRENCY", wholeNumber(1, 1_000), {
     defaultText: "50",

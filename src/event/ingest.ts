@@ -51,6 +51,8 @@ export type Ingest<C extends ChannelHandle = ChannelHandle> = (
     readonly signal: AbortSignal;
     /** Asked once the sender is known to be who the channel expects: what it throws ends the delivery, and nothing was parsed. */
     readonly admit?: (channel: ChannelHandle) => void;
+    /** Told how many items the delivery holds once it is parsed, before anything is written. */
+    readonly onItems?: (channel: ChannelHandle, items: number) => void;
   },
 ) => IngestResult | Promise<IngestResult>;
 
@@ -76,6 +78,8 @@ export interface FetchedOptions {
 export interface GatheredWrite {
   /** How many of the deliveries, in their order; not 0. */
   readonly count: number;
+  /** How many items they hold; undefined: that is known once they are written. */
+  readonly items: number | undefined;
   /** Puts them there, with the position moved past the last of them. Throws as `IngestFetched` does. */
   readonly write: (options: FetchedOptions) => Promise<readonly IngestResult[]>;
 }

@@ -145,8 +145,8 @@ export function createEventPath(deps: EventPathDeps) {
         ? refuseFull()
         : ingestFetched(channel, delivery, options)) satisfies typeof ingestFetched,
     gatherFetched: ((channel, deliveries) =>
-      gatherFetched(channel, deliveries).map(({ count, write }) => ({
-        count,
+      gatherFetched(channel, deliveries).map(({ count, items, write }) => ({
+        ...{ count, items },
         write: (options) =>
           deps.isOverLimit(channel.identity.organizationId) ? refuseFull() : write(options),
       }))) satisfies typeof gatherFetched,

@@ -34,7 +34,11 @@ export function createGather(deps: GatherDeps): GatherFetched<LiveChannel> {
     function close(): void {
       if (clean.length === 0) return;
       const gathered = clean;
-      writes.push({ count: gathered.length, write: (options) => writeAll(channel, gathered, options) });
+      const items = gathered.reduce((sum, { received }) => sum + received, 0);
+      writes.push({
+        ...{ count: gathered.length, items },
+        write: (options) => writeAll(channel, gathered, options),
+      });
       clean = [];
       count = 0;
       bytes = 0;
@@ -46,7 +50,10 @@ export function createGather(deps: GatherDeps): GatherFetched<LiveChannel> {
         close();
         // Its write hears of it: maybe later than it is known, and never where one before it has failed.
         if (normalized instanceof Promise) normalized.catch(() => {});
-        writes.push({ count: 1, write: (options) => writeAlone(channel, delivery, normalized, options) });
+        writes.push({
+          ...{ count: 1, items: itemsIn(normalized) },
+          write: (options) => writeAlone(channel, delivery, normalized, options),
+        });
         continue;
       }
       const { events, received } = normalized;
@@ -113,6 +120,12 @@ const isClean = (
   normalized: Normalized | Promise<Normalized>,
 ): normalized is Normalized & { kind: "normalized" } =>
   !(normalized instanceof Promise) && normalized.kind === "normalized" && normalized.failures.length === 0;
+
+/** One that holds too many is quarantined whole. */
+function itemsIn(normalized: Normalized | Promise<Normalized>): number | undefined {
+  if (normalized instanceof Promise) return undefined;
+  return normalized.kind === "normalized" ? normalized.received : 1;
+}
 
 function sizeOf(events: readonly OutgoingEvent[]): number {
   let bytes = 0;

@@ -10,7 +10,7 @@ import type { DeliveryRecorder } from "./delivery-recorder.ts";
 import type { LiveChannel } from "./live-channel.ts";
 import { wholeFailure } from "./outcome.ts";
 import type { BufferWhilePaused } from "./pause-buffer.ts";
-import type { Writer } from "./write.ts";
+import type { WriteOptions, Writer } from "./write.ts";
 
 /** How often a channel's unverified deliveries are kept: enough to see what is wrong, too little to fill anything. */
 const UNVERIFIED_EVERY_MS = 10_000;
@@ -69,17 +69,18 @@ export function createIngest(deps: IngestDeps): Ingest<LiveChannel> {
   async function buffer(
     channel: LiveChannel,
     delivery: VerifiedDelivery,
-    { signal, request }: { readonly signal: AbortSignal; readonly request: RawRequest },
+    options: Pick<WriteOptions, "signal" | "onItems"> & { readonly request: RawRequest },
   ) {
+    const { signal, request } = options;
     const buffered = await bufferWhilePaused(channel, delivery, { signal });
-    if (buffered === undefined) return write(channel, delivery, { signal, request });
+    if (buffered === undefined) return write(channel, delivery, options);
     observe(channel, buffered);
     recorder.settled(channel, delivery, buffered, request);
     return buffered;
   }
 
   // A chain of async functions would take as long as verifying does: nearly every delivery waits for its write alone.
-  return (channel, request, { signal, admit }) => {
+  return (channel, request, { signal, admit, onItems }) => {
     const { sender } = channel;
 
     function pass(verified: Verified): IngestResult | Promise<IngestResult> {
@@ -94,8 +95,8 @@ export function createIngest(deps: IngestDeps): Ingest<LiveChannel> {
       }
       admit?.(channel);
       return channel.pause === undefined
-        ? write(channel, delivery, { signal, request })
-        : buffer(channel, delivery, { signal, request });
+        ? write(channel, delivery, { signal, request, onItems })
+        : buffer(channel, delivery, { signal, request, onItems });
     }
 
     const open = sender.findOpenHandshake(request);

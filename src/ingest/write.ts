@@ -56,9 +56,10 @@ export function createWriter(deps: WriterDeps) {
   function put(
     channel: LiveChannel,
     delivery: VerifiedDelivery,
-    { signal, again, position, request }: WriteOptions,
+    { signal, again, position, request, onItems }: WriteOptions,
     normalized: Normalized,
   ): IngestResult | Promise<IngestResult> {
+    if (normalized.kind === "normalized") onItems?.(channel, normalized.received);
     const told = (result: IngestResult): IngestResult => {
       observe(channel, result);
       if (again === undefined) recorder.settled(channel, delivery, result, request);
@@ -185,6 +186,7 @@ export interface WriteOptions {
   readonly position?: SourcePosition;
   /** As it came; absent: it was fetched. */
   readonly request?: RawRequest;
+  readonly onItems?: ((channel: LiveChannel, items: number) => void) | undefined;
 }
 
 /** The channel's settings decide where a failed item goes. */

@@ -5,6 +5,11 @@ export interface RateBuckets<K> {
    * milliseconds are left until there is one. `nowMs` is monotonic.
    */
   readonly take: (key: K, ratePerSecond: number, nowMs: number) => number;
+  /**
+   * Takes so many more of a bucket that something was taken from, also where there are fewer: `take` answers the time until they are paid
+   * back.
+   */
+  readonly overdraw: (key: K, tokens: number, ratePerSecond: number, nowMs: number) => void;
   /** What `take` would answer, with nothing taken. */
   readonly look: (key: K, ratePerSecond: number, nowMs: number) => number;
 }
@@ -42,6 +47,9 @@ export function createRateBuckets<K>(maxKeys: number = MAX_KEYS): RateBuckets<K>
       const allowed = waitMs <= ROUNDING_MS;
       young.set(key, allowed ? after : before);
       return allowed ? 0 : waitMs;
+    },
+    overdraw(key, tokens, ratePerSecond, nowMs) {
+      young.set(key, Math.max(fullAtMs(key), nowMs) + (tokens * 1_000) / ratePerSecond);
     },
     look(key, ratePerSecond, nowMs) {
       const before = Math.max(young.get(key) ?? old.get(key) ?? 0, nowMs);

@@ -66,9 +66,12 @@ async function installFor(key: string, configs: readonly object[]): Promise<Inst
 const urlOf = ({ channels }: InstalledApp, at = 0): string => channels[at]?.url ?? "";
 
 let bodies = 0;
+const deliver = (url: string, address: string, secret = SECRET): Promise<Response> =>
+  deliverBody(url, address, { n: bodies++ }, secret);
+
 /** A delivery from that address, by a proxy on this machine. */
-function deliver(url: string, address: string, secret = SECRET): Promise<Response> {
-  const body = JSON.stringify({ n: bodies++ });
+function deliverBody(url: string, address: string, value: unknown, secret = SECRET): Promise<Response> {
+  const body = JSON.stringify(value);
   const signature = createHmac("sha256", secret).update(body).digest("hex");
   return fetch(url, {
     method: "POST",
@@ -123,6 +126,20 @@ describe("a hook's limits", () => {
     expect(statusesOf(answers, 200)).toHaveLength(ORGANIZATION_RATE);
     const [refused] = statusesOf(answers, 429);
     expect(refused?.headers.get("ratelimit-limit")).toBe(String(ORGANIZATION_RATE));
+  });
+
+  it("count each item of a delivery for its organization: one may bring more than the rate, and the next wait until that is made up for", async () => {
+    const app = await install({ itemsPath: "$[*]" }, {});
+    const items = Array.from({ length: 3 * ORGANIZATION_RATE }, (_, n) => ({ n }));
+    const first = await deliverBody(urlOf(app), "203.0.113.1", items);
+    expect(first.status).toBe(200);
+    expect(await first.json()).toMatchObject({ published: items.length });
+    const refused = await deliver(urlOf(app, 1), "203.0.113.2");
+    expect([refused.status, refused.headers.get("retry-after")]).toEqual([429, "3"]);
+    nowMs += 2_000;
+    expect((await deliver(urlOf(app, 1), "203.0.113.2")).status).toBe(429);
+    nowMs += 1_000;
+    expect((await deliverBody(urlOf(app), "203.0.113.1", items)).status).toBe(200);
   });
 
   it("let the operator's organization take as much as its channels do", async () => {

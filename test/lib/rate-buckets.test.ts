@@ -29,6 +29,15 @@ describe("a bucket", () => {
     expect([buckets.look("a", 2, 500), buckets.take("a", 2, 500)]).toEqual([0, 0]);
   });
 
+  it("that is overdrawn lets nothing pass until that is paid back, and never longer", () => {
+    const buckets = createRateBuckets<string>();
+    expect(buckets.take("a", 10, 0)).toBe(0);
+    buckets.overdraw("a", 29, 10, 0);
+    expect(buckets.take("a", 10, 1_000)).toBeCloseTo(1_100);
+    expect(passed(3, () => buckets.take("a", 10, 2_100))).toBe(1);
+    expect(passed(20, () => buckets.take("a", 10, 10_000))).toBe(10);
+  });
+
   it("of one key is not emptied by another key", () => {
     const buckets = createRateBuckets<string>();
     expect(passed(3, () => buckets.take("a", 2, 0))).toBe(2);

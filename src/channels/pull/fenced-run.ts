@@ -113,6 +113,8 @@ export interface Beginning<C> {
 interface Written {
   readonly cursor?: string;
   readonly signal: AbortSignal;
+  /** How many the deliveries hold, where that is known before they are written. */
+  readonly items?: number | undefined;
 }
 
 /**
@@ -188,10 +190,10 @@ export class FencedRun<C extends SourceChannel> implements OpenRun, StreamRun {
     const sent: Promise<readonly IngestResult[]>[] = [];
     for (let from = 0; from < deliveries.length; ) {
       const most = deliveries.slice(from, from + together);
-      for (const { count, write } of gather(this.channel, most.map(verifiedOf))) {
+      for (const { count, items, write } of gather(this.channel, most.map(verifiedOf))) {
         const written = deliveries.slice(from, from + count);
         from += count;
-        sent.push(this.#publish(written, { cursor: cursorAfter(from - 1), signal }, write));
+        sent.push(this.#publish(written, { cursor: cursorAfter(from - 1), signal, items }, write));
       }
     }
     return (await Promise.all(sent)).flat();
@@ -253,7 +255,7 @@ export class FencedRun<C extends SourceChannel> implements OpenRun, StreamRun {
   }
 
   /** Sends deliveries as one write, after all before it and as fast as their organization may. */
-  #publish<T>(
+  #publish<T extends IngestResult | readonly IngestResult[]>(
     deliveries: readonly FetchedDelivery[],
     options: Written,
     write: (options: FetchedOptions) => Promise<T>,
@@ -261,7 +263,7 @@ export class FencedRun<C extends SourceChannel> implements OpenRun, StreamRun {
     return this.#fenced(this.#writes.add((version) => this.#publishNow(deliveries, version, options, write)));
   }
 
-  async #publishNow<T>(
+  async #publishNow<T extends IngestResult | readonly IngestResult[]>(
     deliveries: readonly FetchedDelivery[],
     version: number,
     options: Written,
@@ -269,7 +271,8 @@ export class FencedRun<C extends SourceChannel> implements OpenRun, StreamRun {
   ): Promise<T> {
     const { pace, clock } = this.#deps;
     const whose = this.channel.identity.organizationId;
-    await pace.wait(whose, { signal: options.signal, count: deliveries.length });
+    const { items } = options;
+    await pace.wait(whose, { signal: options.signal, count: deliveries.length, items });
     let bytes = 0;
     let arrivedAtMs = Number.POSITIVE_INFINITY;
     for (const delivery of deliveries) {
@@ -281,6 +284,7 @@ export class FencedRun<C extends SourceChannel> implements OpenRun, StreamRun {
     this.signal.throwIfAborted();
     const position = this.#positionOf(version, options.cursor);
     const result = await write({ signal: options.signal, position });
+    if (items === undefined) pace.overdraw(whose, itemsIn(result) - deliveries.length);
     this.#hasWritten = true;
     await this.#recover();
     const nowMs = clock();
@@ -359,6 +363,12 @@ export class FencedRun<C extends SourceChannel> implements OpenRun, StreamRun {
         return end satisfies never;
     }
   }
+}
+
+function itemsIn(written: IngestResult | readonly IngestResult[]): number {
+  let items = 0;
+  for (const result of [written].flat()) items += result.kind === "accepted" ? result.outcome.received : 1;
+  return items;
 }
 
 const verifiedOf = ({ headers, body, arrivedAtMs, deliveryId }: FetchedDelivery): VerifiedDelivery =>

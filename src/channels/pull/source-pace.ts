@@ -4,19 +4,27 @@ import { unlessAborted } from "../../lib/wait.ts";
 
 export interface SourcePace {
   /**
-   * Resolves when so many deliveries of the organization's sources may go on (default 1); undefined: at once. Rejects where the
-   * signal aborts first.
+   * Resolves when so many deliveries of the organization's sources may go on (default 1), and counts the items that they hold (default:
+   * one each); undefined: at once. Rejects where the signal aborts first.
    */
-  readonly wait: (
-    organizationId: string,
-    options: { readonly signal: AbortSignal; readonly count?: number },
-  ) => Promise<void> | undefined;
+  readonly wait: (organizationId: string, options: PaceOptions) => Promise<void> | undefined;
+  /**
+   * Counts so many items besides, of deliveries that have waited: they may bring more than there is room for, and the next ones wait
+   * until that is made up for.
+   */
+  readonly overdraw: (organizationId: string, items: number) => void;
   /** How many are to wait for each other at most: those of a quarter of a second. */
   readonly mostTogether: (organizationId: string) => number;
 }
 
+export interface PaceOptions {
+  readonly signal: AbortSignal;
+  readonly count?: number;
+  readonly items?: number | undefined;
+}
+
 export interface SourcePaceDeps {
-  /** Of an organization; undefined: as fast as they come. */
+  /** Of an organization, in items; undefined: as fast as they come. */
   readonly deliveriesPerSecondOf: (organizationId: string) => number | undefined;
   /** Milliseconds, monotonic. */
   readonly nowMs?: () => number;
@@ -39,12 +47,18 @@ export function createSourcePace(deps: SourcePaceDeps): SourcePace {
     const rate = deliveriesPerSecondOf(organizationId);
     return rate === undefined ? 0 : buckets.take(organizationId, rate, nowMs());
   };
+  function overdraw(organizationId: string, items: number): void {
+    const rate = deliveriesPerSecondOf(organizationId);
+    if (rate !== undefined && items > 0) buckets.overdraw(organizationId, items, rate, nowMs());
+  }
+
   /** The last in line of each organization that waits; never rejects. */
   const lines = new Map<string, Promise<void>>();
 
   async function waitForTurns(
     organizationId: string,
     count: number,
+    itemsBesides: number,
     before: Promise<void> | undefined,
     signal: AbortSignal,
   ): Promise<void> {
@@ -55,17 +69,21 @@ export function createSourcePace(deps: SourcePaceDeps): SourcePace {
       if (waitMs === 0) left--;
       else await sleep(Math.max(waitMs, LEAST_SLEEP_MS), signal);
     }
+    overdraw(organizationId, itemsBesides);
   }
 
   function wait(
     organizationId: string,
-    { signal, count = 1 }: { readonly signal: AbortSignal; readonly count?: number },
+    { signal, count = 1, items = count }: PaceOptions,
   ): Promise<void> | undefined {
     const before = lines.get(organizationId);
     let left = count;
     while (before === undefined && left > 0 && take(organizationId) === 0) left--;
-    if (left === 0) return undefined;
-    const turn = waitForTurns(organizationId, left, before, signal);
+    if (left === 0) {
+      overdraw(organizationId, items - count);
+      return undefined;
+    }
+    const turn = waitForTurns(organizationId, left, items - count, before, signal);
     // One that gives up keeps the others in their order.
     const last = Promise.allSettled([before, turn]).then(leave);
     function leave(): void {
@@ -77,6 +95,7 @@ export function createSourcePace(deps: SourcePaceDeps): SourcePace {
 
   return {
     wait,
+    overdraw,
     mostTogether(organizationId) {
       const rate = deliveriesPerSecondOf(organizationId);
       return rate === undefined ? Number.POSITIVE_INFINITY : Math.max(1, rate * TOGETHER_SECONDS);

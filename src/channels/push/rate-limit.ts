@@ -21,6 +21,11 @@ export interface HookLimits {
   readonly arrived: (channel: ChannelHandle, client: ClientAddress) => Refusal | undefined;
   /** Once it is verified: what the channel takes, and its organization. @throws ApiError 429 */
   readonly verified: (channel: ChannelHandle) => void;
+  /**
+   * Once it is known how many items a delivery holds: the organization's bucket counts each. It may be overdrawn by one delivery, and the
+   * next ones are refused until that is paid back.
+   */
+  readonly counted: (channel: ChannelHandle, items: number) => void;
   readonly clientOf: (incoming: IncomingMessage) => ClientAddress;
 }
 
@@ -28,7 +33,7 @@ export interface HookLimitsDeps {
   readonly clientAddressOf: ClientAddressOf;
   /** The limit of a channel and of each sender to it, where the channel sets none. */
   readonly requestsPerSecond: number;
-  /** The limit of an organization; undefined: none. */
+  /** The limit of an organization, in items; undefined: none. */
   readonly requestsPerSecondOf: (organizationId: string) => number | undefined;
   /** True of an organization whose topics hold more than they may. */
   readonly isOverLimit: (organizationId: string) => boolean;
@@ -75,14 +80,22 @@ export function createHookLimits(deps: HookLimitsDeps): HookLimits {
       const inAll = requestsPerSecondOf(identity.organizationId);
       if (inAll !== undefined) refuse(organizations.take(identity.organizationId, inAll, now), inAll);
     },
+    counted({ identity: { organizationId } }, items) {
+      const inAll = requestsPerSecondOf(organizationId);
+      // One was taken when it was verified.
+      if (inAll !== undefined && items > 1) organizations.overdraw(organizationId, items - 1, inAll, nowMs());
+    },
   };
 }
 
 /** The same ingest for deliveries that come to an address. */
 export const limitedIngest =
-  <C extends ChannelHandle>(ingest: Ingest<C>, { verified }: Pick<HookLimits, "verified">): Ingest<C> =>
+  <C extends ChannelHandle>(
+    ingest: Ingest<C>,
+    { verified, counted }: Pick<HookLimits, "verified" | "counted">,
+  ): Ingest<C> =>
   (channel, request, { signal }) =>
-    ingest(channel, request, { signal, admit: verified });
+    ingest(channel, request, { signal, admit: verified, onItems: counted });
 
 /** @throws ApiError 429 */
 function refuse(waitMs: number, limit: number): void {

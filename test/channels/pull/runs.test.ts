@@ -15,6 +15,9 @@ import { countingKind, createUpstream } from "./sources-support.ts";
 const { signal } = new AbortController();
 let runs: SourceRuns;
 let seen: SourceObservation[];
+/** What the organization's sources may bring, by a clock that goes on only while they wait. */
+let itemsPerSecond: number | undefined;
+let paceMs = 1_000_000;
 const spine = opened(() => startTestSpine({ extraKinds: [countingKind(createUpstream())] }));
 const bus = opened(() => createSourceBus(spine.redis));
 beforeAll(async () => {
@@ -28,7 +31,13 @@ beforeAll(async () => {
     credentialsOf: () => {
       throw new Error("there are no connections");
     },
-    pace: createSourcePace({ deliveriesPerSecondOf: () => undefined }),
+    pace: createSourcePace({
+      deliveriesPerSecondOf: () => itemsPerSecond,
+      nowMs: () => paceMs,
+      sleep: async (ms) => {
+        paceMs += ms;
+      },
+    }),
     ingest: spine.path.ingestFetched,
     gather: spine.path.gatherFetched,
     move: spine.path.movePosition,
@@ -39,6 +48,7 @@ beforeAll(async () => {
   });
 });
 beforeEach(() => {
+  itemsPerSecond = undefined;
   seen = [];
 });
 
@@ -373,5 +383,33 @@ describe("a run", () => {
     expect(early.kind).toBe("backoff");
     const fresh = await runs.openRun(source.number, { signal, owner: "wk_2", skipBackoff: true });
     expect(fresh).toMatchObject({ kind: "open", open: { failures: 0 } });
+  });
+});
+
+describe("the rate of an organization's sources", () => {
+  it("counts the items of a delivery: one may bring more than the rate, and the next waits until that is made up for", async () => {
+    const source = await install({ itemsPath: "$[*]" });
+    const open = await source.open();
+    itemsPerSecond = 100;
+    const beganAtMs = paceMs;
+    await send(open, many(0, 500), "one");
+    expect(paceMs).toBe(beganAtMs);
+    await send(open, delivery(["x", 500], ["y", 501]), "two");
+    expect(paceMs - beganAtMs).toBeGreaterThanOrEqual(4_000);
+    expect(paceMs - beganAtMs).toBeLessThan(4_100);
+    expect(await source.values()).toHaveLength(502);
+  });
+
+  it("counts the items of deliveries that come at once before they are written, so that they cannot all go ahead", async () => {
+    const source = await install({ itemsPath: "$[*]" });
+    const open = await source.open();
+    // Those of the test before are made up for.
+    paceMs += 10_000;
+    itemsPerSecond = 100;
+    const beganAtMs = paceMs;
+    await sendAll(open, [many(0, 400), many(400, 400), many(800, 400)]);
+    expect(paceMs - beganAtMs).toBeGreaterThanOrEqual(7_000);
+    expect(paceMs - beganAtMs).toBeLessThan(7_200);
+    expect(await source.values()).toHaveLength(1_200);
   });
 });

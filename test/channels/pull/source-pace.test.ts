@@ -43,6 +43,17 @@ describe("the pace of an organization's sources", () => {
     expect(paced(2).pace.mostTogether("org_1")).toBe(1);
   });
 
+  it("counts each item of a write that brings more than there is room for: the next ones wait until that is made up for", async () => {
+    const { pace, elapsedMs } = paced(100);
+    await pace.wait("org_1", { signal });
+    pace.overdraw("org_1", 999);
+    expect(elapsedMs()).toBe(0);
+    expect(pace.wait("org_2", { signal })).toBeUndefined();
+    await pace.wait("org_1", { signal });
+    expect(elapsedMs()).toBeGreaterThanOrEqual(9_000);
+    expect(elapsedMs()).toBeLessThan(9_100);
+  });
+
   it("keeps no other organization waiting", async () => {
     const { pace } = paced(10);
     const floods = Array.from({ length: 1_000 }, () => pace.wait("org_flood", { signal }));

@@ -27,8 +27,9 @@ export interface LimitsDeps {
 const MEANINGS: Readonly<Record<LimitName, string>> = {
   topicBytes: "Bytes that its topics hold, estimated; beyond: `overLimit`.",
   quarantineBytes: "Bytes that its quarantine holds; beyond, 503 for what would be quarantined.",
-  hookRequestsPerSecond: "Deliveries to its hooks, in each gateway; beyond, 429.",
-  sourceDeliveriesPerSecond: "Frames and pages that its sources bring, in each gateway; beyond, they wait.",
+  hookRequestsPerSecond: "Items of deliveries to its hooks, in each gateway; beyond, 429.",
+  sourceDeliveriesPerSecond:
+    "Items of frames and pages that its sources bring, in each gateway; beyond, they wait.",
   keyFetches: "Fetches of its senders' public keys under way, in each gateway; beyond, 503.",
   bodyBytes:
     "Bytes of decoded bodies under way, and of what compressed ones become in a second, in each gateway; beyond, 503.",
