@@ -5,7 +5,7 @@
 export interface Body {
   /** The next bytes, undefined at the end. One read at a time. */
   readonly read: () => Promise<Uint8Array | undefined>;
-  /** The rest is not wanted: a read under way answers the end, and so does each after it. */
+  /** The rest is not wanted: a read under way answers the end, and so does each after it. Never rejects, also once it is broken. */
   readonly cancel: () => Promise<void>;
 }
 
@@ -27,7 +27,8 @@ export function fromWebStream(stream: ReadableStream<Uint8Array>): Body {
   const reader = stream.getReader();
   return {
     read: async () => (await reader.read()).value,
-    cancel: () => reader.cancel(),
+    // One that is broken says so to each who reads; there is nothing left to cancel.
+    cancel: () => reader.cancel().catch(() => {}),
   };
 }
 

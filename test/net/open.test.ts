@@ -64,6 +64,16 @@ describe("an answer that is read as it comes", () => {
     expect(await body.read()).toBeUndefined();
   });
 
+  it("may be given up after its encoding broke, as after any other failure", async () => {
+    await server
+      .forGet("/broken")
+      .thenReply(200, Buffer.from("this is no gzip"), { "content-encoding": "gzip" });
+    const { signal } = new AbortController();
+    const { body } = await outbound.open(get(server.urlFor("/broken")), { signal });
+    await expect(body.read()).rejects.toMatchObject({ name: "OutboundError", code: "protocol" });
+    expect(await body.cancel()).toBeUndefined();
+  });
+
   it("is not asked for with what makes no header", async () => {
     const { signal } = new AbortController();
     const asked = outbound.open(get(server.urlFor("/a"), { accept: "a\r\nb: c" }), { signal });

@@ -1,6 +1,7 @@
 import { setImmediate as tick } from "node:timers/promises";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
+import { gzipSync } from "node:zlib";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { until } from "../../support/until.ts";
 import { STATUSES } from "../pull/statuses.ts";
@@ -64,6 +65,23 @@ describe("the end of a stream", () => {
     server.calls[0]?.socket.resetAndDestroy();
     expect(await running).toMatchObject({ kind: "failed", code: "reset" });
     expect(dataOf(run)).toEqual(["a"]);
+  });
+
+  it("comes with an encoding that breaks: whole events are taken, and the cursor is saved", async () => {
+    const whole = gzipSync("id: 1\ndata: a\n\nevent: other\nid: 2\ndata: b\n\n");
+    const head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Encoding: gzip\r\n";
+    const checksumAndLength = 8;
+    await using server = await startRawServer(({ socket }) => {
+      socket.write(`${head}Connection: close\r\n\r\n`);
+      socket.write(whole.subarray(0, -checksumAndLength));
+    });
+    const run = createRun({ url: server.url, eventNames: ["message"] });
+    const running = client.run(run);
+    await until(() => run.taken.length === 1);
+    server.calls[0]?.socket.end("not these eight and more");
+    expect(await running).toMatchObject({ kind: "failed", code: "protocol" });
+    expect(dataOf(run)).toEqual(["a"]);
+    expect(run.stored).toBe(at("2"));
   });
 
   it("comes after the idle time, which a comment begins anew", async () => {
