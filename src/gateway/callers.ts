@@ -21,6 +21,8 @@ export interface CallerPathDeps extends Pick<Foundation, "db" | "clock"> {
   readonly keyring: Pick<Keyring, "accessTokenKey">;
   readonly redis: Pick<RedisBus, "call" | "callBuffer">;
   readonly clientAddressOf: ClientAddressOf;
+  /** As `createRateLimiters` takes it. */
+  readonly countPatienceMs?: number;
   readonly config: Pick<
     Config,
     "oidcIssuer" | "oidcAudience" | "oidcOrganizationClaim" | "oidcOrganization" | "apiRequestsPerMinute"
@@ -51,7 +53,7 @@ export function createCallerPath(deps: CallerPathDeps): CallerPath {
           organizationId: config.oidcOrganization,
           clock,
         });
-  const limiter = createRateLimiters({ redis });
+  const limiter = createRateLimiters({ redis, patienceMs: deps.countPatienceMs });
   return {
     identify: createIdentify({ callers, accessTokens, oidc, clock }),
     requests: limiter({ windowSeconds: 60, name: "requests", limit: config.apiRequestsPerMinute }),

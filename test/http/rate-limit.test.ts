@@ -8,7 +8,7 @@ import { createTestIam } from "../support/iam.ts";
 import { opened } from "../support/opened.ts";
 import { startRedis } from "../support/redis.ts";
 import { createTestRedis, type TestRedis } from "../support/test-redis.ts";
-import { until } from "../support/until.ts";
+import { CEILING_MS, until } from "../support/until.ts";
 
 const open = (server: Pick<TestRedis, "url">): Promise<RedisBus> =>
   openRedis({
@@ -31,7 +31,9 @@ describe("a rate limit", () => {
   it("is shared by all gateways, apart for each key, and full again after its window", async () => {
     await using otherRedis = await open(server);
     const options = { name: "shared", limit: 5, windowSeconds: 600 };
-    const [one, other] = [redis, otherRedis].map((each) => createRateLimiters({ redis: each })(options));
+    const [one, other] = [redis, otherRedis].map((each) =>
+      createRateLimiters({ redis: each, patienceMs: CEILING_MS })(options),
+    );
     if (!one || !other) throw new Error("no limiters");
     const states = [];
     for (let i = 0; i < 6; i++) states.push(await (i % 2 ? one : other).take("a"));
@@ -172,7 +174,7 @@ describe("requests to the API", () => {
 
   it("of one address that sends too many wrong tokens keep nobody behind another limited address waiting", async () => {
     const options = { name: "crowd", limit: 1, windowSeconds: 600 };
-    const failedTokens = createFailedTokens(createRateLimiters({ redis })(options));
+    const failedTokens = createFailedTokens(createRateLimiters({ redis, patienceMs: CEILING_MS })(options));
     for (const network of ["guesser", "office"])
       for (const token of ["wrong", "wrong too"]) await failedTokens.note(network, token);
     const database = Promise.withResolvers<void>();

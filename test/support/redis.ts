@@ -27,7 +27,7 @@ export async function startRedis(
   env: Readonly<Record<string, string>> = {},
 ): Promise<RedisServer> {
   const dir = await mkdtemp(join(tmpdir(), "inlet-redis-"));
-  const port = await clusterPort();
+  const port = await freePort();
   const socketPath = join(dir, "redis.sock");
   const args = ["--port", String(port), "--bind", "127.0.0.1", "--unixsocket", socketPath, "--dir", dir];
   // A replica is served at once, not when others may have come.
@@ -143,10 +143,4 @@ async function end(server: ChildProcess): Promise<void> {
   server.kill("SIGCONT");
   server.kill("SIGKILL");
   await once(server, "exit");
-}
-
-/** The port of a Cluster's own bus is 10,000 above. */
-async function clusterPort(): Promise<number> {
-  const port = await freePort();
-  return port > 55_000 ? clusterPort() : port;
 }

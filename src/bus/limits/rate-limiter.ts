@@ -46,7 +46,12 @@ const MAX_LOCAL_KEYS = 50_000;
  * counts for itself, from nothing: of n gateways a caller may have up to n times the limit, and is never turned away because a
  * counter is missing. Redis is then left alone for a second at a time: one request of each second finds out whether it is back.
  */
-export function createRateLimiters({ redis }: { readonly redis: RedisCaller }) {
+export function createRateLimiters(deps: {
+  readonly redis: RedisCaller;
+  /** How long a count may take before it is Redis that is slow; default 300. */
+  readonly patienceMs?: number | undefined;
+}) {
+  const { redis, patienceMs = PATIENCE_MS } = deps;
   const runLua = luaScript(redis, new URL("./rate-count.lua", import.meta.url));
   const windows = new LRUCache<string, number>(upToEntries(MAX_LOCAL_KEYS));
   let restsUntilMs = 0;
@@ -57,8 +62,8 @@ export function createRateLimiters({ redis }: { readonly redis: RedisCaller }) {
     if (nowMs < restsUntilMs) throw new UnavailableError("Redis is not asked for counters just now");
     if (failing) restsUntilMs = nowMs + REST_MS;
     try {
-      const late = `Redis has not counted within ${PATIENCE_MS} ms`;
-      const reply = await withTimeout(PATIENCE_MS, runLua([key], [windowSeconds]), late);
+      const late = `Redis has not counted within ${patienceMs} ms`;
+      const reply = await withTimeout(patienceMs, runLua([key], [windowSeconds]), late);
       failing = false;
       restsUntilMs = 0;
       const [counted, endsInMs] = reply as [number, number];
