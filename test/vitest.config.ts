@@ -16,10 +16,12 @@ export default defineConfig({
     experimental: { viteModuleRunner: false, nodeLoader: false },
     // Most tests wait for servers: others run meanwhile, on two cores as well.
     sequence: { sequencer: LongestFirst },
-    maxWorkers: Math.max(6, availableParallelism() - 1),
+    maxWorkers: Math.max(4, availableParallelism() - 1),
     // Ends what hangs; no test measures time by it.
     testTimeout: 300_000,
     hookTimeout: 300_000,
+    // The first run in a clone keeps what its workers have compiled when they end: seconds of work, longer on a busy machine.
+    teardownTimeout: 300_000,
     coverage: {
       include: ["src/**/*.ts"],
       reporter: ["text-summary", "json-summary"],

@@ -1,4 +1,5 @@
 import fc from "fast-check";
+import { anyText } from "../support/any-text.ts";
 import type { OpenApi } from "../support/documented.ts";
 import { type ApiOperation, follow, kindOf, pathNames } from "./operations.ts";
 
@@ -64,10 +65,6 @@ const BROKEN = [
   ...["[".repeat(10_000), `{"a":${"9".repeat(5_000)}}`, `${'{"a":'.repeat(300)}1${"}".repeat(300)}`],
   ...["title=a&b=c", "<a/>", "x".repeat(1_100_000)],
 ];
-
-/** Any code points, half of a pair as well; `unit: "binary"` maps all of Unicode first, which takes seconds. */
-const anyText = (maxLength: number): fc.Arbitrary<string> =>
-  fc.array(fc.nat(0x10ffff), { maxLength }).map((codes) => String.fromCodePoint(...codes));
 
 const odd = fc.oneof(fc.constantFrom(...ODD_TEXTS), anyText(20));
 const oddValue: fc.Arbitrary<unknown> = fc.oneof(odd, fc.constantFrom(...ODD_VALUES), fc.jsonValue());

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { test } from "vitest";
-import { live, schemes, story } from "../channels/polling/random-stories.ts";
+import { largeSchemes, live, schemes, story } from "../channels/polling/random-stories.ts";
 import { opened } from "../support/opened.ts";
 import { PollUpstream } from "../support/poll-upstream.ts";
 
@@ -14,5 +14,15 @@ test.each(schemes)("$name: nothing lost, nothing doubled", async (scheme) => {
   await fc.assert(
     fc.asyncProperty(story, (told) => live(upstream, scheme, told)),
     { numRuns: STORIES, ...(SEED !== undefined && { seed: Number(SEED) }) },
+  );
+});
+
+/** A page of this size costs twenty times as much. */
+const LARGE_STORIES = Math.ceil(STORIES / 20);
+
+test.each(largeSchemes)("$name: nothing lost, nothing doubled", async (scheme) => {
+  await fc.assert(
+    fc.asyncProperty(story, (told) => live(upstream, scheme, told)),
+    { numRuns: LARGE_STORIES, ...(SEED !== undefined && { seed: Number(SEED) }) },
   );
 });

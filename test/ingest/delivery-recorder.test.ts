@@ -62,9 +62,10 @@ const quarantined: IngestResult = {
   },
 };
 
-function requestOf(body: string | Buffer, arrivedAtMs: number) {
+function requestOf(text: string | Buffer, arrivedAtMs: number) {
   const values = Object.create(null);
-  const delivery = { method: "POST", headers: values, query: values, body: Buffer.from(body), arrivedAtMs };
+  const body = typeof text === "string" ? Buffer.from(text) : text;
+  const delivery = { method: "POST", headers: values, query: values, body, arrivedAtMs };
   return { delivery, request: { ...delivery, target: "/" } };
 }
 
@@ -120,9 +121,10 @@ test("while records cannot be written, deliveries go on, what waits is bounded, 
   };
   const { recorder, dropped } = open({ records: { write } });
   const nowMs = Date.now();
+  const body = Buffer.alloc(40_000);
   // Each returns at once: nothing here can wait for a write that does not end.
   for (let n = 0; n < 1_000; n++) {
-    const { delivery, request } = requestOf(Buffer.alloc(40_000), nowMs);
+    const { delivery, request } = requestOf(body, nowMs);
     recorder.settled(channelOf(), delivery, published, request);
   }
   const flushed = recorder.flush();
@@ -142,18 +144,23 @@ test("an organization that floods many channels neither drops nor delays another
   opening.use(recorder);
   const organizationId = testChannel().organizationId;
   const nowMs = Date.now();
-  const send = (channel: LiveChannel, bytes: number) => {
-    const { delivery, request } = requestOf(Buffer.alloc(bytes, "x"), nowMs);
+  const bodies = {
+    none: Buffer.alloc(0),
+    some: Buffer.alloc(50_000, "x"),
+    large: Buffer.alloc(100_000, "x"),
+  };
+  const send = (channel: LiveChannel, body: Buffer) => {
+    const { delivery, request } = requestOf(body, nowMs);
     recorder.settled(channel, delivery, published, request);
   };
-  const flood = (bytes: number) => {
-    for (let n = 0; n < 1_000; n++) send(channelOf({ ...testChannel(), organizationId }), bytes);
+  const flood = (body: Buffer) => {
+    for (let n = 0; n < 1_000; n++) send(channelOf({ ...testChannel(), organizationId }), body);
   };
-  flood(100_000);
-  flood(0);
+  flood(bodies.large);
+  flood(bodies.none);
   const quiet = Array.from({ length: 3 }, () => channelOf());
-  for (const channel of quiet) send(channel, 50_000);
-  flood(100_000);
+  for (const channel of quiet) send(channel, bodies.some);
+  flood(bodies.large);
   const others = await dropped("full");
   expect(others).toBeGreaterThan(2_500);
   await recorder.flush();

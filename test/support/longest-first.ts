@@ -2,64 +2,56 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
-/** Below `test/`, the longest first, whatever their size: begun last, one of them would run on alone. */
+/**
+ * Below `test/`, the longest first, whatever their size: begun last, one of them would run on alone. Those that start many programs
+ * are among the first: a process that has loaded much starts others slowly.
+ */
 const LONG = `
   simulation/simulation
-  conformance/examples
   e2e/first-start
-  conformance/leaks
-  gateway/normalize-elsewhere
-  conformance/canaries
-  lib/json-schema/compiler
+  cli/backup
   e2e/docs-pasted
-  e2e/rolling-restart
-  conformance/fuzz
-  e2e/event-stream
-  delivery/handlers
-  channels/pull/sources
+  lib/servers/supervise
   e2e/setup
+  main
+  e2e/rolling-restart
   e2e/polling-restart
   data/local-postgres
-  delivery/housekeeper
-  channels/pull/polls/wrong-clock
-  e2e/problems
-  data/keyring/master-key-rotation
-  delivery/group-reconciler
-  bus/jobs/job-queue
-  e2e/channel-life
-  consumer/readers
-  lib/worker-queue
-  channels/pull/polls/polls
-  consumer/ordered-reading
-  conformance/openings
-  e2e/github
-  consumer/consumer
-  conformance/refusals
-  bus/connection/durability
-  gateway/master-keys
-  resources/apps/channel-connections
-  resources/apps/upgrades
-  e2e/handlers
-  resources/events/event-stream
-  http/rate-limit
-  gateway/connection-renewals
-  e2e/handler-kills
-  resources/events/quarantine
-  gateway/connection-authorizations
-  cli/setup
-  bus/connection/write-connection
-  e2e/sse
-  resources/events/events
-  resources/events/subscriptions
-  cli/program
-  resources/apps/sources
   bus/connection/local-redis
-  bus/publish/publish-unavailable
-  e2e/two-gateways
-  resources/kit/openapi
-  gateway/connections
-  data/channels/addresses
+  cli/revoke-key
+  conformance/leaks
+  conformance/examples
+  conformance/canaries
+  e2e/event-stream
+  channels/polling/large-pages
+  lib/json-schema/compiler
+  channels/pull/polls/polls
+  channels/pull/sources
+  conformance/fuzz
+  consumer/ordered-reading
+  gateway/normalize-elsewhere
+  delivery/handlers
+  consumer/consumer
+  consumer/readers
+  bus/jobs/job-queue
   e2e/polling
+  e2e/handler-kills
+  delivery/pause-drainer
+  delivery/housekeeper
+  e2e/sse
+  e2e/handlers
+  bus/connection/write-connection
+  channels/pull/polls/wrong-clock
+  resources/events/event-stream
+  e2e/problems
+  bus/connection/durability
+  e2e/channel-life
+  e2e/roles
+  gateway/connection-renewals
+  consumer/shutdown
+  cli/listen
+  lib/secrets/passphrase
+  e2e/cloudevents
 `
   .trim()
   .split(/\s+/)

@@ -8,15 +8,21 @@ export const CEILING_MS = 120_000;
 const { setTimeout } = globalThis;
 const now = performance.now.bind(performance);
 
-/** Waits until the condition holds, asking again and again; fails when it does not below the ceiling. */
+/** Between two looks: at first, and for a condition that takes long. A look may cost a call and its queries, and others compute. */
+const FIRST_MS = 5;
+const MOST_MS = 50;
+
+/** Waits until the condition holds, asking again and again, less and less often; fails when it does not below the ceiling. */
 export async function until(
   condition: () => boolean | Promise<boolean>,
   options: { readonly everyMs?: number; readonly ceilingMs?: number } = {},
 ): Promise<void> {
-  const { everyMs = 5, ceilingMs = CEILING_MS } = options;
+  const { everyMs, ceilingMs = CEILING_MS } = options;
+  let waitMs = everyMs ?? FIRST_MS;
   const deadline = now() + ceilingMs;
   while (!(await condition())) {
     if (now() > deadline) throw new Error(`not within ${ceilingMs} ms: ${condition}`);
-    await new Promise((resolve) => setTimeout(resolve, everyMs));
+    await new Promise((resolve) => setTimeout(resolve, waitMs));
+    if (everyMs === undefined) waitMs = Math.min(waitMs * 1.2, MOST_MS);
   }
 }

@@ -242,6 +242,14 @@ export const schemes: readonly Scheme[] = [
   },
 ];
 
+/** The same with pages that are read in another thread: queries are, above 128 KiB. */
+export const largeSchemes: readonly Scheme[] = schemes.map((scheme) => ({
+  ...scheme,
+  name: `${scheme.name}, read in another thread`,
+  view: { ...scheme.view, padding: 140_000 },
+  config: { ...scheme.config, itemsPath: "$.rows[*]" },
+}));
+
 type Change =
   | { readonly kind: "insert"; readonly rows: number; readonly tick: boolean }
   | { readonly kind: "late"; readonly byMs: number }
