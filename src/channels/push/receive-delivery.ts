@@ -48,7 +48,9 @@ export function createReceiveDelivery<C extends ChannelHandle>({
         // Redis has answered for all of it. What failed may be on its way still, and is left to the garbage collector.
         if (result.kind === "accepted" && body !== undefined) freeBuffer(body);
         try {
-          resolve(replyTo(channel, result));
+          const reply = replyTo(channel, result);
+          if (reply instanceof DeliveryRefusedError) reject(reply);
+          else resolve(reply);
         } catch (error) {
           reject(error);
         }
@@ -81,24 +83,30 @@ export function requireMethod({ incoming }: Pick<HookRequest, "incoming">, metho
 const JSON_TYPE = { "content-type": "application/json" };
 const ACCEPTED: HookReply = { status: 200, headers: {} };
 
-/** 200 is the promise that every event is on its stream. */
-function replyTo({ answer }: Pick<ChannelHandle, "answer">, result: IngestResult): HookReply {
+/**
+ * 200 is the promise that every event is on its stream. A refusal is returned: V8 optimizes no function that does nothing but throw,
+ * and floods are refused here.
+ */
+function replyTo(
+  { answer }: Pick<ChannelHandle, "answer">,
+  result: IngestResult,
+): HookReply | DeliveryRefusedError {
   switch (result.kind) {
     case "accepted":
       return answer === "empty"
         ? ACCEPTED
         : { status: 200, headers: JSON_TYPE, body: JSON.stringify(result.outcome) };
     case "unverified":
-      throw new DeliveryRefusedError("unauthenticated", "The request could not be verified.", {
+      return new DeliveryRefusedError("unauthenticated", "The request could not be verified.", {
         reason: result.message,
       });
     case "tooManyItems":
-      throw new DeliveryRefusedError(
+      return new DeliveryRefusedError(
         "payload_too_large",
         `The delivery holds more than ${result.limit} items.`,
       );
     case "rejected":
-      throw new DeliveryRefusedError("invalid_parameters", "The channel refuses this delivery.", {
+      return new DeliveryRefusedError("invalid_parameters", "The channel refuses this delivery.", {
         details: result.failures.map(({ item, reason, path, detail }) => ({
           path: `${item === null ? "body" : `items[${item}]`}${path === undefined ? "" : `: ${path}`}`,
           message: `${reason}: ${detail}`,
