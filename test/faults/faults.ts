@@ -2,7 +2,9 @@
  * Makes faults while ledgers are kept, and fails if a promise is broken: an acknowledged event lost, one doubled or out of order, a
  * request refused that had to be taken. Each rig is a file beside this one.
  *
- * usage: npm run test:faults -- [--only <rig>[,<rig>…]] [--rounds <times, default 1>] [--seed <number>]
+ * usage: npm run test:faults -- [--only <rig>[,<rig>…]] [--rounds <times, default 1>] [--seed <number>] [--part <text>]
+ *
+ * A part is one of the burdens of `tenants`, by what its name holds.
  *
  * A round of all takes minutes; for hours: `--rounds 100`. The seed is printed; it repeats the choices, not the machine's speed.
  */
@@ -28,6 +30,7 @@ const { values } = parseArgs({
   options: {
     only: { type: "string", default: Object.keys(RIGS).join(",") },
     rounds: { type: "string", default: "1" },
+    part: { type: "string" },
     seed: { type: "string", default: String(Math.floor(Math.random() * 2 ** 32)) },
   },
 });
@@ -37,7 +40,7 @@ for (const name of values.only.split(",")) {
   const rig = RIGS[name];
   if (!rig) throw new Error(`there is no rig ${name}, but ${Object.keys(RIGS).join(", ")}`);
   const startedAt = performance.now();
-  const { lines, faults } = await rig({ random: seeded(Number(values.seed)), rounds });
+  const { lines, faults } = await rig({ random: seeded(Number(values.seed)), rounds, part: values.part });
   const seconds = (performance.now() - startedAt) / 1_000;
   const told = [`${faults.length === 0 ? "held" : "BROKEN"} in ${seconds.toFixed(0)} s`, ...lines];
   const broken = faults.slice(0, 20).map((fault) => `BROKEN: ${fault}`);

@@ -1,17 +1,21 @@
-/** The program of a thread that floods hooks: the requests of those whose answers are timed wait for none of its. */
+/**
+ * The program of a thread that floods hooks, or Redis itself: the requests of those whose answers are timed wait for none of its. In truth
+ * senders are other machines: it takes of this one what the gateway and its stores leave.
+ */
 import { Agent, request } from "node:http";
 import { setTimeout as delay } from "node:timers/promises";
 import { parentPort, workerData } from "node:worker_threads";
 import { gzipSync } from "node:zlib";
+import { Redis } from "ioredis";
+import { goBehindOtherThreads } from "../../src/lib/thread-priority.ts";
 
 /** Small JSON, each with an id of its own; XML; few bytes that become many. */
 export type FloodBody = { readonly kind: "json" } | { readonly kind: "xml" | "gzip"; readonly bytes: number };
 
-export interface Flood {
-  readonly url: string;
-  readonly everyMs: number;
-  readonly body: FloodBody;
-}
+export type Flood =
+  | { readonly url: string; readonly everyMs: number; readonly body: FloodBody }
+  /** As many bytes by plain XADD, of which the last few are kept: what no gateway before that Redis can do for less. */
+  | { readonly redisPort: number; readonly everyMs: number; readonly entryBytes: number };
 
 export interface FloodOptions {
   readonly mostInFlight: number;
@@ -20,6 +24,7 @@ export interface FloodOptions {
 /** Answers by status; 0: none. */
 export type FloodCounts = ReadonlyMap<number, number>;
 
+goBehindOtherThreads();
 const { mostInFlight } = workerData as FloodOptions;
 const agent = new Agent({ keepAlive: true });
 const counts = new Map<number, number>();
@@ -67,17 +72,34 @@ function send(url: string, body: ReturnType<ReturnType<typeof bodiesOf>>): Promi
   });
 }
 
-async function flood({ body, everyMs, url }: Flood): Promise<void> {
+const KEPT_ENTRIES = 10;
+
+/** What sends one, and ends all. */
+function senderOf(wanted: Flood): { readonly sendOne: () => Promise<void>; readonly end: () => void } {
+  if ("url" in wanted) {
+    const next = bodiesOf(wanted.body);
+    return { sendOne: () => send(wanted.url, next()), end() {} };
+  }
+  const redis = new Redis(wanted.redisPort, "127.0.0.1");
+  const entry = Buffer.alloc(wanted.entryBytes, "x");
+  const sendOne = async (): Promise<void> =>
+    void (await redis.xadd("floor", "MAXLEN", KEPT_ENTRIES, "*", "data", entry));
+  return { sendOne, end: () => redis.disconnect() };
+}
+
+async function flood(wanted: Flood): Promise<void> {
+  const { everyMs } = wanted;
   const inFlight = new Set<Promise<void>>();
-  const next = bodiesOf(body);
+  const { sendOne, end } = senderOf(wanted);
   counts.clear();
   for (let due = performance.now(); current !== undefined; due += everyMs) {
-    const sending = send(url, next()).finally(() => inFlight.delete(sending));
+    const sending = sendOne().finally(() => inFlight.delete(sending));
     inFlight.add(sending);
     await delay(Math.max(0, due - performance.now()));
     while (inFlight.size >= mostInFlight) await Promise.race(inFlight);
   }
   await Promise.all(inFlight);
+  end();
   parentPort?.postMessage(counts);
 }
 

@@ -6,6 +6,8 @@ export interface RigOptions {
   readonly random: () => number;
   /** How often the fault is made: 1 by default, more by a flag. */
   readonly rounds: number;
+  /** Of a rig that has several: those whose names hold this text; undefined: all. */
+  readonly part?: string | undefined;
 }
 
 export interface Verdict {
