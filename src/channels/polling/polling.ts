@@ -56,12 +56,12 @@ export function createPolledSource(deps: PollDeps): PolledSource {
   /** How often in a row a channel's polls here have shown nothing that is not below its cursor. */
   const behind = new LRUCache<number, number>(upToEntries(MAX_BEHIND));
 
-  function countBehind({ channel, warn }: SourceRun, isBehind: boolean): void {
-    const { number } = channel.identity;
+  function countBehind(run: SourceRun, isBehind: boolean): void {
+    const { number } = run.channel.identity;
     const times = (behind.get(number) ?? 0) + 1;
     if (!isBehind) behind.delete(number);
     else behind.set(number, times);
-    if (isBehind && times >= BEHIND_TIMES) warn("behind_cursor", BEHIND);
+    if (isBehind && times >= BEHIND_TIMES) run.warn("behind_cursor", BEHIND);
   }
 
   return {

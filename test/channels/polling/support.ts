@@ -11,6 +11,7 @@ import { createOutbound } from "../../../src/net/create-outbound.ts";
 import type { Credentials } from "../../../src/net/credentials.ts";
 import { compileRules } from "../../../src/normalize/compile.ts";
 import { normalize } from "../../../src/normalize/normalize.ts";
+import { calledOnItself } from "../../support/called-on-itself.ts";
 import { readHere } from "../../support/read-here.ts";
 
 export type Config = z.input<typeof pollingSettings>;
@@ -103,7 +104,7 @@ export class PollRig {
   }
 
   run(signal: AbortSignal): SourceRun {
-    return {
+    return calledOnItself<SourceRun>({
       channel: {
         identity: channel,
         state: "active",
@@ -130,7 +131,7 @@ export class PollRig {
       opened: () => {},
       warn: (code) => this.warnings.push(code),
       signal,
-    };
+    });
   }
 
   #write<T>(write: () => T): T {
