@@ -299,7 +299,7 @@ it("a header that was stored with white space around its value is sent without i
   const settings = rig.settings as Config;
   const stored = { ...settings, request: { ...settings.request, headers: { "x-a": " a " } } };
   server.answers = [json(rows())];
-  const run = { ...rig.run(new AbortController().signal), settings: stored };
+  const run = rig.run(new AbortController().signal, stored);
   expect(await rig.source.poll(run)).toEqual({ kind: "done" });
   expect(server.asked.at(-1)?.headers["x-a"]).toBe("a");
 });

@@ -103,18 +103,18 @@ export class PollRig {
     return this.source.dryRun({ ...this.run(new AbortController().signal), cursor });
   }
 
-  run(signal: AbortSignal): SourceRun {
+  run(signal: AbortSignal, settings = this.settings): SourceRun {
     return calledOnItself<SourceRun>({
       channel: {
         identity: channel,
         state: "active",
         limits: { maxBodyBytes: 1, maxDepth: 128 },
-        settings: this.settings,
+        settings,
         acceptsContentType: () => true,
         methods: [],
         answer: "outcome" as const,
       } as SourceRun["channel"],
-      settings: this.settings,
+      settings,
       credentials: this.#options.credentials,
       cursor: this.cursor,
       startedAtMs: this.startedAtMs,
