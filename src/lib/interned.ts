@@ -23,6 +23,8 @@ export function createInterned<V extends object>(): (key: string, make: () => V)
 
 /** Many objects have some of these in common: settings that nobody has changed. */
 const MAX_PARTS = 1_000;
+/** A longer part is nearly always one of a kind, and would be kept here after all who had it. */
+const MAX_PART_CHARS = 1_000;
 
 /** An object of which some parts are those of others. */
 export interface SharedWhole<T> {
@@ -44,7 +46,7 @@ export function createSharedParts(): <T extends object>(whole: T) => SharedWhole
       const before = known.get(text);
       if (before !== undefined) return before;
       ownLength += text.length;
-      known.set(text, part);
+      if (text.length <= MAX_PART_CHARS) known.set(text, part);
       return part;
     };
     const parts = Object.entries(whole).map(([name, part]) => [name, share(part)]);

@@ -32,3 +32,13 @@ it("objects share the parts that they have in common, and know how much is their
   expect(first.ownLength).toBe("a".length + "[1]".length + '{"b":null}'.length);
   expect(second.ownLength).toBe("bc".length + '{"b":1}'.length);
 });
+
+it("objects share no long part: it would be kept after all who had it", () => {
+  const share = createSharedParts();
+  const wholeOf = () => share({ short: ["a".repeat(500)], long: ["a".repeat(5_000)] });
+  const [first, second] = [wholeOf(), wholeOf()];
+  expect(second.whole).toEqual(first.whole);
+  expect(second.whole.short).toBe(first.whole.short);
+  expect(second.whole.long).not.toBe(first.whole.long);
+  expect(second.ownLength).toBe(5_000 + '[""]'.length);
+});
