@@ -39,6 +39,7 @@ export function startNormalizeElsewhere(deps: NormalizeDeps): NormalizeElsewhere
     maxCpuMs: MAX_CPU_MS,
     maxQueuedPerLane: MAX_QUEUED_PER_LANE,
     maxHeapMiB: MAX_HEAP_MIB,
+    toSend: withOwnBody,
   });
   const unhurried = createLimiter(MAX_UNHURRIED);
   const ids = new WeakMap<RuleSet, number>();
@@ -119,6 +120,18 @@ export function startNormalizeElsewhere(deps: NormalizeDeps): NormalizeElsewhere
       },
     [Symbol.asyncDispose]: () => queue[Symbol.asyncDispose](),
   };
+}
+
+/**
+ * With a copy of the body's own bytes, which is moved: sent as it is, it would be copied twice, here and there, with all the memory that it
+ * is a part of.
+ */
+function withOwnBody(request: WorkerRequest): readonly [WorkerRequest, readonly ArrayBuffer[]] {
+  if (request.kind === "read") return [request, []];
+  const { delivery } = request;
+  const body = Buffer.allocUnsafeSlow(delivery.body.length);
+  delivery.body.copy(body);
+  return [{ ...request, delivery: { ...delivery, body } }, [body.buffer]];
 }
 
 const unlessGone = <T>({ signal }: Asker, work: Promise<T>): Promise<T> =>

@@ -26,7 +26,7 @@ export interface WorkerQueue<Q, A> extends AsyncDisposable {
   readonly run: (request: Q, asker: Asker) => Promise<A | Exceeded>;
 }
 
-export interface WorkerQueueOptions {
+export interface WorkerQueueOptions<Q> {
   /** The worker's module; it posts `{ kind: "ready" }` once it has loaded, then one answer for each message. */
   readonly program: URL;
   readonly name: string;
@@ -34,6 +34,8 @@ export interface WorkerQueueOptions {
   readonly maxCpuMs: number;
   readonly maxQueuedPerLane: number;
   readonly maxHeapMiB: number;
+  /** A request as it is sent, and memory of it that is moved to the worker; default: all of it is copied. */
+  readonly toSend?: (request: Q) => readonly [request: Q, moved: readonly ArrayBuffer[]];
 }
 
 interface Job<Q, A> {
@@ -53,9 +55,9 @@ const MAX_SILENT_MS = 60_000;
 
 /** The worker starts with the first job, and keeps the process alive only while it has one. */
 export function createWorkerQueue<Q, A extends { readonly kind: string }>(
-  options: WorkerQueueOptions,
+  options: WorkerQueueOptions<Q>,
 ): WorkerQueue<Q, A> {
-  const { name, maxCpuMs } = options;
+  const { name, maxCpuMs, toSend = (request) => [request, []] } = options;
   const lanes = new Map<string, Set<Job<Q, A>>>();
   let worker: Worker | undefined;
   let isReady = false;
@@ -86,7 +88,8 @@ export function createWorkerQueue<Q, A extends { readonly kind: string }>(
     if (!job) return;
     current = job;
     try {
-      worker.postMessage(job.request);
+      const [request, moved] = toSend(job.request);
+      worker.postMessage(request, moved);
       watchCpu(worker, job);
     } catch (error) {
       // A value that cannot be cloned is its caller's mistake, and no reason to end the worker.

@@ -77,6 +77,17 @@ describe("a delivery that is normalized in another thread", () => {
     );
   });
 
+  it("keeps its body, in whatever memory that lies, for what is quarantined of it", async () => {
+    const text = xml(elements(500)).body;
+    const around = Buffer.concat([Buffer.alloc(100), text, Buffer.alloc(100)]);
+    const body = around.subarray(100, 100 + text.length);
+    const rules = rulesOf([{ type: "all", idPath: "$.list.row[0]['@id']" }]);
+    const delivery = { ...xml(""), body };
+    const normalized = await elsewhere.normalize(rules, delivery);
+    expect(normalized).toEqual(await normalize(rules, xml(elements(500)), deps));
+    expect(body.equals(text)).toBe(true);
+  });
+
   it("takes no more of this thread than handing it over", async () => {
     const rules = rulesOf([{ type: "all", idPath: "$.list.row[0]['@id']" }]);
     const delivery = xml(elements(20_000));

@@ -8,7 +8,7 @@ import type { SchemaAnswer, SchemaRequest } from "../../src/lib/json-schema/work
 import { createWorkerQueue, type WorkerQueueOptions } from "../../src/lib/worker-queue.ts";
 import { CEILING_MS, until } from "../support/until.ts";
 
-const createQueue = (options: Partial<WorkerQueueOptions> = {}) =>
+const createQueue = (options: Partial<WorkerQueueOptions<SchemaRequest>> = {}) =>
   createWorkerQueue<SchemaRequest, SchemaAnswer>({
     program: new URL("../../src/lib/json-schema/worker.ts", import.meta.url),
     name: "schemas",
@@ -49,6 +49,23 @@ test("a value that cannot be sent fails alone", async () => {
   ]);
   expect(failed.status).toBe("rejected");
   expect(done.status).toBe("fulfilled");
+});
+
+test("memory that a request names is moved to the worker, once its turn has come", async () => {
+  const [first, second] = [new Uint8Array(1_000), new Uint8Array(1_000)];
+  await using queue = createQueue({
+    toSend: (request) => [
+      request,
+      request.kind === "check" ? [(request.value as Uint8Array).buffer as ArrayBuffer] : [],
+    ],
+  });
+  const check = (value: Uint8Array) =>
+    queue.run({ kind: "check", digest: "a", code: "module.exports = () => true;", value }, A);
+  const running = [check(first), check(second)];
+  await running[0];
+  expect(first.buffer.detached).toBe(true);
+  await running[1];
+  expect(second.buffer.detached).toBe(true);
 });
 
 test("more jobs than the queue holds are unavailable", async () => {
