@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { z } from "zod";
 import type { ChannelKindName, CommonSettings } from "../event/channel.ts";
 import type { ChannelHandle, Ingest } from "../event/ingest.ts";
+import type { Refusal } from "../http/problem.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Result } from "../lib/result.ts";
 import type { Log } from "../log.ts";
@@ -55,10 +56,10 @@ export interface HookReply {
 /** A started kind. Disposal ends what is under way. */
 export interface ChannelRuntime<C extends ChannelHandle = ChannelHandle> extends AsyncDisposable {
   /**
-   * Push kinds only: answers one request to the address of one of its channels. What it throws is answered as an error;
-   * `UnavailableError` becomes a 503.
+   * Push kinds only: answers one request to the address of one of its channels, or says at once what it is refused with. What it
+   * throws is answered as an error; `UnavailableError` becomes a 503.
    */
-  readonly receive?: (channel: C, request: HookRequest) => HookReply | Promise<HookReply>;
+  readonly receive?: (channel: C, request: HookRequest) => HookReply | Refusal | Promise<HookReply>;
   /** Pull kinds whose senders keep a connection open. */
   readonly stream?: StreamSource;
   /** Pull kinds whose senders are asked. */

@@ -4,7 +4,7 @@ import type { RateLimitState } from "../bus/limits/rate-limiter.ts";
 import type { ClientAddress, ClientAddressOf } from "../lib/addresses/client-address.ts";
 import type { FailedTokens } from "./callers/failed-tokens.ts";
 import type { ApiEnv } from "./context.ts";
-import { ApiError, type Refusal } from "./problem.ts";
+import { type ApiError, errorOf, type Refusal } from "./problem.ts";
 
 /** How much may still be asked for, in how many seconds the window begins anew. */
 export const limitHeaders = ({ limit, remaining, resetSeconds }: RateLimitState): Record<string, string> => ({
@@ -20,10 +20,8 @@ export const rateRefusal = (state: RateLimitState, message: string): Refusal => 
 });
 
 /** The same, to be thrown. */
-export const rateLimited = (state: RateLimitState, message: string): ApiError => {
-  const { code, headers } = rateRefusal(state, message);
-  return new ApiError(code, message, { headers });
-};
+export const rateLimited = (state: RateLimitState, message: string): ApiError =>
+  errorOf(rateRefusal(state, message));
 
 export interface ShowLimitsDeps {
   readonly clientAddressOf: ClientAddressOf;

@@ -49,7 +49,7 @@ export class ApiError extends Error implements Refusal {
     code: ErrorCode,
     message: string,
     options: {
-      readonly details?: readonly Finding[];
+      readonly details?: readonly Finding[] | undefined;
       readonly headers?: Readonly<Record<string, string>>;
       readonly cause?: unknown;
     } = {},
@@ -63,6 +63,9 @@ export class ApiError extends Error implements Refusal {
     this.headers = options.headers ?? {};
   }
 }
+
+/** A refusal, to be thrown. */
+export const errorOf = (refusal: Refusal): ApiError => new ApiError(refusal.code, refusal.message, refusal);
 
 /** A body of 1 MiB can be wrong in half a million places. */
 export const MAX_DETAILS = 100;

@@ -112,6 +112,7 @@ export function createHooks<C extends ChannelHandle>(deps: HooksDeps<C>): Answer
         requestId,
       });
       if (reply instanceof Promise) reply.then(answer, fail);
+      else if ("code" in reply) refuse(exchange, reply, { channel });
       else answer(reply);
     } catch (error) {
       fail(error);
@@ -220,6 +221,7 @@ function resultOf({ code }: Refusal): "internal" | "unavailable" | "refused" {
 }
 
 function reasonOf({ message, details = [] }: Refusal): string {
+  if (details.length === 0) return message;
   return [message, ...details.map((one) => `${one.path} ${one.message}`)].join(" ");
 }
 
@@ -247,18 +249,19 @@ function send({ incoming, outgoing, requestId }: Exchange, { status, headers, bo
   if (status !== 204) list.push("content-length", body === undefined ? "0" : String(Buffer.byteLength(body)));
   for (const name in headers) list.push(name, headers[name] ?? "");
   outgoing.writeHead(status, list);
-  // Refused, or answered for what stands in its head. A body that has come with it is read by the next turn of the event loop.
-  if (!incoming.complete) outgoing.on("finish", () => setImmediate(endReading, incoming));
+  // Refused, or answered for what stands in its head. A body that has come with it is read by the next turn of the event loop. Where
+  // the answer is the last of its connection, Node ends that.
+  if (!incoming.complete && headers.connection !== "close")
+    outgoing.on("finish", () => setImmediate(endReading, incoming));
   outgoing.end(body);
 }
 
 /** Node goes on reading what nobody wants, for as long as a request may take. */
 function endReading(incoming: IncomingMessage): void {
-  const { socket } = incoming;
-  // Of an answer that is the last of its connection Node ends it. A timer would keep all that hangs on a request until it is due.
-  if (incoming.complete || socket.writableEnded) return;
+  // A timer would keep all that hangs on a request until it is due.
+  if (incoming.complete) return;
   const timer = setTimeout(() => {
-    if (!incoming.complete) socket.destroySoon();
+    if (!incoming.complete) incoming.socket.destroySoon();
   }, DRAIN_MS);
   timer.unref();
 }

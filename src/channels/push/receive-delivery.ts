@@ -1,11 +1,11 @@
 import type { ChannelHandle, HandshakeReply, IngestResult } from "../../event/ingest.ts";
 import type { RawRequest } from "../../event/received.ts";
-import { ApiError, type ErrorCode } from "../../http/problem.ts";
+import { ApiError, type ErrorCode, type Refusal } from "../../http/problem.ts";
 import type { Finding } from "../../lib/errors.ts";
 import { freeBuffer } from "../../lib/free-buffer.ts";
 import { HeldBody } from "../body-budget.ts";
 import type { ChannelKindDeps, HookReply, HookRequest } from "../kind.ts";
-import { readDelivery } from "./read-delivery.ts";
+import { findRefusal, readDelivery } from "./read-delivery.ts";
 
 /** A delivery that `ingest` has refused, and counted. */
 export class DeliveryRefusedError extends ApiError {
@@ -25,7 +25,7 @@ export class DeliveryRefusedError extends ApiError {
 /**
  * Reads a request within the channel's limits, hands it to `ingest`, and answers what became of it.
  *
- * @throws ApiError, DeliveryRefusedError for all that is not accepted.
+ * Answers with a refusal what is not to be read; rejects by an ApiError, a DeliveryRefusedError for all else that is not accepted.
  */
 export function createReceiveDelivery<C extends ChannelHandle>({
   ingest,
@@ -35,7 +35,8 @@ export function createReceiveDelivery<C extends ChannelHandle>({
   return (
     channel: C,
     { incoming, clientAddress, requestId }: Omit<HookRequest, "outgoing">,
-  ): Promise<HookReply> =>
+  ): Refusal | Promise<HookReply> =>
+    findRefusal(incoming, channel) ??
     new Promise((resolve, reject) => {
       const held = new HeldBody(bodies, channel.identity.organizationId);
       const failed = (error: unknown): void => {

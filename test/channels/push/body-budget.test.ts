@@ -34,7 +34,9 @@ beforeEach(async () => {
     const organizationId = c.req.header("x-organization") ?? "org_1";
     const receive = createReceiveDelivery({ ingest, bodies: budget, clock: Date.now });
     const request = { incoming: c.env.incoming, clientAddress: "127.0.0.1", requestId: "req" };
-    const { body = null, ...reply } = await receive(channelOf(organizationId), request);
+    const received = await receive(channelOf(organizationId), request);
+    if ("code" in received) return c.text(received.code);
+    const { body = null, ...reply } = received;
     return new Response(body, reply);
   });
   app.onError((error, c) => c.text(error instanceof ApiError ? error.code : String(error)));

@@ -41,11 +41,13 @@ beforeEach(async () => {
     bodies,
     clock: Date.now,
   });
-  server = createServer((incoming, outgoing) => {
-    receive(channel, { incoming, clientAddress: "127.0.0.1", requestId: "req" }).then(
-      ({ status }) => outgoing.writeHead(status).end(),
-      () => outgoing.writeHead(500).end(),
-    );
+  server = createServer(async (incoming, outgoing) => {
+    try {
+      const reply = await receive(channel, { incoming, clientAddress: "127.0.0.1", requestId: "req" });
+      outgoing.writeHead("code" in reply ? 413 : reply.status).end();
+    } catch {
+      outgoing.writeHead(500).end();
+    }
   });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
