@@ -17,7 +17,6 @@ export interface FetchedDelivery {
 /**
  * The arguments of one run of a source: one connection of a stream, one poll. Everything in it is fenced: once another worker
  * has taken the source over, or its cursor was set by hand, `ingest` and `moveTo` refuse with `StaleSourceError`, and the run ends.
- * Its functions are methods: they are called on it, and not taken out of it.
  */
 export interface SourceRun {
   readonly channel: ChannelHandle;

@@ -6,7 +6,6 @@ import type { IngestResult } from "../../src/event/ingest.ts";
 import { UnavailableError } from "../../src/lib/errors.ts";
 import { createLog } from "../../src/log.ts";
 import { createOutbound } from "../../src/net/create-outbound.ts";
-import { calledOnItself } from "../support/called-on-itself.ts";
 import { readHere } from "../support/read-here.ts";
 import { until } from "../support/until.ts";
 
@@ -182,7 +181,7 @@ function startRun(
     warn() {},
     signal,
   };
-  const ended = start(calledOnItself(run)).catch((error: Error) => error);
+  const ended = start(run).catch((error: Error) => error);
   return Object.assign(state, {
     ended,
     abort: () => ending.abort(new Error("the run is to end")),

@@ -175,16 +175,13 @@ export class FencedRun<C extends SourceChannel> implements OpenRun, StreamRun {
     return this;
   }
 
-  ingest(delivery: FetchedDelivery, options: Written): Promise<IngestResult> {
-    return this.#publish([delivery], options, (written) =>
+  // Functions, which a kind may take out of its run, where methods would forget whose they are.
+  readonly ingest: StreamRun["ingest"] = (delivery, options) =>
+    this.#publish([delivery], options, (written) =>
       this.#deps.ingest(this.channel, verifiedOf(delivery), written),
     );
-  }
 
-  async ingestAll(
-    deliveries: readonly FetchedDelivery[],
-    { cursorAfter, signal }: Parameters<StreamRun["ingestAll"]>[1],
-  ): Promise<readonly IngestResult[]> {
+  readonly ingestAll: StreamRun["ingestAll"] = async (deliveries, { cursorAfter, signal }) => {
     const { pace, gather } = this.#deps;
     const together = pace.mostTogether(this.channel.identity.organizationId);
     const sent: Promise<readonly IngestResult[]>[] = [];
@@ -197,31 +194,30 @@ export class FencedRun<C extends SourceChannel> implements OpenRun, StreamRun {
       }
     }
     return (await Promise.all(sent)).flat();
-  }
+  };
 
-  moveTo(cursor: string, options: { readonly signal: AbortSignal }): Promise<void> {
-    return this.#fenced(
+  readonly moveTo: StreamRun["moveTo"] = (cursor, { signal }) =>
+    this.#fenced(
       this.#writes.add(async (version) => {
         this.signal.throwIfAborted();
         const position = this.#positionOf(version, cursor);
-        await this.#deps.move(this.channel, { signal: options.signal, position });
+        await this.#deps.move(this.channel, { signal, position });
         await this.#recover();
       }),
     );
-  }
 
-  opened(): void {
+  readonly opened = (): void => {
     if (this.#isOpen) return;
     this.#isOpen = true;
     this.#onOpened?.();
     this.#deps.observe({ kind: "opened", channel: this.channel, isAgain: this.#hadBegun });
     this.#report.note({ state: "open" });
     if (!this.#isWell) this.#wellTimer = setTimeout(() => this.#recover(), WELL_AFTER_MS);
-  }
+  };
 
-  warn(code: string, message: string): void {
+  readonly warn = (code: string, message: string): void => {
     this.#report.note({ lastError: this.#errorOf(code, message) });
-  }
+  };
 
   hasWritten(): boolean {
     return this.#hasWritten;

@@ -11,7 +11,6 @@ import { createOutbound } from "../../../src/net/create-outbound.ts";
 import type { Credentials } from "../../../src/net/credentials.ts";
 import { compileRules } from "../../../src/normalize/compile.ts";
 import { normalize } from "../../../src/normalize/normalize.ts";
-import { calledOnItself } from "../../support/called-on-itself.ts";
 import { readHere } from "../../support/read-here.ts";
 
 export type Config = z.input<typeof pollingSettings>;
@@ -104,7 +103,7 @@ export class PollRig {
   }
 
   run(signal: AbortSignal, settings = this.settings): SourceRun {
-    return calledOnItself<SourceRun>({
+    return {
       channel: {
         identity: channel,
         state: "active",
@@ -131,7 +130,7 @@ export class PollRig {
       opened: () => {},
       warn: (code) => this.warnings.push(code),
       signal,
-    });
+    };
   }
 
   #write<T>(write: () => T): T {
