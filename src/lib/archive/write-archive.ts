@@ -31,12 +31,14 @@ export async function createArchive(
 ): Promise<ArchiveWriter> {
   await using opening = new AsyncDisposableStack();
   // Not by the process' number: in containers it is the same each time, and one that was killed has left its file.
-  const partial = `${file}.partial-${randomUUID()}`;
-  const spoolFile = `${partial}.part`;
-  const target = opening.use(await open(partial, "wx", 0o600));
-  opening.defer(() => rm(partial, { force: true }));
+  const id = randomUUID();
+  const partial = `${file}.partial-${id}`;
+  const spoolFile = `${file}.${id}.part`;
+  // First, and nameless at once: who sees the archive and kills this program leaves nothing else behind.
   const spool = opening.use(await open(spoolFile, "wx+", 0o600));
   await rm(spoolFile);
+  const target = opening.use(await open(partial, "wx", 0o600));
+  opening.defer(() => rm(partial, { force: true }));
   const tar = pack();
   const parts: ArchivePart[] = [];
   const write = async (chunks: AsyncIterable<Buffer>): Promise<void> => {
