@@ -1,6 +1,6 @@
 import type { Redis } from "ioredis";
 import { cursorKey } from "../../src/bus/keys.ts";
-import type { SourceChannel } from "../../src/channels/pull/fenced-run.ts";
+import type { SourceChannel } from "../../src/channels/pull/open-run.ts";
 import { SimulatedQueue } from "./simulated-queue.ts";
 import { Upstream } from "./upstream.ts";
 import { type Breakage, type Executed, VirtualRedis } from "./virtual-redis.ts";

@@ -5,7 +5,7 @@ import { createPublish, type PublishPolicy } from "../../src/bus/publish/publish
 import { createShardLeases, shardOf } from "../../src/bus/sources/shard-leases.ts";
 import { createSourcePositions } from "../../src/bus/sources/source-positions.ts";
 import { createSourceStates } from "../../src/bus/sources/source-states.ts";
-import type { SourceChannel } from "../../src/channels/pull/fenced-run.ts";
+import type { SourceChannel } from "../../src/channels/pull/open-run.ts";
 import { startPolls } from "../../src/channels/pull/polls/polls.ts";
 import { createSourcePace } from "../../src/channels/pull/source-pace.ts";
 import { createSourceRuns } from "../../src/channels/pull/source-runs.ts";

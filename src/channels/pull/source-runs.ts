@@ -1,6 +1,7 @@
 import type { RunSpacing } from "../../bus/sources/source-positions.ts";
 import { createLimiter } from "../../lib/limiter.ts";
-import { FencedRun, type OpenRun, type RunDeps, type SourceChannel } from "./fenced-run.ts";
+import { FencedRun } from "./fenced-run.ts";
+import type { OpenRun, RunDeps, SourceChannel } from "./open-run.ts";
 
 /** Begins runs: one connection of a stream, or one poll. */
 export interface SourceRuns {

@@ -7,16 +7,11 @@ import { ValueCollector, type Values } from "../../event/values.ts";
 import { ApiError, errorOf, invalidParameters, type Refusal } from "../../http/problem.ts";
 import type { HeldBody } from "../body-budget.ts";
 
-interface DecoderOptions {
-  /** It comes in pieces of so many bytes. */
-  readonly chunkSize: number;
-}
+/** What it decodes comes in pieces of `chunkSize` bytes. */
+type CreateDecoder = (options: { readonly chunkSize: number }) => Transform;
 
 /** RFC 9110 section 8.4.1, and zstd (RFC 8878). */
-const DECODERS: ReadonlyMap<string, (options: DecoderOptions) => Transform> = new Map<
-  string,
-  (options: DecoderOptions) => Transform
->([
+const DECODERS: ReadonlyMap<string, CreateDecoder> = new Map<string, CreateDecoder>([
   ["gzip", createGunzip],
   ["x-gzip", createGunzip],
   ["deflate", createInflate],
@@ -160,21 +155,15 @@ function pieceOf(body: Buffer, encoding: string, maxBytes: number): number {
   return Math.max(LEAST_PIECE_BYTES, Math.min(expected, maxBytes + 1));
 }
 
+interface Decoding {
+  readonly encoding: string;
+  readonly maxBytes: number;
+  readonly createDecoder: CreateDecoder;
+  readonly held: HeldBody;
+}
+
 /** Each piece is charged before there is memory for it, or as it comes: a few bytes may become many. */
-function decodeBody(
-  body: Buffer,
-  {
-    encoding,
-    maxBytes,
-    createDecoder,
-    held,
-  }: {
-    readonly encoding: string;
-    readonly maxBytes: number;
-    readonly createDecoder: (options: DecoderOptions) => Transform;
-    readonly held: HeldBody;
-  },
-): Promise<Buffer> {
+function decodeBody(body: Buffer, { encoding, maxBytes, createDecoder, held }: Decoding): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunkSize = pieceOf(body, encoding, maxBytes);
     if (!held.grow(chunkSize, chunkSize)) {

@@ -1,5 +1,5 @@
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
-import type { OpenRun, SourceObservation } from "../../../src/channels/pull/fenced-run.ts";
+import type { OpenRun, SourceObservation } from "../../../src/channels/pull/open-run.ts";
 import { createSourcePace } from "../../../src/channels/pull/source-pace.ts";
 import { createSourceRuns, type SourceRuns } from "../../../src/channels/pull/source-runs.ts";
 import { hasAddress } from "../../../src/data/channels/address-columns.ts";

@@ -6,10 +6,11 @@ import { Hono } from "hono";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type BodyBudget, createBodyBudget } from "../../../src/channels/body-budget.ts";
 import { createReceiveDelivery } from "../../../src/channels/push/receive-delivery.ts";
-import type { ChannelHandle, Ingest } from "../../../src/event/ingest.ts";
+import type { Ingest } from "../../../src/event/ingest.ts";
 import { type Listener, startListener } from "../../../src/gateway/listener.ts";
 import { ApiError } from "../../../src/http/problem.ts";
 import { until } from "../../support/until.ts";
+import { pushChannel } from "./push-support.ts";
 
 const KIB = 1024;
 const MIB = 1024 * KIB;
@@ -34,7 +35,7 @@ beforeEach(async () => {
     const organizationId = c.req.header("x-organization") ?? "org_1";
     const receive = createReceiveDelivery({ ingest, bodies: budget, clock: Date.now });
     const request = { incoming: c.env.incoming, clientAddress: "127.0.0.1", requestId: "req" };
-    const received = await receive(channelOf(organizationId), request);
+    const received = await receive(pushChannel(3 * MIB, organizationId), request);
     if ("code" in received) return c.text(received.code);
     const { body = null, ...reply } = received;
     return new Response(body, reply);
@@ -58,16 +59,6 @@ function answerAll(): void {
   answersAtOnce = true;
   for (const answer of unanswered) answer();
 }
-
-const channelOf = (organizationId: string): ChannelHandle => ({
-  identity: { number: 1, uid: "in", kind: "webhook", appId: "app_1", organizationId },
-  state: "active",
-  limits: { maxBodyBytes: 3 * MIB, maxDepth: 128 },
-  settings: {},
-  methods: ["POST"],
-  answer: "outcome",
-  acceptsContentType: () => true,
-});
 
 /** Sends what is given and holds the request open. */
 function start(body: Buffer, headers: Readonly<Record<string, string>> = {}) {

@@ -6,18 +6,11 @@ import { brotliCompressSync, gzipSync } from "node:zlib";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type BodyBudget, createBodyBudget } from "../../../src/channels/body-budget.ts";
 import { createReceiveDelivery } from "../../../src/channels/push/receive-delivery.ts";
-import type { ChannelHandle, Ingest } from "../../../src/event/ingest.ts";
+import type { Ingest } from "../../../src/event/ingest.ts";
+import { pushChannel } from "./push-support.ts";
 
 const MIB = 1024 * 1024;
-const channel: ChannelHandle = {
-  identity: { number: 1, uid: "in", kind: "webhook", appId: "app_1", organizationId: "org_1" },
-  state: "active",
-  limits: { maxBodyBytes: 5 * MIB, maxDepth: 128 },
-  settings: {},
-  methods: ["POST"],
-  answer: "outcome",
-  acceptsContentType: () => true,
-};
+const channel = pushChannel(5 * MIB);
 const NOTHING = { received: 1, published: 0, duplicates: 0, quarantined: 0, events: [], quarantine: [] };
 
 let server: Server;

@@ -4,17 +4,9 @@ import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { createBodyBudget } from "../../../src/channels/body-budget.ts";
 import { createReceiveDelivery } from "../../../src/channels/push/receive-delivery.ts";
-import type { ChannelHandle } from "../../../src/event/ingest.ts";
+import { pushChannel } from "./push-support.ts";
 
-const channel: ChannelHandle = {
-  identity: { number: 1, uid: "in", kind: "webhook", appId: "app_1", organizationId: "org_1" },
-  state: "active",
-  limits: { maxBodyBytes: 1_000, maxDepth: 128 },
-  settings: {},
-  methods: ["POST"],
-  answer: "outcome",
-  acceptsContentType: () => true,
-};
+const channel = pushChannel(1_000);
 
 const server = createServer();
 beforeEach(async () => {

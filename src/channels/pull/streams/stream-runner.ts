@@ -8,7 +8,7 @@ import { withinGrace } from "../../../lib/wait.ts";
 import type { Log } from "../../../log.ts";
 import type { ReconnectPolicy, SourceEnd, StreamRun, StreamSource } from "../../source.ts";
 import { endOfThrown } from "../ends.ts";
-import type { OpenRun } from "../fenced-run.ts";
+import type { OpenRun } from "../open-run.ts";
 import type { OpeningRun, SourceRuns } from "../source-runs.ts";
 
 export interface StreamRunnerDeps {

@@ -3,7 +3,7 @@ import { openJobQueue } from "../../../../src/bus/jobs/job-queue.ts";
 import { createSlots } from "../../../../src/bus/limits/slots.ts";
 import { createSourcePositions } from "../../../../src/bus/sources/source-positions.ts";
 import { createSourceStates } from "../../../../src/bus/sources/source-states.ts";
-import type { SourceChannel } from "../../../../src/channels/pull/fenced-run.ts";
+import type { SourceChannel } from "../../../../src/channels/pull/open-run.ts";
 import type { PollJob, PollsDeps } from "../../../../src/channels/pull/polls/poll-target.ts";
 import type { Polls } from "../../../../src/channels/pull/polls/polls.ts";
 import { startPolls } from "../../../../src/channels/pull/polls/polls.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from "vitest";
-import type { RunPlan } from "../../../../src/channels/pull/fenced-run.ts";
+import type { RunPlan } from "../../../../src/channels/pull/open-run.ts";
 import type { SourceRuns } from "../../../../src/channels/pull/source-runs.ts";
 import { StreamRunner } from "../../../../src/channels/pull/streams/stream-runner.ts";
 import type { SourceEnd, StreamRun, StreamSource } from "../../../../src/channels/source.ts";
