@@ -18,6 +18,9 @@ export interface PollJobs {
 const UNKNOWN_WAIT_MS = 2_000;
 /** A job in line looks again by itself: the worker that should tell it may have died. Thousands may stand there. */
 const LINE_WAIT_MS = 30_000;
+/** A poll beside the plan that finds its source busy comes again, doubled each time that it still is. */
+const BUSY_WAIT_MS = 1_000;
+const MAX_BUSY_WAIT_MS = 30_000;
 /** After an outage, doubled each time that it still is. */
 const OUTAGE_WAIT_MS = 2_000;
 const MAX_OUTAGE_WAIT_MS = 60_000;
@@ -67,7 +70,7 @@ export function createPollJobs(deps: PollsContext): PollJobs {
     });
     await tell(asked.turns);
     if (asked.kind === "full") {
-      if (!asked.place.waits) return { result: "busy" };
+      if (!asked.place.waits) return { result: "busy", againAtMs: afterBusyMs(job) };
       return { result: "limited", againAtMs: clock() + LINE_WAIT_MS * (0.5 + random()) };
     }
     const skipBackoff = (fresh.get(channel) ?? 0) > clock();
@@ -93,6 +96,15 @@ export function createPollJobs(deps: PollsContext): PollJobs {
         );
       });
     }
+  }
+
+  /**
+   * Times of the plan are left out. The one beside it stays until it is begun: the poll that keeps the source busy may be about to ask
+   * for another, and while this one is here that would be no second one.
+   */
+  function afterBusyMs({ scheduleId, starts }: Job<PollJob>): number | undefined {
+    if (scheduleId !== undefined) return undefined;
+    return clock() + doubled(BUSY_WAIT_MS, starts, MAX_BUSY_WAIT_MS);
   }
 
   async function tell(turns: readonly Turn[]): Promise<void> {
@@ -121,7 +133,7 @@ export function createPollJobs(deps: PollsContext): PollJobs {
           "polls wait until Redis and the database answer",
         );
       failing = true;
-      const waitMs = Math.min(OUTAGE_WAIT_MS * 2 ** Math.min(job.starts - 1, 10), MAX_OUTAGE_WAIT_MS);
+      const waitMs = doubled(OUTAGE_WAIT_MS, job.starts, MAX_OUTAGE_WAIT_MS);
       return { result: "unavailable", againAtMs: clock() + waitMs * (0.5 + random()) };
     }
   }
@@ -153,3 +165,7 @@ export function createPollJobs(deps: PollsContext): PollJobs {
     },
   };
 }
+
+/** The wait after the n-th start. */
+const doubled = (firstMs: number, starts: number, mostMs: number): number =>
+  Math.min(firstMs * 2 ** Math.min(starts - 1, 10), mostMs);

@@ -108,8 +108,9 @@ export function startPollSchedules(deps: PollsContext): PollSchedules {
     const channel = source.identity.number;
     if (!(await queue.isScheduled(scheduleId))) {
       const delayMs = FIRST_POLL_MS + SPACING_MS * index;
-      const intervalMs = spacing?.intervalMs ?? 0;
-      await queue.schedule(scheduleId, planFrom(plan, clock() + delayMs + intervalMs), { channel });
+      // Counted from now, the plan begins an interval later: it brings no second first poll.
+      const fromMs = Math.floor(clock()) + (spacing?.intervalMs ?? 0);
+      await queue.schedule(scheduleId, planFrom(plan, fromMs), { channel });
       const plannedMs = nextTimeMs(plan, clock()) ?? Number.POSITIVE_INFINITY;
       if (spacing !== undefined || plannedMs > clock() + delayMs) await addPoll(queue, channel, delayMs);
     }

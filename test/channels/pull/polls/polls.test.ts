@@ -5,6 +5,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { openJobQueue } from "../../../../src/bus/jobs/job-queue.ts";
 import { cursorKey, slotsKey } from "../../../../src/bus/keys.ts";
+import { createSlots } from "../../../../src/bus/limits/slots.ts";
 import { createSourcePositions } from "../../../../src/bus/sources/source-positions.ts";
 import type { PollJob } from "../../../../src/channels/pull/polls/poll-target.ts";
 import type { SourceEnd, SourceRun } from "../../../../src/channels/source.ts";
@@ -129,6 +130,20 @@ describe.concurrent("a polled source", () => {
     worker.engine.sync([wanted(number())]);
     await until(() => seen.polls.length === 4);
     await until(async () => (await countOf(worker, "done")) === 4);
+  });
+
+  it("that is busy when a poll beside its plan comes is polled once it is free", async () => {
+    const { queueName, number } = mine();
+    const { seen, poll } = record();
+    // As if a worker polled it that will ask for more.
+    const place = { key: `c.${number()}`, limit: 1, waits: false };
+    const taken = await createSlots({ redis }).take({ name: "other", sinceMs: 0, places: [place] });
+    await using worker = startPollsWorker(redis, poll, { queueName });
+    worker.engine.sync([wanted(number())]);
+    await until(async () => (await countOf(worker, "busy")) >= 1);
+    expect(seen.polls.length).toBe(0);
+    if (taken.kind === "taken") await taken.slot.release();
+    await until(() => seen.polls.length === 1);
   });
 
   it("is left alone until it may be asked again", async () => {
