@@ -5,6 +5,7 @@ import type { ChannelHandle } from "../../event/ingest.ts";
 import type { RawRequest } from "../../event/received.ts";
 import { ValueCollector, type Values } from "../../event/values.ts";
 import { ApiError, errorOf, invalidParameters, type Refusal } from "../../http/problem.ts";
+import { freeBuffer } from "../../lib/free-buffer.ts";
 import type { HeldBody } from "../body-budget.ts";
 
 /** What it decodes comes in pieces of `chunkSize` bytes. */
@@ -83,10 +84,16 @@ function readBody(request: IncomingMessage, maxBytes: number, held: HeldBody, to
     return;
   }
   readBytes(request, maxBytes, held, {
-    done(body) {
-      if (held.mayDecode())
-        decodeBody(body, { encoding, maxBytes, createDecoder, held }).then(told.done).catch(told.failed);
-      else told.failed(noRoom());
+    done(packed) {
+      if (!held.mayDecode()) {
+        told.failed(noRoom());
+        return;
+      }
+      const decoding = decodeBody(packed, { encoding, maxBytes, createDecoder, held }).then((body) => {
+        freeBuffer(packed);
+        told.done(body);
+      });
+      decoding.catch(told.failed);
     },
     failed: told.failed,
   });
@@ -196,9 +203,13 @@ function decodeBody(body: Buffer, { encoding, maxBytes, createDecoder, held }: D
   });
 }
 
+/** The pieces are gone then: of bodies of megabytes they are as many bytes again for the garbage collector. */
 function joined(chunks: readonly Buffer[], bytes: number): Buffer {
   const [first] = chunks;
-  return chunks.length === 1 && first !== undefined ? first : Buffer.concat(chunks, bytes);
+  if (chunks.length === 1 && first !== undefined) return first;
+  const whole = Buffer.concat(chunks, bytes);
+  for (const chunk of chunks) freeBuffer(chunk);
+  return whole;
 }
 
 /** The rest of the body is not read, so nothing can follow it on this connection. */

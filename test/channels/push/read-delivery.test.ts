@@ -16,8 +16,11 @@ const NOTHING = { received: 1, published: 0, duplicates: 0, quarantined: 0, even
 let server: Server;
 let ingest: Ingest;
 let takes: number[];
+/** As they came from the socket. */
+let pieces: Buffer[];
 beforeEach(async () => {
   takes = [];
+  pieces = [];
   const budget = createBodyBudget();
   const bodies: BodyBudget = {
     ...budget,
@@ -36,6 +39,7 @@ beforeEach(async () => {
   });
   server = createServer(async (incoming, outgoing) => {
     try {
+      incoming.on("data", (piece: Buffer) => pieces.push(piece));
       const reply = await receive(channel, { incoming, clientAddress: "127.0.0.1", requestId: "req" });
       outgoing.writeHead("code" in reply ? 413 : reply.status).end();
     } catch {
@@ -78,6 +82,33 @@ describe("the memory of a large body", () => {
     };
     expect(await send(Buffer.alloc(MIB))).toBe(500);
     expect(body.length).toBe(MIB);
+  });
+});
+
+describe("the pieces that a large body comes in", () => {
+  const LARGE_PIECE = 32 * 1024;
+
+  it("are given back before it is looked at", async () => {
+    let left: readonly Buffer[] = [];
+    ingest = async (_channel, { body }) => {
+      expect(body).toEqual(sent);
+      left = pieces.filter(({ length }) => length >= LARGE_PIECE);
+      return { kind: "accepted", outcome: NOTHING };
+    };
+    const sent = randomBytes(MIB);
+    expect(await send(sent)).toBe(200);
+    expect(pieces.length).toBeGreaterThan(1);
+    expect(left).toEqual([]);
+  });
+
+  it("are given back where it was compressed, and was one of them", async () => {
+    const plain = randomBytes(48 * 1024);
+    ingest = async (_channel, { body }) => {
+      expect(body).toEqual(plain);
+      return { kind: "accepted", outcome: NOTHING };
+    };
+    expect(await send(gzipSync(plain), "gzip")).toBe(200);
+    expect(pieces.filter(({ length }) => length >= LARGE_PIECE)).toEqual([]);
   });
 });
 

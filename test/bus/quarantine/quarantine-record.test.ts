@@ -1,0 +1,17 @@
+import { expect, it } from "vitest";
+import { encodeQuarantine } from "../../../src/bus/quarantine/quarantine-record.ts";
+import { testChannel } from "../support.ts";
+
+it("the body of a quarantined delivery goes to Redis as the bytes that came, and no copy is made of them as text", () => {
+  const body = Buffer.alloc(1024 * 1024, "x");
+  const { args } = encodeQuarantine(
+    testChannel(),
+    {
+      delivery: { method: "POST", headers: {}, query: {}, body, arrivedAtMs: 0 },
+      items: [{ failure: { item: null, reason: "no_match", detail: "", definitions: [] }, keep: "all" }],
+    },
+    () => "qr_1",
+  );
+  expect(args.filter((arg) => arg === body)).toHaveLength(1);
+  expect(args.filter((arg) => typeof arg === "string" && arg.length >= body.length)).toEqual([]);
+});
