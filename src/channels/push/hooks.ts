@@ -16,6 +16,7 @@ import {
   toApiError,
 } from "../../http/problem.ts";
 import { requestIdOf, requireOneHost } from "../../http/request.ts";
+import { atEndOfTurn } from "../../lib/at-end-of-turn.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { Log } from "../../log.ts";
 import type { Metrics } from "../../metrics.ts";
@@ -187,12 +188,17 @@ export function createHooks<C extends ChannelHandle>(deps: HooksDeps<C>): Answer
     clientAddress: limits.clientOf(incoming).address,
   });
 
+  const route = atEndOfTurn((bindings: HttpBindings) => {
+    const { url = "", method = "" } = bindings.incoming;
+    // Routing reads nothing else of a request.
+    void app.fetch({ method, url } as Request, bindings);
+  });
+
   return (incoming, outgoing) => {
-    const { url: target = "", method = "" } = incoming;
+    const { url: target = "" } = incoming;
     const isWhole = !target.startsWith("/");
     if (isWhole ? !WHOLE_ADDRESS.test(target) : !target.startsWith(HOOKS_PATH)) return false;
-    // Routing reads nothing else of a request.
-    void app.fetch({ method, url: target } as Request, { incoming, outgoing });
+    route({ incoming, outgoing });
     return true;
   };
 }

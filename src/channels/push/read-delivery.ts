@@ -20,6 +20,8 @@ const DECODERS: ReadonlyMap<string, CreateDecoder> = new Map<string, CreateDecod
   ["zstd", createZstdDecompress],
 ]);
 
+const NO_BYTES = Buffer.alloc(0);
+
 type Arrival = Required<Pick<RawRequest, "arrivedAtMs" | "clientAddress" | "requestId">>;
 
 /** One of them is called, once. Promises would cost a delivery as much as its JSON does. */
@@ -99,8 +101,26 @@ function readBody(request: IncomingMessage, maxBytes: number, held: HeldBody, to
   });
 }
 
-/** Events instead of an async iterator: a third of its cost, on every request. */
-function readBytes(
+function readBytes(request: IncomingMessage, maxBytes: number, held: HeldBody, told: Told<Buffer>): void {
+  if (request.complete) readWhole(request, maxBytes, held, told);
+  else readAsItComes(request, maxBytes, held, told);
+}
+
+/** It has come already, as nearly all do: nothing is to be listened for. Its sender may have gone. */
+function readWhole(
+  request: IncomingMessage,
+  maxBytes: number,
+  held: HeldBody,
+  { done, failed }: Told<Buffer>,
+): void {
+  const body: Buffer = request.read() ?? NO_BYTES;
+  if (body.length > maxBytes) failed(errorOf(tooLarge(maxBytes)));
+  else if (held.grow(body.length, body.length)) done(body);
+  else failed(noRoom());
+}
+
+/** Events instead of an async iterator: a third of its cost. */
+function readAsItComes(
   request: IncomingMessage,
   maxBytes: number,
   held: HeldBody,

@@ -1,12 +1,13 @@
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { createServer, request, type Server } from "node:http";
+import { createServer, type IncomingMessage, request, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { brotliCompressSync, gzipSync } from "node:zlib";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type BodyBudget, createBodyBudget } from "../../../src/channels/body-budget.ts";
 import { createReceiveDelivery } from "../../../src/channels/push/receive-delivery.ts";
 import type { Ingest } from "../../../src/event/ingest.ts";
+import { until } from "../../support/until.ts";
 import { pushChannel } from "./push-support.ts";
 
 const MIB = 1024 * 1024;
@@ -14,6 +15,8 @@ const channel = pushChannel(5 * MIB);
 const NOTHING = { received: 1, published: 0, duplicates: 0, quarantined: 0, events: [], quarantine: [] };
 
 let server: Server;
+/** What a request waits for, until it is read. */
+let before: (incoming: IncomingMessage) => Promise<unknown>;
 let ingest: Ingest;
 let takes: number[];
 /** As they came from the socket. */
@@ -37,8 +40,10 @@ beforeEach(async () => {
     bodies,
     clock: Date.now,
   });
+  before = async () => {};
   server = createServer(async (incoming, outgoing) => {
     try {
+      await before(incoming);
       incoming.on("data", (piece: Buffer) => pieces.push(piece));
       const reply = await receive(channel, { incoming, clientAddress: "127.0.0.1", requestId: "req" });
       outgoing.writeHead("code" in reply ? 413 : reply.status).end();
@@ -147,5 +152,38 @@ describe("a compressed body", () => {
     const plain = Buffer.alloc(3 * MIB, "b");
     expect(await send(brotliCompressSync(plain), "br")).toBe(200);
     expect(digest).toBe(told(plain));
+  });
+});
+
+describe("a body that has come whole before it is read", () => {
+  const accepted = (): { readonly body: Promise<string> } => {
+    const { promise: body, resolve } = Promise.withResolvers<string>();
+    ingest = async (_channel, delivery) => {
+      resolve(delivery.body.toString());
+      return { kind: "accepted", outcome: NOTHING };
+    };
+    return { body };
+  };
+
+  it.each(["{}", ""])("is read as it is: %j", async (text) => {
+    const { body } = accepted();
+    before = () => new Promise(setImmediate);
+    expect(await send(Buffer.from(text))).toBe(200);
+    expect(await body).toBe(text);
+  });
+
+  it("is carried through though its sender has gone", async () => {
+    const { body } = accepted();
+    before = async (incoming) => {
+      await until(() => incoming.complete);
+      sending.destroy();
+      await new Promise((resolve) => incoming.on("close", resolve));
+    };
+    const sending = request({
+      ...{ port: (server.address() as AddressInfo).port, host: "127.0.0.1", method: "POST" },
+      headers: { "content-length": 2 },
+    });
+    sending.on("error", () => {}).end("{}");
+    expect(await body).toBe("{}");
   });
 });

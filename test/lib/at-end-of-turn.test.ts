@@ -1,0 +1,35 @@
+import { describe, expect, it } from "vitest";
+import { atEndOfTurn } from "../../src/lib/at-end-of-turn.ts";
+
+const endOfTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+describe("what comes in one turn of the event loop", () => {
+  it("is worked on at its end, each once, in the order in which it came", async () => {
+    const done: number[] = [];
+    const take = atEndOfTurn((one: number) => done.push(one));
+    take(1);
+    await Promise.resolve();
+    take(2);
+    expect(done).toEqual([]);
+    await endOfTurn();
+    expect(done).toEqual([1, 2]);
+    take(3);
+    await endOfTurn();
+    expect(done).toEqual([1, 2, 3]);
+  });
+
+  it("waits for the next turn where it comes of such work", async () => {
+    const done: number[] = [];
+    const take = atEndOfTurn((one: number) => {
+      done.push(one);
+      if (one < 3) take(one + 1);
+    });
+    take(1);
+    await endOfTurn();
+    expect(done).toEqual([1]);
+    await endOfTurn();
+    expect(done).toEqual([1, 2]);
+    await endOfTurn();
+    expect(done).toEqual([1, 2, 3]);
+  });
+});
