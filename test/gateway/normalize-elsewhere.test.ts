@@ -189,8 +189,8 @@ describe("which deliveries go to another thread", () => {
   const query = rulesOf([{ type: "all", payloadPath: "$..a" }]);
 
   it.each<[boolean, string, typeof singular, VerifiedDelivery]>([
-    [false, "XML of 10 kB", singular, xml(`<a>${"x".repeat(10_000)}</a>`)],
-    [true, "XML of 20 kB", singular, xml(`<a>${"x".repeat(20_000)}</a>`)],
+    [false, "XML of 2,000 B", singular, xml(`<a>${"x".repeat(1_993)}</a>`)],
+    [true, "XML of 2,100 B", singular, xml(`<a>${"x".repeat(2_093)}</a>`)],
     [false, "JSON of 1 MB", singular, deliveryOf(text(1_000_000))],
     [true, "JSON of 2 MB", singular, deliveryOf(text(2_000_000))],
     [false, "JSON of 100 kB, queried", query, deliveryOf(text(100_000))],
