@@ -1,4 +1,5 @@
 import { createFairBudget, type FairBudget } from "../lib/fair-budget.ts";
+import { createLimiter, type Limiter } from "../lib/limiter.ts";
 import { createRateBuckets, type RateBuckets } from "../lib/rate-buckets.ts";
 
 /** All bodies of deliveries that a gateway has at once, from their first bytes until they are answered. */
@@ -11,6 +12,14 @@ const FREE_BYTES = 64 * 1024;
 const SLOW_BYTES_PER_SECOND = 400 * 1024;
 /** What is decoded is counted in such pieces. */
 const DECODED_PIECE_BYTES = 64 * 1024;
+/**
+ * Of its large compressed bodies an organization has so much decoded at once, or one; the others wait as they came. V8 marks the whole heap,
+ * on the thread that everybody waits for, where more than 64 MiB of such memory come together.
+ */
+const DECODED_AT_ONCE_BYTES = 16 * 1024 * 1024;
+const MAX_WAITING = 100;
+/** Then their senders are told to come again. */
+const LARGE_WAIT_MS = 2_000;
 /** The rate of a body says nothing before. */
 const RATED_AFTER_MS = 2_000;
 
@@ -21,9 +30,19 @@ export interface BodyBudget {
   readonly reading: Map<string, Set<HeldBody>>;
   /** What each organization has had decoded: few bytes that come quickly may become many that take the gateway's own thread. */
   readonly decoded: RateBuckets<string>;
+  /** Large compressed bodies of each organization: those that are decoded, and those that wait to be. */
+  readonly large: Map<string, LargeBodies>;
+  /** How long one of those may wait. */
+  readonly largeWaitMs: number;
   /** Bytes that an organization may have, of compressed bodies in each second too. */
   readonly bytesOf: (organizationId: string) => number;
   readonly nowMs: () => number;
+}
+
+interface LargeBodies {
+  readonly room: Limiter;
+  decoded: number;
+  waiting: number;
 }
 
 interface BodyBudgetOptions {
@@ -42,6 +61,8 @@ export const createBodyBudget = ({
   room: createFairBudget(totalBytes, bytesOf),
   reading: new Map(),
   decoded: createRateBuckets(),
+  large: new Map(),
+  largeWaitMs: LARGE_WAIT_MS,
   bytesOf: (organizationId) => bytesOf?.(organizationId) ?? totalBytes / 2,
   nowMs,
 });
@@ -55,6 +76,8 @@ export class HeldBody {
   #giveWay: (() => void) | undefined;
   /** Bytes of the piece that is being decoded. */
   #piece = 0;
+  /** Its room among the large bodies of its organization. */
+  #room: Disposable | undefined;
 
   constructor(budget: BodyBudget, organizationId: string) {
     this.#budget = budget;
@@ -111,8 +134,49 @@ export class HeldBody {
     return Math.max(1, this.#budget.bytesOf(this.#organizationId) / DECODED_PIECE_BYTES);
   }
 
+  /**
+   * Waits until its organization may have a large body of so many bytes decoded, and has that room, in the place of what it had, until
+   * `release`; false where that takes too long, or too many wait.
+   */
+  async waitForRoom(bytes: number): Promise<boolean> {
+    this.#leaveRoom();
+    const { large } = this.#budget;
+    const others = large.get(this.#organizationId) ?? {
+      ...{ room: createLimiter(DECODED_AT_ONCE_BYTES), decoded: 0, waiting: 0 },
+    };
+    if (others.waiting >= MAX_WAITING) return false;
+    large.set(this.#organizationId, others);
+    others.waiting++;
+    try {
+      this.#room = await others.room.acquire(bytes, {
+        signal: AbortSignal.timeout(this.#budget.largeWaitMs),
+      });
+      others.decoded++;
+      return true;
+    } catch {
+      return false;
+    } finally {
+      others.waiting--;
+      this.#forgetIdle(others);
+    }
+  }
+
+  #leaveRoom(): void {
+    const others = this.#budget.large.get(this.#organizationId);
+    if (this.#room === undefined || others === undefined) return;
+    this.#room[Symbol.dispose]();
+    this.#room = undefined;
+    others.decoded--;
+    this.#forgetIdle(others);
+  }
+
+  #forgetIdle({ decoded, waiting }: LargeBodies): void {
+    if (decoded === 0 && waiting === 0) this.#budget.large.delete(this.#organizationId);
+  }
+
   /** The bytes are no longer there: the request is answered, or only what was decoded of them is left. */
   release(): void {
+    this.#leaveRoom();
     if (this.#charged === 0) return;
     this.#budget.room.giveBack(this.#organizationId, this.#charged);
     this.#charged = 0;

@@ -7,26 +7,32 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type BodyBudget, createBodyBudget } from "../../../src/channels/body-budget.ts";
 import { createReceiveDelivery } from "../../../src/channels/push/receive-delivery.ts";
 import type { Ingest } from "../../../src/event/ingest.ts";
-import { until } from "../../support/until.ts";
+import { CEILING_MS, until } from "../../support/until.ts";
 import { pushChannel } from "./push-support.ts";
 
 const MIB = 1024 * 1024;
-const channel = pushChannel(5 * MIB);
+const MAX_BYTES = 5 * MIB;
 const NOTHING = { received: 1, published: 0, duplicates: 0, quarantined: 0, events: [], quarantine: [] };
 
 let server: Server;
 /** What a request waits for, until it is read. */
 let before: (incoming: IncomingMessage) => Promise<unknown>;
 let ingest: Ingest;
+let bodies: BodyBudget;
 let takes: number[];
+let largeWaitMs: number;
 /** As they came from the socket. */
 let pieces: Buffer[];
 beforeEach(async () => {
   takes = [];
   pieces = [];
+  largeWaitMs = CEILING_MS;
   const budget = createBodyBudget();
-  const bodies: BodyBudget = {
+  bodies = {
     ...budget,
+    get largeWaitMs() {
+      return largeWaitMs;
+    },
     room: {
       ...budget.room,
       take(who, amount) {
@@ -45,7 +51,12 @@ beforeEach(async () => {
     try {
       await before(incoming);
       incoming.on("data", (piece: Buffer) => pieces.push(piece));
-      const reply = await receive(channel, { incoming, clientAddress: "127.0.0.1", requestId: "req" });
+      const organizationId = String(incoming.headers["x-organization"] ?? "org_1");
+      const reply = await receive(pushChannel(MAX_BYTES, organizationId), {
+        incoming,
+        clientAddress: "127.0.0.1",
+        requestId: "req",
+      });
       outgoing.writeHead("code" in reply ? 413 : reply.status).end();
     } catch {
       outgoing.writeHead(500).end();
@@ -56,10 +67,14 @@ beforeEach(async () => {
 });
 afterEach(() => server.close());
 
-async function send(body: Buffer, encoding?: string): Promise<number | undefined> {
+async function send(body: Buffer, encoding?: string, organization = "org_1"): Promise<number | undefined> {
   const sending = request({
     ...{ port: (server.address() as AddressInfo).port, host: "127.0.0.1", method: "POST" },
-    headers: { "content-length": body.length, ...(encoding && { "content-encoding": encoding }) },
+    headers: {
+      "content-length": body.length,
+      "x-organization": organization,
+      ...(encoding && { "content-encoding": encoding }),
+    },
   });
   sending.end(body);
   const [{ statusCode }] = await once(sending, "response");
@@ -185,5 +200,63 @@ describe("a body that has come whole before it is read", () => {
     });
     sending.on("error", () => {}).end("{}");
     expect(await body).toBe("{}");
+  });
+});
+
+describe("large compressed bodies of an organization", () => {
+  const plain = Buffer.alloc(MAX_BYTES, "a");
+  /** By organization, what ends the deliveries that are at work. */
+  let atWork: Map<string, (() => void)[]>;
+  beforeEach(() => {
+    atWork = new Map();
+    ingest = async ({ identity: { organizationId } }, { body }) => {
+      expect(body.length).toBe(plain.length);
+      const others = atWork.get(organizationId) ?? [];
+      atWork.set(organizationId, others);
+      await new Promise<void>((resolve) => others.push(resolve));
+      return { kind: "accepted", outcome: NOTHING };
+    };
+  });
+  const countOf = (organization: string): number => atWork.get(organization)?.length ?? 0;
+  const answerOne = (organization: string): void => atWork.get(organization)?.shift()?.();
+
+  it.each([
+    ["gzip, which names its size", "gzip", gzipSync(plain)],
+    ["brotli, which does not", "br", brotliCompressSync(plain)],
+  ])("are decoded as far as there is room for them, and wait for each other, not for another's: %s", async (_, encoding, packed) => {
+    const answers = Array.from({ length: 5 }, () => send(packed, encoding, "org_big"));
+    await until(() => countOf("org_big") === 3 && bodies.large.get("org_big")?.waiting === 2);
+    const other = send(packed, encoding, "org_other");
+    await until(() => countOf("org_other") === 1);
+    expect(countOf("org_big")).toBe(3);
+    answerOne("org_other");
+    expect(await other).toBe(200);
+    for (const answered of [1, 2, 3, 4, 5]) {
+      answerOne("org_big");
+      await until(() => countOf("org_big") === Math.min(3, 5 - answered));
+    }
+    expect(await Promise.all(answers)).toEqual([200, 200, 200, 200, 200]);
+    expect(bodies.large.size).toBe(0);
+  });
+
+  it("are refused where too many wait, and once they have waited too long", async () => {
+    const packed = gzipSync(plain);
+    const atOnce = Array.from({ length: 3 }, () => send(packed, "gzip"));
+    await until(() => countOf("org_1") === 3);
+    const waiting = Array.from({ length: 99 }, () => send(packed, "gzip"));
+    await until(() => bodies.large.get("org_1")?.waiting === 99);
+    largeWaitMs = 1;
+    expect(await send(packed, "gzip")).toBe(500);
+    largeWaitMs = CEILING_MS;
+    waiting.push(send(packed, "gzip"));
+    await until(() => bodies.large.get("org_1")?.waiting === 100);
+    expect(await send(packed, "gzip")).toBe(500);
+    const all = [...atOnce, ...waiting];
+    for (let answered = 0; answered < all.length; answered++) {
+      await until(() => countOf("org_1") > 0);
+      answerOne("org_1");
+    }
+    expect(new Set(await Promise.all(all))).toEqual(new Set([200]));
+    expect(bodies.large.size).toBe(0);
   });
 });
