@@ -14,6 +14,8 @@ export interface OutgoingEvent {
   /** 64 bits of a hash of the data, as 11 base64url characters: tells a repeat from a conflict. */
   readonly digest: string;
   readonly fields: readonly string[];
+  /** A value of `fields` that is large: its bytes in UTF-8, in memory of their own. "" stands in its place. */
+  readonly large?: { readonly at: number; readonly bytes: Buffer };
   /** Size of `fields` in UTF-8, for budgets and batches; an estimate. */
   readonly bytes: number;
 }

@@ -14,6 +14,7 @@ import {
   type Normalized,
   normalize,
 } from "../normalize/normalize.ts";
+import { received } from "./large-values.ts";
 import type { SentRules, WorkerAnswer, WorkerRequest } from "./normalize-worker.ts";
 
 /** Of one delivery: less than its sender waits, so that one that takes more is quarantined instead of sent again for ever. */
@@ -80,7 +81,7 @@ export function startNormalizeElsewhere(deps: NormalizeDeps): NormalizeElsewhere
   async function normalizeThere(asker: Asker, ...asked: Parameters<Explainer>): Promise<Normalized> {
     const [rules, delivery, only] = asked;
     const answer = await ask("normalize", asker, asked);
-    if (answer.kind === "normalized") return answer.normalized;
+    if (answer.kind === "normalized") return received(answer.normalized);
     if (answer.kind === "exceeded") return failed(TOO_COSTLY, only);
     if (answer.kind === "unknownKind") return normalize(rules, delivery, deps, only);
     throw unexpected(answer);

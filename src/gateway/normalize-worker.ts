@@ -13,6 +13,7 @@ import { goBehindOtherThreads } from "../lib/thread-priority.ts";
 import { compileRules, type RuleSet, type RuleSource } from "../normalize/compile.ts";
 import { type Explained, explainEach } from "../normalize/explain.ts";
 import { type Normalized, normalize, type Selection } from "../normalize/normalize.ts";
+import { withLargeValues } from "./large-values.ts";
 
 /** Rules as they can be sent: of the profile the kind's name stands in the channel. */
 export interface SentRules extends Omit<RuleSource, "profile"> {
@@ -128,7 +129,11 @@ const port = parentPort;
 goBehindOtherThreads();
 const answer = createAnswers();
 port.on("message", async (request: WorkerRequest) => {
-  port.postMessage(await answer(request));
+  const answered = await answer(request);
+  if (answered.kind === "normalized") {
+    const [normalized, moved] = withLargeValues(answered.normalized);
+    port.postMessage({ ...answered, normalized }, moved);
+  } else port.postMessage(answered);
   // The body is a copy that was made for this job.
   if (request.kind !== "read") freeBuffer(request.delivery.body);
 });

@@ -186,7 +186,7 @@ for (const bytes of [468, 11_700]) {
       label: "a buffer that is used again",
       run() {
         const command = new SentCommand("evalsha", args(), buffers);
-        command.toWritable();
+        command.toWritable(unused);
         command.giveBack();
       },
     },

@@ -11,7 +11,7 @@ import type { JsonSchema } from "../../src/lib/json-schema/compiled-schema.ts";
 import { ok } from "../../src/lib/result.ts";
 import { compileRules } from "../../src/normalize/compile.ts";
 import { explainEach } from "../../src/normalize/explain.ts";
-import { type NormalizeDeps, normalize } from "../../src/normalize/normalize.ts";
+import { type NormalizeDeps, type Normalized, normalize } from "../../src/normalize/normalize.ts";
 import { channel, deliveryOf, rulesOf, type Settings } from "../normalize/support.ts";
 import { sharedSchemas } from "../support/schemas.ts";
 
@@ -37,6 +37,16 @@ const rows = Array.from({ length: 900 }, (_, n) => ({
   a: { n: 9007199254740993n - BigInt(n) },
 }));
 const json = JSON.stringify({ rows }, (_, value) => (typeof value === "bigint" ? Number(value) : value));
+
+/** With large values in their places, as text. */
+function asText(normalized: Normalized): Normalized {
+  if (normalized.kind !== "normalized") return normalized;
+  const events = normalized.events.map(({ large, ...event }) => ({
+    ...event,
+    fields: large === undefined ? event.fields : event.fields.with(large.at, large.bytes.toString()),
+  }));
+  return { ...normalized, events };
+}
 
 describe("a delivery that is normalized in another thread", () => {
   it.each<[string, readonly Definition[], Settings, VerifiedDelivery]>([
@@ -118,8 +128,24 @@ describe("a delivery that is normalized in another thread", () => {
       return elsewhere.normalize(...asked);
     };
     const choose = createNormalizer(deps, readElsewhere, createThreadShares());
-    expect(await choose(compiled.value, delivery)).toEqual(await normalize(compiled.value, delivery, deps));
+    const there = asText(await choose(compiled.value, delivery));
+    expect(there).toEqual(await normalize(compiled.value, delivery, deps));
     expect(gone).toBe(1);
+  });
+
+  it("gives large values back as bytes in memory of their own, which is no garbage as text is", async () => {
+    const rules = rulesOf([
+      { type: "all", idPath: "$.small" },
+      { type: "part", idPath: "$.small", payloadPath: "$.small" },
+    ]);
+    const text = JSON.stringify({ large: "ü".repeat(800_000), small: "é" });
+    const normalized = await elsewhere.normalize(rules, deliveryOf(text));
+    expect(asText(normalized)).toEqual(await normalize(rules, deliveryOf(text), deps));
+    if (normalized.kind !== "normalized") throw new Error("it holds one item");
+    const [all, part] = normalized.events;
+    expect(all?.large?.bytes.toString()).toBe(text);
+    expect(all?.large?.bytes.buffer.byteLength).toBe(Buffer.byteLength(text));
+    expect(part?.large).toBeUndefined();
   });
 
   it("is unavailable when it is not read in time", async () => {

@@ -1,3 +1,4 @@
+import type { Writable } from "node:stream";
 import { Command } from "ioredis";
 import { freeBuffer } from "../../lib/free-buffer.ts";
 
@@ -5,6 +6,8 @@ type Argument = string | Buffer;
 
 /** Shorter texts are joined first: to write one into a buffer costs about as much as to join so many characters. */
 const LONG_TEXT = 512;
+/** Larger bytes go to the socket as they are: to copy megabytes takes milliseconds of the thread that everybody waits for. */
+const MOST_COPIED_BYTES = 64 * 1024;
 /** Before each argument its length, of which Redis takes nine digits, and after both a line break. */
 const FRAME_BYTES = 1 + 9 + 2 + 2;
 /** A character of JavaScript is at most three bytes of UTF-8. */
@@ -50,14 +53,22 @@ export class SentCommand extends Command {
     this.#buffers = buffers;
   }
 
-  override toWritable(): Buffer {
+  /** Writes all to the socket but the end, which is answered, to be written next. */
+  override toWritable(socket: Writable): Buffer {
     let most = FRAME_BYTES + this.name.length + FRAME_BYTES;
     for (const arg of this.#arguments) {
-      most += FRAME_BYTES + (typeof arg === "string" ? MOST_BYTES_PER_CHARACTER : 1) * arg.length;
+      const isText = typeof arg === "string";
+      most += FRAME_BYTES + (isText ? MOST_BYTES_PER_CHARACTER * arg.length : isCopied(arg) ? arg.length : 0);
     }
     const buffer = this.#buffers.take(most);
     this.#buffer = buffer;
-    return buffer.subarray(0, writeCommand(buffer, this.name, this.#arguments));
+    let from = 0;
+    const end = writeCommand(buffer, this.name, this.#arguments, (bytes, at) => {
+      socket.write(buffer.subarray(from, at));
+      socket.write(bytes);
+      from = at;
+    });
+    return buffer.subarray(from, end);
   }
 
   /** To be called once Redis has answered: the socket has nothing of it any more. */
@@ -67,8 +78,15 @@ export class SentCommand extends Command {
   }
 }
 
-/** Returns where it ends. */
-function writeCommand(buffer: Buffer, name: string, args: readonly Argument[]): number {
+const isCopied = ({ length }: Buffer): boolean => length <= MOST_COPIED_BYTES;
+
+/** Returns where it ends. Large bytes are left out: `leaveOut` is told where they belong. */
+function writeCommand(
+  buffer: Buffer,
+  name: string,
+  args: readonly Argument[],
+  leaveOut: (bytes: Buffer, at: number) => void,
+): number {
   let at = 0;
   let text = `*${args.length + 1}\r\n$${name.length}\r\n${name}\r\n`;
   for (const arg of args) {
@@ -77,6 +95,12 @@ function writeCommand(buffer: Buffer, name: string, args: readonly Argument[]): 
       continue;
     }
     const from = at + buffer.write(`${text}$${arg.length}\r\n`, at);
+    if (typeof arg !== "string" && !isCopied(arg)) {
+      leaveOut(arg, from);
+      at = from;
+      text = "\r\n";
+      continue;
+    }
     const length = typeof arg === "string" ? buffer.write(arg, from) : arg.copy(buffer, from);
     // To measure a text takes several times as long as to write it, and nearly each has as many bytes as characters.
     if (length === arg.length) {

@@ -114,8 +114,12 @@ function encodeEvent(event: OutgoingEvent, policy: string, signed: PublishGroup[
   const form = formOf(event, policy, signed?.memoryKey, call);
   args.push(form.number, event.identity === "" ? "" : event.identity + event.digest);
   if (signed) args.push(signed.mark);
-  if (form.count === 0) args.push(fields[3] ?? "", fields[9] ?? "", fields[13] ?? "");
-  else args.push(...fields);
+  if (form.count === 0) args.push(fields[3] ?? "", fields[9] ?? "", event.large?.bytes ?? fields[13] ?? "");
+  else {
+    const first = args.length;
+    args.push(...fields);
+    if (event.large !== undefined) args[first + event.large.at] = event.large.bytes;
+  }
 }
 
 function formOf(

@@ -3,6 +3,7 @@ import type { OutgoingEvent, SignedMark } from "../../event/event.ts";
 import type { SourcePosition } from "../../event/received.ts";
 import { UnavailableError } from "../../lib/errors.ts";
 import { createFairBudget } from "../../lib/fair-budget.ts";
+import { freeBuffer } from "../../lib/free-buffer.ts";
 import type { NewId } from "../../lib/ids.ts";
 import type { RedisBus } from "../connection/redis.ts";
 import { cursorKey, quarantineBudgetKey, signedBytesKey, slotOf } from "../keys.ts";
@@ -58,7 +59,7 @@ export interface PublishResult {
  * records. Resolves when all of it is as durable as the gateway promises. On one Redis up to 500 events and 4
  * MiB are one script, all or nothing; more goes in such pieces, in order. In a Cluster it is one script per
  * slot, then the release and the cursor. Ends within five seconds; once sent, a call is
- * no longer given up for `signal`.
+ * no longer given up for `signal`. The large values of events are gone once it has resolved.
  *
  * @throws UnavailableError when it was refused or its outcome is unknown; a retry is safe.
  * @throws StaleSourceError when `position` is no longer its owner's.
@@ -135,6 +136,8 @@ export function createPublish(deps: PublishDeps): Publish {
         inFlight.giveBack(organizationId, whole.bytes);
         const result = readWords(words, batch.events.length);
         noteAppended(batch, result);
+        // Nothing of it is on its way any more, as it may be where the call has failed.
+        for (const { large } of batch.events) if (large !== undefined) freeBuffer(large.bytes);
         resolve(result);
       };
       if (!isSlotted && fitsOneCall(whole)) submit(0, whole, delivery, (words) => done(wordsOf(words)), fail);

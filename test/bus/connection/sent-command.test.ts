@@ -1,3 +1,5 @@
+import { randomBytes } from "node:crypto";
+import { Writable } from "node:stream";
 import { expect, it } from "vitest";
 import { CommandBuffers, SentCommand } from "../../../src/bus/connection/sent-command.ts";
 import { createTestRedis } from "../../support/test-redis.ts";
@@ -12,6 +14,8 @@ const ARGUMENTS: readonly (string | Buffer)[] = [
   "b".repeat(511),
   "b".repeat(512),
   ...[Buffer.alloc(0), Buffer.from([0xff, 0x0d, 0x0a]), Buffer.alloc(LONG, 0xfe)],
+  ...[64, 65, 5_000].map((kib) => randomBytes(kib * 1024)),
+  ...["behind large bytes", randomBytes(100_000), randomBytes(100_000)],
 ];
 
 const bytesOf = (arg: string | Buffer): Buffer => (typeof arg === "string" ? Buffer.from(arg) : arg);
@@ -57,4 +61,21 @@ it("gives back the memory of a buffer that is too large to be kept", () => {
   buffers.giveBack(large);
   expect(large.length).toBe(0);
   expect(buffers.take(100).length).toBeGreaterThanOrEqual(100);
+});
+
+it("writes large bytes as they are, and takes no buffer for a copy of them", () => {
+  const bytes = Buffer.alloc(5 * 1024 * 1024);
+  const buffers = new CommandBuffers();
+  const kept = buffers.take(100);
+  buffers.giveBack(kept);
+  const written: Buffer[] = [];
+  const socket = new Writable({
+    write(chunk, _encoding, done) {
+      written.push(chunk);
+      done();
+    },
+  });
+  const end = new SentCommand("set", ["key", bytes], buffers).toWritable(socket);
+  expect(written[1]).toBe(bytes);
+  expect(end.buffer).toBe(kept.buffer);
 });

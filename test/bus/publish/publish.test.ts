@@ -2,6 +2,8 @@ import { describe, expect, test } from "vitest";
 import { StaleSourceError } from "../../../src/bus/errors.ts";
 import { cursorKey } from "../../../src/bus/keys.ts";
 import type { Receipt } from "../../../src/bus/publish/publish.ts";
+import type { ChannelIdentity } from "../../../src/event/channel.ts";
+import { UnavailableError } from "../../../src/lib/errors.ts";
 import { startRedis } from "../../support/redis.ts";
 import { until } from "../../support/until.ts";
 import {
@@ -50,6 +52,35 @@ describe("an entry", () => {
     await publish({ channel, events, policy: testPolicy }, now);
     const entries = await server.client.xrange(usual.topic, "-", "+");
     expect(entries.map(([, fields]) => fields)).toEqual(events.map(({ fields }) => fields));
+  });
+});
+
+describe("a large value", () => {
+  const data = `"${"ü".repeat(300_000)}"`;
+  const largeEvent = (channel: ChannelIdentity, id: string, more: readonly string[] = []): Event => {
+    const event = testEvent(channel, id, { data });
+    const large = { at: 13, bytes: Buffer.from(data) };
+    return { ...event, fields: [...event.fields.with(13, ""), ...more], large };
+  };
+
+  test("stands on its topic as if it had come as text, and is gone from memory then", async () => {
+    const channel = testChannel();
+    const events = [largeEvent(channel, "a"), largeEvent(channel, "b", ["traceparent", "00-x"])];
+    const { receipts } = await publish({ channel, events, policy: testPolicy }, now);
+    const entries = await server.client.xrange(testTopic(channel), "-", "+");
+    expect(entries.map(([id]) => id)).toEqual(entryIds(receipts));
+    expect(entries.map(([, fields]) => fields)).toEqual(events.map(({ fields }) => fields.with(13, data)));
+    expect(events.map(({ large }) => large?.bytes.length)).toEqual([0, 0]);
+  });
+
+  test("stays where the write fails: a part of it may be on its way still", async () => {
+    const channel = testChannel();
+    const event = largeEvent(channel, "a");
+    await server.client.set(event.topic, "no stream");
+    await expect(publish({ channel, events: [event], policy: testPolicy }, now)).rejects.toThrow(
+      UnavailableError,
+    );
+    expect(event.large?.bytes.length).toBe(Buffer.byteLength(data));
   });
 });
 
