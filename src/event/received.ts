@@ -31,6 +31,8 @@ export interface VerifiedDelivery {
   readonly deliveryId?: string;
   /** A digest of what was signed: the same again under another id or type is a replay. */
   readonly boundTo?: string;
+  /** SHA-256 of the body, 43 base64url characters, where verifying has made it. */
+  readonly bodyHash?: string;
 }
 
 /**

@@ -75,7 +75,7 @@ export class ItemReader {
   }
 
   #readWhole(): Payload {
-    const { body, item } = this.#context;
+    const { body, delivery, item } = this.#context;
     if (item.event !== undefined && item.event.data.kind !== "body") return this.#readData(item.event);
     if (!item.isBody) return this.#jsonPayload(item.value, item.json);
     const { bytes, isVerbatim, text, value } = body;
@@ -92,7 +92,7 @@ export class ItemReader {
       isBase64: false,
       contentType,
       value,
-      hash: hashOf(received),
+      hash: (received === delivery.body ? delivery.bodyHash : undefined) ?? hashOf(received),
       bytes: received.length,
     };
   }

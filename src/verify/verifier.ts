@@ -33,6 +33,8 @@ export interface Verification {
   readonly deliveryId?: string;
   /** A digest of what was signed, where the same again under another id or type is a replay. */
   readonly boundTo?: string;
+  /** SHA-256 of the body, 43 base64url characters: of a signature over the body and nothing else that is `boundTo`. */
+  readonly bodyHash?: string;
 }
 
 /** Room is left for the place of an item behind it: an event's id has 512 characters at most. */

@@ -21,7 +21,7 @@ import type { Secret } from "./sender-settings.ts";
 import { type RefusalReason, refuse as refusal, type Verdict } from "./verifier.ts";
 
 /** Shaped as a verified one, so that quarantine keeps both; it is for the operator to look at and never parsed. */
-export type UnverifiedDelivery = Omit<VerifiedDelivery, "deliveryId" | "boundTo">;
+export type UnverifiedDelivery = Omit<VerifiedDelivery, "deliveryId" | "boundTo" | "bodyHash">;
 
 export interface RefusedRequest {
   /** For the log and the operator, never for the sender. */

@@ -1,25 +1,37 @@
+import { hash } from "node:crypto";
 import { expect, it } from "vitest";
 import { webhook } from "../../src/channels/webhook/webhook.ts";
+import type { OutgoingEvent } from "../../src/event/event.ts";
+import type { VerifiedDelivery } from "../../src/event/received.ts";
 import { compileRules } from "../../src/normalize/compile.ts";
 import { normalize } from "../../src/normalize/normalize.ts";
 import { channel, deliveryOf, settings } from "./support.ts";
 
+function eventOf(delivery: VerifiedDelivery, number = channel.number): OutgoingEvent | undefined {
+  const definitions = [{ type: "t", idPath: "$.id" }];
+  const rules = compileRules({
+    channel: { ...channel, number },
+    profile: webhook.profile,
+    config: settings(),
+    definitions,
+  });
+  if (!rules.ok) throw new Error(JSON.stringify(rules.error));
+  const deps = { validatorFor: () => ({ validate: () => undefined }), newEventId: () => "fresh" };
+  const outcome = normalize(rules.value, delivery, deps);
+  if (outcome instanceof Promise || outcome.kind !== "normalized") throw new Error("not normalized at once");
+  return outcome.events[0];
+}
+
 it("a new channel under an old uid does not share the old one's dedupe memory", () => {
-  const identityUnder = (number: number): string | undefined => {
-    const definitions = [{ type: "t", idPath: "$.id" }];
-    const rules = compileRules({
-      channel: { ...channel, number },
-      profile: webhook.profile,
-      config: settings(),
-      definitions,
-    });
-    if (!rules.ok) throw new Error(JSON.stringify(rules.error));
-    const deps = { validatorFor: () => ({ validate: () => undefined }), newEventId: () => "fresh" };
-    const outcome = normalize(rules.value, deliveryOf({ id: "x" }), deps);
-    if (outcome instanceof Promise || outcome.kind !== "normalized")
-      throw new Error("not normalized at once");
-    return outcome.events[0]?.identity;
-  };
+  const identityUnder = (number: number) => eventOf(deliveryOf({ id: "x" }), number)?.identity;
   expect(identityUnder(1)).toBe(identityUnder(1));
   expect(identityUnder(1)).not.toBe(identityUnder(2));
+});
+
+it("an event has one digest, whether its delivery was signed or not", () => {
+  const delivery = deliveryOf({ id: "x" });
+  const bodyHash = hash("sha256", delivery.body, "base64url");
+  const event = eventOf({ ...delivery, bodyHash });
+  expect(event?.digest).toBe(bodyHash.slice(0, 11));
+  expect(eventOf(delivery)).toEqual(event);
 });

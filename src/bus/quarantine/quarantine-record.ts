@@ -106,7 +106,7 @@ export function encodeQuarantine(
   newId: NewId,
   organizationBytes?: number,
 ): EncodedQuarantine {
-  const { body, ...meta } = delivery;
+  const { body, bodyHash: _, ...meta } = delivery;
   const metaText = JSON.stringify(meta);
   const args: (string | Buffer)[] = [
     String(channel.number),

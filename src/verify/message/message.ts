@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { createHash, hash } from "node:crypto";
 import type { RawRequest } from "../../event/received.ts";
 import { ok, type Result, unwrap } from "../../lib/result.ts";
 import { isDeliveryId, type Refusal, refuse, type Verification, type VerifyContext } from "../verifier.ts";
@@ -67,7 +67,7 @@ export function compileMessage(settings: SignedMessageSettings): ReadMessage {
         proves
           ? {
               ...(id === undefined ? {} : { deliveryId: id }),
-              ...(bindDedupe === "none" ? {} : { boundTo: digestOf(pieces) }),
+              ...(bindDedupe === "none" ? {} : boundTo(pieces, request.body)),
             }
           : NOTHING_MORE,
     });
@@ -112,10 +112,14 @@ function parseTimestamp(
 }
 
 /** 256 bits as 43 base64url characters. */
-function digestOf(pieces: readonly (string | Buffer)[]): string {
-  const hash = createHash("sha256");
-  for (const piece of pieces) hash.update(piece);
-  return hash.digest("base64url");
+function boundTo(pieces: readonly (string | Buffer)[], body: Buffer): Verification {
+  if (pieces.length === 1 && pieces[0] === body) {
+    const bodyHash = hash("sha256", body, "base64url");
+    return { boundTo: bodyHash, bodyHash };
+  }
+  const hashing = createHash("sha256");
+  for (const piece of pieces) hashing.update(piece);
+  return { boundTo: hashing.digest("base64url") };
 }
 
 /** Compiles the check that the body is the one whose hash was signed. */

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { createHash, hash } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { findingsOf, isVerified, requestOf, senderOf, TARGET } from "../support.ts";
@@ -187,6 +187,18 @@ describe("a signed delivery", () => {
     expect(first).toMatch(/^[\w-]{43}$/);
     expect(await bound("{}", "2")).toBe(first);
     expect(await bound("[]", "1")).not.toBe(first);
+  });
+
+  it.each([
+    ["the body and nothing else", undefined, true],
+    ["more than the body", "{{method}}{{body}}", false],
+  ])("tells the hash of its body only where it signs %s", async (_, template, isTold) => {
+    const text = '{"a":1}';
+    const sender = senderOf(config({ bindDedupe: "signedBytes", ...(template && { template }) }));
+    const headers = { "x-sig": hex(template ? `POST${text}` : text), "x-id": "1" };
+    const verified = await sender.verify(requestOf({ body: text, headers }));
+    const told = verified.ok ? verified.value.bodyHash : "refused";
+    expect(told).toBe(isTold ? hash("sha256", text, "base64url") : undefined);
   });
 });
 
