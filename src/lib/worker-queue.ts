@@ -53,6 +53,12 @@ const MAX_CPU_LOOK_MS = 250;
 /** A thread tells its CPU time between two steps of JavaScript: one that does not for so long hangs in one step. */
 const MAX_SILENT_MS = 60_000;
 
+/**
+ * Node leaves a thread that reaches its limit 16 MiB to end in; one that takes more at once ends the whole process. All that survives in
+ * the young generation, a third of it, is moved to the old at once: of V8's own 192 MiB that is too much.
+ */
+const MAX_YOUNG_MIB = 48;
+
 /** The worker starts with the first job, and keeps the process alive only while it has one. */
 export function createWorkerQueue<Q, A extends { readonly kind: string }>(
   options: WorkerQueueOptions<Q>,
@@ -102,7 +108,7 @@ export function createWorkerQueue<Q, A extends { readonly kind: string }>(
       name,
       env: {},
       execArgv: [],
-      resourceLimits: { maxOldGenerationSizeMb: options.maxHeapMiB },
+      resourceLimits: { maxOldGenerationSizeMb: options.maxHeapMiB, maxYoungGenerationSizeMb: MAX_YOUNG_MIB },
     });
     started.on("message", (answer: A | { readonly kind: "ready" }) => {
       if (started !== worker) return;

@@ -7,45 +7,42 @@ import { UnavailableError } from "../../src/lib/errors.ts";
 import type { SchemaAnswer, SchemaRequest } from "../../src/lib/json-schema/worker.ts";
 import { createWorkerQueue, type WorkerQueueOptions } from "../../src/lib/worker-queue.ts";
 import { CEILING_MS, until } from "../support/until.ts";
+import type { TinyAnswer, TinyRequest } from "./tiny-worker.ts";
 
-const createQueue = (options: Partial<WorkerQueueOptions<SchemaRequest>> = {}) =>
-  createWorkerQueue<SchemaRequest, SchemaAnswer>({
-    program: new URL("../../src/lib/json-schema/worker.ts", import.meta.url),
-    name: "schemas",
+const createQueue = (options: Partial<WorkerQueueOptions<TinyRequest>> = {}) =>
+  createWorkerQueue<TinyRequest, TinyAnswer>({
+    program: new URL("./tiny-worker.ts", import.meta.url),
+    name: "tiny",
     maxCpuMs: CEILING_MS,
     maxQueuedPerLane: 10,
     maxHeapMiB: 256,
     ...options,
   });
 const A = { lane: "a" };
+const ECHO = { kind: "echo" } as const;
 
-test("a job that needs too much memory ends its worker, not its process, and the next has a new one", async () => {
-  await using queue = createQueue({ maxHeapMiB: 48 });
-  // A little at a time: V8 ends the process where a thread takes megabytes more between two looks at whether it was ended.
-  const code = "let held; for (;;) held = { held };";
-  const [hungry, modest] = await Promise.all([
-    queue.run({ kind: "check", digest: "a", code, value: 1 }, A),
-    queue.run({ kind: "compile", text: "{}" }, A),
-  ]);
+// What has survived a collection is moved at once: small pieces are as many megabytes then as a large one.
+test.each([
+  100, 1_000, 1_000_000,
+])("a job that needs too much memory in pieces of %i numbers ends its worker, not its process, and the next has a new one", async (numbers) => {
+  await using queue = createQueue();
+  const [hungry, modest] = await Promise.all([queue.run({ kind: "eat", numbers }, A), queue.run(ECHO, A)]);
   expect(hungry.kind).toBe("exceeded");
-  expect(modest).toMatchObject({ kind: "compiled", result: { ok: true } });
+  expect(modest).toEqual({ kind: "echoed" });
 });
 
 test("a job on which the worker fails is unavailable, and those behind it are done", async () => {
   await using queue = createQueue();
-  const [failed, done] = await Promise.allSettled([
-    queue.run({ kind: "check", digest: "a", code: "syntax error", value: 1 }, A),
-    queue.run({ kind: "compile", text: "{}" }, A),
-  ]);
+  const [failed, done] = await Promise.allSettled([queue.run({ kind: "fail" }, A), queue.run(ECHO, A)]);
   expect(failed).toMatchObject({ status: "rejected", reason: expect.any(UnavailableError) });
-  expect(done).toMatchObject({ status: "fulfilled", value: { kind: "compiled" } });
+  expect(done).toMatchObject({ status: "fulfilled", value: { kind: "echoed" } });
 });
 
 test("a value that cannot be sent fails alone", async () => {
   await using queue = createQueue();
   const [failed, done] = await Promise.allSettled([
-    queue.run({ kind: "check", digest: "a", code: "", value: () => 1 }, A),
-    queue.run({ kind: "compile", text: "{}" }, A),
+    queue.run({ kind: "echo", value: () => 1 }, A),
+    queue.run(ECHO, A),
   ]);
   expect(failed.status).toBe("rejected");
   expect(done.status).toBe("fulfilled");
@@ -56,12 +53,10 @@ test("memory that a request names is moved to the worker, once its turn has come
   await using queue = createQueue({
     toSend: (request) => [
       request,
-      request.kind === "check" ? [(request.value as Uint8Array).buffer as ArrayBuffer] : [],
+      request.kind === "echo" ? [(request.value as Uint8Array).buffer as ArrayBuffer] : [],
     ],
   });
-  const check = (value: Uint8Array) =>
-    queue.run({ kind: "check", digest: "a", code: "module.exports = () => true;", value }, A);
-  const running = [check(first), check(second)];
+  const running = [first, second].map((value) => queue.run({ kind: "echo", value }, A));
   await running[0];
   expect(first.buffer.detached).toBe(true);
   await running[1];
@@ -70,24 +65,16 @@ test("memory that a request names is moved to the worker, once its turn has come
 
 test("more jobs than the queue holds are unavailable", async () => {
   await using queue = createQueue({ maxQueuedPerLane: 2 });
-  const jobs = Array.from({ length: 5 }, () => queue.run({ kind: "compile", text: "{}" }, A));
+  const jobs = Array.from({ length: 5 }, () => queue.run(ECHO, A));
   const states = (await Promise.allSettled(jobs)).map(({ status }) => status);
   expect(states).toEqual(["fulfilled", "fulfilled", "rejected", "rejected", "rejected"]);
-});
-
-test("generated code may load nothing but what validators need", async () => {
-  await using queue = createQueue();
-  const code = 'module.exports = () => true; require("node:fs");';
-  await expect(queue.run({ kind: "check", digest: "a", code, value: 1 }, A)).rejects.toThrow(
-    UnavailableError,
-  );
 });
 
 test("lanes take turns, however many jobs one of them has", async () => {
   await using queue = createQueue();
   const done: string[] = [];
   const ask = async (lane: string): Promise<void> => {
-    await queue.run({ kind: "compile", text: "{}" }, { lane });
+    await queue.run(ECHO, { lane });
     done.push(lane);
   };
   await Promise.all([..."aaaaaa", ..."bb", ..."c"].map(ask));
@@ -96,7 +83,7 @@ test("lanes take turns, however many jobs one of them has", async () => {
 
 test("a full lane does not close another one", async () => {
   await using queue = createQueue({ maxQueuedPerLane: 1 });
-  const ask = (lane: string) => queue.run({ kind: "compile", text: "{}" }, { lane });
+  const ask = (lane: string) => queue.run(ECHO, { lane });
   const states = await Promise.allSettled([ask("a"), ask("a"), ask("b")]);
   expect(states.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
 });
@@ -107,8 +94,7 @@ const NEVER_READY = new URL("data:text/javascript,setInterval(() => {}, 1e6)");
 test("a job for which nobody waits any more leaves its lane at once", async () => {
   await using queue = createQueue({ program: NEVER_READY, maxQueuedPerLane: 2 });
   const asker = new AbortController();
-  const ask = (signal?: AbortSignal) =>
-    queue.run({ kind: "compile", text: "{}" }, { lane: "a", ...(signal && { signal }) });
+  const ask = (signal?: AbortSignal) => queue.run(ECHO, { lane: "a", ...(signal && { signal }) });
   const states: string[] = [];
   const note = (job: Promise<unknown>, name: string) =>
     job.catch((error: Error) => void states.push(`${name}: ${error.message}`));
@@ -119,10 +105,10 @@ test("a job for which nobody waits any more leaves its lane at once", async () =
   jobs.push(note(ask(), "has room"), note(ask(), "full again"), note(ask(asker.signal), "too late"));
   await Promise.all(jobs.slice(-2));
   expect(states).toEqual([
-    "full: schemas: too many jobs wait",
-    "gone: schemas: nobody waits for the job any more",
-    "full again: schemas: too many jobs wait",
-    "too late: schemas: nobody waits for the job any more",
+    "full: tiny: too many jobs wait",
+    "gone: tiny: nobody waits for the job any more",
+    "full again: tiny: too many jobs wait",
+    "too late: tiny: nobody waits for the job any more",
   ]);
   await queue[Symbol.asyncDispose]();
   await Promise.all(jobs);
@@ -135,7 +121,7 @@ test("a job for which nobody waits any more holds its request no longer", async 
   const collect: () => void = runInNewContext("gc");
   const held = (() => {
     const value = { body: "large" };
-    const job = queue.run({ kind: "check", digest: "a", value }, { lane: "a", signal: asker.signal });
+    const job = queue.run({ kind: "echo", value }, { lane: "a", signal: asker.signal });
     void job.catch(() => {});
     return new WeakRef(value);
   })();
@@ -150,9 +136,9 @@ test("jobs behind one that left are done in their order", async () => {
   await using queue = createQueue();
   const asker = new AbortController();
   const jobs = Promise.allSettled([
-    queue.run({ kind: "compile", text: "{}" }, A),
-    queue.run({ kind: "check", digest: "a", code: "syntax error", value: 1 }, { ...A, signal: asker.signal }),
-    queue.run({ kind: "compile", text: "{}" }, A),
+    queue.run(ECHO, A),
+    queue.run({ kind: "fail" }, { ...A, signal: asker.signal }),
+    queue.run(ECHO, A),
   ]);
   asker.abort();
   expect((await jobs).map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
@@ -172,10 +158,12 @@ async function nicesOf(threadName: string): Promise<readonly number[]> {
 
 // Elsewhere than on Linux a thread has no priority of its own, and nothing is changed.
 if (process.platform === "linux")
-  test("a worker goes behind the other threads of its process, whose priority stays", async () => {
+  test("a worker that compiles schemas goes behind the other threads of its process, whose priority stays", async () => {
     const name = `queue ${process.pid}`;
     const before = getPriority();
-    await using queue = createQueue({ name });
+    const program = new URL("../../src/lib/json-schema/worker.ts", import.meta.url);
+    const bounds = { maxCpuMs: CEILING_MS, maxQueuedPerLane: 10, maxHeapMiB: 256 };
+    await using queue = createWorkerQueue<SchemaRequest, SchemaAnswer>({ program, name, ...bounds });
     await queue.run({ kind: "compile", text: "{}" }, A);
     expect(await nicesOf(name)).toEqual([Math.min(19, before + 10)]);
     expect(getPriority()).toBe(before);

@@ -262,10 +262,10 @@ test("a schema is compiled although another organization has asked for many that
     const result = await own.compile(schema, { signal, lane });
     if (result.ok) done.push(name);
   };
-  // 75 kB each.
-  const many = Array.from({ length: 16 }, (_, i) => ask(`many${i}`, wide(`m${i}_`, 2_500), "a"));
+  // More than the 8 kB of short ones each.
+  const many = Array.from({ length: 16 }, (_, i) => ask(`many${i}`, wide(`m${i}_`, 600), "a"));
   const others = Promise.allSettled(many);
-  await Promise.all([ask("tiny", { const: "tiny" }, "b"), ask("large", wide("l", 2_500), "b")]);
+  await Promise.all([ask("tiny", { const: "tiny" }, "b"), ask("large", wide("l", 600), "b")]);
   // Of the others' no more than was under way, and one turn.
   expect(done.indexOf("tiny")).toBeLessThanOrEqual(2);
   expect(done.indexOf("large")).toBeLessThanOrEqual(3);
@@ -289,8 +289,8 @@ test("a schema for which another organization waits too is compiled in one's own
     const result = await own.compile(schema, { signal, lane });
     if (result.ok) done.push(name);
   };
-  const same = (): JsonSchema => wide("same", 2_500);
-  const many = Array.from({ length: 12 }, (_, i) => ask(`many${i}`, wide(`m${i}_`, 2_500), "a"));
+  const same = (): JsonSchema => wide("same", 600);
+  const many = Array.from({ length: 12 }, (_, i) => ask(`many${i}`, wide(`m${i}_`, 600), "a"));
   const others = Promise.allSettled(many);
   await Promise.all([ask("theirs", same(), "a"), ask("ours", same(), "b")]);
   expect(done.filter((name) => !name.startsWith("many")).sort()).toEqual(["ours", "theirs"]);

@@ -1,0 +1,7 @@
+import { expect, test } from "vitest";
+import { evaluateCode } from "../../../src/lib/json-schema/evaluate.ts";
+
+test("generated code may load nothing but what validators need", () => {
+  const code = 'module.exports = () => true; require("node:fs");';
+  expect(() => evaluateCode(code, { patternBudget: Number.POSITIVE_INFINITY })).toThrow("asks for node:fs");
+});
