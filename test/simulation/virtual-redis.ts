@@ -16,15 +16,16 @@ export interface Executed {
 /** Changes the text of the shipped scripts: to see that a broken one is found. */
 export type Breakage = (text: string) => string;
 
-const CLOCK_KEY = "simulation:now";
-/** The clock as TIME answers it, and the id that XADD makes of it: never below the last one of the stream. */
+/**
+ * The clock, which comes behind the arguments of the script, as TIME answers it, and the id that XADD makes of it: never below the
+ * last one of the stream.
+ */
 const PRELUDE = `
+local ms = table.remove(ARGV)
 local function virtualTime()
-  local ms = tonumber(redis.call('GET', '${CLOCK_KEY}'))
-  return { math.floor(ms / 1000), ms % 1000 * 1000 }
+  return { math.floor(tonumber(ms) / 1000), tonumber(ms) % 1000 * 1000 }
 end
 local function virtualId(key)
-  local ms = redis.call('GET', '${CLOCK_KEY}')
   local last = redis.call('XREVRANGE', key, '+', '-', 'COUNT', 1)[1]
   local lastMs = last and string.match(last[1], '^%d+') or '0'
   return (tonumber(lastMs) > tonumber(ms) and lastMs or ms) .. '-*'
@@ -113,17 +114,12 @@ export class VirtualRedis {
     return sha;
   }
 
-  async #run(script: LuaScript, ms: number, rest: readonly string[]): Promise<unknown> {
-    const set = ["set", CLOCK_KEY, String(ms)];
-    for (const call of [
-      ["evalsha", script.sha, ...rest],
-      ["eval", script.text, ...rest],
-    ]) {
-      const replies = await this.#client.pipeline([set, call]).exec();
-      const [error, reply] = replies?.[1] ?? [new Error("no reply")];
-      if (!error) return reply;
-      if (!error.message.startsWith("NOSCRIPT")) throw error;
-    }
-    throw new Error("a script that was sent is not known");
+  #run(script: LuaScript, ms: number, rest: readonly string[]): Promise<unknown> {
+    const client = this.#client;
+    const sent = [...rest, String(ms)];
+    return client.call("evalsha", script.sha, ...sent).catch((error: unknown) => {
+      if (!String(error).startsWith("ReplyError: NOSCRIPT")) throw error;
+      return client.call("eval", script.text, ...sent);
+    });
   }
 }
