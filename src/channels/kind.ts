@@ -56,10 +56,10 @@ export interface HookReply {
 /** A started kind. Disposal ends what is under way. */
 export interface ChannelRuntime<C extends ChannelHandle = ChannelHandle> extends AsyncDisposable {
   /**
-   * Push kinds only: answers one request to the address of one of its channels, or says at once what it is refused with. What it
+   * Push kinds only: answers one request to the address of one of its channels, or says what it is refused with. What it
    * throws is answered as an error; `UnavailableError` becomes a 503.
    */
-  readonly receive?: (channel: C, request: HookRequest) => HookReply | Refusal | Promise<HookReply>;
+  readonly receive?: (channel: C, request: HookRequest) => HookReply | Refusal | Promise<HookReply | Refusal>;
   /** Pull kinds whose senders keep a connection open. */
   readonly stream?: StreamSource;
   /** Pull kinds whose senders are asked. */

@@ -23,7 +23,7 @@ import type { Metrics } from "../../metrics.ts";
 import type { ChannelRuntime, HookReply } from "../kind.ts";
 import type { HookLimits } from "./rate-limit.ts";
 import { valuesOf } from "./read-delivery.ts";
-import { DeliveryRefusedError } from "./receive-delivery.ts";
+import type { CountedRefusal } from "./receive-delivery.ts";
 
 /** The path before the channel's id. */
 const HOOKS_PATH = "/hooks/";
@@ -91,7 +91,11 @@ export function createHooks<C extends ChannelHandle>(deps: HooksDeps<C>): Answer
     }
     const { incoming, outgoing, sinceMs, requestId } = exchange;
     const fail = (thrown: unknown): void => refuse(exchange, toApiError(thrown), { channel, cause: thrown });
-    const answer = (reply: HookReply): void => {
+    const answer = (reply: HookReply | Refusal): void => {
+      if ("code" in reply) {
+        refuse(exchange, reply, { channel });
+        return;
+      }
       try {
         send(exchange, reply);
         metrics.hookSeconds.observe("ok", (performance.now() - sinceMs) / 1000);
@@ -113,7 +117,6 @@ export function createHooks<C extends ChannelHandle>(deps: HooksDeps<C>): Answer
         requestId,
       });
       if (reply instanceof Promise) reply.then(answer, fail);
-      else if ("code" in reply) refuse(exchange, reply, { channel });
       else answer(reply);
     } catch (error) {
       fail(error);
@@ -137,7 +140,7 @@ export function createHooks<C extends ChannelHandle>(deps: HooksDeps<C>): Answer
   function count(channel: C, exchange: Exchange, refusal: Refusal): void {
     const { identity } = channel;
     const result = resultOf(refusal);
-    if (!(refusal instanceof DeliveryRefusedError)) {
+    if (!isCounted(refusal)) {
       metrics.deliveries.add(identity.kind, result);
       metrics.countsOf(identity)[result === "refused" ? "refused" : "failed"]++;
       tellRefused(channel, exchange, refusal);
@@ -174,7 +177,7 @@ export function createHooks<C extends ChannelHandle>(deps: HooksDeps<C>): Answer
       if (log.isLevelEnabled("debug"))
         log.debug({ event: "hook.rate_limited", ...lineOf(exchange, code, channel) }, "delivery refused");
     } else if (log.isLevelEnabled("info")) {
-      const reason = refusal instanceof DeliveryRefusedError ? refusal.reason : undefined;
+      const reason = isCounted(refusal) ? refusal.reason : undefined;
       const facts = { event: "hook.refused", ...lineOf(exchange, code, channel), details, reason };
       log.info(facts, "delivery refused");
     }
@@ -221,6 +224,8 @@ const NO_BYTES = Buffer.alloc(0);
 const NO_CHANNEL: Refusal = { code: "not_found", message: "There is no such channel.", headers: {} };
 /** Made once: guessing addresses must cost the gateway as little as can be. */
 const NO_CHANNEL_REPLY = replyTo(NO_CHANNEL);
+
+const isCounted = (refusal: Refusal): refusal is CountedRefusal => "isCounted" in refusal;
 
 function resultOf({ code }: Refusal): "internal" | "unavailable" | "refused" {
   return code === "internal" || code === "unavailable" ? code : "refused";

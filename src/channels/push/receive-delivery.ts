@@ -1,31 +1,21 @@
 import type { ChannelHandle, HandshakeReply, IngestResult } from "../../event/ingest.ts";
 import type { RawRequest } from "../../event/received.ts";
 import { ApiError, type ErrorCode, type Refusal } from "../../http/problem.ts";
-import type { Finding } from "../../lib/errors.ts";
 import { freeBuffer } from "../../lib/free-buffer.ts";
 import { HeldBody } from "../body-budget.ts";
 import type { ChannelKindDeps, HookReply, HookRequest } from "../kind.ts";
 import { findRefusal, readDelivery } from "./read-delivery.ts";
 
-/** A delivery that `ingest` has refused, and counted. */
-export class DeliveryRefusedError extends ApiError {
+/** Of a delivery that `ingest` has refused, and counted. */
+export interface CountedRefusal extends Refusal {
+  readonly isCounted: true;
   /** For the log alone. */
-  readonly reason: string | undefined;
-
-  constructor(
-    code: ErrorCode,
-    message: string,
-    { reason, ...options }: { readonly reason?: string; readonly details?: readonly Finding[] } = {},
-  ) {
-    super(code, message, options);
-    this.reason = reason;
-  }
+  readonly reason?: string;
 }
 
 /**
- * Reads a request within the channel's limits, hands it to `ingest`, and answers what became of it.
- *
- * Answers with a refusal what is not to be read; rejects by an ApiError, a DeliveryRefusedError for all else that is not accepted.
+ * Reads a request within the channel's limits, hands it to `ingest`, and answers what became of it: with a refusal, where that is what is
+ * not to be read, or what `ingest` refuses. Rejects by an ApiError for all else that is not accepted.
  */
 export function createReceiveDelivery<C extends ChannelHandle>({
   ingest,
@@ -35,7 +25,7 @@ export function createReceiveDelivery<C extends ChannelHandle>({
   return (
     channel: C,
     { incoming, clientAddress, requestId }: Omit<HookRequest, "outgoing">,
-  ): Refusal | Promise<HookReply> =>
+  ): Refusal | Promise<HookReply | Refusal> =>
     findRefusal(incoming, channel) ??
     new Promise((resolve, reject) => {
       const held = new HeldBody(bodies, channel.identity.organizationId);
@@ -49,9 +39,7 @@ export function createReceiveDelivery<C extends ChannelHandle>({
         // Redis has answered for all of it. What failed may be on its way still, and is left to the garbage collector.
         if (result.kind === "accepted" && body !== undefined) freeBuffer(body);
         try {
-          const reply = replyTo(channel, result);
-          if (reply instanceof DeliveryRefusedError) reject(reply);
-          else resolve(reply);
+          resolve(replyTo(channel, result));
         } catch (error) {
           reject(error);
         }
@@ -84,30 +72,22 @@ export function requireMethod({ incoming }: Pick<HookRequest, "incoming">, metho
 const JSON_TYPE = { "content-type": "application/json" };
 const ACCEPTED: HookReply = { status: 200, headers: {} };
 
-/**
- * 200 is the promise that every event is on its stream. A refusal is returned: V8 optimizes no function that does nothing but throw,
- * and floods are refused here.
- */
+/** 200 is the promise that every event is on its stream. */
 function replyTo(
   { answer }: Pick<ChannelHandle, "answer">,
   result: IngestResult,
-): HookReply | DeliveryRefusedError {
+): HookReply | CountedRefusal {
   switch (result.kind) {
     case "accepted":
       return answer === "empty"
         ? ACCEPTED
         : { status: 200, headers: JSON_TYPE, body: JSON.stringify(result.outcome) };
     case "unverified":
-      return new DeliveryRefusedError("unauthenticated", "The request could not be verified.", {
-        reason: result.message,
-      });
+      return refusal("unauthenticated", "The request could not be verified.", { reason: result.message });
     case "tooManyItems":
-      return new DeliveryRefusedError(
-        "payload_too_large",
-        `The delivery holds more than ${result.limit} items.`,
-      );
+      return refusal("payload_too_large", `The delivery holds more than ${result.limit} items.`);
     case "rejected":
-      return new DeliveryRefusedError("invalid_parameters", "The channel refuses this delivery.", {
+      return refusal("invalid_parameters", "The channel refuses this delivery.", {
         details: result.failures.map(({ item, reason, path, detail }) => ({
           path: `${item === null ? "body" : `items[${item}]`}${path === undefined ? "" : `: ${path}`}`,
           message: `${reason}: ${detail}`,
@@ -119,6 +99,14 @@ function replyTo(
       return result satisfies never;
   }
 }
+
+const refusal = (
+  code: ErrorCode,
+  message: string,
+  more: Pick<CountedRefusal, "details" | "reason"> = {},
+): CountedRefusal => ({ code, message, headers: NO_HEADERS, isCounted: true, ...more });
+
+const NO_HEADERS = {};
 
 /** A handshake's reply repeats text from outside: no browser may render it, no cache keep it. */
 function replyToHandshake({ status, contentType, headers, body }: HandshakeReply): HookReply {
