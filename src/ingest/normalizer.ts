@@ -76,7 +76,7 @@ export const createNormalizer =
   (deps: NormalizeDeps, elsewhere: Normalizer, shares: ThreadShares): Normalizer =>
   (rules, delivery, only, maxWaitMs) => {
     const { organizationId } = rules.channel;
-    if (goesElsewhere(rules, delivery)) return elsewhere(rules, delivery, only, maxWaitMs);
+    if (goesElsewhere(delivery)) return elsewhere(rules, delivery, only, maxWaitMs);
     if (delivery.body.length < MIN_SENT_BYTES) return normalize(rules, delivery, deps, only, maxWaitMs);
     if (shares.isUsedUp(organizationId)) return elsewhere(rules, delivery, only, maxWaitMs);
     return shares.run(organizationId, () => normalize(rules, delivery, deps, only, maxWaitMs));
@@ -87,11 +87,11 @@ export const createExplainer =
   (deps: NormalizeDeps, elsewhere: Explainer, shares: ThreadShares): Explainer =>
   (rules, delivery, only) => {
     const { organizationId } = rules.channel;
-    if (goesElsewhere(rules, delivery)) return elsewhere(rules, delivery, only);
+    if (goesElsewhere(delivery)) return elsewhere(rules, delivery, only);
     if (delivery.body.length < MIN_SENT_BYTES) return explainEach(rules, delivery, deps, only);
     if (shares.isUsedUp(organizationId)) return elsewhere(rules, delivery, only);
     return shares.run(organizationId, () => explainEach(rules, delivery, deps, only));
   };
 
-const goesElsewhere = ({ hasQueries }: RuleSet, delivery: VerifiedDelivery): boolean =>
-  isLarge(delivery.body.length, { contentType: contentTypeOf(delivery), hasQueries });
+const goesElsewhere = (delivery: VerifiedDelivery): boolean =>
+  isLarge(delivery.body.length, contentTypeOf(delivery));

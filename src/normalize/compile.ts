@@ -58,8 +58,6 @@ export interface CompiledDefinitions extends Required<DefinitionSource> {
   readonly always: readonly Rule[];
   /** All definitions of one `typePath`: one evaluation and one look-up find those that match, however many there are. */
   readonly groups: readonly { readonly path: RulePath; readonly byType: ReadonlyMap<string, Rule> }[];
-  /** Some of its paths may visit much of a delivery. */
-  readonly hasQueries: boolean;
   readonly ownId: NameItem;
   readonly versionPath: RulePath | undefined;
   readonly itemOptions: Pick<ItemOptions, "hasGaps" | "isNewestFirst">;
@@ -159,11 +157,6 @@ export function compileDefinitions(
   });
 
   if (findings.length > 0) return err(findings);
-  const matching = [...groups.values()];
-  const rules = [...always, ...matching.flatMap(({ byType }) => [...byType.values()])];
-  const paths = [itemsPath, versionPath, ...matching.map(({ path }) => path)].concat(
-    rules.flatMap(({ idPath, payloadPath }) => [idPath, payloadPath]),
-  );
   return ok({
     config,
     profile,
@@ -171,8 +164,7 @@ export function compileDefinitions(
     forms,
     itemsPath,
     always,
-    groups: matching,
-    hasQueries: paths.some((one) => one?.path.kind === "query"),
+    groups: [...groups.values()],
     ownId: profile.ownId ?? nameByIndex,
     versionPath,
     itemOptions,

@@ -51,10 +51,7 @@ export function createPageReader(
     path: typeof itemsPath,
     paths: ReadPaths,
   ): Promise<Result<PageContent, PageFault>> {
-    const all = [path, ...paths.ofItem, ...paths.ofPage];
-    const hasQueries = all.some((one) => one?.path.kind === "query");
-    const contentType = contentTypeOf(headers, decode);
-    if (!isLarge(body.length, { contentType, hasQueries }))
+    if (!isLarge(body.length, contentTypeOf(headers, decode)))
       return readContent({ body, headers }, { decode, itemsOptional, itemsPath: path });
     const answer = await ask({
       kind: "page",
@@ -84,8 +81,7 @@ export function createPageReader(
     },
     async findsAgain(text, items) {
       if (itemsPath?.path.kind !== "query") return ok(true);
-      if (!isLarge(text.length, { contentType: undefined, hasQueries: true }))
-        return ok(findsAgain(text, items, itemsPath));
+      if (!isLarge(text.length, undefined)) return ok(findsAgain(text, items, itemsPath));
       const answer = await ask({ kind: "findsAgain", text, items, syntax, itemsPath: itemsPath.text });
       if (!answer.ok) return answer;
       if (answer.value.kind !== "findsAgain") throw new Error(`a text was answered by ${answer.value.kind}`);
