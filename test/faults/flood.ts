@@ -9,13 +9,26 @@ import { gzipSync } from "node:zlib";
 import { Redis } from "ioredis";
 import { goBehindOtherThreads } from "../../src/lib/thread-priority.ts";
 
-/** Small JSON, each with an id of its own; XML; few bytes that become many. */
-export type FloodBody = { readonly kind: "json" } | { readonly kind: "xml" | "gzip"; readonly bytes: number };
+/** Small JSON, each with an id of its own; JSON of many small values; XML; few bytes that become many. */
+export type FloodBody =
+  | { readonly kind: "json" }
+  | { readonly kind: "rows" | "xml" | "gzip"; readonly bytes: number };
 
 export type Flood =
   | { readonly url: string; readonly everyMs: number; readonly body: FloodBody }
-  /** As many bytes by plain XADD, of which the last few are kept: what no gateway before that Redis can do for less. */
-  | { readonly redisPort: number; readonly everyMs: number; readonly entryBytes: number };
+  /** As many bytes past the gateway, of which the last few are kept. */
+  | {
+      readonly redisPort: number;
+      readonly everyMs: number;
+      readonly entryBytes: number;
+      readonly way: FloorWay;
+    };
+
+/**
+ * By XADD: what no gateway before that Redis can do for less. By a script that does nothing but XADD: what none can do for less that
+ * compares before it writes; the Lua of Redis hashes each byte of what a script is given.
+ */
+export type FloorWay = "xadd" | "script";
 
 export interface FloodOptions {
   readonly mostInFlight: number;
@@ -40,6 +53,12 @@ function bodiesOf(body: FloodBody): () => { readonly bytes: Buffer; readonly hea
         const bytes = Buffer.from(JSON.stringify({ id: `flood-${++sent}`, text }));
         return { bytes, headers: { "content-type": "application/json" } };
       };
+    case "rows": {
+      const row = '{"a":1,"b":"2"}';
+      const rows = new Array<string>(Math.floor((body.bytes - 30) / (row.length + 1))).fill(row);
+      const bytes = Buffer.from(`{"id":"1","rows":[${rows}]}`);
+      return () => ({ bytes, headers: { "content-type": "application/json" } });
+    }
     case "xml": {
       const row = '<r a="1" b="2"><c/></r>';
       const bytes = Buffer.from(`<l><id>1</id>${row.repeat((body.bytes - 30) / row.length)}</l>`);
@@ -73,6 +92,7 @@ function send(url: string, body: ReturnType<ReturnType<typeof bodiesOf>>): Promi
 }
 
 const KEPT_ENTRIES = 10;
+const XADD_BY_SCRIPT = "return redis.call('XADD', KEYS[1], 'MAXLEN', ARGV[1], '*', 'data', ARGV[2])";
 
 /** What sends one, and ends all. */
 function senderOf(wanted: Flood): { readonly sendOne: () => Promise<void>; readonly end: () => void } {
@@ -82,9 +102,11 @@ function senderOf(wanted: Flood): { readonly sendOne: () => Promise<void>; reado
   }
   const redis = new Redis(wanted.redisPort, "127.0.0.1");
   const entry = Buffer.alloc(wanted.entryBytes, "x");
-  const sendOne = async (): Promise<void> =>
-    void (await redis.xadd("floor", "MAXLEN", KEPT_ENTRIES, "*", "data", entry));
-  return { sendOne, end: () => redis.disconnect() };
+  const sendOne = {
+    xadd: () => redis.xadd("floor", "MAXLEN", KEPT_ENTRIES, "*", "data", entry),
+    script: () => redis.eval(XADD_BY_SCRIPT, 1, "floor", KEPT_ENTRIES, entry),
+  }[wanted.way];
+  return { sendOne: async () => void (await sendOne()), end: () => redis.disconnect() };
 }
 
 async function flood(wanted: Flood): Promise<void> {
