@@ -159,6 +159,11 @@ export function createEventPath(deps: EventPathDeps) {
       const stored = await liveChannels.findByNumber(channelNumber);
       return stored && compileChannel(stored);
     },
+    /** The channel with this inner number, where it should fetch. @throws UnavailableError */
+    async findSource(channelNumber: number) {
+      const source = await liveChannels.findSource(channelNumber);
+      return source && { ...source, channel: compileChannel(source.channel) };
+    },
     async [Symbol.asyncDispose]() {
       await recorder[Symbol.asyncDispose]();
       await elsewhere[Symbol.asyncDispose]();

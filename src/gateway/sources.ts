@@ -13,8 +13,7 @@ import { type Supervisor, type SupervisorDeps, startSupervisor } from "../channe
 import type { Config } from "../config.ts";
 import type { Limits } from "../data/accounts/limits.ts";
 import { setFoundState } from "../data/channels/channel-states.ts";
-import { hasBegun, isSourceWanted, noteBegun } from "../data/channels/sources.ts";
-import { listTopicsOf } from "../data/channels/topics.ts";
+import { noteBegun } from "../data/channels/sources.ts";
 import { type ChannelKindName, channelFacts } from "../event/channel.ts";
 import { createId } from "../lib/ids.ts";
 import type { CredentialsOf } from "../net/credentials.ts";
@@ -33,7 +32,7 @@ export const createSourceBus = (redis: RedisBus) => ({
 export interface SourcesDeps
   extends Pick<Foundation, "db" | "redis" | "channelKinds" | "metrics" | "redisClock" | "log"> {
   readonly bus: SourceBus;
-  readonly path: Pick<EventPath, "findLiveChannel" | "ingestFetched" | "gatherFetched" | "movePosition">;
+  readonly path: Pick<EventPath, "findSource" | "ingestFetched" | "gatherFetched" | "movePosition">;
   readonly runtimes: ReadonlyMap<ChannelKindName, Pick<ChannelRuntime, "stream" | "polled">>;
   readonly credentialsOf: CredentialsOf;
   readonly config: Pick<Config, "pollConcurrency" | "pollsPerOrigin" | "pollsPerOrganization">;
@@ -60,11 +59,8 @@ export function startSources(deps: SourcesDeps): Sources {
     ...bus,
     credentialsOf,
     clock,
-    findSource: async (number) =>
-      (await isSourceWanted(db, number)) ? path.findLiveChannel(number) : undefined,
-    hasBegun: (number) => hasBegun(db, number),
+    findSource: path.findSource,
     noteBegun: (number) => noteBegun(db, number),
-    listTopics: (number) => listTopicsOf(db, number),
     pace: createSourcePace({ deliveriesPerSecondOf: (id) => deps.limitsOf(id).sourceDeliveriesPerSecond }),
     ingest: path.ingestFetched,
     gather: path.gatherFetched,

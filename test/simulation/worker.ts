@@ -111,15 +111,16 @@ export function startWorker(
         write: async (options) => [await ingest(channel, delivery, options)],
       })),
     states: createSourceStates({ redis }),
-    findSource: async (number) => byNumber.get(number)?.channel,
-    listTopics: async (number) => byNumber.get(number)?.topics ?? [],
+    // What the database knows, which never fails here.
+    findSource: async (number) => {
+      const source = byNumber.get(number);
+      return source && { ...source, hasBegun: begun.has(number) };
+    },
     credentialsOf: () => {
       throw new Error("nothing here has credentials");
     },
     move: async ({ identity }, { position, signal }) =>
       void (await publish({ channel: identity, events: [], policy, position }, { signal })),
-    // What the database knows, which never fails here.
-    hasBegun: async (number) => begun.has(number),
     noteBegun: async (number) => void begun.add(number),
     pace: createSourcePace({ deliveriesPerSecondOf: () => undefined }),
     setState: async () => false,

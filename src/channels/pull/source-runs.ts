@@ -34,14 +34,20 @@ export type OpeningRun =
   /** It should not run: it is deleted, not active, or nobody asks for it. */
   | { readonly kind: "none" };
 
+/** A source that should run. */
+export interface WantedSource<C extends SourceChannel = SourceChannel> {
+  /** In force. */
+  readonly channel: C;
+  /** All that were ever written for it. */
+  readonly topics: readonly string[];
+  /** True where it is noted that it has begun to run. */
+  readonly hasBegun: boolean;
+}
+
 export interface SourceRunsDeps<C extends SourceChannel = SourceChannel> extends RunDeps<C> {
-  /** The channel in force; undefined where it is not active, or nobody asks for it. @throws UnavailableError */
-  readonly findSource: (channelNumber: number) => Promise<C | undefined>;
-  /** All topics that were ever written for it. */
-  readonly listTopics: (channelNumber: number) => Promise<readonly string[]>;
-  /** True where it is noted that the source has begun to run. @throws UnavailableError */
-  readonly hasBegun: (channelNumber: number) => Promise<boolean>;
-  /** Notes it. @throws UnavailableError */
+  /** Undefined where it is not active, or nobody asks for it. @throws UnavailableError */
+  readonly findSource: (channelNumber: number) => Promise<WantedSource<C> | undefined>;
+  /** Notes that a source has begun to run. @throws UnavailableError */
   readonly noteBegun: (channelNumber: number) => Promise<void>;
 }
 
@@ -49,17 +55,17 @@ export interface SourceRunsDeps<C extends SourceChannel = SourceChannel> extends
 const MAX_BYTES_UNDER_WAY = 16 * 1024 * 1024;
 
 export function createSourceRuns<C extends SourceChannel>(deps: SourceRunsDeps<C>): SourceRuns {
-  const { findSource, listTopics, hasBegun, noteBegun, positions } = deps;
+  const { findSource, noteBegun, positions } = deps;
   /** Sources of which it is noted that they have begun. */
   const begun = new Set<number>();
   const underWay = createLimiter(MAX_BYTES_UNDER_WAY);
   return {
     async openRun(channelNumber, { signal, owner, skipBackoff = false, spacing, onOpened }) {
-      const channel = await findSource(channelNumber);
-      if (channel === undefined) return { kind: "none" };
-      const topics = await listTopics(channelNumber);
+      const source = await findSource(channelNumber);
+      if (source === undefined) return { kind: "none" };
       signal.throwIfAborted();
-      const hadBegun = begun.has(channelNumber) || (await hasBegun(channelNumber));
+      const { channel, topics } = source;
+      const hadBegun = begun.has(channelNumber) || source.hasBegun;
       const taken = await positions.takeOver({ number: channelNumber, topics }, { skipBackoff, spacing });
       if (taken.kind !== "acquired") return taken;
       // Not before: Redis has lost nothing of a source that it could not take over.

@@ -9,6 +9,7 @@ import { hashOfAddress } from "./address-columns.ts";
 import { findFormerAddress } from "./channel-addresses.ts";
 import { openSettings } from "./channel-secrets.ts";
 import { identityOf } from "./channels.ts";
+import { wantedAmong } from "./sources.ts";
 
 /** A channel as the way of events needs it, secrets opened: never to be logged or answered. */
 export interface LiveChannel {
@@ -36,12 +37,23 @@ export interface AddressedChannel {
   readonly leftMs: number | undefined;
 }
 
+/** A channel that should fetch. */
+export interface LiveSource {
+  readonly channel: LiveChannel;
+  /** All that were ever written for it, those that it no longer publishes to included. */
+  readonly topics: readonly string[];
+  /** True where it is noted that it has begun to run. */
+  readonly hasBegun: boolean;
+}
+
 /** Looks up channels of any organization: for the way of events, which is let in by the channel's address alone. */
 export interface LiveChannels {
   /** The channel behind an address; undefined where there is none. @throws UnavailableError */
   readonly findById: (channelId: string) => Promise<AddressedChannel | undefined>;
   /** @throws UnavailableError */
   readonly findByNumber: (number: number) => Promise<LiveChannel | undefined>;
+  /** The channel with this number, where it should fetch by its subscriptions and its settings. @throws UnavailableError */
+  readonly findSource: (number: number) => Promise<LiveSource | undefined>;
 }
 
 export function createLiveChannels(deps: {
@@ -51,6 +63,8 @@ export function createLiveChannels(deps: {
   const { db, keyring } = deps;
   const topics = sql<Readonly<Record<string, string>> | null>`
     (SELECT jsonb_object_agg(t.type, t.topic) FROM topics AS t WHERE t.channel_number = channels.number)`;
+  const allTopics = sql<readonly string[]>`
+    ARRAY(SELECT t.topic FROM topics AS t WHERE t.channel_number = channels.number ORDER BY t.topic)`;
   // To those of the system app nothing is sent, and nothing is tried: Inlet alone publishes there.
   const channels = db
     .selectFrom("channels")
@@ -58,19 +72,24 @@ export function createLiveChannels(deps: {
     .select(topics.as("topics"))
     .where("isSystem", "=", false);
   /** Under many channels that are called now and then, a query for each would be all that the database does. */
-  const findRow = batched(
-    async (channelIds: readonly string[]) => {
-      const ids = new Map(channelIds.map((id) => [hashOfAddress(keyring, id).toString("hex"), id]));
-      const hashes = [...ids.keys()].map((hex) => Buffer.from(hex, "hex"));
-      const rows = await channels
-        .where((eb) => eb.or([eb("addressHash", "in", hashes), eb("id", "in", channelIds)]))
-        .execute();
-      return new Map(
-        rows.map((row) => [ids.get(row.addressHash?.toString("hex") ?? "") ?? row.id ?? "", row] as const),
-      );
-    },
-    { maxKeys: 200, maxCalls: 4 },
-  );
+  const findRow = batched(async (channelIds: readonly string[]) => {
+    const ids = new Map(channelIds.map((id) => [hashOfAddress(keyring, id).toString("hex"), id]));
+    const hashes = [...ids.keys()].map((hex) => Buffer.from(hex, "hex"));
+    const rows = await channels
+      .where((eb) => eb.or([eb("addressHash", "in", hashes), eb("id", "in", channelIds)]))
+      .execute();
+    return new Map(
+      rows.map((row) => [ids.get(row.addressHash?.toString("hex") ?? "") ?? row.id ?? "", row] as const),
+    );
+  }, LOOK_UPS);
+  /** Thousands are polled, and begin at once where a worker takes over. */
+  const findSourceRow = batched(async (numbers: readonly number[]) => {
+    const rows = await channels
+      .select(allTopics.as("allTopics"))
+      .where("number", "in", wantedAmong(db, numbers))
+      .execute();
+    return new Map(rows.map((row) => [row.number, row] as const));
+  }, LOOK_UPS);
   const findByNumber = async (number: number): Promise<LiveChannel | undefined> => {
     const row = await channels.where("number", "=", number).executeTakeFirst();
     return row && liveChannel(keyring, row);
@@ -84,8 +103,14 @@ export function createLiveChannels(deps: {
       return channel && { channel, leftMs: former.leftMs };
     },
     findByNumber,
+    async findSource(number) {
+      const row = await findSourceRow(number);
+      return row && { channel: liveChannel(keyring, row), topics: row.allTopics, hasBegun: row.hasBegun };
+    },
   };
 }
+
+const LOOK_UPS = { maxKeys: 200, maxCalls: 4 } as const;
 
 type LiveRow = ChannelRow & { readonly topics: Readonly<Record<string, string>> | null };
 

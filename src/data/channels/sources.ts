@@ -34,28 +34,15 @@ export async function listSources(
   return (await Array.fromAsync(pages)).flat();
 }
 
-/** True where the channel with this number should fetch, by its subscriptions and its settings. */
-export async function isSourceWanted(db: Queryable, channelNumber: number): Promise<boolean> {
-  const row = await db
+/** The numbers of those of the channels that should fetch, by their subscriptions and their settings: a part of a query. */
+export const wantedAmong = (db: Queryable, channelNumbers: readonly number[]) =>
+  db
     .selectFrom("channels as c")
     .select("c.number")
-    .where("c.number", "=", channelNumber)
-    .where(sql<boolean>`${isTried} AND ${isAskedFor}`)
-    .executeTakeFirst();
-  return row !== undefined;
-}
+    .where("c.number", "in", channelNumbers)
+    .where(sql<boolean>`${isTried} AND ${isAskedFor}`);
 
-/** True where it is noted that a source has begun to run, so that Redis must know where it stands. */
-export async function hasBegun(db: Queryable, channelNumber: number): Promise<boolean> {
-  const row = await db
-    .selectFrom("channels")
-    .select("hasBegun")
-    .where("number", "=", channelNumber)
-    .executeTakeFirst();
-  return row?.hasBegun === true;
-}
-
-/** Notes that a source has begun to run. */
+/** Notes that a source has begun to run, so that Redis must know where it stands. */
 export async function noteBegun(db: Queryable, channelNumber: number): Promise<void> {
   await db
     .updateTable("channels")

@@ -4,8 +4,7 @@ import { createSourcePace } from "../../../src/channels/pull/source-pace.ts";
 import { createSourceRuns, type SourceRuns } from "../../../src/channels/pull/source-runs.ts";
 import { hasAddress } from "../../../src/data/channels/address-columns.ts";
 import { setFoundState } from "../../../src/data/channels/channel-states.ts";
-import { hasBegun, noteBegun } from "../../../src/data/channels/sources.ts";
-import { listTopicsOf } from "../../../src/data/channels/topics.ts";
+import { noteBegun } from "../../../src/data/channels/sources.ts";
 import type { IngestResult } from "../../../src/event/ingest.ts";
 import { createSourceBus } from "../../../src/gateway/sources.ts";
 import { opened } from "../../support/opened.ts";
@@ -24,10 +23,8 @@ beforeAll(async () => {
   const { db } = spine.api.database;
   runs = createSourceRuns({
     ...bus,
-    findSource: spine.path.findLiveChannel,
-    hasBegun: (number) => hasBegun(db, number),
+    findSource: spine.path.findSource,
     noteBegun: (number) => noteBegun(db, number),
-    listTopics: (number) => listTopicsOf(db, number),
     credentialsOf: () => {
       throw new Error("there are no connections");
     },
@@ -55,7 +52,10 @@ beforeEach(() => {
 const TICK = { type: "tick", idPath: "$.id", payloadPath: "$.v" };
 
 async function install(config: object = {}, event: object = TICK) {
-  const app = await spine.install({ uid: "in", kind: "sse", config, events: [event] });
+  const app = await spine.install({
+    ...{ uid: "in", kind: "sse", events: [event] },
+    config: { run: "always", ...config },
+  });
   const [{ id, organizationId }] = app.channels;
   const { number } = await spine.api.database.db
     .selectFrom("channels")
@@ -295,7 +295,7 @@ describe("a run", () => {
     await source.open();
     await old.end({ kind: "broken", code: "content_type", message: "text/html" });
     const channel = await spine.api.call.get(`/apps/${source.appId}/channels/${source.channelId}`);
-    expect(channel.state).toBe("idle");
+    expect(channel.state).toBe("active");
     expect((await bus.states.read(source.number)).lastError).toBeUndefined();
   });
 

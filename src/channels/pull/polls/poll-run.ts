@@ -3,6 +3,7 @@ import { type JobPlan, nextTimeMs } from "../../../bus/jobs/job-plan.ts";
 import { channelFacts } from "../../../event/channel.ts";
 import { sleep } from "../../../lib/sleep.ts";
 import { withinGrace } from "../../../lib/wait.ts";
+import type { Log } from "../../../log.ts";
 import type { SourceEnd } from "../../source.ts";
 import { endOfThrown, failed, SLOW_RETRY_MS } from "../ends.ts";
 import type { OpeningRun } from "../source-runs.ts";
@@ -38,7 +39,6 @@ export async function pollOnce(
   const { signal, skipBackoff, lagMs } = options;
   const { source, polled, spacing } = target;
   const { number } = source.identity;
-  const log = deps.log.child(channelFacts(source.identity));
   const deadline = new AbortController();
   const timer = setTimeout(() => deadline.abort(), deadlineMs);
   try {
@@ -67,7 +67,7 @@ export async function pollOnce(
     const { run, failures } = begun;
     begun.report({ lagMs });
     const ended = await withinGrace(ABORT_GRACE_MS, (async () => polled.poll(run))(), running).catch(
-      (error: unknown) => (running.aborted ? undefined : endOfThrown(error, log)),
+      (error: unknown) => (running.aborted ? undefined : endOfThrown(error, logOf(deps, target))),
     );
     const end = signal.aborted ? undefined : deadline.signal.aborted ? overdue(deadlineMs) : ended;
     const retryAtMs = clock() + Math.max(0, (spacing?.retryMs ?? 0) - (performance.now() - beganMs));
@@ -77,13 +77,20 @@ export async function pollOnce(
       await begun.end(end, { progress, nextAtMs: went.nextAtMs });
     } catch (error) {
       // Published events stand with their cursor. Lost are the visible end, and a wait that was asked for.
-      log.warn({ event: "poll.end_not_written", err: error }, "end of a poll could not be written");
+      logOf(deps, target).warn(
+        { event: "poll.end_not_written", err: error },
+        "end of a poll could not be written",
+      );
     }
     return { result: end?.kind ?? "ended", againAtMs: went.isExtra ? went.nextAtMs : undefined };
   } finally {
     clearTimeout(timer);
   }
 }
+
+/** Made only where there is something to say: it costs as much as a query. */
+const logOf = ({ log }: PollsContext, { source }: PollTarget): Log =>
+  log.child(channelFacts(source.identity));
 
 interface WhatNext {
   /** True where it goes on beside its plan. */

@@ -71,10 +71,11 @@ export function startPollsWorker(
     dryRun: () => Promise.reject(new Error("nothing here is tried out")),
   };
   const runs = createSourceRuns<SourceChannel>({
-    findSource: async (number) => (worker.active?.has(number) === false ? undefined : channelOf(number)),
-    hasBegun: async () => false,
+    findSource: async (number) =>
+      worker.active?.has(number) === false
+        ? undefined
+        : { channel: channelOf(number), topics: [], hasBegun: false },
     noteBegun: async () => {},
-    listTopics: async () => [],
     credentialsOf: () => {
       throw new Error("nothing here has credentials");
     },

@@ -1,0 +1,56 @@
+import { describe, expect, it } from "vitest";
+import { noteBegun } from "../../../src/data/channels/sources.ts";
+import { opened } from "../../support/opened.ts";
+import { startTestSpine } from "../../support/spine.ts";
+
+const spine = opened(() => startTestSpine());
+const URL = "https://upstream.example/stream";
+
+async function install(config: object) {
+  const app = await spine.install({
+    ...{ uid: "in", kind: "sse", config: { url: URL, ...config } },
+    events: [{ type: "first" }],
+  });
+  const { number } = await spine.api.database.db
+    .selectFrom("channels")
+    .select("number")
+    .where("appId", "=", app.id)
+    .executeTakeFirstOrThrow();
+  return { path: `/apps/${app.id}/channels/${app.channels[0].id}`, number };
+}
+
+describe("a source", () => {
+  it("that should run is found with its topics, those of before included", async () => {
+    const { path, number } = await install({ run: "always" });
+    const before = await spine.path.findSource(number);
+    await spine.api.call("PUT", path, { events: [{ type: "second" }] });
+    const after = await spine.path.findSource(number);
+    expect(before?.topics).toHaveLength(1);
+    expect(after?.topics).toHaveLength(2);
+    expect(after?.topics).toEqual(expect.arrayContaining([...(before?.topics ?? [])]));
+  });
+
+  it("is known to have begun once that is noted", async () => {
+    const { number } = await install({ run: "always" });
+    expect(await spine.path.findSource(number)).toMatchObject({ hasBegun: false });
+    await noteBegun(spine.api.database.db, number);
+    expect(await spine.path.findSource(number)).toMatchObject({ hasBegun: true });
+  });
+
+  it("that nobody asks for, that is paused, or gone, is not found, whoever else is asked for at once", async () => {
+    const [wanted, idle, paused] = [
+      await install({ run: "always" }),
+      await install({}),
+      await install({ run: "always" }),
+    ];
+    await spine.api.call("POST", `${paused.path}/pause`);
+    const numbers = [wanted.number, idle.number, paused.number, 999_999];
+    const found = await Promise.all(numbers.map((number) => spine.path.findSource(number)));
+    expect(found.map((source) => source?.channel.identity.number)).toEqual([
+      wanted.number,
+      undefined,
+      undefined,
+      undefined,
+    ]);
+  });
+});
