@@ -145,11 +145,9 @@ describe("a gateway on its own servers", () => {
       stderr: expect.stringMatching(/^Inlet does not start: .*set INLET_PORT.*EADDRINUSE.*\d\n$/),
     });
     const noFolder = join(MAIN, "data");
-    await expect(startInVain({ INLET_DATA_DIR: noFolder })).rejects.toMatchObject({
-      stderr: expect.stringMatching(
-        /^Inlet does not start: .*src\/main\.ts\/data cannot be used: .*INLET_DATA_DIR/,
-      ),
-    });
+    await expect(startTestGateway({ INLET_DATA_DIR: noFolder })).rejects.toThrow(
+      /src\/main\.ts\/data cannot be used: .*INLET_DATA_DIR/,
+    );
   });
 
   it("loses no key when its port is in use, or when it is killed before it knows that the key was shown", async () => {
