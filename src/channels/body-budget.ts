@@ -1,5 +1,5 @@
 import { createFairBudget, type FairBudget } from "../lib/fair-budget.ts";
-import { createLimiter, type Limiter } from "../lib/limiter.ts";
+import { createLimiter, type HeldWeight, type Limiter } from "../lib/limiter.ts";
 import { createRateBuckets, type RateBuckets } from "../lib/rate-buckets.ts";
 
 /** All bodies of deliveries that a gateway has at once, from their first bytes until they are answered. */
@@ -77,7 +77,9 @@ export class HeldBody {
   /** Bytes of the piece that is being decoded. */
   #piece = 0;
   /** Its room among the large bodies of its organization. */
-  #room: Disposable | undefined;
+  #room: HeldWeight | undefined;
+  /** Of one that has waited for room: aborts once it is released, as nothing would give the room back that comes then. */
+  #leaving: AbortController | undefined;
 
   constructor(budget: BodyBudget, organizationId: string) {
     this.#budget = budget;
@@ -147,10 +149,17 @@ export class HeldBody {
     if (others.waiting >= MAX_WAITING) return false;
     large.set(this.#organizationId, others);
     others.waiting++;
+    this.#leaving ??= new AbortController();
+    const { signal } = this.#leaving;
     try {
-      this.#room = await others.room.acquire(bytes, {
-        signal: AbortSignal.timeout(this.#budget.largeWaitMs),
+      const room = await others.room.acquire(bytes, {
+        signal: AbortSignal.any([AbortSignal.timeout(this.#budget.largeWaitMs), signal]),
       });
+      if (signal.aborted) {
+        room[Symbol.dispose]();
+        return false;
+      }
+      this.#room = room;
       others.decoded++;
       return true;
     } catch {
@@ -159,6 +168,11 @@ export class HeldBody {
       others.waiting--;
       this.#forgetIdle(others);
     }
+  }
+
+  /** It has become so many bytes, where it had room for more. */
+  shrinkRoom(bytes: number): void {
+    this.#room?.shrinkTo(bytes);
   }
 
   #leaveRoom(): void {
@@ -176,6 +190,7 @@ export class HeldBody {
 
   /** The bytes are no longer there: the request is answered, or only what was decoded of them is left. */
   release(): void {
+    this.#leaving?.abort();
     this.#leaveRoom();
     if (this.#charged === 0) return;
     this.#budget.room.giveBack(this.#organizationId, this.#charged);

@@ -1,5 +1,5 @@
-/** Smaller ones may share their memory with others (`Buffer.poolSize`), and are collected for little. A socket reads twice as much at once. */
-const LEAST_BYTES = 32 * 1024;
+/** Smaller ones may share their memory with others, and are collected for little. A socket reads twice as much at once. */
+const LEAST_BYTES = Math.max(32 * 1024, Buffer.poolSize / 2);
 
 /**
  * Gives the memory of a large buffer back at once; it is empty from then on. Left to the garbage collector, 64 MiB of such memory make V8

@@ -10,7 +10,12 @@ export interface Limiter {
   readonly acquire: (
     weight: number,
     options: { readonly signal: AbortSignal; readonly whose?: string },
-  ) => Promise<Disposable>;
+  ) => Promise<HeldWeight>;
+}
+
+export interface HeldWeight extends Disposable {
+  /** Gives back what is more than that. */
+  readonly shrinkTo: (weight: number) => void;
 }
 
 interface Waiting {
@@ -25,17 +30,16 @@ export function createLimiter(total: number): Limiter {
 
   const fits = (weight: number): boolean => weight <= left || left === total;
 
-  function take(weight: number): Disposable {
+  function take(weight: number): HeldWeight {
     left -= weight;
-    let isBack = false;
-    return {
-      [Symbol.dispose]() {
-        if (isBack) return;
-        isBack = true;
-        left += weight;
-        startNext();
-      },
+    let held = weight;
+    const shrinkTo = (kept: number): void => {
+      if (kept >= held) return;
+      left += held - kept;
+      held = kept;
+      startNext();
     };
+    return { shrinkTo, [Symbol.dispose]: () => shrinkTo(0) };
   }
 
   function startNext(): void {
@@ -49,7 +53,7 @@ export function createLimiter(total: number): Limiter {
     async acquire(weight, { signal, whose = "" }) {
       signal.throwIfAborted();
       if (queue.size === 0 && fits(weight)) return take(weight);
-      const { promise, resolve, reject } = Promise.withResolvers<Disposable>();
+      const { promise, resolve, reject } = Promise.withResolvers<HeldWeight>();
       const giveUp = (): void => {
         waiting.isGone = true;
         reject(signal.reason);

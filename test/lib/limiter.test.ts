@@ -46,6 +46,24 @@ it("a request larger than the whole limit is met once all the rest is back", asy
   (await behind)[Symbol.dispose]();
 });
 
+it("what is given back of a weight is had by the next one", async () => {
+  const limiter = createLimiter(10);
+  const large = await limiter.acquire(9, { signal });
+  let second: Disposable | undefined;
+  void limiter.acquire(5, { signal }).then((held) => {
+    second = held;
+  });
+  large.shrinkTo(6);
+  await turn();
+  expect(second).toBeUndefined();
+  large.shrinkTo(5);
+  await turn();
+  expect(second).toBeDefined();
+  large[Symbol.dispose]();
+  second?.[Symbol.dispose]();
+  await limiter.acquire(10, { signal });
+});
+
 it("a request that is aborted lets the next ones pass", async () => {
   const limiter = createLimiter(100);
   const some = await limiter.acquire(50, { signal });

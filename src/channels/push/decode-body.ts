@@ -54,9 +54,11 @@ interface Decoding {
  */
 export async function decodeBody(body: Buffer, decoding: Decoding): Promise<Buffer> {
   const { encoding, maxBytes, held } = decoding;
+  if (!held.mayDecode()) throw noRoom();
   const chunkSize = pieceOf(body, encoding, maxBytes);
   const isLarge = chunkSize > MOST_UNASKED_BYTES;
-  if (isLarge && !(await held.waitForRoom(chunkSize))) throw noRoom();
+  // Meanwhile those before it have become as much as they may.
+  if (isLarge && !((await held.waitForRoom(chunkSize)) && held.mayDecode())) throw noRoom();
   if (!held.grow(chunkSize, chunkSize)) throw noRoom();
   return decodePieces(body, decoding, chunkSize, isLarge ? chunkSize : MOST_UNASKED_BYTES);
 }
@@ -94,7 +96,10 @@ function decodePieces(
         if (bytes > mayBecome) void waitForRoom();
       }
     });
-    decoder.on("end", () => resolve(joined(chunks, bytes)));
+    decoder.on("end", () => {
+      held.shrinkRoom(bytes);
+      resolve(joined(chunks, bytes));
+    });
     decoder.on("error", () => {
       stop(invalidParameters([{ path: "body", message: "is not what its Content-Encoding says" }]));
     });

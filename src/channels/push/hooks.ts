@@ -1,5 +1,4 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { HttpBindings } from "@hono/node-server";
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import { Hono } from "hono";
 import { getPath } from "hono/utils/url";
@@ -62,10 +61,10 @@ export interface HooksDeps<C extends ChannelHandle = ChannelHandle> {
  */
 export function createHooks<C extends ChannelHandle>(deps: HooksDeps<C>): AnswerDirectly {
   const { findChannel, runtimes, limits, metrics, log } = deps;
-  const app = new Hono<{ Bindings: HttpBindings }>({ getPath: pathOf });
+  const app = new Hono<{ Bindings: Arrived }>({ getPath: pathOf });
 
   app.all(`${HOOKS_PATH}:channelId`, ({ env, req }) => {
-    const exchange = begin(env as HttpBindings);
+    const exchange = begin(env as Arrived);
     const fail = (thrown: unknown): void => refuse(exchange, toApiError(thrown), { cause: thrown });
     try {
       requireOneHost(exchange.incoming);
@@ -79,7 +78,7 @@ export function createHooks<C extends ChannelHandle>(deps: HooksDeps<C>): Answer
   });
 
   app.notFound(({ env }) => {
-    refuse(begin(env as HttpBindings), NO_CHANNEL);
+    refuse(begin(env as Arrived), NO_CHANNEL);
     return RESPONSE_ALREADY_SENT;
   });
 
@@ -123,10 +122,10 @@ export function createHooks<C extends ChannelHandle>(deps: HooksDeps<C>): Answer
     }
   }
 
-  function begin({ incoming, outgoing }: HttpBindings): Exchange {
+  function begin({ incoming, outgoing, sinceMs }: Arrived): Exchange {
     const given = incoming.headers["x-request-id"];
     const requestId = requestIdOf(typeof given === "string" ? given : undefined, deps.clock());
-    return { incoming, outgoing, requestId, sinceMs: performance.now() };
+    return { incoming, outgoing, requestId, sinceMs };
   }
 
   /** Counts, logs and answers what was not accepted. */
@@ -191,27 +190,30 @@ export function createHooks<C extends ChannelHandle>(deps: HooksDeps<C>): Answer
     clientAddress: limits.clientOf(incoming).address,
   });
 
-  const route = atEndOfTurn((bindings: HttpBindings) => {
-    const { url = "", method = "" } = bindings.incoming;
+  const route = atEndOfTurn((arrived: Arrived) => {
+    const { url = "", method = "" } = arrived.incoming;
     // Routing reads nothing else of a request.
-    void app.fetch({ method, url } as Request, bindings);
+    void app.fetch({ method, url } as Request, arrived);
   });
 
   return (incoming, outgoing) => {
     const { url: target = "" } = incoming;
     const isWhole = !target.startsWith("/");
     if (isWhole ? !WHOLE_ADDRESS.test(target) : !target.startsWith(HOOKS_PATH)) return false;
-    route({ incoming, outgoing });
+    route({ incoming, outgoing, sinceMs: performance.now() });
     return true;
   };
 }
 
-/** One request, its id, what answers it, and when it came. */
-interface Exchange {
+/** One request, what answers it, and when it came. */
+interface Arrived {
   readonly incoming: IncomingMessage;
   readonly outgoing: ServerResponse;
-  readonly requestId: string;
   readonly sinceMs: number;
+}
+
+interface Exchange extends Arrived {
+  readonly requestId: string;
 }
 
 /** A channel that refuses, and an error that it refuses for. */

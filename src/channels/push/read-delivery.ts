@@ -74,10 +74,6 @@ function readBody(request: IncomingMessage, maxBytes: number, held: HeldBody, to
   }
   readBytes(request, maxBytes, held, {
     done(packed) {
-      if (!held.mayDecode()) {
-        told.failed(noRoom());
-        return;
-      }
       const decoding = decodeBody(packed, { encoding, maxBytes, createDecoder, held }).then((body) => {
         freeBuffer(packed);
         told.done(body);

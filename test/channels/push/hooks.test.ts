@@ -96,6 +96,14 @@ it.each([
   socket.destroy();
 });
 
+it("requests that come at once over one connection are answered each, in their order", async () => {
+  const { socket, answered } = await open();
+  socket.write(["/hooks/ch_1", "/hooks/ch_2", "/hooks/ch_3"].map((target) => head(0, target)).join(""));
+  await until(() => answered().length === 3);
+  expect(askedFor).toEqual(["ch_1", "ch_2", "ch_3"]);
+  socket.destroy();
+});
+
 describe("a request that is refused before its body is read", () => {
   it("keeps nothing for later where the body comes with it, and leaves its connection open", async () => {
     const { socket, answered } = await open();
