@@ -84,11 +84,14 @@ export function openJobQueue<D extends object>(deps: {
   return {
     /**
      * A job comes at each time of the plan until it is unscheduled, with this data. One that has waited while no worker was there
-     * comes once, late. Setting the same again changes nothing. @throws Error on a plan that has no next time.
+     * comes once, late. Setting the same again changes nothing.
+     *
+     * @param afterMs times of the plan until then are left out; default: those until now
+     * @throws Error on a plan that has no next time.
      */
-    schedule: (id: string, plan: JobPlan, data: D): Promise<void> =>
+    schedule: (id: string, plan: JobPlan, data: D, afterMs = 0): Promise<void> =>
       ask(async () => {
-        const repeat = { pattern: formatPlan(plan) };
+        const repeat = { pattern: formatPlan(plan), startDate: afterMs };
         const job = await queue.upsertJobScheduler(id, repeat, { name, data, opts: LEAVE_NOTHING });
         if (!job) throw new Error(`the plan ${repeat.pattern} has no next time`);
       }),

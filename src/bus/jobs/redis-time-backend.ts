@@ -31,11 +31,11 @@ export const createRedisTimeBackend =
     const waitForJob = backend.waitForJob.bind(backend);
     const updateNextMillis = backend.updateJobSchedulerNextMillis.bind(backend);
 
-    /** The next time of a schedule, whatever BullMQ has found by this machine's clock. */
-    const dueOf = (pattern: string | undefined, takenMs: number): number | undefined =>
+    /** The next time of a schedule that is later than now and than that, whatever BullMQ has found by this machine's clock. */
+    const dueOf = (pattern: string | undefined, afterMs: number): number | undefined =>
       pattern === undefined
         ? undefined
-        : nextTimeMs(parsePlan(pattern), Math.max(Date.now() - aheadMs(), takenMs));
+        : nextTimeMs(parsePlan(pattern), Math.max(Date.now() - aheadMs(), afterMs));
 
     backend.execCommand = (client, command, args) => {
       const ahead = aheadMs();
@@ -50,7 +50,7 @@ export const createRedisTimeBackend =
       return marker && marker.score > 0 ? { ...marker, score: marker.score + aheadMs() } : marker;
     };
     backend.addJobScheduler = (id, nextMs, data, templateOptions, repeat, jobOptions, producer) => {
-      const dueMs = dueOf(repeat.pattern, 0) ?? nextMs;
+      const dueMs = dueOf(repeat.pattern, repeat.startDate ?? 0) ?? nextMs;
       const due = { ...jobOptions, prevMillis: dueMs };
       return addJobScheduler(id, dueMs, data, templateOptions, repeat, due, producer);
     };

@@ -70,6 +70,13 @@ describe("a schedule", () => {
     expect(await scheduled(queue)).toEqual([]);
   });
 
+  it("brings nothing at the times up to the one after which it is to begin", async () => {
+    await using queue = open();
+    const tomorrowMs = Math.ceil(Date.now() / 3_600_000 + 24) * 3_600_000 + 1;
+    await queue.schedule("later", everyHour, { n: 1 }, tomorrowMs);
+    expect(await scheduled(queue)).toEqual([{ id: "later", nextAtMs: tomorrowMs + 3_600_000 }]);
+  });
+
   it("stays the same when it is set again, and is listed in pages", async () => {
     await using queue = open();
     const ids = Array.from({ length: 600 }, (_, i) => `s${i}`);

@@ -20,7 +20,7 @@ const RETRY_MS = 1_000;
 const RETRY: Backoff = { initialMs: RETRY_MS, maxMs: RETRY_MS, factor: 1, jitter: 0 };
 /**
  * The first poll of a source that begins to run does not wait for its plan. Those of many that begin together follow each other, and
- * so do their intervals, which are counted from it.
+ * so do their intervals, which are counted each from its own first poll.
  */
 const FIRST_POLL_MS = 100;
 const SPACING_MS = 5;
@@ -107,12 +107,13 @@ export function startPollSchedules(deps: PollsContext): PollSchedules {
   async function set({ source, scheduleId, plan, spacing }: PollTarget, index: number): Promise<void> {
     const channel = source.identity.number;
     if (!(await queue.isScheduled(scheduleId))) {
-      const delayMs = FIRST_POLL_MS + SPACING_MS * index;
-      // Counted from now, the plan begins an interval later: it brings no second first poll.
-      const fromMs = Math.floor(clock()) + (spacing?.intervalMs ?? 0);
-      await queue.schedule(scheduleId, planFrom(plan, fromMs), { channel });
+      const firstMs = Math.floor(clock()) + FIRST_POLL_MS + SPACING_MS * index;
+      // An interval is counted from the first poll, and begins after it: a time of the plan in the same instant would be a second one.
+      const [fromMs, afterMs] = spacing === undefined ? [0, 0] : [firstMs + spacing.intervalMs, firstMs];
+      await queue.schedule(scheduleId, planFrom(plan, fromMs), { channel }, afterMs);
       const plannedMs = nextTimeMs(plan, clock()) ?? Number.POSITIVE_INFINITY;
-      if (spacing !== undefined || plannedMs > clock() + delayMs) await addPoll(queue, channel, delayMs);
+      if (spacing !== undefined || plannedMs > firstMs)
+        await addPoll(queue, channel, Math.max(firstMs - clock(), 0));
     }
     known.set(channel, scheduleId);
   }

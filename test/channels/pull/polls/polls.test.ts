@@ -278,6 +278,24 @@ describe.concurrent("the interval of a source", () => {
     expect(Math.min(...gaps())).toBeGreaterThanOrEqual(2_000);
   });
 
+  it("begins with the first poll of its source: those of many set together come as far apart as these", async () => {
+    const { queueName, number } = mine();
+    await using queue = openJobQueue<PollJob>({ redis, name: queueName, log: silent });
+    const setAtMs = Date.now();
+    const { poll } = record();
+    await using worker = startPollsWorker(redis, poll, { queueName, clock: () => setAtMs });
+    const schedule = { everySeconds: NEVER_MS / 1_000, jitter: 0 };
+    worker.engine.sync(Array.from({ length: 40 }, (_, i) => wanted(number(i), { schedule })));
+    await until(async () => (await countOf(worker, "done")) === 40);
+    const times: number[] = [];
+    for await (const page of queue.listScheduled()) times.push(...page.map(({ nextAtMs }) => nextAtMs));
+    times.sort((a, b) => a - b);
+    const [first = 0] = times;
+    // By a clock that stands still: all are set in one instant.
+    expect(times).toEqual(Array.from({ length: 40 }, (_, i) => first + 5 * i));
+    expect(first).toBeGreaterThan(setAtMs + NEVER_MS);
+  });
+
   it("holds after a failure", async () => {
     const { queueName, number } = mine();
     const { beganAtMs, gaps, poll } = recordBeginnings((nth) =>
