@@ -18,10 +18,13 @@ export interface PollJobs {
 const UNKNOWN_WAIT_MS = 2_000;
 /** A job in line looks again by itself: the worker that should tell it may have died. Thousands may stand there. */
 const LINE_WAIT_MS = 30_000;
-/** A poll beside the plan that finds its source busy comes again, doubled each time that it still is. */
+/**
+ * A poll beside the plan that finds its source busy comes again: doubled for each time that it has begun, whatever it waited for. The
+ * next poll that is asked for meanwhile may have to wait as long.
+ */
 const BUSY_WAIT_MS = 1_000;
-const MAX_BUSY_WAIT_MS = 30_000;
-/** After an outage, doubled each time that it still is. */
+const MAX_BUSY_WAIT_MS = 4_000;
+/** During an outage it comes again, doubled likewise. */
 const OUTAGE_WAIT_MS = 2_000;
 const MAX_OUTAGE_WAIT_MS = 60_000;
 /** Longer than the next poll of a source takes that should come soon; by then it may have been another worker's. */
