@@ -18,8 +18,7 @@ export async function createTestDatabase(
   options: { readonly empty?: boolean } & Omit<DatabaseOptions, "connection"> = {},
 ): Promise<TestDatabase> {
   const { empty = false, ...poolOptions } = options;
-  administration ??= openAdministration();
-  const { server, client } = await administration;
+  const { server, client } = await administer();
   const name = `t_${randomBytes(6).toString("hex")}`;
   await client.query(`CREATE DATABASE ${name} TEMPLATE ${empty ? "template0" : TEMPLATE} STRATEGY file_copy`);
   const connection = { ...server, database: name };
@@ -51,6 +50,15 @@ interface Administration {
 }
 
 let administration: Promise<Administration> | undefined;
+
+/** One for all; where it could not be opened, the next test tries again. */
+function administer(): Promise<Administration> {
+  administration ??= openAdministration().catch((error: unknown) => {
+    administration = undefined;
+    throw error;
+  });
+  return administration;
+}
 
 /** Never closed: it keeps no process alive. */
 async function openAdministration(): Promise<Administration> {
