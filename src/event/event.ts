@@ -16,7 +16,7 @@ export interface OutgoingEvent {
   readonly fields: readonly string[];
   /** A value of `fields` that is large: its bytes in UTF-8, in memory of their own. "" stands in its place. */
   readonly large?: { readonly at: number; readonly bytes: Buffer };
-  /** Size of `fields` in UTF-8, for budgets and batches; an estimate. */
+  /** Size of `fields` in UTF-8, with what `large` holds, for budgets and batches; an estimate. */
   readonly bytes: number;
 }
 

@@ -23,8 +23,8 @@ export function withLargeValues(normalized: Normalized): readonly [Normalized, r
   return [{ ...normalized, events }, moved];
 }
 
-/** As it came from another thread, which buffers leave as arrays of bytes. */
-export function received(normalized: Normalized): Normalized {
+/** What came from another thread, where buffers arrive as plain arrays of bytes, with its large values as buffers again. */
+export function withBuffers(normalized: Normalized): Normalized {
   if (normalized.kind !== "normalized") return normalized;
   const events = normalized.events.map((event): OutgoingEvent => {
     if (event.large === undefined) return event;

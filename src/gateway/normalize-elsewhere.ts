@@ -14,7 +14,7 @@ import {
   type Normalized,
   normalize,
 } from "../normalize/normalize.ts";
-import { received } from "./large-values.ts";
+import { withBuffers } from "./large-values.ts";
 import type { SentRules, WorkerAnswer, WorkerRequest } from "./normalize-worker.ts";
 
 /** Of one delivery: less than its sender waits, so that one that takes more is quarantined instead of sent again for ever. */
@@ -32,7 +32,10 @@ export interface NormalizeElsewhere extends AsyncDisposable {
   readonly readFor: (kind: Pick<ChannelKind, "kind" | "readLarge">) => ReadElsewhere;
 }
 
-/** Reads large deliveries in a thread of its own, in which organizations take turns. Events come back as text, to be parsed by nobody. */
+/**
+ * Reads large deliveries in a thread of its own, in which organizations take turns. Events come back as
+ * text, to be parsed by nobody, with large values as bytes that are moved.
+ */
 export function startNormalizeElsewhere(deps: NormalizeDeps): NormalizeElsewhere {
   const queue = createWorkerQueue<WorkerRequest, WorkerAnswer>({
     program: new URL("./normalize-worker.ts", import.meta.url),
@@ -81,7 +84,7 @@ export function startNormalizeElsewhere(deps: NormalizeDeps): NormalizeElsewhere
   async function normalizeThere(asker: Asker, ...asked: Parameters<Explainer>): Promise<Normalized> {
     const [rules, delivery, only] = asked;
     const answer = await ask("normalize", asker, asked);
-    if (answer.kind === "normalized") return received(answer.normalized);
+    if (answer.kind === "normalized") return withBuffers(answer.normalized);
     if (answer.kind === "exceeded") return failed(TOO_COSTLY, only);
     if (answer.kind === "unknownKind") return normalize(rules, delivery, deps, only);
     throw unexpected(answer);
