@@ -13,8 +13,9 @@ const SLOW_BYTES_PER_SECOND = 400 * 1024;
 /** What is decoded is counted in such pieces. */
 const DECODED_PIECE_BYTES = 64 * 1024;
 /**
- * Of its large compressed bodies an organization has so much decoded at once, or one; the others wait as they came. V8 marks the whole heap,
- * on the thread that everybody waits for, where more than 64 MiB of such memory come together.
+ * Of its large compressed bodies an organization has so much decoded at once, or one; the others wait as they came, or half decoded where
+ * nothing says how large they become. V8 marks the whole heap, on the thread that everybody waits for, where more than 64 MiB of such memory
+ * come together.
  */
 const DECODED_AT_ONCE_BYTES = 16 * 1024 * 1024;
 const MAX_WAITING = 100;
