@@ -101,11 +101,16 @@ describe("a delivery that is normalized in another thread", () => {
   it("takes no more of this thread than handing it over", async () => {
     const rules = rulesOf([{ type: "all", idPath: "$.list.row[0]['@id']" }]);
     const delivery = xml(elements(20_000));
+    /** The least of several times: what else this thread has to do falls into some of them. */
     const cpuMs = async (work: () => unknown): Promise<number> => {
-      const before = process.threadCpuUsage();
-      await work();
-      const now = process.threadCpuUsage(before);
-      return (now.user + now.system) / 1000;
+      let least = Number.POSITIVE_INFINITY;
+      for (let i = 0; i < 5; i++) {
+        const before = process.threadCpuUsage();
+        await work();
+        const now = process.threadCpuUsage(before);
+        least = Math.min(least, (now.user + now.system) / 1000);
+      }
+      return least;
     };
     await elsewhere.normalize(rules, delivery);
     const there = await cpuMs(() => elsewhere.normalize(rules, delivery));
