@@ -37,7 +37,7 @@ describe("a source", () => {
     expect(await spine.path.findSource(number)).toMatchObject({ hasBegun: true });
   });
 
-  it("that nobody asks for, that is paused, or gone, is not found, whoever else is asked for at once", async () => {
+  it("is not found where nobody asks for it, while it is paused, or once it is deleted, whatever is looked up with it", async () => {
     const [wanted, idle, paused] = [
       await install({ run: "always" }),
       await install({}),
