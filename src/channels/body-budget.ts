@@ -1,6 +1,7 @@
 import { createFairBudget, type FairBudget } from "../lib/fair-budget.ts";
 import { createLimiter, type HeldWeight, type Limiter } from "../lib/limiter.ts";
 import { createRateBuckets, type RateBuckets } from "../lib/rate-buckets.ts";
+import { sleep } from "../lib/sleep.ts";
 
 /** All bodies of deliveries that a gateway has at once, from their first bytes until they are answered. */
 const MAX_BODIES_BYTES = 256 * 1024 * 1024;
@@ -10,12 +11,12 @@ export const DEFAULT_BODY_BYTES = MAX_BODIES_BYTES / 2;
 const FREE_BYTES = 64 * 1024;
 /** A body of 25 MiB that comes slower is not there when its request ends (listener.ts). */
 const SLOW_BYTES_PER_SECOND = 400 * 1024;
-/** What is decoded is counted in such pieces. */
-const DECODED_PIECE_BYTES = 64 * 1024;
+/** Of what an organization may have at once, what its compressed bodies may become in a second: reading them takes processors from all. */
+const DECODED_PART_PER_SECOND = 1 / 4;
 /**
- * Of its large compressed bodies an organization has so much decoded at once, or one; the others wait as they came, or half decoded where
- * nothing says how large they become. V8 marks the whole heap, on the thread that everybody waits for, where more than 64 MiB of such memory
- * come together.
+ * Of its large compressed bodies an organization has so much decoded and not answered, or one; the others wait as they came, or half decoded
+ * where nothing says how large they become. V8 marks the whole heap, on the thread that everybody waits for, where more than 64 MiB of such
+ * memory come together.
  */
 const DECODED_AT_ONCE_BYTES = 16 * 1024 * 1024;
 const MAX_WAITING = 100;
@@ -29,19 +30,21 @@ export interface BodyBudget {
   readonly room: FairBudget<string>;
   /** Bodies that are being read, by organization: those whose sender is slow give way. */
   readonly reading: Map<string, Set<HeldBody>>;
-  /** What each organization has had decoded: few bytes that come quickly may become many that take the gateway's own thread. */
+  /** What each organization has had decoded, in bytes: few that come quickly may become many. */
   readonly decoded: RateBuckets<string>;
-  /** Large compressed bodies of each organization: those that are decoded, and those that wait to be. */
+  /** Compressed bodies of each organization that are large, or for which it had none left: those that are decoded, and those that wait to be. */
   readonly large: Map<string, LargeBodies>;
   /** How long one of those may wait. */
   readonly largeWaitMs: number;
-  /** Bytes that an organization may have, of compressed bodies in each second too. */
+  /** Bytes that an organization may have. */
   readonly bytesOf: (organizationId: string) => number;
   readonly nowMs: () => number;
 }
 
 interface LargeBodies {
   readonly room: Limiter;
+  /** One after the other is decoded: together they would want all processors at once. */
+  readonly turns: Limiter;
   decoded: number;
   waiting: number;
 }
@@ -75,10 +78,10 @@ export class HeldBody {
   #charged = 0;
   #startedAtMs = 0;
   #giveWay: (() => void) | undefined;
-  /** Bytes of the piece that is being decoded. */
-  #piece = 0;
-  /** Its room among the large bodies of its organization. */
+  /** Its room among the large bodies of its organization, until it is released. */
   #room: HeldWeight | undefined;
+  /** Among those that are decoded. */
+  #turn: HeldWeight | undefined;
   /** Of one that has waited for room: aborts once it is released, as nothing would give the room back that comes then. */
   #leaving: AbortController | undefined;
 
@@ -122,45 +125,51 @@ export class HeldBody {
 
   /** False where its organization's compressed bodies have become as much in the last second as they may. */
   mayDecode(): boolean {
-    const { decoded, nowMs } = this.#budget;
-    return decoded.look(this.#organizationId, this.#piecesPerSecond(), nowMs()) === 0;
+    return this.#untilDecodingMs() === 0;
   }
 
   /** Notes what its compressed body became. */
   decode(bytes: number): void {
     const { decoded, nowMs } = this.#budget;
-    for (this.#piece += bytes; this.#piece >= DECODED_PIECE_BYTES; this.#piece -= DECODED_PIECE_BYTES)
-      decoded.take(this.#organizationId, this.#piecesPerSecond(), nowMs());
+    decoded.overdraw(this.#organizationId, bytes, this.#decodedPerSecond(), nowMs());
   }
 
-  #piecesPerSecond(): number {
-    return Math.max(1, this.#budget.bytesOf(this.#organizationId) / DECODED_PIECE_BYTES);
+  #untilDecodingMs(): number {
+    const { decoded, nowMs } = this.#budget;
+    return decoded.look(this.#organizationId, this.#decodedPerSecond(), nowMs());
+  }
+
+  #decodedPerSecond(): number {
+    return Math.max(1, this.#budget.bytesOf(this.#organizationId) * DECODED_PART_PER_SECOND);
   }
 
   /**
-   * Waits until its organization may have a large body of so many bytes decoded, and has that room, in the place of what it had, until
-   * `release`; false where that takes too long, or too many wait.
+   * Waits until its organization may have a body of so many bytes decoded, and has room for that, in the place of what it had, until
+   * `release`, and its turn until `endDecoding`; false where that takes too long, or too many wait.
    */
   async waitForRoom(bytes: number): Promise<boolean> {
     this.#leaveRoom();
     const { large } = this.#budget;
     const others = large.get(this.#organizationId) ?? {
-      ...{ room: createLimiter(DECODED_AT_ONCE_BYTES), decoded: 0, waiting: 0 },
+      ...{ room: createLimiter(DECODED_AT_ONCE_BYTES), turns: createLimiter(1), decoded: 0, waiting: 0 },
     };
     if (others.waiting >= MAX_WAITING) return false;
     large.set(this.#organizationId, others);
     others.waiting++;
     this.#leaving ??= new AbortController();
-    const { signal } = this.#leaving;
+    const signal = AbortSignal.any([AbortSignal.timeout(this.#budget.largeWaitMs), this.#leaving.signal]);
     try {
-      const room = await others.room.acquire(bytes, {
-        signal: AbortSignal.any([AbortSignal.timeout(this.#budget.largeWaitMs), signal]),
-      });
-      if (signal.aborted) {
-        room[Symbol.dispose]();
-        return false;
+      using taken = new DisposableStack();
+      const room = taken.use(await others.room.acquire(bytes, { signal }));
+      const turn = taken.use(await others.turns.acquire(1, { signal }));
+      for (let waitMs = this.#untilDecodingMs(); waitMs > 0; waitMs = this.#untilDecodingMs()) {
+        await sleep(waitMs, signal);
+        signal.throwIfAborted();
       }
+      signal.throwIfAborted();
       this.#room = room;
+      this.#turn = turn;
+      taken.move();
       others.decoded++;
       return true;
     } catch {
@@ -172,14 +181,17 @@ export class HeldBody {
   }
 
   /** It has become so many bytes, where it had room for more. */
-  shrinkRoom(bytes: number): void {
+  endDecoding(bytes: number): void {
+    this.#turn?.[Symbol.dispose]();
     this.#room?.shrinkTo(bytes);
   }
 
   #leaveRoom(): void {
     const others = this.#budget.large.get(this.#organizationId);
     if (this.#room === undefined || others === undefined) return;
+    this.#turn?.[Symbol.dispose]();
     this.#room[Symbol.dispose]();
+    this.#turn = undefined;
     this.#room = undefined;
     others.decoded--;
     this.#forgetIdle(others);

@@ -2,6 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Config } from "../config.ts";
 import { DataDirInUseError } from "../gateway/stores.ts";
 import { startGateway } from "../gateway.ts";
+import { putPoolBehindOtherThreads } from "../lib/thread-priority.ts";
 import { untilAborted } from "../lib/wait.ts";
 import { EXIT } from "./exit.ts";
 import { complain, openLog, print, stopOnSignals } from "./process.ts";
@@ -19,6 +20,7 @@ export async function start(config: Config): Promise<number> {
     const beforeClosing = () => delay(drainDelaySeconds * 1_000);
     await using gateway = await startGateway(config, { log, signal, beforeClosing });
     started = true;
+    await putPoolBehindOtherThreads();
     await gateway.greet(print);
     await untilAborted(signal);
   } catch (error) {

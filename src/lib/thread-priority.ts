@@ -1,3 +1,4 @@
+import { readdir, readFile } from "node:fs/promises";
 import { getPriority, setPriority } from "node:os";
 
 /** With 10, beside two busy programs on one core, what takes milliseconds took more than the four seconds that a sender is let wait. */
@@ -15,5 +16,23 @@ export function goBehindOtherThreads(): void {
     setPriority(0, Math.min(LAST, getPriority(0) + BEHIND_OTHERS));
   } catch {
     // Nothing but the order of threads hangs on it.
+  }
+}
+
+/** What libuv names the threads of its pool. */
+const POOL_THREAD = "libuv-worker";
+
+/** As `goBehindOtherThreads`, of the threads that unpack bodies, read files and look up names. */
+export async function putPoolBehindOtherThreads(): Promise<void> {
+  if (process.platform !== "linux") return;
+  const behind = Math.min(LAST, getPriority(0) + BEHIND_OTHERS);
+  try {
+    // By a thread of the pool itself: all of them are there then.
+    for (const id of await readdir("/proc/self/task")) {
+      const name = await readFile(`/proc/self/task/${id}/comm`, "utf8");
+      if (name.trimEnd() === POOL_THREAD) setPriority(Number(id), behind);
+    }
+  } catch {
+    // As above.
   }
 }

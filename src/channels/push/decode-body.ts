@@ -22,7 +22,7 @@ const LEAST_PIECE_BYTES = 16 * 1024;
 /** Where nothing says how much it becomes. */
 const USUALLY_PACKED = 16;
 const MOST_GUESSED_BYTES = 256 * 1024;
-/** A body that becomes more than that waits for its organization's others. */
+/** A body that becomes more than that waits for its organization's others, as do all where those have become too much. */
 const MOST_UNASKED_BYTES = 256 * 1024;
 
 export const findDecoder = (encoding: string): CreateDecoder | undefined => DECODERS.get(encoding);
@@ -54,13 +54,11 @@ interface Decoding {
  */
 export async function decodeBody(body: Buffer, decoding: Decoding): Promise<Buffer> {
   const { encoding, maxBytes, held } = decoding;
-  if (!held.mayDecode()) throw noRoom();
   const chunkSize = pieceOf(body, encoding, maxBytes);
-  const isLarge = chunkSize > MOST_UNASKED_BYTES;
-  // Meanwhile those before it have become as much as they may.
-  if (isLarge && !((await held.waitForRoom(chunkSize)) && held.mayDecode())) throw noRoom();
+  const waits = chunkSize > MOST_UNASKED_BYTES || !held.mayDecode();
+  if (waits && !(await held.waitForRoom(chunkSize))) throw noRoom();
   if (!held.grow(chunkSize, chunkSize)) throw noRoom();
-  return decodePieces(body, decoding, chunkSize, isLarge ? chunkSize : MOST_UNASKED_BYTES);
+  return decodePieces(body, decoding, chunkSize, Math.max(chunkSize, MOST_UNASKED_BYTES));
 }
 
 function decodePieces(
@@ -97,7 +95,7 @@ function decodePieces(
       }
     });
     decoder.on("end", () => {
-      held.shrinkRoom(bytes);
+      held.endDecoding(bytes);
       resolve(joined(chunks, bytes));
     });
     decoder.on("error", () => {

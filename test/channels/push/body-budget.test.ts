@@ -4,12 +4,12 @@ import { gzipSync } from "node:zlib";
 import type { HttpBindings } from "@hono/node-server";
 import { Hono } from "hono";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type BodyBudget, createBodyBudget } from "../../../src/channels/body-budget.ts";
+import { type BodyBudget, createBodyBudget, HeldBody } from "../../../src/channels/body-budget.ts";
 import { createReceiveDelivery } from "../../../src/channels/push/receive-delivery.ts";
 import type { Ingest } from "../../../src/event/ingest.ts";
 import { type Listener, startListener } from "../../../src/gateway/listener.ts";
 import { ApiError } from "../../../src/http/problem.ts";
-import { until } from "../../support/until.ts";
+import { CEILING_MS, until } from "../../support/until.ts";
 import { pushChannel } from "./push-support.ts";
 
 const KIB = 1024;
@@ -127,17 +127,49 @@ describe("bodies of deliveries", () => {
     await until(isFree);
   });
 
-  it("that were compressed may become as much in a second as their organization may have at once", async () => {
-    const zipped = gzipSync(Buffer.alloc(1_900 * KIB));
-    const gzip = { "content-encoding": "gzip" };
-    expect(await send(zipped, gzip)).toBe(String(1_900 * KIB));
-    expect(await send(zipped, gzip)).toBe(String(1_900 * KIB));
-    expect(await send(zipped, gzip)).toBe("unavailable");
-    expect(await send(zipped, { ...gzip, "x-organization": "org_2" })).toBe(String(1_900 * KIB));
-    expect(await send(Buffer.alloc(1_900 * KIB))).toBe(String(1_900 * KIB));
+  it("that were compressed may become a quarter in a second of what their organization may have at once: more of them wait", async () => {
+    budget = { ...budget, largeWaitMs: CEILING_MS };
+    const [bytes, few] = [700 * KIB, 100 * KIB];
+    const zipped = { "content-encoding": "gzip" };
+    expect(await send(gzipSync(Buffer.alloc(bytes)), zipped)).toBe(String(bytes));
+    const large = send(gzipSync(Buffer.alloc(bytes)), zipped);
+    const small = send(gzipSync(Buffer.alloc(few)), zipped);
+    await until(() => budget.large.get("org_1")?.waiting === 2);
+    const others = { ...zipped, "x-organization": "org_2" };
+    expect(await send(gzipSync(Buffer.alloc(bytes)), others)).toBe(String(bytes));
+    expect(await send(Buffer.alloc(bytes))).toBe(String(bytes));
+    expect(budget.large.get("org_1")?.waiting).toBe(2);
     nowMs += 1_000;
-    expect(await send(zipped, gzip)).toBe(String(1_900 * KIB));
+    expect(await large).toBe(String(bytes));
+    nowMs += 1_000;
+    expect(await small).toBe(String(few));
+    budget = { ...budget, largeWaitMs: 1 };
+    expect(await send(gzipSync(Buffer.alloc(bytes)), zipped)).toBe(String(bytes));
+    nowMs += 500;
+    expect(await send(gzipSync(Buffer.alloc(bytes)), zipped)).toBe("unavailable");
     await until(isFree);
+    expect(budget.large.size).toBe(0);
+  });
+
+  it("that are large and compressed are decoded one after the other, also where there is room for all", async () => {
+    const [first, second, left, other] = ["org_1", "org_1", "org_1", "org_2"].map(
+      (id) => new HeldBody({ ...budget, largeWaitMs: CEILING_MS }, id),
+    ) as [HeldBody, HeldBody, HeldBody, HeldBody];
+    expect(await first.waitForRoom(MIB)).toBe(true);
+    let isSecond = false;
+    const later = second.waitForRoom(MIB).then((may) => {
+      isSecond = may;
+    });
+    const gone = left.waitForRoom(MIB);
+    expect(await other.waitForRoom(MIB)).toBe(true);
+    left.release();
+    expect(await gone).toBe(false);
+    expect(isSecond).toBe(false);
+    first.endDecoding(MIB);
+    await later;
+    expect(isSecond).toBe(true);
+    for (const one of [first, second, other]) one.release();
+    expect(budget.large.size).toBe(0);
   });
 
   it("of one organization, however many, leave others room for theirs", async () => {
