@@ -3,69 +3,95 @@ import { join } from "node:path";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 /**
- * Below `test/`, the longest first, whatever their size: begun last, one of them would run on alone. Those that start many programs
- * are among the first: a process that has loaded much starts others slowly.
+ * Below `test/`, files that keep a core busy, the longest first, whatever their size: begun last, one of them would run on alone.
+ * Those that start many programs are among the first: a process that has loaded much starts others slowly.
  */
-const LONG = `
+const BUSY = filesOf(`
   simulation/simulation
   e2e/first-start
-  cli/backup
   e2e/docs-pasted
+  cli/backup
   lib/servers/supervise
   e2e/setup
   main
   e2e/rolling-restart
-  e2e/polling-restart
   data/local-postgres
-  bus/connection/local-redis
   cli/revoke-key
   conformance/leaks
   conformance/examples
   conformance/canaries
-  e2e/event-stream
-  channels/polling/large-pages
   lib/json-schema/compiler
-  channels/pull/polls/polls
-  channels/pull/sources
-  conformance/fuzz
-  consumer/ordered-reading
   gateway/normalize-elsewhere
+  conformance/fuzz
+  channels/polling/large-pages
+  lib/worker-queue
+  lib/secrets/passphrase
+`);
+
+/** Files that wait for most of their time, the longest first. */
+const WAITING = filesOf(`
+  e2e/polling-restart
+  channels/pull/sources
   delivery/handlers
+  consumer/ordered-reading
+  channels/pull/polls/polls
   consumer/consumer
-  consumer/readers
-  bus/jobs/job-queue
-  e2e/polling
-  e2e/handler-kills
-  delivery/pause-drainer
   delivery/housekeeper
-  e2e/sse
-  e2e/handlers
+  bus/jobs/job-queue
+  consumer/readers
   bus/connection/write-connection
+  e2e/handler-kills
+  e2e/polling
   channels/pull/polls/wrong-clock
+  bus/connection/local-redis
+  gateway/master-keys
+  e2e/handlers
+  e2e/sse
+  resources/events/subscriptions
   resources/events/event-stream
-  e2e/problems
   bus/connection/durability
+  channels/pull/runs
+  conformance/openings
+  e2e/problems
+  e2e/event-stream
+  gateway/connection-renewals
+  data/keyring/master-key-rotation
+  consumer/shutdown
   e2e/channel-life
   e2e/roles
-  gateway/connection-renewals
-  consumer/shutdown
+  http/rate-limit
+  data/changes
+  delivery/pause-drainer
+  cli/program
   cli/listen
-  lib/secrets/passphrase
-  e2e/cloudevents
-`
-  .trim()
-  .split(/\s+/)
-  .map((name) => join(import.meta.dirname, "..", `${name}.test.ts`));
+`);
 
-/** Begins with the files that take longest, so that all workers end at about the same time. */
+function filesOf(names: string): readonly string[] {
+  const files = names
+    .trim()
+    .split(/\s+/)
+    .map((name) => join(import.meta.dirname, "..", `${name}.test.ts`));
+  const gone = files.filter((file) => !existsSync(file));
+  if (gone.length > 0) throw new Error(`no such files, yet they have a place in the order: ${gone.join(", ")}`);
+  return files;
+}
+
+/**
+ * Begins with the files that take longest, so that all workers end at about the same time, in turn one that computes and one that
+ * waits: were those that wait in a row, the cores would idle with them.
+ */
 export class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const gone = LONG.filter((file) => !existsSync(file));
-    if (gone.length > 0) throw new Error(`no such files, yet they are to come first: ${gone.join(", ")}`);
-    const rank = ({ moduleId }: TestSpecification): number => {
-      const at = LONG.indexOf(moduleId);
-      return at < 0 ? LONG.length : at;
-    };
-    return (await super.sort(files)).sort((a, b) => rank(a) - rank(b));
+    const sorted = await super.sort(files);
+    const among = (names: readonly string[]) =>
+      sorted
+        .filter(({ moduleId }) => names.includes(moduleId))
+        .sort((a, b) => names.indexOf(a.moduleId) - names.indexOf(b.moduleId));
+    const waiting = among(WAITING);
+    const others = [...among(BUSY), ...sorted.filter(({ moduleId }) => !isNamed(moduleId))];
+    const inTurn = others.flatMap((file, at) => [file, ...waiting.slice(at, at + 1)]);
+    return [...inTurn, ...waiting.slice(others.length)];
   }
 }
+
+const isNamed = (file: string): boolean => BUSY.includes(file) || WAITING.includes(file);
