@@ -72,7 +72,8 @@ function filesOf(names: string): readonly string[] {
     .split(/\s+/)
     .map((name) => join(import.meta.dirname, "..", `${name}.test.ts`));
   const gone = files.filter((file) => !existsSync(file));
-  if (gone.length > 0) throw new Error(`no such files, yet they have a place in the order: ${gone.join(", ")}`);
+  if (gone.length > 0)
+    throw new Error(`no such files, yet they have a place in the order: ${gone.join(", ")}`);
   return files;
 }
 
