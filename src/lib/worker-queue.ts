@@ -33,6 +33,7 @@ export interface WorkerQueueOptions<Q> {
   /** Of one job: of processor time, so that a machine that does other things too refuses nothing for it. */
   readonly maxCpuMs: number;
   readonly maxQueuedPerLane: number;
+  /** What a worker may hold, garbage apart. */
   readonly maxHeapMiB: number;
   /** A request as it is sent, and memory of it that is moved to the worker; default: all of it is copied. */
   readonly toSend?: (request: Q) => readonly [request: Q, moved: readonly ArrayBuffer[]];
@@ -48,22 +49,26 @@ interface Job<Q, A> {
 
 /** Loading takes a third of a second; a machine that is busy starting up may take many times that. */
 const START_TIMEOUT_MS = 30_000;
-const CPU_LOOKS_PER_BOUND = 10;
-const MAX_CPU_LOOK_MS = 250;
-/** A thread tells its CPU time between two steps of JavaScript: one that does not for so long hangs in one step. */
+const LOOKS_PER_BOUND = 10;
+const MAX_LOOK_MS = 50;
+/** A thread tells of itself between two steps of JavaScript: one that does not for so long hangs in one step. */
 const MAX_SILENT_MS = 60_000;
 
 /**
- * Node leaves a thread that reaches its limit 16 MiB to end in; one that takes more at once ends the whole process. All that survives in
- * the young generation, a third of it, is moved to the old at once: of V8's own 192 MiB that is too much.
+ * Node leaves a thread that reaches V8's limit 16 MiB to end in; one that takes more at once ends the whole process. So V8's limit lies that
+ * much higher than what a worker may hold, and the worker is ended from outside, once it is half way there: where no more than it may hold is
+ * no garbage, V8 collects before (it lets a heap grow half way to its limit at most).
  */
+const HEAP_LEEWAY_MIB = 1_024;
+/** All that survives in the young generation, a third of it, is moved to the old at once: V8's own 192 MiB would be much of that leeway. */
 const MAX_YOUNG_MIB = 48;
+const MIB = 1024 * 1024;
 
 /** The worker starts with the first job, and keeps the process alive only while it has one. */
 export function createWorkerQueue<Q, A extends { readonly kind: string }>(
   options: WorkerQueueOptions<Q>,
 ): WorkerQueue<Q, A> {
-  const { name, maxCpuMs, toSend = (request) => [request, []] } = options;
+  const { name, maxCpuMs, maxHeapMiB, toSend = (request) => [request, []] } = options;
   const lanes = new Map<string, Set<Job<Q, A>>>();
   let worker: Worker | undefined;
   let isReady = false;
@@ -96,7 +101,7 @@ export function createWorkerQueue<Q, A extends { readonly kind: string }>(
     try {
       const [request, moved] = toSend(job.request);
       worker.postMessage(request, moved);
-      watchCpu(worker, job);
+      watch(worker, job);
     } catch (error) {
       // A value that cannot be cloned is its caller's mistake, and no reason to end the worker.
       settle((each) => each.reject(error instanceof Error ? error : new Error(String(error))));
@@ -108,7 +113,10 @@ export function createWorkerQueue<Q, A extends { readonly kind: string }>(
       name,
       env: {},
       execArgv: [],
-      resourceLimits: { maxOldGenerationSizeMb: options.maxHeapMiB, maxYoungGenerationSizeMb: MAX_YOUNG_MIB },
+      resourceLimits: {
+        maxOldGenerationSizeMb: maxHeapMiB + HEAP_LEEWAY_MIB,
+        maxYoungGenerationSizeMb: MAX_YOUNG_MIB,
+      },
     });
     started.on("message", (answer: A | { readonly kind: "ready" }) => {
       if (started !== worker) return;
@@ -131,25 +139,26 @@ export function createWorkerQueue<Q, A extends { readonly kind: string }>(
     return started;
   }
 
-  /** Looks at the thread's CPU time until the job is done or has used up its own. */
-  function watchCpu(which: Worker, job: Job<Q, A>): void {
+  /** Looks at the thread's CPU time and memory until the job is done or has used up its own. */
+  function watch(which: Worker, job: Job<Q, A>): void {
     const isOver = (): boolean => current !== job || which !== worker;
-    const lookMs = Math.min(MAX_CPU_LOOK_MS, maxCpuMs / CPU_LOOKS_PER_BOUND);
+    const lookMs = Math.min(MAX_LOOK_MS, maxCpuMs / LOOKS_PER_BOUND);
     let atFirst: NodeJS.CpuUsage | undefined;
     const look = async (): Promise<void> => {
       timer = setTimeout(
         () => lose(which, (each) => each.reject(lost(`${name}: the worker hangs`))),
         MAX_SILENT_MS,
       );
-      const now = await which.cpuUsage();
+      const [now, heap] = await Promise.all([which.cpuUsage(), which.getHeapStatistics()]);
       if (isOver()) return;
       clearTimeout(timer);
       atFirst ??= now;
       const usedMs = (now.user + now.system - atFirst.user - atFirst.system) / 1000;
-      if (usedMs > maxCpuMs) lose(which, (each) => each.resolve({ kind: "exceeded" }));
+      const isFull = heap.used_heap_size > (maxHeapMiB + HEAP_LEEWAY_MIB / 2) * MIB;
+      if (usedMs > maxCpuMs || isFull) lose(which, (each) => each.resolve({ kind: "exceeded" }));
       else arm();
     };
-    // Most jobs are done before the first look. A thread that has ended tells no CPU time; its "exit" answers the job.
+    // Most jobs are done before the first look. A thread that has ended tells nothing; its "exit" answers the job.
     const arm = (): void => {
       timer = setTimeout(() => void look().catch(() => {}), lookMs);
     };

@@ -15,7 +15,7 @@ const createQueue = (options: Partial<WorkerQueueOptions<TinyRequest>> = {}) =>
     name: "tiny",
     maxCpuMs: CEILING_MS,
     maxQueuedPerLane: 10,
-    maxHeapMiB: 256,
+    maxHeapMiB: 64,
     ...options,
   });
 const A = { lane: "a" };
@@ -23,7 +23,7 @@ const ECHO = { kind: "echo" } as const;
 
 // What has survived a collection is moved at once: small pieces are as many megabytes then as a large one.
 test.each([
-  100, 1_000, 1_000_000,
+  100, 1_000_000, 8_000_000,
 ])("a job that needs too much memory in pieces of %i numbers ends its worker, not its process, and the next has a new one", async (numbers) => {
   await using queue = createQueue();
   const [hungry, modest] = await Promise.all([queue.run({ kind: "eat", numbers }, A), queue.run(ECHO, A)]);
