@@ -37,6 +37,8 @@ const without =
   (script) =>
     parts.reduce((text, [part, instead]) => text.replaceAll(part, instead), script);
 
+const SOON_MS = 5 * 60_000;
+
 describe("a promise that is taken out of the scripts is missed:", () => {
   it.each<[string, Breakage, RegExp, firstSeed: number]>([
     [
@@ -91,8 +93,11 @@ describe("a promise that is taken out of the scripts is missed:", () => {
     const found: string[] = [];
     // Those before are known to show nothing, and any of the 200 will do.
     for (let seed = firstSeed; seed <= 200 && found.length === 0; seed++) {
-      const { violations } = await runHistory(seed, redis.client, { breakage });
-      found.push(...violations);
+      const { violations } = await runHistory(seed, redis.client, { breakage, healingMs: SOON_MS });
+      if (violations.length === 0) continue;
+      // It counts where all is well as soon by the shipped scripts: then what is missing need not be waited for any longer.
+      const whole = await runHistory(seed, redis.client, { healingMs: SOON_MS });
+      if (whole.violations.length === 0) found.push(...violations);
     }
     expect(found.join("\n")).toMatch(violation);
   });
