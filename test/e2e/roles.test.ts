@@ -1,5 +1,3 @@
-import { once } from "node:events";
-import { connect } from "node:net";
 import { beforeAll, describe, expect, it } from "vitest";
 import type { Outcome } from "../../src/event/outcome.ts";
 import {
@@ -10,7 +8,7 @@ import {
   startTestGateway,
   type TestGateway,
 } from "../support/gateway.ts";
-import { readMetrics, startGatewayProcess } from "../support/gateway-process.ts";
+import { readMetrics } from "../support/gateway-process.ts";
 import { opened } from "../support/opened.ts";
 import { until } from "../support/until.ts";
 
@@ -103,26 +101,5 @@ describe("a gateway that is told to stop", () => {
     const topic = app.topicOf("in", "made");
     const kept = new Set((await stores.client.xrange(topic, "-", "+")).map(([entryId]) => entryId));
     expect(acknowledged.filter((entryId) => !kept.has(entryId))).toEqual([]);
-  });
-
-  it("waits for requests under way, and is cut off by a second signal", async () => {
-    await using gateway = await startGatewayProcess({ ...stores.env, INLET_ROLES: "hooks" });
-    const { port } = new URL(gateway.origin);
-    const slow = connect(Number(port), "127.0.0.1");
-    slow.on("error", () => {});
-    await once(slow, "connect");
-    slow.write(`POST ${hookPath} HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{`);
-    // Connections are taken in their order: when this one is answered, the slow one is inside.
-    await statusOf(gateway, "/readyz");
-    gateway.kill("SIGTERM");
-    await until(() => gateway.output().includes('"stopping"'));
-    // One that follows at once counts as the first again: sent until it ends.
-    const again = setInterval(() => gateway.kill("SIGTERM"), 100);
-    try {
-      expect(await gateway.exited).toBe(143);
-    } finally {
-      clearInterval(again);
-      slow.destroy();
-    }
   });
 });

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { Agent, createServer, type IncomingMessage, request } from "node:http";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, connect, type Socket } from "node:net";
 import { text } from "node:stream/consumers";
 import { setTimeout as delay } from "node:timers/promises";
 import { beforeAll, describe, expect, it } from "vitest";
@@ -148,13 +148,27 @@ async function ask(url: string, body?: string) {
   }
 }
 
+/** A delivery that is under way until `end` is written. */
+async function startDelivery(origin: string, end: string): Promise<Socket & Disposable> {
+  const socket = connect(Number(new URL(origin).port), "127.0.0.1");
+  socket.on("error", () => {});
+  await once(socket, "connect");
+  const head = [`POST ${hookPath()} HTTP/1.1`, "Host: x", "Content-Type: application/json"];
+  const begun = '{"id":';
+  socket.write([...head, `Content-Length: ${begun.length + end.length}`, "", begun].join("\r\n"));
+  // Connections are taken in their order: when this one is answered, the other is inside.
+  await ask(`${origin}/readyz`);
+  return Object.assign(socket, { [Symbol.dispose]: () => void socket.destroy() });
+}
+
 describe("a gateway that is told to stop", () => {
-  it("is not ready first, and serves on, each answer the last of its connection, until a second signal", async () => {
+  it("is not ready first, and serves on, each answer the last of its connection, until a second signal, which waits for no request", async () => {
     await using gateway = await startGatewayProcess({ ...stores.env, INLET_DRAIN_DELAY_SECONDS: "3600" });
     // A test that fails meanwhile would wait for the end of the delay: a second signal that comes at once counts as the first.
     using _ = { [Symbol.dispose]: () => gateway.kill("SIGKILL") };
     const { origin } = gateway;
     expect(await ask(`${origin}/readyz`)).toMatchObject({ status: 200, connection: "keep-alive" });
+    using _delivery = await startDelivery(origin, '"cut"}');
     gateway.kill("SIGTERM");
     await until(async () => (await ask(`${origin}/readyz`)).status === 503);
     expect((await ask(`${origin}/readyz`)).text).toContain("is stopping");
@@ -171,9 +185,20 @@ describe("a gateway that is told to stop", () => {
     expect(exit).toBe(143);
   });
 
-  it("closes by itself once the delay is over", async () => {
+  it("closes by itself once the delay is over and the requests under way are answered", async () => {
     await using gateway = await startGatewayProcess({ ...stores.env, INLET_DRAIN_DELAY_SECONDS: "1" });
+    const end = '"slow"}';
+    using delivery = await startDelivery(gateway.origin, end);
     gateway.kill("SIGTERM");
+    // It takes no new connection, and this one is still there.
+    await until(() =>
+      ask(`${gateway.origin}/readyz`).then(
+        () => false,
+        () => true,
+      ),
+    );
+    delivery.write(end);
+    expect(await text(delivery)).toMatch(/^HTTP\/1\.1 200 [\s\S]*"published":1/);
     expect(await gateway.exited).toBe(0);
   });
 });
