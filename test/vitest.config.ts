@@ -14,9 +14,9 @@ export default defineConfig({
     isolate: false,
     // The program runs as Node runs it, with its types stripped; nothing is transformed.
     experimental: { viteModuleRunner: false, nodeLoader: false },
-    // Most tests wait for servers: others run meanwhile, on two cores as well.
+    // Many tests wait for servers: others run meanwhile, on two cores as well. Four workers leave those idle at times; one more costs a load.
     sequence: { sequencer: LongestFirst },
-    maxWorkers: Math.max(4, availableParallelism() - 1),
+    maxWorkers: Math.max(5, availableParallelism() - 1),
     // Ends what hangs; no test measures time by it.
     testTimeout: 300_000,
     hookTimeout: 300_000,
