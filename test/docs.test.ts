@@ -64,8 +64,8 @@ describe("the README and the pages of src/docs", () => {
   });
 
   it("have each block run by a test, or say right above it why not", () => {
-    const tests = ["", "-problems", "-reading"].map((part) => `test/e2e/docs${part || "-pasted"}.test.ts`);
-    const run = tests.map(read).join("\n");
+    const tests = ["e2e/quickstart", "deep/docs-pasted", "e2e/docs-problems", "e2e/docs-reading"];
+    const run = tests.map((name) => read(`test/${name}.test.ts`)).join("\n");
     const left = pages
       .filter(
         ({ name }) => name.startsWith("src/docs/") && !run.includes(`${name.slice("src/docs/".length)}"`),

@@ -7,7 +7,8 @@ export default defineConfig({
     include: [
       "test/cluster/**/*.test.ts",
       "test/consumer/{consumer,readers}.test.ts",
-      "test/e2e/{github,two-gateways,channel-life,event-stream,sources-handover,polling-restart}.test.ts",
+      "test/e2e/{github,two-gateways,channel-life,sources-handover}.test.ts",
+      "test/deep/{event-stream,polling-restart}.test.ts",
       "test/e2e/handlers.test.ts",
       "test/deep/handler-kills.test.ts",
     ],

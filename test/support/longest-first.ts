@@ -9,7 +9,6 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 const BUSY = filesOf(`
   simulation/simulation
   e2e/first-start
-  e2e/docs-pasted
   cli/backup
   lib/servers/supervise
   e2e/setup
@@ -19,7 +18,6 @@ const BUSY = filesOf(`
   cli/revoke-key
   conformance/leaks
   conformance/examples
-  conformance/canaries
   lib/json-schema/compiler
   gateway/normalize-elsewhere
   conformance/fuzz
@@ -30,7 +28,6 @@ const BUSY = filesOf(`
 
 /** Files that wait for most of their time, the longest first. */
 const WAITING = filesOf(`
-  e2e/polling-restart
   channels/pull/sources
   delivery/handlers
   consumer/ordered-reading
@@ -53,7 +50,6 @@ const WAITING = filesOf(`
   channels/pull/runs
   conformance/openings
   e2e/problems
-  e2e/event-stream
   gateway/connection-renewals
   data/keyring/master-key-rotation
   consumer/shutdown

@@ -1,83 +1,35 @@
-import { execFile, spawnSync } from "node:child_process";
+import { spawnSync } from "node:child_process";
 import { createHmac } from "node:crypto";
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
-import { mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { readFile, symlink, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { promisify } from "node:util";
 import { createSession } from "better-sse";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { freePort } from "../support/free-port.ts";
-import {
-  createTestStores,
-  type InstalledApp,
-  startTestGateway,
-  type TestGateway,
-} from "../support/gateway.ts";
-import { API_KEY } from "../support/gateway-process.ts";
+import type { InstalledApp } from "../support/gateway.ts";
+import { expectInOrder, type PastedPages, readPage, startPastedPages } from "../support/pasted-pages.ts";
 
 const SECRET = "the secret that GitHub signs with";
 
-let owned: AsyncDisposableStack;
-let gateway: TestGateway;
-let redis: URL;
-let dir: string;
+let pages: PastedPages;
 beforeAll(async () => {
-  await using starting = new AsyncDisposableStack();
-  const stores = starting.use(await createTestStores());
-  redis = new URL(stores.env.REDIS_URL ?? "");
-  gateway = starting.use(
-    await startTestGateway(
-      { ...stores.env, INLET_ALLOW_NETWORKS: "127.0.0.0/8" },
-      { handlersTiming: { firstRetryMs: 50, mostRetryMs: 100 } },
-    ),
-  );
-  dir = await mkdtemp(join(tmpdir(), "inlet-docs-"));
-  starting.defer(() => rm(dir, { recursive: true, force: true }));
-  owned = starting.move();
+  pages = await startPastedPages();
 });
-afterAll(() => owned?.[Symbol.asyncDispose]());
-
-const read = (page: string): string =>
-  readFileSync(new URL(`../../src/docs/${page}`, import.meta.url), "utf8");
-
-/** Pastes the shell blocks of pages into one shell, with this gateway's key and addresses; answers what it prints. */
-async function paste(...names: readonly string[]): Promise<string> {
-  return run(scriptOf(...names));
-}
-
-function scriptOf(...names: readonly string[]): string {
-  const text = names.map(read).join("");
-  const script = [...text.matchAll(/(?<!-->\n)^```sh\n([\s\S]*?)^```/gm)]
-    .map(([, block]) => block)
-    .join("\n")
-    .replaceAll("KEY=ik_…", `KEY=${API_KEY}`)
-    .replaceAll("http://127.0.0.1:8080", gateway.origin)
-    .replace(
-      "redis-cli -s data/run/redis.sock",
-      `redis-cli -s ${redis.pathname} -n ${redis.searchParams.get("db")}`,
-    );
-  expect(script).not.toContain("…");
-  return script;
-}
-
-const run = async (script: string): Promise<string> =>
-  (await promisify(execFile)("sh", ["-euc", script], { cwd: dir })).stdout;
+afterAll(() => pages?.[Symbol.asyncDispose]());
 
 it("the page on GitHub, pasted, takes its signed deliveries once and reads them", async () => {
-  const output = await paste("github.md");
+  const output = await pages.paste("github.md");
   expect(output).toMatch(/^active$/m);
   expect(output).toContain('"published":1');
   expect(output).toContain('{"ref":"refs/heads/main"}');
   expect(output.trim().split("\n").at(-1)).toBe("1");
 
-  const app: InstalledApp = JSON.parse(await readFile(join(dir, "app.json"), "utf8"));
+  const app: InstalledApp = JSON.parse(await readFile(join(pages.dir, "app.json"), "utf8"));
   const [channel] = app.channels;
   expect(channel?.state).toBe("needsSetup");
-  const shown = await gateway.api("GET", `/apps/${app.id}/channels/${channel?.id}`);
+  const shown = await pages.gateway.api("GET", `/apps/${app.id}/channels/${channel?.id}`);
   expect(JSON.stringify(shown)).not.toContain(SECRET);
 
   const send = async (event: string, body: object): Promise<unknown> => {
@@ -96,62 +48,39 @@ it("the page on GitHub, pasted, takes its signed deliveries once and reads them"
 });
 
 it("the page on webhooks, pasted, takes what a sender of no preset has signed, and nothing else", async () => {
-  expectInOrder(await paste("sending.md"), ["active", '"published":1', "unauthenticated"]);
+  expectInOrder(await pages.paste("sending.md"), ["active", '"published":1', "unauthenticated"]);
 });
 
 it("the page on the API, pasted, lists the apps", async () => {
-  expect(await paste("api.md")).toMatch(/^\[/);
+  expect(await pages.paste("api.md")).toMatch(/^\[/);
 });
 
 it("the pages on watching and on starting, pasted, say that the gateway is ready", async () => {
   for (const page of ["watching.md", "starting.md"])
-    expect(JSON.parse(await paste(page))).toMatchObject({ status: "ready" });
+    expect(JSON.parse(await pages.paste(page))).toMatchObject({ status: "ready" });
 });
 
 it("the page on the command line, pasted, makes a launcher that runs from any folder", async () => {
   const clone = join(import.meta.dirname, "../..");
-  const output = await run(
-    `HOME="$PWD/home"\n${scriptOf("command-line.md").replaceAll("$PWD", clone)}\ncd / && PATH=/usr/bin:/bin "$HOME/.local/bin/inlet" --version`,
+  const output = await pages.run(
+    `HOME="$PWD/home"\n${pages.scriptOf("command-line.md").replaceAll("$PWD", clone)}\ncd / && PATH=/usr/bin:/bin "$HOME/.local/bin/inlet" --version`,
   );
   expect(output).toMatch(/^\d+\.\d+\.\d+\n$/);
 });
 
 it("the page on CloudEvents, pasted, publishes its event", async () => {
-  const output = await paste("cloudevents.md");
+  const output = await pages.paste("cloudevents.md");
   expect(JSON.parse(output)).toMatchObject({
     published: 1,
     events: [{ id: "1", type: "com.example.measured" }],
   });
 });
 
-/** What stands in the output, one after the other. */
-function expectInOrder(output: string, texts: readonly string[]): void {
-  let at = 0;
-  for (const text of texts) {
-    const found = output.indexOf(text, at);
-    expect(found, `${text} in ${output.slice(at)}`).toBeGreaterThanOrEqual(0);
-    at = found + text.length;
-  }
-}
-
-it("the quickstart and the page on quarantine, pasted, show an event, its duplicate, and what mended rules let through", async () => {
-  const output = await paste("quickstart.md", "quarantine.md");
-  const refused = ['"quarantined":1', '"schema_mismatch"', "active"];
-  expectInOrder(output, [
-    '"published":1',
-    '"duplicates":1',
-    '"total": 12.50',
-    ...refused,
-    '"status":"released"',
-    ...['"no_match"', '"order.updated"', "active", '"status":"released"'],
-  ]);
-});
-
 it("a page that is pasted a second time says that its blueprint is there, installs it once more, and works again", async () => {
   for (const page of ["quickstart.md", "sending.md", "cloudevents.md"]) {
-    const script = scriptOf(page).replaceAll(/"(shop|billing|plant)"/gi, '"$1-twice"');
+    const script = pages.scriptOf(page).replaceAll(/"(shop|billing|plant)"/gi, '"$1-twice"');
     for (const pasted of [script, `exec 2>&1\n${script}`]) {
-      const output = await run(pasted);
+      const output = await pages.run(pasted);
       expect(output.includes("There is a blueprint of that uid already."), page).toBe(pasted !== script);
       expect(output, page).toContain('"published":1');
     }
@@ -160,16 +89,16 @@ it("a page that is pasted a second time says that its blueprint is there, instal
 
 it("the page on Stripe, pasted, publishes the object of a signed event", async () => {
   const refused = ["unauthenticated", "does not match"];
-  expectInOrder(await paste("stripe.md"), ["active", '"published":1', "in_1", ...refused]);
+  expectInOrder(await pages.paste("stripe.md"), ["active", '"published":1', "in_1", ...refused]);
 });
 
 it("the page on Slack, pasted, answers the challenge and publishes a signed event", async () => {
   const challenge = "3eZbrw1aBm2rZgRNFdxV2595E9CY3gmdALWMmHkvFXO7tYXAYM8P";
-  expectInOrder(await paste("slack.md"), ["active", challenge, '"published":1', '"app_mention"']);
+  expectInOrder(await pages.paste("slack.md"), ["active", challenge, '"published":1', '"app_mention"']);
 });
 
 it("the page on Shopify, pasted, publishes a signed event with its large number as it was sent", async () => {
-  expectInOrder(await paste("shopify.md"), ["active", '"published":1', "820982911946154500"]);
+  expectInOrder(await pages.paste("shopify.md"), ["active", '"published":1', "820982911946154500"]);
 });
 
 /** Answers like the public servers of the pages on sources: a stream, and a list of what happened, newest first, over two pages. */
@@ -202,16 +131,19 @@ async function startPublicServers() {
 
 it("the page on event streams, pasted, keeps the stream open, publishes its edits and pauses it", async () => {
   await using servers = await startPublicServers();
-  const output = await run(scriptOf("sse.md").replace("https://stream.wikimedia.org", servers.origin));
+  const output = await pages.run(
+    pages.scriptOf("sse.md").replace("https://stream.wikimedia.org", servers.origin),
+  );
   expectInOrder(output, ['"title":"One"', '"state":"open"', "paused", "active"]);
 });
 
 it("a page that waits for what does not come ends, and shows where to look", async () => {
   const origin = `http://127.0.0.1:${await freePort()}`;
-  const script = scriptOf("sse.md")
+  const script = pages
+    .scriptOf("sse.md")
     .replaceAll(/"(wikipedia)"/gi, '"$1-away"')
     .replace("seq 60", "seq 2");
-  await expect(run(script.replace("https://stream.wikimedia.org", origin))).rejects.toMatchObject({
+  await expect(pages.run(script.replace("https://stream.wikimedia.org", origin))).rejects.toMatchObject({
     stdout: expect.stringMatching(/^Not within a minute: call GET .*\n\{"state":/m),
   });
 });
@@ -220,11 +152,12 @@ it("the pages on polling and sources, pasted, fetch each thing once, by OAuth to
   await using servers = await startPublicServers();
   await save("polling.md", "js", "orders.mjs");
   const port = String(await freePort());
-  const script = scriptOf("polling.md", "sources.md")
+  const script = pages
+    .scriptOf("polling.md", "sources.md")
     .replace("https://api.github.com", servers.origin)
     .replace("node orders.mjs", `PORT=${port} node orders.mjs`)
     .replace("http://127.0.0.1:8095", `http://127.0.0.1:${port}`);
-  const output = await run(`trap 'kill $ORDERS_PID' EXIT\n${script}`);
+  const output = await pages.run(`trap 'kill $ORDERS_PID' EXIT\n${script}`);
   expectInOrder(output, [
     ...['"type":"PushEvent"', '"ok":true', '"total":12.5', '"total":99'],
     ...['"cursor":{"value":{"sequence":"2"}', "\n2\n", '{"value":{"sequence":"1"}'],
@@ -233,23 +166,25 @@ it("the pages on polling and sources, pasted, fetch each thing once, by OAuth to
 
 /** The quickstart with a blueprint of its own, and the page that goes on from it. */
 const shopOf = (page: string): string =>
-  scriptOf("quickstart.md", page).replaceAll(/"(shop)"/gi, `"$1-${page.replace(".md", "")}"`);
+  pages.scriptOf("quickstart.md", page).replaceAll(/"(shop)"/gi, `"$1-${page.replace(".md", "")}"`);
 
 /** A program of a page as the file that the page names. */
 async function save(page: string, language: string, file: string): Promise<void> {
-  const [, program] = new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\``, "m").exec(read(page)) ?? [];
+  const [, program] = new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\``, "m").exec(readPage(page)) ?? [];
   if (program === undefined) throw new Error(`${page} has no ${language}`);
-  await writeFile(join(dir, file), program);
+  await writeFile(join(pages.dir, file), program);
 }
 
 it("the page on handlers, pasted, refuses strangers, and sends again what was not taken", async () => {
-  await symlink(join(import.meta.dirname, "../../node_modules"), join(dir, "node_modules"));
+  await symlink(join(import.meta.dirname, "../../node_modules"), join(pages.dir, "node_modules"));
   await save("handlers.md", "js", "handler.mjs");
   const port = String(await freePort());
   const script = shopOf("handlers.md")
     .replace("http://127.0.0.1:8090", `http://127.0.0.1:${port}`)
     .replace("node handler.mjs", `PORT=${port} node handler.mjs`);
-  const output = await run(`trap 'kill $HANDLER_PID' EXIT\n${script.replace("\nkill $HANDLER_PID", "")}`);
+  const output = await pages.run(
+    `trap 'kill $HANDLER_PID' EXIT\n${script.replace("\nkill $HANDLER_PID", "")}`,
+  );
   expectInOrder(output, ["401", ' {"total":7}', "answered 503", ' {"total":8}', '"matched":']);
 });
 
@@ -260,8 +195,8 @@ it("the page on Python, pasted, reads what is new and what another reader has le
   const python = ["python3", "/usr/bin/python3"].find(hasRedis);
   skip(python === undefined, "no python3 here has the module redis");
   await save("python.md", "py", "reader.py");
-  const address = `unix://${redis.pathname}?db=${redis.searchParams.get("db")}`;
-  const cli = `redis-cli -s ${redis.pathname} -n ${redis.searchParams.get("db")}`;
+  const address = `unix://${pages.redis.pathname}?db=${pages.redis.searchParams.get("db")}`;
+  const cli = `redis-cli -s ${pages.redis.pathname} -n ${pages.redis.searchParams.get("db")}`;
   const abandon = `${cli} XREADGROUP GROUP "$SUBSCRIPTION" dead COUNT 1 STREAMS "$(${cli} SMEMBERS "inlet:sub:$SUBSCRIPTION")" '>'`;
   const start = '.venv/bin/python reader.py "$SUBSCRIPTION" &';
   const script = shopOf("python.md")
@@ -271,7 +206,7 @@ it("the page on Python, pasted, reads what is new and what another reader has le
       start,
       `echo abandoned $(${abandon} | grep -x 1)\nsed -i.bak s/60_000/1/ reader.py; ${python} reader.py "$SUBSCRIPTION" &`,
     );
-  const output = await run(`trap 'kill $READER_PID' EXIT\n${script.replace("\nkill $READER_PID", "")}`);
+  const output = await pages.run(`trap 'kill $READER_PID' EXIT\n${script.replace("\nkill $READER_PID", "")}`);
   expectInOrder(output, ["abandoned 1", 'order.created 1 {"total": 12.50}']);
   expectInOrder(output, ["abandoned 1", 'order.created py-1 {"total": 7}', '"pending":0']);
 });

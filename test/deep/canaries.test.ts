@@ -4,11 +4,11 @@ import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Redis } from "ioredis";
 import { beforeAll, expect, it } from "vitest";
+import { findCanaries, type Places, plant, readKeys, readTables } from "../conformance/canaries.ts";
 import type { OpenApi } from "../support/documented.ts";
 import { createTestStores, installApp, startTestGateway } from "../support/gateway.ts";
 import { opened } from "../support/opened.ts";
 import { until } from "../support/until.ts";
-import { findCanaries, type Places, plant, readKeys, readTables } from "./canaries.ts";
 
 /** Every secret of an installation, by what it is. */
 const canaries = new Map<string, string>();

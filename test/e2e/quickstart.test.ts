@@ -1,0 +1,16 @@
+import { it } from "vitest";
+import { expectInOrder, startPastedPages } from "../support/pasted-pages.ts";
+
+it("the quickstart and the page on quarantine, pasted, show an event, its duplicate, and what mended rules let through", async () => {
+  await using pages = await startPastedPages();
+  const output = await pages.paste("quickstart.md", "quarantine.md");
+  const refused = ['"quarantined":1', '"schema_mismatch"', "active"];
+  expectInOrder(output, [
+    '"published":1',
+    '"duplicates":1',
+    '"total": 12.50',
+    ...refused,
+    '"status":"released"',
+    ...['"no_match"', '"order.updated"', "active", '"status":"released"'],
+  ]);
+});

@@ -1,0 +1,75 @@
+import { execFile } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { expect } from "vitest";
+import { createTestStores, startTestGateway, type TestGateway } from "./gateway.ts";
+import { API_KEY } from "./gateway-process.ts";
+
+/** A gateway, and a folder in which a reader of the pages works. */
+export interface PastedPages extends AsyncDisposable {
+  readonly gateway: TestGateway;
+  /** Its socket, and the database behind it. */
+  readonly redis: URL;
+  readonly dir: string;
+  /** The shell blocks of pages as one program, with this gateway's key and addresses. */
+  readonly scriptOf: (...names: readonly string[]) => string;
+  /** Runs a program in the folder; answers what it prints. */
+  readonly run: (script: string) => Promise<string>;
+  /** Runs the program of pages. */
+  readonly paste: (...names: readonly string[]) => Promise<string>;
+}
+
+export const readPage = (name: string): string =>
+  readFileSync(new URL(`../../src/docs/${name}`, import.meta.url), "utf8");
+
+export async function startPastedPages(): Promise<PastedPages> {
+  await using starting = new AsyncDisposableStack();
+  const stores = starting.use(await createTestStores());
+  const redis = new URL(stores.env.REDIS_URL ?? "");
+  const gateway = starting.use(
+    await startTestGateway(
+      { ...stores.env, INLET_ALLOW_NETWORKS: "127.0.0.0/8" },
+      { handlersTiming: { firstRetryMs: 50, mostRetryMs: 100 } },
+    ),
+  );
+  const dir = await mkdtemp(join(tmpdir(), "inlet-docs-"));
+  starting.defer(() => rm(dir, { recursive: true, force: true }));
+
+  function scriptOf(...names: readonly string[]): string {
+    const text = names.map(readPage).join("");
+    const script = [...text.matchAll(/(?<!-->\n)^```sh\n([\s\S]*?)^```/gm)]
+      .map(([, block]) => block)
+      .join("\n")
+      .replaceAll("KEY=ik_…", `KEY=${API_KEY}`)
+      .replaceAll("http://127.0.0.1:8080", gateway.origin)
+      .replace(
+        "redis-cli -s data/run/redis.sock",
+        `redis-cli -s ${redis.pathname} -n ${redis.searchParams.get("db")}`,
+      );
+    expect(script).not.toContain("…");
+    return script;
+  }
+
+  const run = async (script: string): Promise<string> =>
+    (await promisify(execFile)("sh", ["-euc", script], { cwd: dir })).stdout;
+
+  const owned = starting.move();
+  return {
+    ...{ gateway, redis, dir, scriptOf, run },
+    paste: (...names) => run(scriptOf(...names)),
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}
+
+/** What stands in the output, one after the other. */
+export function expectInOrder(output: string, texts: readonly string[]): void {
+  let at = 0;
+  for (const text of texts) {
+    const found = output.indexOf(text, at);
+    expect(found, `${text} in ${output.slice(at)}`).toBeGreaterThanOrEqual(0);
+    at = found + text.length;
+  }
+}
