@@ -4,27 +4,16 @@ import type { WriteConnection } from "./write-connection.ts";
 
 export type RedisState = ReturnType<typeof stateOf>;
 
-/**
- * The state of Redis that `/readyz` shows; problems are a sentence each, for the operator.
- *
- * @param others to the same masters
- */
-export function stateOf(
-  connections: readonly WriteConnection[],
-  others: readonly WriteConnection[],
-  demand: DurabilityDemand,
-  cluster: boolean,
-) {
-  const problems = new Set<string>();
+/** The state of Redis that `/readyz` shows; problems are a sentence each, for the operator. */
+export function stateOf(connections: readonly WriteConnection[], demand: DurabilityDemand, cluster: boolean) {
+  const problems: string[] = [];
   let durability: Held | undefined;
   let fullest: number | undefined;
   let version: string | undefined;
   let maxMemoryBytes: number | undefined = 0;
-  for (const { name, problem: closed, refusal } of [...connections, ...others]) {
+  for (const { name, facts, problem: closed, refusal } of connections) {
     const problem = closed ?? refusal;
-    if (problem !== undefined) problems.add(cluster ? `${name}: ${problem}` : problem);
-  }
-  for (const { facts } of connections) {
+    if (problem !== undefined) problems.push(cluster ? `${name}: ${problem}` : problem);
     if (facts === undefined) continue;
     version = facts.version;
     if (facts.maxMemoryBytes === undefined) maxMemoryBytes = undefined;
@@ -32,11 +21,11 @@ export function stateOf(
     durability = weaker(durability, heldLevel(facts, demand));
     if (facts.memoryUsedFraction !== undefined) fullest = Math.max(fullest ?? 0, facts.memoryUsedFraction);
   }
-  if (connections.length === 0) problems.add("no master of the Cluster is known");
+  if (connections.length === 0) problems.push("no master of the Cluster is known");
   return {
     /** True when events can be published. */
-    ready: problems.size === 0,
-    problems: [...problems] as readonly string[],
+    ready: problems.length === 0,
+    problems: problems as readonly string[],
     /** The level that holds for acknowledged events: the weakest master's. */
     durability: durability ?? "unknown",
     version,

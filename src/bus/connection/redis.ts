@@ -42,9 +42,9 @@ export interface RedisBus extends RedisCaller, AsyncDisposable {
   readonly endpoint: RedisEndpoint;
   /** The state that `/readyz` shows; from memory. */
   state(): RedisState;
-  /** The connections that events are written through; only `createPublish` uses them. */
+  /** The connections that events are written through; only `createPublish` uses them. `state` is theirs. */
   readonly writes: WriteRouter;
-  /** The same for large writes: small ones do not stand in line behind their bytes. `state` is that of both. */
+  /** The same for large writes: small ones do not stand in line behind their bytes. */
   readonly largeWrites: WriteRouter;
   readonly publishScript: LuaScript;
   readonly demand: DurabilityDemand;
@@ -91,7 +91,7 @@ export async function openRedis(options: OpenRedisOptions): Promise<RedisBus> {
     endpoint,
     call: general.call,
     callBuffer: general.callBuffer,
-    state: () => stateOf(writes.connections(), largeWrites.connections(), demand, facts.isCluster),
+    state: () => stateOf(writes.connections(), demand, facts.isCluster),
     writes,
     largeWrites,
     publishScript,

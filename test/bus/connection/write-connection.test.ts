@@ -1,6 +1,5 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import { ReplyError } from "ioredis";
 import { describe, expect, it } from "vitest";
 import { type RedisServer, startRedis } from "../../support/redis.ts";
 import { createTestRedis } from "../../support/test-redis.ts";
@@ -96,16 +95,6 @@ describe("a server that answers questions and refuses writes", () => {
     expect(redis.state().problems.join()).toContain(code);
     await end(server);
     await until(() => redis.state().ready);
-  });
-
-  it("is a problem also where it refuses large ones alone", async () => {
-    await using server = await createTestRedis();
-    await using redis = await openTestRedis(server.url, { checkEveryMs: 3_600_000 });
-    const [large] = redis.largeWrites.connections();
-    large?.noteWrite(new ReplyError("OOM command not allowed when used memory > 'maxmemory'."));
-    expect(redis.state()).toMatchObject({ ready: false, problems: [expect.stringContaining("OOM")] });
-    large?.noteWrite();
-    expect(redis.state()).toMatchObject({ ready: true, problems: [] });
   });
 
   it("is a problem also where it takes writes that are not as durable as asked for", async () => {
