@@ -24,7 +24,7 @@ export default defineConfig({
     teardownTimeout: 300_000,
     coverage: {
       include: ["src/**/*.ts"],
-      // Runs in a browser, where other tests look at it.
+      // Runs in a browser: test:browser looks at it.
       exclude: ["src/console/**"],
       reporter: ["text-summary", "json-summary"],
       reportsDirectory: "node_modules/.cache/coverage",

@@ -11,8 +11,12 @@ export const DEFAULT_BODY_BYTES = MAX_BODIES_BYTES / 2;
 const FREE_BYTES = 64 * 1024;
 /** A body of 25 MiB that comes slower is not there when its request ends (listener.ts). */
 const SLOW_BYTES_PER_SECOND = 400 * 1024;
-/** Of what an organization may have at once, what its compressed bodies may become in a second: reading them takes processors from all. */
+/** Of the bytes that an organization may have, as many as its compressed bodies may become in a second: reading them takes processors from all. */
 const DECODED_PART_PER_SECOND = 1 / 4;
+/** One body may become many times that: so long the next one waits at most. */
+const MOST_DEBT_MS = 1_000;
+/** A compressed body that becomes more than that needs room among the others of its organization. */
+export const LARGE_BODY_BYTES = 256 * 1024;
 /**
  * Of its large compressed bodies an organization has so much decoded and not answered, or one; the others wait as they came, or half decoded
  * where nothing says how large they become. V8 marks the whole heap, on the thread that everybody waits for, where more than 64 MiB of such
@@ -32,7 +36,7 @@ export interface BodyBudget {
   readonly reading: Map<string, Set<HeldBody>>;
   /** What each organization has had decoded, in bytes: few that come quickly may become many. */
   readonly decoded: RateBuckets<string>;
-  /** Compressed bodies of each organization that are large, or for which it had none left: those that are decoded, and those that wait to be. */
+  /** Compressed bodies of each organization that are large, or came when it had used up its rate: those that are decoded, and those that wait to be. */
   readonly large: Map<string, LargeBodies>;
   /** How long one of those may wait. */
   readonly largeWaitMs: number;
@@ -47,6 +51,8 @@ interface LargeBodies {
   readonly turns: Limiter;
   decoded: number;
   waiting: number;
+  /** Of those that wait, the ones that have room, and wait for their turn and for the rate. */
+  inLine: number;
 }
 
 interface BodyBudgetOptions {
@@ -123,15 +129,16 @@ export class HeldBody {
     if (others?.size === 0) reading.delete(this.#organizationId);
   }
 
-  /** False where its organization's compressed bodies have become as much in the last second as they may. */
+  /** False where its organization's compressed bodies have become as much in the last second as they may, or others wait for that. */
   mayDecode(): boolean {
-    return this.#untilDecodingMs() === 0;
+    const inLine = this.#budget.large.get(this.#organizationId)?.inLine ?? 0;
+    return inLine === 0 && this.#untilDecodingMs() === 0;
   }
 
   /** Notes what its compressed body became. */
   decode(bytes: number): void {
     const { decoded, nowMs } = this.#budget;
-    decoded.overdraw(this.#organizationId, bytes, this.#decodedPerSecond(), nowMs());
+    decoded.overdraw(this.#organizationId, bytes, this.#decodedPerSecond(), nowMs(), MOST_DEBT_MS);
   }
 
   #untilDecodingMs(): number {
@@ -144,14 +151,15 @@ export class HeldBody {
   }
 
   /**
-   * Waits until its organization may have a body of so many bytes decoded, and has room for that, in the place of what it had, until
-   * `release`, and its turn until `endDecoding`; false where that takes too long, or too many wait.
+   * Waits for room, where the body is large, then for its turn and for the rate. It keeps the room, in the place of what it had, until
+   * `release`, and the turn until `endDecoding`. False where that takes too long, or too many wait.
    */
   async waitForRoom(bytes: number): Promise<boolean> {
     this.#leaveRoom();
     const { large } = this.#budget;
     const others = large.get(this.#organizationId) ?? {
-      ...{ room: createLimiter(DECODED_AT_ONCE_BYTES), turns: createLimiter(1), decoded: 0, waiting: 0 },
+      ...{ room: createLimiter(DECODED_AT_ONCE_BYTES), turns: createLimiter(1) },
+      ...{ decoded: 0, waiting: 0, inLine: 0 },
     };
     if (others.waiting >= MAX_WAITING) return false;
     large.set(this.#organizationId, others);
@@ -160,7 +168,10 @@ export class HeldBody {
     const signal = AbortSignal.any([AbortSignal.timeout(this.#budget.largeWaitMs), this.#leaving.signal]);
     try {
       using taken = new DisposableStack();
-      const room = taken.use(await others.room.acquire(bytes, { signal }));
+      const room =
+        bytes > LARGE_BODY_BYTES ? taken.use(await others.room.acquire(bytes, { signal })) : undefined;
+      others.inLine++;
+      taken.defer(() => others.inLine--);
       const turn = taken.use(await others.turns.acquire(1, { signal }));
       for (let waitMs = this.#untilDecodingMs(); waitMs > 0; waitMs = this.#untilDecodingMs()) {
         await sleep(waitMs, signal);
@@ -170,6 +181,7 @@ export class HeldBody {
       this.#room = room;
       this.#turn = turn;
       taken.move();
+      others.inLine--;
       others.decoded++;
       return true;
     } catch {
@@ -188,9 +200,9 @@ export class HeldBody {
 
   #leaveRoom(): void {
     const others = this.#budget.large.get(this.#organizationId);
-    if (this.#room === undefined || others === undefined) return;
-    this.#turn?.[Symbol.dispose]();
-    this.#room[Symbol.dispose]();
+    if (this.#turn === undefined || others === undefined) return;
+    this.#turn[Symbol.dispose]();
+    this.#room?.[Symbol.dispose]();
     this.#turn = undefined;
     this.#room = undefined;
     others.decoded--;

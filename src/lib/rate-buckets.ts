@@ -6,10 +6,17 @@ export interface RateBuckets<K> {
    */
   readonly take: (key: K, ratePerSecond: number, nowMs: number) => number;
   /**
-   * Takes so many more of a bucket that something was taken from, also where there are fewer: `take` answers the time until they are paid
-   * back.
+   * Takes so many more of a bucket, also where there are fewer: `take` answers the time until they are paid back.
+   *
+   * @param mostDebtMs after so long all is paid back; default: however long it takes
    */
-  readonly overdraw: (key: K, tokens: number, ratePerSecond: number, nowMs: number) => void;
+  readonly overdraw: (
+    key: K,
+    tokens: number,
+    ratePerSecond: number,
+    nowMs: number,
+    mostDebtMs?: number,
+  ) => void;
   /** What `take` would answer, with nothing taken. */
   readonly look: (key: K, ratePerSecond: number, nowMs: number) => number;
 }
@@ -48,8 +55,10 @@ export function createRateBuckets<K>(maxKeys: number = MAX_KEYS): RateBuckets<K>
       young.set(key, allowed ? after : before);
       return allowed ? 0 : waitMs;
     },
-    overdraw(key, tokens, ratePerSecond, nowMs) {
-      young.set(key, Math.max(fullAtMs(key), nowMs) + (tokens * 1_000) / ratePerSecond);
+    overdraw(key, tokens, ratePerSecond, nowMs, mostDebtMs = Number.POSITIVE_INFINITY) {
+      const before = Math.max(fullAtMs(key), nowMs);
+      const after = before + (tokens * 1_000) / ratePerSecond;
+      young.set(key, Math.max(before, Math.min(after, nowMs + BURST_MS + mostDebtMs)));
     },
     look(key, ratePerSecond, nowMs) {
       const before = Math.max(young.get(key) ?? old.get(key) ?? 0, nowMs);

@@ -25,14 +25,13 @@ const POOL_THREAD = "libuv-worker";
 /** As `goBehindOtherThreads`, of the threads that unpack bodies, read files and look up names. */
 export async function putPoolBehindOtherThreads(): Promise<void> {
   if (process.platform !== "linux") return;
-  const behind = Math.min(LAST, getPriority(0) + BEHIND_OTHERS);
-  try {
-    // By a thread of the pool itself: all of them are there then.
-    for (const id of await readdir("/proc/self/task")) {
-      const name = await readFile(`/proc/self/task/${id}/comm`, "utf8");
-      if (name.trimEnd() === POOL_THREAD) setPriority(Number(id), behind);
-    }
-  } catch {
-    // As above.
-  }
+  // By a thread of the pool itself: all of them are there then.
+  const ids = await readdir("/proc/self/task").catch(() => []);
+  await Promise.all(ids.map((id) => putBehind(id).catch(() => {})));
+}
+
+/** Rejects where the thread has ended meanwhile. */
+async function putBehind(id: string): Promise<void> {
+  const name = await readFile(`/proc/self/task/${id}/comm`, "utf8");
+  if (name.trimEnd() === POOL_THREAD) setPriority(Number(id), Math.min(LAST, getPriority(0) + BEHIND_OTHERS));
 }

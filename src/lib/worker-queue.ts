@@ -33,7 +33,7 @@ export interface WorkerQueueOptions<Q> {
   /** Of one job: of processor time, so that a machine that does other things too refuses nothing for it. */
   readonly maxCpuMs: number;
   readonly maxQueuedPerLane: number;
-  /** What a worker may hold, garbage apart. */
+  /** What a worker may surely hold, garbage apart: it is ended where it holds 512 MiB more. */
   readonly maxHeapMiB: number;
   /** A request as it is sent, and memory of it that is moved to the worker; default: all of it is copied. */
   readonly toSend?: (request: Q) => readonly [request: Q, moved: readonly ArrayBuffer[]];
@@ -55,9 +55,9 @@ const MAX_LOOK_MS = 50;
 const MAX_SILENT_MS = 60_000;
 
 /**
- * Node leaves a thread that reaches V8's limit 16 MiB to end in; one that takes more at once ends the whole process. So V8's limit lies that
- * much higher than what a worker may hold, and the worker is ended from outside, once it is half way there: where no more than it may hold is
- * no garbage, V8 collects before (it lets a heap grow half way to its limit at most).
+ * Node leaves a thread that reaches V8's limit 16 MiB to end in; one that takes more at once ends the whole process. So V8's limit lies
+ * so much above what a worker may hold, and half way between the two the worker is ended from outside. V8 begins to collect before that
+ * where the worker holds no more than it may: it lets a heap grow by half of what is left to its limit at most.
  */
 const HEAP_LEEWAY_MIB = 1_024;
 /** All that survives in the young generation, a third of it, is moved to the old at once: V8's own 192 MiB would be much of that leeway. */

@@ -29,6 +29,15 @@ describe("a bucket", () => {
     expect([buckets.look("a", 2, 500), buckets.take("a", 2, 500)]).toEqual([0, 0]);
   });
 
+  it("that is overdrawn by more than it may be is paid back after the longest time", () => {
+    const buckets = createRateBuckets<string>();
+    buckets.overdraw("a", 1_000_000, 10, 0, 500);
+    expect(buckets.look("a", 10, 0)).toBe(600);
+    buckets.overdraw("a", 1, 10, 0, 200);
+    expect(buckets.look("a", 10, 0)).toBe(600);
+    expect(buckets.look("a", 10, 600)).toBe(0);
+  });
+
   it("that is overdrawn lets nothing pass until that is paid back, and never longer", () => {
     const buckets = createRateBuckets<string>();
     expect(buckets.take("a", 10, 0)).toBe(0);

@@ -2,7 +2,7 @@ import type { Transform } from "node:stream";
 import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from "node:zlib";
 import { ApiError, errorOf, invalidParameters, type Refusal } from "../../http/problem.ts";
 import { freeBuffer } from "../../lib/free-buffer.ts";
-import type { HeldBody } from "../body-budget.ts";
+import { type HeldBody, LARGE_BODY_BYTES } from "../body-budget.ts";
 
 /** What it decodes comes in pieces of `chunkSize` bytes. */
 type CreateDecoder = (options: { readonly chunkSize: number }) => Transform;
@@ -22,8 +22,6 @@ const LEAST_PIECE_BYTES = 16 * 1024;
 /** Where nothing says how much it becomes. */
 const USUALLY_PACKED = 16;
 const MOST_GUESSED_BYTES = 256 * 1024;
-/** A body that becomes more than that waits for its organization's others, as do all where those have become too much. */
-const MOST_UNASKED_BYTES = 256 * 1024;
 
 export const findDecoder = (encoding: string): CreateDecoder | undefined => DECODERS.get(encoding);
 
@@ -55,10 +53,11 @@ interface Decoding {
 export async function decodeBody(body: Buffer, decoding: Decoding): Promise<Buffer> {
   const { encoding, maxBytes, held } = decoding;
   const chunkSize = pieceOf(body, encoding, maxBytes);
-  const waits = chunkSize > MOST_UNASKED_BYTES || !held.mayDecode();
+  // A small one waits too where its organization's others have become too much.
+  const waits = chunkSize > LARGE_BODY_BYTES || !held.mayDecode();
   if (waits && !(await held.waitForRoom(chunkSize))) throw noRoom();
   if (!held.grow(chunkSize, chunkSize)) throw noRoom();
-  return decodePieces(body, decoding, chunkSize, Math.max(chunkSize, MOST_UNASKED_BYTES));
+  return decodePieces(body, decoding, chunkSize, Math.max(chunkSize, LARGE_BODY_BYTES));
 }
 
 function decodePieces(

@@ -1,6 +1,7 @@
+import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { request } from "node:http";
-import { gzipSync } from "node:zlib";
+import { brotliCompressSync, gzipSync } from "node:zlib";
 import type { HttpBindings } from "@hono/node-server";
 import { Hono } from "hono";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -113,17 +114,21 @@ describe("bodies of deliveries", () => {
     await until(isFree);
   });
 
-  it("are charged as they are decoded: a few bytes that become many", async () => {
-    const bomb = gzipSync(Buffer.alloc(1_900 * KIB));
+  it.each([
+    ["gzip", gzipSync(Buffer.alloc(1_900 * KIB))],
+    ["br", brotliCompressSync(Buffer.alloc(1_900 * KIB))],
+  ])("are charged as they are decoded: a few bytes that become many, by %s", async (encoding, bomb) => {
     expect(bomb.length).toBeLessThan(64 * 1024);
     answersAtOnce = false;
-    const sent = Array.from({ length: 20 }, () => send(bomb, { "content-encoding": "gzip" }));
-    const answers: string[] = [];
-    for (const one of sent) void one.then((answer) => answers.push(answer));
-    await until(() => answers.length + unanswered.length === 20);
-    expect(answers.filter((answer) => answer === "unavailable").length).toBeGreaterThanOrEqual(19);
+    const packed = { "content-encoding": encoding };
+    const first = send(bomb, packed);
+    await until(() => unanswered.length === 1);
+    expect(held()).toBeGreaterThan(1.7 * MIB);
+    // The rate has room for another one, the budget has not.
+    nowMs += 60_000;
+    expect(await send(bomb, packed)).toBe("unavailable");
     answerAll();
-    await Promise.all(sent);
+    expect(await first).toBe(String(1_900 * KIB));
     await until(isFree);
   });
 
@@ -148,6 +153,26 @@ describe("bodies of deliveries", () => {
     nowMs += 500;
     expect(await send(gzipSync(Buffer.alloc(bytes)), zipped)).toBe("unavailable");
     await until(isFree);
+    expect(budget.large.size).toBe(0);
+  });
+
+  it("that became far more than they may in a second keep others waiting for a second, and no longer", async () => {
+    budget = { ...budget, bytesOf: () => 1, largeWaitMs: CEILING_MS };
+    const zipped = { "content-encoding": "gzip" };
+    expect(await send(gzipSync(Buffer.alloc(2 * MIB)), zipped)).toBe(String(2 * MIB));
+    const next = send(gzipSync(Buffer.from("{}")), zipped);
+    await until(() => budget.large.get("org_1")?.waiting === 1);
+    nowMs += 2_000;
+    expect(await next).toBe("2");
+  });
+
+  it("that break while they are decoded leave their turn to the next one", async () => {
+    budget = { ...budget, bytesOf: () => 100 * MIB };
+    const packed = gzipSync(randomBytes(700 * KIB));
+    const broken = Buffer.concat([packed.subarray(0, 300 * KIB), packed.subarray(400 * KIB)]);
+    const zipped = { "content-encoding": "gzip" };
+    const answers = await Promise.all([send(broken, zipped), send(packed, zipped)]);
+    expect(answers).toEqual(["invalid_parameters", String(700 * KIB)]);
     expect(budget.large.size).toBe(0);
   });
 

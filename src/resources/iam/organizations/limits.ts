@@ -32,7 +32,7 @@ const MEANINGS: Readonly<Record<LimitName, string>> = {
     "Items of frames and pages that its sources bring, in each gateway; beyond, they wait.",
   keyFetches: "Fetches of its senders' public keys under way, in each gateway; beyond, 503.",
   bodyBytes:
-    "Bytes of decoded bodies under way in each gateway; beyond, 503. Compressed ones may become a quarter of it in a second; more of them wait.",
+    "Bytes of decoded bodies under way in each gateway; beyond, 503. Compressed ones may become a quarter of it in a second; more of them wait, then 503.",
   schemaCompileMsPerMinute:
     "Milliseconds of processor time for compiling its schemas, in each gateway; beyond, 429.",
   rowsPerResource: "Rows of each resource; beyond, 409.",
