@@ -14,7 +14,7 @@ export default defineConfig({
     isolate: false,
     // The program runs as Node runs it, with its types stripped; nothing is transformed.
     experimental: { viteModuleRunner: false, nodeLoader: false },
-    // Many tests wait for servers: others run meanwhile, on two cores as well. With four workers those idle at times.
+    // Many tests wait for servers: others run meanwhile, on two cores as well. With four workers the cores idle at times.
     sequence: { sequencer: LongestFirst },
     maxWorkers: Math.max(5, availableParallelism() - 1),
     // Ends what hangs; no test measures time by it.

@@ -25,7 +25,7 @@ export const LARGE_BODY_BYTES = 256 * 1024;
 const DECODED_AT_ONCE_BYTES = 16 * 1024 * 1024;
 const MAX_WAITING = 100;
 /** Then their senders are told to come again. */
-const LARGE_WAIT_MS = 2_000;
+const DECODE_WAIT_MS = 2_000;
 /** The rate of a body says nothing before. */
 const RATED_AFTER_MS = 2_000;
 
@@ -37,15 +37,15 @@ export interface BodyBudget {
   /** What each organization has had decoded, in bytes: few that come quickly may become many. */
   readonly decoded: RateBuckets<string>;
   /** Compressed bodies of each organization that are large, or came when it had used up its rate: those that are decoded, and those that wait to be. */
-  readonly large: Map<string, LargeBodies>;
+  readonly compressed: Map<string, CompressedBodies>;
   /** How long one of those may wait. */
-  readonly largeWaitMs: number;
+  readonly decodeWaitMs: number;
   /** Bytes that an organization may have. */
   readonly bytesOf: (organizationId: string) => number;
   readonly nowMs: () => number;
 }
 
-interface LargeBodies {
+interface CompressedBodies {
   readonly room: Limiter;
   /** One after the other is decoded: together they would want all processors at once. */
   readonly turns: Limiter;
@@ -71,8 +71,8 @@ export const createBodyBudget = ({
   room: createFairBudget(totalBytes, bytesOf),
   reading: new Map(),
   decoded: createRateBuckets(),
-  large: new Map(),
-  largeWaitMs: LARGE_WAIT_MS,
+  compressed: new Map(),
+  decodeWaitMs: DECODE_WAIT_MS,
   bytesOf: (organizationId) => bytesOf?.(organizationId) ?? totalBytes / 2,
   nowMs,
 });
@@ -131,7 +131,7 @@ export class HeldBody {
 
   /** False where its organization's compressed bodies have become as much in the last second as they may, or others wait for that. */
   mayDecode(): boolean {
-    const inLine = this.#budget.large.get(this.#organizationId)?.inLine ?? 0;
+    const inLine = this.#budget.compressed.get(this.#organizationId)?.inLine ?? 0;
     return inLine === 0 && this.#untilDecodingMs() === 0;
   }
 
@@ -154,24 +154,25 @@ export class HeldBody {
    * Waits for room, where the body is large, then for its turn and for the rate. It keeps the room, in the place of what it had, until
    * `release`, and the turn until `endDecoding`. False where that takes too long, or too many wait.
    */
-  async waitForRoom(bytes: number): Promise<boolean> {
-    this.#leaveRoom();
-    const { large } = this.#budget;
-    const others = large.get(this.#organizationId) ?? {
+  async waitToDecode(bytes: number): Promise<boolean> {
+    this.#leaveDecoding();
+    const { compressed } = this.#budget;
+    const others = compressed.get(this.#organizationId) ?? {
       ...{ room: createLimiter(DECODED_AT_ONCE_BYTES), turns: createLimiter(1) },
       ...{ decoded: 0, waiting: 0, inLine: 0 },
     };
     if (others.waiting >= MAX_WAITING) return false;
-    large.set(this.#organizationId, others);
+    compressed.set(this.#organizationId, others);
     others.waiting++;
     this.#leaving ??= new AbortController();
-    const signal = AbortSignal.any([AbortSignal.timeout(this.#budget.largeWaitMs), this.#leaving.signal]);
+    const signal = AbortSignal.any([AbortSignal.timeout(this.#budget.decodeWaitMs), this.#leaving.signal]);
+    let isInLine = false;
     try {
       using taken = new DisposableStack();
       const room =
         bytes > LARGE_BODY_BYTES ? taken.use(await others.room.acquire(bytes, { signal })) : undefined;
       others.inLine++;
-      taken.defer(() => others.inLine--);
+      isInLine = true;
       const turn = taken.use(await others.turns.acquire(1, { signal }));
       for (let waitMs = this.#untilDecodingMs(); waitMs > 0; waitMs = this.#untilDecodingMs()) {
         await sleep(waitMs, signal);
@@ -181,12 +182,12 @@ export class HeldBody {
       this.#room = room;
       this.#turn = turn;
       taken.move();
-      others.inLine--;
       others.decoded++;
       return true;
     } catch {
       return false;
     } finally {
+      if (isInLine) others.inLine--;
       others.waiting--;
       this.#forgetIdle(others);
     }
@@ -198,8 +199,8 @@ export class HeldBody {
     this.#room?.shrinkTo(bytes);
   }
 
-  #leaveRoom(): void {
-    const others = this.#budget.large.get(this.#organizationId);
+  #leaveDecoding(): void {
+    const others = this.#budget.compressed.get(this.#organizationId);
     if (this.#turn === undefined || others === undefined) return;
     this.#turn[Symbol.dispose]();
     this.#room?.[Symbol.dispose]();
@@ -209,14 +210,14 @@ export class HeldBody {
     this.#forgetIdle(others);
   }
 
-  #forgetIdle({ decoded, waiting }: LargeBodies): void {
-    if (decoded === 0 && waiting === 0) this.#budget.large.delete(this.#organizationId);
+  #forgetIdle({ decoded, waiting }: CompressedBodies): void {
+    if (decoded === 0 && waiting === 0) this.#budget.compressed.delete(this.#organizationId);
   }
 
   /** The bytes are no longer there: the request is answered, or only what was decoded of them is left. */
   release(): void {
     this.#leaving?.abort();
-    this.#leaveRoom();
+    this.#leaveDecoding();
     if (this.#charged === 0) return;
     this.#budget.room.giveBack(this.#organizationId, this.#charged);
     this.#charged = 0;

@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { mkdtemp, readdir, readFile, readlink, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { getPriority, tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { sql } from "kysely";
@@ -11,6 +11,7 @@ import { freePort } from "../support/free-port.ts";
 import { startTestGateway } from "../support/gateway.ts";
 import { type GatewayProcess, PROGRAM_ENV, startGatewayProcess } from "../support/gateway-process.ts";
 import { createTestDatabase, type TestDatabase } from "../support/postgres.ts";
+import { nicesOf } from "../support/thread-nices.ts";
 import { until } from "../support/until.ts";
 
 const MAIN = join(import.meta.dirname, "../../src/main.ts");
@@ -137,6 +138,17 @@ describe("a gateway on its own servers", () => {
     const second = startTestGateway({ INLET_DATA_DIR: dataDir });
     await expect(second).rejects.toThrow(new RegExp(`process ${killed.pid};.*set INLET_DATA_DIR`));
   });
+
+  it.runIf(process.platform === "linux")(
+    "unpacks bodies in threads that go behind all its others",
+    async () => {
+      const [own = 0] = await nicesOf("MainThread", killed.pid);
+      // 19 is the last that there is.
+      expect(new Set(await nicesOf("libuv-worker", killed.pid))).toEqual(new Set([Math.min(19, own + 5)]));
+      expect(new Set(await nicesOf("V8Worker", killed.pid))).toEqual(new Set([own]));
+      expect(own).toBe(getPriority());
+    },
+  );
 
   it("says what to do about a port or a folder that it cannot have, and why", async () => {
     const { port } = new URL(killed.origin);

@@ -11,7 +11,7 @@ import {
   installApp,
   startTestGateway,
 } from "../support/gateway.ts";
-import { startGatewayProcess } from "../support/gateway-process.ts";
+import { type GatewayProcess, startGatewayProcess } from "../support/gateway-process.ts";
 import { opened } from "../support/opened.ts";
 import { until } from "../support/until.ts";
 
@@ -161,6 +161,28 @@ async function startDelivery(origin: string, end: string): Promise<Socket & Disp
   return Object.assign(socket, { [Symbol.dispose]: () => void socket.destroy() });
 }
 
+/** No new connection is taken any more; those that are under way are still there. */
+const untilClosed = (origin: string): Promise<void> =>
+  until(() =>
+    ask(`${origin}/readyz`).then(
+      () => false,
+      () => true,
+    ),
+  );
+
+/** By the second signal, which is sent until the process has ended: one that follows at once counts as the first. */
+async function cutOff(gateway: GatewayProcess): Promise<unknown> {
+  let exit: unknown;
+  void gateway.exited.then((code) => {
+    exit = code;
+  });
+  await until(() => {
+    gateway.kill("SIGTERM");
+    return exit !== undefined;
+  });
+  return exit;
+}
+
 describe("a gateway that is told to stop", () => {
   it("is not ready first, and serves on, each answer the last of its connection, until a second signal, which waits for no request", async () => {
     await using gateway = await startGatewayProcess({ ...stores.env, INLET_DRAIN_DELAY_SECONDS: "3600" });
@@ -178,15 +200,15 @@ describe("a gateway that is told to stop", () => {
     });
     const answer = await ask(`${origin}${hookPath()}`, '{"id":"late"}');
     expect(answer).toMatchObject({ status: 200, connection: "close" });
-    let exit: unknown;
-    void gateway.exited.then((code) => {
-      exit = code;
-    });
-    await until(() => {
-      gateway.kill("SIGTERM");
-      return exit !== undefined;
-    });
-    expect(exit).toBe(143);
+    expect(await cutOff(gateway)).toBe(143);
+  });
+
+  it("is cut off by a second signal also where only a request under way holds it", async () => {
+    await using gateway = await startGatewayProcess({ ...stores.env, INLET_DRAIN_DELAY_SECONDS: "0" });
+    using _delivery = await startDelivery(gateway.origin, '"cut"}');
+    gateway.kill("SIGTERM");
+    await untilClosed(gateway.origin);
+    expect(await cutOff(gateway)).toBe(143);
   });
 
   it("closes by itself once the delay is over and the requests under way are answered", async () => {
@@ -194,13 +216,7 @@ describe("a gateway that is told to stop", () => {
     const end = '"slow"}';
     using delivery = await startDelivery(gateway.origin, end);
     gateway.kill("SIGTERM");
-    // It takes no new connection, and this one is still there.
-    await until(() =>
-      ask(`${gateway.origin}/readyz`).then(
-        () => false,
-        () => true,
-      ),
-    );
+    await untilClosed(gateway.origin);
     delivery.write(end);
     expect(await text(delivery)).toMatch(/^HTTP\/1\.1 200 [\s\S]*"published":1/);
     expect(await gateway.exited).toBe(0);

@@ -1,5 +1,4 @@
 import { execFile } from "node:child_process";
-import { readdir, readFile } from "node:fs/promises";
 import { getPriority } from "node:os";
 import { promisify } from "node:util";
 import { setFlagsFromString } from "node:v8";
@@ -8,6 +7,7 @@ import { expect, test } from "vitest";
 import { UnavailableError } from "../../src/lib/errors.ts";
 import type { SchemaAnswer, SchemaRequest } from "../../src/lib/json-schema/worker.ts";
 import { createWorkerQueue, type WorkerQueueOptions } from "../../src/lib/worker-queue.ts";
+import { nicesOf } from "../support/thread-nices.ts";
 import { CEILING_MS, until } from "../support/until.ts";
 import type { TinyAnswer, TinyRequest } from "./tiny-worker.ts";
 
@@ -159,18 +159,6 @@ test("jobs behind one that left are done in their order", async () => {
   asker.abort();
   expect((await jobs).map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
 });
-
-/** Of the thread's name, by thread (proc(5), /proc/pid/task/tid/stat). */
-async function nicesOf(threadName: string): Promise<readonly number[]> {
-  const nices: number[] = [];
-  for (const id of await readdir("/proc/self/task")) {
-    const stat = await readFile(`/proc/self/task/${id}/stat`, "utf8").catch(() => "");
-    const nameEnd = stat.lastIndexOf(")");
-    const nice = stat.slice(nameEnd + 2).split(" ")[16];
-    if (stat.slice(stat.indexOf("(") + 1, nameEnd) === threadName) nices.push(Number(nice));
-  }
-  return nices;
-}
 
 // Elsewhere than on Linux a thread has no priority of its own, and nothing is changed.
 if (process.platform === "linux")

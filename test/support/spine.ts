@@ -60,6 +60,7 @@ export interface TestSpine extends AsyncDisposable {
 }
 
 const { signal } = new AbortController();
+
 /** As senders do that are told to come again: on a busy machine the thread for large deliveries may start for longer than they wait. */
 async function untilInTime<T>(attempt: () => Promise<T>): Promise<T> {
   let done: { readonly value: T } | undefined;
@@ -74,6 +75,7 @@ async function untilInTime<T>(attempt: () => Promise<T>): Promise<T> {
   if (done === undefined) throw new Error("nothing was done");
   return done.value;
 }
+
 /** For kinds that fetch: what they make comes in by their runs. */
 const fetching = {
   ingest: () => Promise.reject(new Error("nobody sends to it")),

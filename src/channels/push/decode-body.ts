@@ -55,7 +55,7 @@ export async function decodeBody(body: Buffer, decoding: Decoding): Promise<Buff
   const chunkSize = pieceOf(body, encoding, maxBytes);
   // A small one waits too where its organization's others have become too much.
   const waits = chunkSize > LARGE_BODY_BYTES || !held.mayDecode();
-  if (waits && !(await held.waitForRoom(chunkSize))) throw noRoom();
+  if (waits && !(await held.waitToDecode(chunkSize))) throw noRoom();
   if (!held.grow(chunkSize, chunkSize)) throw noRoom();
   return decodePieces(body, decoding, chunkSize, Math.max(chunkSize, LARGE_BODY_BYTES));
 }
@@ -79,7 +79,7 @@ function decodePieces(
     const waitForRoom = async (): Promise<void> => {
       mayBecome = maxBytes;
       decoder.pause();
-      if (await held.waitForRoom(maxBytes)) decoder.resume();
+      if (await held.waitToDecode(maxBytes)) decoder.resume();
       else stop(noRoom());
     };
     decoder.on("data", (chunk: Buffer) => {

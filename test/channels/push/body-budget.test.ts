@@ -133,35 +133,35 @@ describe("bodies of deliveries", () => {
   });
 
   it("that were compressed may become a quarter in a second of what their organization may have at once: more of them wait", async () => {
-    budget = { ...budget, largeWaitMs: CEILING_MS };
+    budget = { ...budget, decodeWaitMs: CEILING_MS };
     const [bytes, few] = [700 * KIB, 100 * KIB];
     const zipped = { "content-encoding": "gzip" };
     expect(await send(gzipSync(Buffer.alloc(bytes)), zipped)).toBe(String(bytes));
     const large = send(gzipSync(Buffer.alloc(bytes)), zipped);
     const small = send(gzipSync(Buffer.alloc(few)), zipped);
-    await until(() => budget.large.get("org_1")?.waiting === 2);
+    await until(() => budget.compressed.get("org_1")?.waiting === 2);
     const others = { ...zipped, "x-organization": "org_2" };
     expect(await send(gzipSync(Buffer.alloc(bytes)), others)).toBe(String(bytes));
     expect(await send(Buffer.alloc(bytes))).toBe(String(bytes));
-    expect(budget.large.get("org_1")?.waiting).toBe(2);
+    expect(budget.compressed.get("org_1")?.waiting).toBe(2);
     nowMs += 1_000;
     expect(await large).toBe(String(bytes));
     nowMs += 1_000;
     expect(await small).toBe(String(few));
-    budget = { ...budget, largeWaitMs: 1 };
+    budget = { ...budget, decodeWaitMs: 1 };
     expect(await send(gzipSync(Buffer.alloc(bytes)), zipped)).toBe(String(bytes));
     nowMs += 500;
     expect(await send(gzipSync(Buffer.alloc(bytes)), zipped)).toBe("unavailable");
     await until(isFree);
-    expect(budget.large.size).toBe(0);
+    expect(budget.compressed.size).toBe(0);
   });
 
   it("that became far more than they may in a second keep others waiting for a second, and no longer", async () => {
-    budget = { ...budget, bytesOf: () => 1, largeWaitMs: CEILING_MS };
+    budget = { ...budget, bytesOf: () => 1, decodeWaitMs: CEILING_MS };
     const zipped = { "content-encoding": "gzip" };
     expect(await send(gzipSync(Buffer.alloc(2 * MIB)), zipped)).toBe(String(2 * MIB));
     const next = send(gzipSync(Buffer.from("{}")), zipped);
-    await until(() => budget.large.get("org_1")?.waiting === 1);
+    await until(() => budget.compressed.get("org_1")?.waiting === 1);
     nowMs += 2_000;
     expect(await next).toBe("2");
   });
@@ -173,20 +173,20 @@ describe("bodies of deliveries", () => {
     const zipped = { "content-encoding": "gzip" };
     const answers = await Promise.all([send(broken, zipped), send(packed, zipped)]);
     expect(answers).toEqual(["invalid_parameters", String(700 * KIB)]);
-    expect(budget.large.size).toBe(0);
+    expect(budget.compressed.size).toBe(0);
   });
 
   it("that are large and compressed are decoded one after the other, also where there is room for all", async () => {
     const [first, second, left, other] = ["org_1", "org_1", "org_1", "org_2"].map(
-      (id) => new HeldBody({ ...budget, largeWaitMs: CEILING_MS }, id),
+      (id) => new HeldBody({ ...budget, decodeWaitMs: CEILING_MS }, id),
     ) as [HeldBody, HeldBody, HeldBody, HeldBody];
-    expect(await first.waitForRoom(MIB)).toBe(true);
+    expect(await first.waitToDecode(MIB)).toBe(true);
     let isSecond = false;
-    const later = second.waitForRoom(MIB).then((may) => {
+    const later = second.waitToDecode(MIB).then((may) => {
       isSecond = may;
     });
-    const gone = left.waitForRoom(MIB);
-    expect(await other.waitForRoom(MIB)).toBe(true);
+    const gone = left.waitToDecode(MIB);
+    expect(await other.waitToDecode(MIB)).toBe(true);
     left.release();
     expect(await gone).toBe(false);
     expect(isSecond).toBe(false);
@@ -194,7 +194,7 @@ describe("bodies of deliveries", () => {
     await later;
     expect(isSecond).toBe(true);
     for (const one of [first, second, other]) one.release();
-    expect(budget.large.size).toBe(0);
+    expect(budget.compressed.size).toBe(0);
   });
 
   it("of one organization, however many, leave others room for theirs", async () => {

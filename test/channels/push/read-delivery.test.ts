@@ -20,20 +20,20 @@ let before: (incoming: IncomingMessage) => Promise<unknown>;
 let ingest: Ingest;
 let bodies: BodyBudget;
 let takes: number[];
-let largeWaitMs: number;
+let decodeWaitMs: number;
 /** As they came from the socket, with their sizes. */
 let pieces: { readonly piece: Buffer; readonly bytes: number }[];
 beforeEach(async () => {
   takes = [];
   pieces = [];
-  largeWaitMs = CEILING_MS;
+  decodeWaitMs = CEILING_MS;
   const budget = createBodyBudget();
   bodies = {
     ...budget,
     // More in a second than these tests have decoded.
     bytesOf: () => 10_000 * MIB,
-    get largeWaitMs() {
-      return largeWaitMs;
+    get decodeWaitMs() {
+      return decodeWaitMs;
     },
     room: {
       ...budget.room,
@@ -252,7 +252,7 @@ describe("large compressed bodies of an organization", () => {
     ["brotli, which does not", "br", brotliCompressSync(plain)],
   ])("are decoded as far as there is room for them, and wait for each other, not for another's: %s", async (_, encoding, packed) => {
     const answers = Array.from({ length: 5 }, () => send(packed, encoding, "org_big"));
-    await until(() => countOf("org_big") === 3 && bodies.large.get("org_big")?.waiting === 2);
+    await until(() => countOf("org_big") === 3 && bodies.compressed.get("org_big")?.waiting === 2);
     const other = send(packed, encoding, "org_other");
     await until(() => countOf("org_other") === 1);
     expect(countOf("org_big")).toBe(3);
@@ -263,7 +263,7 @@ describe("large compressed bodies of an organization", () => {
       await until(() => countOf("org_big") === Math.min(3, 5 - answered));
     }
     expect(await Promise.all(answers)).toEqual([200, 200, 200, 200, 200]);
-    expect(bodies.large.size).toBe(0);
+    expect(bodies.compressed.size).toBe(0);
   });
 
   it("that say too late how large they are leave no room taken where they break while they wait for it", async () => {
@@ -271,10 +271,10 @@ describe("large compressed bodies of an organization", () => {
     await until(() => countOf("org_1") === 3);
     const broken = brotliCompressSync(smaller);
     expect(await send(broken.subarray(0, -100), "br")).toBe(500);
-    expect(bodies.large.get("org_1")?.waiting).toBe(0);
+    expect(bodies.compressed.get("org_1")?.waiting).toBe(0);
     for (const _ of answers) answerOne("org_1");
     expect(await Promise.all(answers)).toEqual([200, 200, 200]);
-    expect(bodies.large.size).toBe(0);
+    expect(bodies.compressed.size).toBe(0);
   });
 
   it("that say too late how large they are have no more room than they need, once they are decoded", async () => {
@@ -290,12 +290,12 @@ describe("large compressed bodies of an organization", () => {
     const atOnce = Array.from({ length: 3 }, () => send(packed, "gzip"));
     await until(() => countOf("org_1") === 3);
     const waiting = Array.from({ length: 99 }, () => send(packed, "gzip"));
-    await until(() => bodies.large.get("org_1")?.waiting === 99);
-    largeWaitMs = 1;
+    await until(() => bodies.compressed.get("org_1")?.waiting === 99);
+    decodeWaitMs = 1;
     expect(await send(packed, "gzip")).toBe(500);
-    largeWaitMs = CEILING_MS;
+    decodeWaitMs = CEILING_MS;
     waiting.push(send(packed, "gzip"));
-    await until(() => bodies.large.get("org_1")?.waiting === 100);
+    await until(() => bodies.compressed.get("org_1")?.waiting === 100);
     expect(await send(packed, "gzip")).toBe(500);
     const all = [...atOnce, ...waiting];
     for (let answered = 0; answered < all.length; answered++) {
@@ -303,6 +303,6 @@ describe("large compressed bodies of an organization", () => {
       answerOne("org_1");
     }
     expect(new Set(await Promise.all(all))).toEqual(new Set([200]));
-    expect(bodies.large.size).toBe(0);
+    expect(bodies.compressed.size).toBe(0);
   });
 });
