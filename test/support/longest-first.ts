@@ -17,7 +17,6 @@ const BUSY = filesOf(`
   data/local-postgres
   cli/revoke-key
   conformance/leaks
-  conformance/examples
   lib/json-schema/compiler
   gateway/normalize-elsewhere
   conformance/fuzz

@@ -1,26 +1,34 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmod, mkdtemp, realpath, statfs } from "node:fs/promises";
+import { access, chmod, constants, mkdtemp, realpath, statfs, writeFile } from "node:fs/promises";
 import type { Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** The folders of one run. They go with it, and with them all that works there: after a Ctrl-C and a kill as well. */
+/**
+ * The folders of one run, in memory where there is room: on a disk the files of PostgreSQL alone take seconds of work. They go with
+ * the run, and with them all that works there: after a Ctrl-C and a kill as well.
+ */
 export interface RunFolders {
   /** For temporary files. */
   readonly temporary: string;
-  /** In memory where there is room, else the same. */
+  /** Of the run's PostgreSQL. */
   readonly fast: string;
 }
 
 const MEMORY = "/dev/shm";
-const NEEDED_BYTES = 2 * 1024 ** 3;
+const POSTGRES_BYTES = 2 * 1024 ** 3;
+/** `npm test` holds a third of a gigabyte there at most, the longer runs more. */
+const ALL_BYTES = 4 * 1024 ** 3;
 const WATCHER = join(import.meta.dirname, "run-watcher.ts");
 
 export async function openRunFolders(): Promise<RunFolders> {
-  const temporary = await makeFolder(tmpdir());
   const { bavail, bsize } = await statfs(MEMORY).catch(() => ({ bavail: 0, bsize: 0 }));
-  const fast = bavail * bsize > NEEDED_BYTES ? await makeFolder(MEMORY) : temporary;
+  const room = bavail * bsize;
+  const inMemory = room > POSTGRES_BYTES ? await makeFolder(MEMORY) : undefined;
+  const holdsAll = inMemory !== undefined && room > ALL_BYTES && (await runsPrograms(inMemory));
+  const temporary = holdsAll ? inMemory : await makeFolder(tmpdir());
+  const fast = inMemory ?? temporary;
   // In a session of its own: a Ctrl-C is for the run. Its input ends with this process, whatever ends that.
   const watcher = spawn(process.execPath, [WATCHER, ...new Set([temporary, fast])], {
     detached: true,
@@ -30,6 +38,16 @@ export async function openRunFolders(): Promise<RunFolders> {
   watcher.unref();
   (watcher.stdin as Socket).unref();
   return { temporary, fast };
+}
+
+/** False where it is mounted so that it does not (mount(8), noexec): tests start copies of programs. */
+async function runsPrograms(folder: string): Promise<boolean> {
+  const program = join(folder, "program");
+  await writeFile(program, "", { mode: 0o700 });
+  return access(program, constants.X_OK).then(
+    () => true,
+    () => false,
+  );
 }
 
 /** Servers of another user go through it. */

@@ -1,11 +1,11 @@
+import { createFixtures, type Scope } from "../conformance/fixtures.ts";
+import { type ApiOperation, readOperations } from "../conformance/operations.ts";
+import { OPAQUE, RECIPES } from "../conformance/recipes.ts";
+import type { Send } from "../conformance/requests.ts";
+import { buryIn, raiseIn } from "../conformance/victim.ts";
 import { createDocumentCheck, type OpenApi } from "../support/documented.ts";
 import { createTestStores, startTestGateway, type TestGateway } from "../support/gateway.ts";
 import { API_KEY } from "../support/gateway-process.ts";
-import { createFixtures, type Scope } from "./fixtures.ts";
-import { type ApiOperation, readOperations } from "./operations.ts";
-import { OPAQUE, RECIPES } from "./recipes.ts";
-import type { Send } from "./requests.ts";
-import { buryIn, raiseIn } from "./victim.ts";
 
 /** A gateway whose document's examples are tried. */
 export interface ExampleRig extends AsyncDisposable {
@@ -13,8 +13,8 @@ export interface ExampleRig extends AsyncDisposable {
   readonly document: OpenApi;
   /** Those whose examples can be tried, what deletes last. */
   readonly operations: readonly ApiOperation[];
-  /** An organization in which nothing was made yet. With `rename`, what is there is made anew under another name. */
-  readonly newScope: (options?: { readonly rename?: boolean }) => Promise<Scope>;
+  /** An organization in which nothing was made yet. */
+  readonly newScope: () => Promise<Scope>;
   /** @throws Error unless the example is accepted and answered as documented. */
   readonly tryExample: (operation: ApiOperation, scope: Scope) => Promise<void>;
   readonly deliver: (channelId: string, body: unknown) => Promise<Response>;
@@ -63,10 +63,10 @@ export async function openExamples(): Promise<ExampleRig> {
   return {
     ...{ gateway, document, deliver },
     operations: operations.filter(({ id }) => !NOT_TRIED.has(id)).sort((a, b) => rank(a) - rank(b)),
-    async newScope({ rename = false } = {}) {
+    async newScope() {
       const { id, apiKey } = await gateway.api<OpenApi>("POST", "/organizations", { name: "New" });
       return fixtures.open({
-        ...{ organizationId: id, rename, send: sendAs(apiKey.key) },
+        ...{ organizationId: id, rename: false, send: sendAs(apiKey.key) },
         deliver: async (channelId, body) => (await deliver(channelId, body)).json(),
         bury: (subscriptionId) => buryIn(stores.db, subscriptionId),
         raise: () => raiseIn(stores.db, id),
