@@ -8,7 +8,7 @@ export default defineConfig({
     include: ["test/**/*.test.ts"],
     exclude: ["test/faults/**", "test/bench/**", "test/cluster/**", "test/browser/**", "test/deep/**"],
     globalSetup: ["test/support/servers.ts"],
-    setupFiles: ["test/support/leftovers.ts"],
+    setupFiles: ["test/support/compile-cache.ts", "test/support/leftovers.ts"],
     pool: "forks",
     // No file leaves anything behind: what a worker has loaded serves all files that it runs.
     isolate: false,
@@ -17,10 +17,9 @@ export default defineConfig({
     // Many tests wait for servers: others run meanwhile, on two cores as well. With four workers the cores idle at times.
     sequence: { sequencer: LongestFirst },
     maxWorkers: Math.max(5, availableParallelism() - 1),
-    // Ends what hangs; no test measures time by it.
+    // They end what hangs; no test measures time by them.
     testTimeout: 300_000,
     hookTimeout: 300_000,
-    // The first run in a clone keeps what its workers have compiled when they end: seconds of work, longer on a busy machine.
     teardownTimeout: 300_000,
     coverage: {
       include: ["src/**/*.ts"],

@@ -1,6 +1,4 @@
-import { execFile } from "node:child_process";
 import { getPriority } from "node:os";
-import { promisify } from "node:util";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { expect, test } from "vitest";
@@ -20,31 +18,16 @@ const createQueue = (options: Partial<WorkerQueueOptions<TinyRequest>> = {}) =>
     maxHeapMiB: 64,
     ...options,
   });
-const at = (path: string): string => new URL(path, import.meta.url).href;
 const A = { lane: "a" };
 const ECHO = { kind: "echo" } as const;
 
-// What has survived a collection is moved at once: small pieces are as many megabytes then as a large one.
-test.each([
-  100, 1_000_000,
-])("a job that needs too much memory in pieces of %i numbers ends its worker, not its process, and the next has a new one", async (numbers) => {
+// `test/deep/worker-memory.test.ts`: in small pieces, and in such that V8 would end the process.
+test("a job that needs too much memory ends its worker, not its process, and the next has a new one", async () => {
   await using queue = createQueue();
-  const [hungry, modest] = await Promise.all([queue.run({ kind: "eat", numbers }, A), queue.run(ECHO, A)]);
+  const eating = queue.run({ kind: "eat", numbers: 1_000_000 }, A);
+  const [hungry, modest] = await Promise.all([eating, queue.run(ECHO, A)]);
   expect(hungry.kind).toBe("exceeded");
   expect(modest).toEqual({ kind: "echoed" });
-});
-
-test("a job that takes 64 MB at once, again and again, ends its worker, not its process", async () => {
-  // Of a process that does nothing else, and takes nothing with it where it ends.
-  const program = `
-    import { createWorkerQueue } from ${JSON.stringify(at("../../src/lib/worker-queue.ts"))};
-    const program = new URL(${JSON.stringify(at("./tiny-worker.ts"))});
-    const bounds = { maxCpuMs: ${CEILING_MS}, maxQueuedPerLane: 1, maxHeapMiB: 64 };
-    await using queue = createWorkerQueue({ program, name: "tiny", ...bounds });
-    console.log((await queue.run({ kind: "eat", numbers: 8_000_000 }, { lane: "a" })).kind);
-  `;
-  const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "-e", program]);
-  expect(stdout).toBe("exceeded\n");
 });
 
 test("a job on which the worker fails is unavailable, and those behind it are done", async () => {

@@ -23,9 +23,6 @@ const REDIS_DATABASES = 512;
  * Temporary files of all tests stand in a folder of the run.
  */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  // Workers and gateways load the same program again and again: what Node has compiled of it is kept. Coverage needs it whole.
-  if (project.vitest.config.coverage.enabled) delete process.env.NODE_COMPILE_CACHE;
-  else process.env.NODE_COMPILE_CACHE ??= join(project.config.root, "node_modules/.cache/compile");
   const folders = await openRunFolders();
   process.env.TMPDIR = folders.temporary;
   const running = new AsyncDisposableStack();
