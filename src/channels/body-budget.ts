@@ -47,7 +47,7 @@ export interface BodyBudget {
 
 interface CompressedBodies {
   readonly room: Limiter;
-  /** One after the other is decoded: together they would want all processors at once. */
+  /** One after the other is decoded and taken apart, each in a thread of its own: together they would want all processors at once. */
   readonly turns: Limiter;
   decoded: number;
   waiting: number;
@@ -86,7 +86,7 @@ export class HeldBody {
   #giveWay: (() => void) | undefined;
   /** Its room among the large bodies of its organization, until it is released. */
   #room: HeldWeight | undefined;
-  /** Among those that are decoded. */
+  /** Among those that are decoded and taken apart. */
   #turn: HeldWeight | undefined;
   /** Of one that has waited for room: aborts once it is released, as nothing would give the room back that comes then. */
   #leaving: AbortController | undefined;
@@ -152,7 +152,7 @@ export class HeldBody {
 
   /**
    * Waits for room, where the body is large, then for its turn and for the rate. It keeps the room, in the place of what it had, until
-   * `release`, and the turn until `endDecoding`. False where that takes too long, or too many wait.
+   * `release`, and the turn until `endTurn`. False where that takes too long, or too many wait.
    */
   async waitToDecode(bytes: number): Promise<boolean> {
     this.#leaveDecoding();
@@ -195,8 +195,17 @@ export class HeldBody {
 
   /** It has become so many bytes, where it had room for more. */
   endDecoding(bytes: number): void {
-    this.#turn?.[Symbol.dispose]();
     this.#room?.shrinkTo(bytes);
+  }
+
+  /** Others may wait for its turn to end. */
+  get hasTurn(): boolean {
+    return this.#turn !== undefined;
+  }
+
+  /** It is taken apart: the next one may be decoded. */
+  endTurn(): void {
+    this.#turn?.[Symbol.dispose]();
   }
 
   #leaveDecoding(): void {

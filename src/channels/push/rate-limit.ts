@@ -94,8 +94,15 @@ export const limitedIngest =
     ingest: Ingest<C>,
     { verified, counted }: Pick<HookLimits, "verified" | "counted">,
   ): Ingest<C> =>
-  (channel, request, { signal }) =>
-    ingest(channel, request, { signal, admit: verified, onItems: counted });
+  (channel, request, { signal, onItems }) => {
+    const both: typeof onItems =
+      onItems &&
+      ((...told) => {
+        counted(...told);
+        onItems(...told);
+      });
+    return ingest(channel, request, { signal, admit: verified, onItems: both ?? counted });
+  };
 
 /** @throws ApiError 429 */
 function refuse(waitMs: number, limit: number): void {

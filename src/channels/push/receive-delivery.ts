@@ -48,7 +48,7 @@ export function createReceiveDelivery<C extends ChannelHandle>({
         ({ body } = request);
         try {
           // A sender that hangs up does not undo its delivery: what was read is carried through.
-          const result = ingest(channel, request, { signal: NEVER_ABORTED });
+          const result = ingest(channel, request, held.hasTurn ? untilItems(held) : UNTIL_ANSWERED);
           if (result instanceof Promise) result.then(settle, failed);
           else settle(result);
         } catch (error) {
@@ -60,7 +60,8 @@ export function createReceiveDelivery<C extends ChannelHandle>({
     });
 }
 
-const NEVER_ABORTED = new AbortController().signal;
+const UNTIL_ANSWERED = { signal: new AbortController().signal };
+const untilItems = (held: HeldBody) => ({ ...UNTIL_ANSWERED, onItems: () => held.endTurn() });
 
 /** @throws ApiError 405 for a method that is none of those. */
 export function requireMethod({ incoming }: Pick<HookRequest, "incoming">, methods: readonly string[]): void {

@@ -191,7 +191,7 @@ describe("bodies of deliveries", () => {
     left.release();
     expect(await gone).toBe(false);
     expect(isSecond).toBe(false);
-    first.endDecoding(MIB);
+    first.endTurn();
     await later;
     expect(isSecond).toBe(true);
     for (const one of [first, second, other]) one.release();

@@ -236,10 +236,12 @@ describe("large compressed bodies of an organization", () => {
   let atWork: Map<string, (() => void)[]>;
   beforeEach(() => {
     atWork = new Map();
-    ingest = async ({ identity: { organizationId } }, { body }) => {
+    ingest = async (channel, { body }, { onItems }) => {
+      const { organizationId } = channel.identity;
       expect(wholeBytes).toContain(body.length);
       const others = atWork.get(organizationId) ?? [];
       atWork.set(organizationId, others);
+      onItems?.(channel, 1);
       await new Promise<void>((resolve) => others.push(resolve));
       return { kind: "accepted", outcome: NOTHING };
     };
@@ -264,6 +266,21 @@ describe("large compressed bodies of an organization", () => {
     }
     expect(await Promise.all(answers)).toEqual([200, 200, 200, 200, 200]);
     expect(bodies.compressed.size).toBe(0);
+  });
+
+  it("are not decoded while the one before is not taken apart", async () => {
+    const takeApart: (() => void)[] = [];
+    ingest = async (channel, _, { onItems }) => {
+      await new Promise<void>((resolve) => takeApart.push(resolve));
+      onItems?.(channel, 1);
+      return { kind: "accepted", outcome: NOTHING };
+    };
+    const answers = [send(gzipSync(plain), "gzip"), send(gzipSync(plain), "gzip")];
+    await until(() => takeApart.length === 1 && bodies.compressed.get("org_1")?.waiting === 1);
+    takeApart[0]?.();
+    await until(() => takeApart.length === 2);
+    takeApart[1]?.();
+    expect(await Promise.all(answers)).toEqual([200, 200]);
   });
 
   it("that say too late how large they are leave no room taken where they break while they wait for it", async () => {
