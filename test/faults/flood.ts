@@ -1,11 +1,11 @@
 /**
- * The program of a thread that floods hooks, or Redis itself: the requests of those whose answers are timed wait for none of its. In truth
- * senders are other machines: it takes of this one what the gateway and its stores leave.
+ * The program of a thread that floods hooks, or Redis itself, or only reads: the requests of those whose answers are timed wait for none
+ * of its. In truth senders are other machines: it takes of this one what the gateway and its stores leave.
  */
 import { Agent, request } from "node:http";
 import { setTimeout as delay } from "node:timers/promises";
 import { parentPort, workerData } from "node:worker_threads";
-import { gzipSync } from "node:zlib";
+import { gunzipSync, gzipSync } from "node:zlib";
 import { Redis } from "ioredis";
 import { goBehindOtherThreads } from "../../src/lib/thread-priority.ts";
 
@@ -22,7 +22,9 @@ export type Flood =
       readonly everyMs: number;
       readonly entryBytes: number;
       readonly way: FloorWay;
-    };
+    }
+  /** As many bodies read here, and sent to nobody. */
+  | { readonly everyMs: number; readonly reads: FloodBody };
 
 /**
  * By XADD: what no gateway before that Redis can do for less. By a script that does nothing but XADD: what none can do for less that
@@ -91,6 +93,11 @@ function send(url: string, body: ReturnType<ReturnType<typeof bodiesOf>>): Promi
   });
 }
 
+/** What nobody can do for less that takes a body of JSON apart. */
+function read({ bytes, headers }: ReturnType<ReturnType<typeof bodiesOf>>): void {
+  JSON.parse(("content-encoding" in headers ? gunzipSync(bytes) : bytes).toString());
+}
+
 const KEPT_ENTRIES = 10;
 const XADD_BY_SCRIPT = "return redis.call('XADD', KEYS[1], 'MAXLEN', ARGV[1], '*', 'data', ARGV[2])";
 
@@ -99,6 +106,10 @@ function senderOf(wanted: Flood): { readonly sendOne: () => Promise<void>; reado
   if ("url" in wanted) {
     const next = bodiesOf(wanted.body);
     return { sendOne: () => send(wanted.url, next()), end() {} };
+  }
+  if ("reads" in wanted) {
+    const next = bodiesOf(wanted.reads);
+    return { sendOne: async () => read(next()), end() {} };
   }
   const redis = new Redis(wanted.redisPort, "127.0.0.1");
   const entry = Buffer.alloc(wanted.entryBytes, "x");

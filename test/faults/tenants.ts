@@ -93,6 +93,8 @@ interface Burden {
   readonly shownBy?: number;
   /** Where Redis gets so many bytes each time: as many past the gateway say how much of it is Redis' own. */
   readonly redisBytes?: number;
+  /** Where reading is most of it: bodies that are read so often by another program say how much of it is the machine's. */
+  readonly readEveryMs?: number;
 }
 
 /** What one organization does that costs much: beyond its limit, or within it. */
@@ -127,6 +129,7 @@ const BURDENS: readonly Burden[] = [
     everyMs: 1_000 / LIMIT,
     body: { kind: "rows", bytes: MIB / 2 },
     shownBy: 200,
+    readEveryMs: 1_000 / LIMIT,
   },
   {
     name: "gzip that becomes 5 MiB, at its limit",
@@ -134,6 +137,8 @@ const BURDENS: readonly Burden[] = [
     everyMs: 1_000 / LIMIT,
     body: { kind: "gzip", bytes: 5 * MIB },
     shownBy: 200,
+    // As many as are not refused.
+    readEveryMs: 1_000 / 14,
   },
   {
     name: "events of 5 MiB, ten a second",
@@ -153,13 +158,35 @@ const BURDENS: readonly Burden[] = [
   },
 ];
 
-/** What another organization may add to the p90 and p99 of one, beyond what plain writes of as many bytes to the same Redis do. */
+/** What another organization may add to the p90 and p99 of one, beyond what plain writes of as many bytes to the same Redis do, or reading alone. */
 const MOST_ADDED = 1.2;
 
-const FLOORS: readonly (readonly [FloorWay, string])[] = [
+const WRITES: readonly (readonly [FloorWay, string])[] = [
   ["xadd", "plain writes of as many bytes"],
   ["script", "writes of as many bytes by a script"],
 ];
+
+/** What the small one is compared with, besides itself alone. */
+interface Floor {
+  readonly name: string;
+  readonly flood: Flood;
+  readonly answers: Sent[];
+}
+
+function floorsOf(
+  { redisBytes, everyMs = 0, readEveryMs, body }: Burden,
+  redisPort: number,
+): readonly Floor[] {
+  const floors: Floor[] = [];
+  if (redisBytes !== undefined)
+    for (const [way, name] of WRITES)
+      floors.push({ name, flood: { redisPort, everyMs, entryBytes: redisBytes, way }, answers: [] });
+  if (readEveryMs !== undefined && body !== undefined) {
+    const flood = { everyMs: readEveryMs, reads: body };
+    floors.push({ name: "another program that only reads as many", flood, answers: [] });
+  }
+  return floors;
+}
 
 /**
  * One organization does one costly thing after the other; another one sends a little meanwhile. None of that little is refused. How
@@ -228,13 +255,11 @@ export const tenants: Rig = async ({ rounds, part = "" }) => {
     return { ...(await watch()), bigAnswers: await flood.end() };
   }
 
-  /** The small one's answers while as many bytes come to Redis, past the gateway. */
-  async function watchFloor(way: FloorWay, entryBytes: number, everyMs: number): Promise<readonly Sent[]> {
-    const [{ port: redisPort } = { port: 0 }] = stores.servers;
-    flood.begin({ redisPort, everyMs, entryBytes, way });
-    const { answers } = await watch();
+  /** The small one's answers while that happens past the gateway. */
+  async function watchFloor(floor: Floor): Promise<void> {
+    flood.begin(floor.flood);
+    floor.answers.push(...(await watch()).answers);
     await flood.end();
-    return answers;
   }
 
   const lines: string[] = [];
@@ -242,14 +267,12 @@ export const tenants: Rig = async ({ rounds, part = "" }) => {
   for (let round = 0; round < rounds; round++) {
     for (const burden of BURDENS.filter(({ name }) => name.includes(part))) {
       const [alone, beside]: [Sent[], Sent[]] = [[], []];
-      const floors =
-        burden.redisBytes === undefined ? [] : FLOORS.map((floor) => [...floor, [] as Sent[]] as const);
+      const floors = floorsOf(burden, stores.servers[0]?.port ?? 0);
       const shares: [number[], number[]] = [[], []];
       const bigAnswers = new Map<number, number>();
       for (let turn = 0; turn < TURNS; turn++) {
         const quiet = await watch();
-        for (const [way, , answers] of floors)
-          answers.push(...(await watchFloor(way, burden.redisBytes ?? 0, burden.everyMs ?? 0)));
+        for (const floor of floors) await watchFloor(floor);
         const watched = await watchBeside(burden);
         alone.push(...quiet.answers);
         beside.push(...watched.answers);
@@ -269,9 +292,9 @@ export const tenants: Rig = async ({ rounds, part = "" }) => {
       const told = [...bigAnswers].map(([status, count]) => `${count} × ${status}`).join(", ");
       lines.push(
         `a small organization, ${TURNS} turns alone and beside a big one, ${name}: ${compare(alone, beside)}`,
-        ...floors.map(([, what, answers]) => `beside ${what}: ${compare(alone, answers)}`),
+        ...floors.map(({ name: what, answers }) => `beside ${what}: ${compare(alone, answers)}`),
         ...(floors.length === 0 ? [judge("of what it is alone", alone, beside)] : []),
-        ...floors.map(([, what, answers]) => judge(`of what it is beside ${what}`, answers, beside)),
+        ...floors.map(({ name: what, answers }) => judge(`of what it is beside ${what}`, answers, beside)),
         `the gateway's own thread: ${shares.map((some) => `${(100 * mean(some)).toFixed(1)} %`).join(" → ")} of a processor`,
         ...(told === "" ? [] : [`the big one's answers: ${told}`]),
       );
