@@ -6,6 +6,7 @@ import { Agent, request } from "node:http";
 import { setTimeout as delay } from "node:timers/promises";
 import { parentPort, workerData } from "node:worker_threads";
 import { gunzipSync, gzipSync } from "node:zlib";
+import { XMLParser, XMLValidator } from "fast-xml-parser";
 import { Redis } from "ioredis";
 import { goBehindOtherThreads } from "../../src/lib/thread-priority.ts";
 
@@ -93,9 +94,13 @@ function send(url: string, body: ReturnType<ReturnType<typeof bodiesOf>>): Promi
   });
 }
 
-/** What nobody can do for less that takes a body of JSON apart. */
-function read({ bytes, headers }: ReturnType<ReturnType<typeof bodiesOf>>): void {
-  JSON.parse(("content-encoding" in headers ? gunzipSync(bytes) : bytes).toString());
+const xml = new XMLParser({ ignoreAttributes: false });
+
+/** What it takes to take a body apart, by the parsers that the gateway has too. */
+function read({ kind }: FloodBody, { bytes }: ReturnType<ReturnType<typeof bodiesOf>>): void {
+  const text = (kind === "gzip" ? gunzipSync(bytes) : bytes).toString();
+  if (kind !== "xml") JSON.parse(text);
+  else if (XMLValidator.validate(text) === true) xml.parse(text);
 }
 
 const KEPT_ENTRIES = 10;
@@ -109,7 +114,7 @@ function senderOf(wanted: Flood): { readonly sendOne: () => Promise<void>; reado
   }
   if ("reads" in wanted) {
     const next = bodiesOf(wanted.reads);
-    return { sendOne: async () => read(next()), end() {} };
+    return { sendOne: async () => read(wanted.reads, next()), end() {} };
   }
   const redis = new Redis(wanted.redisPort, "127.0.0.1");
   const entry = Buffer.alloc(wanted.entryBytes, "x");

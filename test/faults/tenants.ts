@@ -122,6 +122,7 @@ const BURDENS: readonly Burden[] = [
     everyMs: 1_000 / LIMIT,
     body: { kind: "xml", bytes: 16 * 1024 },
     shownBy: 200,
+    readEveryMs: 1_000 / LIMIT,
   },
   {
     name: "JSON of 512 KiB, of which a part is published, at its limit",
