@@ -3,5 +3,9 @@ import base from "./vitest.config.ts";
 
 /** More of what `npm test` shows: long random stories, a whole fuzz, every schema of GitHub. */
 export default defineConfig({
-  test: { ...base.test, include: ["test/deep/**/*.test.ts"], exclude: [], testTimeout: 1_800_000 },
+  test: {
+    ...base.test,
+    ...{ include: ["test/deep/**/*.test.ts"], exclude: [] },
+    ...{ testTimeout: 1_800_000, hookTimeout: 1_800_000 },
+  },
 });

@@ -38,20 +38,19 @@ beforeAll(async () => {
   await until(async () => (await keptCode()).length === LARGE + 1);
 });
 
-/** All at once, the tiny one last; answers the names of the channels in the order of their first answers. */
+/** All at once, the tiny one last; answers the names of the channels in the order in which their deliveries were accepted. */
 async function postAll(origin: string): Promise<readonly string[]> {
-  const answered: string[] = [];
+  const accepted: string[] = [];
   const channels = [...large.channels, ...tiny.channels];
   await Promise.all(
     channels.map(async ({ id, uid }) => {
       const post = () => fetch(`${origin}/hooks/${id}`, { method: "POST", body: '{"a":1}' });
-      const first = await post();
-      answered.push(uid);
-      // Of those that take long a sender is told to try again.
-      if (first.status !== 200) await until(async () => (await post()).status === 200, { everyMs: 500 });
+      // Of those that take long a sender is told to try again; on a busy machine all of them do.
+      await until(async () => (await post()).status === 200, { everyMs: 50 });
+      accepted.push(uid);
     }),
   );
-  return answered;
+  return accepted;
 }
 
 it("are not compiled again by a gateway that starts", async () => {
@@ -64,7 +63,7 @@ it("are not compiled again by a gateway that starts", async () => {
 it("keep no small one waiting after a start, even if they are all compiled again", async () => {
   await stores.db.deleteFrom("schemaCode").execute();
   await using gateway = await startTestGateway(stores.env);
-  const answered = await postAll(gateway.origin);
-  expect(answered.indexOf("tiny")).toBeLessThanOrEqual(1);
+  const accepted = await postAll(gateway.origin);
+  expect(accepted.indexOf("tiny")).toBeLessThanOrEqual(1);
   await until(async () => (await keptCode()).length === LARGE + 1);
 });

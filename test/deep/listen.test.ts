@@ -105,7 +105,9 @@ it("a laptop that sleeps, is cut off, and meets a gateway that restarts, gets ev
   await gateway[Symbol.asyncDispose]();
   gateway = await startGateway();
   await post(EVENTS - next);
-  await until(() => new Set(local.taken).size === EVENTS, { everyMs: 200 });
+  // A busy machine takes minutes for all of them, and never as long for a few.
+  for (let some = 500; some <= EVENTS; some += 500)
+    await until(() => new Set(local.taken).size >= some, { everyMs: 200 });
   await stop(listener, "SIGTERM");
   await gateway[Symbol.asyncDispose]();
 
