@@ -6,6 +6,7 @@ export default defineConfig({
     root: new URL("..", import.meta.url).pathname,
     include: ["test/browser/**/*.test.ts"],
     globalSetup: ["test/support/servers.ts"],
+    setupFiles: ["test/support/compile-cache.ts"],
     pool: "forks",
     // Most of a story waits for the page.
     maxWorkers: 2,

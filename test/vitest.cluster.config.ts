@@ -14,6 +14,7 @@ export default defineConfig({
     ],
     env: { INLET_TEST_REDIS: "cluster" },
     globalSetup: ["test/support/servers.ts"],
+    setupFiles: ["test/support/compile-cache.ts"],
     pool: "forks",
     testTimeout: 300_000,
     hookTimeout: 300_000,

@@ -26,6 +26,8 @@ const DECODED_AT_ONCE_BYTES = 16 * 1024 * 1024;
 const MAX_WAITING = 100;
 /** Then their senders are told to come again. */
 const DECODE_WAIT_MS = 2_000;
+/** A large one is read in tens of milliseconds. What else its delivery may wait for, keys, handshakes, others' turns, takes no processor. */
+const READ_MS = 250;
 /** The rate of a body says nothing before. */
 const RATED_AFTER_MS = 2_000;
 
@@ -40,6 +42,8 @@ export interface BodyBudget {
   readonly compressed: Map<string, CompressedBodies>;
   /** How long one of those may wait. */
   readonly decodeWaitMs: number;
+  /** How long a large one that is decoded keeps the next one waiting, at most. */
+  readonly readMs: number;
   /** Bytes that an organization may have. */
   readonly bytesOf: (organizationId: string) => number;
   readonly nowMs: () => number;
@@ -47,7 +51,7 @@ export interface BodyBudget {
 
 interface CompressedBodies {
   readonly room: Limiter;
-  /** One after the other is decoded and taken apart, each in a thread of its own: together they would want all processors at once. */
+  /** One after the other is decoded and read, each by a thread of its own: together they would want all processors at once. */
   readonly turns: Limiter;
   decoded: number;
   waiting: number;
@@ -73,6 +77,7 @@ export const createBodyBudget = ({
   decoded: createRateBuckets(),
   compressed: new Map(),
   decodeWaitMs: DECODE_WAIT_MS,
+  readMs: READ_MS,
   bytesOf: (organizationId) => bytesOf?.(organizationId) ?? totalBytes / 2,
   nowMs,
 });
@@ -86,8 +91,10 @@ export class HeldBody {
   #giveWay: (() => void) | undefined;
   /** Its room among the large bodies of its organization, until it is released. */
   #room: HeldWeight | undefined;
-  /** Among those that are decoded and taken apart. */
+  /** Among those that are decoded and read. */
   #turn: HeldWeight | undefined;
+  /** Of a large one that is decoded, and keeps its turn while it is read. */
+  #turnEnd: NodeJS.Timeout | undefined;
   /** Of one that has waited for room: aborts once it is released, as nothing would give the room back that comes then. */
   #leaving: AbortController | undefined;
 
@@ -193,25 +200,29 @@ export class HeldBody {
     }
   }
 
-  /** It has become so many bytes, where it had room for more. */
+  /** It has become so many bytes, where it had room for more. A large one keeps its turn until `endTurn`, or for a moment. */
   endDecoding(bytes: number): void {
     this.#room?.shrinkTo(bytes);
+    if (this.#room === undefined) this.endTurn();
+    else this.#turnEnd = setTimeout(() => this.endTurn(), this.#budget.readMs).unref();
   }
 
-  /** Others may wait for its turn to end. */
-  get hasTurn(): boolean {
-    return this.#turn !== undefined;
+  /** Decoded, and the next one waits until it is read. */
+  get keepsTurn(): boolean {
+    return this.#turnEnd !== undefined;
   }
 
-  /** It is taken apart: the next one may be decoded. */
+  /** It is read: the next one may be decoded. */
   endTurn(): void {
+    clearTimeout(this.#turnEnd);
+    this.#turnEnd = undefined;
     this.#turn?.[Symbol.dispose]();
   }
 
   #leaveDecoding(): void {
     const others = this.#budget.compressed.get(this.#organizationId);
     if (this.#turn === undefined || others === undefined) return;
-    this.#turn[Symbol.dispose]();
+    this.endTurn();
     this.#room?.[Symbol.dispose]();
     this.#turn = undefined;
     this.#room = undefined;

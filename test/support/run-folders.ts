@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { access, chmod, constants, mkdtemp, realpath, statfs, writeFile } from "node:fs/promises";
+import { access, chmod, constants, mkdtemp, realpath, rm, statfs, writeFile } from "node:fs/promises";
 import type { Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -24,7 +24,8 @@ const WATCHER = join(import.meta.dirname, "run-watcher.ts");
 
 export async function openRunFolders(): Promise<RunFolders> {
   const { bavail, bsize } = await statfs(MEMORY).catch(() => ({ bavail: 0, bsize: 0 }));
-  const room = bavail * bsize;
+  // What stands there is memory that something may need.
+  const room = Math.min(bavail * bsize, process.availableMemory());
   const inMemory = room > POSTGRES_BYTES ? await makeFolder(MEMORY) : undefined;
   const holdsAll = inMemory !== undefined && room > ALL_BYTES && (await runsPrograms(inMemory));
   const temporary = holdsAll ? inMemory : await makeFolder(tmpdir());
@@ -44,10 +45,12 @@ export async function openRunFolders(): Promise<RunFolders> {
 async function runsPrograms(folder: string): Promise<boolean> {
   const program = join(folder, "program");
   await writeFile(program, "", { mode: 0o700 });
-  return access(program, constants.X_OK).then(
+  const runs = await access(program, constants.X_OK).then(
     () => true,
     () => false,
   );
+  await rm(program);
+  return runs;
 }
 
 /** Servers of another user go through it. */

@@ -76,7 +76,7 @@ function decodePieces(
       decoder.destroy();
       reject(error);
     };
-    const waitForRoom = async (): Promise<void> => {
+    const waitToGoOn = async (): Promise<void> => {
       mayBecome = maxBytes;
       decoder.pause();
       if (await held.waitToDecode(maxBytes)) decoder.resume();
@@ -90,7 +90,7 @@ function decodePieces(
       else {
         charged = Math.max(charged, bytes);
         chunks.push(chunk);
-        if (bytes > mayBecome) void waitForRoom();
+        if (bytes > mayBecome) void waitToGoOn();
       }
     });
     decoder.on("end", () => {

@@ -48,7 +48,7 @@ export function createReceiveDelivery<C extends ChannelHandle>({
         ({ body } = request);
         try {
           // A sender that hangs up does not undo its delivery: what was read is carried through.
-          const result = ingest(channel, request, held.hasTurn ? untilItems(held) : UNTIL_ANSWERED);
+          const result = ingest(channel, request, held.keepsTurn ? untilItems(held) : UNTIL_ANSWERED);
           if (result instanceof Promise) result.then(settle, failed);
           else settle(result);
         } catch (error) {

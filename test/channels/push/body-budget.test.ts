@@ -168,7 +168,10 @@ describe("bodies of deliveries", () => {
 
   it("that break while they are decoded leave their turn to the next one", async () => {
     // Room for both, whichever is there first.
-    budget = createBodyBudget({ totalBytes: 100 * MIB, nowMs: () => nowMs });
+    budget = {
+      ...createBodyBudget({ totalBytes: 100 * MIB, nowMs: () => nowMs }),
+      decodeWaitMs: CEILING_MS,
+    };
     const packed = gzipSync(randomBytes(700 * KIB));
     const broken = Buffer.concat([packed.subarray(0, 300 * KIB), packed.subarray(400 * KIB)]);
     const zipped = { "content-encoding": "gzip" };
@@ -177,9 +180,21 @@ describe("bodies of deliveries", () => {
     expect(budget.compressed.size).toBe(0);
   });
 
-  it("that are large and compressed are decoded one after the other, also where there is room for all", async () => {
+  it("that are compressed and small keep nobody waiting once they are decoded", async () => {
+    const patient = { ...budget, decodeWaitMs: CEILING_MS };
+    const [small, next] = [new HeldBody(patient, "org_1"), new HeldBody(patient, "org_1")];
+    expect(await small.waitToDecode(100 * KIB)).toBe(true);
+    const later = next.waitToDecode(MIB);
+    small.endDecoding(100 * KIB);
+    expect([await later, small.keepsTurn]).toEqual([true, false]);
+    for (const one of [small, next]) one.release();
+    expect(budget.compressed.size).toBe(0);
+  });
+
+  it("that are large and compressed are decoded and read one after the other, also where there is room for all", async () => {
+    const patient = { ...budget, decodeWaitMs: CEILING_MS, readMs: CEILING_MS };
     const [first, second, left, other] = ["org_1", "org_1", "org_1", "org_2"].map(
-      (id) => new HeldBody({ ...budget, decodeWaitMs: CEILING_MS }, id),
+      (id) => new HeldBody(patient, id),
     ) as [HeldBody, HeldBody, HeldBody, HeldBody];
     expect(await first.waitToDecode(MIB)).toBe(true);
     let isSecond = false;
@@ -190,7 +205,8 @@ describe("bodies of deliveries", () => {
     expect(await other.waitToDecode(MIB)).toBe(true);
     left.release();
     expect(await gone).toBe(false);
-    expect(isSecond).toBe(false);
+    first.endDecoding(MIB);
+    expect([isSecond, first.keepsTurn]).toEqual([false, true]);
     first.endTurn();
     await later;
     expect(isSecond).toBe(true);

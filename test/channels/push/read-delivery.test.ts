@@ -21,12 +21,14 @@ let ingest: Ingest;
 let bodies: BodyBudget;
 let takes: number[];
 let decodeWaitMs: number;
+let readMs: number;
 /** As they came from the socket, with their sizes. */
 let pieces: { readonly piece: Buffer; readonly bytes: number }[];
 beforeEach(async () => {
   takes = [];
   pieces = [];
   decodeWaitMs = CEILING_MS;
+  readMs = CEILING_MS;
   const budget = createBodyBudget();
   bodies = {
     ...budget,
@@ -34,6 +36,9 @@ beforeEach(async () => {
     bytesOf: () => 10_000 * MIB,
     get decodeWaitMs() {
       return decodeWaitMs;
+    },
+    get readMs() {
+      return readMs;
     },
     room: {
       ...budget.room,
@@ -268,19 +273,31 @@ describe("large compressed bodies of an organization", () => {
     expect(bodies.compressed.size).toBe(0);
   });
 
-  it("are not decoded while the one before is not taken apart", async () => {
-    const takeApart: (() => void)[] = [];
+  it("are not decoded while the one before is not read", async () => {
+    const read: (() => void)[] = [];
     ingest = async (channel, _, { onItems }) => {
-      await new Promise<void>((resolve) => takeApart.push(resolve));
+      await new Promise<void>((resolve) => read.push(resolve));
       onItems?.(channel, 1);
       return { kind: "accepted", outcome: NOTHING };
     };
     const answers = [send(gzipSync(plain), "gzip"), send(gzipSync(plain), "gzip")];
-    await until(() => takeApart.length === 1 && bodies.compressed.get("org_1")?.waiting === 1);
-    takeApart[0]?.();
-    await until(() => takeApart.length === 2);
-    takeApart[1]?.();
+    await until(() => read.length === 1 && bodies.compressed.get("org_1")?.waiting === 1);
+    read[0]?.();
+    await until(() => read.length === 2);
+    read[1]?.();
     expect(await Promise.all(answers)).toEqual([200, 200]);
+  });
+
+  it("are decoded after a moment where the one before waits for something else", async () => {
+    readMs = 1;
+    let begun = 0;
+    ingest = async () => {
+      begun++;
+      await until(() => begun === 3);
+      return { kind: "accepted", outcome: NOTHING };
+    };
+    const answers = Array.from({ length: 3 }, () => send(gzipSync(plain), "gzip"));
+    expect(await Promise.all(answers)).toEqual([200, 200, 200]);
   });
 
   it("that say too late how large they are leave no room taken where they break while they wait for it", async () => {
