@@ -26,16 +26,24 @@ const definition = (type: string): object => ({
   schema: { type: "object", properties: { total: { type } } },
 });
 
+/** Sends until it is accepted, as senders do that are told to come again: on a busy machine a large body may be too late. */
 async function send(
   body: object | string,
   headers: Readonly<Record<string, string>> = {},
 ): Promise<Response> {
   const { pathname } = new URL(channelOf(app).url ?? "");
-  return fetch(`${console.gateway.origin}${pathname}`, {
+  const request = {
     method: "POST",
     headers: { "content-type": "application/json", ...headers },
     body: typeof body === "string" ? body : JSON.stringify(body),
+  };
+  let response: Response | undefined;
+  await until(async () => {
+    response = await fetch(`${console.gateway.origin}${pathname}`, request);
+    return response.status !== 503;
   });
+  expect(response?.status).toBe(200);
+  return response as Response;
 }
 
 const order = (id: string, total: unknown, type = "order.created"): object => ({
@@ -45,6 +53,9 @@ const order = (id: string, total: unknown, type = "order.created"): object => ({
 });
 
 const row = (page: Page, text: string) => page.getByRole("row").filter({ hasText: text });
+
+/** The list of a group, which stands where that of the groups was: named, so that no click meets the old one. */
+const items = (page: Page) => page.getByRole("grid", { name: "Items" });
 
 const HOSTILE =
   '<img src=x onerror="window.hit=1"><script>window.hit=1</script>\u202Egnp.exe\u200B javascript:window.hit=1';
@@ -57,8 +68,8 @@ describe("quarantine", () => {
     const { page } = opened;
     await page.getByText("4 items in 2 groups").waitFor();
     await row(page, "schema_mismatch").click();
+    await items(page).getByText("/total").first().click();
     expect(new URL(page.url()).searchParams.get("group")).toBe("orders~schema_mismatch~order.created");
-    await row(page, "/total").first().click();
     await page
       .getByRole("complementary", { name: "Quarantined item" })
       .getByText("must be number")
@@ -118,7 +129,7 @@ describe("quarantine", () => {
     await using opened = await console.open(`/apps/${app.id}/quarantine`);
     const { page } = opened;
     await row(page, "no_match").click();
-    await row(page, "no").first().click();
+    await items(page).locator('[data-index="0"]').click();
     const panel = page.getByRole("complementary", { name: "Quarantined item" });
     await panel.getByRole("heading", { name: "Headers" }).waitFor();
     expect(await panel.textContent()).toContain("\\u202Egnp.exe\\u200B");
@@ -141,7 +152,7 @@ describe("quarantine", () => {
       "quarantine-item",
       `?group=${encodeURIComponent("orders~schema_mismatch~order.created")}`,
       async (page) => {
-        await row(page, "/total").first().click();
+        await items(page).getByText("/total").first().click();
         await page.getByRole("heading", { name: "Headers" }).waitFor();
       },
     ],
@@ -178,7 +189,7 @@ describe("what strangers send", () => {
     await using opened = await console.open(`/apps/${app.id}/quarantine`);
     const { page } = opened;
     await row(page, "no_match").click();
-    await page.locator('[data-index="0"]').click();
+    await items(page).locator('[data-index="0"]').click();
     const panel = page.getByRole("complementary", { name: "Quarantined item" });
     await panel.getByText("2.9 MiB").waitFor();
     expect(await panel.locator(".line").count()).toBeLessThanOrEqual(100);
@@ -200,7 +211,7 @@ describe("what strangers send", () => {
     await using opened = await console.open(`/apps/${app.id}/quarantine`, { key });
     const { page } = opened;
     await row(page, "schema_mismatch").click();
-    await page.locator('[data-index="0"]').click();
+    await items(page).locator('[data-index="0"]').click();
     await page.getByRole("heading", { name: "Headers" }).waitFor();
     expect(await page.getByRole("button", { name: /re-drive|delete/i }).count()).toBe(0);
     expect(await page.getByRole("checkbox").count()).toBe(0);
