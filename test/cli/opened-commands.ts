@@ -1,0 +1,75 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll } from "vitest";
+import { type CommandOptions, runInlet } from "../support/command.ts";
+import { createTestStores, installApp, startTestGateway, type TestGateway } from "../support/gateway.ts";
+import { API_KEY } from "../support/gateway-process.ts";
+import { opened } from "../support/opened.ts";
+
+/** A gateway for a file of tests, and commands that are run against it as its operator would, with a folder of their own. */
+export function openedCommands() {
+  const dir = mkdtempSync(join(tmpdir(), "inlet-cli-"));
+  afterAll(() => rmSync(dir, { recursive: true, force: true }));
+  const world = opened(() => openWorld(dir));
+
+  const run = (line: string, options: CommandOptions = {}) =>
+    runInlet(line.split(" "), { ...options, env: { ...world.env, ...options.env } });
+
+  const post = (uid: string, body: string) =>
+    fetch(world.addressOf(uid), { method: "POST", headers: { "content-type": "application/json" }, body });
+
+  return { dir, world, run, post };
+}
+
+/** What a program reads: a line of JSON each. */
+export const rows = (stdout: string) =>
+  stdout
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line));
+
+/** An app with a channel that takes JSON, one that matches nothing it is sent, and one that fetches. */
+async function openWorld(dir: string) {
+  await using opening = new AsyncDisposableStack();
+  const stores = opening.use(await createTestStores());
+  const gateway: TestGateway = opening.use(await startTestGateway(stores.env));
+  const app = await installApp(gateway, [
+    { uid: "inbox", kind: "webhook", config: {}, events: [{ type: "received" }] },
+    {
+      uid: "strict",
+      kind: "webhook",
+      config: { onNoMatch: "quarantine" },
+      events: [{ type: "a", typePath: "$.type" }],
+    },
+    {
+      uid: "hooks",
+      kind: "webhook",
+      config: { preset: "github" },
+      events: [{ type: "push" }, { type: "issues" }],
+    },
+    { uid: "sms", kind: "webhook", config: { preset: "telnyx" }, events: [{ type: "x" }] },
+    {
+      uid: "orders",
+      kind: "polling",
+      config: {
+        request: { url: "https://orders.example/list" },
+        schedule: { intervalSeconds: 3600 },
+        discriminator: { by: "timestamp", path: "$.at" },
+      },
+      events: [{ type: "order" }],
+    },
+  ]);
+  await gateway.api("PUT", `/apps/${app.id}/channels/hooks`, { config: { secrets: [{ value: "s3cret" }] } });
+  const addressOf = (uid: string): string => app.channels.find((channel) => channel.uid === uid)?.url ?? "";
+  const subscription = await gateway.api<{ id: string }>("POST", `/apps/${app.id}/events/subscribe`, {
+    eventUid: "inbox:*",
+    handler: { url: "https://handler.example/events" },
+  });
+  const owned = opening.move();
+  return {
+    ...{ gateway, app, addressOf, subscription },
+    env: { INLET_URL: gateway.origin, INLET_API_KEY: API_KEY, INLET_APP: app.id, XDG_CONFIG_HOME: dir },
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}

@@ -1,0 +1,107 @@
+import { describe, expect, it } from "vitest";
+import { openedCommands, rows } from "./opened-commands.ts";
+
+const { world, run, post } = openedCommands();
+
+/** As a person reads it: titles, rows, and what stands in them. */
+const atTerminal = async (line: string, { color = false } = {}) => {
+  const { code, stdout, stderr } = await run(line, { columns: 1_000, env: color ? {} : { NO_COLOR: "1" } });
+  return { code, text: stdout + stderr };
+};
+
+describe("at a terminal", () => {
+  it.each<[string, RegExp]>([
+    ["status", / is ready\.\n\n.*NOT ACTIVE .* LAG +DEAD LETTERS +QUARANTINE\napp_\S+ /],
+    ["apps", /^ID +UID +TITLE +BLUEPRINT +CREATED\napp_\S+ /],
+    ["apps get {app}", /\nblueprintId: +bp_/],
+    ["sources", /^CHANNEL +STATE +SILENT +LAST EVENT +NEXT +LAG MS +LAST ERROR\norders +\w+/],
+    [
+      "subscriptions",
+      /^ID +EVENTS +STATE +LAG .*\nsub_\S+ +inbox:\* +\w+ .*https:\/\/handler\.example\/events/,
+    ],
+    ["keys", /^ID +NAME +BEGINS +PERMISSIONS +EXPIRES +CREATED\n\S+ .*\*/],
+    ["presets shopify", /^PRESET +TITLE +SCHEME +DESCRIPTION\nshopify +Shopify +hmac /],
+    ["presets get github", /\nverified by: +hmac\nsecret: +Secret: .*\n/],
+    ["presets no-such-word", /No preset is like that\./],
+    [
+      'explain inbox --data {"a":1}',
+      /^ITEM +OUTCOME +TYPE .*\n +new +received .*\nverification: skipped; 1 items/,
+    ],
+    ['explain strict --data {"type":"b"}', /no_match +closest: a /],
+    ["dry-run orders", /\w/],
+  ])("shows a table of what there is: inlet %s", async (line, expected) => {
+    const named = line.replace("{app}", world.app.id);
+    const plain = await atTerminal(named);
+    expect(plain.text).toMatch(expected);
+    const colored = await atTerminal(named, { color: true });
+    expect(colored.code).toBe(plain.code);
+  });
+
+  it("shows events, what is in quarantine, and what became of it", async () => {
+    await post("inbox", '{"a":1}');
+    expect((await atTerminal("events --channel inbox --since 1h")).text).toMatch(
+      /^TIME +CHANNEL +TYPE +ID +ENTRY +DATA\n\S+ +inbox +received +evt_\S+ +\d+-\d+ /,
+    );
+    expect((await atTerminal("events --type nothing")).text).toContain("There is no such event.");
+    await post("strict", '{"type":"b"}');
+    const kept = "quarantine --reason no_match --channel strict --since 1h --until 2099-01-01T00:00:00Z";
+    expect((await atTerminal(kept, { color: true })).text).toMatch(/qr_\S+ .*strict .*no_match/);
+    const redriven = await atTerminal("redrive --channel strict --reason no_match");
+    expect([redriven.code, redriven.text]).toEqual([
+      1,
+      expect.stringMatching(/^ITEM +OUTCOME .*\nqr_\S+ +kept/),
+    ]);
+    const [item] = rows((await run("quarantine --channel strict")).stdout);
+    const both = await atTerminal(`redrive ${item.id} --all`);
+    expect([both.code, both.text]).toEqual([2, "Name items, or filters, or --all.\n"]);
+    expect((await atTerminal("redrive --all --as-new-id")).code).toBe(2);
+    await run(`quarantine delete ${item.id}`);
+    expect((await atTerminal("quarantine --channel strict")).text).toContain("Nothing is in quarantine.");
+  });
+});
+
+describe("the commands of what an organization has", () => {
+  it("install, upgrade and delete an app", async () => {
+    const blueprint = await world.gateway.api<{ id: string }>("POST", "/blueprints", {
+      title: "Second",
+      channels: [],
+    });
+    const [app] = rows((await run(`apps install ${blueprint.id}`)).stdout);
+    expect(rows((await run(`apps upgrade ${app.id} --remove-missing`)).stdout)[0].id).toBe(app.id);
+    expect((await run(`apps delete ${app.id}`)).stderr).toBe("Nothing is deleted: it takes --yes.\n");
+    expect(rows((await run(`apps delete ${app.id} --purge --yes`)).stdout)).toEqual([{ id: app.id }]);
+    expect((await run(`apps get ${app.id}`)).code).not.toBe(0);
+  });
+
+  it("set a source's cursor, and begin anew", async () => {
+    const at = '{"timestamp":"2026-01-01T00:00:00.000Z"}';
+    const set = await run(`sources cursor orders --set ${at}`);
+    expect([set.stderr, rows(set.stdout)[0]]).toMatchObject(["", { value: JSON.parse(at) }]);
+    expect((await run("sources cursor orders --reset")).code).toBe(0);
+    expect((await run("sources cursor orders --set {")).stderr).toBe("{ is not JSON.\n");
+    expect((await run(`sources cursor orders --set ${at} --reset`)).code).toBe(2);
+  });
+
+  it("make a subscription with a handler, and pause, resume, rewind and show it", async () => {
+    const create = "subscriptions create inbox:* --handler https://handler.example/more --ordered";
+    const [made] = rows((await run(create)).stdout);
+    expect(made.handler).toMatchObject({ ordered: true, secret: expect.any(String) });
+    for (const [verb, state] of [
+      ["pause", "paused"],
+      ["resume", "active"],
+      ["rewind", "active"],
+    ]) {
+      const line = `subscriptions ${verb} ${made.id}${verb === "rewind" ? " --to earliest" : ""}`;
+      expect(rows((await run(line)).stdout)[0].state).toBe(state);
+    }
+    expect(rows((await run(`subscriptions get ${made.id}`)).stdout)[0].id).toBe(made.id);
+    expect((await run("subscriptions create inbox:* --ordered")).stderr).toContain("--handler");
+    await run(`subscriptions delete ${made.id} --yes`);
+  });
+
+  it("revoke a key, which opens nothing any more", async () => {
+    const [{ id, key }] = rows((await run("keys create gone --expires 2099-01-01T00:00:00Z")).stdout);
+    expect(rows((await run(`keys revoke ${id}`)).stdout)).toEqual([{ id }]);
+    expect((await run("apps", { env: { INLET_API_KEY: key } })).code).toBe(5);
+  });
+});
