@@ -13,6 +13,7 @@ import { createId } from "../../src/lib/ids.ts";
 import { createLog } from "../../src/log.ts";
 import { opened } from "../support/opened.ts";
 import { createTestRedis } from "../support/test-redis.ts";
+import { CEILING_MS } from "../support/until.ts";
 
 const signal = new AbortController().signal;
 export const now = { signal };
@@ -30,10 +31,10 @@ export const openTestRedis = (url: string, options: Partial<OpenRedisOptions> = 
 export const testPublish = (redis: RedisBus, deps: Partial<PublishDeps> = {}): Publish =>
   createPublish({ redis, newQuarantineId: () => createId("qi", Date.now()), ...deps });
 
-/** A Redis of this file's own, as the gateway opens it. */
+/** A Redis of this file's own, as the gateway opens it; but that a machine is busy is no reason to give a write up. */
 export function openedBus() {
   const server = opened(createTestRedis);
-  const redis = opened(() => openTestRedis(server.url));
+  const redis = opened(() => openTestRedis(server.url, { writeTimeoutMs: CEILING_MS }));
   return { server, redis, publish: opened(() => testPublish(redis)) };
 }
 

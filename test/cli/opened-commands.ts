@@ -5,6 +5,7 @@ import { afterAll } from "vitest";
 import { type CommandOptions, runInlet } from "../support/command.ts";
 import { createTestStores, installApp, startTestGateway, type TestGateway } from "../support/gateway.ts";
 import { API_KEY } from "../support/gateway-process.ts";
+import { startHandlerServer } from "../support/handler-server.ts";
 import { opened } from "../support/opened.ts";
 
 /** A gateway for a file of tests, and commands that are run against it as its operator would, with a folder of their own. */
@@ -29,11 +30,16 @@ export const rows = (stdout: string) =>
     .split("\n")
     .map((line) => JSON.parse(line));
 
+/** Where nobody listens. */
+export const NOBODY = "http://127.0.0.1:1";
+
 /** An app with a channel that takes JSON, one that matches nothing it is sent, and one that fetches. */
 async function openWorld(dir: string) {
   await using opening = new AsyncDisposableStack();
   const stores = opening.use(await createTestStores());
-  const gateway: TestGateway = opening.use(await startTestGateway(stores.env));
+  const handlers = opening.use(await startHandlerServer());
+  const env = { ...stores.env, INLET_ALLOW_NETWORKS: "127.0.0.1/32" };
+  const gateway: TestGateway = opening.use(await startTestGateway(env));
   const app = await installApp(gateway, [
     { uid: "inbox", kind: "webhook", config: {}, events: [{ type: "received" }] },
     {
@@ -53,7 +59,7 @@ async function openWorld(dir: string) {
       uid: "orders",
       kind: "polling",
       config: {
-        request: { url: "https://orders.example/list" },
+        request: { url: NOBODY },
         schedule: { intervalSeconds: 3600 },
         discriminator: { by: "timestamp", path: "$.at" },
       },
@@ -64,7 +70,7 @@ async function openWorld(dir: string) {
   const addressOf = (uid: string): string => app.channels.find((channel) => channel.uid === uid)?.url ?? "";
   const subscription = await gateway.api<{ id: string }>("POST", `/apps/${app.id}/events/subscribe`, {
     eventUid: "inbox:*",
-    handler: { url: "https://handler.example/events" },
+    handler: { url: handlers.urlOf("/events") },
   });
   const owned = opening.move();
   return {
