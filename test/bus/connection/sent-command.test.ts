@@ -1,5 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { Writable } from "node:stream";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { expect, it } from "vitest";
 import { CommandBuffers, SentCommand } from "../../../src/bus/connection/sent-command.ts";
 import { createTestRedis } from "../../support/test-redis.ts";
@@ -78,4 +80,19 @@ it("writes large bytes as they are, and takes no buffer for a copy of them", () 
   const end = new SentCommand("set", ["key", bytes], buffers).toWritable(socket);
   expect(written[1]).toBe(bytes);
   expect(end.buffer).toBe(kept.buffer);
+});
+
+it("keeps nothing of what it has written", async () => {
+  setFlagsFromString("--expose-gc");
+  const collect: () => void = runInNewContext("gc");
+  const write = (argument: Buffer) => {
+    const command = new SentCommand("set", ["key", argument], new CommandBuffers());
+    command.toWritable(new Writable({ write: (_chunk, _encoding, done) => done() }));
+    return { command, argument: new WeakRef(argument) };
+  };
+  const written = write(Buffer.alloc(100));
+  // A weak reference is strong until the turn that made it is over.
+  await new Promise((resolve) => setImmediate(resolve));
+  collect();
+  expect([written.argument.deref(), written.command.name]).toEqual([undefined, "set"]);
 });
