@@ -38,10 +38,14 @@ async function send(
     body: typeof body === "string" ? body : JSON.stringify(body),
   };
   let response: Response | undefined;
-  await until(async () => {
-    response = await fetch(`${console.gateway.origin}${pathname}`, request);
-    return response.status !== 503;
-  });
+  await until(
+    async () => {
+      await response?.body?.cancel();
+      response = await fetch(`${console.gateway.origin}${pathname}`, request);
+      return response.status !== 503;
+    },
+    { everyMs: 1_000 },
+  );
   expect(response?.status).toBe(200);
   return response as Response;
 }

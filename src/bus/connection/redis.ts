@@ -16,7 +16,7 @@ import { type RedisState, stateOf } from "./redis-state.ts";
 import { openWriteConnection } from "./write-connection.ts";
 import { createClusterRouter, createSingleRouter, type WriteRouter } from "./write-router.ts";
 
-const MAX_WRITE_TIMEOUT_MS = 4000;
+const WRITE_TIMEOUT_MS = 3500;
 const FIRST_CONTACT_BACKOFF_MS = 250;
 const FIRST_CONTACT_TIMEOUT_MS = 3000;
 const FIRST_LOOK_MS = 2000;
@@ -29,7 +29,7 @@ export interface OpenRedisOptions {
   readonly durabilityAsserted: boolean;
   /** Ends the wait for the first connection. */
   readonly signal: AbortSignal;
-  /** How long a write may take before its outcome counts as unknown; at most 4,000; default 3,500. */
+  /** How long a write may take before its outcome counts as unknown; default 3,500. */
   readonly writeTimeoutMs?: number;
   /** How often the servers are looked at; default 5,000. */
   readonly checkEveryMs?: number;
@@ -57,8 +57,7 @@ export interface RedisBus extends RedisCaller, AsyncDisposable {
  * @throws RedisUnfitError on a Redis that is too old, evicts, or is less durable than asked for.
  */
 export async function openRedis(options: OpenRedisOptions): Promise<RedisBus> {
-  const { log, signal, checkEveryMs = 5000 } = options;
-  const writeTimeoutMs = Math.min(options.writeTimeoutMs ?? 3500, MAX_WRITE_TIMEOUT_MS);
+  const { log, signal, checkEveryMs = 5000, writeTimeoutMs = WRITE_TIMEOUT_MS } = options;
   const demand: DurabilityDemand = { level: options.durability, asserted: options.durabilityAsserted };
   const addresses = parseRedisAddresses(options.url);
   const publishScript = loadScript(new URL("../publish/publish.lua", import.meta.url));

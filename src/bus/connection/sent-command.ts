@@ -55,8 +55,8 @@ export class SentCommand extends Command {
 
   /**
    * Writes all to the socket but the end, which is answered, to be written next. ioredis asks once, as nothing is sent twice. What was
-   * written is let go at once: held until Redis answers, the texts of all deliveries outlived two collections of young memory, to be copied
-   * by both and marked by a large one, for a tenth of what a delivery costs.
+   * written is let go: a command outlives its answer by some collections of young memory, and the texts of all deliveries grew old with
+   * it, to be copied and marked for a tenth of what a delivery costs.
    */
   override toWritable(socket: Writable): Buffer {
     let most = FRAME_BYTES + this.name.length + FRAME_BYTES;

@@ -82,7 +82,7 @@ it("writes large bytes as they are, and takes no buffer for a copy of them", () 
   expect(end.buffer).toBe(kept.buffer);
 });
 
-it("keeps nothing of what it has written", async () => {
+it("keeps none of its arguments once they are written", async () => {
   setFlagsFromString("--expose-gc");
   const collect: () => void = runInNewContext("gc");
   const write = (argument: Buffer) => {

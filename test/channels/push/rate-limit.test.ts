@@ -4,7 +4,7 @@ import type { Ingest } from "../../../src/event/ingest.ts";
 import type { RawRequest } from "../../../src/event/received.ts";
 import { pushChannel } from "./push-support.ts";
 
-it("the items of a delivery count towards its limits, and who has passed it on is told how many there are", async () => {
+it("the items of a delivery count towards its organization's rate, and its caller is told their number", async () => {
   const told: (readonly [who: string, items: number])[] = [];
   const parsed: Ingest = (channel, _, { admit, onItems }) => {
     admit?.(channel);
