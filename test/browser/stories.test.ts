@@ -2,6 +2,7 @@ import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openProblem } from "../../src/data/problems/problems.ts";
 import { type ConsolePage, startTestConsole, type TestConsole } from "../support/console.ts";
+import { deliver } from "../support/deliver.ts";
 import { freePort } from "../support/free-port.ts";
 import { channelOf, type InstalledApp, installApp, type TestGateway } from "../support/gateway.ts";
 import { callApi } from "../support/gateway-process.ts";
@@ -43,12 +44,8 @@ async function makeOrganization(name: string): Promise<Organization> {
   };
 }
 
-const post = (app: InstalledApp, body: string, headers: Readonly<Record<string, string>> = {}) =>
-  fetch(channelOf(app).url ?? "", {
-    method: "POST",
-    headers: { "content-type": "application/json", ...headers },
-    body,
-  });
+const post = (app: InstalledApp, body: string, headers?: Readonly<Record<string, string>>) =>
+  deliver(channelOf(app).url ?? "", body, headers);
 
 /** Follows a link within the page, which keeps who is signed in. */
 async function follow(page: Page, path: string): Promise<void> {
@@ -458,10 +455,8 @@ it("hostile names, types, ids, titles, headers and bodies do nothing, in any vie
       endless: "z".repeat(2_000),
       ...more,
     });
-  expect((await post(app, body(`${markup.slice(0, 60)}\u202E${endless.slice(0, 60)}`), headers)).status).toBe(
-    200,
-  );
-  expect((await post(app, body("mega", { mega: markup.repeat(9_000) }), headers)).status).toBe(200);
+  await post(app, body(`${markup.slice(0, 60)}\u202E${endless.slice(0, 60)}`), headers);
+  await post(app, body("mega", { mega: markup.repeat(9_000) }), headers);
   await post(
     app,
     JSON.stringify({ type: `${type}!`, id: markup + hidden, mega: "m".repeat(500_000) }),

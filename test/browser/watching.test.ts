@@ -2,6 +2,7 @@ import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createId } from "../../src/lib/ids.ts";
 import { lookAt, startTestConsole, type TestConsole } from "../support/console.ts";
+import { deliver } from "../support/deliver.ts";
 import { channelOf, type InstalledApp, installApp } from "../support/gateway.ts";
 import { type HandlerServer, startHandlerServer } from "../support/handler-server.ts";
 import { until } from "../support/until.ts";
@@ -26,29 +27,8 @@ const definition = (type: string): object => ({
   schema: { type: "object", properties: { total: { type } } },
 });
 
-/** Sends until it is accepted, as senders do that are told to come again: on a busy machine a large body may be too late. */
-async function send(
-  body: object | string,
-  headers: Readonly<Record<string, string>> = {},
-): Promise<Response> {
-  const { pathname } = new URL(channelOf(app).url ?? "");
-  const request = {
-    method: "POST",
-    headers: { "content-type": "application/json", ...headers },
-    body: typeof body === "string" ? body : JSON.stringify(body),
-  };
-  let response: Response | undefined;
-  await until(
-    async () => {
-      await response?.body?.cancel();
-      response = await fetch(`${console.gateway.origin}${pathname}`, request);
-      return response.status !== 503;
-    },
-    { everyMs: 1_000 },
-  );
-  expect(response?.status).toBe(200);
-  return response as Response;
-}
+const send = (body: object | string, headers?: Readonly<Record<string, string>>): Promise<Response> =>
+  deliver(`${console.gateway.origin}${new URL(channelOf(app).url ?? "").pathname}`, body, headers);
 
 const order = (id: string, total: unknown, type = "order.created"): object => ({
   type,
