@@ -84,6 +84,8 @@ export interface GatewayDeps {
   readonly handlersTiming?: Partial<HandlersTiming>;
   readonly housekeeperTiming?: Partial<HousekeeperTiming>;
   readonly problemTiming?: Partial<ProblemTiming>;
+  /** How long a look-up, a check and a write may each take before a sender is told 503; default: some seconds, as most senders wait. */
+  readonly patienceMs?: number;
   /** Waited for at the end, between saying that it is not ready and taking no more connections. */
   readonly beforeClosing?: () => Promise<unknown>;
 }
@@ -95,7 +97,7 @@ export interface GatewayDeps {
  * @throws DataDirInUseError, RedisUnfitError, MigrationError, WrongMasterKeyError, or an Error that says what to do.
  */
 export async function startGateway(config: Config, deps: GatewayDeps): Promise<Gateway> {
-  const { log, signal, channelKinds = ownKinds, sourcesTiming, beforeClosing } = deps;
+  const { log, signal, channelKinds = ownKinds, sourcesTiming, patienceMs, beforeClosing } = deps;
   await using opening = new AsyncDisposableStack();
   const clock = Date.now;
   const has = (role: Role): boolean => config.roles.includes(role);
@@ -142,6 +144,7 @@ export async function startGateway(config: Config, deps: GatewayDeps): Promise<G
       durability: config.durability,
       durabilityAsserted: config.durabilityAsserted,
       signal,
+      writeTimeoutMs: patienceMs,
     }),
   );
   const redisClock = opening.use(await startRedisClock({ redis, log, clock }));
@@ -207,6 +210,7 @@ export async function startGateway(config: Config, deps: GatewayDeps): Promise<G
       fetchPinned: createFetchPinned(outbound),
       captureSecret: createCaptureSecret({ db, keyring, nowMs: clock }),
       onAppended: appended.notify,
+      patienceMs,
     }),
   );
   const clientAddressOf = createClientAddressOf(config.trustProxy, (peer) =>

@@ -50,6 +50,8 @@ export interface EventPathDeps
   readonly limitsOf: (organizationId: string) => Limits;
   /** True of an organization whose topics hold more than they may. */
   readonly isOverLimit: (organizationId: string) => boolean;
+  /** How long a look-up and a check may each take before a sender is told 503. */
+  readonly patienceMs?: number | undefined;
 }
 
 export type EventPath = ReturnType<typeof createEventPath>;
@@ -83,6 +85,7 @@ export function createEventPath(deps: EventPathDeps) {
       return found && { channel: compileChannel(found.channel), leftMs: found.leftMs };
     },
     feedStalenessMs: changes.stalenessMs,
+    lookUpTimeoutMs: deps.patienceMs,
   });
   changes.subscribe({
     onChange: ({ kind, key }) => void (kind === "channel" && rules.drop(Number(key))),
@@ -107,6 +110,7 @@ export function createEventPath(deps: EventPathDeps) {
     quarantine,
     normalize: createNormalizer(normalizing, elsewhere.normalize, shares),
     observe: (channel, result) => count(metrics, channel.identity, result),
+    maxCheckMs: deps.patienceMs,
   };
   const { write, put, ingestFetched, ...writer } = createWriter(shared);
   const gatherFetched = createGather({ ...shared, put });

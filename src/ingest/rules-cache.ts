@@ -26,7 +26,7 @@ export interface RulesCacheDeps {
   /** How long this worker has not been able to read the change feed, in ms. */
   readonly feedStalenessMs: () => number;
   /** Default 4,000. */
-  readonly lookUpTimeoutMs?: number;
+  readonly lookUpTimeoutMs?: number | undefined;
   /** Default 128 MiB. */
   readonly maxBytes?: number;
 }

@@ -20,6 +20,8 @@ export interface WriterDeps {
   /** Told of each result, for counters. */
   readonly observe: (channel: LiveChannel, result: IngestResult) => void;
   readonly recorder: Pick<DeliveryRecorder, "settled">;
+  /** Default 4,000. */
+  readonly maxCheckMs?: number | undefined;
 }
 
 /** A sender is told 503 after that: many give up after five seconds, and a retry finds compiled what was not. */
@@ -38,7 +40,7 @@ export type PublishTest = Writer["publishTest"];
 
 /** Puts verified deliveries on the bus: normalizes, publishes together with what is known to fail, then quarantines the conflicts. */
 export function createWriter(deps: WriterDeps) {
-  const { normalize, publish, quarantine, observe, recorder } = deps;
+  const { normalize, publish, quarantine, observe, recorder, maxCheckMs = MAX_CHECK_MS } = deps;
 
   function write(
     channel: LiveChannel,
@@ -47,7 +49,7 @@ export function createWriter(deps: WriterDeps) {
   ): IngestResult | Promise<IngestResult> {
     // A fetched page waits as long as it takes, and its source with it; nobody has to be answered.
     const isPushed = options.again === undefined && options.position === undefined;
-    const normalized = normalize(channel.rules, delivery, options.again, isPushed ? MAX_CHECK_MS : undefined);
+    const normalized = normalize(channel.rules, delivery, options.again, isPushed ? maxCheckMs : undefined);
     return normalized instanceof Promise
       ? normalized.then((settled) => put(channel, delivery, options, settled))
       : put(channel, delivery, options, normalized);
@@ -123,7 +125,7 @@ export function createWriter(deps: WriterDeps) {
       delivery: VerifiedDelivery,
       { signal }: { readonly signal: AbortSignal },
     ): Promise<Tested> {
-      const normalized = await normalize(channel.rules, delivery, undefined, MAX_CHECK_MS);
+      const normalized = await normalize(channel.rules, delivery, undefined, maxCheckMs);
       if (normalized.kind === "tooManyItems")
         return { received: 0, events: [], failures: [tooManyItems(normalized.limit)] };
       const { received, failures } = normalized;

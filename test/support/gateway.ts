@@ -10,6 +10,7 @@ import { API_KEY, callApi, type GatewayProcess, UNLIMITED } from "./gateway-proc
 import { createTestDatabase, type TestDatabase } from "./postgres.ts";
 import { startRedisCluster } from "./redis.ts";
 import { createTestRedis } from "./test-redis.ts";
+import { CEILING_MS } from "./until.ts";
 
 /** A database and a Redis that several gateways of one test share. */
 export interface TestStores extends AsyncDisposable {
@@ -54,7 +55,10 @@ export interface TestGateway extends Pick<GatewayProcess, "origin" | "api" | typ
   readonly lines: readonly Readonly<Record<string, unknown>>[];
 }
 
-/** Starts a gateway on a free port, as `src/main.ts` does with these settings. Disposal drains it. */
+/**
+ * Starts a gateway on a free port, as `src/main.ts` does with these settings; but that a machine is busy is no reason to answer 503.
+ * Disposal drains it.
+ */
 export async function startTestGateway(
   env: Readonly<Record<string, string>>,
   deps: Omit<GatewayDeps, "log" | "signal"> = {},
@@ -69,7 +73,12 @@ export async function startTestGateway(
     destination: { write: (line) => void lines.push(JSON.parse(line)) },
   });
   const stopping = new AbortController();
-  const gateway = await startGateway(config, { log, signal: stopping.signal, ...deps });
+  const gateway = await startGateway(config, {
+    log,
+    signal: stopping.signal,
+    patienceMs: CEILING_MS,
+    ...deps,
+  });
   const origin = `http://127.0.0.1:${gateway.port}`;
   let greeting = "";
   await gateway.greet(async (text) => {

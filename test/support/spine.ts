@@ -1,4 +1,4 @@
-import { openRedis, type RedisBus } from "../../src/bus/connection/redis.ts";
+import type { RedisBus } from "../../src/bus/connection/redis.ts";
 import { createGroups, type Groups } from "../../src/bus/groups/groups.ts";
 import { createReadings } from "../../src/bus/groups/readings.ts";
 import { type JobQueue, openJobQueue } from "../../src/bus/jobs/job-queue.ts";
@@ -22,6 +22,7 @@ import { createMetrics } from "../../src/metrics.ts";
 import { createOutbound } from "../../src/net/create-outbound.ts";
 import type { FetchPinned } from "../../src/verify/keys/key-cache.ts";
 import type { Presets } from "../../src/verify/presets.ts";
+import { openTestRedis } from "../bus/support.ts";
 import { createTestApi, type TestApi } from "./api.ts";
 import { createTestChanges } from "./changes.ts";
 import { testLimitsOf } from "./limits.ts";
@@ -29,7 +30,7 @@ import { sharedPresets } from "./presets.ts";
 import { readHere } from "./read-here.ts";
 import { sharedSchemas } from "./schemas.ts";
 import { createTestRedis, type TestRedis } from "./test-redis.ts";
-import { until } from "./until.ts";
+import { CEILING_MS } from "./until.ts";
 
 /** The API and the way of events over a database and a Redis of their own, without a listener. */
 export interface TestSpine extends AsyncDisposable {
@@ -61,21 +62,6 @@ export interface TestSpine extends AsyncDisposable {
 
 const { signal } = new AbortController();
 
-/** As senders do that are told to come again: on a busy machine the thread for large deliveries may start for longer than they wait. */
-async function untilInTime<T>(attempt: () => Promise<T>): Promise<T> {
-  let done: { readonly value: T } | undefined;
-  await until(async () => {
-    try {
-      done = { value: await attempt() };
-    } catch (error) {
-      if (!String(error).includes("was not read and checked within")) throw error;
-    }
-    return done !== undefined;
-  });
-  if (done === undefined) throw new Error("nothing was done");
-  return done.value;
-}
-
 /** For kinds that fetch: what they make comes in by their runs. */
 const fetching = {
   ingest: () => Promise.reject(new Error("nobody sends to it")),
@@ -105,15 +91,7 @@ export async function startTestSpine(options: SpineOptions = {}): Promise<TestSp
   const channelKinds = new Map([...ownKinds, ...extraKinds.map((kind) => [kind.kind, kind] as const)]);
   await using starting = new AsyncDisposableStack();
   const server = starting.use(options.server ?? (await createTestRedis()));
-  const redis = starting.use(
-    await openRedis({
-      url: server.url,
-      log: createLog({ level: "silent" }),
-      durability: "none",
-      durabilityAsserted: false,
-      signal,
-    }),
-  );
+  const redis = starting.use(await openTestRedis(server.url, { writeTimeoutMs: CEILING_MS }));
   const schemas = sharedSchemas();
   const groups = createGroups({ redis });
   const topics = createTopics({ redis });
@@ -154,6 +132,7 @@ export async function startTestSpine(options: SpineOptions = {}): Promise<TestSp
           clock: Date.now,
           changes: createTestChanges(),
           onAppended: () => {},
+          patienceMs: CEILING_MS,
         });
         const { quarantine, deliveryRecords, redrive, publishTest, explain, findLiveChannel } = made;
         const onDeleted = () => hooks.onDeleted();
@@ -186,7 +165,7 @@ export async function startTestSpine(options: SpineOptions = {}): Promise<TestSp
       arrivedAtMs: Date.now(),
       requestId: headers["x-request-id"],
     };
-    return untilInTime(async () => path.ingest(channel, request, { signal }));
+    return path.ingest(channel, request, { signal });
   };
 
   const owned = starting.move();

@@ -30,7 +30,7 @@ export interface OpenRedisOptions {
   /** Ends the wait for the first connection. */
   readonly signal: AbortSignal;
   /** How long a write may take before its outcome counts as unknown; default 3,500. */
-  readonly writeTimeoutMs?: number;
+  readonly writeTimeoutMs?: number | undefined;
   /** How often the servers are looked at; default 5,000. */
   readonly checkEveryMs?: number;
 }
