@@ -84,7 +84,10 @@ export interface GatewayDeps {
   readonly handlersTiming?: Partial<HandlersTiming>;
   readonly housekeeperTiming?: Partial<HousekeeperTiming>;
   readonly problemTiming?: Partial<ProblemTiming>;
-  /** How long a look-up, a check and a write may each take before a sender is told 503; default: some seconds, as most senders wait. */
+  /**
+   * How long a look-up, a check and a write may each take before a sender is told 503, and Redis is held for stuck; default 4,000, 4,000 and
+   * 3,500: many senders give up after five seconds.
+   */
   readonly patienceMs?: number;
   /** Waited for at the end, between saying that it is not ready and taking no more connections. */
   readonly beforeClosing?: () => Promise<unknown>;

@@ -9,7 +9,6 @@ const MAX_BYTES = 128 * 1024 * 1024;
 /** Of a channel without what it may share, and its place in the cache, measured. */
 const CHANNEL_BYTES = 1_000;
 const ABSENT_BYTES = 250;
-/** How long a sender waits for a look-up; it goes on for the next sender. */
 const LOOK_UP_TIMEOUT_MS = 4_000;
 
 export interface RulesCacheDeps {
@@ -25,7 +24,7 @@ export interface RulesCacheDeps {
   ) => Promise<{ readonly channel: LiveChannel; readonly leftMs: number | undefined } | undefined>;
   /** How long this worker has not been able to read the change feed, in ms. */
   readonly feedStalenessMs: () => number;
-  /** Default 4,000. */
+  /** How long a sender waits for a look-up, which goes on for the next one; default 4,000. */
   readonly lookUpTimeoutMs?: number | undefined;
   /** Default 128 MiB. */
   readonly maxBytes?: number;

@@ -20,7 +20,7 @@ export interface WriterDeps {
   /** Told of each result, for counters. */
   readonly observe: (channel: LiveChannel, result: IngestResult) => void;
   readonly recorder: Pick<DeliveryRecorder, "settled">;
-  /** Default 4,000. */
+  /** How long a sender waits for its delivery to be checked; default 4,000. */
   readonly maxCheckMs?: number | undefined;
 }
 

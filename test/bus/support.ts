@@ -31,10 +31,13 @@ export const openTestRedis = (url: string, options: Partial<OpenRedisOptions> = 
 export const testPublish = (redis: RedisBus, deps: Partial<PublishDeps> = {}): Publish =>
   createPublish({ redis, newQuarantineId: () => createId("qi", Date.now()), ...deps });
 
-/** A Redis of this file's own, as the gateway opens it; but that a machine is busy is no reason to give a write up. */
+/** That a machine is busy is no reason to give a write up. */
+export const PATIENT = { writeTimeoutMs: CEILING_MS };
+
+/** A Redis of this file's own, as the gateway opens it, but patient. */
 export function openedBus() {
   const server = opened(createTestRedis);
-  const redis = opened(() => openTestRedis(server.url, { writeTimeoutMs: CEILING_MS }));
+  const redis = opened(() => openTestRedis(server.url, PATIENT));
   return { server, redis, publish: opened(() => testPublish(redis)) };
 }
 

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll } from "vitest";
 import { type CommandOptions, runInlet } from "../support/command.ts";
+import { deliver } from "../support/deliver.ts";
 import { createTestStores, installApp, startTestGateway, type TestGateway } from "../support/gateway.ts";
 import { API_KEY } from "../support/gateway-process.ts";
 import { startHandlerServer } from "../support/handler-server.ts";
@@ -17,8 +18,7 @@ export function openedCommands() {
   const run = (line: string, options: CommandOptions = {}) =>
     runInlet(line.split(" "), { ...options, env: { ...world.env, ...options.env } });
 
-  const post = (uid: string, body: string) =>
-    fetch(world.addressOf(uid), { method: "POST", headers: { "content-type": "application/json" }, body });
+  const post = (uid: string, body: string) => deliver(world.addressOf(uid), body);
 
   return { dir, world, run, post };
 }

@@ -12,6 +12,9 @@ const largeSchema = (n: number) => ({
   properties: Object.fromEntries(Array.from({ length: 2_500 }, (_, i) => [`f${n}_${i}`, { type: "string" }])),
 });
 
+/** As gateways have it. */
+const HURRIED = { patienceMs: 4_000 };
+
 const stores = opened(createTestStores);
 let large: InstalledApp;
 let tiny: InstalledApp;
@@ -55,14 +58,14 @@ async function postAll(origin: string): Promise<readonly string[]> {
 
 it("are not compiled again by a gateway that starts", async () => {
   const before = await keptCode();
-  await using gateway = await startTestGateway(stores.env);
+  await using gateway = await startTestGateway(stores.env, HURRIED);
   await postAll(gateway.origin);
   expect(await keptCode()).toEqual(before);
 });
 
 it("keep no small one waiting after a start, even if they are all compiled again", async () => {
   await stores.db.deleteFrom("schemaCode").execute();
-  await using gateway = await startTestGateway(stores.env);
+  await using gateway = await startTestGateway(stores.env, HURRIED);
   const accepted = await postAll(gateway.origin);
   expect(accepted.indexOf("tiny")).toBeLessThanOrEqual(1);
   await until(async () => (await keptCode()).length === LARGE + 1);

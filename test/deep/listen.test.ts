@@ -80,7 +80,7 @@ it("a laptop that sleeps, is cut off, and meets a gateway that restarts, gets ev
     child.kill(signal);
     await exited;
   };
-  /** Waits for as long as more comes: how much that is in a while is up to the machine. */
+  /** Fails only where nothing more comes for as long as a test may wait. */
   async function comesTo(isEnough: () => boolean): Promise<void> {
     while (!isEnough()) {
       const before = local.taken.length;

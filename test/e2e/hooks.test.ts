@@ -5,6 +5,7 @@ import { connect } from "node:net";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { gzipSync } from "node:zlib";
+import { sql } from "kysely";
 import { beforeAll, describe, expect, it } from "vitest";
 import { createTestStores, installApp, startTestGateway } from "../support/gateway.ts";
 import { readMetrics } from "../support/gateway-process.ts";
@@ -67,6 +68,22 @@ describe("a hook", () => {
     const { status, headers, body } = await send("plain", "{}", {}, "PUT");
     expect([status, headers.get("allow"), body.code]).toEqual([405, "POST", "method_not_allowed"]);
     expect(headers.get("x-request-id")).toMatch(/^req_/);
+  });
+
+  it("tells a sender to come again whose channel takes too long to be looked up, and takes its delivery then", async () => {
+    await using hurried = await startTestGateway(stores.env, { patienceMs: 200 });
+    const post = () =>
+      fetch(hurried.origin + pathOf("plain"), {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: '{"id":"looked up late"}',
+      });
+    await stores.db.transaction().execute(async (trx) => {
+      await sql`LOCK TABLE channels`.execute(trx);
+      const { status, headers } = await post();
+      expect([status, headers.get("retry-after")]).toEqual([503, expect.stringMatching(/^\d+$/)]);
+    });
+    await until(async () => (await post()).status === 200);
   });
 
   it("shares its gateway with an API whose answers no cache keeps and no browser takes for another type", async () => {

@@ -66,8 +66,8 @@ function open(
   const deps: WriterDeps = {
     publish: testPublish(redis),
     quarantine,
-    normalize: (rules, delivery, only) =>
-      normalize(rules, delivery, { validatorFor, newEventId: () => `fresh_${++ids}` }, only),
+    normalize: (rules, delivery, ...more) =>
+      normalize(rules, delivery, { validatorFor, newEventId: () => `fresh_${++ids}` }, ...more),
     observe: (_, result) => results.push(result),
     recorder,
     ...parts,
@@ -220,6 +220,34 @@ describe("an id that is known with other data", () => {
       quarantined: 1,
     });
     expect(await length()).toBe(2);
+  });
+});
+
+describe("a delivery whose check takes long", () => {
+  const definitions = [{ type: "push", idPath: "$.id", schema: {} }];
+  /** As long as it is compiled. */
+  const validatorFor = () => new Promise<never>(() => {});
+
+  it("is refused, to be sent again, and nothing of it is written", async () => {
+    const send = open({}, definitions, {
+      maxCheckMs: 1,
+      normalize: (rules, delivery, ...more) =>
+        normalize(rules, delivery, { validatorFor, newEventId: () => "fresh" }, ...more),
+    });
+    await expect(send({ id: "a" })).rejects.toThrow(UnavailableError);
+    expect([await length(), await records(), results]).toEqual([0, [], []]);
+  });
+
+  it("is waited for four seconds, as its sender waits", async () => {
+    const waits: (number | undefined)[] = [];
+    const send = open({}, definitions, {
+      normalize: (_rules, _delivery, _only, maxWaitMs) => {
+        waits.push(maxWaitMs);
+        return Promise.reject(new UnavailableError("enough"));
+      },
+    });
+    await expect(send({ id: "a" })).rejects.toThrow(UnavailableError);
+    expect(waits).toEqual([4_000]);
   });
 });
 

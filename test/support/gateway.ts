@@ -56,8 +56,8 @@ export interface TestGateway extends Pick<GatewayProcess, "origin" | "api" | typ
 }
 
 /**
- * Starts a gateway on a free port, as `src/main.ts` does with these settings; but that a machine is busy is no reason to answer 503.
- * Disposal drains it.
+ * Starts a gateway on a free port, as `src/main.ts` does with these settings, but for its patience: look-ups, checks and writes take as
+ * long as a test may. Disposal drains it.
  */
 export async function startTestGateway(
   env: Readonly<Record<string, string>>,

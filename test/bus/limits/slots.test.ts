@@ -10,10 +10,10 @@ import {
 import { opened } from "../../support/opened.ts";
 import { startRedis } from "../../support/redis.ts";
 import { until } from "../../support/until.ts";
-import { openedBus, openTestRedis } from "../support.ts";
+import { openedBus, openTestRedis, PATIENT } from "../support.ts";
 
 const { server, redis } = openedBus();
-const otherRedis = opened(() => openTestRedis(server.url));
+const otherRedis = opened(() => openTestRedis(server.url, PATIENT));
 
 afterEach(() => void vi.useRealTimers());
 

@@ -1,11 +1,11 @@
 import { test } from "vitest";
 import { opened } from "../../support/opened.ts";
 import { startRedis } from "../../support/redis.ts";
-import { openTestRedis, testPublish } from "../support.ts";
+import { openTestRedis, PATIENT, testPublish } from "../support.ts";
 import { expectBytesPerId } from "./dedupe-memory-support.ts";
 
 const server = opened(startRedis);
-const redis = opened(() => openTestRedis(server.url));
+const redis = opened(() => openTestRedis(server.url, PATIENT));
 const publish = opened(() => testPublish(redis));
 
 test.each([

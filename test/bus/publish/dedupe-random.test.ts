@@ -4,6 +4,7 @@ import {
   now,
   openedBus,
   openTestRedis,
+  PATIENT,
   testChannel,
   testEvent,
   testPolicy,
@@ -22,7 +23,7 @@ function numbers(seed: number): (below: number) => number {
 }
 
 it("tells each event apart as a list of all that came would, in whatever deliveries and calls they come", async () => {
-  await using another = await openTestRedis(server.url);
+  await using another = await openTestRedis(server.url, PATIENT);
   const programs = [publish, testPublish(another)];
   const seen = new Set<string>();
   for (let seed = 1; seed <= 20; seed++) {

@@ -10,6 +10,7 @@ import {
   now,
   openedBus,
   openTestRedis,
+  PATIENT,
   testChannel,
   testEvent,
   testPolicy,
@@ -166,7 +167,7 @@ describe("a known id", () => {
   });
 
   test("is one entry under 20 concurrent publishes over two connections", async () => {
-    await using other = await openTestRedis(server.url);
+    await using other = await openTestRedis(server.url, PATIENT);
     const publishers = [publish, testPublish(other)];
     const channel = testChannel();
     const event = testEvent(channel, "a");
