@@ -28,7 +28,7 @@ const definition = (type: string): object => ({
 });
 
 const send = (body: object | string, headers?: Readonly<Record<string, string>>): Promise<Response> =>
-  deliver(`${console.gateway.origin}${new URL(channelOf(app).url ?? "").pathname}`, body, headers);
+  deliver(channelOf(app).url ?? "", body, headers);
 
 const order = (id: string, total: unknown, type = "order.created"): object => ({
   type,

@@ -12,7 +12,7 @@ const largeSchema = (n: number) => ({
   properties: Object.fromEntries(Array.from({ length: 2_500 }, (_, i) => [`f${n}_${i}`, { type: "string" }])),
 });
 
-/** As gateways have it. */
+/** About what gateways have: a sender is told to come again while a schema is compiled. */
 const HURRIED = { patienceMs: 4_000 };
 
 const stores = opened(createTestStores);

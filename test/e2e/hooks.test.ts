@@ -71,7 +71,7 @@ describe("a hook", () => {
   });
 
   it("tells a sender to come again whose channel takes too long to be looked up, and takes its delivery then", async () => {
-    await using hurried = await startTestGateway(stores.env, { patienceMs: 200 });
+    await using hurried = await startTestGateway(stores.env, { patienceMs: 1_000 });
     const post = () =>
       fetch(hurried.origin + pathOf("plain"), {
         method: "POST",
