@@ -85,6 +85,9 @@ async function startBalancer({ keepAlive }: { readonly keepAlive: boolean }): Pr
   };
 }
 
+/** Between two deliveries of a sender: some hundreds a second meet any moment in which one would be refused. */
+const REST_MS = 5;
+
 /** Sends deliveries, four at a time, until it is disposed of. */
 function startSenders(origin: string): { readonly statuses: readonly number[] } & AsyncDisposable {
   const statuses: number[] = [];
@@ -97,6 +100,7 @@ function startSenders(origin: string): { readonly statuses: readonly number[] } 
         body: JSON.stringify({ id: `${origin} ${sender} ${n}` }),
       });
       statuses.push(status);
+      await delay(REST_MS);
     }
   });
   return {

@@ -83,42 +83,6 @@ describe("paging", () => {
     expect(rig.cursor).toBeUndefined();
   });
 
-  it("newest first publishes more than memory may hold in several polls, oldest first", async () => {
-    const big = (id: number) => ({ id, text: "x".repeat(3 * 1024 * 1024) });
-    const page: Answer = (request, response) => {
-      const id = Number(new URL(request.url ?? "", server.origin).searchParams.get("p") ?? 6);
-      json({ rows: [big(id)], ...(id > 1 && { next: `/rows?p=${id - 1}` }) })(request, response);
-    };
-    server.answers = [page];
-    const rig = rigOf({
-      order: "descending",
-      discriminator: { by: "sequence", path: "$.id" },
-      pagination: config.pagination,
-    });
-    expect(await rig.poll()).toEqual({ kind: "done", notBeforeMs: NOW });
-    expect(idsOf(rig)).toEqual(["1", "2"]);
-    expect(await rig.pollAll()).toEqual({ kind: "done" });
-    expect(idsOf(rig)).toEqual(["1", "2", "3", "4", "5", "6"]);
-  });
-
-  it("keeps no page of known items in memory, so that new items come however far it looks back", async () => {
-    const old = Array.from({ length: 5 }, (_, n) => ({ id: 5 - n, text: "x".repeat(3 * 1024 * 1024) }));
-    const pageOf =
-      (all: readonly { readonly id: number }[]): Answer =>
-      (request, response) => {
-        const nth = Number(new URL(request.url ?? "", server.origin).searchParams.get("p") ?? 0);
-        const next = nth + 1 < all.length ? { next: `/rows?p=${nth + 1}` } : {};
-        json({ rows: [all[nth]], ...next })(request, response);
-      };
-    const discriminator = { by: "sequence", path: "$.id", lookBack: 100 } as const;
-    const rig = rigOf({ order: "descending", discriminator, pagination: config.pagination });
-    server.answers = [pageOf(old)];
-    expect(await rig.pollAll()).toEqual({ kind: "done" });
-    server.answers = [pageOf([{ id: 6 }, ...old])];
-    expect(await rig.poll()).toEqual({ kind: "done" });
-    expect(idsOf(rig)).toEqual(["1", "2", "3", "4", "5", "6"]);
-  });
-
   it("that cannot reach the end at its start fails instead of beginning again and again", async () => {
     const rig = rigOf({ ...config, startAt: "now", pagination: { ...config.pagination, maxPages: 1 } });
     server.answers = [json({ ...rows(1), next: "/rows?page=2" })];
