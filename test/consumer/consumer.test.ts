@@ -220,7 +220,7 @@ describe("run", () => {
     expect(second.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 48 }, (_, i) => i + 2));
   });
 
-  it("names the address of a Redis that cannot be reached, and none of its credentials", async () => {
+  it.concurrent("names the address of a Redis that cannot be reached, and none of its credentials", async () => {
     const consumer = createConsumer({ redis: "redis://me:hidden@127.0.0.1:1", subscription: "sub_x" });
     const failure: unknown = await consumer.run(() => {}).catch((error: unknown) => error);
     expect(String(failure)).toContain("Redis at 127.0.0.1:1 cannot be read");
@@ -228,13 +228,15 @@ describe("run", () => {
     expect(String(failure)).not.toContain("hidden");
   });
 
-  it("rejects a subscription that the gateway does not know, by its id", async () => {
+  it.concurrent("rejects a subscription that the gateway does not know, by its id", async () => {
     const consumer = createConsumer({ redis: server.url, subscription: "sub_unknown" });
-    await expect(consumer.run(() => {})).rejects.toThrow("sub_unknown is unknown");
-    await expect(consumer.events().next()).rejects.toThrow("sub_unknown is unknown");
+    await Promise.all([
+      expect(consumer.run(() => {})).rejects.toThrow("sub_unknown is unknown"),
+      expect(consumer.events().next()).rejects.toThrow("sub_unknown is unknown"),
+    ]);
   });
 
-  it("waits for the first topic of a known subscription that covers none yet", async () => {
+  it.concurrent("waits for the first topic of a known subscription that covers none yet", async () => {
     await server.client.set("inlet:sub:sub_bare:known", "");
     const stop = new AbortController();
     const topic = "events.bare";

@@ -59,7 +59,7 @@ async function startOrderedReader(
 const numberOf = (fields: readonly string[]): number => Number(fields[fields.indexOf("data") + 1]);
 
 describe("an ordered topic keeps its order", () => {
-  it("when entries reach a reader after the topic went to another", async () => {
+  it.concurrent("when entries reach a reader after the topic went to another", async () => {
     const subscription = await makeSubscription(server, 2);
     const slow: string[] = [];
     const late = Promise.withResolvers<void>();
@@ -98,7 +98,7 @@ describe("an ordered topic keeps its order", () => {
     expect(handled).toEqual([0, 1]);
   });
 
-  it("when the answer that carried its next entries is lost", async () => {
+  it.concurrent("when the answer that carried its next entries is lost", async () => {
     const subscription = await makeSubscription(server, 1);
     const [topic = ""] = subscription.topics;
     const handled: number[] = [];

@@ -81,7 +81,7 @@ describe("readers that are killed", () => {
   });
 });
 
-describe("ordered readers", () => {
+describe.concurrent("ordered readers", () => {
   it("keep the order of each topic while readers come, are killed, and leave", async () => {
     const subscription = await makeSubscription(server, 6);
     const ledger: Ledger = [];
