@@ -16,7 +16,8 @@ export default defineConfig({
     isolate: false,
     // The program runs as Node runs it, with its types stripped; nothing is transformed.
     experimental: { viteModuleRunner: false, nodeLoader: false },
-    // Many tests wait for servers: others run meanwhile, on two cores as well. With four workers the cores idle at times.
+    // Many tests wait for servers: others run meanwhile, on two cores as well. With four workers the cores idle at times; a sixth would
+    // load the whole program once more.
     sequence: { sequencer: LongestFirst },
     maxWorkers: Math.max(5, availableParallelism() - 1),
     // They end what hangs; no test measures time by them.

@@ -13,9 +13,9 @@ beforeAll(() => {
 afterAll(() => virtualTime[Symbol.dispose]());
 
 describe("sources on several workers, through crashes, pauses, cuts, stalls and clocks that jump", () => {
-  it("have one owner an epoch, and nothing is lost, doubled or held up, in 50 histories", async () => {
+  it("have one owner an epoch, and nothing is lost, doubled or held up, in 200 histories", async () => {
     const faults = new Set<string>();
-    for (let seed = 1; seed <= 50; seed++) {
+    for (let seed = 1; seed <= 200; seed++) {
       const told = await runHistory(seed, redis.client);
       expect(told).toMatchObject({ seed, violations: [] });
       for (const name of Object.keys(told.faults)) faults.add(name);
