@@ -148,8 +148,21 @@ function readAsItComes(
 
 const unsupported = (message: string): Refusal => ({ code: "unsupported_media_type", message, headers: {} });
 
-/** From `rawHeaders`, since Node joins or drops what repeats. */
-export function valuesOf({ rawHeaders }: IncomingMessage): Values {
+/** Node has read the names already. Where one of them repeats it joins or drops values: then all are read again. */
+export function valuesOf({ headers, rawHeaders }: IncomingMessage): Values {
+  const names = Object.keys(headers);
+  if (names.length * 2 !== rawHeaders.length) return valuesOfRaw(rawHeaders);
+  const { collected } = new ValueCollector();
+  for (const name of names) {
+    const value = headers[name];
+    // A list, of one.
+    if (typeof value !== "string") return valuesOfRaw(rawHeaders);
+    collected[name] = value;
+  }
+  return collected;
+}
+
+function valuesOfRaw(rawHeaders: readonly string[]): Values {
   const values = new ValueCollector();
   for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
     values.add((rawHeaders[i] ?? "").toLowerCase(), rawHeaders[i + 1] ?? "");

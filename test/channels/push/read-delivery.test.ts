@@ -93,6 +93,41 @@ async function send(body: Buffer, encoding?: string, organization = "org_1"): Pr
   return statusCode;
 }
 
+describe("the headers of a delivery", () => {
+  /** What a delivery has of them, as pairs. */
+  async function headersOf(...sent: readonly string[]): Promise<readonly unknown[]> {
+    let found: readonly unknown[] = [];
+    ingest = async (_channel, { headers }) => {
+      found = Object.entries(headers);
+      return { kind: "accepted", outcome: NOTHING };
+    };
+    const sending = request({
+      ...{ port: (server.address() as AddressInfo).port, host: "127.0.0.1", method: "POST" },
+      headers: ["Host", "localhost", "Content-Length", "0", ...sent],
+    });
+    sending.end();
+    await once(sending, "response");
+    return found.filter((one) => !/^(?:host|content-length|connection)$/.test(String((one as string[])[0])));
+  }
+
+  it.each([
+    ["names in lower case", ["X-Id", "A", "ACCEPT", "*/*"], ["x-id", "A"], ["accept", "*/*"]],
+    ["a repeated one as a list", ["X-Id", "a", "x-id", "b, c"], ["x-id", ["a", "b, c"]]],
+    ["one of which Node keeps the first alone", ["From", "a", "From", "b"], ["from", ["a", "b"]]],
+    ["cookies as they came", ["Cookie", "a=1", "Cookie", "b=2"], ["cookie", ["a=1", "b=2"]]],
+    ["one that Node makes a list of", ["Set-Cookie", "a=1"], ["set-cookie", "a=1"]],
+    [
+      "names that every object has",
+      ["Constructor", "a", "__proto__", "b"],
+      ["constructor", "a"],
+      ["__proto__", "b"],
+    ],
+    ["no values", ["X-Id", ""], ["x-id", ""]],
+  ] as const)("are %s", async (_, sent, ...expected) => {
+    expect(await headersOf(...sent)).toEqual(expected);
+  });
+});
+
 describe("the memory of a large body", () => {
   it("is given back once the delivery is accepted, and not left to the garbage collector", async () => {
     let body: Buffer = Buffer.alloc(0);
