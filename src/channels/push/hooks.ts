@@ -28,6 +28,8 @@ import type { CountedRefusal } from "./receive-delivery.ts";
 const HOOKS_PATH = "/hooks/";
 /** A target may be a whole address (RFC 9112 section 3.2.2). */
 const WHOLE_ADDRESS = /^https?:\/\/[^/]*\/hooks\//i;
+/** A socket reads 64 KiB at once: a body whose length has more digits comes in pieces. */
+const WHOLE_DIGITS = 5;
 /** A sender that was answered may still be sending; for so long it is listened to, lest it misses the answer. */
 const DRAIN_MS = 500;
 
@@ -190,17 +192,21 @@ export function createHooks<C extends ChannelHandle>(deps: HooksDeps<C>): Answer
     clientAddress: limits.clientOf(incoming).address,
   });
 
-  const route = atEndOfTurn((arrived: Arrived) => {
+  const route = (arrived: Arrived): void => {
     const { url = "", method = "" } = arrived.incoming;
     // Routing reads nothing else of a request.
     void app.fetch({ method, url } as Request, arrived);
-  });
+  };
+  const routeLater = atEndOfTurn(route);
 
   return (incoming, outgoing) => {
     const { url: target = "" } = incoming;
     const isWhole = !target.startsWith("/");
     if (isWhole ? !WHOLE_ADDRESS.test(target) : !target.startsWith(HOOKS_PATH)) return false;
-    route({ incoming, outgoing, sinceMs: performance.now() });
+    const arrived = { incoming, outgoing, sinceMs: performance.now() };
+    // What has not come whole is not worked on in this turn; where it is refused, its connection is still at hand.
+    if ((incoming.headers["content-length"] ?? "").length > WHOLE_DIGITS) route(arrived);
+    else routeLater(arrived);
     return true;
   };
 }
