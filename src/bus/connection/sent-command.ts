@@ -95,28 +95,42 @@ function writeCommand(
   leaveOut: (bytes: Buffer, at: number) => void,
 ): number {
   let at = 0;
-  let text = `*${args.length + 1}\r\n$${name.length}\r\n${name}\r\n`;
-  for (const arg of args) {
+  // What is written next: short texts behind what stands before the first of them.
+  let first = 0;
+  let before = `*${args.length + 1}\r\n$${name.length}\r\n${name}\r\n`;
+  let text = before;
+  // To measure a text takes several times as long as to write it, and nearly each has as many bytes as characters.
+  const write = (next: number, frame: string): number => {
+    const bytes = buffer.write(text + frame, at);
+    if (bytes === text.length + frame.length) return at + bytes;
+    let measured = before;
+    for (const arg of args.slice(first, next)) measured += `$${Buffer.byteLength(arg)}\r\n${arg}\r\n`;
+    return at + buffer.write(measured + frame, at);
+  };
+  for (let i = 0; i < args.length; i++) {
+    const arg = args[i] ?? "";
     if (typeof arg === "string" && arg.length < LONG_TEXT) {
-      text += `$${Buffer.byteLength(arg)}\r\n${arg}\r\n`;
+      text += `$${arg.length}\r\n${arg}\r\n`;
       continue;
     }
-    const from = at + buffer.write(`${text}$${arg.length}\r\n`, at);
-    if (typeof arg !== "string" && !isCopied(arg)) {
-      leaveOut(arg, from);
-      at = from;
-      text = "\r\n";
-      continue;
-    }
-    const length = typeof arg === "string" ? buffer.write(arg, from) : arg.copy(buffer, from);
-    // To measure a text takes several times as long as to write it, and nearly each has as many bytes as characters.
-    if (length === arg.length) {
-      at = from + length;
+    const from = write(i, `$${arg.length}\r\n`);
+    if (typeof arg !== "string") {
+      if (isCopied(arg)) at = from + arg.copy(buffer, from);
+      else {
+        leaveOut(arg, from);
+        at = from;
+      }
     } else {
-      at += buffer.write(`${text}$${length}\r\n`, at);
-      at += buffer.write(arg as string, at);
+      const length = buffer.write(arg, from);
+      if (length === arg.length) at = from + length;
+      else {
+        at = write(i, `$${length}\r\n`);
+        at += buffer.write(arg, at);
+      }
     }
-    text = "\r\n";
+    first = i + 1;
+    before = "\r\n";
+    text = before;
   }
-  return at + buffer.write(text, at);
+  return write(args.length, "");
 }
