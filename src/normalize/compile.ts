@@ -70,6 +70,8 @@ export interface RuleSet extends CompiledDefinitions {
   readonly topics: ReadonlyMap<string, string>;
   /** Stands before a type in the name of its topic. */
   readonly topicPrefix: string;
+  /** The `source` of the events that it names itself. */
+  readonly source: string;
 }
 
 const FIXED = "is fixed for this kind of channel";
@@ -102,8 +104,18 @@ export function rulesOf(
 ): RuleSet {
   const topicPrefix = topicPrefixOf({ ...channel, channelUid: channel.uid });
   const others = [...topics].filter(([type, topic]) => topic !== topicPrefix + encodeType(type));
-  return { ...compiled, channel, topicPrefix, topics: others.length === 0 ? NO_TOPICS : new Map(others) };
+  return {
+    ...compiled,
+    channel,
+    topicPrefix,
+    source: sourceOf(channel),
+    topics: others.length === 0 ? NO_TOPICS : new Map(others),
+  };
 }
+
+/** The `source` of a channel's events. Joined, as every channel in force keeps it. */
+export const sourceOf = ({ appId, uid }: Pick<ChannelIdentity, "appId" | "uid">): string =>
+  ["", "apps", appId, "channels", uid].join("/");
 
 /** One for all: nearly no channel has a topic that was named otherwise. */
 const NO_TOPICS: ReadonlyMap<string, string> = new Map();

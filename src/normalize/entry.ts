@@ -3,7 +3,7 @@ import type { ChannelIdentity } from "../event/channel.ts";
 import type { OutgoingEvent, SignedMark } from "../event/event.ts";
 import type { VerifiedDelivery } from "../event/received.ts";
 import { formatTimestamp } from "../lib/clock.ts";
-import { type Rule, type RuleSet, topicOfRule } from "./compile.ts";
+import { type Rule, type RuleSet, sourceOf, topicOfRule } from "./compile.ts";
 import type { CloudEvent, Item } from "./item.ts";
 import type { Payload } from "./item-reader.ts";
 import type { EventId } from "./profile.ts";
@@ -26,19 +26,16 @@ export interface Envelope {
 }
 
 export function createEnvelope(rules: RuleSet, delivery: VerifiedDelivery): Envelope {
-  const { channel, config } = rules;
+  const { channel, config, source } = rules;
   return {
     rules,
-    source: sourceOf(channel),
+    source,
     time: formatTimestamp(delivery.arrivedAtMs),
     traceparent: validTraceparent(delivery.headers.traceparent),
     identifiesContent: config.dedupe.onConflict === "publish",
     channelNumber: channel.number,
   };
 }
-
-const sourceOf = ({ appId, uid }: Pick<ChannelIdentity, "appId" | "uid">): string =>
-  `/apps/${appId}/channels/${uid}`;
 
 /** The entry of one event: a CloudEvents 1.0 event, one field per attribute. */
 export function createEvent(

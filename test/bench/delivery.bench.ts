@@ -8,6 +8,7 @@ import { Socket } from "node:net";
 import { Command } from "ioredis";
 import { Counter, Registry } from "prom-client";
 import { CommandBuffers, SentCommand } from "../../src/bus/connection/sent-command.ts";
+import { encodeCall } from "../../src/bus/publish/publish-call.ts";
 import { valuesOf } from "../../src/channels/push/read-delivery.ts";
 import { webhook } from "../../src/channels/webhook/webhook.ts";
 import { isJsonData, readAttributes, readEvent } from "../../src/event/cloud-event.ts";
@@ -18,7 +19,7 @@ import { withoutChannelIds } from "../../src/lib/secrets/channel-id.ts";
 import { compileHmac } from "../../src/lib/secrets/hmac.ts";
 import { redactTexts } from "../../src/lib/secrets/redact.ts";
 import { createMetrics } from "../../src/metrics.ts";
-import { compileRules } from "../../src/normalize/compile.ts";
+import { compileRules, sourceOf } from "../../src/normalize/compile.ts";
 import { createPathCache } from "../../src/normalize/paths/jsonpath.ts";
 import { channel, settings } from "../normalize/support.ts";
 import { requestOf, senderOf } from "../verify/support.ts";
@@ -217,5 +218,50 @@ for (const bytes of [468, 11_700]) {
     },
   );
 }
+
+/** The arguments of such a call, whose deliveries come of one channel. */
+const limits = { mustWrite: false, quarantineLimits: "" };
+const appId = "app_01h455vb4pex5vsknk084sn02q";
+let entries = 0;
+function callOf(policyOf: () => string, sourceOfChannel: () => string): readonly (string | Buffer)[] {
+  const groups = Array.from({ length: CALL_DELIVERIES }, () => {
+    const id = `72d3162e-${entries++}`;
+    const ofEntry = ["specversion", "1.0", "id", id, "source", sourceOfChannel(), "type", "push"];
+    ofEntry.push("time", "2026-01-01T00:00:00.000Z", "datacontenttype", "application/json", "data", "{}");
+    const event = {
+      id,
+      type: "push",
+      topic: "events.push",
+      item: null,
+      identity: "",
+      digest: "",
+      bytes: 100,
+    };
+    return { policy: policyOf(), bytes: 100, events: [{ ...event, fields: ofEntry }] };
+  });
+  return encodeCall(groups, limits);
+}
+const [windowMs, maxEntries, uid] = [86_400_000, 100_000, "hook"];
+const policy = [windowMs, "r", maxEntries, "r"].join(" ");
+const ofChannel = sourceOf({ appId, uid });
+compare(
+  `what ${CALL_DELIVERIES} deliveries have in common`,
+  {
+    label: "kept",
+    run: () =>
+      callOf(
+        () => policy,
+        () => ofChannel,
+      ),
+  },
+  {
+    label: "made for each",
+    run: () =>
+      callOf(
+        () => `${windowMs} r ${maxEntries} r`,
+        () => `/apps/${appId}/channels/${uid}`,
+      ),
+  },
+);
 
 console.log(JSON.stringify(ratios));

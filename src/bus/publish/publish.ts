@@ -118,13 +118,15 @@ export function createPublish(deps: PublishDeps): Publish {
     );
   const { isSlotted } = redis.writes;
   const inFlight = createFairBudget<string>(maxBytesInFlight);
+  const encodePolicy = createPolicyEncoder();
 
   return (batch, { signal, sinceMs = performance.now() }) =>
     new Promise((resolve, reject) => {
       signal.throwIfAborted();
       const { organizationId } = batch.channel;
       const delivery = { organizationId, signal, sinceMs };
-      const whole = groupOf(batch, newQuarantineId, deps.quarantineBytesOf?.(organizationId));
+      const policy = encodePolicy(batch.policy);
+      const whole = groupOf(batch, policy, newQuarantineId, deps.quarantineBytesOf?.(organizationId));
       if (!inFlight.take(organizationId, whole.bytes)) {
         throw new UnavailableError("too many bytes of the organization are on their way to Redis already");
       }
@@ -230,10 +232,11 @@ export function createPublish(deps: PublishDeps): Publish {
 
 function groupOf(
   batch: PublishBatch,
+  policy: string,
   newQuarantineId: NewId,
   quarantineBytes: number | undefined,
 ): PublishGroup {
-  const { channel, events, policy, position, release, signed } = batch;
+  const { channel, events, position, release, signed } = batch;
   const quarantine =
     batch.quarantine && batch.quarantine.items.length > 0
       ? encodeQuarantine(channel, batch.quarantine, newQuarantineId, quarantineBytes)
@@ -241,7 +244,7 @@ function groupOf(
   let bytes = quarantine?.bytes ?? 0;
   for (const event of events) bytes += event.bytes;
   return {
-    policy: encodePolicy(policy),
+    policy,
     events,
     bytes,
     ...(position && {
@@ -262,8 +265,23 @@ function groupOf(
   };
 }
 
-function encodePolicy({ dedupeWindowMs, maxEntries, onConflict }: PublishPolicy): string {
-  return `${dedupeWindowMs} ${slicingOf(dedupeWindowMs)} ${maxEntries} ${onConflict === "report" ? "r" : "d"}`;
+/** Most channels leave it as it is: one after the other has the same, whose text is compared for less than it is made again. */
+function createPolicyEncoder(): (policy: PublishPolicy) => string {
+  let last: PublishPolicy | undefined;
+  let text = "";
+  return (policy) => {
+    const { dedupeWindowMs, maxEntries, onConflict } = policy;
+    if (
+      last?.dedupeWindowMs !== dedupeWindowMs ||
+      last.maxEntries !== maxEntries ||
+      last.onConflict !== onConflict
+    ) {
+      const word = onConflict === "report" ? "r" : "d";
+      text = [dedupeWindowMs, slicingOf(dedupeWindowMs), maxEntries, word].join(" ");
+      last = policy;
+    }
+    return text;
+  };
 }
 
 /** The slicing (dedupe.lua) is the shortest of its ladder whose four slices cover the window. */
