@@ -70,7 +70,7 @@ export interface RuleSet extends CompiledDefinitions {
   readonly topics: ReadonlyMap<string, string>;
   /** Stands before a type in the name of its topic. */
   readonly topicPrefix: string;
-  /** The `source` of the events that it names itself. */
+  /** The `source` of events whose sender names none. */
   readonly source: string;
 }
 
@@ -113,7 +113,10 @@ export function rulesOf(
   };
 }
 
-/** The `source` of a channel's events. Joined, as every channel in force keeps it. */
+/**
+ * The `source` of a channel's events. Joined, as a template's text is kept in its pieces: those would be put together at each delivery
+ * that compares or writes it.
+ */
 export const sourceOf = ({ appId, uid }: Pick<ChannelIdentity, "appId" | "uid">): string =>
   ["", "apps", appId, "channels", uid].join("/");
 

@@ -85,7 +85,7 @@ async function startBalancer({ keepAlive }: { readonly keepAlive: boolean }): Pr
   };
 }
 
-/** Between two deliveries of a sender: some hundreds a second meet any moment in which one would be refused. */
+/** Between two deliveries of a sender: more of them would take the cores from the gateways that they watch. */
 const REST_MS = 5;
 
 /** Sends deliveries, four at a time, until it is disposed of. */

@@ -7,12 +7,13 @@ describe("what comes in one turn of the event loop", () => {
   it("is worked on at its end, each once, in the order in which it came", async () => {
     const done: number[] = [];
     const take = atEndOfTurn((one: number) => done.push(one));
+    expect(take.isEmpty()).toBe(true);
     take(1);
     await Promise.resolve();
     take(2);
-    expect(done).toEqual([]);
+    expect([done, take.isEmpty()]).toEqual([[], false]);
     await endOfTurn();
-    expect(done).toEqual([1, 2]);
+    expect([done, take.isEmpty()]).toEqual([[1, 2], true]);
     take(3);
     await endOfTurn();
     expect(done).toEqual([1, 2, 3]);

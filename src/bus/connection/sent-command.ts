@@ -95,11 +95,12 @@ function writeCommand(
   leaveOut: (bytes: Buffer, at: number) => void,
 ): number {
   let at = 0;
-  // What is written next: short texts behind what stands before the first of them.
+  // `text` is what is written next: `before`, then the short texts from the argument `first` on.
   let first = 0;
   let before = `*${args.length + 1}\r\n$${name.length}\r\n${name}\r\n`;
   let text = before;
-  // To measure a text takes several times as long as to write it, and nearly each has as many bytes as characters.
+  // To measure a text takes several times as long as to write it, and nearly each has as many bytes as characters: only where one has
+  // more, those of this turn are measured and written again.
   const write = (next: number, frame: string): number => {
     const bytes = buffer.write(text + frame, at);
     if (bytes === text.length + frame.length) return at + bytes;

@@ -265,7 +265,10 @@ function groupOf(
   };
 }
 
-/** Most channels leave it as it is: one after the other has the same, whose text is compared for less than it is made again. */
+/**
+ * Gives the same text again while the policy stays as it was, as most channels leave it: a call compares it with that of the delivery
+ * before, and the same text is equal without being read. Joined, for the reason that `sourceOf` has.
+ */
 function createPolicyEncoder(): (policy: PublishPolicy) => string {
   let last: PublishPolicy | undefined;
   let text = "";

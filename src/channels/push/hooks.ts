@@ -28,8 +28,8 @@ import type { CountedRefusal } from "./receive-delivery.ts";
 const HOOKS_PATH = "/hooks/";
 /** A target may be a whole address (RFC 9112 section 3.2.2). */
 const WHOLE_ADDRESS = /^https?:\/\/[^/]*\/hooks\//i;
-/** A socket reads 64 KiB at once: a body whose length has more digits comes in pieces. */
-const WHOLE_DIGITS = 5;
+/** As much as a socket reads at once: a body that is announced as longer comes in pieces. */
+const MOST_READ_BYTES = 64 * 1024;
 /** A sender that was answered may still be sending; for so long it is listened to, lest it misses the answer. */
 const DRAIN_MS = 500;
 
@@ -204,8 +204,10 @@ export function createHooks<C extends ChannelHandle>(deps: HooksDeps<C>): Answer
     const isWhole = !target.startsWith("/");
     if (isWhole ? !WHOLE_ADDRESS.test(target) : !target.startsWith(HOOKS_PATH)) return false;
     const arrived = { incoming, outgoing, sinceMs: performance.now() };
-    // What has not come whole is not worked on in this turn; where it is refused, its connection is still at hand.
-    if ((incoming.headers["content-length"] ?? "").length > WHOLE_DIGITS) route(arrived);
+    // What comes in pieces has nothing of waiting for the others, and where its head is refused the connection ends for less at once.
+    // Behind others it waits with them: they may have come before it over the same connection.
+    const isLong = Number(incoming.headers["content-length"]) > MOST_READ_BYTES;
+    if (isLong && routeLater.isEmpty()) route(arrived);
     else routeLater(arrived);
     return true;
   };

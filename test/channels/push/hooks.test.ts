@@ -104,6 +104,15 @@ it("requests that come at once over one connection are answered each, in their o
   socket.destroy();
 });
 
+it("a long request behind a short one over one connection is taken behind it", async () => {
+  const { socket, answered } = await open();
+  const bytes = 150_000;
+  socket.write(`${head(0, "/hooks/ch_1")}${head(bytes, "/hooks/ch_2")}${"x".repeat(bytes)}`);
+  await until(() => answered().length === 2);
+  expect(askedFor).toEqual(["ch_1", "ch_2"]);
+  socket.destroy();
+});
+
 describe("a request that is refused before its body is read", () => {
   it("keeps nothing for later where the body comes with it, and leaves its connection open", async () => {
     const { socket, answered } = await open();

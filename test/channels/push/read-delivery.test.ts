@@ -116,8 +116,9 @@ describe("the headers of a delivery", () => {
     ["one of which Node keeps the first alone", ["From", "a", "From", "b"], ["from", ["a", "b"]]],
     ["cookies as they came", ["Cookie", "a=1", "Cookie", "b=2"], ["cookie", ["a=1", "b=2"]]],
     ["one that Node makes a list of", ["Set-Cookie", "a=1"], ["set-cookie", "a=1"]],
+    ["a name that every object has", ["Constructor", "a"], ["constructor", "a"]],
     [
-      "names that every object has",
+      "names that every object has, also one that Node leaves out",
       ["Constructor", "a", "__proto__", "b"],
       ["constructor", "a"],
       ["__proto__", "b"],
