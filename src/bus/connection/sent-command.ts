@@ -100,7 +100,7 @@ function writeCommand(
   let before = `*${args.length + 1}\r\n$${name.length}\r\n${name}\r\n`;
   let text = before;
   // To measure a text takes several times as long as to write it, and nearly each has as many bytes as characters: only where one has
-  // more, those of this turn are measured and written again.
+  // more, all that are written with it are measured and written again.
   const write = (next: number, frame: string): number => {
     const bytes = buffer.write(text + frame, at);
     if (bytes === text.length + frame.length) return at + bytes;
