@@ -20,6 +20,7 @@ import { UnavailableError } from "../lib/errors.ts";
 import { startLoop } from "../lib/loop.ts";
 import { inPages } from "../lib/pages.ts";
 import type { Log } from "../log.ts";
+import { undoUncovered } from "./undo-uncovered.ts";
 
 export interface GroupReconcilerDeps {
   readonly db: Queryable;
@@ -128,6 +129,7 @@ function createReconciler({ db, redis, groups, clock, log }: GroupReconcilerDeps
   async function ensurePage(subscriptions: readonly SubscriptionStart[], signal: AbortSignal): Promise<void> {
     const ids = subscriptions.map(({ id }) => id);
     const coverage = await listCoverage(db, ids);
+    const madeBy = new Map<string, readonly string[]>();
     for (const { id, startMs, state } of subscriptions) {
       signal.throwIfAborted();
       const covered = coverage.get(id);
@@ -135,11 +137,15 @@ function createReconciler({ db, redis, groups, clock, log }: GroupReconcilerDeps
       if (!covered) continue;
       const topics = covered.map(({ topic }) => topic);
       const made = await tryEnsure({ id, startMs, topics, isPaused: state === "paused" });
-      if (made) reportMissing(id, covered, new Set(made));
+      if (made) {
+        madeBy.set(id, made);
+        reportMissing(id, covered, new Set(made));
+      }
       const [sample] = topics;
       if (sample === undefined || !made) samples.delete(id);
       else samples.set(id, sample);
     }
+    await undoUncovered({ db, groups }, madeBy);
     await undoDeleted(ids, coverage);
   }
 

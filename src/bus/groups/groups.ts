@@ -1,5 +1,4 @@
 import {
-  deadLettersKey,
   knownSubscriptionKey,
   pausedSubscriptionKey,
   subscriptionKey,
@@ -28,6 +27,7 @@ export async function readRedisTimeMs(redis: Pick<RedisBus, "call">): Promise<nu
 }
 
 export function createGroups({ redis }: { readonly redis: RedisBus }) {
+  const runRemove = luaScript(redis, new URL("./group-remove.lua", import.meta.url));
   const runReset = luaScript(redis, new URL("./group-reset.lua", import.meta.url));
   const runSet = luaScript(redis, new URL("./set-replace.lua", import.meta.url));
 
@@ -55,15 +55,12 @@ export function createGroups({ redis }: { readonly redis: RedisBus }) {
     async reset(topic: string, group: string, startId: string): Promise<number> {
       return Number(await runReset([topic], [group, startId]));
     },
-    /** Removes the group and its readers' dead letters; true where the group was there. */
+    /**
+     * Removes the group and its readers' dead letters; true where the group was there. The stream goes with its last group where it
+     * was made for groups only.
+     */
     async remove(topic: string, group: string): Promise<boolean> {
-      await redis.call("unlink", [deadLettersKey(topic, group)]);
-      try {
-        return (await redis.call("xgroup", ["destroy", topic, group])) === 1;
-      } catch (error) {
-        if (isNoSuchKey(error)) return false;
-        throw error;
-      }
+      return (await runRemove([topic], [group])) === 1;
     },
     list,
     async find(topic: string, group: string): Promise<GroupInfo | undefined> {
@@ -106,6 +103,6 @@ export function parseGroups(reply: unknown): readonly GroupInfo[] {
 export const pairsOf = (reply: readonly unknown[]): ReadonlyMap<unknown, unknown> =>
   new Map(reply.flatMap((name, i) => (i % 2 ? [] : [[name, reply[i + 1]]])));
 
-/** XINFO and XGROUP say it in words: "no such key", "requires the key to exist". */
+/** XINFO says it in words. */
 export const isNoSuchKey = (error: unknown): boolean =>
-  error instanceof Error && /no such key|requires the key to exist/.test(error.message);
+  error instanceof Error && error.message.includes("no such key");

@@ -126,6 +126,11 @@ export async function listTopicsOf(db: Queryable, channelNumber: number): Promis
   return rows.map(({ topic }) => topic);
 }
 
+/** Until the transaction ends no channel is given the topic, and what a deleted one has left on it is not cleared away. */
+export async function lockTopic(trx: Trx, topic: string): Promise<void> {
+  await trx.selectFrom("topics").select("topic").where("topic", "=", topic).forUpdate().execute();
+}
+
 /** Topics of all organizations by name, after the given one: for the sweeper, which visits them in turn. */
 export function pageTopics(db: Queryable, after: string, limit: number): Promise<readonly TopicRow[]> {
   return db

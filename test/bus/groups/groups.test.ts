@@ -35,6 +35,22 @@ test("a group is given every entry from its start time on, however late it is ma
   expect(await read(topic, "sub_3")).toHaveLength(0);
 });
 
+test("a stream that was made for groups only goes with the last of them, one that has held an entry stays", async () => {
+  const [unused, used] = [testTopic(testChannel()), testTopic(testChannel())];
+  for (const topic of [unused, used]) {
+    await groups.ensure(topic, "sub_1", "0-0");
+    await groups.ensure(topic, "sub_2", "0-0");
+  }
+  const entryId = await server.client.xadd(used, "*", "a", "b");
+  await server.client.xdel(used, entryId ?? "");
+  const standing = () => server.client.exists(unused, used);
+  for (const topic of [unused, used]) await groups.remove(topic, "sub_1");
+  expect(await standing()).toBe(2);
+  for (const topic of [unused, used]) await groups.remove(topic, "sub_2");
+  expect(await standing()).toBe(1);
+  expect(await server.client.exists(used)).toBe(1);
+});
+
 test("a group can be made before its stream, then found, reset and removed", async () => {
   const topic = testTopic(testChannel());
   expect(await groups.list(topic)).toEqual([]);

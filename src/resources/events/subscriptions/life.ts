@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { readRedisTimeMs } from "../../../bus/groups/groups.ts";
 import { rewindSubscription } from "../../../bus/groups/subscription-groups.ts";
+import { undoUncovered } from "../../../delivery/undo-uncovered.ts";
 import type { Caller } from "../../../http/context.ts";
 import { type AppScope, appScopeOf } from "../../apps/app-scope.ts";
 import type { Resource } from "../../kit/resource.ts";
@@ -65,6 +66,7 @@ export const subscriptionLife: Resource<SubscriptionsDeps> = {
           const changed = await change(caller, scope, params.subscriptionId, next);
           const { id } = changed.row;
           const dropped = await rewindSubscription(groups, { id, startMs, topics: changed.topics });
+          await undoUncovered(deps, new Map([[id, changed.topics]]));
           return { ...(await renderOne(deps, changed)), dropped };
         },
       ),

@@ -11,6 +11,7 @@ import type { EntityDeps } from "../../../channels/entity.ts";
 import type { Queryable } from "../../../data/database.ts";
 import type { Keyring } from "../../../data/keyring/keyring.ts";
 import { countDeadLettersOf } from "../../../data/subscriptions/dead-letters.ts";
+import { undoUncovered } from "../../../delivery/undo-uncovered.ts";
 import { deleted } from "../../../http/fields.ts";
 import { pageQuerySchema } from "../../../http/page.ts";
 import type { Clock } from "../../../lib/clock.ts";
@@ -184,15 +185,18 @@ export function startMsOf(startAt: StartAt, redisTimeMs: number): number {
 
 /** Readers learn of it at once; where Redis is away, the group reconciler tells them later. */
 export async function tryEnsureGroups(
-  { groups, log }: SubscriptionsDeps,
+  { db, groups, log }: SubscriptionsDeps,
   { row: { id, startMs, state }, topics }: Subscription,
 ): Promise<void> {
-  await ensureGroups(groups, { id, startMs, topics, isPaused: state === "paused" }).catch((err) => {
+  try {
+    const made = await ensureGroups(groups, { id, startMs, topics, isPaused: state === "paused" });
+    await undoUncovered({ db, groups }, new Map([[id, made]]));
+  } catch (err) {
     log.warn(
       { event: "subscription.groups_late", err, subscription: id },
       "the groups of a subscription are made or changed later",
     );
-  });
+  }
 }
 
 export async function renderOne(
