@@ -13,7 +13,7 @@ const BUSY = filesOf(`
   lib/servers/supervise
   e2e/setup
   main
-  e2e/rolling-restart
+  e2e/stopping
   data/local-postgres
   cli/revoke-key
   conformance/leaks
@@ -36,7 +36,6 @@ const WAITING = filesOf(`
   bus/jobs/job-queue
   consumer/readers
   bus/connection/write-connection
-  e2e/handler-kills
   e2e/polling
   channels/pull/polls/wrong-clock
   bus/connection/local-redis
