@@ -30,12 +30,16 @@ beforeEach(() => {
 
 const { signal } = new AbortController();
 
-/** A channel in force, and the way of events to it. */
-function open(
-  config: z.input<typeof webhookSettings> = {},
-  definitions: readonly Definition[] = [{ type: "push", idPath: "$.id" }],
-  parts: Partial<WriterDeps> = {},
-) {
+const PUSH: readonly Definition[] = [{ type: "push", idPath: "$.id" }];
+/** Of a channel that asks for none. */
+const recorder = { settled() {}, refused() {}, answeredHandshake() {} };
+
+/** A channel in force, and what a writer to it needs. */
+function prepare(
+  config: z.input<typeof webhookSettings>,
+  definitions: readonly Definition[],
+  parts: Partial<WriterDeps>,
+): { readonly channel: LiveChannel; readonly deps: WriterDeps } {
   const settings = webhookSettings.parse(config);
   const rules = compileRules({
     channel: identity,
@@ -60,8 +64,6 @@ function open(
     sender: senderOf(settings),
   };
   let ids = 0;
-  // The channel asks for no records.
-  const recorder = { settled() {}, refused() {}, answeredHandshake() {} };
   const validatorFor = () => ({ validate: () => undefined });
   const deps: WriterDeps = {
     publish: testPublish(redis),
@@ -72,6 +74,21 @@ function open(
     recorder,
     ...parts,
   };
+  return { channel, deps };
+}
+
+const requestOf = (body: unknown, headers: Record<string, string> = {}, arrivedAtMs = Date.now()) => {
+  const text = typeof body === "string" ? body : JSON.stringify(body);
+  return { method: "POST", target: "/hooks/x?a=1", headers, body: Buffer.from(text), arrivedAtMs };
+};
+
+/** The way of events to a channel in force. */
+function open(
+  config: z.input<typeof webhookSettings> = {},
+  definitions: readonly Definition[] = PUSH,
+  parts: Partial<WriterDeps> = {},
+) {
+  const { channel, deps } = prepare(config, definitions, parts);
   const ingest = createIngest({
     ...deps,
     recorder,
@@ -79,11 +96,7 @@ function open(
     answerHandshake: () => Promise.reject(new Error("the channel has no handshakes")),
     bufferWhilePaused: () => Promise.reject(new Error("the channel is not paused")),
   });
-  return (body: unknown, headers: Record<string, string> = {}, arrivedAtMs = Date.now()) => {
-    const text = typeof body === "string" ? body : JSON.stringify(body);
-    const request = { method: "POST", target: "/hooks/x?a=1", headers, body: Buffer.from(text), arrivedAtMs };
-    return ingest(channel, request, { signal });
-  };
+  return (...sent: Parameters<typeof requestOf>) => ingest(channel, requestOf(...sent), { signal });
 }
 
 function outcomeOf(result: IngestResult): Outcome {
@@ -236,6 +249,18 @@ describe("a delivery whose check takes long", () => {
     });
     await expect(send({ id: "a" })).rejects.toThrow(UnavailableError);
     expect([await length(), await records(), results]).toEqual([0, [], []]);
+  });
+
+  it("is refused as well where somebody tries the channel out by it", async () => {
+    const { channel, deps } = prepare({}, definitions, {
+      maxCheckMs: 1,
+      normalize: (rules, delivery, ...more) =>
+        normalize(rules, delivery, { validatorFor, newEventId: () => "fresh" }, ...more),
+    });
+    const delivery = channel.sender.refuse(requestOf({ id: "a" }), "not asked for").redacted();
+    const { publishTest } = createWriter(deps);
+    await expect(publishTest(channel, delivery, { signal })).rejects.toThrow(UnavailableError);
+    expect([await length(), await records()]).toEqual([0, []]);
   });
 
   it("is waited for four seconds, as its sender waits", async () => {
