@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { setTimeout as delay } from "node:timers/promises";
 import { formatPlan, type JobPlan, nextTimeMs } from "../../../bus/jobs/job-plan.ts";
 import type { JobQueue } from "../../../bus/jobs/job-queue.ts";
 import type { Place, Slots, Turn } from "../../../bus/limits/slots.ts";
@@ -105,9 +106,22 @@ export function pollTargetOf(
 export const addPoll = (queue: PollQueue, channel: number, delayMs: number): Promise<boolean> =>
   queue.add({ id: `again.${channel}`, data: { channel }, delayMs });
 
-/** A slot is kept for this one, for a moment: it begins before all others. */
-export const addTurn = (queue: PollQueue, { name, sinceMs }: Turn): Promise<boolean> =>
-  queue.add({ id: `again.${name}`, data: { channel: Number(name), sinceMs }, isUrgent: true });
+/** A job that gets in line is a worker's for some milliseconds. */
+const TURN_TRIES = 5;
+const TURN_RETRY_MS = 100;
+
+/**
+ * A slot is kept for this one, for a moment: it begins before all others. The worker that has just asked for it may still have its job;
+ * false where it keeps it: it is polled then, or looks again by itself.
+ */
+export async function addTurn(queue: Pick<PollQueue, "add">, { name, sinceMs }: Turn): Promise<boolean> {
+  const turn = { id: `again.${name}`, data: { channel: Number(name), sinceMs }, isUrgent: true };
+  for (let tries = 1; !(await queue.add(turn)); tries++) {
+    if (tries === TURN_TRIES) return false;
+    await delay(TURN_RETRY_MS);
+  }
+  return true;
+}
 
 export const removePoll = (queue: PollQueue, channel: number): Promise<void> =>
   queue.remove(`again.${channel}`);

@@ -1,0 +1,39 @@
+import { expect, it } from "vitest";
+import { openJobQueue } from "../../../../src/bus/jobs/job-queue.ts";
+import type { Job } from "../../../../src/bus/jobs/job-worker.ts";
+import { addPoll, addTurn, type PollJob } from "../../../../src/channels/pull/polls/poll-target.ts";
+import { openedBus } from "../../../bus/support.ts";
+import { until } from "../../../support/until.ts";
+import { NEVER_MS, silent } from "./polls-support.ts";
+
+const { server, redis } = openedBus();
+
+it("a source's turn reaches it although another worker still has the job that got it in line", async () => {
+  await using queue = openJobQueue<PollJob>({ redis, name: "turns", log: silent });
+  const jobs: Job<PollJob>[] = [];
+  const inLine = Promise.withResolvers<{ readonly putOffMs: number }>();
+  await using _ = queue.work(
+    async (job) => {
+      jobs.push(job);
+      return jobs.length === 1 ? inLine.promise : undefined;
+    },
+    { concurrency: 1 },
+  );
+  await addPoll(queue, 7, 0);
+  await until(() => jobs.length === 1);
+  let tries = 0;
+  const asked = {
+    async add(...job: Parameters<typeof queue.add>) {
+      tries++;
+      const added = await queue.add(...job);
+      // It gets in line once it was found to be a worker's.
+      inLine.resolve({ putOffMs: NEVER_MS });
+      if (!added) await until(async () => (await server.client.keys("*{jobs.turns}*:delayed")).length === 1);
+      return added;
+    },
+  };
+  expect(await addTurn(asked, { name: "7", sinceMs: 1 })).toBe(true);
+  expect(tries).toBeGreaterThan(1);
+  await until(() => jobs.length === 2);
+  expect(jobs[1]?.data).toEqual({ channel: 7, sinceMs: 1 });
+});
