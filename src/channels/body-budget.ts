@@ -95,12 +95,15 @@ export class HeldBody {
   #turn: HeldWeight | undefined;
   /** Of a large one that is decoded, and keeps its turn while it is read. */
   #turnEnd: NodeJS.Timeout | undefined;
+  /** Of what it may wait in all, however often it turns out to be larger than it has room for. */
+  #decodeWaitLeftMs: number;
   /** Of one that has waited for room: aborts once it is released, as nothing would give the room back that comes then. */
   #leaving: AbortController | undefined;
 
   constructor(budget: BodyBudget, organizationId: string) {
     this.#budget = budget;
     this.#organizationId = organizationId;
+    this.#decodeWaitLeftMs = budget.decodeWaitMs;
   }
 
   /**
@@ -159,7 +162,7 @@ export class HeldBody {
 
   /**
    * Waits for room, where the body is large, then for its turn and for the rate. It keeps the room, in the place of what it had, until
-   * `release`, and the turn until `endTurn`. False where that takes too long, or too many wait.
+   * `release`, and the turn until `endTurn`. False where that takes too long, with what it has waited before, or too many wait.
    */
   async waitToDecode(bytes: number): Promise<boolean> {
     this.#leaveDecoding();
@@ -172,7 +175,10 @@ export class HeldBody {
     compressed.set(this.#organizationId, others);
     others.waiting++;
     this.#leaving ??= new AbortController();
-    const signal = AbortSignal.any([AbortSignal.timeout(this.#budget.decodeWaitMs), this.#leaving.signal]);
+    const { nowMs } = this.#budget;
+    const beganAtMs = nowMs();
+    const tooLong = AbortSignal.timeout(Math.max(0, Math.ceil(this.#decodeWaitLeftMs)));
+    const signal = AbortSignal.any([tooLong, this.#leaving.signal]);
     let isInLine = false;
     try {
       using taken = new DisposableStack();
@@ -196,6 +202,7 @@ export class HeldBody {
     } finally {
       if (isInLine) others.inLine--;
       others.waiting--;
+      this.#decodeWaitLeftMs -= nowMs() - beganAtMs;
       this.#forgetIdle(others);
     }
   }

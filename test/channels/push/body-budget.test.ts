@@ -214,6 +214,25 @@ describe("bodies of deliveries", () => {
     expect(budget.compressed.size).toBe(0);
   });
 
+  it("that become larger than they have room for wait no longer than others in all", async () => {
+    const patient = { ...budget, decodeWaitMs: CEILING_MS, readMs: CEILING_MS };
+    const [first, other, third] = ["org_1", "org_1", "org_1"].map((id) => new HeldBody(patient, id)) as [
+      HeldBody,
+      HeldBody,
+      HeldBody,
+    ];
+    expect(await first.waitToDecode(MIB)).toBe(true);
+    const waited = other.waitToDecode(MIB);
+    nowMs += CEILING_MS;
+    first.release();
+    expect(await waited).toBe(true);
+    const next = third.waitToDecode(MIB);
+    expect(await other.waitToDecode(2 * MIB)).toBe(false);
+    expect(await next).toBe(true);
+    for (const one of [other, third]) one.release();
+    expect(budget.compressed.size).toBe(0);
+  });
+
   it("of one organization, however many, leave others room for theirs", async () => {
     answersAtOnce = false;
     const flood = Array.from({ length: 30 }, () => send(Buffer.alloc(MIB)));
