@@ -1,7 +1,7 @@
 import { defineConfig } from "vitest/config";
 import base from "./vitest.config.ts";
 
-/** More of what `npm test` shows (long random stories, kills, a whole fuzz, every schema of GitHub), and what takes long: all examples and pages, pasted. */
+/** More of what `npm test` shows (long random stories, a whole fuzz, every schema of GitHub), and what takes long: kills in a row, all examples and pages, pasted. */
 export default defineConfig({
   test: {
     ...base.test,

@@ -76,5 +76,6 @@ async function readOnce(deps: ReaderDeps, all: readonly string[]): Promise<numbe
   return read;
 }
 
+/** Redis says UNBLOCKED to those who wait while a stream goes with its last group. */
 const isNoGroup = (error: unknown): error is Error =>
-  error instanceof Error && error.message.startsWith("NOGROUP");
+  error instanceof Error && /^(?:NOGROUP|UNBLOCKED) /.test(error.message);

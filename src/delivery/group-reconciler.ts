@@ -129,24 +129,37 @@ function createReconciler({ db, redis, groups, clock, log }: GroupReconcilerDeps
   async function ensurePage(subscriptions: readonly SubscriptionStart[], signal: AbortSignal): Promise<void> {
     const ids = subscriptions.map(({ id }) => id);
     const coverage = await listCoverage(db, ids);
-    const madeBy = new Map<string, readonly string[]>();
-    for (const { id, startMs, state } of subscriptions) {
-      signal.throwIfAborted();
-      const covered = coverage.get(id);
-      // Deleted since it was listed: its set is still needed, to find its groups by.
-      if (!covered) continue;
-      const topics = covered.map(({ topic }) => topic);
-      const made = await tryEnsure({ id, startMs, topics, isPaused: state === "paused" });
-      if (made) {
-        madeBy.set(id, made);
-        reportMissing(id, covered, new Set(made));
+    /** What is begun and fails may have made any of them. */
+    const made = new Map<string, readonly string[]>();
+    try {
+      for (const subscription of subscriptions) {
+        signal.throwIfAborted();
+        const covered = coverage.get(subscription.id);
+        // Deleted since it was listed: its set is still needed, to find its groups by.
+        if (covered) await ensureOne(subscription, covered, made);
       }
-      const [sample] = topics;
-      if (sample === undefined || !made) samples.delete(id);
-      else samples.set(id, sample);
+    } finally {
+      if (made.size > 0) await undoUncovered({ db, redis, groups }, made);
     }
-    await undoUncovered({ db, groups }, madeBy);
     await undoDeleted(ids, coverage);
+  }
+
+  async function ensureOne(
+    { id, startMs, state }: SubscriptionStart,
+    covered: readonly CoveredTopic[],
+    madeBy: Map<string, readonly string[]>,
+  ): Promise<void> {
+    const topics = covered.map(({ topic }) => topic);
+    madeBy.set(id, topics);
+    const made = await tryEnsure({ id, startMs, topics, isPaused: state === "paused" });
+    if (made?.length === 0) madeBy.delete(id);
+    else if (made) {
+      madeBy.set(id, made);
+      reportMissing(id, covered, new Set(made));
+    }
+    const [sample] = topics;
+    if (sample === undefined || !made) samples.delete(id);
+    else samples.set(id, sample);
   }
 
   /** A subscription deleted meanwhile may have been cleared away before its groups were made here. */

@@ -1,3 +1,4 @@
+import { sql } from "kysely";
 import { expect, it, vi } from "vitest";
 import type { Groups } from "../../src/bus/groups/groups.ts";
 import { settleRemovals } from "../../src/data/removals.ts";
@@ -19,7 +20,7 @@ const install = async () => {
   const path = `/apps/${id}`;
   const subscribe = () =>
     spine.api.call.post(`${path}/events/subscribe`, { eventUid: "*", startAt: "earliest" });
-  return { path, channelPath: `${path}/channels/${channels[0].id}`, subscribe };
+  return { id, path, channelPath: `${path}/channels/${channels[0].id}`, subscribe };
 };
 type Installed = Awaited<ReturnType<typeof install>>;
 
@@ -43,7 +44,21 @@ it.each<[string, (app: Installed) => string]>([
     await remove(pathOf(app));
     return ensure(...args);
   });
-  await app.subscribe();
+  const { id } = await app.subscribe();
+  expect(await standing()).toEqual([]);
+  const { status } = await spine.api.call("GET", `${app.path}/subscriptions/${id}`);
+  expect(await spine.server.client.exists(`inlet:sub:${id}:known`)).toBe(status === 200 ? 1 : 0);
+});
+
+it("rewinding leaves no stream behind where a deleted channel is cleared away meanwhile", async () => {
+  const app = await install();
+  const { id } = await app.subscribe();
+  const { reset } = spine.groups;
+  using _making = vi.spyOn(spine.groups, "reset").mockImplementationOnce(async (...args) => {
+    await remove(`${app.channelPath}?purge=true`);
+    return reset(...args);
+  });
+  await spine.api.call.post(`${app.path}/subscriptions/${id}/rewind`, { startAt: "earliest" });
   expect(await standing()).toEqual([]);
 });
 
@@ -68,11 +83,30 @@ it("reconciling leaves no stream behind where a deleted channel is cleared away 
   await until(async () => isMade && (await standing()).length === 0);
 });
 
-it("a new channel that takes the topic over keeps the groups on it", async () => {
+it("a channel that is just taking the topic over keeps the groups on it", async () => {
+  const { connection, db } = spine.api.database;
   const app = await install();
+  await spine.api.call.post(`${app.path}/channels`, { ...channel, uid: "other" });
   const { id, topics } = await app.subscribe();
+  const [topic] = topics.filter((name: string) => name.includes(".main."));
   await spine.api.call("DELETE", app.channelPath);
-  await spine.api.call.post(`${app.path}/channels`, channel);
-  await undoUncovered({ db: spine.api.database.db, groups: spine.groups }, new Map([[id, topics]]));
-  expect(await spine.groups.find(topics[0], id)).toBeDefined();
+  const { number } = await db
+    .selectFrom("channels")
+    .select("number")
+    .where("appId", "=", app.id)
+    .executeTakeFirstOrThrow();
+  const undone = await db.transaction().execute(async (trx) => {
+    await trx.updateTable("topics").set({ channelNumber: number }).where("topic", "=", topic).execute();
+    const undoing = undoUncovered({ ...spine, db }, new Map([[id, [topic]]]));
+    await until(async () => {
+      const { rows } = await sql<{ waiting: boolean }>`
+        SELECT 1 FROM pg_stat_activity WHERE datname = ${connection.database} AND wait_event_type = 'Lock'`.execute(
+        db,
+      );
+      return rows.length > 0;
+    });
+    return { undoing };
+  });
+  await undone.undoing;
+  expect(await spine.groups.find(topic, id)).toBeDefined();
 });

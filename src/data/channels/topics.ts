@@ -126,7 +126,7 @@ export async function listTopicsOf(db: Queryable, channelNumber: number): Promis
   return rows.map(({ topic }) => topic);
 }
 
-/** Until the transaction ends no channel is given the topic, and what a deleted one has left on it is not cleared away. */
+/** Where the topic's row is there: until the transaction ends no channel is given it, and what a deleted one has left is not cleared away. */
 export async function lockTopic(trx: Trx, topic: string): Promise<void> {
   await trx.selectFrom("topics").select("topic").where("topic", "=", topic).forUpdate().execute();
 }

@@ -65,8 +65,10 @@ export const subscriptionLife: Resource<SubscriptionsDeps> = {
           const next = { action: "rewind", startAt: formatStartAt(startAt), startMs } as const;
           const changed = await change(caller, scope, params.subscriptionId, next);
           const { id } = changed.row;
-          const dropped = await rewindSubscription(groups, { id, startMs, topics: changed.topics });
-          await undoUncovered(deps, new Map([[id, changed.topics]]));
+          const { topics } = changed;
+          const dropped = await rewindSubscription(groups, { id, startMs, topics }).finally(() =>
+            undoUncovered(deps, new Map([[id, topics]])),
+          );
           return { ...(await renderOne(deps, changed)), dropped };
         },
       ),

@@ -185,12 +185,14 @@ export function startMsOf(startAt: StartAt, redisTimeMs: number): number {
 
 /** Readers learn of it at once; where Redis is away, the group reconciler tells them later. */
 export async function tryEnsureGroups(
-  { db, groups, log }: SubscriptionsDeps,
+  deps: SubscriptionsDeps,
   { row: { id, startMs, state }, topics }: Subscription,
 ): Promise<void> {
+  const { groups, log } = deps;
   try {
-    const made = await ensureGroups(groups, { id, startMs, topics, isPaused: state === "paused" });
-    await undoUncovered({ db, groups }, new Map([[id, made]]));
+    await ensureGroups(groups, { id, startMs, topics, isPaused: state === "paused" }).finally(() =>
+      undoUncovered(deps, new Map([[id, topics]])),
+    );
   } catch (err) {
     log.warn(
       { event: "subscription.groups_late", err, subscription: id },
