@@ -241,6 +241,8 @@ describe("two organizations", () => {
       {
         uid: `${name}-hooks`,
         kind: "webhook",
+        // Silent within the minute after which a problem that is not seen would be over.
+        config: { expectEverySeconds: 60 },
         events: [{ type: `${name}.seen`, typePath: "$.type", idPath: "$.id" }],
       },
       {

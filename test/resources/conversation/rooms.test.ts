@@ -87,6 +87,9 @@ describe("a participant", () => {
   it("is made with its account and agent, shown, listed, changed and deleted", async () => {
     const { id: roomId } = await room();
     const agent = await call.post("/agents", { name: "Bot", identifier: "bot" });
+    // Those of another organization are not theirs, whatever they are called.
+    const stranger = api.as(await api.strangerKey());
+    for (const identifier of ["bot", "nobody"]) await stranger.post("/agents", { name: "Other", identifier });
     const path = `/rooms/${roomId}/participants`;
     const made = await call.post(path, {
       ...{ accountId: ownerId, agentIdentifier: "bot", firstName: "B", isAgent: true, isAdmin: true },
