@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { cursorKey } from "../../../src/bus/keys.ts";
 import { createSourcePositions } from "../../../src/bus/sources/source-positions.ts";
 import { createSourceStates } from "../../../src/bus/sources/source-states.ts";
+import { luaScript } from "../../../src/lib/lua.ts";
 import { opened } from "../../support/opened.ts";
 import { now, openedBus, testChannel, testEvent, testPolicy, testTopic } from "../support.ts";
 
@@ -27,6 +28,28 @@ function testSource() {
   const length = () => server.client.xlen(testTopic(channel));
   return { channel, ref, write, take, length };
 }
+
+const scriptOf = (name: string) =>
+  luaScript(redis, new URL(`../../../src/bus/sources/${name}.lua`, import.meta.url));
+
+describe("epochs", () => {
+  // In a Cluster topics are stamped one slot after the other.
+  test("are kept by a topic that has seen a higher one than comes late", async () => {
+    const { ref } = testSource();
+    const stamp = scriptOf("source-stamp");
+    expect(await stamp(ref.topics, [ref.number, 10])).toBe("0");
+    expect(await stamp(ref.topics, [ref.number, 5])).toBe("10");
+    expect(await server.client.hget(`{${ref.topics[0]}}:e`, `s${ref.number}`)).toBe("10");
+  });
+
+  test("of a restore fence the runs that have begun, also where the clock was ahead then", async () => {
+    const { ref, write } = testSource();
+    const ahead = Date.now() + 10 ** 9;
+    await server.client.hset(cursorKey(ref.number), { e: ahead, v: 0 });
+    expect(Number(await scriptOf("source-fence")([cursorKey(ref.number)], [ref.number]))).toBe(ahead + 1);
+    await expect(write(ahead, 0, "x")).rejects.toMatchObject({ stale: "epoch" });
+  });
+});
 
 describe("taking a source over", () => {
   test("fences the previous owner and continues from its cursor", async () => {
