@@ -1,6 +1,6 @@
 import { describe, it } from "vitest";
-import { killWhileHandling, killWhileRedriving, openKillSite } from "../support/handler-kills.ts";
 import { opened } from "../support/opened.ts";
+import { killWhileHandling, killWhileRedriving, openKillSite } from "./handler-kills.ts";
 
 const site = opened(openKillSite);
 

@@ -12,10 +12,10 @@ import {
   startTestGateway,
   type TestGateway,
   type TestStores,
-} from "./gateway.ts";
-import { type GatewayProcess, startGatewayProcess } from "./gateway-process.ts";
-import { type HandlerServer, startHandlerServer } from "./handler-server.ts";
-import { until } from "./until.ts";
+} from "../support/gateway.ts";
+import { type GatewayProcess, startGatewayProcess } from "../support/gateway-process.ts";
+import { type HandlerServer, startHandlerServer } from "../support/handler-server.ts";
+import { until } from "../support/until.ts";
 
 const TIMING: HandlersTiming = {
   firstRetryMs: 50,
