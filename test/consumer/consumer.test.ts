@@ -189,6 +189,25 @@ describe("run", () => {
     await running;
   });
 
+  it("goes on when a topic goes while it is waited for, and comes again", async () => {
+    const subscription = await makeSubscription(server);
+    const [topic = ""] = subscription.topics;
+    const seen: number[] = [];
+    const problems: ConsumerProblem[] = [];
+    const stop = new AbortController();
+    const running = subscription
+      .consumer<number>({ onProblem: (problem) => problems.push(problem) })
+      .run(({ data = -1 }) => void seen.push(data), stop);
+    await until(subscription.isAwaited);
+    await server.client.del(topic);
+    await subscription.send(topic, 0, 1);
+    await server.client.xgroup("CREATE", topic, subscription.id, "0-0");
+    await until(() => seen.includes(0));
+    stop.abort();
+    await running;
+    expect(problems).toEqual([]);
+  });
+
   it("waits for running handlers when it stops, and returns all other events at once", async () => {
     const subscription = await makeSubscription(server);
     const [topic = ""] = subscription.topics;

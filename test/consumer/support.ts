@@ -33,6 +33,8 @@ export interface TestSubscription {
   readonly add: (topic: string) => Promise<void>;
   /** Appends events with the data 0, 1, 2 … to a topic. */
   readonly send: (topic: string, from: number, to: number) => Promise<void>;
+  /** Whether a reader waits in Redis for what is to come. */
+  readonly isAwaited: () => Promise<boolean>;
   /** Entries given to a reader and not acknowledged. */
   readonly pending: () => Promise<number>;
   /** Fields of the dead letters, as objects. */
@@ -69,6 +71,14 @@ export async function makeSubscription(
         return client.xadd(topic, "*", ...attributes, ...data);
       });
       await Promise.all(sent);
+    },
+    async isAwaited() {
+      const nodes = client instanceof Cluster ? client.nodes("master") : [client];
+      const lists = await Promise.all(nodes.map((node) => node.client("LIST")));
+      // Others share the Redis, each in a database of its own.
+      const database = ` db=${(client instanceof Cluster ? undefined : client.options.db) ?? 0} `;
+      const lines = lists.flatMap((list) => String(list).split("\n"));
+      return lines.some((line) => line.includes(database) && / flags=\w*b.* cmd=xreadgroup/.test(line));
     },
     async pending() {
       const counts = await Promise.all(topics.map((topic) => client.xpending(topic, id)));
