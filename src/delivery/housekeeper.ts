@@ -89,6 +89,8 @@ const TIMING: HousekeeperTiming = {
   usageEveryMs: 60_000,
   retiredForMs: 900_000,
 };
+/** From so much of Redis' memory on sweeps come sooner: before it is full, those must wait who hold much of it. */
+const HURRY_FRACTION = 0.75;
 /** A gateway that ends leaves what it has found for so many sweeps. */
 const LIMIT_SWEEPS = 4;
 const LEAST_LIMIT_MS = 60_000;
@@ -130,6 +132,7 @@ export function startHousekeeper(deps: HousekeeperDeps): Housekeeper {
     redis,
     log,
     intervalMs: timing.sweepEveryMs,
+    isHurried: () => (redis.state().memoryUsedFraction ?? 0) >= HURRY_FRACTION,
     topics: allTopics,
     onSwept: async (topic, left, bytes) => {
       limits.note(topic, bytes);

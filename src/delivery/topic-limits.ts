@@ -1,4 +1,6 @@
+import { MEMORY_ALARM_FRACTION } from "../bus/connection/node-facts.ts";
 import type { RedisBus } from "../bus/connection/redis.ts";
+import type { RedisState } from "../bus/connection/redis-state.ts";
 import type { DeliveryRecords } from "../bus/deliveries/delivery-records.ts";
 import { writeOverLimit } from "../bus/limits/over-limit.ts";
 import { createTrimAcknowledged, createTrimTopic, UNLIMITED } from "../bus/retention/retention.ts";
@@ -48,6 +50,9 @@ export interface TopicUsage {
 /**
  * Of an organization that holds too much go first its records of deliveries, then what all groups have acknowledged; nothing unread goes
  * unless it has asked for it. Where that is not enough, its hooks and sources wait until retention, or its readers, have made room.
+ *
+ * Several that keep to their limits may fill Redis together. So while that is nearly full, nobody's limit is above an equal share: those
+ * who hold less are not refused for the others. Nothing unread goes for that.
  */
 export function createTopicLimits(deps: TopicLimitsDeps): TopicLimits {
   const { db, redis, log, deliveryRecords, topicBytesPerOrganization, ttlMs, mostShown, onTrimmed } = deps;
@@ -98,11 +103,13 @@ export function createTopicLimits(deps: TopicLimitsDeps): TopicLimits {
       }
       const isWhole = awaited.size === 0;
       const limitOf = await readTopicLimits(db, topicBytesPerOrganization, { held, isWhole });
+      const share = shareOf(redis.state(), held.size);
+      const inForce = (own: number | undefined) => (own === undefined ? undefined : Math.min(own, share));
       usage = nearestLimits(
         [...held].map(([organization, bytes]) => ({
           organization,
           bytes,
-          limit: limitOf?.(organization).bytes,
+          limit: inForce(limitOf?.(organization).bytes),
         })),
         mostShown,
       );
@@ -112,10 +119,12 @@ export function createTopicLimits(deps: TopicLimitsDeps): TopicLimits {
       const over = new Set([...overBefore].filter((organization) => short.has(organization)));
       const found = new Map<string, TopicUsage>();
       for (const [organization, topics] of topicsOf) {
-        const { bytes: limit, overLimit } = limitOf(organization);
+        const { bytes: own, overLimit } = limitOf(organization);
+        const limit = inForce(own);
         let bytes = held.get(organization) ?? 0;
-        if (limit !== undefined) found.set(organization, { bytes, limit });
-        if (limit === undefined || bytes <= limit) continue;
+        if (own === undefined || limit === undefined) continue;
+        found.set(organization, { bytes, limit });
+        if (bytes <= limit) continue;
         await deliveryRecords.clear(organization);
         bytes -= recorded.get(organization) ?? 0;
         for (const [topic, before] of topics) {
@@ -124,8 +133,8 @@ export function createTopicLimits(deps: TopicLimitsDeps): TopicLimits {
           topics.set(topic, after);
           bytes += after - before;
         }
-        if (bytes > limit && overLimit === "trim")
-          bytes = await trimUnread(organization, topics, (limit / bytes) * ROOM_PART);
+        if (bytes > own && overLimit === "trim")
+          bytes = await trimUnread(organization, topics, (own / bytes) * ROOM_PART);
         found.set(organization, { bytes, limit });
         if (bytes <= limit) continue;
         over.add(organization);
@@ -142,6 +151,18 @@ export function createTopicLimits(deps: TopicLimitsDeps): TopicLimits {
     },
     usage: () => usage,
   };
+}
+
+/**
+ * What each of so many organizations may hold while Redis is nearly full, in bytes, so that there is a share left for one more; without
+ * bounds while it is not, or where its memory is not limited.
+ */
+function shareOf(
+  { memoryAlarm, maxMemoryBytes }: Pick<RedisState, "memoryAlarm" | "maxMemoryBytes">,
+  holders: number,
+): number {
+  if (!memoryAlarm || maxMemoryBytes === undefined) return Number.POSITIVE_INFINITY;
+  return Math.floor((maxMemoryBytes * MEMORY_ALARM_FRACTION) / (holders + 1));
 }
 
 const sum = (numbers: Iterable<number>): number => [...numbers].reduce((total, number) => total + number, 0);

@@ -24,6 +24,7 @@ import { createClientAddressOf } from "../../src/lib/addresses/client-address.ts
 import { UnavailableError } from "../../src/lib/errors.ts";
 import { createListeners } from "../../src/lib/listeners.ts";
 import { createLog } from "../../src/log.ts";
+import { openTestRedis } from "../bus/support.ts";
 import { opened } from "../support/opened.ts";
 import { startRedis } from "../support/redis.ts";
 import { startTestSpine, type TestSpine } from "../support/spine.ts";
@@ -261,6 +262,13 @@ it("lets go of dead letters after 30 days", async () => {
   expect(await left()).toEqual(["29-0"]);
 });
 
+async function createTenant(): Promise<string> {
+  const { db } = spine.api.database;
+  const names = { organization: "tenant", space: "s", account: "a" };
+  const made = await db.transaction().execute((trx) => createOrganization(trx, names, Date.now()));
+  return made.organizationId;
+}
+
 describe("an organization whose topics hold more than they may", () => {
   it("is over its limit until its readers have acknowledged; nothing unread is removed, and the operator's organization has no limit", async () => {
     const { api, redis, groups } = spine;
@@ -371,13 +379,52 @@ describe("an organization whose topics hold more than they may", () => {
     expect(String(await redis.call("get", [OVER_LIMIT_KEY]))).not.toContain(organizationId);
   });
 
+  it("waits below its limit, too, while Redis is nearly full, where it holds more than an equal share; who holds less does not", async () => {
+    const { db } = spine.api.database;
+    await using small = await startRedis(["--maxmemory", "24mb", "--maxmemory-policy", "noeviction"]);
+    await using redis = await openTestRedis(small.url, { checkEveryMs: 20 });
+    await db.updateTable("cluster").set({ limitedSince: new Date() }).execute();
+    const limits = createTopicLimits({
+      ...{ db, redis, log: createLog({ level: "silent" }), ttlMs: HOUR_MS, mostShown: 10 },
+      deliveryRecords: spine.path.deliveryRecords,
+      topicBytesPerOrganization: { bytes: 24_000_000, isDerived: false },
+    });
+    const tenants: [string, string, string] = [
+      await createTenant(),
+      await createTenant(),
+      await createTenant(),
+    ];
+    const topicOf = (organizationId: string) => `inlet:{share}:${organizationId}`;
+    const fill = async (organizationId: string, megabytes: number) => {
+      for (let n = 0; n < megabytes * 10; n++)
+        await redis.call("xadd", [topicOf(organizationId), "*", "text", "x".repeat(100_000)]);
+    };
+    const settle = async (): Promise<unknown> => {
+      limits.begin();
+      for (const organizationId of tenants) {
+        const topic = topicOf(organizationId);
+        limits.expect(topic, organizationId);
+        limits.note(topic, Number(await redis.call("memory", ["usage", topic, "SAMPLES", "20"])));
+      }
+      await limits.settle();
+      return JSON.parse(String(await redis.call("get", [OVER_LIMIT_KEY])));
+    };
+    const [first, second, modest] = tenants;
+    await fill(first, 8);
+    await fill(modest, 2);
+    expect(await settle()).toBe(null);
+    await fill(second, 10);
+    await until(() => redis.state().memoryAlarm);
+    expect(await settle()).toEqual([first, second]);
+    expect(await redis.call("xlen", [topicOf(first)])).toBe(80);
+    await redis.call("xtrim", [topicOf(second), "MAXLEN", 20]);
+    await until(() => !redis.state().memoryAlarm);
+    expect(await settle()).toBe(null);
+  });
+
   it("keeps what it holds when limits come", async () => {
     const { db } = spine.api.database;
-    const { organizationId } = await db
-      .transaction()
-      .execute((trx) =>
-        createOrganization(trx, { organization: "big", space: "s", account: "a" }, Date.now()),
-      );
+    const organizationId = await createTenant();
     await sql`UPDATE cluster SET limited_since = NULL`.execute(db);
     const read = (bytes: number, isWhole = true, most = { bytes: 1_000_000, isDerived: false }) =>
       readTopicLimits(db, most, { held: new Map([[organizationId, bytes]]), isWhole });
@@ -397,11 +444,7 @@ describe("an organization whose topics hold more than they may", () => {
   it("keeps all of it where a topic fails in the first sweep, and stays over where one fails later", async () => {
     const { redis, api } = spine;
     const { db } = api.database;
-    const { organizationId } = await db
-      .transaction()
-      .execute((trx) =>
-        createOrganization(trx, { organization: "short", space: "s", account: "a" }, Date.now()),
-      );
+    const organizationId = await createTenant();
     const log = createLog({ level: "silent" });
     const limits = createTopicLimits({
       db,

@@ -12,6 +12,7 @@ import { parseArgs } from "node:util";
 import { clocks } from "./clocks.ts";
 import { heavySchemas } from "./heavy-schemas.ts";
 import { hookKills } from "./hook-kills.ts";
+import { nearlyFull } from "./nearly-full.ts";
 import { refusals } from "./refusals.ts";
 import { type Rig, seeded } from "./rig.ts";
 import { rollingRestart } from "./rolling-restart.ts";
@@ -23,7 +24,7 @@ import { tenants } from "./tenants.ts";
 const RIGS: Readonly<Record<string, Rig>> = {
   ...{ "hook-kills": hookKills, "source-kills": sourceKills },
   ...{ refusals, clocks, "rolling-restart": rollingRestart, "slow-fsync": slowFsync },
-  ...{ "heavy-schemas": heavySchemas, tenants, "side-by-side": sideBySide },
+  ...{ "heavy-schemas": heavySchemas, "nearly-full": nearlyFull, tenants, "side-by-side": sideBySide },
 };
 
 const { values } = parseArgs({
