@@ -4,6 +4,7 @@ import {
   expectAsAjvSays,
   expectFormsAsJson,
   expectOnTopics,
+  expectReplaysKept,
   GITHUB_EVENTS,
   GITHUB_FIRSTS,
 } from "../support/github-examples.ts";
@@ -21,6 +22,12 @@ describe("GitHub's deliveries", () => {
 
   it("publish the same data as forms, which GitHub sends unless told otherwise, and as JSON", () =>
     expectFormsAsJson({ stores, gateway }, GITHUB_FIRSTS));
+
+  it("are one event each, however often a captured one comes under other ids and events", async () => {
+    const [first] = GITHUB_FIRSTS;
+    if (first === undefined) throw new Error("there are no examples");
+    await expectReplaysKept(gateway, first);
+  });
 
   it("are published or quarantined as Ajv says of GitHub's own schemas", async () => {
     // Of each of these some examples fit and some do not.

@@ -6,9 +6,10 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { gzipSync } from "node:zlib";
 import { sql } from "kysely";
-import { beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createTestStores, installApp, startTestGateway } from "../support/gateway.ts";
 import { readMetrics } from "../support/gateway-process.ts";
+import { type MovedClock, moveWallClock } from "../support/moved-clock.ts";
 import { opened } from "../support/opened.ts";
 import { until } from "../support/until.ts";
 
@@ -18,6 +19,12 @@ const events = [{ type: "e", idPath: "$.id" }];
 const signed = { scheme: "hmac", name: "x-signature", prefix: "sha256=" };
 
 const stores = opened(createTestStores);
+/** The gateway's too: it starts afterwards. */
+let clock: MovedClock;
+beforeAll(() => {
+  clock = moveWallClock();
+});
+afterAll(() => clock[Symbol.dispose]());
 const gateway = opened(() => startTestGateway(stores.env));
 beforeAll(async () => {
   const app = await installApp(gateway, [
@@ -276,6 +283,25 @@ describe("a hook", () => {
     const metrics = await readMetrics(gateway.origin);
     const live = [...metrics.matchAll(/^# TYPE (inlet_\w+) /gm)].map(([, name]) => name);
     expect(listed.toSorted()).toEqual(live.toSorted());
+  });
+
+  it("tells by how many seconds this machine's clock is ahead", async () => {
+    const aheadSeconds = async () =>
+      Number(/^inlet_clock_ahead_seconds (\S+)$/m.exec(await readMetrics(gateway.origin))?.[1]);
+    expect(await aheadSeconds()).toBeCloseTo(0, -1);
+    clock.ahead(7_200_000);
+    const ahead = await aheadSeconds();
+    clock.ahead(-7_200_000);
+    expect(ahead).toBeGreaterThan(7_100);
+    expect(ahead).toBeLessThan(7_300);
+  });
+
+  it("warns once of an X-Forwarded-For that it does not believe, and says what to do", async () => {
+    for (const id of ["a", "b"])
+      await send("plain", JSON.stringify({ id }), { "x-forwarded-for": "192.0.2.1" });
+    expect(gateway.lines.filter(({ event }) => event === "proxy.untrusted")).toMatchObject([
+      { peer: "127.0.0.1", msg: expect.stringContaining("INLET_TRUST_PROXY") },
+    ]);
   });
 
   it("writes neither its address nor a signature to the log", () => {

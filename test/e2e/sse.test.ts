@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
+import { isDeepStrictEqual } from "node:util";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import {
   channelOf,
@@ -12,6 +13,7 @@ import {
   type TestGateway,
   type TestStores,
 } from "../support/gateway.ts";
+import { readMetrics } from "../support/gateway-process.ts";
 import { type StreamServer, startStreamServer } from "../support/stream-server.ts";
 import { until } from "../support/until.ts";
 
@@ -123,6 +125,16 @@ it("a source that has stopped is told of in the log by app, channel and reason",
     end: "finished",
     reason: expect.stringContaining("204"),
   });
+});
+
+it("the sources of a worker are counted by state: one that is read, and one that has stopped", async () => {
+  const counts = async () => {
+    const lines = (await readMetrics(gateway.origin)).matchAll(
+      /^inlet_sources\{state="(\w+)"\} ([1-9]\d*)$/gm,
+    );
+    return Object.fromEntries([...lines].map(([, state, count]) => [state, Number(count)]));
+  };
+  await until(async () => isDeepStrictEqual(await counts(), { open: 1, paused: 1 }));
 });
 
 it("U+FEFF at the start of an event's data is content: it stays on the topic, and in the item", async () => {

@@ -117,30 +117,52 @@ export async function expectOnTopics(site: Site, examples: readonly Example[]): 
   expect(again.reduce((sum, { duplicates }) => sum + duplicates, 0)).toBe(examples.length);
 }
 
-/** Each is published as a form, which GitHub sends unless told otherwise, with the data that it has as JSON. */
-export async function expectFormsAsJson(site: Site, examples: readonly Example[]): Promise<void> {
+/** Sends a body signed as GitHub does. */
+type SendSigned = (example: Example, contentType: string, body: string) => Promise<Outcome>;
+
+/** A channel of the preset `github`, with a definition of each event. */
+async function openSigned(gateway: TestGateway) {
   const secret = "It's a Secret to Everybody";
   const config = { preset: "github", secrets: [{ value: secret }] };
   const events = GITHUB_EVENTS.map((type) => ({ type }));
-  const app = await installApp(site.gateway, []);
-  const channel = { uid: "forms", kind: "webhook", config, events };
-  const path = `/apps/${app.id}/channels`;
-  const { url } = await site.gateway.api<{ readonly url: string }>("POST", path, channel);
-  const send = (example: Example, contentType: string, body: string): Promise<Outcome> => {
+  const app = await installApp(gateway, []);
+  const channel = { uid: "signed", kind: "webhook", config, events };
+  const { url } = await gateway.api<{ readonly url: string }>("POST", `/apps/${app.id}/channels`, channel);
+  const send: SendSigned = (example, contentType, body) => {
     const signature = createHmac("sha256", secret).update(body).digest("hex");
     const headers = { "content-type": contentType, "x-hub-signature-256": `sha256=${signature}` };
     return sendExample(url, { ...example, text: body }, headers);
   };
+  return { send, topicOf: (event: string) => app.topicOf("signed", event) };
+}
+
+/** Each is published as a form, which GitHub sends unless told otherwise, with the data that it has as JSON. */
+export async function expectFormsAsJson(site: Site, examples: readonly Example[]): Promise<void> {
+  const { send, topicOf } = await openSigned(site.gateway);
   for (const example of examples) {
     const form = new URLSearchParams({ payload: example.text }).toString();
     const outcome = await send(example, "application/x-www-form-urlencoded", form);
     expect(outcome.published).toBe(1);
-    const topic = app.topicOf("forms", example.event);
+    const topic = topicOf(example.event);
     const datacontenttype = "application/json";
     expect(await entryOf(site, outcome)).toMatchObject({ topic, data: example.text, datacontenttype });
     // The same delivery as JSON has the same data: a duplicate, and no conflict.
     expect(await send(example, "application/json", example.text)).toMatchObject({ duplicates: 1 });
   }
+}
+
+/** A captured delivery is one event, under whatever id and event it comes again: neither is signed. */
+export async function expectReplaysKept(gateway: TestGateway, captured: Example): Promise<void> {
+  const { send } = await openSigned(gateway);
+  const sendAs = (unsigned: Partial<Example>) =>
+    send({ ...captured, ...unsigned }, "application/json", captured.text);
+  expect(await sendAs({})).toMatchObject({ published: 1 });
+  expect(await sendAs({})).toMatchObject({ published: 0, duplicates: 1, quarantined: 0 });
+  const replayed = { published: 0, duplicates: 0, quarantine: [{ reason: "replayed" }] };
+  expect(await sendAs({ delivery: "another" })).toMatchObject(replayed);
+  expect(await sendAs({ delivery: "a third" })).toMatchObject(replayed);
+  const event = GITHUB_EVENTS.find((name) => name !== captured.event) ?? "";
+  expect(await sendAs({ event })).toMatchObject(replayed);
 }
 
 interface Site {

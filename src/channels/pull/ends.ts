@@ -52,9 +52,10 @@ export function endOfStatus(status: number, notBeforeMs: number | undefined): Fa
   return isRefusal ? refused(`http_${status}`, message) : failed(`http_${status}`, message, notBeforeMs);
 }
 
+/** A server that is restored or deployed anew may refuse good ones for a moment; a grant that its issuer calls dead is dead. */
 export const CREDENTIALS_REFUSED: SourceEnd = {
-  kind: "needsReauth",
-  message: "The server refuses the credentials of the connection (401)",
+  ...refused("http_401", "The server refuses the credentials of the connection (401)"),
+  lastingState: "needsReauth",
 };
 
 /** The end by a call that failed, or whose credentials did. @throws the error where neither the server nor they have done it */

@@ -243,7 +243,7 @@ export class FencedRun<C extends SourceChannel> implements OpenRun, StreamRun {
     const { failures = end.kind === "failed" || isSlow ? this.failures + 1 : 0 } = plan;
     const within = (ms: number | undefined): number =>
       ms === undefined ? 0 : Math.min(MAX_WAIT_MS, Math.max(0, ms - nowMs));
-    const isRefusal = end.kind === "failed" && end.isRefusal === true;
+    const { isRefusal = false, lastingState = "error" } = end.kind === "failed" ? end : {};
     const ending: RunEnding = {
       failures,
       notBeforeMs: within("notBeforeMs" in end ? end.notBeforeMs : undefined),
@@ -255,7 +255,7 @@ export class FencedRun<C extends SourceChannel> implements OpenRun, StreamRun {
     // Another has taken it over: how this run ended says nothing of that one.
     if (written === "gone") return;
     const isLasting = written === "lasting";
-    const found = isLasting ? "error" : FOUND[end.kind];
+    const found = isLasting ? lastingState : FOUND[end.kind];
     const waitMs = Math.max(ending.notBeforeMs, within(nextAtMs), isLasting ? SLOW_RETRY_MS : 0);
     this.#report.note({
       state: found ?? "waiting",

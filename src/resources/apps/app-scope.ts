@@ -5,6 +5,14 @@ import type { Caller } from "../../http/context.ts";
 import { conflict } from "../../http/problem.ts";
 import { pathId } from "../kit/params.ts";
 import { APPS, getRow, type Lock } from "../kit/references.ts";
+import type { CountedRows } from "../kit/row-limit.ts";
+
+/** Of all apps of an organization but its system app. */
+export const COUNTED_CHANNELS: CountedRows = {
+  ...{ table: "channels", words: "channels" },
+  inside: { table: "apps", column: "appId" },
+  omitsSystem: true,
+};
 
 /** Which app of whose: what is below an app is looked up within both. */
 export interface AppScope {

@@ -15,11 +15,12 @@ export interface CountedRows {
   readonly omitsSystem?: true;
 }
 
-/** Refuses a row beyond what an organization may have. @throws ApiError 409 that names the limit */
+/** Refuses rows (one by default) beyond what an organization may have. @throws ApiError 409 that names the limit */
 export type RequireRoom = (
   trx: Trx,
   caller: Pick<Caller, "organizationId">,
   counted: CountedRows,
+  added?: number,
 ) => Promise<void>;
 
 /** When a creation answers 409 for it. */
@@ -40,13 +41,13 @@ export function createRequireRoom(mostOf: (organizationId: string) => number | u
   const uncounted = new LRUCache<string, { readonly most: number; readonly left: number }>(
     upToEntries(MAX_REMEMBERED),
   );
-  return async (trx, { organizationId }, { table, words, inside, omitsSystem }) => {
+  return async (trx, { organizationId }, { table, words, inside, omitsSystem }, added = 1) => {
     const most = mostOf(organizationId);
-    if (most === undefined) return;
+    if (most === undefined || added === 0) return;
     const key = `${table} ${organizationId}`;
     const known = uncounted.get(key);
-    if (known !== undefined && known.most === most && known.left > 0) {
-      uncounted.set(key, { most, left: known.left - 1 });
+    if (known !== undefined && known.most === most && known.left >= added) {
+      uncounted.set(key, { most, left: known.left - added });
       return;
     }
     const rows = inside
@@ -60,12 +61,16 @@ export function createRequireRoom(mostOf: (organizationId: string) => number | u
       FROM (SELECT FROM ${rows} WHERE o.organization_id = ${organizationId} ${own} LIMIT ${most}) AS counted`.execute(
       trx,
     );
-    const count = found?.count ?? 0;
+    const count = Number(found?.count ?? 0);
     if (count >= most)
       throw conflict(
         `The organization has ${most} of ${words} already, as many as it may (rowsPerResource of its limits).`,
       );
-    const free = Math.floor((most - count) / UNCOUNTED_PART);
+    if (count + added > most)
+      throw conflict(
+        `The organization has ${count} of ${words}, and may have ${most} (rowsPerResource of its limits): ${added} more are too many.`,
+      );
+    const free = Math.floor((most - count - added) / UNCOUNTED_PART);
     uncounted.set(key, { most, left: Math.min(MOST_UNCOUNTED, free) });
   };
 }

@@ -39,12 +39,12 @@ describe("credentials", () => {
       "Bearer token-0-long",
       "Bearer token-1-long",
     ]);
+    const refused = { kind: "failed", code: "http_401", isRefusal: true, lastingState: "needsReauth" };
     server.answers = [status(401)];
-    expect(await rigOf({}, { credentials: create() }).poll()).toMatchObject({ kind: "needsReauth" });
+    expect(await rigOf({}, { credentials: create() }).poll()).toMatchObject(refused);
     expect(server.asked).toHaveLength(4);
-    expect(await rigOf({}, { credentials: create({ renew: async () => false }) }).poll()).toMatchObject({
-      kind: "needsReauth",
-    });
+    const fixed = create({ renew: async () => false });
+    expect(await rigOf({}, { credentials: fixed }).poll()).toMatchObject(refused);
     expect(server.asked).toHaveLength(5);
   });
 

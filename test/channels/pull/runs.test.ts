@@ -328,7 +328,10 @@ describe("a run", () => {
     expect(lost()).toBe(1);
   });
 
-  it("that its sender refuses again and again over minutes shows an error; one that is good again ends it", async () => {
+  it.each([
+    ["http_410", {}, "error"],
+    ["http_401", { lastingState: "needsReauth" }, "needsReauth"],
+  ] as const)("that its sender refuses again and again over minutes (%s) shows it; one that is good again ends it", async (code, more, state) => {
     const source = await install({ run: "always" });
     const client = spine.redis;
     const key = `inlet:{c.${source.number}}:cursor`;
@@ -336,19 +339,15 @@ describe("a run", () => {
       (await spine.api.call.get(`/apps/${source.appId}/channels/${source.channelId}`)).state;
     async function refuse(): Promise<void> {
       const open = await source.open();
-      const end = { kind: "failed", code: "http_410", message: "gone", isRefusal: true } as const;
-      await open.end(end);
+      await open.end({ kind: "failed", code, message: "no", isRefusal: true, ...more });
     }
     for (let i = 0; i < 6; i++) await refuse();
     expect(await stateOf()).toBe("active");
     await client.call("hset", [key, "ws", Date.now() - 11 * 60_000]);
     await refuse();
-    expect(await stateOf()).toBe("error");
-    expect(await bus.states.read(source.number)).toMatchObject({
-      state: "error",
-      lastError: { code: "http_410" },
-    });
-    expect(seen).toContainEqual(expect.objectContaining({ kind: "stopped", state: "error" }));
+    expect(await stateOf()).toBe(state);
+    expect(await bus.states.read(source.number)).toMatchObject({ state, lastError: { code } });
+    expect(seen).toContainEqual(expect.objectContaining({ kind: "stopped", state }));
     // It is tried after a quarter of an hour, and no sooner.
     const early = await runs.openRun(source.number, { signal, owner: "wk_2" });
     expect(early).toMatchObject({ kind: "backoff" });

@@ -63,13 +63,14 @@ describe("a stream that wants credentials", () => {
     expect(JSON.stringify(run.deliveries)).not.toContain("Bearer");
   });
 
-  it("ends as needsReauth when the new token is refused too, or there is none", async () => {
+  it("ends as refused when the new token is refused too, or there is none: where that lasts, the channel needs others", async () => {
     const refusing = status("401 Unauthorized", "Content-Length: 0");
+    const refused = { kind: "failed", code: "http_401", isRefusal: true, lastingState: "needsReauth" };
     const renewed = tokens(9);
-    expect((await runWith(refusing, renewed.credentials)).end.kind).toBe("needsReauth");
+    expect((await runWith(refusing, renewed.credentials)).end).toMatchObject(refused);
     expect(renewed.renewals).toEqual([1]);
     const { end, calls } = await runWith(refusing, tokens(1).credentials);
-    expect(end.kind).toBe("needsReauth");
+    expect(end).toMatchObject(refused);
     expect(calls).toHaveLength(1);
   });
 

@@ -45,6 +45,43 @@ describe("rows of an organization", () => {
     expect(variables).toMatchObject({ made: 3, status: 409 });
   });
 
+  it("are refused together where they come together: nothing of a request that brings too many is kept", async () => {
+    const by = api.as(await api.strangerKey());
+    const refused = { status: 409, body: { message: expect.stringContaining("rowsPerResource") } };
+    const state = await by.post("/states", { name: "s" });
+    const variables = (count: number) => Array.from({ length: count }, (_, n) => ({ name: `v${n}` }));
+    expect(await by("POST", `/states/${state.id}/variables`, variables(4))).toMatchObject(refused);
+    expect((await by("POST", `/states/${state.id}/variables`, variables(3))).status).toBe(200);
+
+    const channels = ["a", "b"].map((uid) => ({ uid, kind: "webhook", title: uid }));
+    const { id: blueprintId } = await by.post("/blueprints", { title: "x", channels });
+    const app = await by.post("/apps/install", { blueprintId });
+    expect(await by("POST", "/apps/install", { blueprintId })).toMatchObject(refused);
+    expect(await by.get("/apps")).toHaveLength(1);
+    const more = ["c", "d"].map((uid) => ({ uid, kind: "webhook", title: uid }));
+    await by.put(`/blueprints/${blueprintId}`, { title: "x", channels: [...channels, ...more] });
+    expect(await by("POST", `/apps/${app.id}/upgrade`)).toMatchObject(refused);
+
+    const room = await by.post("/rooms", { title: "r" });
+    for (const firstName of ["a", "b"])
+      await by.post(`/rooms/${room.id}/participants`, { firstName, autoJoin: true });
+    expect(await by("POST", "/conversations", { roomId: room.id })).toMatchObject(refused);
+    expect(await by.get("/conversations")).toEqual([]);
+  });
+
+  it("count what others bring with them: the first message of a conversation, the account of a key", async () => {
+    const by = api.as(await api.strangerKey());
+    const room = await by.post("/rooms", { title: "r" });
+    const { id } = await by.post("/conversations", { roomId: room.id });
+    for (const content of ["1", "2", "3"]) await by.post(`/conversations/${id}/messages`, { content });
+    const live = { roomId: room.id, message: "4" };
+    expect((await by("POST", "/conversations/CreateLiveConversation", live)).status).toBe(409);
+    expect((await by("POST", "/conversations/CreateLiveConversation", { roomId: room.id })).status).toBe(200);
+    const key = (n: number) => ({ name: String(n), permissions: ["rooms.read"] });
+    // Its first account and key are there already.
+    expect(await fill(by, "/iam/api-keys", key)).toMatchObject({ made: 2, status: 409 });
+  });
+
   it("have no end in the operator's organization", async () => {
     expect(await fill(api.call, "/rooms", (n) => ({ title: String(n) }))).toEqual({ made: 6 });
   });

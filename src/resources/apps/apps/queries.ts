@@ -8,7 +8,7 @@ import type { Caller } from "../../../http/context.ts";
 import { notFound } from "../../../http/problem.ts";
 import { requireRow, SPACES } from "../../kit/references.ts";
 import type { RowDeps } from "../../kit/resource-spec.ts";
-import { type AppScope, requireOwnApp } from "../app-scope.ts";
+import { type AppScope, COUNTED_CHANNELS, requireOwnApp } from "../app-scope.ts";
 
 /**
  * Makes the app and its channels in one transaction.
@@ -24,6 +24,7 @@ export async function installApp(
 ): Promise<InstalledApp> {
   return db.transaction().execute(async (trx) => {
     await context.requireRoom(trx, caller, { table: "apps", words: "apps", omitsSystem: true });
+    await context.requireRoom(trx, caller, COUNTED_CHANNELS, channels.length);
     await requireRow(trx, caller, SPACES, app.spaceId);
     if (app.blueprintId !== null) await lockBlueprint(trx, app.blueprintId);
     return insertApp(trx, caller, app, channels, context);

@@ -12,6 +12,8 @@ import {
 import type { Queryable, Trx } from "../../../data/database.ts";
 import type { AppRow, ChannelRow } from "../../../data/tables.ts";
 import { changedFields } from "../../../lib/json/changed-fields.ts";
+import type { RowDeps } from "../../kit/resource-spec.ts";
+import { COUNTED_CHANNELS } from "../app-scope.ts";
 import type { PlannedChannel } from "./blueprint-channels.ts";
 import type { InstallSource } from "./offered.ts";
 import { appChannels } from "./queries.ts";
@@ -23,7 +25,7 @@ export interface UpgradeBasis {
   readonly channels: readonly ChannelRow[];
 }
 
-export interface UpgradeOptions extends WriteContext {
+export interface UpgradeOptions extends WriteContext, Pick<RowDeps, "requireRoom"> {
   readonly author: Author;
   /** Remove what the blueprint has made and no longer has. */
   readonly removeMissing: boolean;
@@ -55,11 +57,13 @@ export async function upgradeApp(
     const missing = basis.channels.filter(({ uid }) => !planned.has(uid));
     const removed = options.removeMissing ? missing.filter(({ fromBlueprint }) => fromBlueprint) : [];
     const outdated = plan.filter(isOutdated);
+    const added = outdated.filter(({ before }) => !before);
     // First what goes: what comes may publish to its topics.
     for (const row of removed) {
       await deleteChannel(trx, row, options);
       await recordChannelAudit(trx, options.author, "delete", row, options.nowMs);
     }
+    await options.requireRoom(trx, options.author, COUNTED_CHANNELS, added.length);
     for (const { before, content } of outdated) {
       if (before) {
         await updateChannel(trx, before, content, options);
@@ -83,7 +87,7 @@ export async function upgradeApp(
     return {
       app: upgraded,
       channels: await appChannels(trx, app.id).execute(),
-      added: uidsOf(outdated.filter(({ before }) => !before).map(({ content }) => content)),
+      added: uidsOf(added.map(({ content }) => content)),
       updated: uidsOf(outdated.filter(({ before }) => before).map(({ content }) => content)),
       kept: uidsOf(missing.filter((row) => !removed.includes(row))),
       removed: uidsOf(removed),

@@ -3,6 +3,7 @@ import { renderChannels, SEES_ADDRESSES } from "../../../channels/entity.ts";
 import { conflict } from "../../../http/problem.ts";
 import { type Resource, writeOnce } from "../../kit/resource.ts";
 import { defineRoute } from "../../kit/route.ts";
+import { TOO_MANY } from "../../kit/row-limit.ts";
 import { appParams, appScopeOf, requireOwnApp } from "../app-scope.ts";
 import { planChannels } from "./blueprint-channels.ts";
 import { findUpgradeSource } from "./offered.ts";
@@ -47,18 +48,17 @@ export const appUpgrades: Resource<AppDeps> = {
         body: upgradeSchema,
         answer: upgradedAppSchema,
         reveals: SEES_ADDRESSES,
-        conflict:
-          "the app has no blueprint (any more), or one of another organization that no artifact offers to the caller's now, a channel of the same uid is of another kind, or a kind no longer accepts what the blueprint says; or it is the system app",
+        conflict: `the app has no blueprint (any more), or one of another organization that no artifact offers to the caller's now, a channel of the same uid is of another kind, or a kind no longer accepts what the blueprint says; it is the system app; or ${TOO_MANY}`,
       },
       async ({ caller, params, body }) => {
-        const { db, keyring, clock } = deps;
+        const { db, keyring, clock, requireRoom } = deps;
         const upgraded = await writeOnce(async () => {
           const app = await requireOwnApp(db, appScopeOf(caller, params));
           const source = await findUpgradeSource(deps, caller, app);
           if (!source) throw conflict("The app has no blueprint to be upgraded to.");
           const channels = await appChannels(db, app.id).execute();
           const plan = await planChannels(deps, source.blueprint, channels, caller.organizationId);
-          const options = { ...body, author: caller, keyring, nowMs: clock() };
+          const options = { ...body, author: caller, keyring, nowMs: clock(), requireRoom };
           return upgradeApp(db, { app, source, channels }, plan, options);
         });
         // They are deleted, whatever becomes of this; what they leave is noted.

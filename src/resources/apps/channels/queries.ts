@@ -10,7 +10,7 @@ import { conflict, notFound } from "../../../http/problem.ts";
 import { listPage } from "../../kit/list-page.ts";
 import type { RowDeps } from "../../kit/resource-spec.ts";
 import { getChannel } from "../app-channel.ts";
-import { type AppScope, refuseSystem, requireApp, requireOwnApp } from "../app-scope.ts";
+import { type AppScope, COUNTED_CHANNELS, refuseSystem, requireApp, requireOwnApp } from "../app-scope.ts";
 
 /** @throws ApiError 404 where there is no such app, 409 when it has a channel of that uid, or is the system app */
 export async function addChannel(
@@ -20,16 +20,10 @@ export async function addChannel(
   channel: NewChannel,
   context: WriteContext & Pick<RowDeps, "requireRoom">,
 ): Promise<ChannelRow> {
-  const inside = { table: "apps", column: "appId" };
   try {
     return await db.transaction().execute(async (trx) => {
       const app = await requireOwnApp(trx, scope, "keyShare");
-      await context.requireRoom(trx, caller, {
-        table: "channels",
-        words: "channels",
-        inside,
-        omitsSystem: true,
-      });
+      await context.requireRoom(trx, caller, COUNTED_CHANNELS);
       const row = await insertChannel(trx, app, channel, context);
       await recordChannelAudit(trx, caller, "create", row, context.nowMs);
       return row;

@@ -11,6 +11,7 @@ import { pathId } from "../../kit/params.ts";
 import { ACCOUNTS } from "../../kit/references.ts";
 import type { Kit, RowDeps } from "../../kit/resource-spec.ts";
 import { defineRoute } from "../../kit/route.ts";
+import { TOO_MANY } from "../../kit/row-limit.ts";
 import { standardResource } from "../../kit/standard-resource.ts";
 import { contentInput, conversation, roomIdInput, titleInput } from "../conversation-entities.ts";
 import { insideOf } from "../inside.ts";
@@ -27,8 +28,17 @@ export const conversations = standardResource({
   async prepare({ trx, caller, before, values: { roomId } }) {
     return before ? {} : { spaceId: (await lockRoom(trx, caller, roomId)).spaceId };
   },
-  async afterWrite({ trx, before, row, nowMs }) {
-    if (!before) await join(trx, row, nowMs);
+  async afterWrite({ trx, caller, deps, before, row, nowMs }) {
+    if (before) return;
+    const joining = await findJoining(trx, row);
+    const inside = { table: "rooms", column: "roomId" };
+    await deps.requireRoom(
+      trx,
+      caller,
+      { table: "participants", words: "participants", inside },
+      joining.length,
+    );
+    await join(trx, row, joining, nowMs);
   },
   async inside(db, rows) {
     const inside = await insideOf(
@@ -47,7 +57,7 @@ export const conversations = standardResource({
     get: { confined: "conversationId" },
     delete: { description: "What was said in it goes with it, and a live token ends." },
   },
-  more: ({ db }: RowDeps, { answer, insert, change }: Kit<typeof conversation>) => [
+  more: ({ db, requireRoom }: RowDeps, { answer, insert, change }: Kit<typeof conversation>) => [
     defineRoute(
       {
         method: "post",
@@ -67,7 +77,7 @@ export const conversations = standardResource({
         answer: conversation.entity,
         creates: true,
         missing: "the room is not there",
-        conflict: "the room takes no messages (`allowMessages` is false)",
+        conflict: `the room takes no messages (\`allowMessages\` is false); or ${TOO_MANY}`,
       },
       ({ caller, body: { message, ...body } }) =>
         db.transaction().execute(async (trx) => {
@@ -76,7 +86,11 @@ export const conversations = standardResource({
           // Only the token's hash is kept.
           const live = { isLive: true, liveTokenHash: hashOfToken(liveToken) };
           const row = await insert(trx, caller, {}, { ...body, ...live });
-          if (message !== null) await say(trx, row, message);
+          if (message !== null) {
+            const inside = { table: "conversations", column: "conversationId" };
+            await requireRoom(trx, caller, { table: "messages", words: "messages", inside });
+            await say(trx, row, message);
+          }
           return { ...(await answer(trx, caller, row)), liveToken };
         }),
     ),
@@ -117,12 +131,11 @@ async function say(trx: Trx, begun: Row<"conversations">, content: string): Prom
     .execute();
 }
 
-/** The room's participants that join by themselves take part in the conversation. */
-async function join(
+/** The room's participants that join a conversation by themselves. */
+async function findJoining(
   trx: Trx,
-  { id: conversationId, roomId }: Row<"conversations">,
-  nowMs: number,
-): Promise<void> {
+  { roomId }: Row<"conversations">,
+): Promise<readonly Row<"participants">[]> {
   const joining = await trx
     .selectFrom("participants")
     .selectAll()
@@ -140,10 +153,19 @@ async function join(
     .forKeyShare()
     .execute();
   const ids = new Set(there.map(({ id }) => id));
-  const staying = joining.filter(({ accountId }) => accountId === null || ids.has(accountId));
-  if (staying.length === 0) return;
+  return joining.filter(({ accountId }) => accountId === null || ids.has(accountId));
+}
+
+/** They take part in the conversation. */
+async function join(
+  trx: Trx,
+  { id: conversationId }: Row<"conversations">,
+  joining: readonly Row<"participants">[],
+  nowMs: number,
+): Promise<void> {
+  if (joining.length === 0) return;
   const times = { createdAt: new Date(nowMs), updatedAt: new Date(nowMs) };
-  const copies = staying.map(({ scope, status, ...participant }) => ({
+  const copies = joining.map(({ scope, status, ...participant }) => ({
     ...participant,
     scope: freeFormText(scope),
     status: freeFormText(status),

@@ -10,6 +10,7 @@ import { requireAccounts } from "../../kit/account-scope.ts";
 import { requireRow, SPACES } from "../../kit/references.ts";
 import type { Kit } from "../../kit/resource-spec.ts";
 import { defineRoute } from "../../kit/route.ts";
+import { TOO_MANY } from "../../kit/row-limit.ts";
 import { standardResource } from "../../kit/standard-resource.ts";
 import { apiKey, newApiKeySchema } from "../iam-entities.ts";
 import {
@@ -46,7 +47,7 @@ export const apiKeys = standardResource({
     if (expires?.getTime() !== before?.expiresAt?.getTime()) requireFuture(expires, nowMs);
     const granted = await grant(trx, deps, caller, values, before);
     if (before) await requireChangeable(trx, caller, before, { ...granted, expires }, nowMs);
-    const accountId = before?.accountId ?? (await accountOf(trx, caller, values, nowMs));
+    const accountId = before?.accountId ?? (await accountOf(trx, deps, caller, values, nowMs));
     // To let it last longer is to grant all of it anew.
     if (before?.expiresAt && (expires === null || expires > before.expiresAt))
       requireHeld(caller, await permissionsOfGrant(trx, caller, granted));
@@ -86,6 +87,7 @@ export const apiKeys = standardResource({
         body: apiKey.input,
         answer: newApiKeySchema,
         missing: "the account, a role or the space is not there",
+        conflict: TOO_MANY,
         description:
           "`key` is the bearer token, told here only. What it may do is the union of its permissions and of those that its roles have when it is used. Without `accountId` it gets a service account of its own; nobody makes a key for another's account (403).",
       },
@@ -102,6 +104,7 @@ export const apiKeys = standardResource({
 /** The account that the key speaks for: the caller's, or a new one. @throws ApiError 404, 403 */
 async function accountOf(
   trx: Trx,
+  { requireRoom }: Pick<IamDeps, "requireRoom">,
   caller: Caller,
   { accountId, name }: { readonly accountId?: string | null | undefined; readonly name: string },
   nowMs: number,
@@ -111,6 +114,7 @@ async function accountOf(
     if (accountId === caller.accountId) return accountId;
     throw new ApiError("permission_denied", "You can make keys for your own account, or for a new one.");
   }
+  await requireRoom(trx, caller, { table: "accounts", words: "accounts" });
   const account = { name, isService: true, status: "active" } as const;
   const { id } = await insertAccount(trx, caller.organizationId, account, nowMs);
   await recordAudit(trx, caller, { action: "create", entity: "account", id }, nowMs);

@@ -71,7 +71,7 @@ async function addVariables(
   await db.transaction().execute(async (trx) => {
     await requireRow(trx, caller, STATES, stateId);
     const inside = { table: "states", column: "stateId" };
-    await requireRoom(trx, caller, { table: "variables", words: "variables", inside });
+    await requireRoom(trx, caller, { table: "variables", words: "variables", inside }, inputs.length);
     const nowMs = clock();
     const [createdAt, updatedAt] = [new Date(nowMs), new Date(nowMs)];
     const { organizationId } = caller;
