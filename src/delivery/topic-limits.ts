@@ -1,16 +1,16 @@
-import { MEMORY_ALARM_FRACTION } from "../bus/connection/node-facts.ts";
 import type { RedisBus } from "../bus/connection/redis.ts";
-import type { RedisState } from "../bus/connection/redis-state.ts";
 import type { DeliveryRecords } from "../bus/deliveries/delivery-records.ts";
-import { writeOverLimit } from "../bus/limits/over-limit.ts";
+import { createWriteOverLimit } from "../bus/limits/over-limit.ts";
 import { createTrimAcknowledged, createTrimTopic, UNLIMITED } from "../bus/retention/retention.ts";
 import { type DefaultTopicBytes, readTopicLimits } from "../data/accounts/organization-limits.ts";
 import type { Queryable } from "../data/database.ts";
 import type { Log } from "../log.ts";
 import { nearestLimits, type StorageUsage } from "./storage-usage.ts";
 
-/** Of its limit, the part to which an organization is trimmed: the next sweep is half a minute away. */
+/** The part to which an organization is trimmed of its limit, or all together of what they hold: the next sweep is half a minute away. */
 const ROOM_PART = 0.9;
+/** Of Redis' memory: below it is not nearly full any more. */
+const ROOM_AGAIN_FRACTION = 0.8;
 
 export interface TopicLimitsDeps {
   readonly db: Queryable;
@@ -45,25 +45,36 @@ export interface TopicLimits {
 export interface TopicUsage {
   readonly bytes: number;
   readonly limit: number;
+  /** Its deliveries are refused, and its sources wait: it is over its limit, or holds most of a Redis that is nearly full. */
+  readonly waits: boolean;
 }
 
 /**
  * Of an organization that holds too much go first its records of deliveries, then what all groups have acknowledged; nothing unread goes
  * unless it has asked for it. Where that is not enough, its hooks and sources wait until retention, or its readers, have made room.
  *
- * Several that keep to their limits may fill Redis together. So while that is nearly full, nobody's limit is above an equal share: those
- * who hold less are not refused for the others. Nothing unread goes for that.
+ * Several that keep to their limits may fill Redis together. So while that is nearly full, those that hold most wait, as if they were
+ * over their limits: whoever holds little is not refused for them. Nothing unread goes for that.
  */
 export function createTopicLimits(deps: TopicLimitsDeps): TopicLimits {
   const { db, redis, log, deliveryRecords, topicBytesPerOrganization, ttlMs, mostShown, onTrimmed } = deps;
   const trimAcknowledged = createTrimAcknowledged({ redis });
   const trimTopic = createTrimTopic({ redis });
+  const writeOverLimit = createWriteOverLimit(redis);
   /** Owners of the topics that the sweep has not come through yet, or failed at. */
   const awaited = new Map<string, string>();
   const topicsOf = new Map<string, Map<string, number>>();
   let overBefore: ReadonlySet<string> = new Set();
+  let wasNearlyFull = false;
   let usage: readonly StorageUsage[] = [];
   let holdings: { readonly of: ReadonlyMap<string, TopicUsage>; readonly atMs: number } | undefined;
+
+  /** From the alarm on, and until there is room: did it end with the alarm, all would write again, and wait again, with each sweep. */
+  function isNearlyFull(): boolean {
+    const { memoryAlarm, memoryUsedFraction = 0 } = redis.state();
+    wasNearlyFull = memoryAlarm || (wasNearlyFull && memoryUsedFraction >= ROOM_AGAIN_FRACTION);
+    return wasNearlyFull;
+  }
 
   /** Each of its topics to the same part of what it holds, the oldest entries first. Answers the bytes that are left. */
   async function trimUnread(organization: string, topics: ReadonlyMap<string, number>, part: number) {
@@ -103,13 +114,11 @@ export function createTopicLimits(deps: TopicLimitsDeps): TopicLimits {
       }
       const isWhole = awaited.size === 0;
       const limitOf = await readTopicLimits(db, topicBytesPerOrganization, { held, isWhole });
-      const share = shareOf(redis.state(), held.size);
-      const inForce = (own: number | undefined) => (own === undefined ? undefined : Math.min(own, share));
       usage = nearestLimits(
         [...held].map(([organization, bytes]) => ({
           organization,
           bytes,
-          limit: inForce(limitOf?.(organization).bytes),
+          limit: limitOf?.(organization).bytes,
         })),
         mostShown,
       );
@@ -118,12 +127,16 @@ export function createTopicLimits(deps: TopicLimitsDeps): TopicLimits {
       const short = new Set(awaited.values());
       const over = new Set([...overBefore].filter((organization) => short.has(organization)));
       const found = new Map<string, TopicUsage>();
+      const limited = [...held].flatMap(([organization, bytes]) =>
+        limitOf(organization).bytes === undefined ? [] : bytes,
+      );
+      const level = isNearlyFull() ? waterLevelOf(limited) : Number.POSITIVE_INFINITY;
       for (const [organization, topics] of topicsOf) {
         const { bytes: own, overLimit } = limitOf(organization);
-        const limit = inForce(own);
         let bytes = held.get(organization) ?? 0;
-        if (own === undefined || limit === undefined) continue;
-        found.set(organization, { bytes, limit });
+        if (own === undefined) continue;
+        const limit = Math.min(own, level);
+        found.set(organization, { bytes, limit: own, waits: false });
         if (bytes <= limit) continue;
         await deliveryRecords.clear(organization);
         bytes -= recorded.get(organization) ?? 0;
@@ -135,8 +148,9 @@ export function createTopicLimits(deps: TopicLimitsDeps): TopicLimits {
         }
         if (bytes > own && overLimit === "trim")
           bytes = await trimUnread(organization, topics, (own / bytes) * ROOM_PART);
-        found.set(organization, { bytes, limit });
-        if (bytes <= limit) continue;
+        const waits = bytes > limit;
+        found.set(organization, { bytes, limit: own, waits });
+        if (!waits) continue;
         over.add(organization);
         if (!overBefore.has(organization))
           log.warn({ event: "storage.over_limit", organization, bytes, limit }, "topics hold too much");
@@ -144,7 +158,7 @@ export function createTopicLimits(deps: TopicLimitsDeps): TopicLimits {
       for (const organization of overBefore)
         if (!over.has(organization))
           log.info({ event: "storage.within_limit", organization }, "topics have room again");
-      await writeOverLimit(redis, [...over], ttlMs);
+      await writeOverLimit([...over], ttlMs);
       overBefore = over;
       // What a topic that failed would add is not known.
       if (isWhole) holdings = { of: found, atMs: performance.now() };
@@ -154,15 +168,18 @@ export function createTopicLimits(deps: TopicLimitsDeps): TopicLimits {
 }
 
 /**
- * What each of so many organizations may hold while Redis is nearly full, in bytes, so that there is a share left for one more; without
- * bounds while it is not, or where its memory is not limited.
+ * The bytes that nobody may exceed, so that a tenth less is held in all: those that hold most are above it, however much else is in
+ * Redis.
  */
-function shareOf(
-  { memoryAlarm, maxMemoryBytes }: Pick<RedisState, "memoryAlarm" | "maxMemoryBytes">,
-  holders: number,
-): number {
-  if (!memoryAlarm || maxMemoryBytes === undefined) return Number.POSITIVE_INFINITY;
-  return Math.floor((maxMemoryBytes * MEMORY_ALARM_FRACTION) / (holders + 1));
+function waterLevelOf(held: readonly number[]): number {
+  const ranked = held.toSorted((a, b) => a - b);
+  let left = sum(ranked) * ROOM_PART;
+  for (const [i, bytes] of ranked.entries()) {
+    const equal = left / (ranked.length - i);
+    if (bytes > equal) return Math.floor(equal);
+    left -= bytes;
+  }
+  return Number.POSITIVE_INFINITY;
 }
 
 const sum = (numbers: Iterable<number>): number => [...numbers].reduce((total, number) => total + number, 0);

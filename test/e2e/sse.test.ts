@@ -1,7 +1,6 @@
 import { once } from "node:events";
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
-import { isDeepStrictEqual } from "node:util";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import {
   channelOf,
@@ -128,13 +127,22 @@ it("a source that has stopped is told of in the log by app, channel and reason",
 });
 
 it("the sources of a worker are counted by state: one that is read, and one that has stopped", async () => {
-  const counts = async () => {
-    const lines = (await readMetrics(gateway.origin)).matchAll(
-      /^inlet_sources\{state="(\w+)"\} ([1-9]\d*)$/gm,
-    );
-    return Object.fromEntries([...lines].map(([, state, count]) => [state, Number(count)]));
+  const count = async (wanted: string) => {
+    const metrics = await readMetrics(gateway.origin);
+    return Number(new RegExp(`^inlet_sources\\{state="${wanted}"\\} (\\d+)$`, "m").exec(metrics)?.[1]);
   };
-  await until(async () => isDeepStrictEqual(await counts(), { open: 1, paused: 1 }));
+  const before = [await count("open"), await count("paused")] as const;
+  await using over = await startPlainServer((_, response) => response.writeHead(204).end());
+  await using open = await startPlainServer((_, response) =>
+    response.writeHead(200, { "content-type": "text/event-stream" }).flushHeaders(),
+  );
+  const channelTo = (uid: string, url: string) => ({
+    ...{ uid, kind: "sse", config: { url, run: "always" }, events: [{ type: "any" }] },
+  });
+  await installApp(gateway, [channelTo("over", over.url), channelTo("open", open.url)]);
+  await until(
+    async () => (await count("open")) === before[0] + 1 && (await count("paused")) === before[1] + 1,
+  );
 });
 
 it("U+FEFF at the start of an event's data is content: it stays on the topic, and in the item", async () => {

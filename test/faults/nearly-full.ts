@@ -15,6 +15,11 @@ const FILLED_AT_ONCE = 0.7;
 const BIG_EVERY_MS = 900;
 const SMALL_EVERY_MS = 100;
 
+const ALARM = 0.85;
+
+const told = (counts: ReadonlyMap<number, number>): string =>
+  [...counts].map(([status, count]) => `${count} × ${status}`).join(", ");
+
 /**
  * Many organizations that nobody reads fill a small Redis, each within its own limit. They are told to wait (429) before it is full;
  * another one, which holds little, is taken all the while.
@@ -45,7 +50,9 @@ export const nearlyFull: Rig = async ({ rounds }) => {
       );
     };
 
-    while ((await used()) < FILLED_AT_ONCE) for (const url of big) await send("big", url, EVENT);
+    while ((await used()) < FILLED_AT_ONCE && answers.big.size <= 1)
+      for (const url of big) await send("big", url, EVENT);
+    if (answers.big.size > 1) faults.push(`told to wait before anything is full: ${told(answers.big)}`);
     const isOver = new AbortController();
     let fullest = 0;
     const watching = (async () => {
@@ -63,8 +70,7 @@ export const nearlyFull: Rig = async ({ rounds }) => {
     isOver.abort();
     await watching;
 
-    const told = (counts: ReadonlyMap<number, number>): string =>
-      [...counts].map(([status, count]) => `${count} × ${status}`).join(", ");
+    if (fullest < ALARM) faults.push(`told to wait at ${(100 * fullest).toFixed(0)} % already`);
     if (answers.small.size !== 1 || !answers.small.has(200))
       faults.push(`the one that holds little was answered ${told(answers.small)}`);
     if ([...answers.big.keys()].some((status) => status !== 200 && status !== 429))

@@ -309,7 +309,7 @@ export const tenants: Rig = async ({ rounds, part = "" }) => {
       floors.length === 0
         ? [judge("of what it is alone", alone, beside)]
         : floors.map(({ name: what, answers }) => judge(`of what it is beside ${what}`, answers, beside));
-    if (isPromised && rounds >= ROUNDS_OF_A_VERDICT && !verdicts.some(({ holds }) => holds))
+    if (isPromised && rounds >= ROUNDS_OF_A_VERDICT && verdicts.some(({ holds }) => !holds))
       faults.push(`${name}: a small organization waits too long beside it`);
     const told = [...bigAnswers].map(([status, count]) => `${count} × ${status}`).join(", ");
     const ownThread = [shares.alone, shares.beside].map((some) => `${(100 * mean(some)).toFixed(1)} %`);

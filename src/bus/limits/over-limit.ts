@@ -1,18 +1,18 @@
 import { startLoop } from "../../lib/loop.ts";
+import { luaScript } from "../../lib/lua.ts";
 import type { Log } from "../../log.ts";
 import type { RedisBus } from "../connection/redis.ts";
 import { OVER_LIMIT_KEY } from "../keys.ts";
 
 const READ_EVERY_MS = 2_000;
 
-/** Tells all gateways whose topics hold too much. @throws UnavailableError */
-export async function writeOverLimit(
-  redis: RedisBus,
-  organizationIds: readonly string[],
-  ttlMs: number,
-): Promise<void> {
-  if (organizationIds.length === 0) await redis.call("del", [OVER_LIMIT_KEY]);
-  else await redis.call("set", [OVER_LIMIT_KEY, JSON.stringify(organizationIds), "PX", ttlMs]);
+/** Tells all gateways for so long whose topics hold too much. @throws UnavailableError */
+export function createWriteOverLimit(redis: RedisBus) {
+  const runLua = luaScript(redis, new URL("./over-limit.lua", import.meta.url));
+  return async (organizationIds: readonly string[], ttlMs: number): Promise<void> => {
+    if (organizationIds.length === 0) await redis.call("del", [OVER_LIMIT_KEY]);
+    else await runLua([OVER_LIMIT_KEY], [JSON.stringify(organizationIds), ttlMs]);
+  };
 }
 
 /** Knows whose topics hold too much, as the housekeeper saw last. While Redis is away, nobody is new. */

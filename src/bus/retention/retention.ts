@@ -24,7 +24,7 @@ const LEAST_GROWTH_BYTES = 256 * 1024;
 const MOST_FAILURES_IN_A_ROW = 10;
 const MAX_WATCHED_TOPICS = 100_000;
 const DEFAULT_INTERVAL_MS = 60_000;
-/** Of the pause between sweeps, what is left of it in a hurry. */
+/** In a hurry the pause between sweeps is divided by it. */
 const HURRIED_PART = 3;
 
 /** Trims a topic to its limits; answers how many entries went, and how many entries and bytes are left. */

@@ -30,7 +30,7 @@ export const broken = (code: string, message: string): SourceEnd => ({ kind: "br
 export const doneAt = (notBeforeMs: number | undefined): SourceEnd =>
   notBeforeMs === undefined ? { kind: "done" } : { kind: "done", notBeforeMs };
 
-/** After an error, or with credentials that are refused, a source is tried so seldom. */
+/** After an error, or where its channel needs other credentials, a source is tried so seldom. */
 export const SLOW_RETRY_MS = 15 * 60_000;
 
 /**
@@ -52,11 +52,19 @@ export function endOfStatus(status: number, notBeforeMs: number | undefined): Fa
   return isRefusal ? refused(`http_${status}`, message) : failed(`http_${status}`, message, notBeforeMs);
 }
 
-/** A server that is restored or deployed anew may refuse good ones for a moment; a grant that its issuer calls dead is dead. */
-export const CREDENTIALS_REFUSED: SourceEnd = {
-  ...refused("http_401", "The server refuses the credentials of the connection (401)"),
-  lastingState: "needsReauth",
-};
+/** Each try may renew a token, and a server may lock an account after some: none comes sooner. */
+const CREDENTIALS_REST_MS = 60_000;
+
+/**
+ * The end by a 401 to a call with credentials. A server that is restored or deployed anew may refuse good ones for a moment; a
+ * grant that its issuer calls dead is dead.
+ */
+export function credentialsRefused(nowMs: number, notBeforeMs: number | undefined): Failed {
+  const message = "The server refuses the credentials of the connection (401)";
+  if (notBeforeMs !== undefined) return failed("http_401", message, notBeforeMs);
+  const soonestMs = nowMs + CREDENTIALS_REST_MS;
+  return { ...refused("http_401", message), notBeforeMs: soonestMs, lastingState: "needsReauth" };
+}
 
 /** The end by a call that failed, or whose credentials did. @throws the error where neither the server nor they have done it */
 export function endOfCall(error: unknown): SourceEnd {

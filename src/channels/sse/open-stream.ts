@@ -2,14 +2,7 @@ import type { Clock } from "../../lib/clock.ts";
 import type { Body } from "../../net/body.ts";
 import type { Outbound, OutboundRequest, OutboundStream } from "../../net/outbound.ts";
 import { notBeforeOf } from "../../net/retry-after.ts";
-import {
-  broken,
-  CREDENTIALS_REFUSED,
-  callAuthorized,
-  endOfCall,
-  endOfStatus,
-  refused,
-} from "../pull/ends.ts";
+import { broken, callAuthorized, credentialsRefused, endOfCall, endOfStatus, refused } from "../pull/ends.ts";
 import type { SourceEnd, SourceRun } from "../source.ts";
 import { isSendable } from "./cursor.ts";
 import type { SseSettings } from "./settings.ts";
@@ -65,8 +58,11 @@ export async function openStream(
       return refused("content_type", `The server answers with ${type}, not with text/event-stream`);
     }
     if (status === 204) return { kind: "finished", message: "The server said that there is no more (204)" };
-    if (status === 401 && credentials !== undefined) return CREDENTIALS_REFUSED;
-    return endOfStatus(status, notBeforeOf({ status, headers }, clock()));
+    const nowMs = clock();
+    const notBeforeMs = notBeforeOf({ status, headers }, nowMs);
+    return status === 401 && credentials !== undefined
+      ? credentialsRefused(nowMs, notBeforeMs)
+      : endOfStatus(status, notBeforeMs);
   } catch (error) {
     if (signal.aborted) return { kind: "done" };
     // Its message may quote a header, and so a secret.

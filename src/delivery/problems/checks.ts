@@ -120,7 +120,7 @@ async function failingChannels(deps: ChecksDeps): Promise<readonly Sighting[]> {
       ...channel,
       ...{ kind: "channel_failing", level, severity: "error", figures: { failuresInARow: count } },
       message: `Its source has failed ${count} times in a row${reasons.get(number) ?? ""}.`,
-      cure: "See `lastError` of its source: whether the other side is well and can be reached.",
+      cure: "See `lastError` of its source: whether the other side is well, can be reached, and takes the credentials.",
     });
   }
   return sightings;
@@ -245,9 +245,9 @@ async function storage({ topicHoldings }: ChecksDeps): Promise<readonly Sighting
   const holdings = topicHoldings();
   return (
     holdings &&
-    [...holdings].flatMap(([organizationId, { bytes, limit }]) => {
-      const level = levelOf(bytes / limit, BOUNDS.part);
+    [...holdings].flatMap(([organizationId, { bytes, limit, waits }]) => {
       const isOver = bytes > limit;
+      const level = waits ? "raised" : levelOf(bytes / limit, BOUNDS.part);
       return level
         ? {
             ...{
@@ -257,11 +257,13 @@ async function storage({ topicHoldings }: ChecksDeps): Promise<readonly Sighting
               level,
               kind: "storage_near_limit" as const,
             },
-            ...{ severity: isOver ? "error" : "warning", figures: { bytes, limitBytes: limit } },
+            ...{ severity: isOver || waits ? "error" : "warning", figures: { bytes, limitBytes: limit } },
             message: isOver
               ? "The topics of the organization hold more than they may: new deliveries are answered 429 and its sources wait, unless it has asked that the oldest be trimmed (`overLimit`)."
-              : `The topics of the organization hold ${percent(bytes / limit)} of what they may.`,
-            cure: "Let readers acknowledge what they have read, shorten `retention` of large topics, or ask the operator for a higher limit.",
+              : waits
+                ? "Redis is nearly full, and the organization is among those that hold most of it: new deliveries are answered 429 and its sources wait."
+                : `The topics of the organization hold ${percent(bytes / limit)} of what they may.`,
+            cure: "Let readers acknowledge what they have read, shorten `retention` of large topics, or ask the operator for a higher limit, or more memory where Redis is nearly full.",
           }
         : [];
     })

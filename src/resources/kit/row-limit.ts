@@ -24,7 +24,8 @@ export type RequireRoom = (
 ) => Promise<void>;
 
 /** When a creation answers 409 for it. */
-export const TOO_MANY = "the organization has as many as it may (`rowsPerResource` of its limits)";
+export const TOO_MANY =
+  "the organization has, or would have, more than it may (`rowsPerResource` of its limits)";
 
 const MAX_REMEMBERED = 100_000;
 /** Of what is left, the part that is given out before it is counted again; and the most of them. */

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { startOverLimit, writeOverLimit } from "../../../src/bus/limits/over-limit.ts";
+import { createWriteOverLimit, startOverLimit } from "../../../src/bus/limits/over-limit.ts";
 import { createLog } from "../../../src/log.ts";
 import { openedBus } from "../support.ts";
 
@@ -7,7 +7,7 @@ const { redis } = openedBus();
 const log = createLog({ level: "silent" });
 
 it("who holds too much is known before a gateway serves, so that nothing is let through at its start", async () => {
-  await writeOverLimit(redis, ["org_full"], 60_000);
+  await createWriteOverLimit(redis)(["org_full"], 60_000);
   await using overLimit = await startOverLimit({ redis, log, everyMs: 3_600_000 });
   expect([overLimit.has("org_full"), overLimit.has("org_other"), overLimit.count()]).toEqual([
     true,

@@ -1,4 +1,5 @@
 import { type Backoff, backoffMs } from "../../../lib/backoff.ts";
+import type { Clock } from "../../../lib/clock.ts";
 import type { AuthorizedRequest, Credentials } from "../../../net/credentials.ts";
 import {
   type Outbound,
@@ -9,8 +10,8 @@ import {
 } from "../../../net/outbound.ts";
 import { notBeforeOf } from "../../../net/retry-after.ts";
 import {
-  CREDENTIALS_REFUSED,
   callAuthorized,
+  credentialsRefused,
   endOfCall,
   endOfStatus,
   type Failed,
@@ -20,6 +21,7 @@ import type { SourceEnd } from "../../source.ts";
 import type { PollingSettings } from "../settings/settings-shape.ts";
 
 export interface CallDeps {
+  readonly clock: Clock;
   readonly outbound: Pick<Outbound, "request">;
   readonly random: () => number;
   /** Rejects when the signal aborts. */
@@ -48,7 +50,7 @@ const PASSING_STATUSES: readonly number[] = [500, 502, 503, 504];
  *
  * @throws the signal's reason; nothing of what the server, the network or the credentials do: that is an end.
  */
-export async function callServer({ outbound, random, wait }: CallDeps, call: Call): Promise<Called> {
+export async function callServer({ outbound, random, wait, clock }: CallDeps, call: Call): Promise<Called> {
   const { credentials, request, settings, signal } = call;
   const { maxResponseBytes, redirects, timeouts } = settings;
   const { attempts, initialMs, maxMs } = settings.retry;
@@ -70,7 +72,10 @@ export async function callServer({ outbound, random, wait }: CallDeps, call: Cal
         sent = authorized;
         return outbound.request(authorized.request, { ...limits, signal });
       });
-      if (response.status === 401 && credentials !== undefined) return { answer: CREDENTIALS_REFUSED, sent };
+      if (response.status === 401 && credentials !== undefined) {
+        const nowMs = clock();
+        return { answer: credentialsRefused(nowMs, waitOf(response, settings, nowMs)), sent };
+      }
       const isPassing = PASSING_STATUSES.includes(response.status) && !asksToWait(response, settings);
       if (!isPassing || !mayTryAgain) return { answer: response, sent };
     } catch (error) {

@@ -63,7 +63,8 @@ export async function upgradeApp(
       await deleteChannel(trx, row, options);
       await recordChannelAudit(trx, options.author, "delete", row, options.nowMs);
     }
-    await options.requireRoom(trx, options.author, COUNTED_CHANNELS, added.length);
+    const more = Math.max(0, added.length - removed.length);
+    await options.requireRoom(trx, options.author, COUNTED_CHANNELS, more);
     for (const { before, content } of outdated) {
       if (before) {
         await updateChannel(trx, before, content, options);
