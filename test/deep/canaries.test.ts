@@ -5,6 +5,7 @@ import type { AddressInfo } from "node:net";
 import { Redis } from "ioredis";
 import { beforeAll, expect, it } from "vitest";
 import { findCanaries, type Places, plant, readKeys, readTables } from "../conformance/canaries.ts";
+import { type ReadOperations, readAll } from "../conformance/read-all.ts";
 import type { OpenApi } from "../support/documented.ts";
 import { createTestStores, installApp, startTestGateway } from "../support/gateway.ts";
 import { opened } from "../support/opened.ts";
@@ -17,7 +18,7 @@ const secret = (what: string): string => plant(canaries, what);
 const addresses = new Map<string, string>();
 /** A secret that stands in a body is data there: it is kept as it was received, for the topic and to run the item again. */
 const tokenInBody = secret("token in a body");
-const DATA = /^key (?:events\.|inlet:\{q\.)|^answer of GET \S+\/events\?/;
+const DATA = /^key (?:events\.|inlet:\{q\.)|^answer of GET \S+\/events(?:\?|$)/;
 /** No secret: it must be found wherever events, items and errors are kept, else the search would see nothing. */
 const marker = plant(new Map(), "marker");
 
@@ -362,11 +363,15 @@ function canaryKey(): string {
 }
 
 let places: Places;
+/** The operations whose answers were looked at, beside those that the stories above call. */
+let read: ReadOperations;
 beforeAll(async () => {
   await useCallers();
   await deliverAll();
   await connectAll();
   await see("GET", "/audit?limit=200");
+  const document = await (await fetch(`${gateway.origin}/v1/openapi.json`)).json();
+  read = await readAll(document, (path) => see("GET", path).catch(() => undefined));
   places = new Map(answers);
   for (const path of ["/readyz", "/healthz", "/v1/openapi.json", "/docs"])
     places.set(path, await (await fetch(gateway.origin + path)).text());
@@ -393,6 +398,12 @@ it("no channel's address is in a log line at level trace, a metric, a table or a
   const outside = new Map([...places].filter(([place]) => !place.startsWith("answer of ")));
   expect(findCanaries(addresses, outside)).toEqual([]);
   expect(addresses.size).toBeGreaterThan(10);
+});
+
+it("every operation that shows something is among what is searched, where there is something to show", () => {
+  // Two stand elsewhere, and are read there; the third is for connections that a person authorizes.
+  expect(read.refused).toEqual(["/healthz", "/readyz", "/connections/{connectionId}/authorize"]);
+  expect(read.seen.size).toBeGreaterThan(60);
 });
 
 it("the search sees events, quarantine and dead letters, and the secrets where they belong", () => {
