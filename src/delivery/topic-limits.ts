@@ -1,5 +1,6 @@
 import type { RedisBus } from "../bus/connection/redis.ts";
 import type { DeliveryRecords } from "../bus/deliveries/delivery-records.ts";
+import { OVER_LIMIT_KEY } from "../bus/keys.ts";
 import { createWriteOverLimit } from "../bus/limits/over-limit.ts";
 import { createTrimAcknowledged, createTrimTopic, UNLIMITED } from "../bus/retention/retention.ts";
 import { type DefaultTopicBytes, readTopicLimits } from "../data/accounts/organization-limits.ts";
@@ -7,8 +8,12 @@ import type { Queryable } from "../data/database.ts";
 import type { Log } from "../log.ts";
 import { nearestLimits, type StorageUsage } from "./storage-usage.ts";
 
-/** The part to which an organization is trimmed of its limit, or all together of what they hold: the next sweep is half a minute away. */
+/** Of its limit, the part to which an organization is trimmed: the next sweep is half a minute away. */
 const ROOM_PART = 0.9;
+/** Of what all hold together, what is left where those that hold most give way. */
+const LEFT_PART = 0.9;
+/** Of an equal share of Redis' memory: whoever holds less never waits for others, whatever fills it. */
+const PART_OF_A_SHARE = 0.25;
 /** Of Redis' memory: below it is not nearly full any more. */
 const ROOM_AGAIN_FRACTION = 0.8;
 
@@ -54,7 +59,7 @@ export interface TopicUsage {
  * unless it has asked for it. Where that is not enough, its hooks and sources wait until retention, or its readers, have made room.
  *
  * Several that keep to their limits may fill Redis together. So while that is nearly full, those that hold most wait, as if they were
- * over their limits: whoever holds little is not refused for them. Nothing unread goes for that.
+ * over their limits: whoever holds little is not refused for them, whatever fills it. Nothing unread goes for that.
  */
 export function createTopicLimits(deps: TopicLimitsDeps): TopicLimits {
   const { db, redis, log, deliveryRecords, topicBytesPerOrganization, ttlMs, mostShown, onTrimmed } = deps;
@@ -65,15 +70,20 @@ export function createTopicLimits(deps: TopicLimitsDeps): TopicLimits {
   const awaited = new Map<string, string>();
   const topicsOf = new Map<string, Map<string, number>>();
   let overBefore: ReadonlySet<string> = new Set();
-  let wasNearlyFull = false;
   let usage: readonly StorageUsage[] = [];
   let holdings: { readonly of: ReadonlyMap<string, TopicUsage>; readonly atMs: number } | undefined;
 
-  /** From the alarm on, and until there is room: did it end with the alarm, all would write again, and wait again, with each sweep. */
-  function isNearlyFull(): boolean {
-    const { memoryAlarm, memoryUsedFraction = 0 } = redis.state();
-    wasNearlyFull = memoryAlarm || (wasNearlyFull && memoryUsedFraction >= ROOM_AGAIN_FRACTION);
-    return wasNearlyFull;
+  /**
+   * What nobody may hold more of while Redis is nearly full. From the alarm on, and until there is room: did it end with the alarm, all
+   * would write again, and wait again, with each sweep. That somebody waits stands in Redis, whichever gateway has seen to it.
+   */
+  async function levelNow(held: readonly number[]): Promise<number> {
+    const { memoryAlarm, memoryUsedFraction = 1, maxMemoryBytes } = redis.state();
+    if (maxMemoryBytes === undefined || memoryUsedFraction < ROOM_AGAIN_FRACTION)
+      return Number.POSITIVE_INFINITY;
+    if (!memoryAlarm && (await redis.call("exists", [OVER_LIMIT_KEY])) === 0) return Number.POSITIVE_INFINITY;
+    const share = maxMemoryBytes / (held.length + 1);
+    return Math.max(waterLevelOf(held), share * PART_OF_A_SHARE);
   }
 
   /** Each of its topics to the same part of what it holds, the oldest entries first. Answers the bytes that are left. */
@@ -130,7 +140,7 @@ export function createTopicLimits(deps: TopicLimitsDeps): TopicLimits {
       const limited = [...held].flatMap(([organization, bytes]) =>
         limitOf(organization).bytes === undefined ? [] : bytes,
       );
-      const level = isNearlyFull() ? waterLevelOf(limited) : Number.POSITIVE_INFINITY;
+      const level = await levelNow(limited);
       for (const [organization, topics] of topicsOf) {
         const { bytes: own, overLimit } = limitOf(organization);
         let bytes = held.get(organization) ?? 0;
@@ -173,7 +183,7 @@ export function createTopicLimits(deps: TopicLimitsDeps): TopicLimits {
  */
 function waterLevelOf(held: readonly number[]): number {
   const ranked = held.toSorted((a, b) => a - b);
-  let left = sum(ranked) * ROOM_PART;
+  let left = sum(ranked) * LEFT_PART;
   for (const [i, bytes] of ranked.entries()) {
     const equal = left / (ranked.length - i);
     if (bytes > equal) return Math.floor(equal);

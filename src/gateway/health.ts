@@ -96,7 +96,7 @@ export function observeGateway({
   );
   metrics.observe(
     "inlet_organizations_over_limit",
-    "Organizations whose topics hold more than they may",
+    "Organizations whose topics hold more than they may, or too much of a Redis that is nearly full",
     overLimit.count,
   );
   metrics.observe(

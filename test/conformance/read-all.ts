@@ -11,6 +11,8 @@ export interface ReadOperations {
   readonly seen: ReadonlySet<string>;
   /** Those that were refused for all ids that are known. */
   readonly refused: readonly string[];
+  /** Those of which no id is known: the lists above them are empty. */
+  readonly unknown: readonly string[];
 }
 
 /** Reads all that the API shows: every operation of its document that answers JSON to a GET, with ids from the lists above it. */
@@ -35,7 +37,11 @@ export async function readAll({ paths }: OpenApi, read: Read): Promise<ReadOpera
       if (Array.isArray(answer)) lists.set(path, answer.slice(0, OF_EACH_LIST).flatMap(idOf));
     }
   }
-  return { seen, refused: [...refused].filter((template) => !seen.has(template)) };
+  return {
+    seen,
+    refused: [...refused].filter((template) => !seen.has(template)),
+    unknown: templates.filter((template) => !seen.has(template) && !refused.has(template)).sort(),
+  };
 }
 
 const answersJson = (operation: OpenApi): boolean =>

@@ -362,6 +362,15 @@ function canaryKey(): string {
   return key;
 }
 
+/** Of what no story makes one, and what the lists do not tell the ids of: events and presets, which the stories read, and dead letters. */
+const NOTHING_THERE = [
+  ...["/agents/", "/collections/", "/forms/", "/iam/groups/", "/iam/identities/", "/iam/roles/"],
+  ...["/knowledge-bases/", "/presets/", "/states/", "/stores/", "/tasks/", "/telephony/"],
+  ...["/rooms/{roomId}/messages/", "/rooms/{roomId}/participants/"],
+  ...["/conversations/{conversationId}/messages/", "/apps/{appId}/events/"],
+  "/apps/{appId}/subscriptions/{subscriptionId}/dead-letters/",
+];
+
 let places: Places;
 /** The operations whose answers were looked at, beside those that the stories above call. */
 let read: ReadOperations;
@@ -371,7 +380,12 @@ beforeAll(async () => {
   await connectAll();
   await see("GET", "/audit?limit=200");
   const document = await (await fetch(`${gateway.origin}/v1/openapi.json`)).json();
-  read = await readAll(document, (path) => see("GET", path).catch(() => undefined));
+  read = await readAll(document, (path) =>
+    see("GET", path).catch((error: Error) => {
+      if (!/: 40[049] /.test(error.message)) throw error;
+      return undefined;
+    }),
+  );
   places = new Map(answers);
   for (const path of ["/readyz", "/healthz", "/v1/openapi.json", "/docs"])
     places.set(path, await (await fetch(gateway.origin + path)).text());
@@ -403,7 +417,9 @@ it("no channel's address is in a log line at level trace, a metric, a table or a
 it("every operation that shows something is among what is searched, where there is something to show", () => {
   // Two stand elsewhere, and are read there; the third is for connections that a person authorizes.
   expect(read.refused).toEqual(["/healthz", "/readyz", "/connections/{connectionId}/authorize"]);
-  expect(read.seen.size).toBeGreaterThan(60);
+  expect(read.unknown.filter((template) => !NOTHING_THERE.some((one) => template.startsWith(one)))).toEqual(
+    [],
+  );
 });
 
 it("the search sees events, quarantine and dead letters, and the secrets where they belong", () => {

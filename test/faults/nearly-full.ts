@@ -17,6 +17,9 @@ const SMALL_EVERY_MS = 100;
 
 const ALARM = 0.85;
 
+const hasRefused = (counts: ReadonlyMap<number, number>): boolean =>
+  [...counts.keys()].some((status) => status !== 200);
+
 const told = (counts: ReadonlyMap<number, number>): string =>
   [...counts].map(([status, count]) => `${count} × ${status}`).join(", ");
 
@@ -50,9 +53,9 @@ export const nearlyFull: Rig = async ({ rounds }) => {
       );
     };
 
-    while ((await used()) < FILLED_AT_ONCE && answers.big.size <= 1)
+    while ((await used()) < FILLED_AT_ONCE && !hasRefused(answers.big))
       for (const url of big) await send("big", url, EVENT);
-    if (answers.big.size > 1) faults.push(`told to wait before anything is full: ${told(answers.big)}`);
+    if (hasRefused(answers.big)) faults.push(`told to wait before anything is full: ${told(answers.big)}`);
     const isOver = new AbortController();
     let fullest = 0;
     const watching = (async () => {

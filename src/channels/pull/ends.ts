@@ -61,8 +61,7 @@ const CREDENTIALS_REST_MS = 60_000;
  */
 export function credentialsRefused(nowMs: number, notBeforeMs: number | undefined): Failed {
   const message = "The server refuses the credentials of the connection (401)";
-  if (notBeforeMs !== undefined) return failed("http_401", message, notBeforeMs);
-  const soonestMs = nowMs + CREDENTIALS_REST_MS;
+  const soonestMs = Math.max(nowMs + CREDENTIALS_REST_MS, notBeforeMs ?? 0);
   return { ...refused("http_401", message), notBeforeMs: soonestMs, lastingState: "needsReauth" };
 }
 

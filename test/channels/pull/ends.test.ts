@@ -11,9 +11,9 @@ describe("a call whose credentials are refused", () => {
     });
   });
 
-  it("is made again when the server wants it, and counts for nothing, where the server says when", () => {
-    const end = credentialsRefused(NOW, NOW + 5_000);
-    expect(end).toMatchObject({ kind: "failed", code: "http_401", notBeforeMs: NOW + 5_000 });
-    expect(end).not.toHaveProperty("isRefusal");
+  it("is made again later where the server says so, and no sooner, and counts all the same", () => {
+    const refused = { kind: "failed", isRefusal: true, lastingState: "needsReauth" };
+    expect(credentialsRefused(NOW, NOW + 5_000)).toMatchObject({ ...refused, notBeforeMs: NOW + 60_000 });
+    expect(credentialsRefused(NOW, NOW + 90_000)).toMatchObject({ ...refused, notBeforeMs: NOW + 90_000 });
   });
 });

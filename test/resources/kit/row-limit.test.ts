@@ -61,6 +61,15 @@ describe("rows of an organization", () => {
     const more = ["c", "d"].map((uid) => ({ uid, kind: "webhook", title: uid }));
     await by.put(`/blueprints/${blueprintId}`, { title: "x", channels: [...channels, ...more] });
     expect(await by("POST", `/apps/${app.id}/upgrade`)).toMatchObject(refused);
+    // Two go, and two come: nothing is more than before. Two go, and four come: that is one too many.
+    const upgradeTo = async (uids: readonly string[]) => {
+      const wanted = uids.map((uid) => ({ uid, kind: "webhook", title: uid }));
+      await by.put(`/blueprints/${blueprintId}`, { title: "x", channels: wanted });
+      return by("POST", `/apps/${app.id}/upgrade`, { removeMissing: true });
+    };
+    expect((await upgradeTo(["c", "d"])).status).toBe(200);
+    expect(await upgradeTo(["e", "f", "g", "h"])).toMatchObject(refused);
+    expect((await upgradeTo(["e", "f", "g"])).status).toBe(200);
 
     const room = await by.post("/rooms", { title: "r" });
     for (const firstName of ["a", "b"])

@@ -58,13 +58,14 @@ export async function upgradeApp(
     const removed = options.removeMissing ? missing.filter(({ fromBlueprint }) => fromBlueprint) : [];
     const outdated = plan.filter(isOutdated);
     const added = outdated.filter(({ before }) => !before);
+    // What goes makes room for what comes.
+    const more = Math.max(0, added.length - removed.length);
+    await options.requireRoom(trx, options.author, COUNTED_CHANNELS, more);
     // First what goes: what comes may publish to its topics.
     for (const row of removed) {
       await deleteChannel(trx, row, options);
       await recordChannelAudit(trx, options.author, "delete", row, options.nowMs);
     }
-    const more = Math.max(0, added.length - removed.length);
-    await options.requireRoom(trx, options.author, COUNTED_CHANNELS, more);
     for (const { before, content } of outdated) {
       if (before) {
         await updateChannel(trx, before, content, options);
