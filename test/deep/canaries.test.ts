@@ -379,6 +379,7 @@ beforeAll(async () => {
   await deliverAll();
   await connectAll();
   await see("GET", "/audit?limit=200");
+  await until(async () => (await see("GET", "/problems")).length > 0, { everyMs: 200 });
   const document = await (await fetch(`${gateway.origin}/v1/openapi.json`)).json();
   read = await readAll(document, (path) =>
     see("GET", path).catch((error: Error) => {
