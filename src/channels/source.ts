@@ -65,9 +65,10 @@ export interface StreamRun extends SourceRun {
 /**
  * How a run ended. `done`: go on by the plan (a stream reconnects, a poll comes when it is due), not before `notBeforeMs`.
  * `failed`: the same after a growing wait; where it `isRefusal` again and again over some minutes (a wrong content type, a request
- * or credentials that the sender refuses) the channel shows `lastingState`. `finished`: the sender said that there will be no more (HTTP 204, `stopOn`):
- * not again before a person resumes it. `broken`: the channel's own settings make no sound request. `needsReauth`: there are no
- * credentials, as their grant is dead. After an error, or a `needsReauth`, the source is tried now and then, and goes on by itself once that succeeds.
+ * or credentials that the sender refuses) the channel shows `lastingState`. `finished`: the sender said that there will be no
+ * more (HTTP 204, `stopOn`): not again before a person resumes it. `broken`: the channel's own settings make no sound request.
+ * `needsReauth`: there are no credentials, as their grant is dead. After an error, or a `needsReauth`, the source is tried now and
+ * then, and goes on by itself once that succeeds.
  */
 export type SourceEnd =
   | { readonly kind: "done"; readonly notBeforeMs?: number }

@@ -12,7 +12,7 @@ import { nearestLimits, type StorageUsage } from "./storage-usage.ts";
 const ROOM_PART = 0.9;
 /** Of what all hold together, what is left where those that hold most give way. */
 const LEFT_PART = 0.9;
-/** Of an equal share of Redis' memory: whoever holds less never waits for others, whatever fills it. */
+/** An organization that holds less than this part of an equal share of Redis' memory is never refused for what else is in it. */
 const PART_OF_A_SHARE = 0.25;
 /** Of Redis' memory: below it is not nearly full any more. */
 const ROOM_AGAIN_FRACTION = 0.8;
@@ -58,8 +58,8 @@ export interface TopicUsage {
  * Of an organization that holds too much go first its records of deliveries, then what all groups have acknowledged; nothing unread goes
  * unless it has asked for it. Where that is not enough, its hooks and sources wait until retention, or its readers, have made room.
  *
- * Several that keep to their limits may fill Redis together. So while that is nearly full, those that hold most wait, as if they were
- * over their limits: whoever holds little is not refused for them, whatever fills it. Nothing unread goes for that.
+ * Several that keep to their limits may fill Redis together. So while that is nearly full, those that hold most are refused, as if they
+ * were over their limits; an organization that holds little is not. Nothing unread goes for that.
  */
 export function createTopicLimits(deps: TopicLimitsDeps): TopicLimits {
   const { db, redis, log, deliveryRecords, topicBytesPerOrganization, ttlMs, mostShown, onTrimmed } = deps;
@@ -177,10 +177,7 @@ export function createTopicLimits(deps: TopicLimitsDeps): TopicLimits {
   };
 }
 
-/**
- * The bytes that nobody may exceed, so that a tenth less is held in all: those that hold most are above it, however much else is in
- * Redis.
- */
+/** The level above which, summed over all organizations, a tenth of what they hold together lies (water-filling). */
 function waterLevelOf(held: readonly number[]): number {
   const ranked = held.toSorted((a, b) => a - b);
   let left = sum(ranked) * LEFT_PART;
