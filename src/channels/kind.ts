@@ -1,7 +1,8 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
+import type { ServerResponse } from "node:http";
 import type { z } from "zod";
 import type { ChannelKindName, CommonSettings } from "../event/channel.ts";
 import type { ChannelHandle, Ingest } from "../event/ingest.ts";
+import type { Incoming } from "../http/context.ts";
 import type { Refusal } from "../http/problem.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Result } from "../lib/result.ts";
@@ -34,11 +35,11 @@ export interface ChannelKindDeps<C extends ChannelHandle = ChannelHandle> {
  */
 export type ReadElsewhere = (request: unknown, lane: string) => Promise<Result<unknown, Fault>>;
 
-/** A request to a channel's address: Node's own, since a web `Request` would cost each delivery more than all that is done with it. */
+/** A request to a channel's address: no web one, since a `Request` would cost each delivery more than all that is done with it. */
 export interface HookRequest {
-  readonly incoming: IncomingMessage;
-  /** For those that wait until it has ended; a kind answers by its reply alone. */
-  readonly outgoing: ServerResponse;
+  readonly incoming: Incoming;
+  /** For those that wait until it has ended; a kind answers by its reply alone. A POST may have none. */
+  readonly outgoing: ServerResponse | undefined;
   /** Where it comes from. */
   readonly clientAddress: string;
   /** As its answer will tell it. */

@@ -5,6 +5,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { getRequestListener, type HttpBindings } from "@hono/node-server";
 import type { Config } from "../config.ts";
 import type { App, Fetch } from "../http/context.ts";
+import { createFastPath, type FastPath } from "../http/fast-path/fast-path.ts";
 
 /** A bound port. Disposal closes it. */
 export interface Listener extends AsyncDisposable {
@@ -46,6 +47,18 @@ export async function startListener(
   const server = createServer((incoming, outgoing) => {
     if (!serving.answerDirectly?.(incoming, outgoing)) void answer(incoming, outgoing);
   });
+  // Node's own way of taking a connection. It cannot be asked for by another name.
+  const takeByNode = server.listeners("connection");
+  const fastPath = createFastPath({
+    answer: (request, reply) => serving.answerDirectly?.(request, reply) ?? false,
+    leaveToNode: (socket) => {
+      for (const take of takeByNode) take.call(server, socket);
+    },
+    firstRequestMs: HEADERS_TIMEOUT_MS,
+    keepAliveMs: KEEP_ALIVE_MS,
+  });
+  server.removeAllListeners("connection");
+  server.on("connection", fastPath.take);
   server.headersTimeout = HEADERS_TIMEOUT_MS;
   server.requestTimeout = REQUEST_TIMEOUT_MS;
   server.keepAliveTimeout = KEEP_ALIVE_MS;
@@ -63,16 +76,17 @@ export async function startListener(
       return {
         async [Symbol.asyncDispose]() {
           server.prependListener("request", (_, response) => response.setHeader("connection", "close"));
+          fastPath.answerLast();
           await beforeClosing?.();
-          await drain(server);
+          await drain(server, fastPath);
         },
       };
     },
-    [Symbol.asyncDispose]: () => drain(server),
+    [Symbol.asyncDispose]: () => drain(server, fastPath),
   };
 }
 
-async function drain(server: Server): Promise<void> {
+async function drain(server: Server, fastPath: FastPath): Promise<void> {
   if (!server.listening) return;
   let closed = false;
   server.close(() => {
@@ -82,7 +96,9 @@ async function drain(server: Server): Promise<void> {
   while (!closed && performance.now() < deadline) {
     // A kept-alive connection whose request has just been answered is idle only now.
     server.closeIdleConnections();
+    fastPath.closeIdle();
     await delay(DRAIN_POLL_MS);
   }
   server.closeAllConnections();
+  fastPath.closeAll();
 }

@@ -113,9 +113,9 @@ function callbackOf(text: string | undefined): URL | undefined {
 }
 
 /** Resolves when the answer has left, or its connection is gone: perhaps before there was anything to answer. */
-function answered(outgoing: ServerResponse): Promise<void> {
+function answered(outgoing: ServerResponse | undefined): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
-  if (outgoing.closed) resolve();
+  if (outgoing === undefined || outgoing.closed) resolve();
   else outgoing.once("close", resolve);
   return promise;
 }

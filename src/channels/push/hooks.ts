@@ -1,11 +1,13 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
+import { IncomingMessage } from "node:http";
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import { Hono } from "hono";
 import { getPath } from "hono/utils/url";
 import { type ChannelKindName, channelFacts } from "../../event/channel.ts";
 import type { ChannelHandle } from "../../event/ingest.ts";
 import type { RawRequest } from "../../event/received.ts";
-import type { AnswerDirectly } from "../../http/context.ts";
+import type { AnswerDirectly, Incoming, Outgoing } from "../../http/context.ts";
+import { WholeReply } from "../../http/fast-path/whole-reply.ts";
+import { WholeRequest } from "../../http/fast-path/whole-request.ts";
 import {
   bodyOf,
   type ErrorCode,
@@ -69,7 +71,8 @@ export function createHooks<C extends ChannelHandle>(deps: HooksDeps<C>): Answer
     const exchange = begin(env as Arrived);
     const fail = (thrown: unknown): void => refuse(exchange, toApiError(thrown), { cause: thrown });
     try {
-      requireOneHost(exchange.incoming);
+      // One that came whole has each header once.
+      if (!(exchange.incoming instanceof WholeRequest)) requireOneHost(exchange.incoming);
       const found = findChannel(req.param("channelId"));
       if (found instanceof Promise) found.then((channel) => receive(channel, exchange)).catch(fail);
       else receive(found, exchange);
@@ -113,7 +116,7 @@ export function createHooks<C extends ChannelHandle>(deps: HooksDeps<C>): Answer
       }
       const reply = runtime.receive(channel, {
         incoming,
-        outgoing,
+        outgoing: outgoing instanceof WholeReply ? undefined : outgoing,
         clientAddress: client.address,
         requestId,
       });
@@ -215,8 +218,8 @@ export function createHooks<C extends ChannelHandle>(deps: HooksDeps<C>): Answer
 
 /** One request, what answers it, and when it came. */
 interface Arrived {
-  readonly incoming: IncomingMessage;
-  readonly outgoing: ServerResponse;
+  readonly incoming: Incoming;
+  readonly outgoing: Outgoing;
   readonly sinceMs: number;
 }
 
@@ -263,16 +266,25 @@ function pathOf({ url: target }: Pick<Request, "url">): string {
   return end < 0 ? target : target.slice(0, end);
 }
 
+/** No cache keeps an answer, and no browser renders it: it may repeat what was sent. */
+const COMMON_HEADERS = ["cache-control", "no-store", "x-content-type-options", "nosniff"] as const;
+const COMMON_LINES = "cache-control: no-store\r\nx-content-type-options: nosniff\r\n";
+
 function send({ incoming, outgoing, requestId }: Exchange, { status, headers, body }: HookReply): void {
-  // Node takes a list as it is, where it would look at each member of an object. No cache keeps an answer, and no browser renders it: it
-  // may repeat what was sent.
-  const list = ["cache-control", "no-store", "x-content-type-options", "nosniff", "x-request-id", requestId];
-  if (status !== 204) list.push("content-length", body === undefined ? "0" : String(Buffer.byteLength(body)));
+  const length = body === undefined ? "0" : String(Buffer.byteLength(body));
+  if (outgoing instanceof WholeReply) {
+    const lengthLine = status === 204 ? "" : `content-length: ${length}\r\n`;
+    outgoing.send(status, `${COMMON_LINES}x-request-id: ${requestId}\r\n${lengthLine}`, headers, body);
+    return;
+  }
+  // Node takes a list as it is, where it would look at each member of an object.
+  const list = [...COMMON_HEADERS, "x-request-id", requestId];
+  if (status !== 204) list.push("content-length", length);
   for (const name in headers) list.push(name, headers[name] ?? "");
   outgoing.writeHead(status, list);
   // Refused, or answered for what stands in its head. A body that has come with it is read by the next turn of the event loop. Where
   // the answer is the last of its connection, Node ends that.
-  if (!incoming.complete && headers.connection !== "close")
+  if (incoming instanceof IncomingMessage && !incoming.complete && headers.connection !== "close")
     outgoing.on("finish", () => setImmediate(endReading, incoming));
   outgoing.end(body);
 }

@@ -1,6 +1,6 @@
-import type { IncomingMessage } from "node:http";
 import type { RateLimitState } from "../../bus/limits/rate-limiter.ts";
 import type { ChannelHandle, Ingest } from "../../event/ingest.ts";
+import type { Incoming } from "../../http/context.ts";
 import { rateLimited, rateRefusal } from "../../http/limits.ts";
 import { ApiError, type Refusal } from "../../http/problem.ts";
 import type { ClientAddress, ClientAddressOf } from "../../lib/addresses/client-address.ts";
@@ -26,7 +26,7 @@ export interface HookLimits {
    * next ones are refused until that is paid back.
    */
   readonly counted: (channel: ChannelHandle, items: number) => void;
-  readonly clientOf: (incoming: IncomingMessage) => ClientAddress;
+  readonly clientOf: (incoming: Incoming) => ClientAddress;
 }
 
 export interface HookLimitsDeps {

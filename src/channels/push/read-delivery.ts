@@ -2,6 +2,8 @@ import type { IncomingMessage } from "node:http";
 import type { ChannelHandle } from "../../event/ingest.ts";
 import type { RawRequest } from "../../event/received.ts";
 import { ValueCollector, type Values } from "../../event/values.ts";
+import type { Incoming } from "../../http/context.ts";
+import { WholeRequest } from "../../http/fast-path/whole-request.ts";
 import { type ApiError, errorOf, invalidParameters, type Refusal } from "../../http/problem.ts";
 import { freeBuffer } from "../../lib/free-buffer.ts";
 import type { HeldBody } from "../body-budget.ts";
@@ -18,7 +20,7 @@ export interface Told<T> {
 }
 
 /** What a request is refused with by its head alone: 413, 415. A value, that floods are refused for little. */
-export function findRefusal({ headers }: IncomingMessage, channel: ChannelHandle): Refusal | undefined {
+export function findRefusal({ headers }: Incoming, channel: ChannelHandle): Refusal | undefined {
   if (!channel.acceptsContentType(headers["content-type"])) {
     return unsupported("This Content-Type is not accepted.");
   }
@@ -34,7 +36,7 @@ export function findRefusal({ headers }: IncomingMessage, channel: ChannelHandle
  * budget is used up.
  */
 export function readDelivery(
-  incoming: IncomingMessage,
+  incoming: Incoming,
   channel: ChannelHandle,
   { arrivedAtMs, clientAddress, requestId }: Arrival,
   held: HeldBody,
@@ -61,7 +63,7 @@ export function readDelivery(
  *
  * @param held what is read stays charged to it
  */
-function readBody(request: IncomingMessage, maxBytes: number, held: HeldBody, told: Told<Buffer>): void {
+function readBody(request: Incoming, maxBytes: number, held: HeldBody, told: Told<Buffer>): void {
   const encoding = request.headers["content-encoding"]?.trim().toLowerCase() ?? "";
   if (encoding === "" || encoding === "identity") {
     readBytes(request, maxBytes, held, told);
@@ -84,14 +86,14 @@ function readBody(request: IncomingMessage, maxBytes: number, held: HeldBody, to
   });
 }
 
-function readBytes(request: IncomingMessage, maxBytes: number, held: HeldBody, told: Told<Buffer>): void {
+function readBytes(request: Incoming, maxBytes: number, held: HeldBody, told: Told<Buffer>): void {
   if (request.complete) readWhole(request, maxBytes, held, told);
   else readAsItComes(request, maxBytes, held, told);
 }
 
 /** It has come already, as nearly all do: nothing is to be listened for. Its sender may have gone. */
 function readWhole(
-  request: IncomingMessage,
+  request: Incoming,
   maxBytes: number,
   held: HeldBody,
   { done, failed }: Told<Buffer>,
@@ -149,7 +151,9 @@ function readAsItComes(
 const unsupported = (message: string): Refusal => ({ code: "unsupported_media_type", message, headers: {} });
 
 /** Node has read the names already. Where one of them repeats it joins or drops values: then all are read again. */
-export function valuesOf({ headers, rawHeaders }: IncomingMessage): Values {
+export function valuesOf(incoming: Incoming): Values {
+  if (incoming instanceof WholeRequest) return incoming.headers;
+  const { headers, rawHeaders } = incoming;
   const names = Object.keys(headers);
   if (names.length * 2 !== rawHeaders.length) return valuesOfRaw(rawHeaders);
   const { collected } = new ValueCollector();
