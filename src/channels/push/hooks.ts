@@ -60,8 +60,8 @@ export interface HooksDeps<C extends ChannelHandle = ChannelHandle> {
  * The addresses of all push channels: finds the channel, hands the request to its kind. An address is a credential: it
  * stands in no log line and in no answer.
  *
- * An app of one route, which is given no more of a request than routing asks for, and whose handlers answer on Node's own response:
- * web requests and responses, and the promises between them, would cost a delivery more than its way to Redis.
+ * An app of one route, which is given no more of a request than routing asks for, and whose handlers answer by themselves: web
+ * requests and responses, and the promises between them, would cost a delivery more than its way to Redis.
  */
 export function createHooks<C extends ChannelHandle>(deps: HooksDeps<C>): AnswerDirectly {
   const { findChannel, runtimes, limits, metrics, log } = deps;

@@ -30,7 +30,7 @@ export function findRefusal({ headers }: Incoming, channel: ChannelHandle): Refu
 
 /**
  * Reads one request to a push channel, which `findRefusal` has let pass, within the channel's limits, before anything of it is
- * believed. It reads from Node's own request: a web `Request` body costs about 50 µs more.
+ * believed. A web `Request`'s body would cost about 50 µs more.
  *
  * Failures that are told: 413, 415, 400 where the body is not what its `Content-Encoding` says or ends early, 503 where the
  * budget is used up.
@@ -99,7 +99,8 @@ function readWhole(
   { done, failed }: Told<Buffer>,
 ): void {
   const body: Buffer = request.read() ?? NO_BYTES;
-  if (body.length > maxBytes) failed(errorOf(tooLarge(maxBytes)));
+  if (request instanceof WholeRequest && request.isCut) failed(cutOff());
+  else if (body.length > maxBytes) failed(errorOf(tooLarge(maxBytes)));
   else if (held.grow(body.length, body.length)) done(body);
   else failed(noRoom());
 }
@@ -131,7 +132,7 @@ function readAsItComes(
     else chunks.push(chunk);
   };
   const onAbort = (): void => {
-    if (!isOver) stop(invalidParameters([{ path: "body", message: "ended before it was complete" }]));
+    if (!isOver) stop(cutOff());
   };
   // Its sender has gone while its channel was looked up: nothing comes any more.
   if (request.destroyed) {
@@ -148,9 +149,11 @@ function readAsItComes(
   request.on("close", onAbort);
 }
 
+const cutOff = (): ApiError => invalidParameters([{ path: "body", message: "ended before it was complete" }]);
+
 const unsupported = (message: string): Refusal => ({ code: "unsupported_media_type", message, headers: {} });
 
-/** Node has read the names already. Where one of them repeats it joins or drops values: then all are read again. */
+/** Where a name repeats Node joins or drops values: then all are read again. A request that came whole repeats none. */
 export function valuesOf(incoming: Incoming): Values {
   if (incoming instanceof WholeRequest) return incoming.headers;
   const { headers, rawHeaders } = incoming;

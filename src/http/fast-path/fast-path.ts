@@ -21,7 +21,7 @@ export interface FastPath {
   readonly take: (socket: Socket) => void;
   /** Each answer is the last of its connection from now on. */
   readonly answerLast: () => void;
-  /** Ends those that no request has come on, or none that is not answered. */
+  /** Ends connections that were answered and have no request under way. Those that have said nothing yet, or not all, go to Node. */
   readonly closeIdle: () => void;
   readonly closeAll: () => void;
 }
@@ -31,7 +31,8 @@ const MOST_BYTES = 64 * 1024;
 /** What comes in more pieces, or is not whole after so long, has a slow sender: Node has clocks for those. */
 const MOST_PIECES = 64;
 const PIECES_MS = LOOK_MS;
-const BAD_REQUEST = "HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n";
+/** Of all requests that have not come whole, as their heads announce them. Node answers the others by their heads, where it can. */
+const MOST_BEGUN_BYTES = 16 * 1024 * 1024;
 
 /**
  * Reads requests without the parser, streams and objects of `node:http`, which cost a small delivery as much as all that becomes of it:
@@ -40,24 +41,26 @@ const BAD_REQUEST = "HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n";
  */
 export function createFastPath(deps: FastPathDeps): FastPath {
   const connections = new Set<Connection>();
-  const rules: Rules = {
+  const shared: Shared = {
     ...deps,
     keepAlive: `Connection: keep-alive\r\nKeep-Alive: timeout=${Math.floor(deps.keepAliveMs / 1_000)}\r\n`,
     isLast: false,
     looks: 0,
+    begunBytes: 0,
   };
-  const looking = setInterval(() => {
-    rules.looks++;
+  let looking: NodeJS.Timeout | undefined;
+  const look = (): void => {
+    shared.looks++;
     for (const connection of connections) connection.look();
-  }, LOOK_MS);
-  looking.unref();
+  };
   return {
     take(socket) {
-      const connection = readFrom(socket, rules, () => connections.delete(connection));
+      looking ??= setInterval(look, LOOK_MS).unref();
+      const connection = readFrom(socket, shared, () => connections.delete(connection));
       connections.add(connection);
     },
     answerLast() {
-      rules.isLast = true;
+      shared.isLast = true;
     },
     closeIdle() {
       for (const connection of connections) connection.closeIdle();
@@ -69,11 +72,12 @@ export function createFastPath(deps: FastPathDeps): FastPath {
   };
 }
 
-interface Rules extends FastPathDeps {
+interface Shared extends FastPathDeps {
   readonly keepAlive: string;
   isLast: boolean;
   /** How often all connections were looked at. */
   looks: number;
+  begunBytes: number;
 }
 
 interface Connection extends Pick<FastPath, "closeIdle">, Pick<ReplyTarget, "destroy"> {
@@ -88,10 +92,14 @@ interface Begun {
   missing: number;
 }
 
+const bytesOf = ({ bytes, bodyBytes }: Head): number => bytes + bodyBytes;
+
 /** @param onGone told once, when the connection has closed or was left to Node */
-function readFrom(socket: Socket, rules: Rules, onGone: () => void): Connection {
-  let isAnswering = false;
+function readFrom(socket: Socket, shared: Shared, onGone: () => void): Connection {
+  let state: "reading" | "answering" | "flushing" | "ending" = "reading";
+  let wasAnswered = false;
   let hasEnded = false;
+  /** The reply to the request under way is the last one. */
   let closes = false;
   let begun: Begun | undefined;
   /** Came behind a request that is not answered yet. */
@@ -99,13 +107,14 @@ function readFrom(socket: Socket, rules: Rules, onGone: () => void): Connection 
   let restsUntil = 0;
 
   const onData = (bytes: Buffer): void => {
-    if (!isAnswering) {
-      read(bytes);
-      return;
-    }
-    next = next === undefined ? bytes : Buffer.concat([next, bytes]);
-    socket.pause();
+    if (state === "reading") read(bytes);
+    else if (state !== "ending") hold(next === undefined ? bytes : Buffer.concat([next, bytes]));
   };
+
+  function hold(bytes: Buffer): void {
+    next = bytes;
+    socket.pause();
+  }
 
   function read(bytes: Buffer): void {
     if (begun !== undefined) {
@@ -113,103 +122,137 @@ function readFrom(socket: Socket, rules: Rules, onGone: () => void): Connection 
       return;
     }
     const head = readHead(bytes);
-    const missing = head === undefined ? Number.NaN : head.bytes + head.bodyBytes - bytes.length;
-    if (head !== undefined && missing === 0) answer(head, bytes);
-    else if (head !== undefined && missing > 0 && bytes.length + missing <= MOST_BYTES) {
-      begun = { head, pieces: [bytes], missing };
-      restFor(PIECES_MS);
-    } else leave(bytes);
+    if (head === undefined) leave(bytes);
+    else if (bytesOf(head) <= bytes.length) answer(head, bytes);
+    else if (bytesOf(head) > MOST_BYTES || shared.begunBytes + bytesOf(head) > MOST_BEGUN_BYTES) leave(bytes);
+    else begin(head, bytes);
+  }
+
+  function begin(head: Head, bytes: Buffer): void {
+    begun = { head, pieces: [bytes], missing: bytesOf(head) - bytes.length };
+    shared.begunBytes += bytesOf(head);
+    restFor(PIECES_MS);
   }
 
   function addPiece(request: Begun, piece: Buffer): void {
     const { head, pieces } = request;
     pieces.push(piece);
     request.missing -= piece.length;
-    if (request.missing === 0) answer(head, takeBegun(request));
-    else if (request.missing < 0 || pieces.length === MOST_PIECES) leave(takeBegun(request));
+    if (request.missing <= 0) answer(head, takeBegun(request));
+    else if (pieces.length === MOST_PIECES) leave(takeBegun(request));
   }
 
-  function takeBegun({ pieces }: Begun): Buffer {
+  function takeBegun({ head, pieces }: Begun): Buffer {
     begun = undefined;
+    shared.begunBytes -= bytesOf(head);
     return Buffer.concat(pieces);
   }
 
+  /** @param bytes of the request, and perhaps of others behind it */
   function answer(head: Head, bytes: Buffer): void {
-    isAnswering = true;
+    state = "answering";
     closes = head.closes;
-    const request = new WholeRequest(head, bytes.subarray(head.bytes), socket);
-    if (rules.answer(request, new WholeReply(target))) return;
-    isAnswering = false;
+    const end = bytesOf(head);
+    // In memory of its own: that of a body may be given back at once.
+    if (bytes.length > end) hold(Buffer.from(bytes.subarray(end)));
+    const request = new WholeRequest(head, bytes.subarray(head.bytes, end), socket);
+    if (shared.answer(request, new WholeReply(target))) return;
+    state = "reading";
+    next = undefined;
     leave(bytes);
   }
 
-  const isLast = (): boolean => rules.isLast || hasEnded || closes;
+  /** Its sender has ended, or is gone: what it is answered, and whether that can be sent, is seen as of all others. */
+  function answerCut(request: Begun): void {
+    const { head } = request;
+    const cut = new WholeRequest(head, takeBegun(request).subarray(head.bytes), socket, { isCut: true });
+    state = "answering";
+    closes = true;
+    if (!shared.answer(cut, new WholeReply(target))) socket.end();
+  }
+
+  const isLast = (): boolean => shared.isLast || closes || (hasEnded && next === undefined);
   const target: ReplyTarget = {
-    connectionHeaders: () => (isLast() ? "Connection: close\r\n" : rules.keepAlive),
-    reply(text) {
+    reply(head, body, closesHere) {
       if (socket.destroyed) return;
-      if (socket.write(text)) goOn();
+      closes ||= closesHere;
+      state = "flushing";
+      restFor(shared.keepAliveMs);
+      const isWritten = socket.write(
+        `${head}${isLast() ? "Connection: close\r\n" : shared.keepAlive}\r\n${body}`,
+      );
+      if (isWritten) goOn();
       else socket.once("drain", goOn);
     },
     destroy: () => socket.destroy(),
   };
 
   function goOn(): void {
-    isAnswering = false;
     if (isLast()) {
+      state = "ending";
       socket.destroySoon();
       return;
     }
-    restFor(rules.keepAliveMs);
+    state = "reading";
+    wasAnswered = true;
     if (next === undefined) return;
     const bytes = next;
     next = undefined;
     read(bytes);
-    socket.resume();
+    if (next === undefined) socket.resume();
   }
 
   function restFor(ms: number): void {
-    restsUntil = rules.looks + Math.ceil(ms / LOOK_MS);
+    restsUntil = shared.looks + Math.ceil(ms / LOOK_MS);
   }
 
   function leave(bytes: Buffer): void {
-    // Nothing can be put back behind the end. What has come is no request, or not all of one.
+    // Nothing can be put back behind the end, and nobody waits for more than what was answered.
     if (hasEnded) {
-      socket.end(BAD_REQUEST);
+      state = "ending";
+      socket.end();
       return;
     }
     onGone();
     for (const [event, listener] of listeners) socket.off(event, listener);
-    socket.unshift(bytes);
-    rules.leaveToNode(socket);
+    if (bytes.length > 0) socket.unshift(bytes);
+    shared.leaveToNode(socket);
     socket.resume();
   }
 
   const onEnd = (): void => {
     hasEnded = true;
-    if (begun !== undefined) leave(takeBegun(begun));
-    else if (!isAnswering) socket.end();
+    if (begun !== undefined) answerCut(begun);
+    else if (state === "reading") socket.end();
+  };
+  const onClose = (): void => {
+    if (begun !== undefined) answerCut(begun);
+    onGone();
   };
   const listeners = [
     ["data", onData],
     ["end", onEnd],
-    ["close", onGone],
+    ["close", onClose],
     // Its `close` comes behind it.
     ["error", () => {}],
   ] as const;
   for (const [event, listener] of listeners) socket.on(event, listener);
-  restFor(rules.firstRequestMs);
-
-  function closeIdle(): void {
-    if (begun !== undefined) leave(takeBegun(begun));
-    else if (!isAnswering) socket.destroy();
-  }
+  restFor(shared.firstRequestMs);
 
   return {
-    closeIdle,
+    closeIdle() {
+      if (state !== "reading") return;
+      if (begun !== undefined) leave(takeBegun(begun));
+      else if (wasAnswered) socket.destroy();
+      else leave(NO_BYTES);
+    },
     look() {
-      if (rules.looks > restsUntil) closeIdle();
+      if (state === "answering" || shared.looks <= restsUntil) return;
+      if (begun === undefined) socket.destroy();
+      else leave(takeBegun(begun));
     },
     destroy: target.destroy,
   };
 }
+
+const NO_BYTES = Buffer.alloc(0);

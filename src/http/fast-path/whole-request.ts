@@ -64,19 +64,22 @@ function readHeaders(text: string, from: number, to: number): Record<string, str
   return headers;
 }
 
-/** A request that has come whole: as much of Node's own as hooks look at. */
+/** A request of which nothing more comes: as much of Node's own as hooks look at. */
 export class WholeRequest {
   readonly method = "POST";
   readonly complete = true;
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly socket: Socket;
+  /** Its body ended before it was whole. */
+  readonly isCut: boolean;
   readonly #body: Buffer;
 
-  constructor({ target, headers }: Head, body: Buffer, socket: Socket) {
+  constructor({ target, headers }: Head, body: Buffer, socket: Socket, { isCut = false } = {}) {
     this.url = target;
     this.headers = headers;
     this.socket = socket;
+    this.isCut = isCut;
     this.#body = body;
   }
 

@@ -13,6 +13,7 @@ interface Arrived {
   readonly url: string | undefined;
   readonly body: string;
   readonly byNode: boolean;
+  readonly isCut: boolean;
   readonly outgoing: Outgoing;
   readonly answer: (text: string, headers?: Readonly<Record<string, string>>) => void;
 }
@@ -26,32 +27,49 @@ afterEach(async () => {
   arrived = [];
 });
 
-/** Takes all but `/other`, and answers nothing. */
-const take = (incoming: Incoming, outgoing: Outgoing): boolean => {
-  if (incoming.url === "/other") return false;
-  const byNode = !(incoming instanceof WholeRequest);
-  const hand = (body: Buffer): void => {
-    const answer: Arrived["answer"] = (text, headers = {}) => {
-      const length = String(Buffer.byteLength(text));
-      if (outgoing instanceof WholeReply) outgoing.send(200, `content-length: ${length}\r\n`, headers, text);
-      else outgoing.writeHead(200, { "content-length": length, ...headers }).end(text);
+/** Takes all but `/other`, and answers nothing. What a connection still brings when its test has ended is none of the next one's. */
+const takeInto =
+  (list: Arrived[]) =>
+  (incoming: Incoming, outgoing: Outgoing): boolean => {
+    if (incoming.url === "/other") return false;
+    const byNode = !(incoming instanceof WholeRequest);
+    const hand = (body: Buffer): void => {
+      const answer: Arrived["answer"] = (text, headers = {}) => {
+        const length = String(Buffer.byteLength(text));
+        if (outgoing instanceof WholeReply)
+          outgoing.send(200, `content-length: ${length}\r\n`, headers, text);
+        else outgoing.writeHead(200, { "content-length": length, ...headers }).end(text);
+      };
+      list.push({
+        url: incoming.url,
+        body: body.toString(),
+        byNode,
+        isCut: !byNode && incoming.isCut,
+        outgoing,
+        answer,
+      });
     };
-    arrived.push({ url: incoming.url, body: body.toString(), byNode, outgoing, answer });
+    if (!byNode) hand(incoming.read());
+    else
+      incoming.toArray().then(
+        (pieces: Buffer[]) => hand(Buffer.concat(pieces)),
+        () => {},
+      );
+    return true;
   };
-  if (!byNode) hand(incoming.read());
-  else
-    incoming.toArray().then(
-      (pieces: Buffer[]) => hand(Buffer.concat(pieces)),
-      () => {},
-    );
-  return true;
-};
 
 async function start(): Promise<{ readonly listener: Listener; readonly stop: () => Promise<void> }> {
   const fetchOther = () => new Response("other");
   const listener = ending.use(await startListener({ host: "127.0.0.1", port: 0 }, fetchOther));
-  const serving = listener.serve({ fetch: fetchOther, answerDirectly: take });
+  const serving = listener.serve({ fetch: fetchOther, answerDirectly: takeInto(arrived) });
   return { listener, stop: async () => serving[Symbol.asyncDispose]() };
+}
+
+/** The other end of a sender's connection. */
+interface TakenSocket {
+  /** Bytes. */
+  readonly received: () => number;
+  readonly hasClosed: () => boolean;
 }
 
 /** Without a Node that takes what is left to it. Its clock is the test's. */
@@ -65,19 +83,32 @@ async function startAlone() {
     });
     left.push(one);
   };
-  const fastPath = createFastPath({ answer: take, leaveToNode, firstRequestMs: 20_000, keepAliveMs: 75_000 });
+  const fastPath = createFastPath({
+    answer: takeInto(arrived),
+    leaveToNode,
+    firstRequestMs: 20_000,
+    keepAliveMs: 75_000,
+  });
   const server = createServer({ allowHalfOpen: true }, fastPath.take).listen(0, "127.0.0.1");
   ending.defer(() => {
     fastPath.closeAll();
     for (const { socket } of left) socket.destroy();
     server.close();
   });
+  const taken: Socket[] = [];
+  server.on("connection", (socket: Socket) => taken.push(socket));
   await once(server, "listening");
-  const openHere = async (): Promise<Sender & { readonly hasCome: () => boolean }> => {
-    const taken = once(server, "connection");
-    const sender = await open((server.address() as AddressInfo).port);
-    const [socket] = await taken;
-    return { ...sender, hasCome: () => socket.bytesRead > 0 };
+  const { port } = server.address() as AddressInfo;
+  const openHere = async (): Promise<Sender & TakenSocket> => {
+    const sender = await open(port);
+    const find = () => taken.find(({ remotePort }) => remotePort === sender.socket.localPort);
+    await until(() => find() !== undefined);
+    const socket = find();
+    return {
+      ...sender,
+      received: () => socket?.bytesRead ?? 0,
+      hasClosed: () => socket?.closed === true,
+    };
   };
   return { open: openHere, left };
 }
@@ -155,10 +186,10 @@ describe("a connection", () => {
 
   it("goes to Node with what has come, where the rest does not come soon", async () => {
     const { open, left } = await startAlone();
-    const { socket, hasCome } = await open();
+    const { socket, received } = await open();
     const text = request("0123456789").slice(0, -5);
     socket.write(text);
-    await until(hasCome);
+    await until(() => received() === text.length);
     vi.advanceTimersByTime(1_000);
     expect(left).toEqual([]);
     vi.advanceTimersByTime(1_000);
@@ -167,17 +198,37 @@ describe("a connection", () => {
   });
 
   it("goes to Node with a request that comes in very many pieces", async () => {
-    const { listener } = await start();
-    const { socket } = await open(listener.port);
-    const body = "b".repeat(100);
-    socket.write(request(body).slice(0, -100));
-    for (const letter of body) {
-      socket.write(letter);
-      await new Promise(setImmediate);
+    const { open, left } = await startAlone();
+    const { socket, received } = await open();
+    const text = request("b".repeat(100)).slice(0, -30);
+    socket.write(text.slice(0, -63));
+    for (let sent = text.length - 63; sent < text.length; sent++) {
+      await until(() => received() === sent);
+      expect(left).toEqual([]);
+      socket.write(text.charAt(sent));
     }
-    const first = await nth(1);
-    expect(first).toMatchObject({ body });
-    first.answer("done");
+    await until(() => left[0]?.read === text);
+  });
+
+  it("goes to Node with what has begun where too much has begun elsewhere", async () => {
+    const { open, left } = await startAlone();
+    const text = request("b".repeat(60_000)).slice(0, -1);
+    const most = Math.floor((16 * 1024 * 1024) / (text.length + 1));
+    const others = await Promise.all(Array.from({ length: most }, open));
+    for (const { socket } of others) socket.write(text.slice(0, 2_000));
+    await until(() => others.every(({ received }) => received() === 2_000));
+    expect(left).toEqual([]);
+    const { socket } = await open();
+    socket.write(text.slice(0, 2_000));
+    await until(() => left[0]?.read === text.slice(0, 2_000));
+    // Those that have gone make room.
+    others[0]?.socket.destroy();
+    (await nth(1)).answer("nobody listens");
+    await until(() => others[0]?.hasClosed() === true);
+    const another = await open();
+    another.socket.write(text.slice(0, 2_000));
+    await until(() => another.received() === 2_000);
+    expect(left.length).toBe(1);
   });
 
   it("goes to Node with a body that no socket reads at once", async () => {
@@ -239,13 +290,50 @@ describe("requests that do not wait for answers", () => {
     await new Promise((resolve) => setTimeout(resolve, 50));
     expect(arrived.length).toBe(1);
     first.answer("1st");
-    const second = await nth(2);
-    const third = await nth(3);
-    third.answer("3rd");
-    second.answer("2nd");
+    (await nth(2)).answer("2nd");
+    (await nth(3)).answer("3rd");
     await until(() => answersIn(answered()) === 3);
     expect(answered().match(/\d(?:st|nd|rd)/g)).toEqual(["1st", "2nd", "3rd"]);
-    expect(arrived.map(({ body }) => body)).toEqual(["one", "two", "three"]);
+    expect(arrived.map(({ body, byNode }) => [body, byNode])).toEqual([
+      ["one", false],
+      ["two", false],
+      ["three", false],
+    ]);
+  });
+
+  it("are answered in their order where Node has to read one of them", async () => {
+    const { listener } = await start();
+    const { socket, answered } = await open(listener.port);
+    socket.write(request("one"));
+    const first = await nth(1);
+    socket.write(request("two") + request("three", "/c", "X-Name: \u00e9\r\n") + request("four"), "latin1");
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    first.answer("1st");
+    (await nth(2)).answer("2nd");
+    (await nth(3)).answer("3rd");
+    (await nth(4)).answer("4th");
+    await until(() => answersIn(answered()) === 4);
+    expect(answered().match(/\d(?:st|nd|rd|th)/g)).toEqual(["1st", "2nd", "3rd", "4th"]);
+    expect(arrived.map(({ body, byNode }) => [body, byNode])).toEqual([
+      ["one", false],
+      ["two", false],
+      ["three", true],
+      ["four", true],
+    ]);
+  });
+
+  it("are all taken where their sender sends no more behind them", async () => {
+    const { listener } = await start();
+    const { socket, answered, hasEnded } = await open(listener.port);
+    socket.write(request("one"));
+    const first = await nth(1);
+    socket.end(request("two") + request("three"));
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    first.answer("1st");
+    (await nth(2)).answer("2nd");
+    (await nth(3)).answer("3rd");
+    await until(hasEnded);
+    expect(answered().match(/\d(?:st|nd|rd)/g)).toEqual(["1st", "2nd", "3rd"]);
   });
 
   it("are not read on and on while one is answered", async () => {
@@ -262,6 +350,10 @@ describe("requests that do not wait for answers", () => {
     first.answer("1");
     for (let count = 2; count <= 20; count++) (await nth(count)).answer(String(count));
     await until(() => answersIn(answered()) >= 20);
+    const last = await nth(21);
+    socket.resetAndDestroy();
+    await once(socket, "close");
+    last.answer("nobody listens");
   });
 });
 
@@ -281,19 +373,35 @@ describe("a sender that", () => {
     socket.write(request("body", "/a", "Connection: close\r\n"));
     const first = await nth(1);
     socket.write(request("another"));
+    await new Promise((resolve) => setTimeout(resolve, 50));
     first.answer("done");
     await until(hasEnded);
     expect(answered()).toMatch(/Connection: close\r\n\r\ndone$/);
     expect(arrived.length).toBe(1);
   });
 
-  it("ends in the middle of a request is told so", async () => {
+  it("ends in the middle of a request is handed over with what has come, and answered", async () => {
     const { listener } = await start();
     const { socket, answered, hasEnded } = await open(listener.port);
     socket.end(request("body").slice(0, -1));
+    const first = await nth(1);
+    expect(first).toMatchObject({ body: "bod", isCut: true });
+    first.answer("done");
     await until(hasEnded);
-    expect(answered()).toMatch(/^HTTP\/1\.1 400 /);
-    expect(arrived).toEqual([]);
+    expect(answered()).toMatch(/Connection: close\r\n\r\ndone$/);
+  });
+
+  it("has gone in the middle of a request is handed over with what has come", async () => {
+    const { open } = await startAlone();
+    const { socket, received, hasClosed } = await open();
+    const text = request("body").slice(0, -1);
+    socket.write(text);
+    await until(() => received() === text.length);
+    socket.resetAndDestroy();
+    const first = await nth(1);
+    expect(first).toMatchObject({ body: "bod", isCut: true });
+    first.answer("nobody listens");
+    await until(hasClosed);
   });
 
   it("has gone harms nobody", async () => {
@@ -322,6 +430,33 @@ describe("an answer", () => {
     answer("done");
   });
 
+  it("that is to be the last says so, and ends its connection", async () => {
+    const { listener } = await start();
+    const answers: string[] = [];
+    for (const more of ["", "X-Name: \u00e9\r\n"]) {
+      const { socket, answered, hasEnded } = await open(listener.port);
+      socket.write(request("body", "/a", more), "latin1");
+      (await nth(answers.length + 1)).answer("done", { connection: "close" });
+      await until(hasEnded);
+      answers.push(answered().toLowerCase());
+    }
+    for (const text of answers) {
+      expect(text.match(/^connection: .*$/gm)).toEqual(["connection: close"]);
+      expect(text).toMatch(/done$/);
+    }
+  });
+
+  it("of 204 has no body", async () => {
+    const { listener } = await start();
+    const { socket, answered } = await open(listener.port);
+    socket.write(request("one") + request("two"));
+    const { outgoing } = await nth(1);
+    if (outgoing instanceof WholeReply) outgoing.send(204, "", {}, "body");
+    (await nth(2)).answer("2nd");
+    await until(() => answered().endsWith("2nd"));
+    expect(answered()).toMatch(/^HTTP\/1\.1 204 No Content\r\n(?:[^\r]+\r\n)+\r\nHTTP\/1\.1 200 OK\r\n/);
+  });
+
   it("that cannot be given ends its connection", async () => {
     const { listener } = await start();
     const { socket, answered, hasEnded } = await open(listener.port);
@@ -335,24 +470,42 @@ describe("an answer", () => {
 describe("a listener that drains", () => {
   it("answers what is under way, as the last of its connection, and ends those that rest", async () => {
     const { listener, stop } = await start();
-    const [busy, resting, silent] = [
-      await open(listener.port),
-      await open(listener.port),
-      await open(listener.port),
-    ];
+    const busy = await open(listener.port);
+    const resting = await open(listener.port);
     resting.socket.write(request("first"));
     (await nth(1)).answer("1");
     await until(() => resting.answered().endsWith("1"));
     busy.socket.write(request("second"));
     const second = await nth(2);
     const stopped = stop();
-    await until(() => resting.hasEnded() && silent.hasEnded());
+    await until(resting.hasEnded);
     expect(busy.hasEnded()).toBe(false);
     second.answer("2");
     await stopped;
     await until(busy.hasEnded);
     expect(busy.answered()).toContain("Connection: close\r\n");
     expect(busy.answered()).toMatch(/2$/);
+  });
+
+  it("answers what is still to come, or to become whole, on connections that were there", async () => {
+    const { listener, stop } = await start();
+    const silent = await open(listener.port);
+    const slow = await open(listener.port);
+    const resting = await open(listener.port);
+    slow.socket.write(request("slow").slice(0, -2));
+    // All three are there before it.
+    resting.socket.write(request("first"));
+    (await nth(1)).answer("1");
+    await until(() => resting.answered().endsWith("1"));
+    const stopped = stop();
+    await until(resting.hasEnded);
+    silent.socket.write(request("silent"));
+    slow.socket.write("ow");
+    await nth(3);
+    for (const { body, answer } of arrived.slice(1)) answer(`${body} done`);
+    await stopped;
+    expect(silent.answered()).toMatch(/silent done$/);
+    expect(slow.answered()).toMatch(/slow done$/);
   });
 });
 
