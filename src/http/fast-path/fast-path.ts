@@ -131,7 +131,8 @@ function readFrom(socket: Socket, shared: Shared, onGone: () => void): Connectio
   function begin(head: Head, bytes: Buffer): void {
     begun = { head, pieces: [bytes], missing: bytesOf(head) - bytes.length };
     shared.begunBytes += bytesOf(head);
-    restFor(PIECES_MS);
+    if (hasEnded) answerCut(begun);
+    else restFor(PIECES_MS);
   }
 
   function addPiece(request: Begun, piece: Buffer): void {
