@@ -267,8 +267,9 @@ function pathOf({ url: target }: Pick<Request, "url">): string {
 }
 
 /** No cache keeps an answer, and no browser renders it: it may repeat what was sent. */
-const COMMON_HEADERS = ["cache-control", "no-store", "x-content-type-options", "nosniff"] as const;
-const COMMON_LINES = "cache-control: no-store\r\nx-content-type-options: nosniff\r\n";
+const COMMON_HEADERS = Object.entries({ "cache-control": "no-store", "x-content-type-options": "nosniff" });
+const COMMON_LIST = COMMON_HEADERS.flat();
+const COMMON_LINES = COMMON_HEADERS.map(([name, value]) => `${name}: ${value}\r\n`).join("");
 
 function send({ incoming, outgoing, requestId }: Exchange, { status, headers, body }: HookReply): void {
   const length = body === undefined ? "0" : String(Buffer.byteLength(body));
@@ -278,7 +279,7 @@ function send({ incoming, outgoing, requestId }: Exchange, { status, headers, bo
     return;
   }
   // Node takes a list as it is, where it would look at each member of an object.
-  const list = [...COMMON_HEADERS, "x-request-id", requestId];
+  const list = [...COMMON_LIST, "x-request-id", requestId];
   if (status !== 204) list.push("content-length", length);
   for (const name in headers) list.push(name, headers[name] ?? "");
   outgoing.writeHead(status, list);

@@ -13,7 +13,7 @@ export interface FastPathDeps {
   readonly keepAliveMs: number;
 }
 
-/** Timers of their own would cost each request a fiftieth of its time: all connections are looked at once a second. */
+/** All connections are looked at once a second: a timer of each, set anew by each read and write, would cost a request 0.5 µs. */
 const LOOK_MS = 1_000;
 
 /** Reads the requests of connections, until it leaves them to Node. */

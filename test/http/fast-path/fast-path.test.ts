@@ -511,6 +511,40 @@ describe("a listener that drains", () => {
   });
 });
 
+describe("a long answer", () => {
+  const LONG = "a".repeat(20_000_000);
+
+  it("is sent whole while its listener drains, however late it is read", async () => {
+    const { listener, stop } = await start();
+    const { socket, answered, hasEnded } = await open(listener.port);
+    socket.write(request("body"));
+    const first = await nth(1);
+    socket.pause();
+    const stopped = stop();
+    first.answer(LONG);
+    // The listener looks for what rests every 25 ms.
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    socket.resume();
+    await stopped;
+    await until(hasEnded);
+    expect(answered().split("\r\n\r\n")[1]?.length).toBe(LONG.length);
+  });
+
+  it("that nobody reads ends its connection after seventy-five seconds", async () => {
+    const { open } = await startAlone();
+    const { socket, hasClosed } = await open();
+    socket.write(request("body"));
+    const first = await nth(1);
+    socket.pause();
+    first.answer(LONG);
+    vi.advanceTimersByTime(75_000);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(hasClosed()).toBe(false);
+    vi.advanceTimersByTime(1_000);
+    await until(hasClosed);
+  });
+});
+
 describe("a connection that says nothing", () => {
   it("is ended after twenty seconds where it is new, after seventy-five where it was answered", async () => {
     const { open, left } = await startAlone();
