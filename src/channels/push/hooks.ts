@@ -23,7 +23,7 @@ import type { Log } from "../../log.ts";
 import type { Metrics } from "../../metrics.ts";
 import type { ChannelRuntime, HookReply } from "../kind.ts";
 import type { HookLimits } from "./rate-limit.ts";
-import { valuesOf } from "./read-delivery.ts";
+import { findRefusal, valuesOf } from "./read-delivery.ts";
 import type { CountedRefusal } from "./receive-delivery.ts";
 
 /** The path before the channel's id. */
@@ -74,8 +74,11 @@ export function createHooks<C extends ChannelHandle>(deps: HooksDeps<C>): Answer
       // One that came whole has each header once.
       if (!(exchange.incoming instanceof WholeRequest)) requireOneHost(exchange.incoming);
       const found = findChannel(req.param("channelId"));
-      if (found instanceof Promise) found.then((channel) => receive(channel, exchange)).catch(fail);
-      else receive(found, exchange);
+      const take = isUnread(exchange.incoming) ? refuseByHead : receive;
+      if (!(found instanceof Promise)) take(found, exchange);
+      // By then the request of an unread body has been left to Node, for which the channel is asked for anew.
+      else if (take === receive) found.then((channel) => receive(channel, exchange)).catch(fail);
+      else found.catch(() => {});
     } catch (error) {
       fail(error);
     }
@@ -86,6 +89,15 @@ export function createHooks<C extends ChannelHandle>(deps: HooksDeps<C>): Answer
     refuse(begin(env as Arrived), NO_CHANNEL);
     return RESPONSE_ALREADY_SENT;
   });
+
+  /** Of a body that is not read, unless its head is refused: then no rate has been taken for it either. */
+  function refuseByHead(channel: C | undefined, exchange: Exchange): void {
+    const { incoming } = exchange;
+    const refusal = channel === undefined ? NO_CHANNEL : findRefusal(incoming, channel);
+    if (refusal === undefined) return;
+    const tooMany = channel && limits.arrived(channel, limits.clientOf(incoming));
+    refuse(exchange, tooMany ?? refusal, { channel });
+  }
 
   function receive(channel: C | undefined, exchange: Exchange): void {
     const runtime = channel && runtimes.get(channel.identity.kind);
@@ -207,6 +219,10 @@ export function createHooks<C extends ChannelHandle>(deps: HooksDeps<C>): Answer
     const isWhole = !target.startsWith("/");
     if (isWhole ? !WHOLE_ADDRESS.test(target) : !target.startsWith(HOOKS_PATH)) return false;
     const arrived = { incoming, outgoing, sinceMs: performance.now() };
+    if (isUnread(incoming)) {
+      route(arrived);
+      return outgoing.headersSent;
+    }
     // What comes in pieces has nothing of waiting for the others, and where its head is refused the connection ends for less at once.
     // Behind others it waits with them: they may have come before it over the same connection.
     const isLong = Number(incoming.headers["content-length"]) > MOST_READ_BYTES;
@@ -226,6 +242,9 @@ interface Arrived {
 interface Exchange extends Arrived {
   readonly requestId: string;
 }
+
+const isUnread = (incoming: Incoming): boolean =>
+  incoming instanceof WholeRequest && incoming.bodyState === "unread";
 
 /** A channel that refuses, and an error that it refuses for. */
 interface Refused<C> {

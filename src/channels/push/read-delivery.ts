@@ -99,7 +99,7 @@ function readWhole(
   { done, failed }: Told<Buffer>,
 ): void {
   const body: Buffer = request.read() ?? NO_BYTES;
-  if (request instanceof WholeRequest && request.isCut) failed(cutOff());
+  if (request instanceof WholeRequest && request.bodyState === "cut") failed(cutOff());
   else if (body.length > maxBytes) failed(errorOf(tooLarge(maxBytes)));
   else if (held.grow(body.length, body.length)) done(body);
   else failed(noRoom());

@@ -31,13 +31,15 @@ const MOST_BYTES = 64 * 1024;
 /** What comes in more pieces, or is not whole after so long, has a slow sender: Node has clocks for those. */
 const MOST_PIECES = 64;
 const PIECES_MS = LOOK_MS;
-/** Of all requests that have not come whole, as their heads announce them. Node answers the others by their heads, where it can. */
+/** A sender that was refused may still be sending; for so long it is listened to, lest it misses the answer. */
+const UNREAD_MS = LOOK_MS;
+/** Of all requests that have not come whole, as their heads announce them. Node reads the others. */
 const MOST_BEGUN_BYTES = 16 * 1024 * 1024;
 
 /**
  * Reads requests without the parser, streams and objects of `node:http`, which cost a small delivery as much as all that becomes of it:
- * those that are short, and plain as `readHead` says. At the first one that is not, or that nobody answers here, its connection goes to
- * Node with all that has come, and stays there.
+ * those that are short, and plain as `readHead` says; of long ones the heads, for who refuses them by those. At the first one that is
+ * neither, or that nobody answers here, its connection goes to Node with all that has come, and stays there.
  */
 export function createFastPath(deps: FastPathDeps): FastPath {
   const connections = new Set<Connection>();
@@ -101,6 +103,8 @@ function readFrom(socket: Socket, shared: Shared, onGone: () => void): Connectio
   let hasEnded = false;
   /** The reply to the request under way is the last one. */
   let closes = false;
+  /** The body of the request under way is dropped as it comes. */
+  let isUnread = false;
   let begun: Begun | undefined;
   /** Came behind a request that is not answered yet. */
   let next: Buffer | undefined;
@@ -124,7 +128,8 @@ function readFrom(socket: Socket, shared: Shared, onGone: () => void): Connectio
     const head = readHead(bytes);
     if (head === undefined) leave(bytes);
     else if (bytesOf(head) <= bytes.length) answer(head, bytes);
-    else if (bytesOf(head) > MOST_BYTES || shared.begunBytes + bytesOf(head) > MOST_BEGUN_BYTES) leave(bytes);
+    else if (bytesOf(head) > MOST_BYTES) answerUnread(head, bytes);
+    else if (shared.begunBytes + bytesOf(head) > MOST_BEGUN_BYTES) leave(bytes);
     else begin(head, bytes);
   }
 
@@ -163,10 +168,19 @@ function readFrom(socket: Socket, shared: Shared, onGone: () => void): Connectio
     leave(bytes);
   }
 
+  function answerUnread(head: Head, bytes: Buffer): void {
+    state = "answering";
+    closes = true;
+    isUnread = true;
+    const request = new WholeRequest(head, NO_BYTES, socket, "unread");
+    if (shared.answer(request, new WholeReply(target))) return;
+    leave(bytes);
+  }
+
   /** Its sender has ended, or is gone: what it is answered, and whether that can be sent, is seen as of all others. */
   function answerCut(request: Begun): void {
     const { head } = request;
-    const cut = new WholeRequest(head, takeBegun(request).subarray(head.bytes), socket, { isCut: true });
+    const cut = new WholeRequest(head, takeBegun(request).subarray(head.bytes), socket, "cut");
     state = "answering";
     closes = true;
     if (!shared.answer(cut, new WholeReply(target))) socket.end();
@@ -191,7 +205,8 @@ function readFrom(socket: Socket, shared: Shared, onGone: () => void): Connectio
   function goOn(): void {
     if (isLast()) {
       state = "ending";
-      socket.destroySoon();
+      if (isUnread) endUnread();
+      else socket.destroySoon();
       return;
     }
     state = "reading";
@@ -201,6 +216,11 @@ function readFrom(socket: Socket, shared: Shared, onGone: () => void): Connectio
     next = undefined;
     read(bytes);
     if (next === undefined) socket.resume();
+  }
+
+  function endUnread(): void {
+    restFor(UNREAD_MS);
+    socket.end();
   }
 
   function restFor(ms: number): void {

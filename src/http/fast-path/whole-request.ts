@@ -10,7 +10,8 @@ const MOST_HEAD_BYTES = 4 * 1024;
 const HEAD = /POST \/[!-~]* HTTP\/1\.1\r\n(?:[!#$%&'*+.^_`|~\dA-Za-z-]+:[\t -~]*\r\n)+\r\n/y;
 const TARGET_AT = "POST ".length;
 const VERSION = " HTTP/1.1\r\n";
-const LENGTH = /^\d{1,5}$/;
+/** All that a number holds exactly. */
+const LENGTH = /^\d{1,15}$/;
 
 /** The head of a request as it stood at the beginning of what came. */
 export interface Head {
@@ -64,22 +65,27 @@ function readHeaders(text: string, from: number, to: number): Record<string, str
   return headers;
 }
 
-/** A request of which nothing more comes: as much of Node's own as hooks look at. */
+/**
+ * What came of a body. `cut`: it ended before it was whole. `unread`: it is too long to be read here, and its request may be refused by
+ * its head; else it is nobody's here.
+ */
+export type BodyState = "whole" | "cut" | "unread";
+
+/** A request of which nothing more is read: as much of Node's own as hooks look at. */
 export class WholeRequest {
   readonly method = "POST";
   readonly complete = true;
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly socket: Socket;
-  /** Its body ended before it was whole. */
-  readonly isCut: boolean;
+  readonly bodyState: BodyState;
   readonly #body: Buffer;
 
-  constructor({ target, headers }: Head, body: Buffer, socket: Socket, { isCut = false } = {}) {
+  constructor({ target, headers }: Head, body: Buffer, socket: Socket, bodyState: BodyState = "whole") {
     this.url = target;
     this.headers = headers;
     this.socket = socket;
-    this.isCut = isCut;
+    this.bodyState = bodyState;
     this.#body = body;
   }
 

@@ -33,6 +33,7 @@ const takeInto =
   (incoming: Incoming, outgoing: Outgoing): boolean => {
     if (incoming.url === "/other") return false;
     const byNode = !(incoming instanceof WholeRequest);
+    if (!byNode && incoming.bodyState === "unread" && incoming.url !== "/unread") return false;
     const hand = (body: Buffer): void => {
       const answer: Arrived["answer"] = (text, headers = {}) => {
         const length = String(Buffer.byteLength(text));
@@ -44,7 +45,7 @@ const takeInto =
         url: incoming.url,
         body: body.toString(),
         byNode,
-        isCut: !byNode && incoming.isCut,
+        isCut: !byNode && incoming.bodyState === "cut",
         outgoing,
         answer,
       });
@@ -239,6 +240,35 @@ describe("a connection", () => {
     const first = await nth(1);
     expect(first).toMatchObject({ body, byNode: true });
     first.answer("done");
+  });
+
+  it("is answered by the head of such a body where that refuses it, and drops the body meanwhile", async () => {
+    const { open, left } = await startAlone();
+    const { socket, answered, hasEnded, received, hasClosed } = await open();
+    socket.write(request("b".repeat(99_000), "/unread").slice(0, 500));
+    const first = await nth(1);
+    expect(first).toMatchObject({ body: "", isCut: false });
+    first.answer("too long");
+    await until(hasEnded);
+    expect(answered()).toMatch(/\r\nConnection: close\r\n\r\ntoo long$/);
+    // Whoever is still sending is not cut off before it has seen the answer.
+    socket.write("b".repeat(50_000));
+    await until(() => received() === 50_500);
+    vi.advanceTimersByTime(1_000);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(hasClosed()).toBe(false);
+    vi.advanceTimersByTime(1_000);
+    await until(hasClosed);
+    expect([left, arrived.length]).toEqual([[], 1]);
+  });
+
+  it("is ended at once behind such an answer where its sender ends it", async () => {
+    const { open } = await startAlone();
+    const { socket, hasClosed } = await open();
+    socket.write(request("b".repeat(99_000), "/unread").slice(0, 500));
+    (await nth(1)).answer("too long");
+    socket.end();
+    await until(hasClosed);
   });
 
   it("goes to Node with a request that is not plain, and stays there", async () => {

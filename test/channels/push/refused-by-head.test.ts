@@ -1,0 +1,146 @@
+import { once } from "node:events";
+import { connect } from "node:net";
+import { afterEach, expect, it } from "vitest";
+import { createBodyBudget } from "../../../src/channels/body-budget.ts";
+import { createHooks } from "../../../src/channels/push/hooks.ts";
+import { createHookLimits } from "../../../src/channels/push/rate-limit.ts";
+import { createReceiveDelivery } from "../../../src/channels/push/receive-delivery.ts";
+import type { ChannelHandle } from "../../../src/event/ingest.ts";
+import { startListener } from "../../../src/gateway/listener.ts";
+import { createClientAddressOf } from "../../../src/lib/addresses/client-address.ts";
+import { UnavailableError } from "../../../src/lib/errors.ts";
+import { createLog } from "../../../src/log.ts";
+import { createMetrics } from "../../../src/metrics.ts";
+import { until } from "../../support/until.ts";
+import { pushChannel } from "./push-support.ts";
+
+/** More than is read of a request before it is taken. */
+const LONG = 100_000;
+const CHANNEL = pushChannel(LONG);
+
+let ending = new AsyncDisposableStack();
+afterEach(async () => {
+  await ending.disposeAsync();
+  ending = new AsyncDisposableStack();
+});
+
+/** @returns what was taken of the rate, what was delivered, and the port */
+async function start(
+  findChannel: () => ChannelHandle | undefined | Promise<ChannelHandle>,
+  requestsPerSecond = 1_000,
+) {
+  const seen = { taken: 0, delivered: [] as number[] };
+  const limits = createHookLimits({
+    clientAddressOf: createClientAddressOf([]),
+    requestsPerSecond,
+    requestsPerSecondOf: () => undefined,
+    isOverLimit: () => false,
+    nowMs: () => 0,
+  });
+  const receive = createReceiveDelivery({
+    ingest: async (_channel, { body }) => {
+      seen.delivered.push(body.length);
+      const counts = { received: 1, published: 1, duplicates: 0, quarantined: 0 };
+      return { kind: "accepted", outcome: { ...counts, events: [], quarantine: [] } };
+    },
+    bodies: createBodyBudget(),
+    clock: Date.now,
+  });
+  const hooks = createHooks({
+    findChannel,
+    runtimes: new Map([["webhook", { receive, async [Symbol.asyncDispose]() {} }]]),
+    limits: {
+      ...limits,
+      arrived(...arrived) {
+        seen.taken++;
+        return limits.arrived(...arrived);
+      },
+    },
+    onRefused: () => {},
+    metrics: createMetrics(),
+    clock: Date.now,
+    log: createLog({ level: "silent" }),
+  });
+  const fetch = () => new Response(null, { status: 418 });
+  const { port, serve } = ending.use(await startListener({ host: "127.0.0.1", port: 0 }, fetch));
+  ending.use(serve({ fetch, answerDirectly: hooks }));
+  return { port, seen };
+}
+
+/** A sender that has sent the beginning of a body. */
+async function post(port: number, announcedBytes: number, sent = "{") {
+  const socket = connect({ port, host: "127.0.0.1" });
+  ending.defer(() => void socket.destroy());
+  const got = { text: "", hasEnded: false };
+  socket.setEncoding("latin1").on("data", (piece) => {
+    got.text += piece;
+  });
+  socket.on("end", () => {
+    got.hasEnded = true;
+  });
+  await once(socket, "connect");
+  socket.write(
+    `POST /hooks/ch_1 HTTP/1.1\r\nHost: inlet.example\r\nContent-Length: ${announcedBytes}\r\n\r\n${sent}`,
+  );
+  return { socket, got };
+}
+
+const ANSWERS = [
+  ["a body that is too large", () => CHANNEL, 1_000, 413],
+  ["a body to a channel that nobody has", () => undefined, 1_000, 404],
+  [
+    "a body of a type that the channel does not take",
+    () => ({ ...CHANNEL, acceptsContentType: () => false }),
+    1_000,
+    415,
+  ],
+  [
+    "a body whose channel cannot be found now",
+    () => {
+      throw new UnavailableError("PostgreSQL is away");
+    },
+    1_000,
+    503,
+  ],
+] as const;
+
+it.each(
+  ANSWERS,
+)("%s is refused before it has come, as the last of its connection", async (_, find, rate, status) => {
+  const { port, seen } = await start(find, rate);
+  const { got } = await post(port, LONG + 1);
+  await until(() => got.hasEnded);
+  expect(got.text).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+  expect(got.text).toContain("\r\nConnection: close\r\n");
+  expect(seen.delivered).toEqual([]);
+});
+
+it("bodies that are too large take of what a sender may bring, each once", async () => {
+  const { port, seen } = await start(() => CHANNEL, 1);
+  const statuses: string[] = [];
+  for (let i = 0; i < 3; i++) {
+    const { got } = await post(port, LONG + 1);
+    await until(() => got.hasEnded);
+    statuses.push(got.text.slice(9, 12));
+  }
+  expect(statuses).toEqual(["413", "429", "429"]);
+  expect(seen.taken).toBe(3);
+});
+
+it("a long body that is not refused by its head is taken whole, and counted once", async () => {
+  const { port, seen } = await start(() => CHANNEL);
+  const { socket, got } = await post(port, LONG, "a".repeat(LONG / 2));
+  socket.write("b".repeat(LONG / 2));
+  await until(() => got.text.includes("HTTP/1.1 200 OK"));
+  expect(seen).toEqual({ taken: 1, delivered: [LONG] });
+});
+
+it.each([
+  ["is found late", () => Promise.resolve(CHANNEL), 413],
+  ["is looked for in vain", () => Promise.reject(new UnavailableError("PostgreSQL is away")), 503],
+])("a body that is too large, to a channel that %s, is answered once", async (_, find, status) => {
+  const { port } = await start(find);
+  const { got } = await post(port, LONG + 1);
+  await until(() => got.hasEnded);
+  expect(got.text.match(/HTTP\/1\.1 \d+/g)).toEqual([`HTTP/1.1 ${status}`]);
+});
