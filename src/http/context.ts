@@ -2,17 +2,17 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { HttpBindings } from "@hono/node-server";
 import type { RateLimitState } from "../bus/limits/rate-limiter.ts";
 import type { ClientAddress } from "../lib/addresses/client-address.ts";
-import type { WholeReply } from "./fast-path/whole-reply.ts";
-import type { WholeRequest } from "./fast-path/whole-request.ts";
+import type { PlainReply } from "./fast-path/plain-reply.ts";
+import type { PlainRequest } from "./fast-path/plain-request.ts";
 
 /** Answers one request; `bindings` hold Node's own beneath it. */
 export type Fetch = (request: Request, bindings: HttpBindings) => Response | Promise<Response>;
 
 /** A request as Node reads it, or one that came whole. */
-export type Incoming = IncomingMessage | WholeRequest;
+export type Incoming = IncomingMessage | PlainRequest;
 
 /** What answers it. */
-export type Outgoing = ServerResponse | WholeReply;
+export type Outgoing = ServerResponse | PlainReply;
 
 /** Answers requests without web requests and responses, where it says that they are its own. */
 export type AnswerDirectly = (incoming: Incoming, outgoing: Outgoing) => boolean;

@@ -6,8 +6,8 @@ import { type ChannelKindName, channelFacts } from "../../event/channel.ts";
 import type { ChannelHandle } from "../../event/ingest.ts";
 import type { RawRequest } from "../../event/received.ts";
 import type { AnswerDirectly, Incoming, Outgoing } from "../../http/context.ts";
-import { WholeReply } from "../../http/fast-path/whole-reply.ts";
-import { WholeRequest } from "../../http/fast-path/whole-request.ts";
+import { PlainReply } from "../../http/fast-path/plain-reply.ts";
+import { PlainRequest } from "../../http/fast-path/plain-request.ts";
 import {
   bodyOf,
   type ErrorCode,
@@ -72,13 +72,12 @@ export function createHooks<C extends ChannelHandle>(deps: HooksDeps<C>): Answer
     const fail = (thrown: unknown): void => refuse(exchange, toApiError(thrown), { cause: thrown });
     try {
       // One that came whole has each header once.
-      if (!(exchange.incoming instanceof WholeRequest)) requireOneHost(exchange.incoming);
+      if (!(exchange.incoming instanceof PlainRequest)) requireOneHost(exchange.incoming);
       const found = findChannel(req.param("channelId"));
-      const take = isUnread(exchange.incoming) ? refuseByHead : receive;
-      if (!(found instanceof Promise)) take(found, exchange);
-      // By then the request of an unread body has been left to Node, for which the channel is asked for anew.
-      else if (take === receive) found.then((channel) => receive(channel, exchange)).catch(fail);
-      else found.catch(() => {});
+      if (!(found instanceof Promise)) receive(found, exchange);
+      // By then it has been left to Node, for which the channel is asked for anew.
+      else if (isUnread(exchange.incoming)) found.catch(() => {});
+      else found.then((channel) => receive(channel, exchange)).catch(fail);
     } catch (error) {
       fail(error);
     }
@@ -90,15 +89,6 @@ export function createHooks<C extends ChannelHandle>(deps: HooksDeps<C>): Answer
     return RESPONSE_ALREADY_SENT;
   });
 
-  /** Of a body that is not read, unless its head is refused: then no rate has been taken for it either. */
-  function refuseByHead(channel: C | undefined, exchange: Exchange): void {
-    const { incoming } = exchange;
-    const refusal = channel === undefined ? NO_CHANNEL : findRefusal(incoming, channel);
-    if (refusal === undefined) return;
-    const tooMany = channel && limits.arrived(channel, limits.clientOf(incoming));
-    refuse(exchange, tooMany ?? refusal, { channel });
-  }
-
   function receive(channel: C | undefined, exchange: Exchange): void {
     const runtime = channel && runtimes.get(channel.identity.kind);
     if (channel === undefined || runtime?.receive === undefined) {
@@ -106,6 +96,8 @@ export function createHooks<C extends ChannelHandle>(deps: HooksDeps<C>): Answer
       return;
     }
     const { incoming, outgoing, sinceMs, requestId } = exchange;
+    // Not refused by its head: nothing is counted yet, and it is left to Node.
+    if (isUnread(incoming) && findRefusal(incoming, channel) === undefined) return;
     const fail = (thrown: unknown): void => refuse(exchange, toApiError(thrown), { channel, cause: thrown });
     const answer = (reply: HookReply | Refusal): void => {
       if ("code" in reply) {
@@ -128,7 +120,7 @@ export function createHooks<C extends ChannelHandle>(deps: HooksDeps<C>): Answer
       }
       const reply = runtime.receive(channel, {
         incoming,
-        outgoing: outgoing instanceof WholeReply ? undefined : outgoing,
+        outgoing: outgoing instanceof PlainReply ? undefined : outgoing,
         clientAddress: client.address,
         requestId,
       });
@@ -244,7 +236,7 @@ interface Exchange extends Arrived {
 }
 
 const isUnread = (incoming: Incoming): boolean =>
-  incoming instanceof WholeRequest && incoming.bodyState === "unread";
+  incoming instanceof PlainRequest && incoming.bodyState === "unread";
 
 /** A channel that refuses, and an error that it refuses for. */
 interface Refused<C> {
@@ -292,7 +284,7 @@ const COMMON_LINES = COMMON_HEADERS.map(([name, value]) => `${name}: ${value}\r\
 
 function send({ incoming, outgoing, requestId }: Exchange, { status, headers, body }: HookReply): void {
   const length = body === undefined ? "0" : String(Buffer.byteLength(body));
-  if (outgoing instanceof WholeReply) {
+  if (outgoing instanceof PlainReply) {
     const lengthLine = status === 204 ? "" : `content-length: ${length}\r\n`;
     outgoing.send(status, `${COMMON_LINES}x-request-id: ${requestId}\r\n${lengthLine}`, headers, body);
     return;

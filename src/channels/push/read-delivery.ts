@@ -3,7 +3,7 @@ import type { ChannelHandle } from "../../event/ingest.ts";
 import type { RawRequest } from "../../event/received.ts";
 import { ValueCollector, type Values } from "../../event/values.ts";
 import type { Incoming } from "../../http/context.ts";
-import { WholeRequest } from "../../http/fast-path/whole-request.ts";
+import { PlainRequest } from "../../http/fast-path/plain-request.ts";
 import { type ApiError, errorOf, invalidParameters, type Refusal } from "../../http/problem.ts";
 import { freeBuffer } from "../../lib/free-buffer.ts";
 import type { HeldBody } from "../body-budget.ts";
@@ -99,7 +99,7 @@ function readWhole(
   { done, failed }: Told<Buffer>,
 ): void {
   const body: Buffer = request.read() ?? NO_BYTES;
-  if (request instanceof WholeRequest && request.bodyState === "cut") failed(cutOff());
+  if (request instanceof PlainRequest && request.bodyState === "cut") failed(cutOff());
   else if (body.length > maxBytes) failed(errorOf(tooLarge(maxBytes)));
   else if (held.grow(body.length, body.length)) done(body);
   else failed(noRoom());
@@ -155,7 +155,7 @@ const unsupported = (message: string): Refusal => ({ code: "unsupported_media_ty
 
 /** Where a name repeats Node joins or drops values: then all are read again. A request that came whole repeats none. */
 export function valuesOf(incoming: Incoming): Values {
-  if (incoming instanceof WholeRequest) return incoming.headers;
+  if (incoming instanceof PlainRequest) return incoming.headers;
   const { headers, rawHeaders } = incoming;
   const names = Object.keys(headers);
   if (names.length * 2 !== rawHeaders.length) return valuesOfRaw(rawHeaders);

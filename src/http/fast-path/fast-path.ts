@@ -1,15 +1,18 @@
 import type { Socket } from "node:net";
-import { type ReplyTarget, WholeReply } from "./whole-reply.ts";
-import { type Head, readHead, WholeRequest } from "./whole-request.ts";
+import { PlainReply, type ReplyTarget } from "./plain-reply.ts";
+import { type Head, PlainRequest, readHead } from "./plain-request.ts";
 
 export interface FastPathDeps {
-  /** Answers a request, or says that it is not its own: then nothing has become of it. */
-  readonly answer: (request: WholeRequest, reply: WholeReply) => boolean;
+  /**
+   * Answers a request, or says that it is not its own: then nothing has become of it. One whose body is unread it answers before it
+   * returns, or not at all; others later.
+   */
+  readonly answer: (request: PlainRequest, reply: PlainReply) => boolean;
   /** Takes a connection over for good; what has come on it and was not answered is read there anew. */
   readonly leaveToNode: (socket: Socket) => void;
   /** How long a new connection may say nothing. */
   readonly firstRequestMs: number;
-  /** How long it may rest once a request of it was answered. */
+  /** How long it may rest once a request of it was answered, and how long the system may take to take the answer. */
   readonly keepAliveMs: number;
 }
 
@@ -32,7 +35,7 @@ const MOST_BYTES = 64 * 1024;
 const MOST_PIECES = 64;
 const PIECES_MS = LOOK_MS;
 /** A sender that was refused may still be sending; for so long it is listened to, lest it misses the answer. */
-const UNREAD_MS = LOOK_MS;
+const DRAIN_MS = LOOK_MS;
 /** Of all requests that have not come whole, as their heads announce them. Node reads the others. */
 const MOST_BEGUN_BYTES = 16 * 1024 * 1024;
 
@@ -98,7 +101,7 @@ const bytesOf = ({ bytes, bodyBytes }: Head): number => bytes + bodyBytes;
 
 /** @param onGone told once, when the connection has closed or was left to Node */
 function readFrom(socket: Socket, shared: Shared, onGone: () => void): Connection {
-  let state: "reading" | "answering" | "flushing" | "ending" = "reading";
+  let state: "reading" | "answering" | "flushing" | "ending" | "left" = "reading";
   let wasAnswered = false;
   let hasEnded = false;
   /** The reply to the request under way is the last one. */
@@ -106,18 +109,17 @@ function readFrom(socket: Socket, shared: Shared, onGone: () => void): Connectio
   /** The body of the request under way is dropped as it comes. */
   let isUnread = false;
   let begun: Begun | undefined;
-  /** Came behind a request that is not answered yet. */
-  let next: Buffer | undefined;
   let restsUntil = 0;
 
   const onData = (bytes: Buffer): void => {
     if (state === "reading") read(bytes);
-    else if (state !== "ending") hold(next === undefined ? bytes : Buffer.concat([next, bytes]));
+    else if (state !== "ending") hold(bytes);
   };
 
+  /** Until the request before is answered: it is read anew then, and the end of what comes behind it. */
   function hold(bytes: Buffer): void {
-    next = bytes;
     socket.pause();
+    socket.unshift(bytes);
   }
 
   function read(bytes: Buffer): void {
@@ -136,8 +138,9 @@ function readFrom(socket: Socket, shared: Shared, onGone: () => void): Connectio
   function begin(head: Head, bytes: Buffer): void {
     begun = { head, pieces: [bytes], missing: bytesOf(head) - bytes.length };
     shared.begunBytes += bytesOf(head);
-    if (hasEnded) answerCut(begun);
-    else restFor(PIECES_MS);
+    restFor(PIECES_MS);
+    // A socket that has closed knows the address of its sender only where it was asked before.
+    void socket.remoteAddress;
   }
 
   function addPiece(request: Begun, piece: Buffer): void {
@@ -161,35 +164,34 @@ function readFrom(socket: Socket, shared: Shared, onGone: () => void): Connectio
     const end = bytesOf(head);
     // In memory of its own: that of a body may be given back at once.
     if (bytes.length > end) hold(Buffer.from(bytes.subarray(end)));
-    const request = new WholeRequest(head, bytes.subarray(head.bytes, end), socket);
-    if (shared.answer(request, new WholeReply(target))) return;
-    state = "reading";
-    next = undefined;
-    leave(bytes);
+    const request = new PlainRequest(head, bytes.subarray(head.bytes, end), socket);
+    if (shared.answer(request, new PlainReply(target))) return;
+    leave(bytes.subarray(0, end));
   }
 
   function answerUnread(head: Head, bytes: Buffer): void {
     state = "answering";
     closes = true;
     isUnread = true;
-    const request = new WholeRequest(head, NO_BYTES, socket, "unread");
-    if (shared.answer(request, new WholeReply(target))) return;
+    const request = new PlainRequest(head, NO_BYTES, socket, "unread");
+    if (shared.answer(request, new PlainReply(target))) return;
     leave(bytes);
   }
 
   /** Its sender has ended, or is gone: what it is answered, and whether that can be sent, is seen as of all others. */
   function answerCut(request: Begun): void {
     const { head } = request;
-    const cut = new WholeRequest(head, takeBegun(request).subarray(head.bytes), socket, "cut");
+    const cut = new PlainRequest(head, takeBegun(request).subarray(head.bytes), socket, "cut");
     state = "answering";
     closes = true;
-    if (!shared.answer(cut, new WholeReply(target))) socket.end();
+    if (!shared.answer(cut, new PlainReply(target))) end();
   }
 
-  const isLast = (): boolean => shared.isLast || closes || (hasEnded && next === undefined);
+  /** Once true it stays so: a reply that says so is followed by the end. */
+  const isLast = (): boolean => shared.isLast || closes || hasEnded;
   const target: ReplyTarget = {
     reply(head, body, closesHere) {
-      if (socket.destroyed) return;
+      if (socket.destroyed || state !== "answering") return;
       closes ||= closesHere;
       state = "flushing";
       restFor(shared.keepAliveMs);
@@ -204,23 +206,30 @@ function readFrom(socket: Socket, shared: Shared, onGone: () => void): Connectio
 
   function goOn(): void {
     if (isLast()) {
-      state = "ending";
       if (isUnread) endUnread();
-      else socket.destroySoon();
+      else endSoon();
       return;
     }
     state = "reading";
     wasAnswered = true;
-    if (next === undefined) return;
-    const bytes = next;
-    next = undefined;
-    read(bytes);
-    if (next === undefined) socket.resume();
+    if (socket.isPaused()) socket.resume();
+  }
+
+  function end(): void {
+    state = "ending";
+    socket.end();
+  }
+
+  /** What was answered is sent. */
+  function endSoon(): void {
+    state = "ending";
+    socket.destroySoon();
   }
 
   function endUnread(): void {
-    restFor(UNREAD_MS);
-    socket.end();
+    restFor(DRAIN_MS);
+    end();
+    socket.resume();
   }
 
   function restFor(ms: number): void {
@@ -228,12 +237,7 @@ function readFrom(socket: Socket, shared: Shared, onGone: () => void): Connectio
   }
 
   function leave(bytes: Buffer): void {
-    // Nothing can be put back behind the end, and nobody waits for more than what was answered.
-    if (hasEnded) {
-      state = "ending";
-      socket.end();
-      return;
-    }
+    state = "left";
     onGone();
     for (const [event, listener] of listeners) socket.off(event, listener);
     if (bytes.length > 0) socket.unshift(bytes);
@@ -244,7 +248,7 @@ function readFrom(socket: Socket, shared: Shared, onGone: () => void): Connectio
   const onEnd = (): void => {
     hasEnded = true;
     if (begun !== undefined) answerCut(begun);
-    else if (state === "reading") socket.end();
+    else if (state === "reading") end();
   };
   const onClose = (): void => {
     if (begun !== undefined) answerCut(begun);
@@ -264,7 +268,7 @@ function readFrom(socket: Socket, shared: Shared, onGone: () => void): Connectio
     closeIdle() {
       if (state !== "reading") return;
       if (begun !== undefined) leave(takeBegun(begun));
-      else if (wasAnswered) socket.destroy();
+      else if (wasAnswered) endSoon();
       else leave(NO_BYTES);
     },
     look() {

@@ -1,147 +1,9 @@
 import { once } from "node:events";
-import { type AddressInfo, connect, createServer, type Socket } from "node:net";
-import { afterEach, describe, expect, it, vi } from "vitest";
-import { type Listener, startListener } from "../../../src/gateway/listener.ts";
-import type { Incoming, Outgoing } from "../../../src/http/context.ts";
-import { createFastPath } from "../../../src/http/fast-path/fast-path.ts";
-import { WholeReply } from "../../../src/http/fast-path/whole-reply.ts";
-import { WholeRequest } from "../../../src/http/fast-path/whole-request.ts";
+import { describe, expect, it, vi } from "vitest";
+import type { FastPathDeps } from "../../../src/http/fast-path/fast-path.ts";
+import { PlainReply } from "../../../src/http/fast-path/plain-reply.ts";
 import { until } from "../../support/until.ts";
-
-/** A request that was handed over, to be answered by the test. */
-interface Arrived {
-  readonly url: string | undefined;
-  readonly body: string;
-  readonly byNode: boolean;
-  readonly isCut: boolean;
-  readonly outgoing: Outgoing;
-  readonly answer: (text: string, headers?: Readonly<Record<string, string>>) => void;
-}
-
-let ending = new AsyncDisposableStack();
-let arrived: Arrived[] = [];
-afterEach(async () => {
-  await ending.disposeAsync();
-  vi.useRealTimers();
-  ending = new AsyncDisposableStack();
-  arrived = [];
-});
-
-/** Takes all but `/other`, and answers nothing. What a connection still brings when its test has ended is none of the next one's. */
-const takeInto =
-  (list: Arrived[]) =>
-  (incoming: Incoming, outgoing: Outgoing): boolean => {
-    if (incoming.url === "/other") return false;
-    const byNode = !(incoming instanceof WholeRequest);
-    if (!byNode && incoming.bodyState === "unread" && incoming.url !== "/unread") return false;
-    const hand = (body: Buffer): void => {
-      const answer: Arrived["answer"] = (text, headers = {}) => {
-        const length = String(Buffer.byteLength(text));
-        if (outgoing instanceof WholeReply)
-          outgoing.send(200, `content-length: ${length}\r\n`, headers, text);
-        else outgoing.writeHead(200, { "content-length": length, ...headers }).end(text);
-      };
-      list.push({
-        url: incoming.url,
-        body: body.toString(),
-        byNode,
-        isCut: !byNode && incoming.bodyState === "cut",
-        outgoing,
-        answer,
-      });
-    };
-    if (!byNode) hand(incoming.read());
-    else
-      incoming.toArray().then(
-        (pieces: Buffer[]) => hand(Buffer.concat(pieces)),
-        () => {},
-      );
-    return true;
-  };
-
-async function start(): Promise<{ readonly listener: Listener; readonly stop: () => Promise<void> }> {
-  const fetchOther = () => new Response("other");
-  const listener = ending.use(await startListener({ host: "127.0.0.1", port: 0 }, fetchOther));
-  const serving = listener.serve({ fetch: fetchOther, answerDirectly: takeInto(arrived) });
-  return { listener, stop: async () => serving[Symbol.asyncDispose]() };
-}
-
-/** The other end of a sender's connection. */
-interface TakenSocket {
-  /** Bytes. */
-  readonly received: () => number;
-  readonly hasClosed: () => boolean;
-}
-
-/** Without a Node that takes what is left to it. Its clock is the test's. */
-async function startAlone() {
-  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
-  const left: { readonly socket: Socket; read: string }[] = [];
-  const leaveToNode = (socket: Socket): void => {
-    const one = { socket, read: "" };
-    socket.on("data", (bytes) => {
-      one.read += bytes;
-    });
-    left.push(one);
-  };
-  const fastPath = createFastPath({
-    answer: takeInto(arrived),
-    leaveToNode,
-    firstRequestMs: 20_000,
-    keepAliveMs: 75_000,
-  });
-  const server = createServer({ allowHalfOpen: true }, fastPath.take).listen(0, "127.0.0.1");
-  ending.defer(() => {
-    fastPath.closeAll();
-    for (const { socket } of left) socket.destroy();
-    server.close();
-  });
-  const taken: Socket[] = [];
-  server.on("connection", (socket: Socket) => taken.push(socket));
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  const openHere = async (): Promise<Sender & TakenSocket> => {
-    const sender = await open(port);
-    const find = () => taken.find(({ remotePort }) => remotePort === sender.socket.localPort);
-    await until(() => find() !== undefined);
-    const socket = find();
-    return {
-      ...sender,
-      received: () => socket?.bytesRead ?? 0,
-      hasClosed: () => socket?.closed === true,
-    };
-  };
-  return { open: openHere, left };
-}
-
-interface Sender {
-  readonly socket: Socket;
-  /** All that it was answered so far. */
-  readonly answered: () => string;
-  readonly hasEnded: () => boolean;
-}
-
-async function open(port: number): Promise<Sender> {
-  const socket = connect({ port, host: "127.0.0.1", noDelay: true, allowHalfOpen: true });
-  ending.defer(() => void socket.destroy());
-  let text = "";
-  let hasEnded = false;
-  socket.setEncoding("utf8").on("error", () => {});
-  socket.on("data", (piece) => {
-    text += piece;
-  });
-  for (const event of ["end", "close"]) socket.on(event, () => (hasEnded = true));
-  await once(socket, "connect");
-  return { socket, answered: () => text, hasEnded: () => hasEnded };
-}
-
-const request = (body: string, path = "/a", more = ""): string =>
-  `POST ${path} HTTP/1.1\r\nHost: a.example\r\n${more}Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
-const nth = async (count: number): Promise<Arrived> => {
-  await until(() => arrived.length >= count);
-  return arrived[count - 1] as Arrived;
-};
-const answersIn = (text: string): number => text.split("HTTP/1.1 ").length - 1;
+import { answersIn, arrived, nth, open, request, start, startAlone } from "./fast-path-support.ts";
 
 describe("a connection", () => {
   it("takes one whole request after the other", async () => {
@@ -368,6 +230,29 @@ describe("requests that do not wait for answers", () => {
     expect(answered().match(/\d(?:st|nd|rd)/g)).toEqual(["1st", "2nd", "3rd"]);
   });
 
+  it("are taken by Node, too, where their sender sends no more behind them", async () => {
+    const { listener } = await start();
+    const { socket, answered, hasEnded } = await open(listener.port);
+    socket.end(request("one") + request("two", "/other"));
+    (await nth(1)).answer("1st");
+    await until(hasEnded);
+    expect(answered()).toContain("1st");
+    expect(answered()).toMatch(/other$/);
+  });
+
+  it("may be answered at once, however many they are", async () => {
+    const answerAtOnce: FastPathDeps["answer"] = (_, reply) => {
+      reply.send(200, "", {});
+      return true;
+    };
+    const { open } = await startAlone(answerAtOnce);
+    const { socket, answered } = await open();
+    // They come as one.
+    const many = 2_000;
+    socket.write("POST /a HTTP/1.1\r\nHost:a\r\n\r\n".repeat(many));
+    await until(() => answersIn(answered()) === many);
+  });
+
   it("are not read on and on while one is answered", async () => {
     const { listener } = await start();
     const { socket, answered } = await open(listener.port);
@@ -431,7 +316,7 @@ describe("a sender that", () => {
     await until(() => received() === text.length);
     socket.resetAndDestroy();
     const first = await nth(1);
-    expect(first).toMatchObject({ body: "bod", isCut: true });
+    expect(first).toMatchObject({ body: "bod", isCut: true, senderAddress: "127.0.0.1" });
     first.answer("nobody listens");
     await until(hasClosed);
   });
@@ -483,7 +368,7 @@ describe("an answer", () => {
     const { socket, answered } = await open(listener.port);
     socket.write(request("one") + request("two"));
     const { outgoing } = await nth(1);
-    if (outgoing instanceof WholeReply) outgoing.send(204, "", {}, "body");
+    if (outgoing instanceof PlainReply) outgoing.send(204, "", {}, "body");
     (await nth(2)).answer("2nd");
     await until(() => answered().endsWith("2nd"));
     expect(answered()).toMatch(/^HTTP\/1\.1 204 No Content\r\n(?:[^\r]+\r\n)+\r\nHTTP\/1\.1 200 OK\r\n/);
@@ -496,116 +381,5 @@ describe("an answer", () => {
     (await nth(1)).outgoing.destroy();
     await until(hasEnded);
     expect(answered()).toBe("");
-  });
-});
-
-describe("a listener that drains", () => {
-  it("answers what is under way, as the last of its connection, and ends those that rest", async () => {
-    const { listener, stop } = await start();
-    const busy = await open(listener.port);
-    const resting = await open(listener.port);
-    resting.socket.write(request("first"));
-    (await nth(1)).answer("1");
-    await until(() => resting.answered().endsWith("1"));
-    busy.socket.write(request("second"));
-    const second = await nth(2);
-    const stopped = stop();
-    await until(resting.hasEnded);
-    expect(busy.hasEnded()).toBe(false);
-    second.answer("2");
-    await stopped;
-    await until(busy.hasEnded);
-    expect(busy.answered()).toContain("Connection: close\r\n");
-    expect(busy.answered()).toMatch(/2$/);
-  });
-
-  it("answers what is still to come, or to become whole, on connections that were there", async () => {
-    const { listener, stop } = await start();
-    const silent = await open(listener.port);
-    const slow = await open(listener.port);
-    const resting = await open(listener.port);
-    slow.socket.write(request("slow").slice(0, -2));
-    // All three are there before it.
-    resting.socket.write(request("first"));
-    (await nth(1)).answer("1");
-    await until(() => resting.answered().endsWith("1"));
-    const stopped = stop();
-    await until(resting.hasEnded);
-    silent.socket.write(request("silent"));
-    slow.socket.write("ow");
-    await nth(3);
-    for (const { body, answer } of arrived.slice(1)) answer(`${body} done`);
-    await stopped;
-    expect(silent.answered()).toMatch(/silent done$/);
-    expect(slow.answered()).toMatch(/slow done$/);
-  });
-});
-
-describe("a long answer", () => {
-  const LONG = "a".repeat(20_000_000);
-
-  it("is sent whole while its listener drains, however late it is read", async () => {
-    const { listener, stop } = await start();
-    const { socket, answered, hasEnded } = await open(listener.port);
-    socket.write(request("body"));
-    const first = await nth(1);
-    socket.pause();
-    const stopped = stop();
-    first.answer(LONG);
-    // The listener looks for what rests every 25 ms.
-    await new Promise((resolve) => setTimeout(resolve, 200));
-    socket.resume();
-    await stopped;
-    await until(hasEnded);
-    expect(answered().split("\r\n\r\n")[1]?.length).toBe(LONG.length);
-  });
-
-  it("that nobody reads ends its connection after seventy-five seconds", async () => {
-    const { open } = await startAlone();
-    const { socket, hasClosed } = await open();
-    socket.write(request("body"));
-    const first = await nth(1);
-    socket.pause();
-    first.answer(LONG);
-    vi.advanceTimersByTime(75_000);
-    await new Promise((resolve) => setTimeout(resolve, 20));
-    expect(hasClosed()).toBe(false);
-    vi.advanceTimersByTime(1_000);
-    await until(hasClosed);
-  });
-});
-
-describe("a connection that says nothing", () => {
-  it("is ended after twenty seconds where it is new, after seventy-five where it was answered", async () => {
-    const { open, left } = await startAlone();
-    const answered = await open();
-    answered.socket.write(request("body"));
-    (await nth(1)).answer("done");
-    await until(() => answered.answered().endsWith("done"));
-    const silent = await open();
-    vi.advanceTimersByTime(20_000);
-    await new Promise((resolve) => setTimeout(resolve, 20));
-    expect(silent.hasEnded()).toBe(false);
-    vi.advanceTimersByTime(1_000);
-    await until(silent.hasEnded);
-    vi.advanceTimersByTime(54_000);
-    await new Promise((resolve) => setTimeout(resolve, 20));
-    expect(answered.hasEnded()).toBe(false);
-    vi.advanceTimersByTime(1_000);
-    await until(answered.hasEnded);
-    expect(left).toEqual([]);
-  });
-
-  it("is left alone while its request is under way", async () => {
-    const { open } = await startAlone();
-    const { socket, answered } = await open();
-    socket.write(request("body"));
-    const first = await nth(1);
-    vi.advanceTimersByTime(200_000);
-    first.answer("done");
-    await until(() => answered().endsWith("done"));
-    socket.write(request("another"));
-    (await nth(2)).answer("2");
-    await until(() => answered().endsWith("2"));
   });
 });

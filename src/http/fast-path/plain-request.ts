@@ -7,7 +7,8 @@ const MOST_HEAD_BYTES = 4 * 1024;
  * The heads that are read here: a small part of what RFC 9112 allows, in which nothing can be understood in two ways. A target that is a
  * path, names of token characters straight before their colons, values of visible ASCII, lines that end as they must; nothing else.
  */
-const HEAD = /POST \/[!-~]* HTTP\/1\.1\r\n(?:[!#$%&'*+.^_`|~\dA-Za-z-]+:[\t -~]*\r\n)+\r\n/y;
+const HEAD = /^POST \/[!-~]* HTTP\/1\.1\r\n(?:[!#$%&'*+.^_`|~\dA-Za-z-]+:[\t -~]*\r\n)+\r\n$/;
+const HEAD_END = Buffer.from("\r\n\r\n");
 const TARGET_AT = "POST ".length;
 const VERSION = " HTTP/1.1\r\n";
 /** All that a number holds exactly. */
@@ -28,10 +29,11 @@ export interface Head {
 
 /** Reads the head of a request as Node reads it (test/http/fast-path). Undefined: Node is to read it, and to say what is wrong with it. */
 export function readHead(bytes: Buffer): Head | undefined {
-  const text = bytes.toString("latin1", 0, Math.min(bytes.length, MOST_HEAD_BYTES));
-  HEAD.lastIndex = 0;
+  const end = bytes.indexOf(HEAD_END) + HEAD_END.length;
+  if (end < HEAD_END.length || end > MOST_HEAD_BYTES) return undefined;
+  // No more than the head: who keeps a header keeps all of it.
+  const text = bytes.toString("latin1", 0, end);
   if (!HEAD.test(text)) return undefined;
-  const end = HEAD.lastIndex;
   const targetEnd = text.indexOf(" ", TARGET_AT);
   const headers = readHeaders(text, targetEnd + VERSION.length, end - 2);
   if (headers === undefined) return undefined;
@@ -72,7 +74,7 @@ function readHeaders(text: string, from: number, to: number): Record<string, str
 export type BodyState = "whole" | "cut" | "unread";
 
 /** A request of which nothing more is read: as much of Node's own as hooks look at. */
-export class WholeRequest {
+export class PlainRequest {
   readonly method = "POST";
   readonly complete = true;
   readonly url: string;

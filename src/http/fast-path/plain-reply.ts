@@ -12,7 +12,7 @@ export interface ReplyTarget {
 }
 
 /** The answer to a request that came whole. */
-export class WholeReply {
+export class PlainReply {
   headersSent = false;
   readonly #target: ReplyTarget;
 
