@@ -28,11 +28,11 @@ export interface VerifiedDelivery {
   readonly body: Buffer;
   readonly arrivedAtMs: number;
   /** An id that the signature covers: names the delivery where no `idPath` does. */
-  readonly deliveryId?: string;
+  readonly deliveryId?: string | undefined;
   /** A digest of what was signed: the same again under another id or type is a replay. */
-  readonly boundTo?: string;
+  readonly boundTo?: string | undefined;
   /** SHA-256 of the body, 43 base64url characters, where verifying has made it. */
-  readonly bodyHash?: string;
+  readonly bodyHash?: string | undefined;
 }
 
 /**

@@ -83,10 +83,10 @@ export function createWriter(deps: WriterDeps) {
       channel: identity,
       events,
       policy: publishPolicyOf(channel),
-      ...(failures.length > 0 && { quarantine: { delivery, items: itemsOf(channel, failures) } }),
-      ...(again !== undefined && failures.length === 0 && { release: [again.id] }),
-      ...signedMark(channel, delivery, events, again),
-      ...(position && { position }),
+      quarantine: failures.length > 0 ? { delivery, items: itemsOf(channel, failures) } : undefined,
+      release: again !== undefined && failures.length === 0 ? [again.id] : undefined,
+      signed: signedMark(channel, delivery, events, again),
+      position,
     };
     return publish(batch, options).then(({ receipts, quarantineIds }) => {
       const quarantined = quarantineReceiptsOf(failures, quarantineIds);
@@ -179,7 +179,7 @@ function signedMark(
 ) {
   if (boundTo === undefined || events.length === 0 || config.dedupe.windowSeconds === 0) return undefined;
   if (again !== undefined && !again.wasPaused) return undefined;
-  return { signed: signedMarkOf(rules, boundTo, events) };
+  return signedMarkOf(rules, boundTo, events);
 }
 
 export interface WriteOptions {

@@ -30,11 +30,11 @@ export interface Consumed {
 /** The facts that a scheme proved. */
 export interface Verification {
   /** The sender's delivery id, only where the signature covers it. */
-  readonly deliveryId?: string;
+  readonly deliveryId?: string | undefined;
   /** A digest of what was signed, where the same again under another id or type is a replay. */
-  readonly boundTo?: string;
+  readonly boundTo?: string | undefined;
   /** SHA-256 of the body, 43 base64url characters: of a signature over the body and nothing else that is `boundTo`. */
-  readonly bodyHash?: string;
+  readonly bodyHash?: string | undefined;
 }
 
 /** Room is left for the place of an item behind it: an event's id has 512 characters at most. */

@@ -18,7 +18,7 @@ import { findScheme } from "./schemes.ts";
 import { deriveKey, secretKeySchema } from "./secret-key.ts";
 import { lacksSecret, type Sender, signsForAnyone } from "./sender.ts";
 import type { Secret } from "./sender-settings.ts";
-import { type RefusalReason, refuse as refusal, type Verdict } from "./verifier.ts";
+import { type RefusalReason, refuse as refusal, type Verdict, type Verification } from "./verifier.ts";
 
 /** Shaped as a verified one, so that quarantine keeps both; it is for the operator to look at and never parsed. */
 export type UnverifiedDelivery = Omit<VerifiedDelivery, "deliveryId" | "boundTo" | "bodyHash">;
@@ -208,7 +208,7 @@ class SenderInForce implements CompiledSender {
     return (text) => withoutChannelIds(redact(text));
   }
 
-  #redact(request: RawRequest): UnverifiedDelivery {
+  #redact(request: RawRequest, { deliveryId, boundTo, bodyHash }: Verification = {}): VerifiedDelivery {
     const readAs = this.#readAs;
     const headers = shown(request.headers, this.#hidden.headers);
     return {
@@ -217,15 +217,15 @@ class SenderInForce implements CompiledSender {
       query: shown(queryValues(request.target), this.#hidden.query),
       body: request.body,
       arrivedAtMs: request.arrivedAtMs,
+      deliveryId,
+      boundTo,
+      bodyHash,
     };
   }
 
   #conclude(request: RawRequest, verdict: Verdict): Verified {
     if (verdict.ok) {
-      const { deliveryId, boundTo } = verdict.value;
-      const delivery = this.#redact(request);
-      if (deliveryId === undefined && boundTo === undefined) return ok(delivery);
-      return ok({ ...delivery, ...verdict.value });
+      return ok(this.#redact(request, verdict.value));
     }
     const { reason, message } = verdict.error;
     return this.#unproved
@@ -321,16 +321,14 @@ const withType = (headers: Values, type: string): Values =>
  * nothing is to be taken out: nearly always.
  */
 function shown(values: Values, hidden: ReadonlySet<string>): Values {
+  const kept = omitValues(values, hidden);
   // Not `for…in`: V8 learns nothing from its reads where all objects have one shape, and optimizes this function again and again in vain.
-  for (const name of Object.keys(values)) {
-    const value = values[name];
-    if (hidden.has(name)) return shown(omitValues(values, hidden), hidden);
-    if (value === undefined || !holdsAddress(value)) continue;
-    // Behind an address there may be more to hide.
-    const kept = { ...omitValues(values, hidden) };
-    return Object.assign(Object.create(null), redactTexts(kept, withoutChannelIds));
+  for (const name of Object.keys(kept)) {
+    const value = kept[name];
+    if (value !== undefined && holdsAddress(value))
+      return Object.assign(Object.create(null), redactTexts({ ...kept }, withoutChannelIds));
   }
-  return values;
+  return kept;
 }
 
 const holdsAddress = (value: string | readonly string[]): boolean =>

@@ -7,20 +7,22 @@ import type { EncodedQuarantine } from "../quarantine/quarantine-record.ts";
 export interface PublishGroup {
   readonly policy: string;
   readonly events: readonly OutgoingEvent[];
-  readonly position?: {
-    readonly source: number;
-    readonly at: SourcePosition;
-    /** Absent: the cursor lies in another slot, and only the topics' epochs are checked. */
-    readonly cursor?: { readonly key: string; readonly commits: boolean };
-  };
-  readonly quarantine?: EncodedQuarantine;
-  readonly release?: { readonly budgetKey: string; readonly ids: readonly string[] };
+  readonly position?: GroupPosition | undefined;
+  readonly quarantine?: EncodedQuarantine | undefined;
+  readonly release?: { readonly budgetKey: string; readonly ids: readonly string[] } | undefined;
   /** The signed bytes of the delivery, in the memory of its channel. */
-  readonly signed?: { readonly memoryKey: string; readonly mark: string };
+  readonly signed?: { readonly memoryKey: string; readonly mark: string } | undefined;
   /** Its signed bytes are known under other ids or types: nothing of it is published. */
   readonly isReplay?: boolean;
   /** Estimated size, of which a call takes only so much. */
   readonly bytes: number;
+}
+
+interface GroupPosition {
+  readonly source: number;
+  readonly at: SourcePosition;
+  /** Absent: the cursor lies in another slot, and only the topics' epochs are checked. */
+  readonly cursor?: { readonly key: string; readonly commits: boolean };
 }
 
 type Arg = string | Buffer;

@@ -32,16 +32,16 @@ export interface PublishBatch {
   readonly events: readonly OutgoingEvent[];
   readonly policy: PublishPolicy;
   /** Items of the same delivery that are known to have failed. */
-  readonly quarantine?: QuarantineWrite;
+  readonly quarantine?: QuarantineWrite | undefined;
   /** Quarantine records that this publish replaces (a re-drive). They stay where an event of it conflicts. */
-  readonly release?: readonly string[];
+  readonly release?: readonly string[] | undefined;
   /**
    * What was signed, where that tells replays: remembered in its channel for the dedupe window. Under another mark of ids and types
    * than at first nothing of the delivery is published that is not known by its id.
    */
-  readonly signed?: SignedMark;
+  readonly signed?: SignedMark | undefined;
   /** Of a pull source: where it stands once this delivery is written. It stays where an event conflicts. */
-  readonly position?: SourcePosition;
+  readonly position?: SourcePosition | undefined;
 }
 
 export type Receipt =
@@ -247,21 +247,21 @@ function groupOf(
     policy,
     events,
     bytes,
-    ...(position && {
-      position: {
-        source: channel.number,
-        at: position,
-        cursor: { key: cursorKey(channel.number), commits: true },
-      },
-    }),
-    ...(quarantine && { quarantine }),
-    ...(release &&
-      release.length > 0 && {
-        release: { budgetKey: quarantineBudgetKey(channel.organizationId), ids: release },
-      }),
-    ...(signed && {
-      signed: { memoryKey: signedBytesKey(channel.number), mark: signed.identity + signed.digest },
-    }),
+    // All groups have one shape, and no member is copied.
+    position: position && {
+      source: channel.number,
+      at: position,
+      cursor: { key: cursorKey(channel.number), commits: true },
+    },
+    quarantine,
+    release:
+      release && release.length > 0
+        ? { budgetKey: quarantineBudgetKey(channel.organizationId), ids: release }
+        : undefined,
+    signed: signed && {
+      memoryKey: signedBytesKey(channel.number),
+      mark: signed.identity + signed.digest,
+    },
   };
 }
 

@@ -38,7 +38,6 @@ export function compileMessage(settings: SignedMessageSettings): ReadMessage {
   const isFresh = compileFreshness(settings);
   const hasRightBody = settings.bodyHash && checkBodyHash(settings.bodyHash);
   const { bindDedupe } = settings;
-  const proves = readId !== undefined || bindDedupe !== "none";
 
   return (request, context) => {
     const view = new RequestView(request, context.readAs);
@@ -63,13 +62,10 @@ export function compileMessage(settings: SignedMessageSettings): ReadMessage {
         const rendered = render(view, { secret, baseUrl });
         return rendered.ok ? rendered.value : [];
       },
-      proved: () =>
-        proves
-          ? {
-              ...(id === undefined ? {} : { deliveryId: id }),
-              ...(bindDedupe === "none" ? {} : boundTo(pieces, request.body)),
-            }
-          : NOTHING_MORE,
+      proved() {
+        const bound = bindDedupe === "none" ? NOTHING_MORE : boundTo(pieces, request.body);
+        return id === undefined ? bound : { ...bound, deliveryId: id };
+      },
     });
   };
 }

@@ -14,6 +14,7 @@ type SignaturePlace = Pick<
 /** The signatures that a request brings, none of them believed; at least one. What stands beside them is put into the view. */
 type ReadSignatures = (view: RequestView) => Result<readonly Buffer[], Refusal>;
 
+const HEX = /^(?:[\da-f]{2})+$/i;
 /** More of them are tried by nobody who signs. */
 const MAX_SIGNATURES = 16;
 const MAX_ITEMS = 64;
@@ -84,11 +85,11 @@ const unquoted = (text: string): string => (/^"[^"]*"$/.test(text) ? text.slice(
 export function decode(text: string, prefix: string, encoding: Encoding): Buffer | undefined {
   if (!text.startsWith(prefix)) return undefined;
   const encoded = text.slice(prefix.length);
+  // Node skips or ends at what is none of the encoding's characters.
+  if (encoding === "hex") return HEX.test(encoded) ? Buffer.from(encoded, "hex") : undefined;
   const bytes = Buffer.from(encoded, encoding);
-  const canonical = bytes.toString(encoding);
-  const same =
-    encoding === "hex" ? canonical === encoded.toLowerCase() : unpadded(canonical) === unpadded(encoded);
-  return same && bytes.length > 0 ? bytes : undefined;
+  const isSpelledSo = unpadded(bytes.toString(encoding)) === unpadded(encoded);
+  return isSpelledSo && bytes.length > 0 ? bytes : undefined;
 }
 
 /** True where the text is the body's hash, as the settings write it. */
