@@ -207,3 +207,20 @@ describe("the files of src", () => {
     expect(long).toEqual([]);
   });
 });
+
+describe("what tests share", () => {
+  /** Vitest runs it anew before each file of tests. */
+  const SET_UP = "support/leftovers.ts";
+
+  it("runs nothing behind or before tests by itself: a worker loads it once, so that would hold for the first file alone", () => {
+    const shared = globSync("**/*.{ts,tsx}", {
+      cwd: import.meta.dirname,
+      exclude: ["**/*.test.{ts,tsx}", SET_UP],
+    });
+    const hooked = shared.filter((file) =>
+      /^(?:before|after)(?:Each|All)\(/m.test(readFileSync(join(import.meta.dirname, file), "utf8")),
+    );
+    expect(shared.length).toBeGreaterThan(100);
+    expect(hooked).toEqual([]);
+  });
+});

@@ -8,7 +8,7 @@ import type { PlainRequest } from "./fast-path/plain-request.ts";
 /** Answers one request; `bindings` hold Node's own beneath it. */
 export type Fetch = (request: Request, bindings: HttpBindings) => Response | Promise<Response>;
 
-/** A request as Node reads it, or one that came whole. */
+/** A request as Node reads it, or as the fast path does. */
 export type Incoming = IncomingMessage | PlainRequest;
 
 /** What answers it. */

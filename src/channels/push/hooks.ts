@@ -71,7 +71,7 @@ export function createHooks<C extends ChannelHandle>(deps: HooksDeps<C>): Answer
     const exchange = begin(env as Arrived);
     const fail = (thrown: unknown): void => refuse(exchange, toApiError(thrown), { cause: thrown });
     try {
-      // One that came whole has each header once.
+      // On the fast path each header stands there once.
       if (!(exchange.incoming instanceof PlainRequest)) requireOneHost(exchange.incoming);
       const found = findChannel(req.param("channelId"));
       if (!(found instanceof Promise)) receive(found, exchange);

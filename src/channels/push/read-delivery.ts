@@ -91,7 +91,10 @@ function readBytes(request: Incoming, maxBytes: number, held: HeldBody, told: To
   else readAsItComes(request, maxBytes, held, told);
 }
 
-/** It has come already, as nearly all do: nothing is to be listened for. Its sender may have gone. */
+/**
+ * It has come already, as nearly all do: nothing is to be listened for. Its sender may have gone. One that is unread gets no further than
+ * `findRefusal`.
+ */
 function readWhole(
   request: Incoming,
   maxBytes: number,
@@ -99,7 +102,7 @@ function readWhole(
   { done, failed }: Told<Buffer>,
 ): void {
   const body: Buffer = request.read() ?? NO_BYTES;
-  if (request instanceof PlainRequest && request.bodyState === "cut") failed(cutOff());
+  if (request instanceof PlainRequest && request.bodyState !== "whole") failed(cutOff());
   else if (body.length > maxBytes) failed(errorOf(tooLarge(maxBytes)));
   else if (held.grow(body.length, body.length)) done(body);
   else failed(noRoom());

@@ -11,7 +11,7 @@ export interface ReplyTarget {
   readonly destroy: () => void;
 }
 
-/** The answer to a request that came whole. */
+/** The answer to a request that was read on the fast path. */
 export class PlainReply {
   headersSent = false;
   readonly #target: ReplyTarget;

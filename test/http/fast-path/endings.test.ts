@@ -1,6 +1,8 @@
-import { describe, expect, it, vi } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { until } from "../../support/until.ts";
-import { answersIn, arrived, nth, open, request, start, startAlone } from "./fast-path-support.ts";
+import { answersIn, arrived, endAll, nth, open, request, start, startAlone } from "./fast-path-support.ts";
+
+afterEach(endAll);
 
 describe("a listener that drains", () => {
   it("answers what is under way, as the last of its connection, and ends those that rest", async () => {

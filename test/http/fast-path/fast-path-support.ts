@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
-import { afterEach, vi } from "vitest";
+import { vi } from "vitest";
 import { type Listener, startListener } from "../../../src/gateway/listener.ts";
 import type { Incoming, Outgoing } from "../../../src/http/context.ts";
 import { createFastPath, type FastPathDeps } from "../../../src/http/fast-path/fast-path.ts";
@@ -22,12 +22,13 @@ export interface Arrived {
 /** All that has arrived since the test began, in its order. */
 export let arrived: Arrived[] = [];
 let ending = new AsyncDisposableStack();
-afterEach(async () => {
+/** Behind each test. A module that many files of tests import is run once: what it said to Vitest itself would hold for one of them. */
+export async function endAll(): Promise<void> {
   await ending.disposeAsync();
   vi.useRealTimers();
   ending = new AsyncDisposableStack();
   arrived = [];
-});
+}
 
 /** Takes all but `/other`, and answers nothing. What a connection still brings when its test has ended is none of the next one's. */
 const takeInto =

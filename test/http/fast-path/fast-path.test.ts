@@ -1,9 +1,11 @@
 import { once } from "node:events";
-import { describe, expect, it, vi } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import type { FastPathDeps } from "../../../src/http/fast-path/fast-path.ts";
 import { PlainReply } from "../../../src/http/fast-path/plain-reply.ts";
 import { until } from "../../support/until.ts";
-import { answersIn, arrived, nth, open, request, start, startAlone } from "./fast-path-support.ts";
+import { answersIn, arrived, endAll, nth, open, request, start, startAlone } from "./fast-path-support.ts";
+
+afterEach(endAll);
 
 describe("a connection", () => {
   it("takes one whole request after the other", async () => {
