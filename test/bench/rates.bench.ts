@@ -62,6 +62,16 @@ const target = { name: "Inlet", pid: gateway.pid, port, path };
 process.stdout.write(`${machine()}\n`);
 const [closed = []] = await alternate({ rounds: ROUNDS, seconds: SECONDS, redisPid }, [[target, plan]]);
 const most = median(closed, "perSecond");
+
+const atGoal: Measured[] = [];
+const floors: Measured[] = [];
+await client.call("LATENCY", "RESET");
+for (let round = 0; round < ROUNDS; round++) {
+  atGoal.push(await measure(target, most * GOAL_SHARE));
+  floors.push(await measure(floor, most * GOAL_SHARE));
+}
+const syncsMs = await longestSyncsMs();
+
 const before = { memory: await usedMemory(), disk: await appendedBytes() };
 const all = SHARES.map((): Measured[] => []);
 let events = 0;
@@ -74,15 +84,6 @@ for (let round = 0; round < ROUNDS; round++) {
 }
 const bytesOfRedis = ((await usedMemory()) - before.memory) / events;
 const bytesOfDisk = ((await appendedBytes()) - before.disk) / events;
-
-const atGoal: Measured[] = [];
-const floors: Measured[] = [];
-await client.call("LATENCY", "RESET");
-for (let round = 0; round < ROUNDS; round++) {
-  atGoal.push(await measure(target, most * GOAL_SHARE));
-  floors.push(await measure(floor, most * GOAL_SHARE));
-}
-const syncsMs = await longestSyncsMs();
 
 process.stdout.write(
   `\n${BYTES} B, at most ${most.toFixed(0)} requests/s (64 connections that wait for their answers), ${ROUNDS} rounds of ${SECONDS} s, medians (least to most)\n\n` +
