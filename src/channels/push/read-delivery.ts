@@ -156,7 +156,7 @@ const cutOff = (): ApiError => invalidParameters([{ path: "body", message: "ende
 
 const unsupported = (message: string): Refusal => ({ code: "unsupported_media_type", message, headers: {} });
 
-/** Where a name repeats Node joins or drops values: then all are read again. A request that came whole repeats none. */
+/** Where a name repeats Node joins or drops values: then all are read again. On the fast path no name repeats. */
 export function valuesOf(incoming: Incoming): Values {
   if (incoming instanceof PlainRequest) return incoming.headers;
   const { headers, rawHeaders } = incoming;

@@ -103,19 +103,21 @@ export async function startAlone(answer: FastPathDeps["answer"] = takeInto(arriv
     server.close();
   });
   const taken: Socket[] = [];
+  let opened = 0;
   server.on("connection", (socket: Socket) => taken.push(socket));
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;
   const openHere = async (): Promise<Sender & TakenSocket> => {
+    // They are taken in their order. To ask a socket for its sender's port would have it remember the address.
+    const place = opened++;
     const sender = await open(port);
-    const find = () => taken.find(({ remotePort }) => remotePort === sender.socket.localPort);
-    await until(() => find() !== undefined);
-    const socket = find();
+    await until(() => taken.length > place);
+    const socket = taken[place] as Socket;
     return {
       ...sender,
-      received: () => socket?.bytesRead ?? 0,
-      unsent: () => socket?.writableLength ?? 0,
-      hasClosed: () => socket?.closed === true,
+      received: () => socket.bytesRead,
+      unsent: () => socket.writableLength,
+      hasClosed: () => socket.closed,
     };
   };
   return { open: openHere, left, closeIdle: fastPath.closeIdle };

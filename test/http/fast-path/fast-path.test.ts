@@ -115,7 +115,7 @@ describe("a connection", () => {
     first.answer("too long");
     await until(hasEnded);
     expect(answered()).toMatch(/\r\nConnection: close\r\n\r\ntoo long$/);
-    // Whoever is still sending is not cut off before it has seen the answer.
+    // A sender in the middle of its body may not have read the answer yet: the connection stays for a moment.
     socket.write("b".repeat(50_000));
     await until(() => received() === 50_500);
     vi.advanceTimersByTime(1_000);
@@ -124,6 +124,23 @@ describe("a connection", () => {
     vi.advanceTimersByTime(1_000);
     await until(hasClosed);
     expect([left, arrived.length]).toEqual([[], 1]);
+  });
+
+  it("is Node's alone once it was left: an answer that comes later is dropped", async () => {
+    let late: PlainReply | undefined;
+    const answerLater: FastPathDeps["answer"] = (_, reply) => {
+      late = reply;
+      return false;
+    };
+    const { open, left } = await startAlone(answerLater);
+    const { socket, answered } = await open();
+    const text = request("b".repeat(99_000)).slice(0, 500);
+    socket.write(text);
+    await until(() => left[0]?.read === text);
+    late?.send(200, "", {});
+    left[0]?.socket.write("of Node");
+    await until(() => answered() !== "");
+    expect(answered()).toBe("of Node");
   });
 
   it("is ended at once behind such an answer where its sender ends it", async () => {
