@@ -58,6 +58,21 @@ async function install() {
   };
 }
 
+/** As if the events of an app had been appended at another time. */
+async function moveEntries(appId: string, timeMs: number): Promise<void> {
+  const { client } = spine.server;
+  const topics = await spine.api.database.db
+    .selectFrom("topics")
+    .select("topic")
+    .where("appId", "=", appId)
+    .execute();
+  for (const { topic } of topics) {
+    const entries = await client.xrange(topic, "-", "+");
+    await client.del(topic);
+    for (const [, fields] of entries) await client.xadd(topic, `${timeMs}-*`, ...fields);
+  }
+}
+
 const numberOf = ({ data = "" }: { data: string | undefined }): number => JSON.parse(data).data.n;
 const sorted = (numbers: readonly number[]) => [...numbers].sort((a, b) => a - b);
 
@@ -108,6 +123,28 @@ describe("the stream of an app's events", () => {
     seen.push(...(await reader.take(sent.length - seen.length)).map(numberOf));
     expect(sorted(seen)).toEqual(sent);
     expectInOrder(seen);
+  });
+
+  it("loses nothing of what a reader lacks when it is cut off before it has read any of it", async () => {
+    const { appId, send } = await install();
+    const one = { type: "a" };
+    const other = await follow(appId);
+    // With the second event this worker knows until when all topics have been read.
+    for (const n of [0, 1]) {
+      await send(1, one);
+      expect((await other.take(1)).map(numberOf)).toEqual([n]);
+    }
+    const hourAgoMs = Date.now() - 3_600_000;
+    await moveEntries(appId, hourAgoMs);
+    const cut = await follow(appId, { after: String(hourAgoMs) });
+    const after = await cut.lastId();
+    await cut.close();
+    const reader = await follow(appId, { after });
+    await send(1, one);
+    // In the order of their topic: who has the last one has been given all before it.
+    const seen: number[] = [];
+    while (seen.at(-1) !== 2) seen.push(...(await reader.take(1)).map(numberOf));
+    expect(seen).toEqual([0, 1, 2]);
   });
 
   it("leaves events on the bus while a reader is slow, and gives all of them later", async () => {

@@ -90,8 +90,9 @@ export const eventStream: Resource<EventStreamDeps> = {
 
       stopping.addEventListener("abort", close);
       line.write(`retry: ${RETRY_MS}\n`);
-      client.beat();
       hub.join(member, from.topics, from.nowMs);
+      // Only now is it known what the reader lacks: before, its place would be that of all who have read everything.
+      client.beat();
       return new Response(line.body, { headers: HEADERS });
     }
 
