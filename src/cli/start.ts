@@ -2,6 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Config } from "../config.ts";
 import { DataDirInUseError } from "../gateway/stores.ts";
 import { startGateway } from "../gateway.ts";
+import { endPretenuring } from "../lib/pretenuring.ts";
 import { putPoolBehindOtherThreads } from "../lib/thread-priority.ts";
 import { untilAborted } from "../lib/wait.ts";
 import { EXIT } from "./exit.ts";
@@ -12,6 +13,7 @@ const DRAIN_DELAY_SECONDS = 5;
 
 /** Runs the gateway until a signal ends it. Answers the exit code. */
 export async function start(config: Config): Promise<number> {
+  endPretenuring();
   const log = await openLog(config, process.stdout);
   const signal = stopOnSignals(log);
   let started = false;

@@ -1,0 +1,79 @@
+/**
+ * What V8's pretenuring would cost: gateways as they are, and gateways that leave it on, in turn, with deliveries of 11.7 kB. V8 decides
+ * by what it sees while a process warms up, so there are several of each. Prints the time that each stood still for collections
+ * beside what a delivery took; the former hardly depends on what else the machine does.
+ *
+ * usage: node test/bench/pretenuring.bench.ts [<gateways of each> [<rounds> [<seconds>]]]
+ */
+import { join } from "node:path";
+import {
+  type GatewayProcess,
+  PROGRAM_ENV,
+  readMetrics,
+  startGatewayProcess,
+  UNLIMITED,
+} from "../support/gateway-process.ts";
+import { startBenchRedis } from "./redis.ts";
+import { alternate, bodyOf, type Case, ID_HEADER, planOf, print } from "./rounds.ts";
+
+const [GATEWAYS = 3, ROUNDS = 4, SECONDS = 3] = process.argv.slice(2).map(Number);
+const KINDS = [
+  { name: "as it is", main: "../../src/main.ts" },
+  { name: "pretenuring", main: "pretenuring-gateway.ts" },
+] as const;
+
+await using stack = new AsyncDisposableStack();
+const redis = stack.use(await startBenchRedis());
+const plan = planOf(await bodyOf(11_700));
+const gateways: GatewayProcess[] = [];
+const cases: Case[] = [];
+for (let n = 0; n < 2 * GATEWAYS; n++) {
+  const { name, main } = KINDS[n % 2] ?? KINDS[0];
+  const env = {
+    INLET_DATA_DIR: join(redis.dir, `data-${n}`),
+    REDIS_URL: `unix://${redis.socket}?db=${n}`,
+    INLET_LOG_LEVEL: "warn",
+  };
+  const gateway = stack.use(
+    await startGatewayProcess(
+      { ...PROGRAM_ENV, ...UNLIMITED, ...env },
+      { main: join(import.meta.dirname, main) },
+    ),
+  );
+  const { pid, origin } = gateway;
+  gateways.push(gateway);
+  cases.push([{ name, pid, port: Number(new URL(origin).port), path: await installChannel(gateway) }, plan]);
+}
+
+const settings = { rounds: ROUNDS, seconds: SECONDS, redisPid: redis.process.pid ?? 0 };
+const all = await alternate(settings, cases);
+for (const [i, gateway] of gateways.entries()) {
+  const { name } = KINDS[i % 2] ?? KINDS[0];
+  print(name, all[i] ?? []);
+  const text = await readMetrics(gateway.origin);
+  const msOf = (kind: string): string => {
+    const [, seconds] =
+      new RegExp(`^nodejs_gc_duration_seconds_sum\\{kind="${kind}"\\} (.+)$`, "m").exec(text) ?? [];
+    return (1_000 * Number(seconds)).toFixed(0);
+  };
+  process.stdout.write(`    collections: of young memory ${msOf("minor")} ms, of all ${msOf("major")} ms\n`);
+}
+
+async function installChannel(gateway: GatewayProcess): Promise<string> {
+  const byHeaders = { typePath: "$headers['x-github-event']", idPath: `$headers['${ID_HEADER}']` };
+  const channel = {
+    uid: "c",
+    kind: "webhook",
+    title: "c",
+    config: {},
+    events: [{ type: "push", ...byHeaders }],
+  };
+  const blueprint = await gateway.api<{ id: string }>("POST", "/blueprints", {
+    title: "Bench",
+    channels: [channel],
+  });
+  const app = await gateway.api<{ channels: readonly { url: string }[] }>("POST", "/apps/install", {
+    blueprintId: blueprint.id,
+  });
+  return new URL(app.channels[0]?.url ?? "").pathname;
+}

@@ -1,0 +1,26 @@
+import { execFile } from "node:child_process";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { expect, it } from "vitest";
+import { PROGRAM_ENV } from "../support/gateway-process.ts";
+
+const MODULE = join(import.meta.dirname, "../../src/lib/pretenuring.ts");
+const run = promisify(execFile);
+
+/** What V8 says of its decisions while a program keeps all that it makes. */
+async function decisionsOf(before: string): Promise<string> {
+  const program = `
+    ${before}
+    const kept = [];
+    const make = (n) => ({ list: [n] });
+    for (let n = 0; n < 1_000_000; n++) kept.push(make(n));`;
+  const args = ["--trace-pretenuring-statistics", "--input-type=module", "--eval", program];
+  const { stdout, stderr } = await run(process.execPath, args, { env: PROGRAM_ENV });
+  return stdout + stderr;
+}
+
+it("V8 makes nothing in old memory once pretenuring has ended, as it does before", async () => {
+  expect(await decisionsOf("")).toContain("=> tenure");
+  const ending = `import { endPretenuring } from ${JSON.stringify(MODULE)}; endPretenuring();`;
+  expect(await decisionsOf(ending)).toBe("");
+});
