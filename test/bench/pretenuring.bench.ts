@@ -1,7 +1,7 @@
 /**
  * What V8's pretenuring would cost: gateways as they are, and gateways that leave it on, in turn, with deliveries of 11.7 kB. V8 decides
  * by what it sees while a process warms up, so there are several of each. Prints the time that each stood still for collections
- * beside what a delivery took; the former hardly depends on what else the machine does.
+ * beside what a delivery took.
  *
  * usage: node test/bench/pretenuring.bench.ts [<gateways of each> [<rounds> [<seconds>]]]
  */
@@ -13,8 +13,9 @@ import {
   startGatewayProcess,
   UNLIMITED,
 } from "../support/gateway-process.ts";
+import { installChannel } from "./channel.ts";
 import { startBenchRedis } from "./redis.ts";
-import { alternate, bodyOf, type Case, ID_HEADER, planOf, print } from "./rounds.ts";
+import { alternate, bodyOf, type Case, planOf, print } from "./rounds.ts";
 
 const [GATEWAYS = 3, ROUNDS = 4, SECONDS = 3] = process.argv.slice(2).map(Number);
 const KINDS = [
@@ -40,9 +41,9 @@ for (let n = 0; n < 2 * GATEWAYS; n++) {
       { main: join(import.meta.dirname, main) },
     ),
   );
-  const { pid, origin } = gateway;
   gateways.push(gateway);
-  cases.push([{ name, pid, port: Number(new URL(origin).port), path: await installChannel(gateway) }, plan]);
+  const { path } = await installChannel(gateway);
+  cases.push([{ name, pid: gateway.pid, port: Number(new URL(gateway.origin).port), path }, plan]);
 }
 
 const settings = { rounds: ROUNDS, seconds: SECONDS, redisPid: redis.process.pid ?? 0 };
@@ -57,23 +58,4 @@ for (const [i, gateway] of gateways.entries()) {
     return (1_000 * Number(seconds)).toFixed(0);
   };
   process.stdout.write(`    collections: of young memory ${msOf("minor")} ms, of all ${msOf("major")} ms\n`);
-}
-
-async function installChannel(gateway: GatewayProcess): Promise<string> {
-  const byHeaders = { typePath: "$headers['x-github-event']", idPath: `$headers['${ID_HEADER}']` };
-  const channel = {
-    uid: "c",
-    kind: "webhook",
-    title: "c",
-    config: {},
-    events: [{ type: "push", ...byHeaders }],
-  };
-  const blueprint = await gateway.api<{ id: string }>("POST", "/blueprints", {
-    title: "Bench",
-    channels: [channel],
-  });
-  const app = await gateway.api<{ channels: readonly { url: string }[] }>("POST", "/apps/install", {
-    blueprintId: blueprint.id,
-  });
-  return new URL(app.channels[0]?.url ?? "").pathname;
 }
