@@ -29,17 +29,18 @@ export async function copyChannel(options: {
     .select("number")
     .where("appId", "=", appId)
     .executeTakeFirstOrThrow();
-  const { last } = await db
-    .selectFrom("channels")
-    .select((eb) => eb.fn.max("number").as("last"))
-    .executeTakeFirstOrThrow();
+  // A gateway may install one of its own meanwhile.
+  const {
+    rows: [taken],
+  } = await sql<{ last: number }>`SELECT setval(sequence, nextval(sequence) + ${times}) AS last
+    FROM pg_get_serial_sequence('channels', 'number') AS sequence`.execute(db);
   const prefix = appId.slice(0, -8);
   await sql`INSERT INTO apps (id, uid, title, blueprint_id, organization_id, space_id, created_at, updated_at)
     SELECT ${prefix} || lpad(n::text, 8, '0'), uid, title, blueprint_id, organization_id, space_id, created_at, updated_at
     FROM apps CROSS JOIN generate_series(0, ${Math.ceil(times / CHANNELS_PER_APP) - 1}::int) AS n
     WHERE id = ${appId}`.execute(db);
   const paths: string[] = [];
-  const first = last + 1;
+  const first = Number(taken?.last) - times + 1;
   for (let done = 0; done < times; done += BATCH) {
     const numbers = Array.from({ length: Math.min(BATCH, times - done) }, (_, n) => first + done + n);
     const addresses = numbers.map(() => createChannelId(keyring.channelIdKey));
@@ -61,7 +62,6 @@ export async function copyChannel(options: {
     FROM channels AS c CROSS JOIN topics AS t WHERE t.channel_number = ${number} AND c.number >= ${first}`.execute(
     db,
   );
-  await sql`SELECT setval(pg_get_serial_sequence('channels', 'number'), ${first + times})`.execute(db);
   await sql`ANALYZE channels, topics, apps`.execute(db);
   await writeFile(pathsFile, JSON.stringify(paths));
 }
