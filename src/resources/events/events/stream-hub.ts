@@ -28,10 +28,19 @@ export interface StreamHubDeps {
   readonly log: Log;
 }
 
+/** A topic that somebody follows. */
+interface Followed {
+  after: string;
+  readonly clients: Set<StreamClient>;
+}
+
 /** One reading of all topics that anybody on this worker follows. It rests while there is nobody. */
 export interface StreamHub {
-  /** @param nowMs the servers' time: the shared reading of a topic that nobody followed begins there */
-  readonly join: (member: StreamMember, topics: readonly string[], nowMs: number) => void;
+  /**
+   * @param nowMs the servers' time: the shared reading of a topic that nobody followed begins there
+   * @param listedMs their time when the listing of the topics was begun
+   */
+  readonly join: (member: StreamMember, topics: readonly string[], nowMs: number, listedMs: number) => void;
   readonly leave: (member: StreamMember) => void;
   /** How far a topic has been read; undefined where nobody follows it. */
   readonly sharedAfter: (topic: string) => string | undefined;
@@ -47,12 +56,13 @@ const LISTS_AT_ONCE = 4;
 /** A new definition's topic is followed within two seconds. */
 const LIST_EVERY_MS = 1_500;
 const AFTER_FAILURE_MS = 1_000;
-/** Clocks may be set back so far without an event being missed by a reader that resumes. */
+const MAX_PAUSE_MS = 1_000;
+/** Clocks of servers may differ, and be set back, so far without an event being missed by a reader that resumes. */
 const MARGIN_MS = 5_000;
 
 export function createStreamHub({ tail, listTopics, stopping, log }: StreamHubDeps): StreamHub {
   const members = new Set<StreamMember>();
-  const followed = new Map<string, { after: string; readonly clients: Set<StreamClient> }>();
+  const followed = new Map<string, Followed>();
   /** Counts changes of what is followed: a reading in which one fell is not complete. */
   let generation = 0;
   let turn = 0;
@@ -60,6 +70,8 @@ export function createStreamHub({ tail, listTopics, stopping, log }: StreamHubDe
   let completeMs = 0;
   let listedMs = 0;
   let listedAt = Number.NEGATIVE_INFINITY;
+  /** Counts members: a listing in which one came is not theirs. */
+  let joined = 0;
   let isRunning = false;
 
   function follow({ client }: StreamMember, topic: string, fromMs: number): void {
@@ -88,6 +100,7 @@ export function createStreamHub({ tail, listTopics, stopping, log }: StreamHubDe
     const startedAt = performance.now();
     if (startedAt - listedAt < LIST_EVERY_MS) return;
     const knownMs = timeMs;
+    const before = joined;
     const alike = Map.groupBy(members, ({ appId, type }) => JSON.stringify([appId, type]));
     await mapBounded([...alike.values()], LISTS_AT_ONCE, async (group) => {
       const [filter] = group;
@@ -98,25 +111,27 @@ export function createStreamHub({ tail, listTopics, stopping, log }: StreamHubDe
         else update(member, new Set(topics));
       }
     });
-    listedMs = knownMs;
+    if (before === joined) listedMs = knownMs;
     // What has changed since it was begun is perhaps not in it.
     listedAt = startedAt;
   }
 
   function update(member: StreamMember, topics: ReadonlySet<string>): void {
     for (const topic of [...member.client.topics()]) if (!topics.has(topic)) unfollow(member, topic);
-    for (const topic of topics) if (!member.client.has(topic)) follow(member, topic, timeMs);
+    for (const topic of topics) if (!member.client.has(topic)) follow(member, topic, timeMs - MARGIN_MS);
   }
 
   async function read(): Promise<boolean> {
     const before = generation;
     // Each time from another place: what fills a call must not be the same topics for ever.
-    const all = [...followed].map(([topic, { after }]) => [topic, after] as const);
+    const all = [...followed];
     const first = all.length === 0 ? 0 : turn++ % all.length;
-    const inTurn = [...all.slice(first), ...all.slice(0, first)];
-    const result = await tail.read(inTurn, LIMITS, (topic, entry) => {
+    const inTurn = new Map([...all.slice(first), ...all.slice(0, first)]);
+    const places = [...inTurn].map(([topic, { after }]) => [topic, after] as const);
+    const result = await tail.read(places, LIMITS, (topic, entry) => {
       const known = followed.get(topic);
-      if (!known) return;
+      // Left meanwhile, and perhaps followed again, from a place before this one.
+      if (!known || known !== inTurn.get(topic)) return;
       known.after = entry.entryId;
       const data = dataLines(eventJson(topic, entry));
       for (const client of known.clients) client.offer(topic, entry.entryId, data);
@@ -133,11 +148,12 @@ export function createStreamHub({ tail, listTopics, stopping, log }: StreamHubDe
       let pauseMs = READ_EVERY_MS;
       try {
         const more = await read();
-        await list();
+        // A slow reading is followed by a longer pause.
+        const slowMs = Math.min(2 * (performance.now() - startedAt), MAX_PAUSE_MS);
+        pauseMs = more ? 0 : Math.max(READ_EVERY_MS, slowMs);
         // Nobody waits for another's history; what fails is tried again in the next round.
         for (const { client } of members) client.catchUp().catch(() => {});
-        // A slow round is followed by a longer pause.
-        pauseMs = more ? 0 : Math.max(READ_EVERY_MS, 2 * (performance.now() - startedAt));
+        await list();
         failing = false;
       } catch (error) {
         if (!failing) log.warn({ event: "event_streams.failing", err: error }, "event streams have to wait");
@@ -158,9 +174,13 @@ export function createStreamHub({ tail, listTopics, stopping, log }: StreamHubDe
   }
 
   return {
-    join(member, topics, nowMs) {
+    join(member, topics, nowMs, knownMs) {
       members.add(member);
+      joined++;
       timeMs = Math.max(timeMs, nowMs);
+      // Of its topics nothing later has been read, and none that was made later is known.
+      completeMs = Math.min(completeMs, nowMs);
+      listedMs = Math.min(listedMs, knownMs);
       for (const topic of topics) follow(member, topic, nowMs);
       start();
     },

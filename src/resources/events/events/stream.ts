@@ -60,10 +60,19 @@ export const eventStream: Resource<EventStreamDeps> = {
     const stillAllowed = createStillAllowed(deps);
     const takePlace = createPlaces();
 
+    function requireRunning(): void {
+      if (stopping.aborted) throw new UnavailableError("this worker is stopping");
+    }
+
     function open(
       c: Context<ApiEnv>,
       filter: StreamFilter,
-      from: { readonly start: Position; readonly topics: readonly string[]; readonly nowMs: number },
+      from: {
+        readonly start: Position;
+        readonly topics: readonly string[];
+        readonly nowMs: number;
+        readonly listedMs: number;
+      },
       release: () => void,
     ): Response {
       const line = createStreamLine({ onRoom: () => void client.catchUp().catch(() => {}), onGone: close });
@@ -90,7 +99,7 @@ export const eventStream: Resource<EventStreamDeps> = {
 
       stopping.addEventListener("abort", close);
       line.write(`retry: ${RETRY_MS}\n`);
-      hub.join(member, from.topics, from.nowMs);
+      hub.join(member, from.topics, from.nowMs, from.listedMs);
       // Only now is it known what the reader lacks: before, its place would be that of all who have read everything.
       client.beat();
       return new Response(line.body, { headers: HEADERS });
@@ -113,11 +122,12 @@ export const eventStream: Resource<EventStreamDeps> = {
           await requireApp(db, scope);
           const filter = { appId: params.appId, type: query.type };
           const resumed = resumedFrom(c);
-          if (stopping.aborted) throw new UnavailableError("this worker is stopping");
+          requireRunning();
           // Nobody would read it, and nobody would leave it.
           if (c.req.method === "HEAD") return new Response(null, { headers: HEADERS });
           const release = takePlace(caller.keyId ?? caller.accountId);
           try {
+            const listedAt = performance.now();
             const topics = await listTopics(filter);
             if (!topics) {
               const message = `must be given: the app has more than ${MAX_TOPICS} topics`;
@@ -128,7 +138,10 @@ export const eventStream: Resource<EventStreamDeps> = {
             const start = resumed
               ? { ...resumed, sinceMs: Math.min(resumed.sinceMs, nowMs) }
               : { sinceMs: nowMs, exact: new Map() };
-            return open(c, filter, { start, topics, nowMs }, release);
+            // It may have begun to stop meanwhile: nobody would end the stream, nor read for it.
+            requireRunning();
+            const listedMs = nowMs - (performance.now() - listedAt);
+            return open(c, filter, { start, topics, nowMs, listedMs }, release);
           } catch (error) {
             release();
             throw error;
