@@ -47,8 +47,9 @@ export class MovingPosition {
     this.#exact = new Map(exact);
   }
 
-  /** All of before that time has been read. */
-  raiseSince(sinceMs: number): void {
+  /** All of before that time has been read. An id says whole milliseconds. */
+  raiseSince(timeMs: number): void {
+    const sinceMs = Math.floor(timeMs);
     if (sinceMs <= this.#sinceMs) return;
     this.#sinceMs = sinceMs;
     for (const [tag, id] of this.#exact) if (msOfEntry(id) < sinceMs) this.#exact.delete(tag);
