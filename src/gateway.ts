@@ -250,7 +250,8 @@ export async function startGateway(config: Config, deps: GatewayDeps): Promise<G
       ...foundation,
       ...bus,
       appended,
-      ...{ quarantine: path.quarantine, deliveryRecords: path.deliveryRecords },
+      quarantine: path.quarantine,
+      deliveryRecords: path.deliveryRecords,
       auditRetentionDays: config.auditRetentionDays,
       topicBytesPerOrganization: limitDefaults.topicBytes,
       onTrimmed: (entries) => metrics.trimmedOverLimit.inc(entries),
@@ -262,7 +263,10 @@ export async function startGateway(config: Config, deps: GatewayDeps): Promise<G
   opening.use(
     await startProblems({
       ...foundation,
-      ...{ bus, path, settings, housekeeper },
+      bus,
+      path,
+      settings,
+      housekeeper,
       timing: deps.problemTiming ?? {},
     }),
   );
@@ -299,7 +303,12 @@ export async function startGateway(config: Config, deps: GatewayDeps): Promise<G
     },
     hooks: has("hooks")
       ? {
-          ...{ findChannel: path.rules.find, runtimes, limits, metrics, clock, log },
+          findChannel: path.rules.find,
+          runtimes,
+          limits,
+          metrics,
+          clock,
+          log,
           onRefused: path.recorder.refused,
         }
       : undefined,
@@ -319,7 +328,8 @@ export async function startGateway(config: Config, deps: GatewayDeps): Promise<G
           requireRoom: createRequireRoom((id) => limitsOf(id).rowsPerResource),
           limitDefaults,
           onDeleted: housekeeper.settleNow,
-          ...{ sendAgain: delivery.sendAgain, findRetry: delivery.findRetry },
+          sendAgain: delivery.sendAgain,
+          findRetry: delivery.findRetry,
           readings: createReadings({ redis, groups: bus.groups }),
           readChanges: changes.readNow,
           console: { signIn: consoleSignIn(config) },

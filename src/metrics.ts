@@ -240,7 +240,10 @@ export function createMetrics({
     },
     observeEach: (name, help, labels, read) => {
       new Gauge({
-        ...{ name, help, labelNames: [...labels], registers },
+        name,
+        help,
+        labelNames: [...labels],
+        registers,
         collect() {
           this.reset();
           for (const figure of read()) this.set(figure.labels, figure.value);

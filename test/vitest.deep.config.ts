@@ -5,7 +5,9 @@ import base from "./vitest.config.ts";
 export default defineConfig({
   test: {
     ...base.test,
-    ...{ include: ["test/deep/**/*.test.ts"], exclude: [] },
-    ...{ testTimeout: 1_800_000, hookTimeout: 1_800_000 },
+    include: ["test/deep/**/*.test.ts"],
+    exclude: [],
+    testTimeout: 1_800_000,
+    hookTimeout: 1_800_000,
   },
 });

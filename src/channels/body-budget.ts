@@ -168,8 +168,11 @@ export class HeldBody {
     this.#leaveDecoding();
     const { compressed } = this.#budget;
     const others = compressed.get(this.#organizationId) ?? {
-      ...{ room: createLimiter(DECODED_AT_ONCE_BYTES), turns: createLimiter(1) },
-      ...{ decoded: 0, waiting: 0, inLine: 0 },
+      room: createLimiter(DECODED_AT_ONCE_BYTES),
+      turns: createLimiter(1),
+      decoded: 0,
+      waiting: 0,
+      inLine: 0,
     };
     if (others.waiting >= MAX_WAITING) return false;
     compressed.set(this.#organizationId, others);

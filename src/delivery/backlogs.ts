@@ -53,8 +53,13 @@ export function createBacklogs() {
 }
 
 const nothing = (app: string, subscription: string): Sum => ({
-  ...{ app, subscription },
-  ...{ lag: 0, lagSeconds: 0, unhandledSeconds: 0, pending: 0, deadLetters: 0 },
+  app,
+  subscription,
+  lag: 0,
+  lagSeconds: 0,
+  unhandledSeconds: 0,
+  pending: 0,
+  deadLetters: 0,
 });
 
 function addTo(sum: Sum, one: Omit<Backlog, "app" | "subscription">): void {

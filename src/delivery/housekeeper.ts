@@ -122,7 +122,11 @@ export function startHousekeeper(deps: HousekeeperDeps): Housekeeper {
   const retired = new Set<string>();
 
   const limits = createTopicLimits({
-    ...{ db, redis, log, topicBytesPerOrganization: deps.topicBytesPerOrganization, mostShown },
+    db,
+    redis,
+    log,
+    topicBytesPerOrganization: deps.topicBytesPerOrganization,
+    mostShown,
     deliveryRecords: deps.deliveryRecords,
     onTrimmed: deps.onTrimmed,
     ttlMs: Math.max(LEAST_LIMIT_MS, LIMIT_SWEEPS * timing.sweepEveryMs),
@@ -147,7 +151,10 @@ export function startHousekeeper(deps: HousekeeperDeps): Housekeeper {
     inPages("topic", "", PAGE, async (after, limit) => (isHolder() ? pageTopics(db, after, limit) : []));
 
   const watch = startRetentionWatch({
-    ...{ db, log, isHolder, everyMs: timing.watchEveryMs },
+    db,
+    log,
+    isHolder,
+    everyMs: timing.watchEveryMs,
     pages: topicPages,
     lookAtGroups: createLookAtGroups({ redis }),
     mostShown,

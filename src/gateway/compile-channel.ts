@@ -124,7 +124,10 @@ export function createCompileChannel(deps: CompileDeps): (stored: StoredChannel)
       sender.secrets.length === 0 ? ofSender.bare : compileSender(sender, ofSender.deps, ofSender.program);
     const { answer, acceptsContentType, verification } = ofSender;
     return {
-      ...{ answer, acceptsContentType, verification, definitions: ofDefinitions },
+      answer,
+      acceptsContentType,
+      verification,
+      definitions: ofDefinitions,
       config: text.hasSecrets ? withItemsPath(own, itemsPath) : ofSettings.ofRules,
       ofRules: ofSettings.ofRules,
       limits: own.limits,
@@ -160,7 +163,10 @@ export function createCompileChannel(deps: CompileDeps): (stored: StoredChannel)
       const senderDeps = { hooksUrl: deps.hooksUrl, keys: NO_KEYS, onShadowed };
       const program = compileSenderProgram(sender);
       return {
-        ...{ answer, acceptsContentType, program, deps: senderDeps },
+        answer,
+        acceptsContentType,
+        program,
+        deps: senderDeps,
         verification: { scheme: String(verification.scheme), preset },
         bare: compileSender({ ...sender, secrets: [] }, senderDeps, program),
         bytes: SENDER_BYTES + EXPANSION * text.length,

@@ -102,7 +102,10 @@ export function createEventPath(deps: EventPathDeps) {
   const recorder = createDeliveryRecorder({
     records: deliveryRecords,
     explain: createExplain({ explainEach, findKnownIds: undefined }),
-    ...{ isOverLimit: deps.isOverLimit, metrics, clock, log: deps.log },
+    isOverLimit: deps.isOverLimit,
+    metrics,
+    clock,
+    log: deps.log,
   });
   const shared: WriterDeps = {
     recorder,
@@ -150,7 +153,8 @@ export function createEventPath(deps: EventPathDeps) {
         : ingestFetched(channel, delivery, options)) satisfies typeof ingestFetched,
     gatherFetched: ((channel, deliveries) =>
       gatherFetched(channel, deliveries).map(({ count, items, write }) => ({
-        ...{ count, items },
+        count,
+        items,
         write: (options) =>
           deps.isOverLimit(channel.identity.organizationId) ? refuseFull() : write(options),
       }))) satisfies typeof gatherFetched,

@@ -38,7 +38,10 @@ export async function startProblems(deps: ProblemsDeps): Promise<ProblemWatch> {
     dedupeWindowMs: REMEMBERED_SECONDS * 1_000,
     isHolder: housekeeper.isHolder,
     checks: createChecks({
-      ...{ ...deps, ...bus, silence, pullKinds },
+      ...deps,
+      ...bus,
+      silence,
+      pullKinds,
       quarantine: path.quarantine,
       topicHoldings: housekeeper.topicHoldings,
       standings: housekeeper.standings,

@@ -15,7 +15,8 @@ export const limitHeaders = ({ limit, remaining, resetSeconds }: RateLimitState)
 
 /** 429, with the time after which it is worth trying again. */
 export const rateRefusal = (state: RateLimitState, message: string): Refusal => ({
-  ...{ code: "rate_limited", message },
+  code: "rate_limited",
+  message,
   headers: { ...limitHeaders(state), "Retry-After": String(state.resetSeconds) },
 });
 

@@ -164,14 +164,18 @@ export function createDeliveryRecorder(deps: DeliveryRecorderDeps): DeliveryReco
     const record: DeliveryRecord = {
       id: createId("del", shown.arrivedAtMs),
       channelNumber: identity.number,
-      ...{ channelUid: identity.uid, appId: identity.appId, organizationId: identity.organizationId },
+      channelUid: identity.uid,
+      appId: identity.appId,
+      organizationId: identity.organizationId,
       requestId: request?.requestId ?? null,
       clientAddress: request?.clientAddress ?? null,
       method: shown.method,
       headers: redactTexts(shown.headers, redact),
       query: redactTexts(shown.query, redact),
       receivedAtMs: shown.arrivedAtMs,
-      ...{ durationMs, status, httpStatus },
+      durationMs,
+      status,
+      httpStatus,
       reason: reason && redact(reason.slice(0, MAX_REASON_CHARACTERS)),
       verification: {
         result: kept.verification,
@@ -255,7 +259,9 @@ export function createDeliveryRecorder(deps: DeliveryRecorderDeps): DeliveryReco
       if (!isNext(channel, arrivedAtMs, true)) return;
       keep({
         ...withoutBody(channel, request(), clock() - arrivedAtMs),
-        ...{ status: httpStatus < 500 ? "refused" : "failed", httpStatus, reason },
+        status: httpStatus < 500 ? "refused" : "failed",
+        httpStatus,
+        reason,
         verification: httpStatus === 401 ? "refused" : "unknown",
       });
     },
@@ -263,7 +269,10 @@ export function createDeliveryRecorder(deps: DeliveryRecorderDeps): DeliveryReco
       if (!isNext(channel, request.arrivedAtMs, true)) return;
       keep({
         ...withoutBody(channel, request, clock() - request.arrivedAtMs),
-        ...{ status: "handshake", httpStatus, reason: null, verification: "unknown" },
+        status: "handshake",
+        httpStatus,
+        reason: null,
+        verification: "unknown",
       });
     },
     flush: writeNext,
@@ -276,15 +285,24 @@ export function createDeliveryRecorder(deps: DeliveryRecorderDeps): DeliveryReco
 
 const NO_BYTES = Buffer.alloc(0);
 const NOTHING: Outcome = {
-  ...{ received: 0, published: 0, duplicates: 0, quarantined: 0 },
-  ...{ events: [], quarantine: [] },
+  received: 0,
+  published: 0,
+  duplicates: 0,
+  quarantined: 0,
+  events: [],
+  quarantine: [],
 };
 
 const isPoorly = (status: DeliveryStatus): boolean =>
   status !== "published" && status !== "duplicate" && status !== "empty";
 
 const withoutBody = (channel: LiveChannel, request: RawRequest, durationMs: number) => ({
-  ...{ channel, durationMs, keptAtMs: performance.now(), outcome: NOTHING, delivery: undefined, bytes: 0 },
+  channel,
+  durationMs,
+  keptAtMs: performance.now(),
+  outcome: NOTHING,
+  delivery: undefined,
+  bytes: 0,
   request: { ...request, body: NO_BYTES },
   bodyBytes: null,
 });

@@ -36,7 +36,8 @@ export function createGather(deps: GatherDeps): GatherFetched<LiveChannel> {
       const gathered = clean;
       const items = gathered.reduce((sum, { received }) => sum + received, 0);
       writes.push({
-        ...{ count: gathered.length, items },
+        count: gathered.length,
+        items,
         write: (options) => writeAll(channel, gathered, options),
       });
       clean = [];
@@ -51,7 +52,8 @@ export function createGather(deps: GatherDeps): GatherFetched<LiveChannel> {
         // Its write hears of it: maybe later than it is known, and never where one before it has failed.
         if (normalized instanceof Promise) normalized.catch(() => {});
         writes.push({
-          ...{ count: 1, items: itemsIn(normalized) },
+          count: 1,
+          items: itemsIn(normalized),
           write: (options) => writeAlone(channel, delivery, normalized, options),
         });
         continue;

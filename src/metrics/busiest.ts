@@ -62,8 +62,11 @@ export function createBusiest({ most, nowMs }: { readonly most: number; readonly
     const isShown = shown < most;
     if (isShown) shown++;
     const counted = {
-      ...{ name: { number: name.number, appId: name.appId, uid: name.uid }, counts: noCounts() },
-      ...{ busy: 0, recent: 0, shown: isShown ? noCounts() : undefined },
+      name: { number: name.number, appId: name.appId, uid: name.uid },
+      counts: noCounts(),
+      busy: 0,
+      recent: 0,
+      shown: isShown ? noCounts() : undefined,
     };
     channels.set(name.number, counted);
     return counted.counts;

@@ -261,7 +261,8 @@ class SecretWindows {
 
   constructor(secrets: readonly Secret[]) {
     this.#windows = secrets.map(({ value, name, notBefore, notAfter }) => ({
-      ...{ value, name },
+      value,
+      name,
       fromMs: notBefore === undefined ? Number.NEGATIVE_INFINITY : Date.parse(notBefore),
       toMs: notAfter === undefined ? Number.POSITIVE_INFINITY : Date.parse(notAfter),
     }));

@@ -10,7 +10,8 @@ export interface BenchChannel {
 /** Definitions by type as GitHub says it; deliveries of the benchmarks are of the type `push`. */
 export const definitionsOf = (types: readonly string[]) =>
   types.map((type) => ({
-    ...{ type, typePath: "$headers['x-github-event']" },
+    type,
+    typePath: "$headers['x-github-event']",
     idPath: "$headers['x-github-delivery']",
   }));
 
@@ -29,7 +30,9 @@ export async function installChannel(
 ): Promise<BenchChannel> {
   const channel = { uid, kind: "webhook", title: uid, config, events: definitionsOf(types) };
   const blueprint = await gateway.api<{ id: string }>("POST", "/blueprints", {
-    ...{ uid: `bench-${uid}`, title: "Bench", channels: [channel] },
+    uid: `bench-${uid}`,
+    title: "Bench",
+    channels: [channel],
   });
   const app = await gateway.api<{
     readonly id: string;

@@ -31,7 +31,10 @@ const { id: blueprintId } = await gateway.api<{ readonly id: string }>("POST", "
   title: "bench",
   channels: [
     {
-      ...{ uid: "hooks", kind: "webhook", title: "hooks", config: { itemsPath: "$.items[*]" } },
+      uid: "hooks",
+      kind: "webhook",
+      title: "hooks",
+      config: { itemsPath: "$.items[*]" },
       events: [{ type: "order.created", idPath: "$.id" }],
     },
   ],
@@ -46,7 +49,9 @@ let made = 0;
 async function send(count: number): Promise<void> {
   for (const until = made + count; made < until; ) {
     const items = Array.from({ length: Math.min(AT_ONCE, until - made) }, () => ({
-      ...{ id: `order-${made++}`, customer: { name: "A. Person", country: "NZ" }, total: made % 1_000 },
+      id: `order-${made++}`,
+      customer: { name: "A. Person", country: "NZ" },
+      total: made % 1_000,
       lines: [{ sku: "a-1", quantity: 2 }],
     }));
     const response = await fetch(app.channels[0]?.url ?? "", {

@@ -167,8 +167,10 @@ async function compareHandlers(): Promise<void> {
   const url = `http://127.0.0.1:${String(port).trim()}/`;
   try {
     await using gateway = await startGatewayProcess({
-      ...{ INLET_DATA_DIR: dir, REDIS_URL: server.url },
-      ...{ INLET_ALLOW_NETWORKS: "127.0.0.0/8", INLET_LOG_LEVEL: "warn" },
+      INLET_DATA_DIR: dir,
+      REDIS_URL: server.url,
+      INLET_ALLOW_NETWORKS: "127.0.0.0/8",
+      INLET_LOG_LEVEL: "warn",
     });
     const channels = [{ uid: "main", kind: "webhook", events: [{ type: "order" }] }];
     const blueprint = await gateway.api<{ id: string }>("POST", "/blueprints", { title: "bench", channels });

@@ -140,7 +140,9 @@ compare(
 );
 
 const definitions = ["push", "issues", "pull_request"].map((type) => ({
-  ...{ type, typePath: "$headers['x-github-event']", idPath: "$headers['x-github-delivery']" },
+  type,
+  typePath: "$headers['x-github-event']",
+  idPath: "$headers['x-github-delivery']",
   payloadPath: "$.repository",
 }));
 const source = { channel, profile: webhook.profile, config: settings(), definitions };
@@ -160,7 +162,9 @@ compare(
 
 const { deliveries } = createMetrics();
 const counter = new Counter({
-  ...{ name: "deliveries", help: "For comparison", labelNames: ["kind", "result"] as const },
+  name: "deliveries",
+  help: "For comparison",
+  labelNames: ["kind", "result"] as const,
   registers: [new Registry()],
 });
 compare(

@@ -214,7 +214,11 @@ async function installChannels(): Promise<readonly [string, string, string, stri
     ["push", "issues", "pull_request"].map((type) => ({ type, ...more }));
   const byHeaders = { typePath: "$headers['x-github-event']", idPath: `$headers['${ID_HEADER}']` };
   const channel = (uid: string, config: object, events: readonly object[]) => ({
-    ...{ uid, kind: "webhook", title: uid, config, events },
+    uid,
+    kind: "webhook",
+    title: uid,
+    config,
+    events,
   });
   const blueprint = await gateway.api<{ id: string }>("POST", "/blueprints", {
     uid: "bench",

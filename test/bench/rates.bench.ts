@@ -104,7 +104,11 @@ async function measure({ pid, port, path }: Target, perSecond: number): Promise<
   const [gatewayBefore, redisBefore] = [await cpuSecondsOf(pid), await cpuSecondsOf(redisPid)];
   const whole: ArrivalsPlan = {
     ...plan,
-    ...{ port, path, perSecond, seconds: SECONDS, connections: CONNECTIONS },
+    port,
+    path,
+    perSecond,
+    seconds: SECONDS,
+    connections: CONNECTIONS,
   };
   const { stdout } = await run(process.execPath, [
     join(import.meta.dirname, "arrivals.ts"),

@@ -193,7 +193,9 @@ async function measure(
   const before = await used();
   const whole: LoadPlan = {
     ...plan,
-    ...{ path, port, seconds },
+    path,
+    port,
+    seconds,
     ...(file !== undefined && { pathsFile: file }),
     ...(from !== undefined && { from: Math.round(from) }),
   };
@@ -207,6 +209,8 @@ async function measure(
   const micros = (key: keyof typeof after) => ((after[key] - before[key]) * 1e6) / requests;
   return {
     perSecond: requests / took,
-    ...{ gateway: micros("gateway"), redis: micros("redis"), postgres: micros("postgres") },
+    gateway: micros("gateway"),
+    redis: micros("redis"),
+    postgres: micros("postgres"),
   };
 }

@@ -263,7 +263,9 @@ describe("two organizations", () => {
     await one.api("POST", "/blueprints", { title: `${name} blueprint`, channels: [] });
     await one.api("POST", "/iam/api-keys", { name: `${name} key`, permissions: ["apps.read"] });
     await one.api("POST", "/connections", {
-      ...{ name: `${name} connection`, kind: "bearer", config: { token: "t-0123456789" } },
+      name: `${name} connection`,
+      kind: "bearer",
+      config: { token: "t-0123456789" },
       allowedOrigins: ["https://api.example.com"],
     });
     await one.api("POST", `/apps/${app.id}/events/subscribe`, { eventUid: `${name}-hooks:*` });
@@ -443,7 +445,9 @@ it("hostile names, types, ids, titles, headers and bodies do nothing, in any vie
   await victim.api("POST", "/blueprints", { title: `${markup}\u202E${endless}`.slice(0, 200), channels: [] });
   await victim.api("POST", "/iam/api-keys", { name: `${markup}\u202E`, permissions: ["apps.read"] });
   await victim.api("POST", "/connections", {
-    ...{ name: `${markup}\u202E`, kind: "bearer", config: { token: "t-0123456789" } },
+    name: `${markup}\u202E`,
+    kind: "bearer",
+    config: { token: "t-0123456789" },
     allowedOrigins: ["https://api.example.com"],
   });
   await victim.api("POST", `/apps/${app.id}/events/subscribe`, { eventUid: "hooks:*" });

@@ -23,7 +23,10 @@ afterAll(async () => {
 });
 
 const definition = (type: string): object => ({
-  ...{ type: "order.created", typePath: "$.type", idPath: "$.id", payloadPath: "$.order" },
+  type: "order.created",
+  typePath: "$.type",
+  idPath: "$.id",
+  payloadPath: "$.order",
   schema: { type: "object", properties: { total: { type } } },
 });
 
@@ -215,8 +218,13 @@ describe("dead letters", () => {
     const letter = (n: number, reason: string) => {
       const attributes = { specversion: "1.0", id: `lost-${n}`, source: "/s", type: "order.created" };
       return {
-        ...{ id: createId("dl", Date.now()), subscriptionId: id, organizationId: app.organizationId, topic },
-        ...{ entryId: `${Date.now()}-${n}`, type: "order.created", reason },
+        id: createId("dl", Date.now()),
+        subscriptionId: id,
+        organizationId: app.organizationId,
+        topic,
+        entryId: `${Date.now()}-${n}`,
+        type: "order.created",
+        reason,
         fields: JSON.stringify([
           ...Object.entries(attributes).flat(),
           "data",

@@ -74,7 +74,10 @@ async function openWorld(dir: string) {
   });
   const owned = opening.move();
   return {
-    ...{ gateway, app, addressOf, subscription },
+    gateway,
+    app,
+    addressOf,
+    subscription,
     env: { INLET_URL: gateway.origin, INLET_API_KEY: API_KEY, INLET_APP: app.id, XDG_CONFIG_HOME: dir },
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };

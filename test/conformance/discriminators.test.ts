@@ -9,7 +9,10 @@ const start = (value: string) => ({ startAt: { value } });
 const SAMPLES: readonly DiscriminatorSamples[] = [
   {
     settings: { by: "timestamp", path: "$.at" },
-    ...{ path: "/rows", query: since, view: { by: "at", paging: "cursorToken" }, paged: next },
+    path: "/rows",
+    query: since,
+    view: { by: "at", paging: "cursorToken" },
+    paged: next,
     refused: [
       ["discriminator.path", { by: "timestamp", path: "at" }],
       ["discriminator.path", { by: "timestamp", path: "$query.at" }],
@@ -18,7 +21,10 @@ const SAMPLES: readonly DiscriminatorSamples[] = [
   },
   {
     settings: { by: "sequence", path: "$.seq" },
-    ...{ path: "/rows", query: since, view: { by: "seq", paging: "cursorToken" }, paged: next },
+    path: "/rows",
+    query: since,
+    view: { by: "seq", paging: "cursorToken" },
+    paged: next,
     refused: [
       ["discriminator.lookBack", { by: "sequence", path: "$.seq", compare: "text", lookBack: 1 }],
       ["startAt.value", { by: "sequence", path: "$.seq" }, start("x")],
@@ -27,7 +33,9 @@ const SAMPLES: readonly DiscriminatorSamples[] = [
   },
   {
     settings: { by: "seenSet" },
-    ...{ path: "/rows", view: { showsAll: true, paging: "cursorToken" }, paged: next },
+    path: "/rows",
+    view: { showsAll: true, paging: "cursorToken" },
+    paged: next,
     refused: [
       ["discriminator.key", { by: "seenSet", key: "id" }],
       ["startAt.value", { by: "seenSet" }, start("1")],
@@ -35,7 +43,9 @@ const SAMPLES: readonly DiscriminatorSamples[] = [
   },
   {
     settings: { by: "token", path: "$.delta" },
-    ...{ path: "/changes", query: { token: "{{cursor}}" }, paged: next },
+    path: "/changes",
+    query: { token: "{{cursor}}" },
+    paged: next,
     refused: [
       ["discriminator.path", { by: "token" }],
       ["discriminator.path", { by: "token", path: "$.delta", header: "next" }],

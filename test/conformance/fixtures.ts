@@ -130,7 +130,12 @@ export function createFixtures(operations: readonly ApiOperation[], recipes: Rec
         return answer;
       };
       const scope: Scope = {
-        ...{ organizationId, answers, deliver, bury, raise, send: noted },
+        organizationId,
+        answers,
+        deliver,
+        bury,
+        raise,
+        send: noted,
         idOf(kind) {
           const known = ids.get(kind) ?? make(scope, kind, rename);
           ids.set(kind, known);

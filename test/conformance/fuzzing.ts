@@ -49,7 +49,8 @@ export const targetAt = async (origin: string): Promise<Target> => ({
   async deliver(channelId, body) {
     const headers = { "content-type": "application/json" };
     const response = await fetch(`${origin}/hooks/${channelId}`, {
-      ...{ method: "POST", headers },
+      method: "POST",
+      headers,
       body: JSON.stringify(body),
     });
     return response.json();
@@ -180,7 +181,9 @@ async function requestOf(draft: Draft, { path }: ApiOperation, scope: Scope): Pr
   const { method, headers, body } = draft;
   const sent = body && method !== "GET" && method !== "HEAD" ? body : undefined;
   return {
-    ...{ method, headers, path: query.length === 0 ? filled : `${filled}?${query.join("&")}` },
+    method,
+    headers,
+    path: query.length === 0 ? filled : `${filled}?${query.join("&")}`,
     ...(sent === undefined ? {} : { body: "text" in sent ? sent.text : await resolved(sent.json) }),
   };
 }
@@ -268,7 +271,8 @@ const sendRaw =
       const content =
         text === undefined ? {} : { "content-type": "application/json", "content-length": String(length) };
       const request = httpRequest(`${origin}/v1/`, {
-        ...{ method, path: `/v1${path}` },
+        method,
+        path: `/v1${path}`,
         headers: { ...content, ...headers },
       });
       request.on("error", reject);

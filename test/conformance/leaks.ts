@@ -59,7 +59,9 @@ export async function openLeakMatrix(): Promise<LeakMatrix> {
     createApiKey(db, { ...home, name: "test", permissions, ...extra }, Date.now());
   const scopeOf = (token: string, organizationId: string, rename: boolean): Scope =>
     fixtures.open({
-      ...{ organizationId, rename, send: as(token) },
+      organizationId,
+      rename,
+      send: as(token),
       async deliver(channelId, body) {
         const outcome = await spine.send(channelId, body);
         // Later, it would be a change of what the victim has.
@@ -77,7 +79,14 @@ export async function openLeakMatrix(): Promise<LeakMatrix> {
     .executeTakeFirstOrThrow();
   const ours = scopeOf((await keyOf(["*"])).token, home.organizationId, false);
   return {
-    ...{ spine, all, operations, fixtures, as, keyOf, counts, ours },
+    spine,
+    all,
+    operations,
+    fixtures,
+    as,
+    keyOf,
+    counts,
+    ours,
     theirs: scopeOf(theirToken, other.id, false),
     async newScope() {
       const { id, apiKey } = await ours.call("POST", "/organizations", { name: "New" });

@@ -20,7 +20,9 @@ async function newScope(): Promise<Scope> {
   const send = sendTo(spine.api.app);
   const authorization = `Bearer ${body.apiKey.key}`;
   return fixtures.open({
-    ...{ organizationId: body.id, rename: true, deliver: spine.send },
+    organizationId: body.id,
+    rename: true,
+    deliver: spine.send,
     bury: (subscriptionId) => buryIn(spine.api.database.db, subscriptionId),
     raise: () => raiseIn(spine.api.database.db, body.id),
     send: (request) => send({ ...request, headers: { authorization, ...request.headers } }),
@@ -115,7 +117,8 @@ it("an order is shown to its buyer and its seller alone, and each may do its own
   const seen: Record<string, number> = {};
   for (const operation of operations.filter(({ places }) => places.some(({ kind }) => kind === "orderId"))) {
     const { id } = await buyer.call("POST", "/stores/orders", {
-      ...{ artifactId: open.get("artifactId"), pricingPlanId: open.get("pricingPlanId") },
+      artifactId: open.get("artifactId"),
+      pricingPlanId: open.get("pricingPlanId"),
     });
     const given = new Map(
       operation.places.filter(({ kind }) => kind === "orderId").map((place) => [place, id]),

@@ -69,7 +69,9 @@ export function readOperations(document: OpenApi): readonly ApiOperation[] {
       .map(({ name }: OpenApi) => place("query", [name], name));
     return {
       id: operation.operationId,
-      ...{ method: method.toUpperCase(), path, parameters },
+      method: method.toUpperCase(),
+      path,
+      parameters,
       permission: operation["x-permission"],
       confined: operation["x-confined"],
       isPublic: operation.security !== undefined,
@@ -87,7 +89,8 @@ const EVERYBODYS: ReadonlySet<string> = new Set(["name"]);
 const namedIn = (path: string) => pathNames(path).filter((name) => !EVERYBODYS.has(name));
 
 const place = (where: IdPlace["where"], steps: readonly string[], name: string): IdPlace => ({
-  ...{ where, steps },
+  where,
+  steps,
   kind: kindOf(name) ?? name,
 });
 

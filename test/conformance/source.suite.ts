@@ -153,8 +153,12 @@ function startRun(
   const run: StreamRun = {
     channel: {
       identity: { number: 1, uid: "in", kind: options.kind, appId: "app_1", organizationId: "org_1" },
-      ...{ state: "active", limits: { maxBodyBytes: 1, maxDepth: 128 }, settings: options.settings },
-      ...{ acceptsContentType: () => true, methods: [], answer: "outcome" },
+      state: "active",
+      limits: { maxBodyBytes: 1, maxDepth: 128 },
+      settings: options.settings,
+      acceptsContentType: () => true,
+      methods: [],
+      answer: "outcome",
     },
     settings: options.settings,
     credentials: undefined,

@@ -48,7 +48,8 @@ const rsa = () => generateKeyPairSync("rsa", { modulusLength: 2_048 });
 const { privateKey, publicKey } = rsa();
 const jwtBy = (key: typeof publicKey) => ({
   verification: {
-    ...{ scheme: "jwt", algorithms: ["RS256"] },
+    scheme: "jwt",
+    algorithms: ["RS256"],
     keys: { from: "settings", keys: [key.export({ format: "pem", type: "spki" }).toString()] },
   },
 });
@@ -61,7 +62,11 @@ const tokenBy = (value: string) => ({
   secrets: [{ value }],
 });
 const hmac = {
-  ...{ scheme: "hmac", algorithm: "sha256", encoding: "hex", in: "header", name: "X-Signature" },
+  scheme: "hmac",
+  algorithm: "sha256",
+  encoding: "hex",
+  in: "header",
+  name: "X-Signature",
 };
 const eitherBy = (value: string) => ({
   verification: { scheme: "anyOf", of: [hmac, { scheme: "token", name: "X-Token" }] },

@@ -45,7 +45,11 @@ it("the IAM migration makes existing accounts members of the organization of the
   ).toEqual([
     {
       id: "mem_01jc9x2k4v8m3n5p7q9r1s0",
-      ...{ accountId: account, organizationId: "org_a", role: 0, roleIds: [], permissions: [] },
+      accountId: account,
+      organizationId: "org_a",
+      role: 0,
+      roleIds: [],
+      permissions: [],
     },
   ]);
 });

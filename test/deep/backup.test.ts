@@ -99,7 +99,9 @@ it("a backup under load, restored elsewhere, has once what was acknowledged befo
     schedule: { intervalSeconds: 5 },
     discriminator: { by: "timestamp", path: "$.at" },
     pagination: { by: "cursorToken", path: "$.next", name: "token" },
-    ...{ itemsPath: "$.rows", itemId: "$.id", startAt: "earliest" },
+    itemsPath: "$.rows",
+    itemId: "$.id",
+    startAt: "earliest",
   };
   const app = await installApp(gateway, [
     { uid: "hook", kind: "webhook", config: {}, events: [{ type: "t", idPath: "$.id" }] },

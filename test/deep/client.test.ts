@@ -14,9 +14,16 @@ const MODULES = join(import.meta.dirname, "../../node_modules");
 /** As strict as a user may be, but for what the generator itself leaves unused. */
 const TSCONFIG = {
   compilerOptions: {
-    ...{ target: "ES2024", lib: ["ES2024", "DOM"], module: "NodeNext", moduleResolution: "NodeNext" },
-    ...{ types: ["node"], strict: true, noUncheckedIndexedAccess: true, skipLibCheck: true },
-    ...{ rewriteRelativeImportExtensions: true, outDir: "built" },
+    target: "ES2024",
+    lib: ["ES2024", "DOM"],
+    module: "NodeNext",
+    moduleResolution: "NodeNext",
+    types: ["node"],
+    strict: true,
+    noUncheckedIndexedAccess: true,
+    skipLibCheck: true,
+    rewriteRelativeImportExtensions: true,
+    outDir: "built",
   },
   files: ["walk.ts"],
 };

@@ -45,7 +45,9 @@ async function send(count: number, more: object = {}): Promise<void> {
     const body = JSON.stringify({ type: TYPES[n % TYPES.length], n, ...more });
     const headers = { "content-type": "application/json" };
     const response = await fetch(`${gateway.origin}/hooks/${channelOf(app).id}`, {
-      ...{ method: "POST", headers, body },
+      method: "POST",
+      headers,
+      body,
     });
     expect(response.status).toBe(200);
     await response.arrayBuffer();

@@ -61,12 +61,16 @@ export async function openExamples(): Promise<ExampleRig> {
 
   const owned = opening.move();
   return {
-    ...{ gateway, document, deliver },
+    gateway,
+    document,
+    deliver,
     operations: operations.filter(({ id }) => !NOT_TRIED.has(id)).sort((a, b) => rank(a) - rank(b)),
     async newScope() {
       const { id, apiKey } = await gateway.api<OpenApi>("POST", "/organizations", { name: "New" });
       return fixtures.open({
-        ...{ organizationId: id, rename: false, send: sendAs(apiKey.key) },
+        organizationId: id,
+        rename: false,
+        send: sendAs(apiKey.key),
         deliver: async (channelId, body) => (await deliver(channelId, body)).json(),
         bury: (subscriptionId) => buryIn(stores.db, subscriptionId),
         raise: () => raiseIn(stores.db, id),

@@ -33,7 +33,10 @@ beforeAll(async () => {
     schedule: { intervalSeconds: 5 },
     discriminator: { by: "timestamp", path: "$.at" },
     pagination: { by: "cursorToken", path: "$.next", name: "token" },
-    ...{ itemsPath: "$.rows", itemId: "$.id", startAt: "earliest", retry: { attempts: 0 } },
+    itemsPath: "$.rows",
+    itemId: "$.id",
+    startAt: "earliest",
+    retry: { attempts: 0 },
   };
   app = await installApp(killed, [{ uid: "rows", kind: "polling", config, events: [{ type: "inserted" }] }]);
 });

@@ -189,22 +189,35 @@ async function startLoad({ origin, api }: TestGateway) {
   const schema = { type: "object", required: ["id"], properties: { id: { type: "integer" } } };
   const channels = [
     {
-      ...{ uid: "in", kind: "webhook", config: { expectEverySeconds: 86_400 } },
+      uid: "in",
+      kind: "webhook",
+      config: { expectEverySeconds: 86_400 },
       events: [{ type: "e", idPath: "$.id", schema }],
     },
     {
-      ...{ uid: "signed", kind: "webhook", events: [{ type: "e" }] },
+      uid: "signed",
+      kind: "webhook",
+      events: [{ type: "e" }],
       config: { verification: { scheme: "hmac", name: "x-signature" } },
     },
     {
-      ...{ uid: "stream", kind: "sse", events: [{ type: "e" }] },
+      uid: "stream",
+      kind: "sse",
+      events: [{ type: "e" }],
       config: { url: stream.url, run: "always", reconnect: { initialMs: 100, maxMs: 200 } },
     },
     {
-      ...{ uid: "table", kind: "polling", events: [{ type: "e" }] },
+      uid: "table",
+      kind: "polling",
+      events: [{ type: "e" }],
       config: {
-        ...{ request: { url: table.url }, run: "always", itemsPath: "$.rows", itemId: "$.id" },
-        ...{ schedule: { intervalSeconds: 5 }, discriminator: { by: "seenSet" }, startAt: "earliest" },
+        request: { url: table.url },
+        run: "always",
+        itemsPath: "$.rows",
+        itemId: "$.id",
+        schedule: { intervalSeconds: 5 },
+        discriminator: { by: "seenSet" },
+        startAt: "earliest",
       },
     },
   ];
@@ -217,7 +230,9 @@ async function startLoad({ origin, api }: TestGateway) {
       if (key === undefined) return api<App>("POST", path, body);
       const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
       const response = await fetch(`${origin}/v1${path}`, {
-        ...{ method: "POST", headers, body: JSON.stringify(body) },
+        method: "POST",
+        headers,
+        body: JSON.stringify(body),
       });
       if (!response.ok) throw new Error(await response.text());
       return (await response.json()) as App;

@@ -48,7 +48,11 @@ function start(timing: Partial<HandlersTiming> = {}): Handlers {
     throw new Error("no handler here has a connection");
   };
   handlers = startHandlers({
-    ...{ redis, queue, clock, observe: () => {}, timing: { ...FAST, ...timing } },
+    redis,
+    queue,
+    clock,
+    observe: () => {},
+    timing: { ...FAST, ...timing },
     db: api.database.db,
     changes: createTestChanges(),
     appended: createListeners<Appended>(),
@@ -115,7 +119,8 @@ describe("a handler that cannot be called", () => {
     const error = async () => (await spine.api.call.get(path)).lastError;
     await until(async () => (await error()) !== null, { everyMs: 50 });
     expect(await error()).toEqual({
-      ...{ code, at: expect.stringMatching(/^\d{4}-.*Z$/) },
+      code,
+      at: expect.stringMatching(/^\d{4}-.*Z$/),
       message: expect.stringMatching(remedy),
     });
     const told = lines
@@ -178,7 +183,8 @@ describe("an event that a handler never accepts in time", () => {
 
     isMended = true;
     expect(await spine.api.call.post(`${letters}/redrive`, { type: "a", dryRun: true })).toEqual({
-      ...{ matched: 3, redriven: 0 },
+      matched: 3,
+      redriven: 0,
     });
     expect(await spine.api.call.get(letters)).toHaveLength(4);
     await spine.api.call.post(`${letters}/${first.id}/redrive`, {});

@@ -60,7 +60,11 @@ function startKeeper({ timing, on = spine, ...options }: StartOptions = {}): Hou
   const { redis, groups, topics, path, api } = on;
   return keepers.use(
     startHousekeeper({
-      ...{ redis, groups, topics, quarantine: path.quarantine, db: api.database.db },
+      redis,
+      groups,
+      topics,
+      quarantine: path.quarantine,
+      db: api.database.db,
       deliveryRecords: path.deliveryRecords,
       clock: () => Date.now() + aheadMs,
       log: createLog({ level: "silent" }),

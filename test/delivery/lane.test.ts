@@ -34,7 +34,11 @@ async function startRefused(options: {
   };
   const lane: Lane = startLane(
     {
-      ...{ id, organizationId: "o", appId: "app", state: "active", secret: "whsec_" },
+      id,
+      organizationId: "o",
+      appId: "app",
+      state: "active",
+      secret: "whsec_",
       handler: { url: "https://handler.example/", timeoutMs: 1_000, concurrency: 1, ordered: false },
     } as Parameters<typeof startLane>[0],
     {
@@ -43,7 +47,10 @@ async function startRefused(options: {
       retries: { add: options.store },
       backoffMs: () => 1_000,
       onFailing() {},
-      ...{ onGone: unexpected, onDead: unexpected, observe() {}, writeError: async () => {} },
+      onGone: unexpected,
+      onDead: unexpected,
+      observe() {},
+      writeError: async () => {},
       clock: () => NOW_MS,
       log: createLog({ level: "silent" }),
       timing: { deadAfterMs: HOUR_MS, breakerMs: HOUR_MS },

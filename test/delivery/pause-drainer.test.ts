@@ -29,7 +29,12 @@ afterEach(async () => {
 function start(instead: Partial<PauseDrainerDeps> = {}): PauseDrainer {
   const { quarantine, pauses, drainPaused, findLiveChannel } = spine.path;
   const drainer = startPauseDrainer({
-    ...{ db: spine.api.database.db, quarantine, pauses, drainPaused, findLiveChannel, timing },
+    db: spine.api.database.db,
+    quarantine,
+    pauses,
+    drainPaused,
+    findLiveChannel,
+    timing,
     changes: createTestChanges(),
     log: createLog({ level: "silent" }),
     ...instead,

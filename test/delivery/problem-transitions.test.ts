@@ -5,8 +5,15 @@ import type { ProblemKind } from "../../src/event/problem.ts";
 
 const TIMING = { openAfterMs: 20, resolveAfterMs: 60 };
 const SEEN: Sighting = {
-  ...{ organizationId: "org", subject: "sub", about: {}, figures: {}, message: "", cure: "" },
-  ...{ kind: "handler_failing", level: "raised", severity: "error" },
+  organizationId: "org",
+  subject: "sub",
+  about: {},
+  figures: {},
+  message: "",
+  cure: "",
+  kind: "handler_failing",
+  level: "raised",
+  severity: "error",
 };
 const NEAR: Sighting = { ...SEEN, level: "near" };
 const OPEN: OpenProblem = { ...SEEN, id: "prob" };

@@ -15,9 +15,14 @@ const spine = opened(startTestSpine);
 
 const config = { retention: { maxAgeSeconds: 604_800, maxEntries: 1_000, maxBytes: 1_048_576 } };
 const CHANNEL: NewChannel = {
-  ...{ uid: "problems", title: null, kind: "cloudevents", config, secrets: {} },
+  uid: "problems",
+  title: null,
+  kind: "cloudevents",
+  config,
+  secrets: {},
   state: "active",
-  ...{ retention: config.retention, events: PROBLEM_EVENT_TYPES.map((type) => ({ type })) },
+  retention: config.retention,
+  events: PROBLEM_EVENT_TYPES.map((type) => ({ type })),
 };
 
 /** What the look finds is up to the test. */
@@ -29,7 +34,11 @@ function startWatch(
   const lines: Record<string, unknown>[] = [];
   const { database, keyring } = spine.api;
   const watch = startProblemWatch({
-    ...{ db: database.db, keyring, publish, channel: CHANNEL, dedupeWindowMs: 3_600_000 },
+    db: database.db,
+    keyring,
+    publish,
+    channel: CHANNEL,
+    dedupeWindowMs: 3_600_000,
     checks: [{ kinds: ["connection_failing"], isSlow: false, look }],
     isHolder,
     clock: Date.now,
@@ -45,15 +54,15 @@ async function failing(caller: Pick<typeof spine.api.call, "get"> = spine.api.ca
   const [{ id: organizationId }] = await caller.get("/organizations");
   made++;
   return {
-    ...{
-      organizationId,
-      subject: `con_${made}`,
-      about: {},
-      figures: {},
-      message: `It fails (${made}).`,
-      cure: "Mend it.",
-    },
-    ...{ kind: "connection_failing", level: "raised", severity: "error" },
+    organizationId,
+    subject: `con_${made}`,
+    about: {},
+    figures: {},
+    message: `It fails (${made}).`,
+    cure: "Mend it.",
+    kind: "connection_failing",
+    level: "raised",
+    severity: "error",
   };
 }
 

@@ -23,7 +23,10 @@ function startWatch(lookAtGroups: LookAtGroups = createLookAtGroups(spine)): Ret
   const { db } = spine.api.database;
   return open.use(
     startRetentionWatch({
-      ...{ db, lookAtGroups, everyMs: 20, mostShown: 1 },
+      db,
+      lookAtGroups,
+      everyMs: 20,
+      mostShown: 1,
       log: createLog({ level: "info", destination: { write: (line) => void lines.push(JSON.parse(line)) } }),
       isHolder: () => holder,
       async *pages() {

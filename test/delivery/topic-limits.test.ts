@@ -20,8 +20,12 @@ const HOUR_MS = 3_600_000;
 /** Limits of so many bytes for each organization. */
 const limitsOf = (redis: RedisBus, bytes: number, more: Pick<TopicLimitsDeps, "onTrimmed"> = {}) =>
   createTopicLimits({
-    ...{ db: spine.api.database.db, redis, log: createLog({ level: "silent" }) },
-    ...{ deliveryRecords: spine.path.deliveryRecords, ttlMs: HOUR_MS, mostShown: 1 },
+    db: spine.api.database.db,
+    redis,
+    log: createLog({ level: "silent" }),
+    deliveryRecords: spine.path.deliveryRecords,
+    ttlMs: HOUR_MS,
+    mostShown: 1,
     topicBytesPerOrganization: { bytes, isDerived: false },
     ...more,
   });

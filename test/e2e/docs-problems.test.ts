@@ -96,9 +96,13 @@ it("the blocks of the page, pasted, list problems and subscribe the relay, which
   });
   try {
     const { id } = await gateway.api<{ id: string }>("POST", "/connections", {
-      ...{ name: "Calendar", kind: "oauth2", allowedOrigins: ["https://api.example.com"] },
+      name: "Calendar",
+      kind: "oauth2",
+      allowedOrigins: ["https://api.example.com"],
       config: {
-        ...{ grant: "authorizationCode", clientId: "inlet", clientSecret: "secret" },
+        grant: "authorizationCode",
+        clientId: "inlet",
+        clientSecret: "secret",
         tokenEndpoint: "https://id.example.com/token",
         authorizationEndpoint: "https://id.example.com/authorize",
       },

@@ -225,7 +225,8 @@ describe("a gateway on its own servers", () => {
     const dataDir = join(dir, "sixth");
     const inVain = startInVain({
       ...externalDatabase({ connection: { ...database.connection, database: "missing" } }),
-      ...{ INLET_DATA_DIR: dataDir, INLET_LOG_LEVEL: "silent" },
+      INLET_DATA_DIR: dataDir,
+      INLET_LOG_LEVEL: "silent",
     });
     await expect(inVain).rejects.toMatchObject({
       code: 1,

@@ -62,7 +62,12 @@ async function organization(path: string) {
     }));
   const open = (kind: string) => call.get(`/problems?state=opened&kind=${kind}`);
   return {
-    ...{ id, call, system, subscription, told, open },
+    id,
+    call,
+    system,
+    subscription,
+    told,
+    open,
     /** Waits until a problem of the kind is there and told of; answers it. */
     async opened(kind: string) {
       await until(async () => (await open(kind)).length > 0);
@@ -100,7 +105,9 @@ describe("a problem is in the list, is told to a handler, and goes when what cau
     const { db, client } = stores;
     const app = await install(
       {
-        ...{ uid: "closed", kind: "webhook", events: [{ type: "e" }] },
+        uid: "closed",
+        kind: "webhook",
+        events: [{ type: "e" }],
         config: {
           verification: { scheme: "hmac", algorithm: "sha256", encoding: "hex", in: "header", name: "x-s" },
         },
@@ -115,8 +122,14 @@ describe("a problem is in the list, is told to a handler, and goes when what cau
     // Its secret is missing.
     const failing = await one.opened("channel_failing");
     expect(failing).toMatchObject({
-      ...{ organizationId: one.id, severity: "error", app: { id: app.id }, channel: { uid: "closed" } },
-      ...{ subscription: null, connection: null, acknowledgedAt: null, resolvedAt: null },
+      organizationId: one.id,
+      severity: "error",
+      app: { id: app.id },
+      channel: { uid: "closed" },
+      subscription: null,
+      connection: null,
+      acknowledgedAt: null,
+      resolvedAt: null,
     });
     const metric = (count: number) =>
       until(async () =>
@@ -137,9 +150,13 @@ describe("a problem is in the list, is told to a handler, and goes when what cau
     await one.over(silent);
 
     const connection = await call.post("/connections", {
-      ...{ name: "Calendar", kind: "oauth2", allowedOrigins: ["https://api.example.com"] },
+      name: "Calendar",
+      kind: "oauth2",
+      allowedOrigins: ["https://api.example.com"],
       config: {
-        ...{ grant: "authorizationCode", clientId: "inlet", clientSecret: "secret" },
+        grant: "authorizationCode",
+        clientId: "inlet",
+        clientSecret: "secret",
         tokenEndpoint: "https://id.example.com/token",
         authorizationEndpoint: "https://id.example.com/authorize",
       },
@@ -217,7 +234,9 @@ describe("a handler of the system app", () => {
     // Something that it fails at.
     for (let n = 0; n < 3; n++)
       await one.install({
-        ...{ uid: "closed", kind: "webhook", events: [{ type: "e" }] },
+        uid: "closed",
+        kind: "webhook",
+        events: [{ type: "e" }],
         config: {
           verification: { scheme: "hmac", algorithm: "sha256", encoding: "hex", in: "header", name: "x-s" },
         },

@@ -39,7 +39,10 @@ async function apply(
   if (!parsed.ok || parsed.value.kind !== "apply") throw new Error(JSON.stringify(parsed));
   const said = { stdout: "", stderr: "" };
   const end = await runSetUp(parsed.value.config, {
-    ...{ ...parsed.value, env, log: createLog({ level: "silent" }), signal: new AbortController().signal },
+    ...parsed.value,
+    env,
+    log: createLog({ level: "silent" }),
+    signal: new AbortController().signal,
     print: async (text) => {
       said.stdout += text;
     },

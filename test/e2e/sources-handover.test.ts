@@ -30,7 +30,9 @@ const staying = opened(start);
 beforeAll(async () => {
   app = await installApp(leaving, [
     ...CHANNELS.map((uid) => ({
-      ...{ uid, kind: "sse", events: [{ type: "tick" }] },
+      uid,
+      kind: "sse",
+      events: [{ type: "tick" }],
       config: { url: upstream.url, run: "always", reconnect: { initialMs: 100 } },
     })),
     { uid: "hook", kind: "webhook", events: [{ type: "tick" }] },

@@ -137,7 +137,10 @@ it("the sources of a worker are counted by state: one that is read, and one that
     response.writeHead(200, { "content-type": "text/event-stream" }).flushHeaders(),
   );
   const channelTo = (uid: string, url: string) => ({
-    ...{ uid, kind: "sse", config: { url, run: "always" }, events: [{ type: "any" }] },
+    uid,
+    kind: "sse",
+    config: { url, run: "always" },
+    events: [{ type: "any" }],
   });
   await installApp(gateway, [channelTo("over", over.url), channelTo("open", open.url)]);
   await until(
@@ -155,7 +158,9 @@ it("U+FEFF at the start of an event's data is content: it stays on the topic, an
   const config = { url: upstream.url, dataFormat: "text", run: "always" };
   const marked = await installApp(gateway, [
     {
-      ...{ uid: "marked", kind: "sse", config },
+      uid: "marked",
+      kind: "sse",
+      config,
       events: [{ type: "all" }, { type: "\uFEFFa", typePath: "$", payloadPath: "$" }],
     },
   ]);

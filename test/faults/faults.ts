@@ -22,9 +22,16 @@ import { sourceKills } from "./source-kills.ts";
 import { tenants } from "./tenants.ts";
 
 const RIGS: Readonly<Record<string, Rig>> = {
-  ...{ "hook-kills": hookKills, "source-kills": sourceKills },
-  ...{ refusals, clocks, "rolling-restart": rollingRestart, "slow-fsync": slowFsync },
-  ...{ "heavy-schemas": heavySchemas, "nearly-full": nearlyFull, tenants, "side-by-side": sideBySide },
+  "hook-kills": hookKills,
+  "source-kills": sourceKills,
+  refusals,
+  clocks,
+  "rolling-restart": rollingRestart,
+  "slow-fsync": slowFsync,
+  "heavy-schemas": heavySchemas,
+  "nearly-full": nearlyFull,
+  tenants,
+  "side-by-side": sideBySide,
 };
 
 const { values } = parseArgs({

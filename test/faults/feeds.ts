@@ -80,7 +80,8 @@ async function startStream(uid: string, common: object): Promise<Feed> {
   const server = await startStreamServer();
   let made = 0;
   return {
-    ...{ uid, kind: "sse" },
+    uid,
+    kind: "sse",
     config: { ...common, url: server.url, reconnect: { initialMs: 100, maxMs: 500 } },
     make(count) {
       made += count;
@@ -101,7 +102,8 @@ async function startTable(
   const upstream = await PollUpstream.start();
   upstream.clear(table.view);
   return {
-    ...{ uid, kind: "polling" },
+    uid,
+    kind: "polling",
     config: {
       ...common,
       ...table.config,

@@ -35,7 +35,9 @@ export const heavySchemas: Rig = async ({ rounds }) => {
     const events = (schema: object) => [{ type: "made", idPath: "$.id", schema }];
     const heavy = await (await createTenant(gateway, "Heavy")).install(
       Array.from({ length: HEAVY }, (_, nth) => ({
-        ...{ uid: `in-${nth}`, kind: "webhook", events: events(heavySchema(nth)) },
+        uid: `in-${nth}`,
+        kind: "webhook",
+        events: events(heavySchema(nth)),
       })),
     );
     const [tiny] = await (await createTenant(gateway, "Tiny")).install([

@@ -224,7 +224,9 @@ export const tenants: Rig = async ({ rounds, part = "" }) => {
     publishing("xml", "$.l.id"),
     publishing("part", "$.id"),
     {
-      ...{ uid: "whole", kind: "webhook", events: [{ type: "whole" }] },
+      uid: "whole",
+      kind: "webhook",
+      events: [{ type: "whole" }],
       config: { retention: { maxEntries: 10 } },
     },
     publishing("broken", "$.missing"),

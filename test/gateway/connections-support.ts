@@ -57,7 +57,8 @@ export async function startConnectionsRig(): Promise<ConnectionsRig> {
   starting.defer(() => workers.disposeAsync());
   let startMs = Date.now();
   const client = (more: object = {}) => ({
-    ...{ grant: "clientCredentials", issuer: issuer.issuer.url },
+    grant: "clientCredentials",
+    issuer: issuer.issuer.url,
     ...CLIENT,
     ...more,
   });
@@ -65,7 +66,9 @@ export async function startConnectionsRig(): Promise<ConnectionsRig> {
 
   const owned = starting.move();
   const rig: ConnectionsRig = {
-    ...{ api, issuer, client },
+    api,
+    issuer,
+    client,
     ...fresh(),
     startWorker(afterCall = async () => {}) {
       const real = workers.use(createOutbound({ allowNetworks }));

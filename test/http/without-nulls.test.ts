@@ -23,12 +23,22 @@ const schema = z
 it("null of a body's optional field is as if it were left out; a part's nullable field keeps it, and data is left alone", () => {
   const nulls = { limit: null, path: null, data: { a: null } };
   const sent = {
-    ...{ name: null, spaceId: null, page: nulls, parts: [nulls] },
-    ...{ either: { kind: "a", n: null }, free: { a: null }, unknown: null },
+    name: null,
+    spaceId: null,
+    page: nulls,
+    parts: [nulls],
+    either: { kind: "a", n: null },
+    free: { a: null },
+    unknown: null,
   };
   const kept = { path: null, data: { a: null } };
   expect(withoutNulls(schema, sent, "body")).toEqual({
-    ...{ name: null, page: kept, parts: [kept], either: { kind: "a" }, free: { a: null }, unknown: null },
+    name: null,
+    page: kept,
+    parts: [kept],
+    either: { kind: "a" },
+    free: { a: null },
+    unknown: null,
   });
   expect(withoutNulls(schema, { page: null, parts: null, either: null, free: null }, "body")).toEqual({});
 });

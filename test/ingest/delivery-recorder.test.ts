@@ -16,8 +16,15 @@ const records = opened(() => createDeliveryRecords({ redis }));
 
 const sender = compileSender(
   {
-    ...{ verification: { scheme: "none" }, secrets: [], allowedAddresses: undefined, shadow: false },
-    ...{ handshakes: [], allowHandshakes: "never", readAs: undefined, answer: "outcome", forms: "fields" },
+    verification: { scheme: "none" },
+    secrets: [],
+    allowedAddresses: undefined,
+    shadow: false,
+    handshakes: [],
+    allowHandshakes: "never",
+    readAs: undefined,
+    answer: "outcome",
+    forms: "fields",
     paths: { typePath: undefined, idPath: undefined, itemsPath: undefined },
   },
   {
@@ -34,7 +41,10 @@ const channelOf = (identity = testChannel()) =>
 function open(instead: Partial<DeliveryRecorderDeps> = {}) {
   const metrics = createMetrics();
   const recorder = createDeliveryRecorder({
-    ...{ records, metrics, clock: Date.now, log: createLog({ level: "silent" }) },
+    records,
+    metrics,
+    clock: Date.now,
+    log: createLog({ level: "silent" }),
     explain: async () => [],
     isOverLimit: () => false,
     ...instead,
@@ -57,7 +67,11 @@ const published: IngestResult = {
 const quarantined: IngestResult = {
   kind: "accepted",
   outcome: {
-    ...{ received: 1, published: 0, duplicates: 0, quarantined: 1, events: [] },
+    received: 1,
+    published: 0,
+    duplicates: 0,
+    quarantined: 1,
+    events: [],
     quarantine: [{ id: "qr_1", reason: "no_match" }],
   },
 };

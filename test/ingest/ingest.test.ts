@@ -156,11 +156,14 @@ describe("a delivery whose signature covers neither id nor type", () => {
   const secrets = [{ value: "k" }];
   const verification = { scheme: "hmac", name: "x-sig", bindDedupe: "signedBytes" } as const;
   const definitions = ["push", "ping"].map((type) => ({
-    ...{ type, typePath: "$headers['x-event']", idPath: "$headers['x-id']" },
+    type,
+    typePath: "$headers['x-event']",
+    idPath: "$headers['x-id']",
   }));
   const signed = (body: string, id: string, type = "push") => ({
     "x-sig": createHmac("sha256", "k").update(body).digest("hex"),
-    ...{ "x-id": id, "x-event": type },
+    "x-id": id,
+    "x-event": type,
   });
 
   it("is published once: under other ids and types it is quarantined as replayed, and can be re-driven", async () => {

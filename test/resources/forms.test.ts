@@ -24,7 +24,11 @@ const BLOCKS = {
       { label: "Red", value: "r" },
       { label: "Blue", value: "b" },
     ],
-    ...{ multiple: true, allowOther: false, otherLabel: "Another", minCount: 0, maxCount: 2 },
+    multiple: true,
+    allowOther: false,
+    otherLabel: "Another",
+    minCount: 0,
+    maxCount: 2,
   },
   date: { minDate: "2026-01-01", maxDate: "2026-12-31" },
   dateTime: { minDateTime: "2026-01-01T12:00:00+14:00", maxDateTime: "2026-01-01T00:00:00Z" },
@@ -55,17 +59,20 @@ const EMPTY = Object.fromEntries(
 );
 
 const input = (kind: string, params: object, more: object = {}) => ({
-  ...{ key: kind, title: `a ${kind}`, description: "what it is", required: true, kind, params },
+  key: kind,
+  title: `a ${kind}`,
+  description: "what it is",
+  required: true,
+  kind,
+  params,
   ...more,
 });
 const item = (id: string, question: object | null, more: object = {}) => ({
-  ...{
-    id,
-    kind: question === null ? "text" : "input",
-    content: "before it",
-    sectionId: null,
-    input: question,
-  },
+  id,
+  kind: question === null ? "text" : "input",
+  content: "before it",
+  sectionId: null,
+  input: question,
   ...more,
 });
 const SECTION = { id: "s1", title: "First", description: "of all" };
@@ -89,7 +96,10 @@ describe("a form", () => {
       ...given,
       id: expect.stringMatching(/^form_/),
       organizationId: expect.stringMatching(/^org_/),
-      ...{ blueprintId: null, versionParentId: null, createdById: accountId, updatedById: accountId },
+      blueprintId: null,
+      versionParentId: null,
+      createdById: accountId,
+      updatedById: accountId,
       createdAt: expect.any(String),
       updatedAt: body.createdAt,
     });
@@ -104,15 +114,23 @@ describe("a form", () => {
     const empty = await form();
     expect(empty).toMatchObject({ uid: empty.id, description: null, content: { items: [], sections: [] } });
     const items = KINDS.map((kind) => ({
-      ...{ id: kind, kind: "input" },
+      id: kind,
+      kind: "input",
       input: { key: kind, kind, params: { [kind]: {} } },
     }));
     const { content } = await form({ content: { items, sections: [{ id: "s" }] } });
     expect(content).toEqual({
       items: KINDS.map((kind) => ({
-        ...{ id: kind, kind: "input", content: null, sectionId: null },
+        id: kind,
+        kind: "input",
+        content: null,
+        sectionId: null,
         input: {
-          ...{ key: kind, title: null, description: null, required: false, kind },
+          key: kind,
+          title: null,
+          description: null,
+          required: false,
+          kind,
           params: { [kind]: EMPTY[kind] },
         },
       })),
@@ -263,7 +281,8 @@ describe("a form", () => {
     const other = await api.call.post("/iam/api-keys", { name: "k", permissions: ["forms.write"] });
     await api.as(other.key).put(`/forms/${id}`, { title: "b" });
     expect(await api.call.get(`/forms/${id}`)).toMatchObject({
-      ...{ createdById: accountId, updatedById: other.accountId },
+      createdById: accountId,
+      updatedById: other.accountId,
     });
   });
 

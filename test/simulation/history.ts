@@ -141,15 +141,13 @@ function sourceOf(number: number, way: SimulatedSource["way"]): SimulatedSource 
     organizationId: "org",
   };
   const channel: SourceChannel = {
-    ...{
-      identity,
-      version: 1,
-      connectionId: null,
-      state: "active",
-      settings: {},
-      methods: [],
-      answer: "outcome",
-    },
+    identity,
+    version: 1,
+    connectionId: null,
+    state: "active",
+    settings: {},
+    methods: [],
+    answer: "outcome",
     limits: { maxBodyBytes: 1e6, maxDepth: 128 },
     acceptsContentType: () => true,
   };

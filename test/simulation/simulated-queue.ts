@@ -113,7 +113,7 @@ export class SimulatedQueue {
     stored.held = held;
     stored.starts++;
     const { id, data, dueMs: dueAtMs, starts, createdAtMs, scheduleId } = stored;
-    const job: Job<PollJob> = { ...{ id, data, dueAtMs, starts, createdAtMs, scheduleId } };
+    const job: Job<PollJob> = { id, data, dueAtMs, starts, createdAtMs, scheduleId };
     const isHeld = (): boolean => this.#jobs.get(id) === stored && stored.held === held;
     this.#world.in(LOCK_MS, undefined, () => {
       within(process, () => lost.abort());

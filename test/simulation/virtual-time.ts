@@ -28,8 +28,13 @@ const promises: typeof import("node:timers/promises") = createRequire(import.met
   "node:timers/promises",
 );
 const real = {
-  ...{ setTimeout, clearTimeout, setImmediate, clearImmediate, setInterval, clearInterval },
-  ...{ delay: promises.setTimeout },
+  setTimeout,
+  clearTimeout,
+  setImmediate,
+  clearImmediate,
+  setInterval,
+  clearInterval,
+  delay: promises.setTimeout,
   now: performance.now.bind(performance),
   random: Math.random,
 };

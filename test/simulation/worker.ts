@@ -104,10 +104,14 @@ export function startWorker(
   }
 
   const runs = createSourceRuns<SourceChannel>({
-    ...{ clock, ingest, isPipelined: !isSlotted, positions: createSourcePositions({ redis }) },
+    clock,
+    ingest,
+    isPipelined: !isSlotted,
+    positions: createSourcePositions({ redis }),
     gather: (channel, deliveries) =>
       deliveries.map((delivery) => ({
-        ...{ count: 1, items: 1 },
+        count: 1,
+        items: 1,
         write: async (options) => [await ingest(channel, delivery, options)],
       })),
     states: createSourceStates({ redis }),
@@ -132,13 +136,14 @@ export function startWorker(
     runConnection: (run: SourceRun) => upstream.stream(run, clock),
   };
   const runners = createStreamRunners(
-    ({ number }) =>
-      new StreamRunner(number, { ...{ runs, stream, starts, clock, random, log }, owner: name }),
+    ({ number }) => new StreamRunner(number, { runs, stream, starts, clock, random, log, owner: name }),
   );
   const streams = sources.filter(({ way }) => way === "stream").map(({ channel }) => rowOf(channel));
   const shards = within(process, () =>
     startShards({
-      ...{ worker: name, log, leases: createShardLeases({ redis }) },
+      worker: name,
+      log,
+      leases: createShardLeases({ redis }),
       timing: { ttlMs: TTL_MS, tickEveryMs: TTL_MS / 3, mostTaken: 96, mostGiven: 48 },
       async vacate(shards) {
         await endsWithin(1_500, runners.ended(shards));
@@ -157,7 +162,12 @@ export function startWorker(
   };
   const polls = within(process, () =>
     startPolls({
-      ...{ runs, clock, log, random, owner: name, concurrency: 4 },
+      runs,
+      clock,
+      log,
+      random,
+      owner: name,
+      concurrency: 4,
       queue: queue.seenBy(process, general),
       slots: createSlots({ redis }),
       runtimes: new Map([["polling", { polled }]]),
@@ -173,7 +183,9 @@ export function startWorker(
   });
 
   return {
-    ...{ process, shards, links: [general, writing] },
+    process,
+    shards,
+    links: [general, writing],
     restart: ({ channel, way }) =>
       within(process, () => {
         const { number } = channel.identity;
@@ -195,7 +207,10 @@ export function startWorker(
 
 const rowOf = ({ identity, version }: SourceChannel): SourceRow => ({
   ...identity,
-  ...{ version, state: "active", connectionId: null, isWanted: true },
+  version,
+  state: "active",
+  connectionId: null,
+  isWanted: true,
 });
 
 function eventOf(
@@ -205,7 +220,11 @@ function eventOf(
 ): OutgoingEvent {
   const data = JSON.stringify({ n, epoch });
   return {
-    ...{ id: String(n), type: "tick", topic, item: 0, bytes: 200 },
+    id: String(n),
+    type: "tick",
+    topic,
+    item: 0,
+    bytes: 200,
     identity: isRemembered ? String(n).padStart(22, "_") : "",
     digest: "0".repeat(11),
     fields: [
@@ -220,8 +239,13 @@ function busOf(general: Link, writing: Link, isSlotted: boolean): RedisBus {
     throw new Error("nothing here asks for that");
   };
   const connection = {
-    ...{ name: "redis", facts: undefined, problem: undefined, refusal: undefined },
-    ...{ check: () => {}, noteWrite: () => {}, opened: async () => {} },
+    name: "redis",
+    facts: undefined,
+    problem: undefined,
+    refusal: undefined,
+    check: () => {},
+    noteWrite: () => {},
+    opened: async () => {},
     send: (command: string, args: (string | Buffer)[]) => writing.send(command, args),
     async [Symbol.asyncDispose]() {},
   };

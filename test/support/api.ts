@@ -147,7 +147,9 @@ export async function createTestApi(
   const changes = createTestChanges();
   const callers = createCallerPath({
     changes,
-    ...{ db, keyring, clock },
+    db,
+    keyring,
+    clock,
     redis: bus.redis,
     // On a busy machine Redis is no slower than the rest.
     countPatienceMs: CEILING_MS,

@@ -86,7 +86,9 @@ export function operationsOf(document: OpenApi): readonly Operation[] {
     .sort(([a], [b]) => (rank(a) < rank(b) ? -1 : 1))
     .flatMap(([path, item]) =>
       Object.keys(item).map((method) => ({
-        ...{ method, path, pointer: ["paths", path, method] },
+        method,
+        path,
+        pointer: ["paths", path, method],
         // A topic may be written with its slashes as they are.
         pattern: new RegExp(
           `^${path

@@ -62,7 +62,9 @@ export async function startGatewayProcess(
   const program = sourcesTiming || handlersTiming ? [TIMED, ...timings] : [main];
   const child = spawn(process.execPath, program, {
     env: {
-      ...{ ...SHELL_ENV, INLET_PORT: "0", INLET_API_KEY: API_KEY },
+      ...SHELL_ENV,
+      INLET_PORT: "0",
+      INLET_API_KEY: API_KEY,
       ...(options.main === undefined && { ...PROGRAM_ENV, ...UNLIMITED }),
       ...env,
     },

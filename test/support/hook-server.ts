@@ -55,7 +55,11 @@ export async function startHookServer(options: SpineOptions = {}): Promise<HookS
       return spine.path.rules.find(id);
     },
     runtimes: new Map([["webhook", runtime]]),
-    ...{ limits, metrics: createMetrics(), clock: Date.now, log, onRefused: spine.path.recorder.refused },
+    limits,
+    metrics: createMetrics(),
+    clock: Date.now,
+    log,
+    onRefused: spine.path.recorder.refused,
   });
   const fetchNothing = () => new Response(null, { status: 404 });
   const listener = starting.use(await startListener({ host: "127.0.0.1", port: 0 }, fetchNothing));

@@ -58,7 +58,11 @@ export async function startPastedPages(): Promise<PastedPages> {
 
   const owned = starting.move();
   return {
-    ...{ gateway, redis, dir, scriptOf, run },
+    gateway,
+    redis,
+    dir,
+    scriptOf,
+    run,
     paste: (...names) => run(scriptOf(...names)),
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };

@@ -24,7 +24,9 @@ export async function createTestDatabase(
   const connection = { ...server, database: name };
   const database = openDatabase({
     // A busy machine is no reason for a 503: those who wait for a connection get one.
-    ...{ connection, maxConnections: 5, connectTimeoutMs: CEILING_MS },
+    connection,
+    maxConnections: 5,
+    connectTimeoutMs: CEILING_MS,
     ...poolOptions,
   });
   return {

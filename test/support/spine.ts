@@ -121,7 +121,10 @@ export async function startTestSpine(options: SpineOptions = {}): Promise<TestSp
         made = createEventPath({
           limitsOf: testLimitsOf,
           isOverLimit: (organizationId) => overLimit.has(organizationId),
-          ...{ redis, keyring, channelKinds, schemas },
+          redis,
+          keyring,
+          channelKinds,
+          schemas,
           presets: options.presets ?? sharedPresets(),
           hooksUrl: "https://hooks.example",
           fetchPinned: options.fetchPinned ?? fetchNothing,
@@ -137,12 +140,22 @@ export async function startTestSpine(options: SpineOptions = {}): Promise<TestSp
         const { quarantine, deliveryRecords, redrive, publishTest, explain, findLiveChannel } = made;
         const onDeleted = () => hooks.onDeleted();
         return {
-          ...{ redis, groups, topics, entries, quarantine, deliveryRecords, redrive, explain },
+          redis,
+          groups,
+          topics,
+          entries,
+          quarantine,
+          deliveryRecords,
+          redrive,
+          explain,
           publishTest,
-          ...{ findLiveChannel, onDeleted },
+          findLiveChannel,
+          onDeleted,
           ...createSourceBus(redis),
           runtimes,
-          ...{ sendAgain, findRetry, readings },
+          sendAgain,
+          findRetry,
+          readings,
         };
       },
     }),
@@ -170,7 +183,15 @@ export async function startTestSpine(options: SpineOptions = {}): Promise<TestSp
 
   const owned = starting.move();
   return Object.assign(hooks, {
-    ...{ api, server, redis, groups, topics, entries, path, queue, deliver },
+    api,
+    server,
+    redis,
+    groups,
+    topics,
+    entries,
+    path,
+    queue,
+    deliver,
     async install(...channels: object[]) {
       const blueprint = await api.call("POST", "/blueprints", { title: "test", channels });
       const installed = await api.call("POST", "/apps/install", { blueprintId: blueprint.body.id });

@@ -127,7 +127,9 @@ describe("a delivery is accepted that was signed by the library", () => {
       .update(content)
       .digest("base64");
     const headers = (signature: string) => ({
-      ...{ "webhook-id": "msg_1", "webhook-timestamp": String(NOW_SECONDS), "webhook-signature": signature },
+      "webhook-id": "msg_1",
+      "webhook-timestamp": String(NOW_SECONDS),
+      "webhook-signature": signature,
     });
     const sender = senderOf({
       verification: { scheme: "standardWebhooks" },

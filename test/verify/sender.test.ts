@@ -62,7 +62,8 @@ describe("a channel with a preset", () => {
 
   it("overrides the preset field by field", async () => {
     const config = {
-      ...{ preset: "acme", secrets },
+      preset: "acme",
+      secrets,
       verification: { scheme: "preset", toleranceSeconds: 900, timestamp: { source: { name: "X-Time" } } },
       handshakes: [],
       readAs: "application/x-www-form-urlencoded",

@@ -149,7 +149,9 @@ function listedOf(reply: readonly string[], channelNumber: number): readonly Lis
     const receivedAtMs = Number(reply[at + 1]);
     return [
       {
-        ...{ id, channelNumber, receivedAtMs },
+        id,
+        channelNumber,
+        receivedAtMs,
         status: status as DeliveryStatus,
         requestId: requestId === "-" ? null : requestId,
       },

@@ -110,6 +110,8 @@ function refuse(waitMs: number, limit: number): void {
 }
 
 const stateOf = (waitMs: number, limit: number): RateLimitState => ({
-  ...{ limit, remaining: 0, allowed: false },
+  limit,
+  remaining: 0,
+  allowed: false,
   resetSeconds: Math.max(1, Math.ceil(waitMs / 1_000)),
 });

@@ -150,7 +150,10 @@ async function fill(restoring: Restoring): Promise<number> {
   const onBytes = (bytes: number) => progress.show(`Redis: ${bytesText(bytes)} of the backup read`);
   for await (const { content } of readArchive(file, { isWanted, onBytes, signal })) {
     const { sources } = await loadRdb({
-      ...{ dataDir, content, log, signal },
+      dataDir,
+      content,
+      log,
+      signal,
       topicsOf: (channelNumber) => topicsOf(database, channelNumber),
       deleted: await erasedAround(database, about.takenAt),
     });

@@ -9,8 +9,14 @@ export interface Found {
 
 export const ok = (check: string, message: string): Found => ({ check, state: "ok", message, cure: "" });
 export const warning = (check: string, message: string, cure: string): Found => ({
-  ...{ check, state: "warning", message, cure },
+  check,
+  state: "warning",
+  message,
+  cure,
 });
 export const wrong = (check: string, message: string, cure: string): Found => ({
-  ...{ check, state: "wrong", message, cure },
+  check,
+  state: "wrong",
+  message,
+  cure,
 });

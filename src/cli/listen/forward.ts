@@ -31,7 +31,8 @@ export async function forward(event: ListenedEvent, options: ForwardOptions): Pr
   const { url, secret, timeoutMs, signal, onWaiting } = options;
   for (let failures = 1; ; failures++) {
     const { method, headers, body } = createHandlerRequest(event, {
-      ...{ url, secret },
+      url,
+      secret,
       subscriptionId: LISTENER,
       atMs: Date.now(),
     });

@@ -48,7 +48,10 @@ export async function listen({ api, output, io }: Client, wish: ListenWish): Pro
   };
   const send = (event: ListenedEvent): Promise<Forwarded | undefined> =>
     forward(event, {
-      ...{ url, secret, timeoutMs, signal },
+      url,
+      secret,
+      timeoutMs,
+      signal,
       onWaiting: (reason) => onWaiting(`Waiting for ${url}`, reason),
     });
 
@@ -99,7 +102,8 @@ export async function listen({ api, output, io }: Client, wish: ListenWish): Pro
   const steps = followEvents(api, {
     appId: app.id,
     type: types.length === 1 ? types[0] : undefined,
-    ...{ from, signal },
+    from,
+    signal,
     onState(change) {
       if (change.kind === "waiting") onWaiting("Waiting for the gateway", change.reason);
       else if (waitsFor !== undefined) {

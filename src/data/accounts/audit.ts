@@ -25,7 +25,13 @@ export async function recordAccess(
   const ids = entries.map(() => createId("aud", nowMs)).sort();
   const rows = entries.map(({ action, entity, id, fields = [] }, at) => ({
     id: ids[at] ?? createId("aud", nowMs),
-    ...{ organizationId, accountId, keyId, requestId, action, entity, entityId: id },
+    organizationId,
+    accountId,
+    keyId,
+    requestId,
+    action,
+    entity,
+    entityId: id,
     fields: fields.slice(0, MAX_FIELDS),
     createdAt: new Date(nowMs),
   }));

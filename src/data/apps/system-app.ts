@@ -91,11 +91,18 @@ async function makeSystemApp(
       const app = await trx
         .insertInto("apps")
         .values({
-          ...{ id: createId("app", context.nowMs), organizationId, isSystem: true },
-          ...{ uid: SYSTEM_APP.uid, title: SYSTEM_APP.title },
+          id: createId("app", context.nowMs),
+          organizationId,
+          isSystem: true,
+          uid: SYSTEM_APP.uid,
+          title: SYSTEM_APP.title,
           description: "What Inlet itself tells of this organization.",
-          ...{ blueprintId: null, artifactId: null, projectId: null, spaceId: null },
-          ...{ createdAt: at, updatedAt: at },
+          blueprintId: null,
+          artifactId: null,
+          projectId: null,
+          spaceId: null,
+          createdAt: at,
+          updatedAt: at,
         })
         .returningAll()
         .executeTakeFirstOrThrow();

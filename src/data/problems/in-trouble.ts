@@ -140,7 +140,10 @@ export async function listTroubledConnections(
     ) AS found
     WHERE place <= ${MOST} ORDER BY id`.execute(db);
   return rows.map(({ id, organizationId, name, state }) => ({
-    ...{ organizationId, subject: id, state, about: { connection: { id, name } } },
+    organizationId,
+    subject: id,
+    state,
+    about: { connection: { id, name } },
   }));
 }
 

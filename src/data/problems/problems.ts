@@ -69,9 +69,14 @@ export function openProblem(
       .insertInto("problems")
       .values({
         ...values,
-        ...{ id: createId("prob", nowMs), state: "opened", appId: about.app?.id ?? null },
-        ...{ about: JSON.stringify(about), figures: JSON.stringify(figures) },
-        ...{ firstSeenAt: seenSince, lastSeenAt: new Date(nowMs), createdAt: new Date(nowMs) },
+        id: createId("prob", nowMs),
+        state: "opened",
+        appId: about.app?.id ?? null,
+        about: JSON.stringify(about),
+        figures: JSON.stringify(figures),
+        firstSeenAt: seenSince,
+        lastSeenAt: new Date(nowMs),
+        createdAt: new Date(nowMs),
       })
       .onConflict((conflict) =>
         conflict.columns(["organizationId", "kind", "subject"]).where(isOpen).doNothing(),
@@ -91,7 +96,12 @@ export async function refreshProblems(
 ): Promise<void> {
   if (seen.length === 0) return;
   const rows = seen.map(({ id, severity, about, message, cure, figures }) => ({
-    ...{ id, severity, about, message, cure, figures },
+    id,
+    severity,
+    about,
+    message,
+    cure,
+    figures,
   }));
   await sql`
     UPDATE problems AS p SET last_seen_at = ${new Date(nowMs)}, severity = s.severity, about = s.about,

@@ -24,8 +24,18 @@ export function renderProblem({ about, ...problem }: ProblemFacts) {
   const { app = null, channel = null, subscription = null, connection = null } = about;
   const { id, organizationId, kind, state, severity, message, cure, figures, acknowledgedBy } = problem;
   return {
-    ...{ id, organizationId, kind, state, severity, message, cure, figures },
-    ...{ app, channel, subscription, connection },
+    id,
+    organizationId,
+    kind,
+    state,
+    severity,
+    message,
+    cure,
+    figures,
+    app,
+    channel,
+    subscription,
+    connection,
     firstSeenAt: timeOf(problem.firstSeenAt),
     lastSeenAt: timeOf(problem.lastSeenAt),
     acknowledgedAt: problem.acknowledgedAt && timeOf(problem.acknowledgedAt),

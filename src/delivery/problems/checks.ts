@@ -107,8 +107,14 @@ async function failingChannels(deps: ChecksDeps): Promise<readonly Sighting[]> {
   const sightings: Sighting[] = stopped.map(({ state, number, ...channel }) => {
     const { message, cure } = STOPPED[state] ?? { message: `It is ${state}`, cure: "Resume it." };
     return {
-      ...{ organizationId: channel.organizationId, subject: channel.subject, about: channel.about },
-      ...{ kind: "channel_failing", level: "raised", severity: "error", figures: {}, cure },
+      organizationId: channel.organizationId,
+      subject: channel.subject,
+      about: channel.about,
+      kind: "channel_failing",
+      level: "raised",
+      severity: "error",
+      figures: {},
+      cure,
       message: `${message}${reasons.get(number) ?? ""}.`,
     };
   });
@@ -118,7 +124,10 @@ async function failingChannels(deps: ChecksDeps): Promise<readonly Sighting[]> {
     if (!channel || !level) continue;
     sightings.push({
       ...channel,
-      ...{ kind: "channel_failing", level, severity: "error", figures: { failuresInARow: count } },
+      kind: "channel_failing",
+      level,
+      severity: "error",
+      figures: { failuresInARow: count },
       message: `Its source has failed ${count} times in a row${reasons.get(number) ?? ""}.`,
       cure: "See `lastError` of its source: whether the other side is well, can be reached, and takes the credentials.",
     });
@@ -143,12 +152,10 @@ async function silentChannels(
     return channel
       ? {
           ...channel,
-          ...{
-            kind: "channel_silent",
-            level: "raised",
-            severity: "warning",
-            figures: { expectEverySeconds },
-          },
+          kind: "channel_silent",
+          level: "raised",
+          severity: "warning",
+          figures: { expectEverySeconds },
           message: `No event came for more than ${expectEverySeconds} seconds, its \`expectEverySeconds\`.`,
           cure: "Look whether its sender still sends, and to the present address; or expect events less often.",
         }
@@ -159,7 +166,10 @@ async function silentChannels(
 async function connections({ db }: ChecksDeps): Promise<readonly Sighting[]> {
   const found = await listTroubledConnections(db);
   return found.map(({ state, ...connection }) => ({
-    ...{ ...connection, level: "raised", severity: "error", figures: {} },
+    ...connection,
+    level: "raised",
+    severity: "error",
+    figures: {},
     ...(state === "needsReauth"
       ? {
           kind: "connection_needs_reauth",
@@ -177,7 +187,11 @@ async function connections({ db }: ChecksDeps): Promise<readonly Sighting[]> {
 async function failingHandlers({ db }: ChecksDeps): Promise<readonly Sighting[]> {
   const found = await listFailingHandlers(db);
   return found.map(({ isGone, error, ...subscription }) => ({
-    ...{ ...subscription, kind: "handler_failing", level: "raised", severity: "error", figures: {} },
+    ...subscription,
+    kind: "handler_failing",
+    level: "raised",
+    severity: "error",
+    figures: {},
     message: error ? describeFailure(error) : "The handler takes nothing.",
     cure: isGone
       ? "Subscribe with the handler's new address, or resume the subscription if it is back."
@@ -188,7 +202,11 @@ async function failingHandlers({ db }: ChecksDeps): Promise<readonly Sighting[]>
 async function retentionAtRisk({ db }: ChecksDeps): Promise<readonly Sighting[]> {
   const found = await listAtRisk(db);
   return found.map((subscription) => ({
-    ...{ ...subscription, kind: "retention_at_risk", level: "raised", severity: "error", figures: {} },
+    ...subscription,
+    kind: "retention_at_risk",
+    level: "raised",
+    severity: "error",
+    figures: {},
     message: "Retention is about to take events that it has not read.",
     cure: "Let its readers go on, or add some; or widen `retention` of the channels that it covers.",
   }));
@@ -204,7 +222,8 @@ async function quarantine(deps: ChecksDeps, signal: AbortSignal): Promise<readon
       signal.throwIfAborted();
       const { totalBytes, limitBytes, keptBytes } = await quarantine.usage(organizationId);
       const nearLimit = (bytes: number, limitBytes: number) => ({
-        ...{ kind: "quarantine_near_limit" as const, severity: "error" as const },
+        kind: "quarantine_near_limit" as const,
+        severity: "error" as const,
         figures: { bytes, limitBytes },
         message: `Quarantine holds ${percent(bytes / limitBytes)} of what it may; beyond that, deliveries that would be quarantined are answered 503.`,
         cure: "Mend what makes deliveries fail, then redrive what is in quarantine, or delete it.",
@@ -212,7 +231,10 @@ async function quarantine(deps: ChecksDeps, signal: AbortSignal): Promise<readon
       const level = levelOf(totalBytes / limitBytes, BOUNDS.part);
       if (level)
         sightings.push({
-          ...{ organizationId, subject: organizationId, about: {}, level },
+          organizationId,
+          subject: organizationId,
+          about: {},
+          level,
           ...nearLimit(totalBytes, limitBytes),
         });
       const named = await nameChannels(db, [...keptBytes.keys()]);
@@ -225,12 +247,10 @@ async function quarantine(deps: ChecksDeps, signal: AbortSignal): Promise<readon
         if (!grows) continue;
         sightings.push({
           ...channel,
-          ...{
-            kind: "quarantine_growing",
-            level: grows,
-            severity: "warning",
-            figures: { itemsInAnHour: items },
-          },
+          kind: "quarantine_growing",
+          level: grows,
+          severity: "warning",
+          figures: { itemsInAnHour: items },
           message: `${items} items went to quarantine within an hour.`,
           cure: "See their reasons in its quarantine; mend its definitions or its sender, then redrive them.",
         });
@@ -250,14 +270,13 @@ async function storage({ topicHoldings }: ChecksDeps): Promise<readonly Sighting
       const level = waits ? "raised" : levelOf(bytes / limit, BOUNDS.part);
       return level
         ? {
-            ...{
-              organizationId,
-              subject: organizationId,
-              about: {},
-              level,
-              kind: "storage_near_limit" as const,
-            },
-            ...{ severity: isOver || waits ? "error" : "warning", figures: { bytes, limitBytes: limit } },
+            organizationId,
+            subject: organizationId,
+            about: {},
+            level,
+            kind: "storage_near_limit" as const,
+            severity: isOver || waits ? "error" : "warning",
+            figures: { bytes, limitBytes: limit },
             message: isOver
               ? "The topics of the organization hold more than they may: new deliveries are answered 429 and its sources wait, unless it has asked that the oldest be trimmed (`overLimit`)."
               : waits
@@ -288,7 +307,10 @@ async function lags({ db, standings }: ChecksDeps): Promise<readonly Sighting[] 
     return subscription
       ? {
           ...subscription,
-          ...{ kind: "subscription_lagging", level, severity: "warning", figures: { lag, lagSeconds } },
+          kind: "subscription_lagging",
+          level,
+          severity: "warning",
+          figures: { lag, lagSeconds },
           message: `${lag} events wait for it, the oldest for ${lagSeconds} seconds.`,
           cure: "Let its readers go on, or add some; a handler takes more at once with a higher `concurrency`.",
         }

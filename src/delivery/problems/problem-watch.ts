@@ -251,7 +251,8 @@ export function startProblemWatch(deps: ProblemWatchDeps): ProblemWatch {
 const countByState = (open: readonly Pick<ProblemCount, "kind" | "state">[]): readonly ProblemCount[] =>
   PROBLEM_KINDS.flatMap((kind) =>
     OPEN_STATES.map((state) => ({
-      ...{ kind, state },
+      kind,
+      state,
       count: open.filter((one) => one.kind === kind && one.state === state).length,
     })),
   );

@@ -9,7 +9,8 @@ import type { CountedRows } from "../kit/row-limit.ts";
 
 /** Of all apps of an organization but its system app. */
 export const COUNTED_CHANNELS: CountedRows = {
-  ...{ table: "channels", words: "channels" },
+  table: "channels",
+  words: "channels",
   inside: { table: "apps", column: "appId" },
   omitsSystem: true,
 };

@@ -4,7 +4,10 @@ import type { VerifiedDelivery } from "../../event/received.ts";
 
 /** A delivery as its record kept it. */
 export const deliveryOf = ({ record, body }: WholeDeliveryRecord): VerifiedDelivery => ({
-  ...{ method: record.method, headers: record.headers, query: record.query, body: body ?? Buffer.alloc(0) },
+  method: record.method,
+  headers: record.headers,
+  query: record.query,
+  body: body ?? Buffer.alloc(0),
   arrivedAtMs: record.receivedAtMs,
   ...(record.verification.deliveryId !== null && { deliveryId: record.verification.deliveryId }),
 });

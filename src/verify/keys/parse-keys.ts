@@ -43,7 +43,10 @@ const some = (keys: readonly PublicKey[]): readonly PublicKey[] | undefined =>
 
 /** A key with which nothing came. */
 export const plain = (key: KeyObject): PublicKey => ({
-  ...{ key, id: undefined, algorithm: undefined, validity: undefined },
+  key,
+  id: undefined,
+  algorithm: undefined,
+  validity: undefined,
 });
 
 function parsePem(text: string, id?: string): readonly PublicKey[] {

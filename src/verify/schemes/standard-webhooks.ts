@@ -53,7 +53,10 @@ export const standardWebhooks = defineScheme({
     const message = messageOf(options);
     const v1 = hmac.create(asHmac(options));
     const v1a = asymmetric.create({
-      ...{ scheme: "asymmetric", ...message, prefix: "v1a,", algorithm: "ed25519" },
+      scheme: "asymmetric",
+      ...message,
+      prefix: "v1a,",
+      algorithm: "ed25519",
       keys: { from: "secrets" },
     });
     const parts = new WeakMap<readonly string[], ReturnType<typeof divide>>();
@@ -81,7 +84,8 @@ export type StandardSettings = z.output<typeof settings>;
 
 /** Its symmetric signatures (v1), as the settings of `hmac`. */
 export const asHmac = (options: StandardSettings) => ({
-  ...{ scheme: "hmac", ...messageOf(options) },
+  scheme: "hmac",
+  ...messageOf(options),
   prefix: "v1,",
   key: keySettings(options.secretEncoding),
 });

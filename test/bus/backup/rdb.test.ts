@@ -29,8 +29,11 @@ function folder(): string {
 
 async function openBus(socketPath: string) {
   const redis = await openRedis({
-    ...{ url: `unix://${socketPath}`, log, signal },
-    ...{ durability: "none", durabilityAsserted: false },
+    url: `unix://${socketPath}`,
+    log,
+    signal,
+    durability: "none",
+    durabilityAsserted: false,
   });
   return Object.assign(redis, { positions: createSourcePositions({ redis }) });
 }

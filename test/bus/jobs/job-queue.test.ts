@@ -307,7 +307,8 @@ describe("a worker", () => {
       },
     };
     await using queue = openJobQueue<Data>({
-      ...{ redis: { endpoint: endpointOf(own.url) }, name: "full" },
+      redis: { endpoint: endpointOf(own.url) },
+      name: "full",
       log: createLog({ level: "debug", destination }),
     });
     await using worked = collect(queue);

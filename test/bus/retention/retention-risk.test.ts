@@ -94,7 +94,12 @@ describe("a group is seen", () => {
     });
     expect(half).toMatchObject({ lag: 6, pending: 1, deadLetters: 0 });
     expect(done).toEqual({
-      ...{ isAtRisk: false, lag: 0, lagMs: 0, unhandledMs: 0, pending: 0, deadLetters: 1 },
+      isAtRisk: false,
+      lag: 0,
+      lagMs: 0,
+      unhandledMs: 0,
+      pending: 0,
+      deadLetters: 1,
     });
     // The pending one was appended four milliseconds before the first that was not given.
     expect((half?.unhandledMs ?? 0) - (half?.lagMs ?? 0)).toBe(4);

@@ -15,7 +15,9 @@ function testSource() {
   const write = (epoch: number, version: number, value?: string) =>
     publish(
       {
-        ...{ channel, events: [testEvent(channel)], policy: testPolicy },
+        channel,
+        events: [testEvent(channel)],
+        policy: testPolicy,
         position: { epoch, version, ...(value !== undefined && { value }) },
       },
       now,
@@ -198,7 +200,12 @@ test("only a source's current owner can write its state", async () => {
   await states.write(channel.number, owner.epoch, { state: "open", lastError, lagMs: 3, nextAtMs: 9 }, 3000);
   await states.write(channel.number, owner.epoch, { nextAtMs: null }, 4000);
   expect(await states.read(channel.number)).toEqual({
-    ...{ state: "open", sinceMs: 1000, owner: "w2", lastError, lagMs: 3 },
-    ...{ lastEventAtMs: undefined, nextAtMs: undefined },
+    state: "open",
+    sinceMs: 1000,
+    owner: "w2",
+    lastError,
+    lagMs: 3,
+    lastEventAtMs: undefined,
+    nextAtMs: undefined,
   });
 });

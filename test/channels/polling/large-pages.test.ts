@@ -105,7 +105,10 @@ async function learn(
   const { items, itemCount, kind } = read.value;
   const texts = items.map(({ line, span }) => line ?? (span && read.value.text.slice(span.start, span.end)));
   return {
-    ...{ itemCount, kind, texts, contentType: read.value.contentType },
+    itemCount,
+    kind,
+    texts,
+    contentType: read.value.contentType,
     next: read.value.addressOf("/2?token=1&a=2"),
     items: items.map((one) => [
       one.index,

@@ -6,7 +6,10 @@ const NOW = 1_000_000;
 describe("a call whose credentials are refused", () => {
   it("is made again a minute later at the soonest: a try may renew a token, and lock an account", () => {
     expect(credentialsRefused(NOW, undefined)).toMatchObject({
-      ...{ kind: "failed", code: "http_401", isRefusal: true, lastingState: "needsReauth" },
+      kind: "failed",
+      code: "http_401",
+      isRefusal: true,
+      lastingState: "needsReauth",
       notBeforeMs: NOW + 60_000,
     });
   });

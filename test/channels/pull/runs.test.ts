@@ -53,7 +53,9 @@ const TICK = { type: "tick", idPath: "$.id", payloadPath: "$.v" };
 
 async function install(config: object = {}, event: object = TICK) {
   const app = await spine.install({
-    ...{ uid: "in", kind: "sse", events: [event] },
+    uid: "in",
+    kind: "sse",
+    events: [event],
     config: { run: "always", ...config },
   });
   const [{ id, organizationId }] = app.channels;
@@ -69,7 +71,10 @@ async function install(config: object = {}, event: object = TICK) {
     return opening.open;
   }
   return {
-    ...{ appId: app.id, channelId: id, number, open },
+    appId: app.id,
+    channelId: id,
+    number,
+    open,
     cursor: async () => (await bus.positions.read(number)).value,
     values: async () => {
       const entries = await spine.topics.listEntries(topic, { from: "-", to: "+", limit: 10_000 });

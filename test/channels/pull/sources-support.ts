@@ -1,5 +1,4 @@
 import { z } from "zod";
-import { createTopics } from "../../../src/bus/topics/topics.ts";
 import type { ChannelKind } from "../../../src/channels/kind.ts";
 import { pullSettings } from "../../../src/channels/pull/pull-settings.ts";
 import type { ReconnectPolicy, SourceEnd, SourceRun } from "../../../src/channels/source.ts";
@@ -49,7 +48,11 @@ export function createUpstream(): Upstream {
   const written = new Map<number, number>();
   let news = Promise.withResolvers<void>();
   return {
-    ...{ written, open: new Map(), mostOpen: 0, connects: new Map(), ends: new Map() },
+    written,
+    open: new Map(),
+    mostOpen: 0,
+    connects: new Map(),
+    ends: new Map(),
     write(channel, upTo) {
       written.set(channel, upTo);
       news.resolve();
@@ -88,7 +91,11 @@ export function countingKind(upstream: Upstream): ChannelKind {
     }
   }
   return {
-    ...{ kind: "sse", settings, secretSettings: [], addressed: false, needsSetup: () => false },
+    kind: "sse",
+    settings,
+    secretSettings: [],
+    addressed: false,
+    needsSetup: () => false,
     profile: sse.profile,
     cursor: {
       show: Number,
@@ -143,8 +150,12 @@ export interface InstalledSource {
 const NEVER_MS = 3_600_000;
 /** A worker that is merely slow keeps its lease, and nothing is looked for but what the change feed brings. */
 const TIMING = {
-  ...{ ttlMs: NEVER_MS, lookEveryMs: NEVER_MS },
-  ...{ tickEveryMs: 60, mostTaken: 64, mostGiven: 16, lookGapMs: 20 },
+  ttlMs: NEVER_MS,
+  lookEveryMs: NEVER_MS,
+  tickEveryMs: 60,
+  mostTaken: 64,
+  mostGiven: 16,
+  lookGapMs: 20,
 } as const;
 
 export async function startSourceRig(): Promise<SourceRig> {
@@ -178,7 +189,13 @@ export async function startSourceRig(): Promise<SourceRig> {
     const path = createEventPath({
       isOverLimit: () => false,
       limitsOf: testLimitsOf,
-      ...{ ...shared, keyring, liveChannels, schemas, log, onAppended: () => {}, presets: new Map() },
+      ...shared,
+      keyring,
+      liveChannels,
+      schemas,
+      log,
+      onAppended: () => {},
+      presets: new Map(),
       hooksUrl: "https://hooks.example",
       fetchPinned: () => Promise.reject(new Error("this test fetches nothing")),
       captureSecret: createCaptureSecret({ db, keyring, nowMs: Date.now }),
@@ -187,7 +204,11 @@ export async function startSourceRig(): Promise<SourceRig> {
       await kind.start({ clock: Date.now, log } as Parameters<ChannelKind["start"]>[0]),
     );
     const deps: SourcesDeps = {
-      ...{ ...shared, db, path, log, bus: createSourceBus(redis), topics: createTopics({ redis }) },
+      ...shared,
+      db,
+      path,
+      log,
+      bus: createSourceBus(redis),
       runtimes: new Map([[kind.kind, runtime]]),
       limitsOf: testLimitsOf,
       redisClock: { now: Date.now, aheadMs: () => 0 },
@@ -206,7 +227,10 @@ export async function startSourceRig(): Promise<SourceRig> {
     const sources = beginning.use(startSources(deps));
     const owned = beginning.move();
     const worker: TestWorker = {
-      ...{ sources, metrics, stop, readChanges: changes.readNow },
+      sources,
+      metrics,
+      stop,
+      readChanges: changes.readNow,
       [Symbol.asyncDispose]: () => owned.disposeAsync(),
     };
     workers.push(worker);
@@ -215,10 +239,14 @@ export async function startSourceRig(): Promise<SourceRig> {
 
   const owned = starting.move();
   return {
-    ...{ upstream, spine, server, startWorker },
+    upstream,
+    spine,
+    server,
+    startWorker,
     async install(count, config = {}) {
       const channel = {
-        ...{ kind: "sse", events: [{ type: "tick" }] },
+        kind: "sse",
+        events: [{ type: "tick" }],
         config: { run: "always", dedupe: { windowSeconds: 0 }, ...config },
       };
       const app = await spine.install(

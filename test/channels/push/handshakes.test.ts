@@ -126,7 +126,10 @@ describe("a handshake", () => {
 
   it("that must be verified is not answered unverified by a channel in shadow mode", async () => {
     const { id } = await server.open({
-      ...{ verification: bySignature, secrets, handshakes: [slack], shadow: true },
+      verification: bySignature,
+      secrets,
+      handshakes: [slack],
+      shadow: true,
     });
     const body = json({ type: "url_verification", challenge: "c" });
     expect((await server.send(id, { body })).text).toContain('"published":1');

@@ -81,7 +81,9 @@ afterEach(() => server.close());
 
 async function send(body: Buffer, encoding?: string, organization = "org_1"): Promise<number | undefined> {
   const sending = request({
-    ...{ port: (server.address() as AddressInfo).port, host: "127.0.0.1", method: "POST" },
+    port: (server.address() as AddressInfo).port,
+    host: "127.0.0.1",
+    method: "POST",
     headers: {
       "content-length": body.length,
       "x-organization": organization,
@@ -102,7 +104,9 @@ describe("the headers of a delivery", () => {
       return { kind: "accepted", outcome: NOTHING };
     };
     const sending = request({
-      ...{ port: (server.address() as AddressInfo).port, host: "127.0.0.1", method: "POST" },
+      port: (server.address() as AddressInfo).port,
+      host: "127.0.0.1",
+      method: "POST",
       headers: ["Host", "localhost", "Content-Length", "0", ...sent],
     });
     sending.end();
@@ -261,7 +265,9 @@ describe("a body that has come whole before it is read", () => {
       await new Promise((resolve) => incoming.on("close", resolve));
     };
     const sending = request({
-      ...{ port: (server.address() as AddressInfo).port, host: "127.0.0.1", method: "POST" },
+      port: (server.address() as AddressInfo).port,
+      host: "127.0.0.1",
+      method: "POST",
       headers: { "content-length": 2 },
     });
     sending.on("error", () => {}).end("{}");

@@ -17,7 +17,9 @@ afterEach(() => server.close());
 
 it("a request whose sender has gone before it is read is refused, as one that ends early", async () => {
   const sending = request({
-    ...{ port: (server.address() as AddressInfo).port, host: "127.0.0.1", method: "POST" },
+    port: (server.address() as AddressInfo).port,
+    host: "127.0.0.1",
+    method: "POST",
     headers: { "content-length": "10" },
   });
   sending.on("error", () => {});

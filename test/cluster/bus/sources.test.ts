@@ -27,7 +27,8 @@ function testSource() {
   const write = (epoch: number, version: number, types: readonly string[] = TYPES) =>
     publish(
       {
-        ...{ channel, policy: testPolicy },
+        channel,
+        policy: testPolicy,
         events: types.map((type) => testEvent(channel, `${type}.${version}`, { type })),
         position: { epoch, version, value: `at ${version}` },
       },

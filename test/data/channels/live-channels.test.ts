@@ -8,7 +8,9 @@ const URL = "https://upstream.example/stream";
 
 async function install(config: object) {
   const app = await spine.install({
-    ...{ uid: "in", kind: "sse", config: { url: URL, ...config } },
+    uid: "in",
+    kind: "sse",
+    config: { url: URL, ...config },
     events: [{ type: "first" }],
   });
   const { number } = await spine.api.database.db

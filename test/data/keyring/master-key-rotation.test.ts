@@ -50,10 +50,18 @@ async function fill() {
   await db
     .insertInto("subscriptions")
     .values({
-      ...{ id: "sub_1", organizationId: app.organizationId, appId: app.id, eventUid: "*", state: "active" },
-      ...{ connectionId: null, startAt: "now", startMs: 0, handler: "{}" },
+      id: "sub_1",
+      organizationId: app.organizationId,
+      appId: app.id,
+      eventUid: "*",
+      state: "active",
+      connectionId: null,
+      startAt: "now",
+      startMs: 0,
+      handler: "{}",
       sealedHandlerSecret: api.keyring.seal("s", "subscriptions/sub_1/handler"),
-      ...{ createdAt: new Date(), updatedAt: new Date() },
+      createdAt: new Date(),
+      updatedAt: new Date(),
     })
     .execute();
   const named = { "idempotency-key": "once" };
@@ -73,7 +81,12 @@ async function fill() {
   await db
     .insertInto("connectionAuthorizations")
     .values({
-      ...{ stateHash, connectionId: id, connectionVersion: 1, accountId: "a", keyId: null, redirectUri: "r" },
+      stateHash,
+      connectionId: id,
+      connectionVersion: 1,
+      accountId: "a",
+      keyId: null,
+      redirectUri: "r",
       sealedVerifier: keyring.seal("v", `connections/${id}/authorizations/${stateHash.toString("hex")}`),
       createdAt: new Date(),
       expiresAt: new Date(Date.now() + 60_000),

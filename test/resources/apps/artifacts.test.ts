@@ -15,11 +15,20 @@ describe("an artifact", () => {
   it("is created, read, listed, changed and deleted", async () => {
     const made = await create({ kind: "blueprint", title: "GitHub", blueprintId });
     expect(made).toEqual({
-      ...{ id: expect.stringMatching(/^art_/), organizationId: expect.stringMatching(/^org_/) },
-      ...{ kind: "blueprint", title: "GitHub", description: null, blueprintId },
-      ...{ storeId: null, categoryId: null, status: "draft", pricingPlans: [] },
-      ...{ approvedVersion: null, awaitsApproval: false },
-      ...{ createdAt: expect.any(String), updatedAt: expect.any(String) },
+      id: expect.stringMatching(/^art_/),
+      organizationId: expect.stringMatching(/^org_/),
+      kind: "blueprint",
+      title: "GitHub",
+      description: null,
+      blueprintId,
+      storeId: null,
+      categoryId: null,
+      status: "draft",
+      pricingPlans: [],
+      approvedVersion: null,
+      awaitsApproval: false,
+      createdAt: expect.any(String),
+      updatedAt: expect.any(String),
     });
     const path = `/stores/artifacts/${made.id}`;
     expect(await api.call.get(path)).toEqual(made);
@@ -48,7 +57,8 @@ describe("installing an artifact", () => {
   it("installs its blueprint", async () => {
     const { id } = await create({ kind: "blueprint", title: "other title", blueprintId });
     expect(await api.call.post("/apps/install", { artifactId: id })).toMatchObject({
-      ...{ blueprintId, title: "x" },
+      blueprintId,
+      title: "x",
       channels: [{ uid: "in" }],
     });
   });
@@ -74,7 +84,9 @@ describe("installing an artifact", () => {
 
 describe("an approved artifact", () => {
   const verified = {
-    ...{ uid: "in", kind: "webhook", events: [{ type: "a" }] },
+    uid: "in",
+    kind: "webhook",
+    events: [{ type: "a" }],
     config: {
       verification: { scheme: "hmac", algorithm: "sha256", encoding: "hex", in: "header", name: "x" },
     },
@@ -95,13 +107,15 @@ describe("an approved artifact", () => {
       api.call("POST", `/stores/artifacts/${id}/${what}`, body);
     const change = () => author.put(`/blueprints/${blueprint.id}`, { title: "y", channels: [open] });
     const shown = () => buyer.get(`/stores/artifacts/${id}`);
-    return { ...{ storeId, author, buyer, blueprint, id, decide, change, shown } };
+    return { storeId, author, buyer, blueprint, id, decide, change, shown };
   }
 
   it("is installed, and upgraded to, as it was approved, until its store approves the change", async () => {
     const { storeId, author, buyer, id, decide, change, shown } = await submitted();
     expect((await decide("approve", { version: 1 })).body).toMatchObject({
-      ...{ status: "published", approvedVersion: 1, awaitsApproval: false },
+      status: "published",
+      approvedVersion: 1,
+      awaitsApproval: false,
     });
     const app = await buyer.post("/apps/install", { artifactId: id });
     expect([app.artifactId, uidsOf(app)]).toEqual([id, ["in"]]);

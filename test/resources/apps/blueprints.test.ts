@@ -94,7 +94,8 @@ describe("a blueprint", () => {
     const refusal = (patch: object) => api.call.refusal("PUT", path, patch);
     expect(await refusal({ title: null })).toMatchObject({ status: 400, paths: ["title"] });
     expect(await refusal({ channels: [{ ...CHANNEL, kind: "pigeon" }] })).toMatchObject({
-      ...{ status: 400, paths: ["channels[0].kind"] },
+      status: 400,
+      paths: ["channels[0].kind"],
     });
     expect(await refusal([])).toMatchObject({ status: 400 });
   });

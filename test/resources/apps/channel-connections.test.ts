@@ -167,7 +167,9 @@ describe("a subscription's connection", () => {
     const [own, handlers] = [await connect(), await connect()];
     const handler = { url: `${ORIGIN}/in`, connectionId: handlers };
     const { id } = await spine.api.call.post(`/apps/${app.id}/events/subscribe`, {
-      ...{ eventUid: "*", connectionId: own, handler },
+      eventUid: "*",
+      connectionId: own,
+      handler,
     });
     await put(app.id, "main", { connectionId: null });
     const used = await spine.api.call("DELETE", `/connections/${own}`);

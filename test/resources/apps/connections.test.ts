@@ -19,7 +19,10 @@ const KINDS = {
 } as const;
 
 const draft = (kind: keyof typeof KINDS, config: object = KINDS[kind], origins = [ORIGIN]) => ({
-  ...{ name: "Example", kind, config, allowedOrigins: origins },
+  name: "Example",
+  kind,
+  config,
+  allowedOrigins: origins,
 });
 const create = (...of: Parameters<typeof draft>) => api.call.post("/connections", draft(...of));
 const change = (id: string, patch: object) => api.call.put(`/connections/${id}`, patch);
@@ -77,7 +80,8 @@ describe("a connection", () => {
   ])("is refused with %s as an allowed origin", async (origin) => {
     const body = draft("bearer", KINDS.bearer, [origin]);
     expect(await api.call.refusal("POST", "/connections", body)).toMatchObject({
-      ...{ status: 400, paths: ["allowedOrigins[0]"] },
+      status: 400,
+      paths: ["allowedOrigins[0]"],
     });
   });
 

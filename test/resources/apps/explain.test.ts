@@ -159,7 +159,8 @@ describe("a preview of quarantine", () => {
       { ...push, schema: true },
     ];
     expect(await preview({ events })).toMatchObject({
-      ...{ matched: 2, released: 2 },
+      matched: 2,
+      released: 2,
       items: [{ reason: "no_match" }, { reason: "schema_mismatch" }],
     });
     const filtered = await preview({ reason: "no_match", limit: 1 });

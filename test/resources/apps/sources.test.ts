@@ -67,14 +67,15 @@ describe("a source that has never run", () => {
     const { status, body } = await spine.api.call("GET", path);
     expect(status).toBe(200);
     expect(body).toEqual({
-      ...{
-        state: "idle",
-        stateReason: "noSubscription",
-        since: expect.any(String),
-        owner: null,
-        silent: false,
-      },
-      ...{ lastEventAt: null, lastError: null, lagMs: null, nextPollAt: null },
+      state: "idle",
+      stateReason: "noSubscription",
+      since: expect.any(String),
+      owner: null,
+      silent: false,
+      lastEventAt: null,
+      lastError: null,
+      lagMs: null,
+      nextPollAt: null,
       cursor: { value: null, version: 0, updatedAt: null },
     });
   });
@@ -103,7 +104,10 @@ describe("the state of a source", () => {
     const facts = { state: "open", owner: "wk_1", lagMs: 7, lastEventAtMs: 1_000 } as const;
     await bus.states.write(number, epoch, facts, 500);
     expect((await spine.api.call("GET", path)).body).toMatchObject({
-      ...{ state: "open", owner: "wk_1", lagMs: 7, since: "1970-01-01T00:00:00.500Z" },
+      state: "open",
+      owner: "wk_1",
+      lagMs: 7,
+      since: "1970-01-01T00:00:00.500Z",
       lastEventAt: "1970-01-01T00:00:01.000Z",
     });
     await bus.leases.leave("wk_1");
@@ -176,7 +180,8 @@ describe("a dry run", () => {
         { item: 0, events: [{ id: "3", type: "tick", data: '{"n":3}' }], failures: [] },
         { item: 1, events: [], failures: [{ reason: "id_missing" }] },
       ],
-      ...{ total: 2, cursor: 4 },
+      total: 2,
+      cursor: 4,
       end: { kind: "failed", code: "status", message: "503", notBefore: "1970-01-01T00:00:01.000Z" },
     });
     expect((await bus.positions.read(number)).value).toBe("2");

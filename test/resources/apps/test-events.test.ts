@@ -36,7 +36,9 @@ it("without a preset the kind's least delivery is sent; a source needs one that 
     { uid: "hook", kind: "webhook", config: {}, events: [{ type: "any" }] },
     { uid: "ce", kind: "cloudevents", config: {}, events: [{ type: "com.example.made" }] },
     {
-      ...{ uid: "feed", kind: "sse", events: [{ type: "tick" }] },
+      uid: "feed",
+      kind: "sse",
+      events: [{ type: "tick" }],
       config: { url: "https://feed.example.invalid/" },
     },
   );
@@ -46,7 +48,8 @@ it("without a preset the kind's least delivery is sent; a source needs one that 
   ])
     expect(await spine.api.call.post(pathOf(app, uid))).toMatchObject({ events: [{ type }] });
   expect(await spine.api.call.refusal("POST", pathOf(app, "feed"), {})).toMatchObject({
-    ...{ status: 400, paths: ["body"] },
+    status: 400,
+    paths: ["body"],
   });
   const given = { body: '{"n":1}', headers: { "Content-Type": "application/json" } };
   expect(await spine.api.call.post(pathOf(app, "feed"), given)).toMatchObject({ events: [{ type: "tick" }] });

@@ -45,7 +45,11 @@ describe("an upgrade", () => {
     await change(next);
     const body = await upgrade();
     expect(body).toMatchObject({
-      ...{ id: app.id, added: ["comes"], updated: ["changes"], kept: ["goes"], removed: [] },
+      id: app.id,
+      added: ["comes"],
+      updated: ["changes"],
+      kept: ["goes"],
+      removed: [],
     });
     expect(body.channels.map((one: { uid: string }) => one.uid)).toEqual([
       ...["stays", "changes", "goes", "comes"],
@@ -83,7 +87,9 @@ describe("an upgrade", () => {
     await change(next);
     expect((await upgrade()).updated).toEqual(["changes"]);
     expect(await api.call.get(path)).toMatchObject({
-      ...{ title: "Changed", state: "active", config: { verification } },
+      title: "Changed",
+      state: "active",
+      config: { verification },
     });
     expect((await upgrade()).updated).toEqual([]);
   });
@@ -102,7 +108,9 @@ describe("an upgrade", () => {
     await upgrade();
     const { verification, preset, shadow } = (await api.call.get(path)).config;
     expect({ verification, preset, shadow }).toEqual({
-      ...{ verification: before.config.verification, preset: undefined, shadow: false },
+      verification: before.config.verification,
+      preset: undefined,
+      shadow: false,
     });
   });
 
@@ -130,7 +138,9 @@ describe("an upgrade", () => {
       .execute();
     const path = `/apps/${app.id}/upgrade`;
     expect(await api.call.refusal("POST", path)).toEqual({
-      ...{ status: 409, code: "conflict", paths: ["channels[1].kind"] },
+      status: 409,
+      code: "conflict",
+      paths: ["channels[1].kind"],
     });
     expect(await liveTopics()).toEqual(["a", "b", "c"]);
     await api.call.delete(`/blueprints/${blueprintId}`);
@@ -157,7 +167,9 @@ describe("an upgrade", () => {
     expect(notes).toEqual([
       { action: "upgrade", entity: "app", entityId: app.id, fields: [] },
       {
-        ...{ action: "update", entity: "channel", entityId: `${app.id}/changes` },
+        action: "update",
+        entity: "channel",
+        entityId: `${app.id}/changes`,
         fields: ["config.dedupe", "events", "title"],
       },
       { action: "create", entity: "channel", entityId: `${app.id}/comes`, fields: [] },

@@ -41,8 +41,11 @@ describe("a record", () => {
     const values = Object.fromEntries(Object.entries(KINDS).map(([kind, [fits]]) => [kind, fits]));
     const made = await api.call.post(at.records, { values });
     expect(made).toEqual({
-      ...{ id: expect.stringMatching(/^rec_/), collectionId: at.id, values },
-      ...{ createdAt: expect.any(String), updatedAt: expect.any(String) },
+      id: expect.stringMatching(/^rec_/),
+      collectionId: at.id,
+      values,
+      createdAt: expect.any(String),
+      updatedAt: expect.any(String),
     });
     expect(await api.call.get(`${at.records}/${made.id}`)).toEqual(made);
     for (const [kind, [, ...others]] of Object.entries(KINDS)) {
@@ -64,7 +67,8 @@ describe("a record", () => {
     );
     const refusal = (values: object) => api.call.refusal("POST", at.records, { values });
     expect(await refusal({ n: "x", more: 1, toString: 1 })).toMatchObject({
-      ...{ status: 400, paths: ["values.more", "values.toString", "values.must", "values.n"] },
+      status: 400,
+      paths: ["values.more", "values.toString", "values.must", "values.n"],
     });
     expect(await refusal({ must: null })).toMatchObject({ status: 400, paths: ["values.must"] });
     expect(await api.call.get(at.records)).toEqual([]);

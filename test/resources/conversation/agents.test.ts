@@ -16,10 +16,20 @@ describe("an agent", () => {
     const [{ id: spaceId }] = await api.call.get("/spaces");
     const [{ id: serviceAccountId }] = await api.call.get("/iam/accounts");
     const given = {
-      ...{ uid: "helper", identifier: "help", name: "Helper", description: "helps", color: "#36f" },
-      ...{ baseModel: "m-1", llmPrompt: "Be kind.", blueprintId: blueprint.id, spaceId, serviceAccountId },
-      ...{ customAvatarId: "avatar-1", avatarPublicUrl: "https://example.com/a.png" },
-      ...{ knowledgeBaseId: knowledgeBase.id, toolIds: ["search", "search"] },
+      uid: "helper",
+      identifier: "help",
+      name: "Helper",
+      description: "helps",
+      color: "#36f",
+      baseModel: "m-1",
+      llmPrompt: "Be kind.",
+      blueprintId: blueprint.id,
+      spaceId,
+      serviceAccountId,
+      customAvatarId: "avatar-1",
+      avatarPublicUrl: "https://example.com/a.png",
+      knowledgeBaseId: knowledgeBase.id,
+      toolIds: ["search", "search"],
     };
     const made = await api.call.post("/agents", {
       ...given,
@@ -51,7 +61,8 @@ describe("an agent", () => {
 
   it("is changed by a merge patch: null clears, an array replaces, query suggestions sent back keep their ids", async () => {
     const made = await agent({
-      ...{ color: "red", toolIds: ["a", "b"] },
+      color: "red",
+      toolIds: ["a", "b"],
       querySuggestions: [{ content: "one" }, { id: "two", content: "two" }],
     });
     const [one] = made.querySuggestions;
@@ -63,7 +74,9 @@ describe("an agent", () => {
 
   it("is refused with a malformed uid, an avatar URL that is not http(s), or two suggestions of one id", async () => {
     const bad = {
-      ...{ name: "Agent", uid: "a b", avatarPublicUrl: "javascript:alert(1)" },
+      name: "Agent",
+      uid: "a b",
+      avatarPublicUrl: "javascript:alert(1)",
       querySuggestions: [
         { id: "x", content: "a" },
         { id: "x", content: "b" },
@@ -102,13 +115,22 @@ describe("a knowledge base", () => {
   it("is created, read, listed, changed and deleted; its metadata is replaced as a whole", async () => {
     const collectionId = (await api.call.post("/collections", { name: "C" })).id;
     const made = await api.call.post("/knowledge-bases", {
-      ...{ name: "K", assetId: "a-1", collectionId, postId: "p-1" },
-      ...{ lastIndexedAt: "2026-01-31T10:30:00+01:00", metadata: { a: { b: 1 }, c: null } },
+      name: "K",
+      assetId: "a-1",
+      collectionId,
+      postId: "p-1",
+      lastIndexedAt: "2026-01-31T10:30:00+01:00",
+      metadata: { a: { b: 1 }, c: null },
     });
     const [account] = await api.call.get("/iam/accounts");
     expect(made).toMatchObject({
-      ...{ description: null, ownerId: account.id, assetId: "a-1", collectionId, postId: "p-1" },
-      ...{ lastIndexedAt: "2026-01-31T09:30:00.000Z", metadata: { a: { b: 1 }, c: null } },
+      description: null,
+      ownerId: account.id,
+      assetId: "a-1",
+      collectionId,
+      postId: "p-1",
+      lastIndexedAt: "2026-01-31T09:30:00.000Z",
+      metadata: { a: { b: 1 }, c: null },
     });
     expect(await api.call.get(`/knowledge-bases/${made.id}`)).toEqual(made);
     expect(await api.call.get("/knowledge-bases?limit=200")).toContainEqual(made);

@@ -17,11 +17,21 @@ describe("a conversation", () => {
     const room = await api.call.get(`/rooms/${roomId}`);
     const made = await start({ title: "Order 17" });
     expect(made).toEqual({
-      ...{ id: expect.stringMatching(/^conv_/), authorId: callerId, ownerId: callerId, roomId },
-      ...{ organizationId: room.organizationId, spaceId: room.spaceId, title: "Order 17" },
-      ...{ isLive: false, liveToken: null, messages: [], participants: [] },
-      ...{ messageCount: 0, participantCount: 0 },
-      ...{ createdAt: expect.any(String), updatedAt: expect.any(String) },
+      id: expect.stringMatching(/^conv_/),
+      authorId: callerId,
+      ownerId: callerId,
+      roomId,
+      organizationId: room.organizationId,
+      spaceId: room.spaceId,
+      title: "Order 17",
+      isLive: false,
+      liveToken: null,
+      messages: [],
+      participants: [],
+      messageCount: 0,
+      participantCount: 0,
+      createdAt: expect.any(String),
+      updatedAt: expect.any(String),
     });
     const message = await api.call.post(`/conversations/${made.id}/messages`, { content: "a" });
     const { messages: _, messageCount: __, participants, participantCount, ...bare } = made;
@@ -31,7 +41,8 @@ describe("a conversation", () => {
     expect(await api.call.get("/conversations?limit=200")).toContainEqual(whole);
     const path = `/conversations/${made.id}`;
     expect(await api.call.put(path, { title: null, ownerId: null })).toMatchObject({
-      ...{ title: null, ownerId: null },
+      title: null,
+      ownerId: null,
     });
     for (const patch of [{ roomId }, { isLive: true }])
       expect(await api.call.refusal("PUT", path, patch)).toMatchObject({ paths: Object.keys(patch) });
@@ -94,9 +105,16 @@ describe("a conversation", () => {
       .insertInto("messages")
       .values(
         Array.from({ length: 1_010 }, (_, n) => ({
-          ...{ id: `msg_${n}`, organizationId, roomId, conversationId: id, authorId: null, aiRole: null },
-          ...{ content: String(n), attachments: "[]" },
-          ...{ createdAt: new Date(1_000 * n), updatedAt: new Date(1_000 * n) },
+          id: `msg_${n}`,
+          organizationId,
+          roomId,
+          conversationId: id,
+          authorId: null,
+          aiRole: null,
+          content: String(n),
+          attachments: "[]",
+          createdAt: new Date(1_000 * n),
+          updatedAt: new Date(1_000 * n),
         })),
       )
       .execute();

@@ -22,7 +22,11 @@ it("a guest reads and posts to a live conversation with the live token alone, un
   await api.call.post(`/rooms/${room.id}/participants`, { accountId: account.id, autoJoin: true });
   const made = await api.call.post(LIVE, { roomId: room.id, title: "Order 17", message: "How can I help?" });
   expect(made).toMatchObject({
-    ...{ isLive: true, title: "Order 17", roomId: room.id, authorId: account.id, ownerId: account.id },
+    isLive: true,
+    title: "Order 17",
+    roomId: room.id,
+    authorId: account.id,
+    ownerId: account.id,
     messages: [{ content: "How can I help?", authorId: account.id, conversationId: made.id }],
     participants: [{ accountId: account.id, conversationId: made.id, autoJoin: true }],
   });
@@ -130,7 +134,8 @@ describe("CreateLiveConversation", () => {
     const room = await api.call.post("/rooms", { allowMessages: false });
     for (const body of [{}, { message: "Hello" }])
       expect(await api.call.refusal("POST", LIVE, { roomId: room.id, ...body })).toEqual({
-        ...{ status: 409, code: "conflict" },
+        status: 409,
+        code: "conflict",
       });
     expect(await api.call.get(`/rooms/${room.id}`)).toMatchObject({ conversations: [], messages: [] });
   });

@@ -15,10 +15,20 @@ describe("a room", () => {
   it("is made with defaults, shown, listed, changed and deleted", async () => {
     const made = await room({ hash: "h" });
     expect(made).toMatchObject({
-      ...{ id: expect.stringMatching(/^room_/), title: "Room", description: null, hash: "h", ownerId },
-      ...{ allowGuestConversations: false, allowMessages: true, immutable: false },
-      ...{ conversations: [], messages: [], participants: [] },
-      ...{ conversationCount: 0, messageCount: 0, participantCount: 0 },
+      id: expect.stringMatching(/^room_/),
+      title: "Room",
+      description: null,
+      hash: "h",
+      ownerId,
+      allowGuestConversations: false,
+      allowMessages: true,
+      immutable: false,
+      conversations: [],
+      messages: [],
+      participants: [],
+      conversationCount: 0,
+      messageCount: 0,
+      participantCount: 0,
     });
     expect(await call.get(`/rooms/${made.id}`)).toEqual(made);
     expect(await call.get("/rooms")).toContainEqual(made);
@@ -92,13 +102,24 @@ describe("a participant", () => {
     for (const identifier of ["bot", "nobody"]) await stranger.post("/agents", { name: "Other", identifier });
     const path = `/rooms/${roomId}/participants`;
     const made = await call.post(path, {
-      ...{ accountId: ownerId, agentIdentifier: "bot", firstName: "B", isAgent: true, isAdmin: true },
-      ...{ scope: { rooms: [1] }, status: "away" },
+      accountId: ownerId,
+      agentIdentifier: "bot",
+      firstName: "B",
+      isAgent: true,
+      isAdmin: true,
+      scope: { rooms: [1] },
+      status: "away",
     });
     const { identities: _, memberships, ...account } = await call.get(`/iam/accounts/${ownerId}`);
     expect(made).toMatchObject({
-      ...{ roomId, conversationId: null, firstName: "B", lastName: null, autoJoin: false, isAdmin: true },
-      ...{ scope: { rooms: [1] }, status: "away" },
+      roomId,
+      conversationId: null,
+      firstName: "B",
+      lastName: null,
+      autoJoin: false,
+      isAdmin: true,
+      scope: { rooms: [1] },
+      status: "away",
       account,
       agent: { ...agent, knowledgeBase: null },
     });
@@ -159,9 +180,21 @@ describe("a participant", () => {
       .insertInto("participants")
       .values(
         Array.from({ length: 1_000 }, (_, n) => ({
-          ...{ id: `part_${n}`, organizationId, roomId, conversationId: null, accountId: null },
-          ...{ agentIdentifier: null, firstName: null, lastName: null, scope: null, status: null },
-          ...{ autoJoin: n < 2, isAdmin: false, isAgent: false, createdAt: now, updatedAt: now },
+          id: `part_${n}`,
+          organizationId,
+          roomId,
+          conversationId: null,
+          accountId: null,
+          agentIdentifier: null,
+          firstName: null,
+          lastName: null,
+          scope: null,
+          status: null,
+          autoJoin: n < 2,
+          isAdmin: false,
+          isAgent: false,
+          createdAt: now,
+          updatedAt: now,
         })),
       )
       .execute();
@@ -185,8 +218,13 @@ describe("a message", () => {
     const { conversationCount: _cc, messageCount: _mc, participantCount: _pc, ...bare } = counted;
     expect(message).toEqual({
       ...body,
-      ...{ id: expect.stringMatching(/^msg_/), authorId: ownerId, organizationId: made.organizationId },
-      ...{ conversationId: null, conversation: null, room: bare, createdAt: expect.any(String) },
+      id: expect.stringMatching(/^msg_/),
+      authorId: ownerId,
+      organizationId: made.organizationId,
+      conversationId: null,
+      conversation: null,
+      room: bare,
+      createdAt: expect.any(String),
     });
     const path = `/rooms/${made.id}/messages/${message.id}`;
     expect(await call.get(path)).toEqual(message);
@@ -211,7 +249,9 @@ describe("a message", () => {
   ])("is refused with an attachment or a field that does not fit: %j", async (body, path) => {
     const { id } = await room();
     expect(await call.refusal("POST", `/rooms/${id}/messages`, body)).toEqual({
-      ...{ status: 400, code: "invalid_parameters", paths: [path] },
+      status: 400,
+      code: "invalid_parameters",
+      paths: [path],
     });
   });
 

@@ -59,16 +59,27 @@ describe("a task", () => {
   it("has every field, null where there is no value", async () => {
     const made = await task();
     expect(made).toEqual({
-      ...{ id: expect.stringMatching(/^task_/), title: "Task", description: null, kind: "default" },
-      ...{
-        organizationId: expect.stringMatching(/^org_/),
-        authorId: callerId,
-        executorId: null,
-        appId: null,
-      },
-      ...{ parentId: null, stateId: null, targetId: null, status: "created", input: null, output: null },
-      ...{ params: {}, errors: [], children: [], startedAt: null, endedAt: null },
-      ...{ createdAt: expect.any(String), updatedAt: made.createdAt },
+      id: expect.stringMatching(/^task_/),
+      title: "Task",
+      description: null,
+      kind: "default",
+      organizationId: expect.stringMatching(/^org_/),
+      authorId: callerId,
+      executorId: null,
+      appId: null,
+      parentId: null,
+      stateId: null,
+      targetId: null,
+      status: "created",
+      input: null,
+      output: null,
+      params: {},
+      errors: [],
+      children: [],
+      startedAt: null,
+      endedAt: null,
+      createdAt: expect.any(String),
+      updatedAt: made.createdAt,
     });
     expect(await call.get(`/tasks/${made.id}`)).toEqual(made);
   });
@@ -131,7 +142,9 @@ describe("a task", () => {
     ["too much input", { title: "a", input: "x".repeat(70_000) }, "input"],
   ])("is refused with %s", async (_, body, path) => {
     expect(await call.refusal("POST", "/tasks", body)).toEqual({
-      ...{ status: 400, code: "invalid_parameters", paths: [path] },
+      status: 400,
+      code: "invalid_parameters",
+      paths: [path],
     });
   });
 
@@ -139,7 +152,9 @@ describe("a task", () => {
     const { id } = await task();
     const body = { output: 1, errors: [{ code: "c", message: "m" }] };
     expect(await call.refusal("POST", `/tasks/${id}/end`, body)).toEqual({
-      ...{ status: 400, code: "invalid_parameters", paths: ["output"] },
+      status: 400,
+      code: "invalid_parameters",
+      paths: ["output"],
     });
   });
 

@@ -53,7 +53,11 @@ describe("the record of a delivery", () => {
       httpStatus: 200,
       reason: null,
       verification: { result: "none", scheme: "none", preset: null, deliveryId: null },
-      ...{ received: 1, published: 1, duplicates: 0, quarantined: 0, quarantine: [] },
+      received: 1,
+      published: 1,
+      duplicates: 0,
+      quarantined: 0,
+      quarantine: [],
       events: result.outcome.events,
       bodyBytes: text.length,
     });
@@ -324,7 +328,8 @@ it("the overview counts an organization's newest deliveries, its backlog and its
     bus: { ready: true, durability: expect.any(String), memoryUsedFraction: expect.any(Number) },
     deliveries: { byStatus: [], medianMs: null, p99Ms: null },
     subscriptions: { total: 0, lag: 0, lagSeconds: 0, pending: 0 },
-    ...{ deadLetters: 0, openProblems: 0 },
+    deadLetters: 0,
+    openProblems: 0,
   });
   const app = await install();
   const before = await spine.api.call.get("/overview");

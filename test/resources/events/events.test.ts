@@ -321,6 +321,7 @@ it("events are listed the newest first, and searched by channel, id and a field 
     ["path=a&value=1", "path"],
   ])
     expect(await spine.api.call.refusal("GET", `/apps/${app.id}/events?${query}`)).toMatchObject({
-      ...{ status: 400, paths: [path] },
+      status: 400,
+      paths: [path],
     });
 });

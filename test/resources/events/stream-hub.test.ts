@@ -51,7 +51,9 @@ const hubOf = (tail: Tail): StreamHub =>
 function readerOf(hub: StreamHub, tail: Tail) {
   const ids: string[] = [];
   const client = createStreamClient({
-    ...{ ...hub, tail, start: { sinceMs: JOINED_MS, exact: new Map() } },
+    ...hub,
+    tail,
+    start: { sinceMs: JOINED_MS, exact: new Map() },
     sink: { isFull: () => false, write: (text) => void ids.push(/id: (\S+)/.exec(text)?.[1] ?? "") },
   });
   const member: StreamMember = { appId: "a", type: undefined, client, close: () => {} };

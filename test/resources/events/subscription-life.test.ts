@@ -128,7 +128,8 @@ describe("a rewind of a subscription", () => {
     expect(await rewind("earliest")).toMatchObject({ startAt: "earliest", dropped: 2, lag: 3 });
     expect(await rewind("now")).toMatchObject({ startAt: "now", dropped: 0, lag: 0 });
     expect(await rewind("2020-01-01T00:00:00Z")).toMatchObject({
-      ...{ startAt: "2020-01-01T00:00:00.000Z", lag: 3 },
+      startAt: "2020-01-01T00:00:00.000Z",
+      lag: 3,
     });
   });
 
@@ -136,7 +137,9 @@ describe("a rewind of a subscription", () => {
     const { path } = await subscribe();
     for (const body of [{}, { startAt: "soon" }]) {
       expect(await spine.api.call.refusal("POST", `${path}/rewind`, body)).toEqual({
-        ...{ status: 400, code: "invalid_parameters", paths: ["startAt"] },
+        status: 400,
+        code: "invalid_parameters",
+        paths: ["startAt"],
       });
     }
   });

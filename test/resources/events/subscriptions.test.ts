@@ -48,7 +48,10 @@ describe("subscribing to an app's events", () => {
       group: body.id,
       handler: null,
       lastError: null,
-      ...{ lag: 0, lagSeconds: 0, pending: 0, deadLetters: 0 },
+      lag: 0,
+      lagSeconds: 0,
+      pending: 0,
+      deadLetters: 0,
       connectedChannels: [],
       createdAt: expect.stringMatching(/^\d{4}-.*\.\d{3}Z$/),
       updatedAt: body.createdAt,
@@ -130,8 +133,13 @@ describe("subscribing to an app's events", () => {
     await insertDeadLetter(
       api.database.db,
       {
-        ...{ subscriptionId: body.id, organizationId: "", topic: b, entryId: "1-2", type: "b" },
-        ...{ fields: [], attempts: [], reason: "HTTP 500" },
+        subscriptionId: body.id,
+        topic: b,
+        entryId: "1-2",
+        type: "b",
+        fields: [],
+        attempts: [],
+        reason: "HTTP 500",
       },
       Date.now(),
     );
@@ -153,7 +161,9 @@ describe("subscribing to an app's events", () => {
       [{ eventUid: "*", handler: { url: "https://x.example", timeoutMs: 1 } }, "handler.timeoutMs"],
     ] as const) {
       expect(await spine.api.call.refusal("POST", `/apps/${app.id}/events/subscribe`, body)).toEqual({
-        ...{ status: 400, code: "invalid_parameters", paths: [path] },
+        status: 400,
+        code: "invalid_parameters",
+        paths: [path],
       });
     }
   });
@@ -189,12 +199,13 @@ describe("subscribing to an app's events", () => {
     const made = await away.api.call.post(path, { eventUid: "*" });
     server.signal("SIGKILL");
     expect(await away.api.call.refusal("POST", path, { eventUid: "*" })).toEqual({
-      ...{ status: 503, code: "unavailable" },
+      status: 503,
+      code: "unavailable",
     });
     const rows = await away.api.database.db.selectFrom("subscriptions").select("id").execute();
     expect(rows).toEqual([{ id: made.id }]);
     expect(await away.api.call.get(`/apps/${app.id}/subscriptions`)).toEqual([
-      { ...listed(made), ...{ lag: null, lagSeconds: null, pending: null, deadLetters: null } },
+      { ...listed(made), lag: null, lagSeconds: null, pending: null, deadLetters: null },
     ]);
   });
 });

@@ -12,7 +12,8 @@ it("a topic is listed with its entries and its readers, an unused one as empty",
   const app = await install();
   const [{ id: channelId }] = app.channels;
   const subscription = await spine.api.call.post(`/apps/${app.id}/events/subscribe`, {
-    ...{ eventUid: "main:a", startAt: "earliest" },
+    eventUid: "main:a",
+    startAt: "earliest",
   });
   const entries = [];
   for (let i = 0; i < 3; i++)

@@ -8,7 +8,9 @@ const { call } = api;
 describe("an account", () => {
   it("starts as a member without permissions, and is shown with identities and memberships", async () => {
     const account = await call.post("/iam/accounts", {
-      ...{ name: "Ada", firstName: "Ada", platformIdentityId: "p-1" },
+      name: "Ada",
+      firstName: "Ada",
+      platformIdentityId: "p-1",
     });
     expect(account).toMatchObject({
       name: "Ada",
@@ -49,7 +51,8 @@ describe("an account", () => {
     expect(await become("active")).toBe(409);
     const disabled = { name: "Eve", status: "disabled" };
     expect(await call.refusal("POST", "/iam/accounts", disabled)).toMatchObject({
-      ...{ status: 400, paths: ["status"] },
+      status: 400,
+      paths: ["status"],
     });
   });
 
@@ -95,8 +98,14 @@ describe("an account", () => {
     await call.post("/iam/identities", { accountId: account.id, identifier: "guest" });
     const now = new Date();
     const membership = {
-      ...{ id: account.memberships[0].id.replace(/.$/, "1"), accountId: account.id },
-      ...{ organizationId: made.id, role: 0, permissions: [], roleIds: [], createdAt: now, updatedAt: now },
+      id: account.memberships[0].id.replace(/.$/, "1"),
+      accountId: account.id,
+      organizationId: made.id,
+      role: 0,
+      permissions: [],
+      roleIds: [],
+      createdAt: now,
+      updatedAt: now,
     };
     await api.database.db.insertInto("memberships").values(membership).execute();
     const path = `/iam/accounts/${account.id}`;

@@ -113,7 +113,9 @@ describe("an API key", () => {
 
   it("is refused with a permission that does not exist, or an expiry that is no time or has passed", async () => {
     expect(await call.refusal("POST", "/iam/api-keys", { name: "k", permissions: ["apps.fly"] })).toEqual({
-      ...{ status: 400, code: "invalid_parameters", paths: ["permissions[0]"] },
+      status: 400,
+      code: "invalid_parameters",
+      paths: ["permissions[0]"],
     });
     expect(await call.refusal("POST", "/iam/api-keys", { name: "k", expiresAt: "tomorrow" })).toMatchObject({
       paths: ["expiresAt"],
@@ -150,7 +152,8 @@ describe("a caller cannot grant more than it holds", () => {
     const limited = api.as(await api.keyWith("iam.write", "apps.read"));
     for (const grant of [{ permissions: ["apps.write"] }, { roleIds: [role.id] }, { permissions: ["*"] }]) {
       expect(await limited.refusal("POST", "/iam/api-keys", { name: "k", ...grant })).toMatchObject({
-        ...{ status: 403, code: "permission_denied" },
+        status: 403,
+        code: "permission_denied",
       });
     }
     await limited.post("/iam/api-keys", { name: "k", permissions: ["apps.read"] });
@@ -234,7 +237,9 @@ describe("the last key that may do all", () => {
     // Neither of these lets anybody in.
     await owner.post("/iam/api-keys", { name: "weak", permissions: ["iam.write"] });
     const late = await owner.post("/iam/api-keys", {
-      ...{ name: "late", permissions: ["*"], expiresAt: "2100-01-01T00:00:00Z" },
+      name: "late",
+      permissions: ["*"],
+      expiresAt: "2100-01-01T00:00:00Z",
     });
     const past = { expiresAt: new Date(0) };
     await api.database.db.updateTable("apiKeys").set(past).where("id", "=", late.id).execute();
@@ -259,7 +264,8 @@ describe("the last key that may do all", () => {
     const until = (year: number) => ({ expiresAt: `${year}-01-01T00:00:00Z` });
     expect(await owner.refusal("PUT", path, until(2100))).toMatchObject(LOST);
     const other = await owner.post("/iam/api-keys", {
-      ...{ name: "other", permissions: ["*"] },
+      name: "other",
+      permissions: ["*"],
       ...until(2100),
     });
     expect(await owner.refusal("PUT", path, until(2101))).toMatchObject(LOST);

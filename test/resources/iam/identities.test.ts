@@ -49,7 +49,9 @@ describe("an identity", () => {
     const { id: accountId } = await addAccount();
     const body = { accountId, identifier: "refused", email: "nobody", info: "i".repeat(20_000) };
     expect(await call.refusal("POST", "/iam/identities", body)).toEqual({
-      ...{ status: 400, code: "invalid_parameters", paths: ["email", "info"] },
+      status: 400,
+      code: "invalid_parameters",
+      paths: ["email", "info"],
     });
   });
 

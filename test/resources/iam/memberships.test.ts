@@ -42,7 +42,8 @@ describe("a membership", () => {
     const accountId = await addOutsider();
     await call.post("/iam/memberships", { accountId });
     expect(await call.refusal("POST", "/iam/memberships", { accountId })).toMatchObject({
-      ...{ status: 409, code: "conflict" },
+      status: 409,
+      code: "conflict",
     });
   });
 
@@ -67,7 +68,9 @@ describe("a membership", () => {
   it("is refused with a negative role number, or a permission that does not exist", async () => {
     const accountId = await addOutsider();
     expect(await call.refusal("POST", "/iam/memberships", { accountId, role: -1 })).toEqual({
-      ...{ status: 400, code: "invalid_parameters", paths: ["role"] },
+      status: 400,
+      code: "invalid_parameters",
+      paths: ["role"],
     });
     const permissions = ["*", "all"];
     expect(await call.refusal("POST", "/iam/memberships", { accountId, permissions })).toMatchObject({

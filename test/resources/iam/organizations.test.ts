@@ -65,14 +65,16 @@ describe("a new organization", () => {
   it("is made by callers of the operator's organization only", async () => {
     const { apiKey } = await call.post("/organizations", { name: "tenant" });
     expect(await api.as(apiKey.key).refusal("POST", "/organizations", { name: "mine" })).toMatchObject({
-      ...{ status: 403, code: "permission_denied" },
+      status: 403,
+      code: "permission_denied",
     });
   });
 
   it("needs organizations.write", async () => {
     const reader = api.as(await api.keyWith("organizations.read"));
     expect(await reader.refusal("POST", "/organizations", { name: "other" })).toMatchObject({
-      ...{ status: 403, code: "permission_denied" },
+      status: 403,
+      code: "permission_denied",
     });
   });
 });

@@ -54,7 +54,9 @@ describe("a role", () => {
     expect(await call.refusal("POST", "/iam/roles", { name: "" })).toMatchObject({ paths: ["name"] });
     const permissions = ["apps.fly", "apps.read"];
     expect(await call.refusal("POST", "/iam/roles", { name: "a", permissions })).toEqual({
-      ...{ status: 400, code: "invalid_parameters", paths: ["permissions[0]"] },
+      status: 400,
+      code: "invalid_parameters",
+      paths: ["permissions[0]"],
     });
   });
 

@@ -218,7 +218,10 @@ describe("the check of answers against the document", () => {
   });
   const check = (part: object) =>
     checked({
-      ...{ method: "GET", path: "/blueprints/bp_1", status: 200, text: "{}" },
+      method: "GET",
+      path: "/blueprints/bp_1",
+      status: 200,
+      text: "{}",
       headers: new Headers({ "content-type": "application/json" }),
       ...part,
     });

@@ -90,7 +90,8 @@ describe("rows of an organization", () => {
     await by.post("/iam/accounts", { name: "another" });
     // Its first account and key are there already.
     expect(await fill(by, "/iam/api-keys", key)).toMatchObject({
-      ...{ made: 1, status: 409 },
+      made: 1,
+      status: 409,
       message: expect.stringContaining("accounts"),
     });
   });

@@ -25,19 +25,39 @@ const board = shape({
 });
 const createdAt = new Date("2026-01-31T09:30:00Z");
 const row = {
-  ...{ id: "brd_1", organizationId: "org_1", uid: "b", spaceId: null, name: "long ago", owner: "me" },
-  ...{ rate: "12.5000", opensAt: createdAt, closedAt: null, tags: ["a"], secret: "s" },
-  ...{ createdAt, updatedAt: createdAt },
+  id: "brd_1",
+  organizationId: "org_1",
+  uid: "b",
+  spaceId: null,
+  name: "long ago",
+  owner: "me",
+  rate: "12.5000",
+  opensAt: createdAt,
+  closedAt: null,
+  tags: ["a"],
+  secret: "s",
+  createdAt,
+  updatedAt: createdAt,
 };
 
 describe("a shape", () => {
   it("answers a row with the API's times and decimals, and without hidden fields", () => {
     const cards = [{ id: "card_1" }];
     expect(board.render(row, { cards })).toEqual({
-      ...{ id: "brd_1", organizationId: "org_1", uid: "b", spaceId: null, name: "long ago", owner: "me" },
-      ...{ rate: 12.5, opensAt: "2026-01-31T09:30:00.000Z", closedAt: null, tags: ["a"] },
-      ...{ cards, cover: null },
-      ...{ createdAt: "2026-01-31T09:30:00.000Z", updatedAt: "2026-01-31T09:30:00.000Z" },
+      id: "brd_1",
+      organizationId: "org_1",
+      uid: "b",
+      spaceId: null,
+      name: "long ago",
+      owner: "me",
+      rate: 12.5,
+      opensAt: "2026-01-31T09:30:00.000Z",
+      closedAt: null,
+      tags: ["a"],
+      cards,
+      cover: null,
+      createdAt: "2026-01-31T09:30:00.000Z",
+      updatedAt: "2026-01-31T09:30:00.000Z",
     });
     expect(board.render(row)).toMatchObject({ cards: [], cover: null });
   });

@@ -139,7 +139,10 @@ describe("a variable", () => {
     expect(await put({ schema })).toMatchObject({ schema, tags: ["t"] });
     expect((await call.get(at(id))).schema).toEqual(schema);
     expect(await put({ schema: null, scopeId: null, tags: [], name: "b" })).toMatchObject({
-      ...{ name: "b", scopeId: null, tags: [], schema: null },
+      name: "b",
+      scopeId: null,
+      tags: [],
+      schema: null,
     });
     for (const [patch, paths] of [
       [{ schema: { type: "nothing" } }, ["schema/type"]],

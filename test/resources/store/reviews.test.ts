@@ -25,14 +25,16 @@ describe("a review", () => {
     const artifactId = await artifact();
     const made = await review(artifactId, call, { title: "Good" });
     expect(made).toEqual({
-      ...{
-        id: expect.stringMatching(/^rev_/),
-        artifactId,
-        storeId,
-        reviewerId: expect.stringMatching(/^acc_/),
-      },
-      ...{ title: "Good", content: null, rating: 4, isVerified: false },
-      ...{ createdAt: expect.any(String), updatedAt: expect.any(String) },
+      id: expect.stringMatching(/^rev_/),
+      artifactId,
+      storeId,
+      reviewerId: expect.stringMatching(/^acc_/),
+      title: "Good",
+      content: null,
+      rating: 4,
+      isVerified: false,
+      createdAt: expect.any(String),
+      updatedAt: expect.any(String),
     });
     const { id } = made;
     const path = `/stores/reviews/${id}`;

@@ -15,11 +15,20 @@ const ids = (list: readonly { readonly id: string }[]) => list.map(({ id }) => i
 describe("a store", () => {
   it("is closed when made, and has every field", async () => {
     expect(await store()).toEqual({
-      ...{ id: expect.stringMatching(/^store_/), organizationId: expect.stringMatching(/^org_/) },
-      ...{ name: "Store", description: null, logo: null, banner: null },
-      ...{ privacyPolicyUrl: null, termsUrl: null },
-      ...{ allowSubmissions: false, isPublic: false, requireApproval: true, commissionRate: 0 },
-      ...{ createdAt: expect.any(String), updatedAt: expect.any(String) },
+      id: expect.stringMatching(/^store_/),
+      organizationId: expect.stringMatching(/^org_/),
+      name: "Store",
+      description: null,
+      logo: null,
+      banner: null,
+      privacyPolicyUrl: null,
+      termsUrl: null,
+      allowSubmissions: false,
+      isPublic: false,
+      requireApproval: true,
+      commissionRate: 0,
+      createdAt: expect.any(String),
+      updatedAt: expect.any(String),
     });
   });
 

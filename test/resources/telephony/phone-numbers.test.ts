@@ -115,7 +115,9 @@ describe("registering a phone number", () => {
       [{ sipProvider: "sip_provider_2" }, "sipProvider"],
     ] as const)
       expect(await call.refusal("POST", `${PATH}/register`, { ...fit, ...unfit })).toEqual({
-        ...{ status: 400, code: "invalid_parameters", paths: [field] },
+        status: 400,
+        code: "invalid_parameters",
+        paths: [field],
       });
   });
 

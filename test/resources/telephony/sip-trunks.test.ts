@@ -44,7 +44,8 @@ describe("a SIP trunk", () => {
       expect([host, await refused({ host })]).toEqual([host, ["host"]]);
     const { id } = await trunk();
     expect(await call.refusal("PUT", `${PATH}/${id}`, { sipProvider: "carrier" })).toMatchObject({
-      ...{ status: 400, paths: ["sipProvider"] },
+      status: 400,
+      paths: ["sipProvider"],
     });
   });
 
@@ -53,7 +54,8 @@ describe("a SIP trunk", () => {
     const { db } = api.database;
     await db.updateTable("sipTrunks").set({ sipProvider: "former" }).where("id", "=", id).execute();
     expect(await call.put(`${PATH}/${id}`, { name: "b" })).toMatchObject({
-      ...{ name: "b", sipProvider: "former" },
+      name: "b",
+      sipProvider: "former",
     });
   });
 

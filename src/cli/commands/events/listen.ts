@@ -49,7 +49,10 @@ export function define(command: Command, context: CommandContext): void {
         const { listen } = await import("../../listen/listen.ts");
         const { findListenSecret } = await import("../../listen/state.ts");
         await listen(client, {
-          ...{ app, url: to, channels, types: type },
+          app,
+          url: to,
+          channels,
+          types: type,
           from: since === undefined ? undefined : positionOf(since),
           secret: secret ?? findListenSecret(client.io.env),
           timeoutMs: timeout * 1_000,

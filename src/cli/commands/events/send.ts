@@ -180,7 +180,9 @@ async function send({ output, io }: Client, { url }: Channel, request: OutgoingR
   let answer: Answer;
   try {
     const response = await fetch(new URL(target, url ?? ""), {
-      ...{ method, headers, body: new Uint8Array(body) },
+      method,
+      headers,
+      body: new Uint8Array(body),
       redirect: "manual",
       signal: AbortSignal.any([io.signal, AbortSignal.timeout(60_000)]),
     });

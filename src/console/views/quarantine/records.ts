@@ -73,7 +73,11 @@ export function groupsOf(kept: readonly Kept[]): readonly Group[] {
       const { channelUid, reason, definitions } = first;
       return [
         {
-          ...{ key, channelUid, reason, definitions, items },
+          key,
+          channelUid,
+          reason,
+          definitions,
+          items,
           arrivals: items.reduce((sum, { count }) => sum + count, 0),
           firstAt: items.reduce((least, { firstAt }) => (firstAt < least ? firstAt : least), first.firstAt),
           lastAt: items.reduce((most, { lastAt }) => (lastAt > most ? lastAt : most), first.lastAt),

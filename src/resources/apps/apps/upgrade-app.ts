@@ -134,7 +134,9 @@ const isOutdated = ({ before, content }: PlannedChannel): boolean =>
   before === undefined || changedFields(shownOf(before), shownOf(content)).length > 0;
 
 const shownOf = ({ title, config, events }: Pick<ChannelRow, "title" | "config" | "events">) => ({
-  ...{ title, config, events },
+  title,
+  config,
+  events,
 });
 
 /** A channel that was added by hand is the blueprint's from when that has one of its uid. */

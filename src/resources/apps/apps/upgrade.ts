@@ -65,7 +65,7 @@ export const appUpgrades: Resource<AppDeps> = {
         if (upgraded.removed.length > 0) await deps.onDeleted().catch(() => {});
         const { app, channels, added, updated, kept, removed } = upgraded;
         const shown = await renderChannels(deps, caller, channels);
-        return { ...appShape.render(app), channels: shown, ...{ added, updated, kept, removed } };
+        return { ...appShape.render(app), channels: shown, added, updated, kept, removed };
       },
     ),
   ],

@@ -113,7 +113,9 @@ function given(
   const sample = presets.get(verification?.preset ?? "")?.sample;
   if (sample !== undefined)
     return {
-      ...{ headers: sample.headers, body: sample.body, bodyEncoding: "utf-8" as const },
+      headers: sample.headers,
+      body: sample.body,
+      bodyEncoding: "utf-8" as const,
       query: new URLSearchParams(sample.query).toString(),
     };
   const least = channelKinds.get(identity.kind)?.leastDelivery?.(rules.definitions.map(({ type }) => type));

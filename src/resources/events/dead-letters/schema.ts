@@ -57,7 +57,13 @@ export function renderDeadLetter(row: Row<"deadLetters">): DeadLetter {
   const { id, subscriptionId, topic, entryId, type, reason, attempts, fields, createdAt } = row;
   const names = fields.filter((_, at) => at % 2 === 0);
   return {
-    ...{ id, subscriptionId, topic, entryId, type, reason, attempts },
+    id,
+    subscriptionId,
+    topic,
+    entryId,
+    type,
+    reason,
+    attempts,
     event: Object.fromEntries(names.map((name, at) => [name, fields[2 * at + 1] ?? ""])),
     createdAt: createdAt.toISOString(),
   };

@@ -97,7 +97,12 @@ function render(
 ): Reading {
   const isPending = reading.state === "pending";
   return {
-    ...{ eventId, topic, entryId, subscriptionId: reading.group, state, attempts },
+    eventId,
+    topic,
+    entryId,
+    subscriptionId: reading.group,
+    state,
+    attempts,
     reader: isPending ? reading.reader : null,
     deliveries: isPending ? reading.deliveries : null,
     pendingSeconds: isPending ? reading.idleMs / 1000 : null,

@@ -122,9 +122,20 @@ export function renderDelivery(record: DeliveryRecord): Summary {
   const { id, appId, channelUid, requestId, clientAddress, method, durationMs, status } = record;
   const { httpStatus, reason, verification, outcome, bodyBytes } = record;
   return {
-    ...{ id, appId, channelUid, requestId, clientAddress, method },
+    id,
+    appId,
+    channelUid,
+    requestId,
+    clientAddress,
+    method,
     receivedAt: formatTimestamp(record.receivedAtMs),
-    ...{ durationMs, status, httpStatus, reason, verification, ...outcome, bodyBytes },
+    durationMs,
+    status,
+    httpStatus,
+    reason,
+    verification,
+    ...outcome,
+    bodyBytes,
   };
 }
 
@@ -137,7 +148,8 @@ export const renderWholeDelivery = (
   query: record.query,
   bodyBase64: body?.toString("base64") ?? null,
   items: items.map(({ item, failures, definitions, closest }) => ({
-    ...{ item, closest },
+    item,
+    closest,
     failures: failures.map(renderFailure),
     definitions: definitions.map(renderDefinition),
   })),

@@ -77,7 +77,10 @@ export const overview: Resource<OverviewDeps> = {
         ]);
         return {
           bus: { ready, durability, memoryUsedFraction },
-          ...{ deliveries, subscriptions, deadLetters, openProblems },
+          deliveries,
+          subscriptions,
+          deadLetters,
+          openProblems,
         };
       },
     ),

@@ -111,11 +111,9 @@ export const problems: Resource<ProblemsDeps> = {
             const acknowledged = await trx
               .updateTable("problems")
               .set({
-                ...{
-                  state: "acknowledged",
-                  acknowledgedAt: new Date(nowMs),
-                  acknowledgedBy: caller.accountId,
-                },
+                state: "acknowledged",
+                acknowledgedAt: new Date(nowMs),
+                acknowledgedBy: caller.accountId,
               })
               .where("id", "=", id)
               .returningAll()

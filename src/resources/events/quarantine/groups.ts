@@ -58,7 +58,8 @@ export const groups = (
       );
       const found = [...byKind.values()].map(summarize).sort((a, b) => b.lastAtMs - a.lastAtMs);
       return {
-        ...{ matched: total, looked: records.length },
+        matched: total,
+        looked: records.length,
         groups: found.map(({ firstAtMs, lastAtMs, ...group }) => ({
           ...group,
           firstAt: formatTimestamp(firstAtMs),
@@ -73,7 +74,10 @@ function summarize(records: readonly QuarantineRecord[]) {
   if (first === undefined) throw new Error("a group has a record");
   const { channelUid, reason, definitions } = first;
   return {
-    ...{ channelUid, reason, definition: definitions[0] ?? null, items: records.length },
+    channelUid,
+    reason,
+    definition: definitions[0] ?? null,
+    items: records.length,
     arrivals: records.reduce((sum, { count }) => sum + count, 0),
     firstAtMs: Math.min(...records.map(({ firstAtMs }) => firstAtMs)),
     lastAtMs: Math.max(...records.map(({ lastAtMs }) => lastAtMs)),

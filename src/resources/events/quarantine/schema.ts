@@ -102,7 +102,15 @@ export type ItemEntity = Shown<z.output<typeof itemSchema>>;
 export function renderRecord(record: QuarantineRecord): RecordEntity {
   const { id, appId, channelUid, reason, path, detail, item, definitions, count } = record;
   return {
-    ...{ id, appId, channelUid, reason, path: path ?? null, detail, item, definitions, count },
+    id,
+    appId,
+    channelUid,
+    reason,
+    path: path ?? null,
+    detail,
+    item,
+    definitions,
+    count,
     firstAt: formatTimestamp(record.firstAtMs),
     lastAt: formatTimestamp(record.lastAtMs),
   };
@@ -118,7 +126,9 @@ export function renderItem(
     ...renderRecord(record),
     arrivedAt: formatTimestamp(arrivedAtMs),
     deliveryId: deliveryId ?? null,
-    ...{ method, headers, query },
+    method,
+    headers,
+    query,
     ...renderBody(body, redact),
     explanation,
   };
@@ -160,11 +170,19 @@ export const redriveResultSchema = z
 export type RedriveResult = Shown<z.output<typeof redriveResultSchema>>;
 
 export const refusedResult = (id: string, message: string): RedriveResult => ({
-  ...{ id, status: "refused", message, events: [], quarantine: [] },
+  id,
+  status: "refused",
+  message,
+  events: [],
+  quarantine: [],
 });
 
 export const unavailableResult = (id: string): RedriveResult => ({
-  ...{ id, status: "unavailable", message: "Inlet cannot do this just now.", events: [], quarantine: [] },
+  id,
+  status: "unavailable",
+  message: "Inlet cannot do this just now.",
+  events: [],
+  quarantine: [],
 });
 
 export function redriveResultOf(id: string, result: IngestResult): RedriveResult {

@@ -51,7 +51,8 @@ export const subscriptionReaders: Resource<ReadersDeps> = {
         const readers = [...byName]
           .sort(([a], [b]) => (a < b ? -1 : 1))
           .map(([name, places]) => ({
-            ...{ name, topics: places.length },
+            name,
+            topics: places.length,
             pending: places.reduce((sum, { pending }) => sum + pending, 0),
             idleSeconds: Math.min(...places.map(({ idleMs }) => idleMs)) / 1000,
           }));

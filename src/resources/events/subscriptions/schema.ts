@@ -150,10 +150,18 @@ export function renderSubscription(
   const isFailing = row.retentionAtRisk || row.handlerFailing;
   const state = row.state === "active" && isFailing ? "failing" : row.state;
   return {
-    ...{ id, appId, eventUid, connectionId, state, startAt, topics, ...backlog },
+    id,
+    appId,
+    eventUid,
+    connectionId,
+    state,
+    startAt,
+    topics,
+    ...backlog,
     group: id,
     lastError: handlerError && {
-      ...{ code: handlerError.code, at: handlerError.at },
+      code: handlerError.code,
+      at: handlerError.at,
       message: describeFailure(handlerError),
     },
     handler:

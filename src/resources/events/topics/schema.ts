@@ -39,13 +39,19 @@ export function renderTopic(
 ): Topic {
   const { topic, channelUid, type } = row;
   return {
-    ...{ topic, channelUid, type },
+    topic,
+    channelUid,
+    type,
     length: info?.length ?? 0,
     firstEntry: renderEntry(info?.firstEntryId),
     lastEntry: renderEntry(info?.lastEntryId),
     bytes: info?.bytes ?? 0,
     groups: (info?.groups ?? []).map(({ name, consumers, pending, lastDeliveredId, lag }) => ({
-      ...{ name, consumers, pending, lastDeliveredId, lag: lag ?? null },
+      name,
+      consumers,
+      pending,
+      lastDeliveredId,
+      lag: lag ?? null,
     })),
   };
 }

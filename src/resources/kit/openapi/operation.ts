@@ -108,7 +108,8 @@ const otherResponse = (
   description: string,
   headers: object,
 ): ResponseObject => ({
-  ...{ description, headers },
+  description,
+  headers,
   content: { [contentType]: { schema: { type: "string" } } },
 });
 

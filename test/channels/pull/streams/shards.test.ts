@@ -45,7 +45,11 @@ function startWorker(vacate: () => Promise<void> = async () => {}) {
     await asked();
   }
   return {
-    ...{ shards, told, released, asked, answer },
+    shards,
+    told,
+    released,
+    asked,
+    answer,
     async [Symbol.asyncDispose]() {
       const disposing = shards[Symbol.asyncDispose]();
       for (const renewal of renewals) renewal.resolve({ workers: 1, share: 256, held: [] });

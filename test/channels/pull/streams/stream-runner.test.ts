@@ -22,7 +22,10 @@ function startStream(end: (nth: number) => SourceEnd, options: { failures?: numb
       fresh.push(skipBackoff);
       const run = { signal, settings: {}, opened: () => onOpened?.() } as StreamRun;
       const open = {
-        ...{ run, failures, report() {}, hasWritten: () => options.writes === true },
+        run,
+        failures,
+        report() {},
+        hasWritten: () => options.writes === true,
         async end(_: SourceEnd | undefined, plan: RunPlan = {}) {
           if (plan.nextAtMs === undefined) return;
           plans.push({ ...plan, waitMs: plan.nextAtMs - NOW_MS });
@@ -34,7 +37,11 @@ function startStream(end: (nth: number) => SourceEnd, options: { failures?: numb
   };
   const stream: StreamSource = { reconnect: () => POLICY, runConnection: async () => end(plans.length) };
   const runner = new StreamRunner(1, {
-    ...{ runs, stream, owner: "wk_1", clock: () => NOW_MS, random: () => 0.5 },
+    runs,
+    stream,
+    owner: "wk_1",
+    clock: () => NOW_MS,
+    random: () => 0.5,
     starts: createLimiter(64),
     log: createLog({ level: "silent" }),
   });
@@ -91,7 +98,11 @@ it("a stream that takes long to begin keeps no other from beginning", async () =
     const start = (number: number) =>
       new StreamRunner(number, {
         stream: { reconnect: () => POLICY, runConnection: async () => FAILED },
-        ...{ runs, starts, owner: "wk_1", clock: () => NOW_MS, random: () => 0.5 },
+        runs,
+        starts,
+        owner: "wk_1",
+        clock: () => NOW_MS,
+        random: () => 0.5,
         log: createLog({ level: "silent" }),
       });
     const runners = [1, 2, 3].map(start);

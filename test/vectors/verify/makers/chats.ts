@@ -48,7 +48,7 @@ const discordSign: Recipe["sign"] = (sent, key, atMs) => {
 };
 const discordPing = (name: string, body: unknown, reply: ReturnType<typeof answer>) =>
   caseOf({
-    ...{ name, kind: "handshake", expect: { reply } },
+    name, kind: "handshake", expect: { reply },
     secrets: [{ value: rawEd25519(KEYS.ed25519[0].public).toString("hex") }],
     request: discordSign(delivery({}, body), KEYS.ed25519[0].private, AT_MS),
   });

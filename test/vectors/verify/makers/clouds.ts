@@ -33,7 +33,7 @@ const validation = delivery({ "aeg-event-type": "SubscriptionValidation" }, [
 const GOOGLE_KEYS = "https://www.googleapis.com/oauth2/v3/certs";
 const jwkOf = (pem: string, kid: string) => ({
   ...createPublicKey(pem).export({ format: "jwk" }),
-  ...{ kid, alg: "RS256", use: "sig" },
+  kid, alg: "RS256", use: "sig",
 });
 
 /** Clouds, and who knows people there. */
@@ -62,18 +62,14 @@ export const clouds: Readonly<Record<string, Recipe>> = {
     sign: (sent, email, atMs) => {
       const seconds = atMs / 1_000;
       const claims = {
-        ...{
-          aud: "https://hooks.example.com/hooks/ch_1",
+        aud: "https://hooks.example.com/hooks/ch_1",
           azp: "113774264463038321964",
           sub: "113774264463038321964",
-        },
-        ...{
-          email,
+        email,
           email_verified: true,
           iss: "https://accounts.google.com",
           iat: seconds,
           exp: seconds + 3_600,
-        },
       };
       return withHeaders(sent, { authorization: `Bearer ${rs256(KEYS.rsa[0].private, "new", claims)}` });
     },
@@ -89,8 +85,8 @@ export const clouds: Readonly<Record<string, Recipe>> = {
         secrets: [{ value: "push@ours.iam.gserviceaccount.com" }],
         request: withHeaders(delivery({}, { message: { messageId: "1" } }), {
           authorization: `Bearer ${rs256(KEYS.rsa[2].private, "new", {
-            ...{ email: "push@ours.iam.gserviceaccount.com", email_verified: true },
-            ...{ iss: "https://accounts.google.com", exp: 1_767_229_200 },
+            email: "push@ours.iam.gserviceaccount.com", email_verified: true,
+            iss: "https://accounts.google.com", exp: 1_767_229_200,
           })}`,
         }),
         expect: { refused: "mismatch" },

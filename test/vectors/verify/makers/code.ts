@@ -254,7 +254,7 @@ function gitlabSigned(kind: "accept" | "altered" | "stale") {
     body: kind === "altered" ? json({ object_kind: "tag_push" }) : body,
   };
   return caseOf({
-    ...{ name: "with a signing token", kind, request },
+    name: "with a signing token", kind, request,
     secrets: [{ value: `whsec_${bytes.toString("base64")}` }],
     expect: kind === "accept" ? { events: [{ type: "Push Hook", id: ID }] } : { refused: "mismatch" },
   });

@@ -154,7 +154,7 @@ export const answer = (
   body: string,
   parts: Partial<Extract<Expected, { reply: unknown }>["reply"]> = {},
 ) => ({
-  ...{ status: 200, contentType: "text/plain", headers: {}, body },
+  status: 200, contentType: "text/plain", headers: {}, body,
   ...parts,
 });
 

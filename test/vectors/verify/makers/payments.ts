@@ -256,7 +256,7 @@ function paypalElsewhere() {
     body,
   };
   return caseOf({
-    ...{ name: "under a certificate of another address", kind: "wrong secret", request },
+    name: "under a certificate of another address", kind: "wrong secret", request,
     secrets: [{ value: "0EH40505U7160970P" }],
     expect: { refused: "malformed" },
   });

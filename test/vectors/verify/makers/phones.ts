@@ -199,7 +199,7 @@ function twilioJson(name: string, kind: "accept" | "altered") {
     body: kind === "accept" ? body : json({ event: "another" }),
   };
   return caseOf({
-    ...{ name, kind, request },
+    name, kind, request,
     secrets: [{ value: "token" }],
     expect: kind === "accept" ? { events: [{ type: "received", id: null }] } : { refused: "mismatch" },
   });

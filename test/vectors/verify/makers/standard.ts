@@ -135,7 +135,7 @@ function byEd25519(kind: "accept" | "altered"): Case {
   );
   const raw = Buffer.from(derOf(KEYS.ed25519[0].public), "base64").subarray(-32);
   return caseOf({
-    ...{ name: "signed by Ed25519 (v1a)", kind },
+    name: "signed by Ed25519 (v1a)", kind,
     secrets: [{ value: `whpk_${raw.toString("base64")}` }],
     request: {
       headers: {
