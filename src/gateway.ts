@@ -46,7 +46,7 @@ import { createSourceBus, type SourcesTiming, startSources } from "./gateway/sou
 import { claimDataDir, openStores } from "./gateway/stores.ts";
 import { createMetricsApp, type HealthCheck } from "./http/health.ts";
 import { checkDefinitions } from "./ingest/check-definitions.ts";
-import type { LiveChannel } from "./ingest/live-channel.ts";
+import type { CompiledChannel } from "./ingest/live-channel.ts";
 import { createClientAddressOf } from "./lib/addresses/client-address.ts";
 import { parseRedisAddresses } from "./lib/addresses/redis-address.ts";
 import { createCompileQuota } from "./lib/json-schema/compile-quota.ts";
@@ -230,7 +230,7 @@ export async function startGateway(config: Config, deps: GatewayDeps): Promise<G
   });
   const ingestPushed = limitedIngest(path.ingest, limits);
   const bodies = createBodyBudget({ bytesOf: (id) => limitsOf(id).bodyBytes ?? Number.POSITIVE_INFINITY });
-  const runtimes = new Map<ChannelKindName, ChannelRuntime<LiveChannel>>();
+  const runtimes = new Map<ChannelKindName, ChannelRuntime<CompiledChannel>>();
   for (const kind of channelKinds.values()) {
     // Sources go from worker to worker: all of them read one clock.
     const own = kind.addressed

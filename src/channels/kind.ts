@@ -3,7 +3,7 @@ import type { z } from "zod";
 import type { ChannelKindName, CommonSettings } from "../event/channel.ts";
 import type { ChannelHandle, Ingest } from "../event/ingest.ts";
 import type { Incoming } from "../http/context.ts";
-import type { Refusal } from "../http/problem.ts";
+import type { ErrorResponse } from "../http/problem.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Result } from "../lib/result.ts";
 import type { Log } from "../log.ts";
@@ -60,7 +60,10 @@ export interface ChannelRuntime<C extends ChannelHandle = ChannelHandle> extends
    * Push kinds only: answers one request to the address of one of its channels, or says what it is refused with. What it
    * throws is answered as an error; `UnavailableError` becomes a 503.
    */
-  readonly receive?: (channel: C, request: HookRequest) => HookReply | Refusal | Promise<HookReply | Refusal>;
+  readonly receive?: (
+    channel: C,
+    request: HookRequest,
+  ) => HookReply | ErrorResponse | Promise<HookReply | ErrorResponse>;
   /** Pull kinds whose senders keep a connection open. */
   readonly stream?: StreamSource;
   /** Pull kinds whose senders are asked. */

@@ -7,7 +7,7 @@ import type { Queryable } from "../data/database.ts";
 import { claimLease, releaseLease } from "../data/leases.ts";
 import { channelFacts } from "../event/channel.ts";
 import type { DrainPaused } from "../ingest/drain-paused.ts";
-import type { LiveChannel } from "../ingest/live-channel.ts";
+import type { CompiledChannel } from "../ingest/live-channel.ts";
 import { startLoop } from "../lib/loop.ts";
 import { mapBounded } from "../lib/map-bounded.ts";
 import { inPages } from "../lib/pages.ts";
@@ -20,7 +20,7 @@ export interface PauseDrainerDeps {
   readonly pauses: Pauses;
   readonly drainPaused: DrainPaused;
   /** The channel in force; undefined where it was deleted. */
-  readonly findLiveChannel: (channelNumber: number) => Promise<LiveChannel | undefined>;
+  readonly findLiveChannel: (channelNumber: number) => Promise<CompiledChannel | undefined>;
   readonly log: Log;
   readonly timing?: Partial<PauseDrainerTiming>;
 }

@@ -1,10 +1,10 @@
 import { hash } from "node:crypto";
 import type { ChannelKind, ChannelKinds } from "../channels/kind.ts";
 import { readStoredSettings } from "../channels/stored-settings.ts";
-import type { LiveChannel as StoredChannel } from "../data/channels/live-channels.ts";
+import type { StoredChannel as StoredChannel } from "../data/channels/live-channels.ts";
 import type { ChannelKindName, CommonSettings } from "../event/channel.ts";
 import { fillPaths } from "../event/definition.ts";
-import type { LiveChannel, Shared } from "../ingest/live-channel.ts";
+import type { CompiledChannel, Shared } from "../ingest/live-channel.ts";
 import { UnavailableError } from "../lib/errors.ts";
 import { createInterned, createSharedParts } from "../lib/interned.ts";
 import { bodyFormatOf } from "../normalize/body/bodies.ts";
@@ -34,8 +34,8 @@ export interface CompileDeps extends Omit<SenderDeps, "onShadowed" | "keys"> {
 }
 
 /** What channels share whose senders differ in their secrets alone. */
-interface SharedSender extends Pick<LiveChannel, "answer" | "acceptsContentType">, Shared {
-  readonly verification: NonNullable<LiveChannel["verification"]>;
+interface SharedSender extends Pick<CompiledChannel, "answer" | "acceptsContentType">, Shared {
+  readonly verification: NonNullable<CompiledChannel["verification"]>;
   readonly program: SenderProgram;
   readonly deps: SenderDeps;
   /** For those that have no secrets. */
@@ -58,7 +58,7 @@ interface SharedSettings extends Shared {
 /** What channels share whose settings and definitions are equal. */
 interface SharedContent
   extends Pick<
-    LiveChannel,
+    CompiledChannel,
     "limits" | "settings" | "methods" | "answer" | "acceptsContentType" | "config" | "shares" | "verification"
   > {
   readonly definitions: SharedDefinitions;
@@ -78,7 +78,7 @@ interface SharedContent
  *
  * @returns a function that throws UnavailableError where the channel is out of order
  */
-export function createCompileChannel(deps: CompileDeps): (stored: StoredChannel) => LiveChannel {
+export function createCompileChannel(deps: CompileDeps): (stored: StoredChannel) => CompiledChannel {
   const contents = createInterned<SharedContent>();
   const settings = createInterned<SharedSettings>();
   const definitions = createInterned<SharedDefinitions>();

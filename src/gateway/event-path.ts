@@ -15,7 +15,7 @@ import { createDrainPaused } from "../ingest/drain-paused.ts";
 import { createExplain } from "../ingest/explain.ts";
 import { createGather } from "../ingest/gather.ts";
 import { createIngest } from "../ingest/ingest.ts";
-import type { LiveChannel } from "../ingest/live-channel.ts";
+import type { CompiledChannel } from "../ingest/live-channel.ts";
 import { createExplainer, createNormalizer, createThreadShares } from "../ingest/normalizer.ts";
 import { createPauseBuffer } from "../ingest/pause-buffer.ts";
 import { createRulesCache } from "../ingest/rules-cache.ts";
@@ -163,7 +163,7 @@ export function createEventPath(deps: EventPathDeps) {
     drainPaused,
     readElsewhere: elsewhere.readFor,
     /** The channel in force by its inner number; undefined where it was deleted. @throws UnavailableError */
-    async findLiveChannel(channelNumber: number): Promise<LiveChannel | undefined> {
+    async findLiveChannel(channelNumber: number): Promise<CompiledChannel | undefined> {
       const stored = await liveChannels.findByNumber(channelNumber);
       return stored && compileChannel(stored);
     },

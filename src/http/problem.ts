@@ -28,7 +28,7 @@ export interface ErrorBody {
 }
 
 /** What a caller is told of what was not done. A value: where refusals come by the thousand, none is made to be thrown. */
-export interface Refusal {
+export interface ErrorResponse {
   readonly code: ErrorCode;
   readonly message: string;
   readonly details?: readonly Finding[] | undefined;
@@ -39,7 +39,7 @@ export interface Refusal {
  * An error that is the caller's to read: thrown by a route, answered as it is. Its message never carries internals. It is an answer,
  * and no defect: it has no stack, which would cost a refusal more than all else that is done for it.
  */
-export class ApiError extends Error implements Refusal {
+export class ApiError extends Error implements ErrorResponse {
   override readonly name = "ApiError";
   readonly code: ErrorCode;
   readonly details: readonly Finding[] | undefined;
@@ -65,7 +65,8 @@ export class ApiError extends Error implements Refusal {
 }
 
 /** A refusal, to be thrown. */
-export const errorOf = (refusal: Refusal): ApiError => new ApiError(refusal.code, refusal.message, refusal);
+export const errorOf = (refusal: ErrorResponse): ApiError =>
+  new ApiError(refusal.code, refusal.message, refusal);
 
 /** A body of 1 MiB can be wrong in half a million places. */
 export const MAX_DETAILS = 100;
@@ -103,11 +104,11 @@ export function toApiError(thrown: unknown): ApiError {
   return new ApiError("internal", "Something went wrong inside Inlet.", { cause: thrown });
 }
 
-export const bodyOf = ({ code, message, details }: Refusal): ErrorBody =>
+export const bodyOf = ({ code, message, details }: ErrorResponse): ErrorBody =>
   details && details.length > 0 ? { code, message, details } : { code, message };
 
 /** RFC 8288, relation `help`: where it stands what the code means, and what to do. */
-export const headersOf = ({ code, headers }: Refusal): Readonly<Record<string, string>> => ({
+export const headersOf = ({ code, headers }: ErrorResponse): Readonly<Record<string, string>> => ({
   link: `</docs/errors#${code}>; rel="help"`,
   ...headers,
 });

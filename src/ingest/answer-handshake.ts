@@ -2,7 +2,7 @@ import type { ChannelIdentity } from "../event/channel.ts";
 import type { HandshakeReply } from "../event/ingest.ts";
 import { err, type Result } from "../lib/result.ts";
 import type { MatchedHandshake } from "../verify/handshake/compile.ts";
-import type { LiveChannel } from "./live-channel.ts";
+import type { CompiledChannel } from "./live-channel.ts";
 
 export interface AnswerHandshakeDeps {
   /**
@@ -22,7 +22,7 @@ export type AnswerHandshake = ReturnType<typeof createAnswerHandshake>;
  */
 export function createAnswerHandshake({ captureSecret, visit }: AnswerHandshakeDeps) {
   return async (
-    { identity }: LiveChannel,
+    { identity }: CompiledChannel,
     { captured, visit: address, reply }: MatchedHandshake,
     { signal }: { readonly signal: AbortSignal },
   ): Promise<Result<HandshakeReply, string>> => {

@@ -5,7 +5,7 @@ import type { SchemaCompiler } from "../lib/json-schema/compiled-schema.ts";
 import { err, ok, type Result } from "../lib/result.ts";
 import { compileRules } from "../normalize/compile.ts";
 import type { KindProfile } from "../normalize/profile.ts";
-import type { LiveChannel } from "./live-channel.ts";
+import type { CompiledChannel } from "./live-channel.ts";
 
 /** How many schemas of one channel wait for the compiler at a time: a thousand must not stand before another channel's one. */
 const MAX_SCHEMAS_AT_ONCE = 4;
@@ -53,10 +53,10 @@ export async function checkDefinitions(
  */
 export async function tryDefinitions(
   schemas: Pick<SchemaCompiler, "check">,
-  channel: LiveChannel,
+  channel: CompiledChannel,
   definitions: readonly Definition[],
   signal: AbortSignal,
-): Promise<Result<LiveChannel, readonly Finding[]>> {
+): Promise<Result<CompiledChannel, readonly Finding[]>> {
   const { identity, config, rules: inForce } = channel;
   const { organizationId } = identity;
   const source = { profile: inForce.profile, config, definitions, organizationId };

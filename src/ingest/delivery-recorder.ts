@@ -17,7 +17,7 @@ import type { Log } from "../log.ts";
 import type { Metrics } from "../metrics.ts";
 import type { Explain } from "./explain.ts";
 import { FairWaiting } from "./fair-waiting.ts";
-import type { LiveChannel } from "./live-channel.ts";
+import type { CompiledChannel } from "./live-channel.ts";
 
 /** What a delivery was refused by, before anything could come of it. */
 export interface Refusal {
@@ -32,19 +32,19 @@ export interface Refusal {
 export interface DeliveryRecorder extends AsyncDisposable {
   /** @param request absent: it was fetched */
   readonly settled: (
-    channel: LiveChannel,
+    channel: CompiledChannel,
     delivery: VerifiedDelivery,
     result: IngestResult,
     request?: RawRequest,
   ) => void;
   /** Of these headers and reason alone are kept. `request` is asked for where it is. */
   readonly refused: (
-    channel: LiveChannel,
+    channel: CompiledChannel,
     arrivedAtMs: number,
     refusal: Refusal,
     request: () => RawRequest,
   ) => void;
-  readonly answeredHandshake: (channel: LiveChannel, request: RawRequest, httpStatus: number) => void;
+  readonly answeredHandshake: (channel: CompiledChannel, request: RawRequest, httpStatus: number) => void;
   /** Writes what one write takes of what waits, now. @throws UnavailableError: it is dropped */
   readonly flush: () => Promise<void>;
 }
@@ -76,7 +76,7 @@ const MAX_ITEMS_CHARACTERS = 32 * 1024;
 const MAX_REASON_CHARACTERS = 1_000;
 
 interface Kept {
-  readonly channel: LiveChannel;
+  readonly channel: CompiledChannel;
   readonly keptAtMs: number;
   readonly durationMs: number;
   readonly status: DeliveryStatus;
@@ -97,7 +97,7 @@ export function createDeliveryRecorder(deps: DeliveryRecorderDeps): DeliveryReco
   const waiting = new FairWaiting<Kept>(MAX_WAITING);
 
   /** True where this delivery of the channel is the one to be kept. */
-  function isNext({ identity, sampling }: LiveChannel, arrivedAtMs: number, isPoor: boolean): boolean {
+  function isNext({ identity, sampling }: CompiledChannel, arrivedAtMs: number, isPoor: boolean): boolean {
     if (sampling === undefined) return false;
     const leftMs = (isPoor ? sampling.nextPoorAtMs : sampling.nextAtMs) - arrivedAtMs;
     // A clock that was set back must not silence a channel.
@@ -202,7 +202,7 @@ export function createDeliveryRecorder(deps: DeliveryRecorderDeps): DeliveryReco
 
   /** By the definitions by which the delivery was run; none where that cannot be told just now. */
   async function itemsOf(
-    channel: LiveChannel,
+    channel: CompiledChannel,
     delivery: VerifiedDelivery,
     redact: Redact,
   ): Promise<readonly RecordedItem[]> {
@@ -296,7 +296,7 @@ const NOTHING: Outcome = {
 const isPoorly = (status: DeliveryStatus): boolean =>
   status !== "published" && status !== "duplicate" && status !== "empty";
 
-const withoutBody = (channel: LiveChannel, request: RawRequest, durationMs: number) => ({
+const withoutBody = (channel: CompiledChannel, request: RawRequest, durationMs: number) => ({
   channel,
   durationMs,
   keptAtMs: performance.now(),
@@ -313,7 +313,7 @@ function requireOne(request: RawRequest | undefined): RawRequest {
 }
 
 function verificationOf(
-  { verification, sender }: LiveChannel,
+  { verification, sender }: CompiledChannel,
   delivery: VerifiedDelivery,
   request: RawRequest | undefined,
 ): RecordedVerification["result"] {

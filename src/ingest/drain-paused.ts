@@ -6,7 +6,7 @@ import type { OutgoingEvent } from "../event/event.ts";
 import type { IngestResult } from "../event/ingest.ts";
 import type { Outcome } from "../event/outcome.ts";
 import type { Normalized, Selection } from "../normalize/normalize.ts";
-import { type LiveChannel, publishPolicyOf } from "./live-channel.ts";
+import { type CompiledChannel, publishPolicyOf } from "./live-channel.ts";
 import type { Normalizer } from "./normalizer.ts";
 import { outcomeOf, quarantineReceiptsOf, tooManyItems, wholeFailure } from "./outcome.ts";
 import type { Redrive } from "./write.ts";
@@ -16,7 +16,7 @@ export interface DrainPausedDeps {
   readonly publish: Publish;
   readonly quarantine: Pick<QuarantineStore, "put" | "delete">;
   readonly redrive: Redrive;
-  readonly observe: (channel: LiveChannel, result: IngestResult) => void;
+  readonly observe: (channel: CompiledChannel, result: IngestResult) => void;
 }
 
 /** A delivery that a pause has buffered, by its record. */
@@ -40,7 +40,7 @@ export function createDrainPaused(deps: DrainPausedDeps) {
 
   /** @throws UnavailableError when what became of it is not certain; running it again is safe. */
   async function one(
-    channel: LiveChannel,
+    channel: CompiledChannel,
     buffered: BufferedDelivery,
     { signal }: { readonly signal: AbortSignal },
   ): Promise<Outcome> {
@@ -57,7 +57,7 @@ export function createDrainPaused(deps: DrainPausedDeps) {
   }
 
   async function quarantineAsInvalid(
-    { identity }: LiveChannel,
+    { identity }: CompiledChannel,
     { delivery }: BufferedDelivery,
     result: IngestResult,
     signal: AbortSignal,
@@ -69,7 +69,7 @@ export function createDrainPaused(deps: DrainPausedDeps) {
   }
 
   async function publishTogether(
-    channel: LiveChannel,
+    channel: CompiledChannel,
     batch: readonly Clean[],
     signal: AbortSignal,
   ): Promise<void> {
@@ -98,7 +98,7 @@ export function createDrainPaused(deps: DrainPausedDeps) {
      * @throws UnavailableError: those that are not certain stay buffered.
      */
     async all(
-      channel: LiveChannel,
+      channel: CompiledChannel,
       deliveries: readonly BufferedDelivery[],
       { signal }: { readonly signal: AbortSignal },
     ): Promise<void> {

@@ -13,7 +13,7 @@ import { structuredEvent } from "../event/typed-event.ts";
 import { findNearest } from "../lib/nearest.ts";
 import type { Fault } from "../normalize/fault.ts";
 import type { Selection } from "../normalize/normalize.ts";
-import type { LiveChannel } from "./live-channel.ts";
+import type { CompiledChannel } from "./live-channel.ts";
 import type { Explainer } from "./normalizer.ts";
 import { tooManyItems } from "./outcome.ts";
 
@@ -36,7 +36,7 @@ export function createExplain(deps: {
 }) {
   /** @param only explains one item alone, as a re-drive would run it */
   return async (
-    channel: LiveChannel,
+    channel: CompiledChannel,
     delivery: VerifiedDelivery,
     only?: Selection,
   ): Promise<readonly ExplainedItem[]> => {

@@ -3,7 +3,7 @@ import type { OutgoingEvent } from "../event/event.ts";
 import type { FetchedOptions, GatheredWrite, GatherFetched, IngestResult } from "../event/ingest.ts";
 import type { VerifiedDelivery } from "../event/received.ts";
 import type { Normalized } from "../normalize/normalize.ts";
-import { type LiveChannel, publishPolicyOf } from "./live-channel.ts";
+import { type CompiledChannel, publishPolicyOf } from "./live-channel.ts";
 import { conflictsOf, outcomeOf, quarantineReceiptsOf } from "./outcome.ts";
 import { itemsOf, type Writer, type WriterDeps } from "./write.ts";
 
@@ -22,7 +22,7 @@ interface Clean {
  * Gathers the frames of a source that came at once: neighbours that fit into one call of the script are one write, with one
  * position. A frame that something is wrong with, or whose check must be waited for, has a write of its own.
  */
-export function createGather(deps: GatherDeps): GatherFetched<LiveChannel> {
+export function createGather(deps: GatherDeps): GatherFetched<CompiledChannel> {
   const { normalize, publish, quarantine, observe, recorder, put } = deps;
 
   return (channel, deliveries) => {
@@ -70,7 +70,7 @@ export function createGather(deps: GatherDeps): GatherFetched<LiveChannel> {
   };
 
   async function writeAlone(
-    channel: LiveChannel,
+    channel: CompiledChannel,
     delivery: VerifiedDelivery,
     normalized: Normalized | Promise<Normalized>,
     options: FetchedOptions,
@@ -79,7 +79,7 @@ export function createGather(deps: GatherDeps): GatherFetched<LiveChannel> {
   }
 
   async function writeAll(
-    channel: LiveChannel,
+    channel: CompiledChannel,
     gathered: readonly Clean[],
     { signal, position }: FetchedOptions,
   ): Promise<readonly IngestResult[]> {

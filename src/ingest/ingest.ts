@@ -7,7 +7,7 @@ import type { MatchedHandshake } from "../verify/handshake/compile.ts";
 import type { RefusedRequest, Verified } from "../verify/verify.ts";
 import type { AnswerHandshake } from "./answer-handshake.ts";
 import type { DeliveryRecorder } from "./delivery-recorder.ts";
-import type { LiveChannel } from "./live-channel.ts";
+import type { CompiledChannel } from "./live-channel.ts";
 import { wholeFailure } from "./outcome.ts";
 import type { BufferWhilePaused } from "./pause-buffer.ts";
 import type { WriteOptions, Writer } from "./write.ts";
@@ -22,16 +22,16 @@ export interface IngestDeps {
   readonly bufferWhilePaused: BufferWhilePaused;
   readonly answerHandshake: AnswerHandshake;
   /** Told of each result, for counters. */
-  readonly observe: (channel: LiveChannel, result: IngestResult) => void;
+  readonly observe: (channel: CompiledChannel, result: IngestResult) => void;
   readonly recorder: Pick<DeliveryRecorder, "settled" | "refused" | "answeredHandshake">;
 }
 
 /** The one path of every request: answers it where it is a handshake; else verifies, buffers where the channel is paused, writes. */
-export function createIngest(deps: IngestDeps): Ingest<LiveChannel> {
+export function createIngest(deps: IngestDeps): Ingest<CompiledChannel> {
   const { write, quarantine, bufferWhilePaused, answerHandshake, observe, recorder } = deps;
   const sampledAtMs = new LRUCache<number, number>(upToEntries(MAX_SAMPLED_CHANNELS));
 
-  function refuse(channel: LiveChannel, request: RawRequest, refused: RefusedRequest): IngestResult {
+  function refuse(channel: CompiledChannel, request: RawRequest, refused: RefusedRequest): IngestResult {
     const result = { kind: "unverified", message: refused.message } as const;
     const before = sampledAtMs.get(channel.identity.number);
     // A clock that was set back must not silence a channel.
@@ -46,7 +46,7 @@ export function createIngest(deps: IngestDeps): Ingest<LiveChannel> {
   }
 
   async function answer(
-    channel: LiveChannel,
+    channel: CompiledChannel,
     request: RawRequest,
     handshake: MatchedHandshake,
     signal: AbortSignal,
@@ -60,14 +60,14 @@ export function createIngest(deps: IngestDeps): Ingest<LiveChannel> {
   }
 
   /** The sender waits for none of it, and is told 401 whatever becomes of it. */
-  function keepSample({ identity }: LiveChannel, { message, redacted }: RefusedRequest): void {
+  function keepSample({ identity }: CompiledChannel, { message, redacted }: RefusedRequest): void {
     const failure = wholeFailure("signature_invalid", message);
     const write = { delivery: redacted(), items: [{ failure, keep: "newest" }] } as const;
     quarantine.put(identity, write, { signal: NEVER_ABORTED }).catch(() => {});
   }
 
   async function buffer(
-    channel: LiveChannel,
+    channel: CompiledChannel,
     delivery: VerifiedDelivery,
     options: Pick<WriteOptions, "signal" | "onItems"> & { readonly request: RawRequest },
   ) {

@@ -16,7 +16,7 @@ export interface Shared {
 }
 
 /** A channel in force: what a kind sees of it, and all that `ingest` needs, compiled. */
-export interface LiveChannel extends ChannelHandle {
+export interface CompiledChannel extends ChannelHandle {
   /** As its kind's schema gave it: whole, with the opened secrets. */
   readonly config: CommonSettings;
   /** Of the row: another one after each write. */
@@ -35,7 +35,7 @@ export interface LiveChannel extends ChannelHandle {
 }
 
 /** The channel's settings for a write. */
-export function publishPolicyOf({ config }: LiveChannel): PublishPolicy {
+export function publishPolicyOf({ config }: CompiledChannel): PublishPolicy {
   const { dedupe, retention } = config;
   return {
     dedupeWindowMs: dedupe.windowSeconds * 1000,

@@ -5,7 +5,7 @@ import type { IngestResult } from "../event/ingest.ts";
 import type { VerifiedDelivery } from "../event/received.ts";
 import type { NewId } from "../lib/ids.ts";
 import type { DrainPaused } from "./drain-paused.ts";
-import type { LiveChannel } from "./live-channel.ts";
+import type { CompiledChannel } from "./live-channel.ts";
 import { outcomeOf, quarantineReceiptsOf, wholeFailure } from "./outcome.ts";
 
 const WHOLE = wholeFailure("paused", "the channel is paused, or deliveries of its pause are not all through");
@@ -26,10 +26,10 @@ export function createPauseBuffer(deps: {
 }) {
   const { quarantine, pauses, drainPaused, newDeliveryId } = deps;
   /** Channels in force whose pause is known to be over; a change of the channel makes it another object. */
-  const over = new WeakSet<LiveChannel>();
+  const over = new WeakSet<CompiledChannel>();
   const closing = new Map<number, Promise<PauseState>>();
 
-  async function stateOf({ identity, state }: LiveChannel, pause: number): Promise<PauseState> {
+  async function stateOf({ identity, state }: CompiledChannel, pause: number): Promise<PauseState> {
     if (state === "paused") return "keeps";
     const ref = { channel: identity, pause };
     const now = await pauses.state(ref);
@@ -57,7 +57,7 @@ export function createPauseBuffer(deps: {
    * @throws UnavailableError when the quarantine is full, or what became of it is not certain.
    */
   return async (
-    channel: LiveChannel,
+    channel: CompiledChannel,
     verified: VerifiedDelivery,
     { signal }: { readonly signal: AbortSignal },
   ): Promise<IngestResult | undefined> => {

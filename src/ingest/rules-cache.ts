@@ -2,7 +2,7 @@ import { LRUCache } from "lru-cache";
 import { MAX_STALENESS_MS } from "../data/changes.ts";
 import { UnavailableError } from "../lib/errors.ts";
 import { withTimeout } from "../lib/wait.ts";
-import type { LiveChannel, Shared } from "./live-channel.ts";
+import type { CompiledChannel, Shared } from "./live-channel.ts";
 
 /** Of all channels that a worker keeps compiled, by address; beyond it the least used is compiled anew when it is next called. */
 const MAX_BYTES = 128 * 1024 * 1024;
@@ -21,7 +21,7 @@ export interface RulesCacheDeps {
    */
   readonly load: (
     channelId: string,
-  ) => Promise<{ readonly channel: LiveChannel; readonly leftMs: number | undefined } | undefined>;
+  ) => Promise<{ readonly channel: CompiledChannel; readonly leftMs: number | undefined } | undefined>;
   /** How long this worker has not been able to read the change feed, in ms. */
   readonly feedStalenessMs: () => number;
   /** How long a sender waits for a look-up, which goes on for the next one; default 4,000. */
@@ -52,7 +52,7 @@ export function createRulesCache(deps: RulesCacheDeps) {
   /** How many of the channels share it. */
   const uses = new Map<Shared, number>();
   let sharedBytes = 0;
-  const channels = new LRUCache<string, LiveChannel | typeof ABSENT>({
+  const channels = new LRUCache<string, CompiledChannel | typeof ABSENT>({
     maxSize: maxBytes,
     sizeCalculation: (channel) => (channel === ABSENT ? ABSENT_BYTES : CHANNEL_BYTES),
     dispose: (channel, channelId) => {
@@ -61,7 +61,7 @@ export function createRulesCache(deps: RulesCacheDeps) {
       for (const shared of channel.shares ?? []) release(shared);
     },
   });
-  const loading = new Map<string, Promise<LiveChannel | undefined>>();
+  const loading = new Map<string, Promise<CompiledChannel | undefined>>();
   let generation = 0;
 
   const addressesOf = (channelNumber: number): readonly string[] =>
@@ -99,7 +99,7 @@ export function createRulesCache(deps: RulesCacheDeps) {
     while (channels.calculatedSize + sharedBytes > maxBytes && channels.size > 1) channels.pop();
   }
 
-  async function loadOnce(channelId: string): Promise<LiveChannel | undefined> {
+  async function loadOnce(channelId: string): Promise<CompiledChannel | undefined> {
     const before = generation;
     const { channel, leftMs } = (await load(channelId)) ?? {};
     if (before !== generation) return channel;
@@ -114,7 +114,7 @@ export function createRulesCache(deps: RulesCacheDeps) {
     return channel;
   }
 
-  function startLoading(channelId: string): Promise<LiveChannel | undefined> {
+  function startLoading(channelId: string): Promise<CompiledChannel | undefined> {
     const started = loadOnce(channelId).finally(() => {
       if (loading.get(channelId) === started) loading.delete(channelId);
     });
@@ -134,7 +134,7 @@ export function createRulesCache(deps: RulesCacheDeps) {
      *
      * @throws UnavailableError when that cannot be known now.
      */
-    find(channelId: string): LiveChannel | undefined | Promise<LiveChannel | undefined> {
+    find(channelId: string): CompiledChannel | undefined | Promise<CompiledChannel | undefined> {
       const cached = channels.get(channelId);
       if (cached === undefined && !isChannelId(channelId)) return undefined;
       if (feedStalenessMs() > MAX_STALENESS_MS)

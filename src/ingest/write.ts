@@ -9,7 +9,7 @@ import type { RawRequest, SourcePosition, VerifiedDelivery } from "../event/rece
 import { signedMarkOf } from "../normalize/entry.ts";
 import type { Normalized, Selection } from "../normalize/normalize.ts";
 import type { DeliveryRecorder } from "./delivery-recorder.ts";
-import { type LiveChannel, publishPolicyOf } from "./live-channel.ts";
+import { type CompiledChannel, publishPolicyOf } from "./live-channel.ts";
 import type { Normalizer } from "./normalizer.ts";
 import { conflictsOf, outcomeOf, quarantineReceiptsOf, tooManyItems } from "./outcome.ts";
 
@@ -18,7 +18,7 @@ export interface WriterDeps {
   readonly publish: Publish;
   readonly quarantine: Pick<QuarantineStore, "put">;
   /** Told of each result, for counters. */
-  readonly observe: (channel: LiveChannel, result: IngestResult) => void;
+  readonly observe: (channel: CompiledChannel, result: IngestResult) => void;
   readonly recorder: Pick<DeliveryRecorder, "settled">;
   /** How long a sender waits for its delivery to be checked; default 4,000. */
   readonly maxCheckMs?: number | undefined;
@@ -43,7 +43,7 @@ export function createWriter(deps: WriterDeps) {
   const { normalize, publish, quarantine, observe, recorder, maxCheckMs = MAX_CHECK_MS } = deps;
 
   function write(
-    channel: LiveChannel,
+    channel: CompiledChannel,
     delivery: VerifiedDelivery,
     options: WriteOptions,
   ): IngestResult | Promise<IngestResult> {
@@ -56,7 +56,7 @@ export function createWriter(deps: WriterDeps) {
   }
 
   function put(
-    channel: LiveChannel,
+    channel: CompiledChannel,
     delivery: VerifiedDelivery,
     { signal, again, position, request, onItems }: WriteOptions,
     normalized: Normalized,
@@ -110,10 +110,10 @@ export function createWriter(deps: WriterDeps) {
     /** As `write`, of a delivery that is normalized already. */
     put,
     ingestFetched: (async (
-      channel: LiveChannel,
+      channel: CompiledChannel,
       delivery: VerifiedDelivery,
       options: WriteOptions,
-    ): Promise<IngestResult> => write(channel, delivery, options)) satisfies IngestFetched<LiveChannel>,
+    ): Promise<IngestResult> => write(channel, delivery, options)) satisfies IngestFetched<CompiledChannel>,
     /**
      * Publishes a delivery by which somebody tries the channel out. Its events say so, and are neither found by their ids nor remembered;
      * what fails is answered and not kept.
@@ -121,7 +121,7 @@ export function createWriter(deps: WriterDeps) {
      * @throws UnavailableError
      */
     async publishTest(
-      channel: LiveChannel,
+      channel: CompiledChannel,
       delivery: VerifiedDelivery,
       { signal }: { readonly signal: AbortSignal },
     ): Promise<Tested> {
@@ -136,7 +136,7 @@ export function createWriter(deps: WriterDeps) {
     },
     /** Moves the cursor of a source without a delivery. Throws as `IngestFetched` does. */
     async movePosition(
-      channel: LiveChannel,
+      channel: CompiledChannel,
       { signal, position }: { readonly signal: AbortSignal; readonly position: SourcePosition },
     ): Promise<void> {
       const batch = { channel: channel.identity, events: [], policy: publishPolicyOf(channel), position };
@@ -149,7 +149,7 @@ export function createWriter(deps: WriterDeps) {
      * @throws UnavailableError as `Ingest` does.
      */
     redrive: async (
-      channel: LiveChannel,
+      channel: CompiledChannel,
       request: RedriveRequest,
       { signal }: { readonly signal: AbortSignal },
     ): Promise<IngestResult> => write(channel, request.delivery, { signal, again: request }),
@@ -172,7 +172,7 @@ function asTest({ fields, bytes, ...event }: OutgoingEvent): OutgoingEvent {
 
 /** A person who runs an item of the quarantine again has decided on it: that is no replay. */
 function signedMark(
-  { config, rules }: LiveChannel,
+  { config, rules }: CompiledChannel,
   { boundTo }: VerifiedDelivery,
   events: readonly OutgoingEvent[],
   again: RedriveRequest | undefined,
@@ -188,11 +188,14 @@ export interface WriteOptions {
   readonly position?: SourcePosition;
   /** As it came; absent: it was fetched. */
   readonly request?: RawRequest;
-  readonly onItems?: ((channel: LiveChannel, items: number) => void) | undefined;
+  readonly onItems?: ((channel: CompiledChannel, items: number) => void) | undefined;
 }
 
 /** The channel's settings decide where a failed item goes. */
-function dispositionOf({ config }: LiveChannel, { reason }: ItemFailure): "reject" | QuarantineItem["keep"] {
+function dispositionOf(
+  { config }: CompiledChannel,
+  { reason }: ItemFailure,
+): "reject" | QuarantineItem["keep"] {
   if (reason !== "no_match") return config.onInvalid === "reject" ? "reject" : "all";
   switch (config.onNoMatch) {
     case "reject":
@@ -206,7 +209,10 @@ function dispositionOf({ config }: LiveChannel, { reason }: ItemFailure): "rejec
   }
 }
 
-export function itemsOf(channel: LiveChannel, failures: readonly ItemFailure[]): readonly QuarantineItem[] {
+export function itemsOf(
+  channel: CompiledChannel,
+  failures: readonly ItemFailure[],
+): readonly QuarantineItem[] {
   return failures.map((failure) => {
     const disposition = dispositionOf(channel, failure);
     // Conflicts, and what fails again when it is re-driven, are kept whatever the channel says: they cannot be refused any more.

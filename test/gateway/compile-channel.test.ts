@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { channelKinds } from "../../src/channels/kinds.ts";
-import type { LiveChannel as StoredChannel } from "../../src/data/channels/live-channels.ts";
+import type { StoredChannel as StoredChannel } from "../../src/data/channels/live-channels.ts";
 import type { Definition } from "../../src/event/definition.ts";
 import { createCompileChannel } from "../../src/gateway/compile-channel.ts";
-import type { LiveChannel } from "../../src/ingest/live-channel.ts";
+import type { CompiledChannel } from "../../src/ingest/live-channel.ts";
 import { UnavailableError } from "../../src/lib/errors.ts";
 import { topicOfRule } from "../../src/normalize/compile.ts";
 import { createPathCache } from "../../src/normalize/paths/jsonpath.ts";
@@ -16,7 +16,7 @@ const DEFINITIONS: readonly Definition[] = [
 const GITHUB = { preset: "github", verification: { scheme: "preset" } };
 
 let askedFor: string[];
-let compile: (stored: StoredChannel) => LiveChannel;
+let compile: (stored: StoredChannel) => CompiledChannel;
 beforeEach(() => {
   askedFor = [];
   compile = createCompileChannel({
@@ -44,7 +44,7 @@ const stored = (number: number, changes: Partial<StoredChannel> = {}): StoredCha
   ...changes,
 });
 
-const topicsOf = ({ rules }: LiveChannel): readonly string[] =>
+const topicsOf = ({ rules }: CompiledChannel): readonly string[] =>
   [...rules.always, ...rules.groups.flatMap(({ byType }) => [...byType.values()])].map((rule) =>
     topicOfRule(rules, rule),
   );

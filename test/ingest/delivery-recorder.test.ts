@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { createDeliveryRecords, type NewDeliveryRecord } from "../../src/bus/deliveries/delivery-records.ts";
 import type { IngestResult } from "../../src/event/ingest.ts";
 import { createDeliveryRecorder, type DeliveryRecorderDeps } from "../../src/ingest/delivery-recorder.ts";
-import type { LiveChannel } from "../../src/ingest/live-channel.ts";
+import type { CompiledChannel } from "../../src/ingest/live-channel.ts";
 import { UnavailableError } from "../../src/lib/errors.ts";
 import { createLog } from "../../src/log.ts";
 import { createMetrics } from "../../src/metrics.ts";
@@ -36,7 +36,7 @@ const sender = compileSender(
 
 /** All that a recorder looks at. */
 const channelOf = (identity = testChannel()) =>
-  ({ identity, sender, sampling: { nextAtMs: 0, nextPoorAtMs: 0 } }) as unknown as LiveChannel;
+  ({ identity, sender, sampling: { nextAtMs: 0, nextPoorAtMs: 0 } }) as unknown as CompiledChannel;
 
 function open(instead: Partial<DeliveryRecorderDeps> = {}) {
   const metrics = createMetrics();
@@ -83,7 +83,7 @@ function requestOf(text: string | Buffer, arrivedAtMs: number) {
   return { delivery, request: { ...delivery, target: "/" } };
 }
 
-async function statusesOf({ identity }: LiveChannel): Promise<readonly string[]> {
+async function statusesOf({ identity }: CompiledChannel): Promise<readonly string[]> {
   const listed = await records.list(identity.organizationId, [identity.number]);
   return listed.map(({ status }) => status);
 }
@@ -163,7 +163,7 @@ test("an organization that floods many channels neither drops nor delays another
     some: Buffer.alloc(50_000, "x"),
     large: Buffer.alloc(100_000, "x"),
   };
-  const send = (channel: LiveChannel, body: Buffer) => {
+  const send = (channel: CompiledChannel, body: Buffer) => {
     const { delivery, request } = requestOf(body, nowMs);
     recorder.settled(channel, delivery, published, request);
   };

@@ -9,7 +9,7 @@ import type { Definition } from "../../src/event/definition.ts";
 import type { IngestResult } from "../../src/event/ingest.ts";
 import type { Outcome } from "../../src/event/outcome.ts";
 import { createIngest } from "../../src/ingest/ingest.ts";
-import type { LiveChannel } from "../../src/ingest/live-channel.ts";
+import type { CompiledChannel } from "../../src/ingest/live-channel.ts";
 import { createWriter, type WriterDeps } from "../../src/ingest/write.ts";
 import { UnavailableError } from "../../src/lib/errors.ts";
 import { compileRules } from "../../src/normalize/compile.ts";
@@ -39,7 +39,7 @@ function prepare(
   config: z.input<typeof webhookSettings>,
   definitions: readonly Definition[],
   parts: Partial<WriterDeps>,
-): { readonly channel: LiveChannel; readonly deps: WriterDeps } {
+): { readonly channel: CompiledChannel; readonly deps: WriterDeps } {
   const settings = webhookSettings.parse(config);
   const rules = compileRules({
     channel: identity,
@@ -48,7 +48,7 @@ function prepare(
     definitions,
   });
   if (!rules.ok) throw new Error(JSON.stringify(rules.error));
-  const channel: LiveChannel = {
+  const channel: CompiledChannel = {
     identity,
     version: 1,
     connectionId: null,

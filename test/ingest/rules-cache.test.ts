@@ -1,16 +1,16 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import type { LiveChannel, Shared } from "../../src/ingest/live-channel.ts";
+import type { CompiledChannel, Shared } from "../../src/ingest/live-channel.ts";
 import { createRulesCache, type RulesCache } from "../../src/ingest/rules-cache.ts";
 import { UnavailableError } from "../../src/lib/errors.ts";
 
 const channel = (number: number, shares: readonly Shared[] = []) =>
-  ({ identity: { number }, shares }) as unknown as LiveChannel;
+  ({ identity: { number }, shares }) as unknown as CompiledChannel;
 
 /** Of ten channels or so that share all that is compiled. */
 const MAX_BYTES = 10_000;
 
 let lookUps: string[];
-let stored: Map<string, LiveChannel>;
+let stored: Map<string, CompiledChannel>;
 let feedStalenessMs: number;
 /** What a look-up waits for before it answers what it has read. */
 let held: Promise<void>;

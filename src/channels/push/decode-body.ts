@@ -1,6 +1,6 @@
 import type { Transform } from "node:stream";
 import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from "node:zlib";
-import { ApiError, errorOf, invalidParameters, type Refusal } from "../../http/problem.ts";
+import { ApiError, errorOf, invalidParameters, type ErrorResponse } from "../../http/problem.ts";
 import { freeBuffer } from "../../lib/free-buffer.ts";
 import { type HeldBody, LARGE_BODY_BYTES } from "../body-budget.ts";
 
@@ -114,7 +114,7 @@ export function joined(chunks: readonly Buffer[], bytes: number): Buffer {
 }
 
 /** The rest of the body is not read, so nothing can follow it on this connection. */
-export const tooLarge = (maxBytes: number): Refusal => ({
+export const tooLarge = (maxBytes: number): ErrorResponse => ({
   code: "payload_too_large",
   message: `The body is larger than ${maxBytes} bytes.`,
   headers: { connection: "close" },

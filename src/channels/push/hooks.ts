@@ -12,7 +12,7 @@ import {
   bodyOf,
   type ErrorCode,
   headersOf,
-  type Refusal,
+  type ErrorResponse,
   STATUS_OF,
   toApiError,
 } from "../../http/problem.ts";
@@ -99,7 +99,7 @@ export function createHooks<C extends ChannelHandle>(deps: HooksDeps<C>): Answer
     // Not refused by its head: nothing is counted yet, and it is left to Node.
     if (isUnread(incoming) && findRefusal(incoming, channel) === undefined) return;
     const fail = (thrown: unknown): void => refuse(exchange, toApiError(thrown), { channel, cause: thrown });
-    const answer = (reply: HookReply | Refusal): void => {
+    const answer = (reply: HookReply | ErrorResponse): void => {
       if ("code" in reply) {
         refuse(exchange, reply, { channel });
         return;
@@ -138,14 +138,14 @@ export function createHooks<C extends ChannelHandle>(deps: HooksDeps<C>): Answer
   }
 
   /** Counts, logs and answers what was not accepted. */
-  function refuse(exchange: Exchange, refusal: Refusal, { channel, cause }: Refused<C> = {}): void {
+  function refuse(exchange: Exchange, refusal: ErrorResponse, { channel, cause }: Refused<C> = {}): void {
     if (channel !== undefined) count(channel, exchange, refusal);
     logRefusal(exchange, refusal, { channel, cause });
     if (exchange.outgoing.headersSent) exchange.outgoing.destroy();
     else send(exchange, refusal === NO_CHANNEL ? NO_CHANNEL_REPLY : replyTo(refusal));
   }
 
-  function count(channel: C, exchange: Exchange, refusal: Refusal): void {
+  function count(channel: C, exchange: Exchange, refusal: ErrorResponse): void {
     const { identity } = channel;
     const result = resultOf(refusal);
     if (!isCounted(refusal)) {
@@ -157,7 +157,7 @@ export function createHooks<C extends ChannelHandle>(deps: HooksDeps<C>): Answer
     metrics.hookSeconds.observe(outcome, (performance.now() - exchange.sinceMs) / 1000);
   }
 
-  function tellRefused(channel: C, { incoming, requestId }: Exchange, refusal: Refusal): void {
+  function tellRefused(channel: C, { incoming, requestId }: Exchange, refusal: ErrorResponse): void {
     const arrivedAtMs = deps.clock();
     const httpStatus = STATUS_OF[refusal.code];
     deps.onRefused(channel, arrivedAtMs, { httpStatus, reason: reasonOf(refusal) }, () => ({
@@ -172,7 +172,7 @@ export function createHooks<C extends ChannelHandle>(deps: HooksDeps<C>): Answer
   }
 
   /** Guessed addresses and floods must not fill the log, nor cost what a line costs. */
-  function logRefusal(exchange: Exchange, refusal: Refusal, { channel, cause }: Refused<C>): void {
+  function logRefusal(exchange: Exchange, refusal: ErrorResponse, { channel, cause }: Refused<C>): void {
     const { code, details } = refusal;
     const result = resultOf(refusal);
     if (result !== "refused") {
@@ -245,22 +245,22 @@ interface Refused<C> {
 }
 
 const NO_BYTES = Buffer.alloc(0);
-const NO_CHANNEL: Refusal = { code: "not_found", message: "There is no such channel.", headers: {} };
+const NO_CHANNEL: ErrorResponse = { code: "not_found", message: "There is no such channel.", headers: {} };
 /** Made once: guessing addresses must cost the gateway as little as can be. */
 const NO_CHANNEL_REPLY = replyTo(NO_CHANNEL);
 
-const isCounted = (refusal: Refusal): refusal is CountedRefusal => "isCounted" in refusal;
+const isCounted = (refusal: ErrorResponse): refusal is CountedRefusal => "isCounted" in refusal;
 
-function resultOf({ code }: Refusal): "internal" | "unavailable" | "refused" {
+function resultOf({ code }: ErrorResponse): "internal" | "unavailable" | "refused" {
   return code === "internal" || code === "unavailable" ? code : "refused";
 }
 
-function reasonOf({ message, details = [] }: Refusal): string {
+function reasonOf({ message, details = [] }: ErrorResponse): string {
   if (details.length === 0) return message;
   return [message, ...details.map((one) => `${one.path} ${one.message}`)].join(" ");
 }
 
-function replyTo(refusal: Refusal): HookReply {
+function replyTo(refusal: ErrorResponse): HookReply {
   return {
     status: STATUS_OF[refusal.code],
     headers: { ...headersOf(refusal), "content-type": "application/json" },

@@ -2,7 +2,7 @@ import type { RateLimitState } from "../../bus/limits/rate-limiter.ts";
 import type { ChannelHandle, Ingest } from "../../event/ingest.ts";
 import type { Incoming } from "../../http/context.ts";
 import { rateLimited, rateRefusal } from "../../http/limits.ts";
-import { ApiError, type Refusal } from "../../http/problem.ts";
+import { ApiError, type ErrorResponse } from "../../http/problem.ts";
 import type { ClientAddress, ClientAddressOf } from "../../lib/addresses/client-address.ts";
 import { createRateBuckets } from "../../lib/rate-buckets.ts";
 
@@ -18,7 +18,7 @@ export interface HookLimits {
    *
    * @returns 429; undefined: it may be read
    */
-  readonly arrived: (channel: ChannelHandle, client: ClientAddress) => Refusal | undefined;
+  readonly arrived: (channel: ChannelHandle, client: ClientAddress) => ErrorResponse | undefined;
   /** Once it is verified: what the channel takes, and its organization. @throws ApiError 429 */
   readonly verified: (channel: ChannelHandle) => void;
   /**

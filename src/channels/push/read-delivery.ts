@@ -4,7 +4,7 @@ import type { RawRequest } from "../../event/received.ts";
 import { ValueCollector, type Values } from "../../event/values.ts";
 import type { Incoming } from "../../http/context.ts";
 import { PlainRequest } from "../../http/fast-path/plain-request.ts";
-import { type ApiError, errorOf, invalidParameters, type Refusal } from "../../http/problem.ts";
+import { type ApiError, errorOf, invalidParameters, type ErrorResponse } from "../../http/problem.ts";
 import { freeBuffer } from "../../lib/free-buffer.ts";
 import type { HeldBody } from "../body-budget.ts";
 import { decodeBody, findDecoder, joined, noRoom, tooLarge } from "./decode-body.ts";
@@ -20,7 +20,7 @@ export interface Told<T> {
 }
 
 /** What a request is refused with by its head alone: 413, 415. A value, that floods are refused for little. */
-export function findRefusal({ headers }: Incoming, channel: ChannelHandle): Refusal | undefined {
+export function findRefusal({ headers }: Incoming, channel: ChannelHandle): ErrorResponse | undefined {
   if (!channel.acceptsContentType(headers["content-type"])) {
     return unsupported("This Content-Type is not accepted.");
   }
@@ -154,7 +154,11 @@ function readAsItComes(
 
 const cutOff = (): ApiError => invalidParameters([{ path: "body", message: "ended before it was complete" }]);
 
-const unsupported = (message: string): Refusal => ({ code: "unsupported_media_type", message, headers: {} });
+const unsupported = (message: string): ErrorResponse => ({
+  code: "unsupported_media_type",
+  message,
+  headers: {},
+});
 
 /** Where a name repeats Node joins or drops values: then all are read again. On the fast path no name repeats. */
 export function valuesOf(incoming: Incoming): Values {

@@ -1,13 +1,13 @@
 import type { ChannelHandle, HandshakeReply, IngestResult } from "../../event/ingest.ts";
 import type { RawRequest } from "../../event/received.ts";
-import { ApiError, type ErrorCode, type Refusal } from "../../http/problem.ts";
+import { ApiError, type ErrorCode, type ErrorResponse } from "../../http/problem.ts";
 import { freeBuffer } from "../../lib/free-buffer.ts";
 import { HeldBody } from "../body-budget.ts";
 import type { ChannelKindDeps, HookReply, HookRequest } from "../kind.ts";
 import { findRefusal, readDelivery } from "./read-delivery.ts";
 
 /** Of a delivery that `ingest` has refused, and counted. */
-export interface CountedRefusal extends Refusal {
+export interface CountedRefusal extends ErrorResponse {
   readonly isCounted: true;
   /** For the log alone. */
   readonly reason?: string;
@@ -25,7 +25,7 @@ export function createReceiveDelivery<C extends ChannelHandle>({
   return (
     channel: C,
     { incoming, clientAddress, requestId }: Omit<HookRequest, "outgoing">,
-  ): Refusal | Promise<HookReply | Refusal> =>
+  ): ErrorResponse | Promise<HookReply | ErrorResponse> =>
     findRefusal(incoming, channel) ??
     new Promise((resolve, reject) => {
       const held = new HeldBody(bodies, channel.identity.organizationId);

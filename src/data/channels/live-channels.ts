@@ -12,7 +12,7 @@ import { identityOf } from "./channels.ts";
 import { wantedAmong } from "./sources.ts";
 
 /** A channel as the way of events needs it, secrets opened: never to be logged or answered. */
-export interface LiveChannel {
+export interface StoredChannel {
   readonly identity: ChannelIdentity;
   /** Of the row: another one after each write. */
   readonly version: number;
@@ -32,14 +32,14 @@ export interface LiveChannel {
 
 /** A channel with the address by which it was found. */
 export interface AddressedChannel {
-  readonly channel: LiveChannel;
+  readonly channel: StoredChannel;
   /** How long the address goes on: it is one of before. Undefined: as long as the channel. */
   readonly leftMs: number | undefined;
 }
 
 /** A channel that should fetch. */
 export interface LiveSource {
-  readonly channel: LiveChannel;
+  readonly channel: StoredChannel;
   /** All that were ever written for it, those that it no longer publishes to included. */
   readonly topics: readonly string[];
   /** True where it is noted that it has begun to run. */
@@ -51,7 +51,7 @@ export interface LiveChannels {
   /** The channel behind an address; undefined where there is none. @throws UnavailableError */
   readonly findById: (channelId: string) => Promise<AddressedChannel | undefined>;
   /** @throws UnavailableError */
-  readonly findByNumber: (number: number) => Promise<LiveChannel | undefined>;
+  readonly findByNumber: (number: number) => Promise<StoredChannel | undefined>;
   /** The channel with this number, where it should fetch by its subscriptions and its settings. @throws UnavailableError */
   readonly findSource: (number: number) => Promise<LiveSource | undefined>;
 }
@@ -90,7 +90,7 @@ export function createLiveChannels(deps: {
       .execute();
     return new Map(rows.map((row) => [row.number, row] as const));
   }, SOURCE_LOOK_UPS);
-  const findByNumber = async (number: number): Promise<LiveChannel | undefined> => {
+  const findByNumber = async (number: number): Promise<StoredChannel | undefined> => {
     const row = await channels.where("number", "=", number).executeTakeFirst();
     return row && liveChannel(keyring, row);
   };
@@ -116,7 +116,7 @@ const SOURCE_LOOK_UPS = { maxKeys: 25, maxCalls: 2 } as const;
 
 type LiveRow = ChannelRow & { readonly topics: Readonly<Record<string, string>> | null };
 
-function liveChannel(keyring: Keyring, row: LiveRow): LiveChannel {
+function liveChannel(keyring: Keyring, row: LiveRow): StoredChannel {
   return {
     identity: identityOf(row),
     version: row.version,

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { RawRequest, VerifiedDelivery } from "../../event/received.ts";
-import type { LiveChannel } from "../../ingest/live-channel.ts";
+import type { CompiledChannel } from "../../ingest/live-channel.ts";
 
 const values = z.record(z.string().min(1).max(256), z.union([z.string(), z.array(z.string()).max(100)]));
 
@@ -28,5 +28,5 @@ export function requestOf({ method, query, headers, body, bodyEncoding }: Given,
 }
 
 /** The delivery as rules see it, its sender not asked for: without the credentials that its scheme reads. */
-export const believed = ({ sender }: LiveChannel, request: RawRequest): VerifiedDelivery =>
+export const believed = ({ sender }: CompiledChannel, request: RawRequest): VerifiedDelivery =>
   sender.refuse(request, "not asked for").redacted();

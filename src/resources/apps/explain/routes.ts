@@ -6,7 +6,7 @@ import type { VerifiedDelivery } from "../../../event/received.ts";
 import { invalidParameters, notFound } from "../../../http/problem.ts";
 import { tryDefinitions } from "../../../ingest/check-definitions.ts";
 import type { Explain } from "../../../ingest/explain.ts";
-import type { LiveChannel } from "../../../ingest/live-channel.ts";
+import type { CompiledChannel } from "../../../ingest/live-channel.ts";
 import type { Clock } from "../../../lib/clock.ts";
 import type { SchemaCompiler } from "../../../lib/json-schema/compiled-schema.ts";
 import { redactTexts } from "../../../lib/secrets/redact.ts";
@@ -26,7 +26,7 @@ export interface ExplainDeps {
   readonly keyring: Keyring;
   readonly explain: Explain;
   /** The channel in force; undefined where it was deleted. @throws UnavailableError */
-  readonly findLiveChannel: (channelNumber: number) => Promise<LiveChannel | undefined>;
+  readonly findLiveChannel: (channelNumber: number) => Promise<CompiledChannel | undefined>;
   readonly schemas: Pick<SchemaCompiler, "check">;
   readonly clock: Clock;
   /** Aborts when the gateway ends. */

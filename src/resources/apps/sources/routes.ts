@@ -16,7 +16,7 @@ import type { ChannelKindName } from "../../../event/channel.ts";
 import type { Caller } from "../../../http/context.ts";
 import { deleted } from "../../../http/fields.ts";
 import { conflict, invalidParameters, notFound } from "../../../http/problem.ts";
-import type { LiveChannel } from "../../../ingest/live-channel.ts";
+import type { CompiledChannel } from "../../../ingest/live-channel.ts";
 import type { Clock } from "../../../lib/clock.ts";
 import type { Resource } from "../../kit/resource.ts";
 import { defineRoute } from "../../kit/route.ts";
@@ -36,7 +36,7 @@ export interface SourcesDeps extends DryRunDeps {
   readonly leases: Pick<ShardLeases, "isLive">;
   readonly topics: Pick<Topics, "lastAppendedMs">;
   /** The channel in force; undefined where it was deleted. @throws UnavailableError */
-  readonly findLiveChannel: (channelNumber: number) => Promise<LiveChannel | undefined>;
+  readonly findLiveChannel: (channelNumber: number) => Promise<CompiledChannel | undefined>;
   readonly clock: Clock;
 }
 
@@ -55,7 +55,7 @@ export const sources: Resource<SourcesDeps> = {
       return { row, cursor };
     }
 
-    async function getLive({ number }: ChannelRow): Promise<LiveChannel> {
+    async function getLive({ number }: ChannelRow): Promise<CompiledChannel> {
       const channel = await deps.findLiveChannel(number);
       if (!channel) throw notFound("source");
       return channel;

@@ -5,7 +5,7 @@ import { channelName } from "../../../data/accounts/audit-entry.ts";
 import type { Queryable } from "../../../data/database.ts";
 import type { Keyring } from "../../../data/keyring/keyring.ts";
 import { conflict, invalidParameters, notFound } from "../../../http/problem.ts";
-import type { LiveChannel } from "../../../ingest/live-channel.ts";
+import type { CompiledChannel } from "../../../ingest/live-channel.ts";
 import type { PublishTest } from "../../../ingest/write.ts";
 import type { Clock } from "../../../lib/clock.ts";
 import type { Presets } from "../../../verify/presets.ts";
@@ -23,7 +23,7 @@ export interface TestEventsDeps {
   readonly presets: Presets;
   readonly publishTest: PublishTest;
   /** The channel in force; undefined where it was deleted. @throws UnavailableError */
-  readonly findLiveChannel: (channelNumber: number) => Promise<LiveChannel | undefined>;
+  readonly findLiveChannel: (channelNumber: number) => Promise<CompiledChannel | undefined>;
   readonly clock: Clock;
 }
 
@@ -106,7 +106,7 @@ export const testEvents: Resource<TestEventsDeps> = {
 /** What was given; else the sample of the preset, else that of the kind. @throws ApiError 400 where there is neither */
 function given(
   { presets, channelKinds }: TestEventsDeps,
-  { verification, identity, rules }: LiveChannel,
+  { verification, identity, rules }: CompiledChannel,
   { body, ...others }: z.output<typeof testSchema>,
 ) {
   if (body !== undefined) return { ...others, body };

@@ -5,7 +5,7 @@ import type { DeliveryRecord, WholeDeliveryRecord } from "../../../event/deliver
 import type { Listed, Page } from "../../../http/page.ts";
 import { notFound } from "../../../http/problem.ts";
 import type { Explain } from "../../../ingest/explain.ts";
-import type { LiveChannel } from "../../../ingest/live-channel.ts";
+import type { CompiledChannel } from "../../../ingest/live-channel.ts";
 import type { Clock } from "../../../lib/clock.ts";
 import { findChannelNumbers, getChannel } from "../../apps/app-channel.ts";
 import { type AppScope, requireApp } from "../../apps/app-scope.ts";
@@ -18,7 +18,7 @@ export interface DeliveriesDeps {
   readonly deliveryRecords: Pick<DeliveryRecords, "list" | "read" | "find">;
   readonly explain: Explain;
   /** The channel in force; undefined where it was deleted. @throws UnavailableError */
-  readonly findLiveChannel: (channelNumber: number) => Promise<LiveChannel | undefined>;
+  readonly findLiveChannel: (channelNumber: number) => Promise<CompiledChannel | undefined>;
   readonly clock: Clock;
 }
 

@@ -11,7 +11,7 @@ import type { VerifiedDelivery } from "../../../event/received.ts";
 import type { Caller } from "../../../http/context.ts";
 import { notFound } from "../../../http/problem.ts";
 import type { Explain } from "../../../ingest/explain.ts";
-import type { LiveChannel } from "../../../ingest/live-channel.ts";
+import type { CompiledChannel } from "../../../ingest/live-channel.ts";
 import type { Clock } from "../../../lib/clock.ts";
 import { isId } from "../../../lib/ids.ts";
 import { deleteCopies, deliveryOf } from "../delivery-copies.ts";
@@ -24,7 +24,7 @@ export interface EraseDeps {
   readonly deliveryRecords: Pick<DeliveryRecords, "list" | "find" | "delete">;
   readonly explain: Explain;
   /** The channel in force; undefined where it was deleted. */
-  readonly findLiveChannel: (channelNumber: number) => Promise<LiveChannel | undefined>;
+  readonly findLiveChannel: (channelNumber: number) => Promise<CompiledChannel | undefined>;
   readonly clock: Clock;
 }
 
@@ -38,7 +38,7 @@ interface Erased extends EntryPlace {
 
 interface OfChannel {
   /** Undefined where it was deleted. */
-  readonly channel: LiveChannel | undefined;
+  readonly channel: CompiledChannel | undefined;
   readonly channelNumber: number;
 }
 
@@ -150,7 +150,7 @@ async function eraseDeliveries(
  */
 async function holds(
   { explain }: EraseDeps,
-  channel: LiveChannel | undefined,
+  channel: CompiledChannel | undefined,
   { reason, delivery }: KeptDelivery,
   { topic, id, source, data }: Erased,
 ): Promise<boolean> {

@@ -3,7 +3,7 @@ import type { QuarantinedItem } from "../../../bus/quarantine/quarantine-record.
 import type { ExplainedItem } from "../../../event/explained.ts";
 import { invalidParameters, notFound } from "../../../http/problem.ts";
 import { tryDefinitions } from "../../../ingest/check-definitions.ts";
-import type { LiveChannel } from "../../../ingest/live-channel.ts";
+import type { CompiledChannel } from "../../../ingest/live-channel.ts";
 import { redactTexts } from "../../../lib/secrets/redact.ts";
 import { type AppScope, appParams, appScopeOf } from "../../apps/app-scope.ts";
 import { defineRoute, type Route } from "../../kit/route.ts";
@@ -14,7 +14,7 @@ import { type Filters, previewResultSchema, previewSchema } from "./schema.ts";
 /** Says what a re-drive of the item would find, by the channel's definitions of now or by others. */
 export function explainKept(
   { explain }: Pick<QuarantineDeps, "explain">,
-  channel: LiveChannel,
+  channel: CompiledChannel,
   { record, delivery }: QuarantinedItem,
 ): Promise<readonly ExplainedItem[]> {
   const { id, item, definitions } = record;

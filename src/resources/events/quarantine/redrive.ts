@@ -6,7 +6,7 @@ import type { Author } from "../../../data/accounts/audit-entry.ts";
 import type { Queryable } from "../../../data/database.ts";
 import type { Keyring } from "../../../data/keyring/keyring.ts";
 import type { Explain } from "../../../ingest/explain.ts";
-import type { LiveChannel } from "../../../ingest/live-channel.ts";
+import type { CompiledChannel } from "../../../ingest/live-channel.ts";
 import type { Redrive } from "../../../ingest/write.ts";
 import type { Clock } from "../../../lib/clock.ts";
 import type { SchemaCompiler } from "../../../lib/json-schema/compiled-schema.ts";
@@ -22,7 +22,7 @@ export interface QuarantineDeps {
   readonly explain: Explain;
   readonly schemas: Pick<SchemaCompiler, "check">;
   /** The channel in force; undefined where it was deleted. */
-  readonly findLiveChannel: (channelNumber: number) => Promise<LiveChannel | undefined>;
+  readonly findLiveChannel: (channelNumber: number) => Promise<CompiledChannel | undefined>;
   readonly redrive: Redrive;
   /** Aborts when the gateway ends. */
   readonly stopping: AbortSignal;
