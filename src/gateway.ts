@@ -2,7 +2,7 @@ import { createApp, createStartingApp } from "./app.ts";
 import { openRedis } from "./bus/connection/redis.ts";
 import { startRedisClock } from "./bus/connection/redis-clock.ts";
 import { createGroups } from "./bus/groups/groups.ts";
-import { createReadings } from "./bus/groups/readings.ts";
+import { createGroupProgressReader } from "./bus/groups/readings.ts";
 import { startOverLimit } from "./bus/limits/over-limit.ts";
 import type { Appended } from "./bus/publish/publish.ts";
 import { createEntryIndex } from "./bus/topics/entry-index.ts";
@@ -35,9 +35,9 @@ import { createConnections } from "./gateway/connections.ts";
 import { openDelivery } from "./gateway/delivery.ts";
 import { createEventPath, createFetchPinned } from "./gateway/event-path.ts";
 import type { Foundation } from "./gateway/foundation.ts";
-import { greet, type Print, redisCliOf } from "./gateway/greeting.ts";
+import { greet, type Print, formatRedisCli } from "./gateway/greeting.ts";
 import { createHealthChecks, observeGateway } from "./gateway/health.ts";
-import { limitDefaultsOf } from "./gateway/limit-defaults.ts";
+import { computeLimitDefaults } from "./gateway/limit-defaults.ts";
 import { startListener } from "./gateway/listener.ts";
 import { createMasterKeyWatch, openMasterKeyring } from "./gateway/master-keys.ts";
 import { startProblems } from "./gateway/problems.ts";
@@ -46,7 +46,7 @@ import { createSourceBus, type SourcesTiming, startSources } from "./gateway/sou
 import { claimDataDir, openStores } from "./gateway/stores.ts";
 import { createMetricsApp, type HealthCheck } from "./http/health.ts";
 import { checkDefinitions } from "./ingest/check-definitions.ts";
-import type { CompiledChannel } from "./ingest/live-channel.ts";
+import type { CompiledChannel } from "./ingest/compiled-channel.ts";
 import { createClientAddressOf } from "./lib/addresses/client-address.ts";
 import { parseRedisAddresses } from "./lib/addresses/redis-address.ts";
 import { createCompileQuota } from "./lib/json-schema/compile-quota.ts";
@@ -55,7 +55,7 @@ import { createListeners } from "./lib/listeners.ts";
 import type { Log } from "./log.ts";
 import { createMetrics } from "./metrics.ts";
 import { createOutbound } from "./net/create-outbound.ts";
-import { createRequireRoom } from "./resources/kit/row-limit.ts";
+import { createRowLimit } from "./resources/kit/row-limit.ts";
 import { readPresets } from "./verify/presets.ts";
 
 /** A running gateway. Disposal drains it: `/readyz` says so first, requests under way are answered, acknowledged events kept, its own servers end last. */
@@ -88,7 +88,7 @@ export interface GatewayDeps {
    * How long a look-up, a check and a write may each take before a sender is told 503, and Redis is held for stuck; default 4,000, 4,000 and
    * 3,500: many senders give up after five seconds.
    */
-  readonly patienceMs?: number;
+  readonly timeoutMs?: number;
   /** Waited for at the end, between saying that it is not ready and taking no more connections. */
   readonly beforeClosing?: () => Promise<unknown>;
 }
@@ -100,20 +100,20 @@ export interface GatewayDeps {
  * @throws DataDirInUseError, RedisUnfitError, MigrationError, WrongMasterKeyError, or an Error that says what to do.
  */
 export async function startGateway(config: Config, deps: GatewayDeps): Promise<Gateway> {
-  const { log, signal, channelKinds = ownKinds, sourcesTiming, patienceMs, beforeClosing } = deps;
+  const { log, signal, channelKinds = ownKinds, sourcesTiming, timeoutMs, beforeClosing } = deps;
   await using opening = new AsyncDisposableStack();
   const clock = Date.now;
   const has = (role: Role): boolean => config.roles.includes(role);
-  const metrics = createMetrics({ ofProcess: true, channels: config.metricsChannels });
+  const metrics = createMetrics({ includeProcessMetrics: true, channels: config.metricsChannels });
   const presets = readPresets();
   const outbound = opening.use(createOutbound(config));
 
   const { dataDir } = opening.use(claimDataDir(config));
   let starting = "is starting its servers";
   const health = { metrics, metricsToken: config.metricsToken };
-  const isStarting: HealthCheck = { name: "running", check: () => ({ ok: false, reason: starting }) };
+  const startingCheck: HealthCheck = { name: "running", check: () => ({ ok: false, reason: starting }) };
   const listener = opening.use(
-    await startListener(config, createStartingApp({ clock, health: { ...health, checks: [isStarting] } })),
+    await startListener(config, createStartingApp({ clock, health: { ...health, checks: [startingCheck] } })),
   );
   const urls = publicUrls(config, listener.port);
   if (config.metricsListen) {
@@ -147,11 +147,11 @@ export async function startGateway(config: Config, deps: GatewayDeps): Promise<G
       durability: config.durability,
       durabilityAsserted: config.durabilityAsserted,
       signal,
-      writeTimeoutMs: patienceMs,
+      writeTimeoutMs: timeoutMs,
     }),
   );
   const redisClock = opening.use(await startRedisClock({ redis, log, clock }));
-  const limitDefaults = limitDefaultsOf(config, redis.state().maxMemoryBytes);
+  const limitDefaults = computeLimitDefaults(config, redis.state().maxMemoryBytes);
   const { of: limitsOf } = opening.use(
     await startLimitsInForce({ db, changes, log, defaults: limitDefaults }),
   );
@@ -213,7 +213,7 @@ export async function startGateway(config: Config, deps: GatewayDeps): Promise<G
       fetchPinned: createFetchPinned(outbound),
       captureSecret: createCaptureSecret({ db, keyring, nowMs: clock }),
       onAppended: appended.notify,
-      patienceMs,
+      timeoutMs,
     }),
   );
   const clientAddressOf = createClientAddressOf(config.trustProxy, (peer) =>
@@ -239,7 +239,7 @@ export async function startGateway(config: Config, deps: GatewayDeps): Promise<G
     runtimes.set(
       kind.kind,
       opening.use(
-        await kind.start({ ...own, bodies, outbound, log, readElsewhere: path.readElsewhere(kind) }),
+        await kind.start({ ...own, bodies, outbound, log, readInWorker: path.readInWorker(kind) }),
       ),
     );
   }
@@ -309,7 +309,7 @@ export async function startGateway(config: Config, deps: GatewayDeps): Promise<G
           metrics,
           clock,
           log,
-          onRefused: path.recorder.refused,
+          onRejected: path.recorder.rejected,
         }
       : undefined,
     api: has("api")
@@ -325,12 +325,12 @@ export async function startGateway(config: Config, deps: GatewayDeps): Promise<G
           credentialsOf,
           issuerFetch,
           sipProviders: config.sipProviders,
-          requireRoom: createRequireRoom((id) => limitsOf(id).rowsPerResource),
+          requireRoom: createRowLimit((id) => limitsOf(id).rowsPerResource),
           limitDefaults,
           onDeleted: housekeeper.settleNow,
           sendAgain: delivery.sendAgain,
           findRetry: delivery.findRetry,
-          readings: createReadings({ redis, groups: bus.groups }),
+          readings: createGroupProgressReader({ redis, groups: bus.groups }),
           readChanges: changes.readNow,
           console: { signIn: consoleSignIn(config) },
           stopping,
@@ -344,7 +344,7 @@ export async function startGateway(config: Config, deps: GatewayDeps): Promise<G
   const { durability } = redis.state();
   log.info({ event: "gateway.ready", port, roles: config.roles, durability, ...urls }, "gateway is ready");
 
-  const redisCli = redisCliOf(parseRedisAddresses(stores.redisUrl)[0], redis.state());
+  const redisCli = formatRedisCli(parseRedisAddresses(stores.redisUrl)[0], redis.state());
   const pageUrl = (name: string) => (has("api") ? urls.baseUrl.replace(/v1$/, name) : undefined);
   const pages = { docsUrl: pageUrl("docs"), consoleUrl: pageUrl("console") };
   const owned = opening.move();

@@ -2,10 +2,10 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom
 import {
   type ChannelCounts,
   type ChannelName,
-  createBusiest,
+  createChannelCounter,
   DELIVERY_RESULTS,
   EVENT_OUTCOMES,
-} from "./metrics/busiest.ts";
+} from "./metrics/channel-counts.ts";
 import { createTimings, SECONDS, type Timings } from "./metrics/histogram.ts";
 
 /**
@@ -14,7 +14,7 @@ import { createTimings, SECONDS, type Timings } from "./metrics/histogram.ts";
  */
 export interface Metrics {
   readonly registry: Registry;
-  /** Of the busiest channels, and of the rest together. The counts are added to in place, and asked for anew each time. */
+  /** Of the channelCounter channels, and of the rest together. The counts are added to in place, and asked for anew each time. */
   readonly countsOf: (channel: ChannelName) => ChannelCounts;
   /** From a hook's request, headers read, to its answer: `ok`, `unverified`, `refused`, `unavailable`, `internal`. */
   readonly hookSeconds: Timings;
@@ -42,7 +42,7 @@ export interface Metrics {
   /** Streams that were opened again, by channel kind: after an end, a failure or a hand-over. */
   readonly sourceReconnects: Counter<"kind">;
   /** Writes of sources that were refused, by channel kind: `epoch` another had taken over, `cursor` it had moved. */
-  readonly sourceRefusals: Tally;
+  readonly rejectedSourceWrites: Tally;
   /** Attempts at handlers by what they came to (`taken`, `refused`) and the class of the status (`2xx` …, `none`). */
   readonly handlerAttempts: Tally;
   /** By what they came to, as `handlerAttempts`. */
@@ -82,48 +82,48 @@ export interface Tally {
 }
 
 /**
- * Counters in a registry of their own; with `ofProcess` beside those of Node, which watch the event loop by a timer that runs
+ * Counters in a registry of their own; with `includeProcessMetrics` beside those of Node, which watch the event loop by a timer that runs
  * until the process ends.
  */
 export function createMetrics({
-  ofProcess = false,
+  includeProcessMetrics = false,
   channels = 100,
 }: {
-  readonly ofProcess?: boolean;
+  readonly includeProcessMetrics?: boolean;
   /** How many are shown one by one. */
   readonly channels?: number;
 } = {}): Metrics {
   const registry = new Registry();
-  if (ofProcess) collectDefaultMetrics({ register: registry });
+  if (includeProcessMetrics) collectDefaultMetrics({ register: registry });
   const registers = [registry];
-  const busiest = createBusiest({ most: channels, nowMs: () => performance.now() });
+  const channelCounter = createChannelCounter({ maxShown: channels, nowMs: () => performance.now() });
   new Counter({
     name: "inlet_channel_deliveries_total",
-    help: "Deliveries of the busiest channels by what became of them, and of the rest together",
+    help: "Deliveries of the channelCounter channels by what became of them, and of the rest together",
     labelNames: ["app", "channel", "result"],
     registers,
     collect() {
       this.reset();
-      for (const { name, counts } of busiest.read())
+      for (const { name, counts } of channelCounter.read())
         for (const result of DELIVERY_RESULTS)
           this.inc({ app: name.appId, channel: name.uid, result }, counts[result]);
     },
   });
   new Counter({
     name: "inlet_channel_events_total",
-    help: "What became of the items of the busiest channels, and of the rest together",
+    help: "What became of the items of the channelCounter channels, and of the rest together",
     labelNames: ["app", "channel", "outcome"],
     registers,
     collect() {
       this.reset();
-      for (const { name, counts } of busiest.read())
+      for (const { name, counts } of channelCounter.read())
         for (const outcome of EVENT_OUTCOMES)
           this.inc({ app: name.appId, channel: name.uid, outcome }, counts[outcome]);
     },
   });
   return {
     registry,
-    countsOf: busiest.countsOf,
+    countsOf: channelCounter.countsOf,
     hookSeconds: createTimings({
       name: "inlet_hook_duration_seconds",
       help: "From the headers of a hook's request until its answer, by outcome",
@@ -213,7 +213,7 @@ export function createMetrics({
       labelNames: ["kind"],
       registers,
     }),
-    sourceRefusals: createTally({
+    rejectedSourceWrites: createTally({
       name: "inlet_source_refusals_total",
       help: "Writes of sources that were no longer their owner's",
       labelNames: ["kind", "cause"],
@@ -233,10 +233,10 @@ export function createMetrics({
       registers,
     }),
     observe: (name, help, read) => {
-      new Gauge({ name, help, registers, collect: gaugeOf(read) });
+      new Gauge({ name, help, registers, collect: createGaugeReader(read) });
     },
     observeBy: (name, help, label, read) => {
-      new Gauge({ name, help, labelNames: [label], registers, collect: gaugeBy(label, read) });
+      new Gauge({ name, help, labelNames: [label], registers, collect: createLabeledGaugeReader(label, read) });
     },
     observeEach: (name, help, labels, read) => {
       new Gauge({
@@ -253,13 +253,13 @@ export function createMetrics({
   };
 }
 
-function gaugeOf(read: () => number) {
+function createGaugeReader(read: () => number) {
   return function collect(this: Gauge): void {
     this.set(read());
   };
 }
 
-function gaugeBy(label: string, read: () => ReadonlyMap<string, number>) {
+function createLabeledGaugeReader(label: string, read: () => ReadonlyMap<string, number>) {
   return function collect(this: Gauge): void {
     this.reset();
     for (const [value, count] of read()) this.set({ [label]: value }, count);

@@ -3,67 +3,76 @@ import { createLimiter, type HeldWeight, type Limiter } from "../lib/limiter.ts"
 import { createRateBuckets, type RateBuckets } from "../lib/rate-buckets.ts";
 import { sleep } from "../lib/sleep.ts";
 
-/** All bodies of deliveries that a gateway has at once, from their first bytes until they are answered. */
+/** Maximum bytes of all request bodies in one gateway. A body counts from its first byte until its response is sent. */
 const MAX_BODIES_BYTES = 256 * 1024 * 1024;
-/** Of them those of one organization. */
+/** Default part of the budget for one organization. */
 export const DEFAULT_BODY_BYTES = MAX_BODIES_BYTES / 2;
-/** So much of each body is not charged: small ones pass also where there is no room. */
+/** The first bytes of each body are not charged, so small bodies are accepted even if the budget is used up. */
 const FREE_BYTES = 64 * 1024;
-/** A body of 25 MiB that comes slower is not there when its request ends (listener.ts). */
+/** A 25 MiB body below this rate cannot arrive within the request timeout (see `listener.ts`). */
 const SLOW_BYTES_PER_SECOND = 400 * 1024;
-/** Of the bytes that an organization may have, as many as its compressed bodies may become in a second: reading them takes processors from all. */
-const DECODED_PART_PER_SECOND = 1 / 4;
-/** One body may become many times that: so long the next one waits at most. */
-const MOST_DEBT_MS = 1_000;
-/** A compressed body that becomes more than that needs room among the others of its organization. */
+/**
+ * Decompressed bytes that an organization may produce per second, as a fraction of its body budget. Decompression takes CPU time from all
+ * organizations.
+ */
+const DECODED_FRACTION_PER_SECOND = 1 / 4;
+/** One body can exceed the rate many times over. The next body waits at most this long for it. */
+const MAX_DEBT_MS = 1_000;
+/** A compressed body that decodes to more than this needs room in its organization's limit for large bodies. */
 export const LARGE_BODY_BYTES = 256 * 1024;
 /**
- * Of its large compressed bodies an organization has so much decoded and not answered, or one; the others wait as they came, or half decoded
- * where nothing says how large they become. V8 marks the whole heap, on the thread that everybody waits for, where more than 64 MiB of such
- * memory come together.
+ * Maximum decoded bytes of large compressed bodies per organization, until their responses are sent. One body may exceed it. Other bodies
+ * wait compressed, or partly decoded if their final size is unknown. Above 64 MiB of such memory at once, V8 marks the whole heap on the
+ * main thread.
  */
 const DECODED_AT_ONCE_BYTES = 16 * 1024 * 1024;
 const MAX_WAITING = 100;
-/** Then their senders are told to come again. */
+/** Maximum wait for decoding. After it, the sender receives a 503 with `Retry-After`. */
 const DECODE_WAIT_MS = 2_000;
-/** A large one is read in tens of milliseconds. What else its delivery may wait for, keys, handshakes, others' turns, takes no processor. */
-const READ_MS = 250;
-/** The rate of a body says nothing before. */
-const RATED_AFTER_MS = 2_000;
+/**
+ * Maximum time that a decoded body blocks the next one. Reading a large body takes tens of milliseconds. Waiting for keys, handshakes or
+ * a free slot needs no CPU, so it must not block other bodies.
+ */
+const MAX_DECODE_LOCK_MS = 250;
+/** The transfer rate of a younger body is too imprecise to compare. */
+const MIN_RATED_AGE_MS = 2_000;
 
-/** The room of bodies, shared by organizations. */
+/** The memory budget for request bodies, shared fairly between organizations. */
 export interface BodyBudget {
   readonly room: FairBudget<string>;
-  /** Bodies that are being read, by organization: those whose sender is slow give way. */
+  /** Bodies that are still arriving, by organization. If the budget is used up, the slowest of them is rejected. */
   readonly reading: Map<string, Set<HeldBody>>;
-  /** What each organization has had decoded, in bytes: few that come quickly may become many. */
+  /** Decoded bytes per second, by organization. Small compressed bodies can become large. */
   readonly decoded: RateBuckets<string>;
-  /** Compressed bodies of each organization that are large, or came when it had used up its rate: those that are decoded, and those that wait to be. */
+  /**
+   * Limits for compressed bodies, by organization. They apply to large bodies, and to all bodies while the organization exceeds its
+   * decoding rate.
+   */
   readonly compressed: Map<string, CompressedBodies>;
-  /** How long one of those may wait. */
+  /** Maximum time that one body waits for decoding, in total. */
   readonly decodeWaitMs: number;
-  /** How long a large one that is decoded keeps the next one waiting, at most. */
-  readonly readMs: number;
-  /** Bytes that an organization may have. */
+  /** Maximum time that a large decoded body blocks the next one. */
+  readonly maxDecodeLockMs: number;
+  /** Returns the body budget of an organization, in bytes. */
   readonly bytesOf: (organizationId: string) => number;
   readonly nowMs: () => number;
 }
 
 interface CompressedBodies {
   readonly room: Limiter;
-  /** One after the other is decoded and read, each by a thread of its own: together they would want all processors at once. */
-  readonly turns: Limiter;
+  /** Held by one body at a time while it is decoded and read. Several at once, each on its own thread, would use all CPU cores. */
+  readonly decodeLock: Limiter;
   decoded: number;
   waiting: number;
-  /** Of those that wait, the ones that have room, and wait for their turn and for the rate. */
-  inLine: number;
+  /** Number of waiting bodies that already have room and now wait for the lock and the decoding rate. */
+  waitingForLock: number;
 }
 
 interface BodyBudgetOptions {
   readonly totalBytes?: number;
-  /** Monotonic. */
+  /** Monotonic clock. */
   readonly nowMs?: () => number;
-  /** What an organization may have; undefined: half of all. */
+  /** Returns the body budget of an organization in bytes. `undefined` means half of the total. */
   readonly bytesOf?: (organizationId: string) => number | undefined;
 }
 
@@ -77,28 +86,30 @@ export const createBodyBudget = ({
   decoded: createRateBuckets(),
   compressed: new Map(),
   decodeWaitMs: DECODE_WAIT_MS,
-  readMs: READ_MS,
+  maxDecodeLockMs: MAX_DECODE_LOCK_MS,
   bytesOf: (organizationId) => bytesOf?.(organizationId) ?? totalBytes / 2,
   nowMs,
 });
 
-/** The part of the budget that one delivery holds, from its body's first bytes until it is answered. */
+/** The budget that one delivery holds, from the first byte of its body until its response is sent. */
 export class HeldBody {
   readonly #budget: BodyBudget;
   readonly #organizationId: string;
   #charged = 0;
   #startedAtMs = 0;
-  #giveWay: (() => void) | undefined;
-  /** Its room among the large bodies of its organization, until it is released. */
+  #rejectSlow: (() => void) | undefined;
+  /** Reservation in the organization's limit for large bodies. Released by `release`. */
   #room: HeldWeight | undefined;
-  /** Among those that are decoded and read. */
-  #turn: HeldWeight | undefined;
-  /** Of a large one that is decoded, and keeps its turn while it is read. */
-  #turnEnd: NodeJS.Timeout | undefined;
-  /** Of what it may wait in all, however often it turns out to be larger than it has room for. */
+  /** The organization's decode lock, while this body is decoded and read. */
+  #heldLock: HeldWeight | undefined;
+  /** Releases the decode lock if reading a large decoded body takes too long. */
+  #lockTimeout: NodeJS.Timeout | undefined;
+  /**
+   * Remaining time that this body may wait. It is shared by all waits, as a body can turn out larger than its reservation several times.
+   */
   #decodeWaitLeftMs: number;
-  /** Of one that has waited for room: aborts once it is released, as nothing would give the room back that comes then. */
-  #leaving: AbortController | undefined;
+  /** Aborts a pending wait on `release`. A reservation granted after that would never be returned. */
+  #released: AbortController | undefined;
 
   constructor(budget: BodyBudget, organizationId: string) {
     this.#budget = budget;
@@ -107,21 +118,21 @@ export class HeldBody {
   }
 
   /**
-   * The body grows to so many bytes by that chunk; false where there is no room for it.
+   * Charges the next chunk of the body. `bytes` is the size of the body including that chunk. Returns false if the budget is used up.
    *
-   * @param giveWay ends the reading from a sender, gives its bytes back, and refuses the delivery
+   * @param rejectSlow stops reading from the sender, releases the charged bytes and rejects the delivery
    */
-  grow(bytes: number, chunkBytes: number, giveWay?: () => void): boolean {
+  grow(bytes: number, chunkBytes: number, rejectSlow?: () => void): boolean {
     if (bytes <= FREE_BYTES) return true;
-    if (giveWay !== undefined && this.#giveWay === undefined) this.#beginReading(giveWay);
+    if (rejectSlow !== undefined && this.#rejectSlow === undefined) this.#beginReading(rejectSlow);
     const { room } = this.#budget;
-    while (!room.take(this.#organizationId, chunkBytes)) if (!this.#endSlowest()) return false;
+    while (!room.take(this.#organizationId, chunkBytes)) if (!this.#rejectSlowest()) return false;
     this.#charged += chunkBytes;
     return true;
   }
 
-  #beginReading(giveWay: () => void): void {
-    this.#giveWay = giveWay;
+  #beginReading(rejectSlow: () => void): void {
+    this.#rejectSlow = rejectSlow;
     this.#startedAtMs = this.#budget.nowMs();
     const { reading } = this.#budget;
     const others = reading.get(this.#organizationId);
@@ -129,26 +140,26 @@ export class HeldBody {
     else others.add(this);
   }
 
-  /** All is read: it can no longer give way. */
+  /** Marks the body as complete, so that it is no longer rejected for being slow. */
   endReading(): void {
-    if (this.#giveWay === undefined) return;
-    this.#giveWay = undefined;
+    if (this.#rejectSlow === undefined) return;
+    this.#rejectSlow = undefined;
     const { reading } = this.#budget;
     const others = reading.get(this.#organizationId);
     others?.delete(this);
     if (others?.size === 0) reading.delete(this.#organizationId);
   }
 
-  /** False where its organization's compressed bodies have become as much in the last second as they may, or others wait for that. */
+  /** Returns false if the organization has used up its decoding rate, or if other bodies wait for it. */
   mayDecode(): boolean {
-    const inLine = this.#budget.compressed.get(this.#organizationId)?.inLine ?? 0;
-    return inLine === 0 && this.#untilDecodingMs() === 0;
+    const waitingForLock = this.#budget.compressed.get(this.#organizationId)?.waitingForLock ?? 0;
+    return waitingForLock === 0 && this.#untilDecodingMs() === 0;
   }
 
-  /** Notes what its compressed body became. */
-  decode(bytes: number): void {
+  /** Counts decoded bytes against the organization's rate. */
+  noteDecoded(bytes: number): void {
     const { decoded, nowMs } = this.#budget;
-    decoded.overdraw(this.#organizationId, bytes, this.#decodedPerSecond(), nowMs(), MOST_DEBT_MS);
+    decoded.overdraw(this.#organizationId, bytes, this.#decodedPerSecond(), nowMs(), MAX_DEBT_MS);
   }
 
   #untilDecodingMs(): number {
@@ -157,84 +168,88 @@ export class HeldBody {
   }
 
   #decodedPerSecond(): number {
-    return Math.max(1, this.#budget.bytesOf(this.#organizationId) * DECODED_PART_PER_SECOND);
+    return Math.max(1, this.#budget.bytesOf(this.#organizationId) * DECODED_FRACTION_PER_SECOND);
   }
 
   /**
-   * Waits for room, where the body is large, then for its turn and for the rate. It keeps the room, in the place of what it had, until
-   * `release`, and the turn until `endTurn`. False where that takes too long, with what it has waited before, or too many wait.
+   * Waits for a reservation (large bodies only), then for the decode lock, then for the decoding rate. Replaces an earlier reservation.
+   * The reservation lasts until `release`, the lock until `releaseDecodeLock`. Returns false if the total wait exceeds the limit, or if too
+   * many bodies wait.
    */
   async waitToDecode(bytes: number): Promise<boolean> {
-    this.#leaveDecoding();
+    this.#stopDecoding();
     const { compressed } = this.#budget;
     const others = compressed.get(this.#organizationId) ?? {
       room: createLimiter(DECODED_AT_ONCE_BYTES),
-      turns: createLimiter(1),
+      decodeLock: createLimiter(1),
       decoded: 0,
       waiting: 0,
-      inLine: 0,
+      waitingForLock: 0,
     };
     if (others.waiting >= MAX_WAITING) return false;
     compressed.set(this.#organizationId, others);
     others.waiting++;
-    this.#leaving ??= new AbortController();
+    this.#released ??= new AbortController();
     const { nowMs } = this.#budget;
     const beganAtMs = nowMs();
-    const tooLong = AbortSignal.timeout(Math.max(0, Math.ceil(this.#decodeWaitLeftMs)));
-    const signal = AbortSignal.any([tooLong, this.#leaving.signal]);
-    let isInLine = false;
+    const timeout = AbortSignal.timeout(Math.max(0, Math.ceil(this.#decodeWaitLeftMs)));
+    const signal = AbortSignal.any([timeout, this.#released.signal]);
+    let isWaitingForLock = false;
     try {
       using taken = new DisposableStack();
       const room =
         bytes > LARGE_BODY_BYTES ? taken.use(await others.room.acquire(bytes, { signal })) : undefined;
-      others.inLine++;
-      isInLine = true;
-      const turn = taken.use(await others.turns.acquire(1, { signal }));
+      others.waitingForLock++;
+      isWaitingForLock = true;
+      const heldLock = taken.use(await others.decodeLock.acquire(1, { signal }));
       for (let waitMs = this.#untilDecodingMs(); waitMs > 0; waitMs = this.#untilDecodingMs()) {
         await sleep(waitMs, signal);
         signal.throwIfAborted();
       }
       signal.throwIfAborted();
       this.#room = room;
-      this.#turn = turn;
+      this.#heldLock = heldLock;
       taken.move();
       others.decoded++;
       return true;
     } catch {
       return false;
     } finally {
-      if (isInLine) others.inLine--;
+      if (isWaitingForLock) others.waitingForLock--;
       others.waiting--;
       this.#decodeWaitLeftMs -= nowMs() - beganAtMs;
       this.#forgetIdle(others);
     }
   }
 
-  /** It has become so many bytes, where it had room for more. A large one keeps its turn until `endTurn`, or for a moment. */
+  /**
+   * Reduces the reservation to the final decoded size. A large body keeps the decode lock until `releaseDecodeLock`, but not longer than
+   * `maxDecodeLockMs`.
+   */
   endDecoding(bytes: number): void {
     this.#room?.shrinkTo(bytes);
-    if (this.#room === undefined) this.endTurn();
-    else this.#turnEnd = setTimeout(() => this.endTurn(), this.#budget.readMs).unref();
+    if (this.#room === undefined) this.releaseDecodeLock();
+    else this.#lockTimeout = setTimeout(() => this.releaseDecodeLock(), this.#budget.maxDecodeLockMs).unref();
   }
 
-  /** Decoded, and the next one waits until it is read. */
-  get keepsTurn(): boolean {
-    return this.#turnEnd !== undefined;
+  /** Whether the body is decoded and still blocks the next one. */
+  get holdsDecodeLock(): boolean {
+    return this.#lockTimeout !== undefined;
   }
 
-  /** It is read: the next one may be decoded. */
-  endTurn(): void {
-    clearTimeout(this.#turnEnd);
-    this.#turnEnd = undefined;
-    this.#turn?.[Symbol.dispose]();
+  /** Lets the next body be decoded. Called once this body was read. */
+  releaseDecodeLock(): void {
+    clearTimeout(this.#lockTimeout);
+    this.#lockTimeout = undefined;
+    this.#heldLock?.[Symbol.dispose]();
   }
 
-  #leaveDecoding(): void {
+  #stopDecoding(): void {
     const others = this.#budget.compressed.get(this.#organizationId);
-    if (this.#turn === undefined || others === undefined) return;
-    this.endTurn();
+    if (this.#heldLock === undefined || others === undefined) return;
+    this.releaseDecodeLock();
     this.#room?.[Symbol.dispose]();
-    this.#turn = undefined;
+    this.#heldLock = undefined;
     this.#room = undefined;
     others.decoded--;
     this.#forgetIdle(others);
@@ -244,28 +259,28 @@ export class HeldBody {
     if (decoded === 0 && waiting === 0) this.#budget.compressed.delete(this.#organizationId);
   }
 
-  /** The bytes are no longer there: the request is answered, or only what was decoded of them is left. */
+  /** Returns all charged bytes to the budget. Called once the response is sent, or when only the decoded copy is left. */
   release(): void {
-    this.#leaving?.abort();
-    this.#leaveDecoding();
+    this.#released?.abort();
+    this.#stopDecoding();
     if (this.#charged === 0) return;
     this.#budget.room.giveBack(this.#organizationId, this.#charged);
     this.#charged = 0;
   }
 
-  #endSlowest(): boolean {
+  #rejectSlowest(): boolean {
     const nowMs = this.#budget.nowMs();
     let slowest: HeldBody | undefined;
     let leastRate = SLOW_BYTES_PER_SECOND;
     for (const other of this.#budget.reading.get(this.#organizationId) ?? []) {
       const ageMs = nowMs - other.#startedAtMs;
       const rate = (other.#charged / ageMs) * 1_000;
-      if (other === this || ageMs < RATED_AFTER_MS || rate >= leastRate) continue;
+      if (other === this || ageMs < MIN_RATED_AGE_MS || rate >= leastRate) continue;
       slowest = other;
       leastRate = rate;
     }
     if (slowest === undefined) return false;
-    slowest.#giveWay?.();
+    slowest.#rejectSlow?.();
     return true;
   }
 }

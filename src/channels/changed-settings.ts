@@ -2,14 +2,14 @@ import type { ChannelContent } from "../data/channels/channels.ts";
 import type { ChannelRow } from "../data/tables.ts";
 import { changedFields } from "../lib/json/changed-fields.ts";
 
-/** The names of what a write changes of a channel; no value is told. */
+/** The names of the channel fields that a write changes. Values are left out, as they may be secret. */
 export interface ChangedSettings {
   readonly plain: readonly string[];
-  /** Secret settings, each as a whole. */
+  /** Secret settings. Only the top-level name is listed. */
   readonly secret: readonly string[];
 }
 
-/** @param opened the secret settings as they are before */
+/** @param opened the decrypted secret settings before the write */
 export function changedSettings(
   before: Pick<ChannelRow, "title" | "config" | "events" | "connectionId">,
   opened: Readonly<Record<string, unknown>>,
@@ -29,5 +29,5 @@ export function changedSettings(
   };
 }
 
-/** As it is once it was kept as JSON: fields that are undefined are none. */
+/** Converts a value to its stored form. JSON drops `undefined` fields. */
 const asStored = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T;

@@ -15,30 +15,30 @@ import type { ChannelKinds } from "./kind.ts";
 export const CHANNEL_ID_EXAMPLE = "ch_6v3k9q2x7r1m5t8b4n0c6z2d9f3g7h1j5p8s";
 const URL_EXAMPLE = `https://hooks.example.com/hooks/${CHANNEL_ID_EXAMPLE}`;
 
-/** The permission without which channels are answered without their addresses. */
-export const SEES_ADDRESSES = "channels.read";
+/** Without this permission, the API returns channels without their addresses. */
+export const ADDRESS_PERMISSION = "channels.read";
 
 export interface EntityDeps {
   readonly db: Queryable;
   readonly keyring: Pick<Keyring, "open">;
   readonly channelKinds: ChannelKinds;
-  /** The part of a channel's address before `/hooks/{channelId}`. */
+  /** Public URL in front of `/hooks/{channelId}`. */
   readonly hooksUrl: string;
 }
 
-/** The API document says which names there are: those of the gateway's kinds. */
+/** A plain string here. The OpenAPI document lists the kinds of the running gateway. */
 export const channelKindNameSchema = z
   .string()
-  .meta({ id: "ChannelKindName", description: "A way for events to come in." });
+  .meta({ id: "ChannelKindName", description: "A kind of channel." });
 
-/** The channel as the API answers it: never with a secret setting. */
+/** The channel as returned by the API. It never contains a secret setting. */
 export const channelSchema = z
   .object({
     id: z
       .string()
       .nullable()
       .meta({
-        description: `Its address: a credential, shown to callers with \`${SEES_ADDRESSES}\`; null to others, who name it by its uid.`,
+        description: `The channel's address, which is a credential. Null for callers without \`${ADDRESS_PERMISSION}\`, who name the channel by its uid.`,
         example: CHANNEL_ID_EXAMPLE,
       }),
     uid: channelUidSchema,
@@ -51,28 +51,33 @@ export const channelSchema = z
     connectionId: z.string().nullable(),
     state: z.enum([...CHANNEL_STATES, "idle"]).meta({
       description:
-        "`idle`: it would fetch, but no subscription covers it. `needsSetup`: a secret is missing, its hooks answer 401. `needsConnection`: it fetches nothing before it has one. `needsReauth`, `error`: its credentials or its requests are refused again and again, or its settings make none: it is tried each quarter of an hour until that succeeds, somebody resumes it or mends what is wrong.",
+        "`idle` means that fetching is suspended because no subscription covers the channel. `needsSetup` means that a secret is missing, so its hooks respond with 401. `needsConnection` means that it cannot fetch without a connection. `needsReauth` and `error` mean that its credentials or requests keep being rejected, or its settings produce no valid request. It retries every 15 minutes until a request succeeds, the cause is fixed, or you resume it.",
     }),
     stateReason: z
       .enum(["noSubscription"])
       .nullable()
-      .meta({ description: "Why it is `idle`; null in any other state." }),
+      .meta({ description: "Why the channel is `idle`. Null in all other states." }),
     url: z
       .string()
       .nullable()
       .meta({
-        description: `Where to send deliveries; null where they are fetched, for a channel of the system app, which takes none, and to callers without \`${SEES_ADDRESSES}\`.`,
+        description: `URL to send deliveries to. Null for channels that fetch their events, for the system app's channel, and for callers without \`${ADDRESS_PERMISSION}\`.`,
         example: URL_EXAMPLE,
       }),
     createdAt: timestamp,
     updatedAt: timestamp,
   })
-  .meta({ id: "Channel", description: "One way for an app's events to come in.", configOf: "answered" });
+  .meta({ id: "Channel", description: "A source of an app's events.", configOf: "answered" });
 export type Channel = Shown<z.output<typeof channelSchema>>;
 
-export const seesAddresses = (caller: Pick<Caller, "permissions">): boolean => holds(caller, SEES_ADDRESSES);
+export const canSeeAddresses = (caller: Pick<Caller, "permissions">): boolean =>
+  holds(caller, ADDRESS_PERMISSION);
 
-/** The channels as the API answers them to that caller. @throws UnavailableError */
+/**
+ * Converts rows to API channels. The address is included only if the caller may see it.
+ *
+ * @throws UnavailableError
+ */
 export async function renderChannels(
   deps: EntityDeps,
   caller: Pick<Caller, "permissions">,
@@ -83,7 +88,7 @@ export async function renderChannels(
     deps.db,
     fetching.map(({ number }) => number),
   );
-  const isShown = seesAddresses(caller);
+  const isShown = canSeeAddresses(caller);
   return rows.map((row) => {
     const address = isShown ? openAddress(deps.keyring, row) : null;
     return renderChannel(deps, row, { address, isIdle: idle.has(row.number) });

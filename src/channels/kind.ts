@@ -14,93 +14,108 @@ import type { Presets } from "../verify/presets.ts";
 import type { BodyBudget } from "./body-budget.ts";
 import type { CursorFormat, PolledSource, StreamSource } from "./source.ts";
 
-/** The dependencies of a channel kind. It knows neither the normalizer nor Redis. */
+/** The dependencies of a channel kind. A kind knows neither the normalizer nor Redis: it passes each delivery to `ingest`. */
 export interface ChannelKindDeps<C extends ChannelHandle = ChannelHandle> {
   readonly ingest: Ingest<C>;
-  /** For kinds that are sent bodies: the room that they have for them. */
+  /** Memory budget for request bodies. Push kinds charge each body to it. */
   readonly bodies: BodyBudget;
-  /** For kinds that fetch. */
+  /** Guarded HTTP client. Pull kinds make all their requests with it. */
   readonly outbound: Outbound;
   readonly clock: Clock;
   readonly log: Log;
-  /** For kinds that read what they fetch. */
-  readonly readElsewhere: ReadElsewhere;
+  /** Runs the kind's `readLarge` on another thread. Pull kinds use it for large responses. */
+  readonly readInWorker: ReadInWorker;
 }
 
 /**
- * Has the kind's own `readLarge` answer a request in another thread, in the lane of an organization. The error tells that it takes
- * too much time or memory.
+ * Runs the kind's own `readLarge` on a worker thread, scheduled fairly between lanes. `lane` is the id of the organization.
+ * Returns a `Fault` if the work takes too much CPU time or memory.
  *
- * @throws UnavailableError
+ * @throws UnavailableError when the lane is full or the worker stopped
  */
-export type ReadElsewhere = (request: unknown, lane: string) => Promise<Result<unknown, Fault>>;
+export type ReadInWorker = (request: unknown, lane: string) => Promise<Result<unknown, Fault>>;
 
-/** A request to a channel's address: no web one, since a `Request` would cost each delivery more than all that is done with it. */
+/** A request to a channel's address. This is not a web `Request`, because building one costs more than all other work on a delivery. */
 export interface HookRequest {
   readonly incoming: Incoming;
-  /** For those that wait until it has ended; a kind answers by its reply alone. A POST may have none. */
+  /**
+   * For kinds that must wait until the response was sent. A kind responds only through its `HookReply`. `undefined` for some POST requests.
+   */
   readonly outgoing: ServerResponse | undefined;
-  /** Where it comes from. */
   readonly clientAddress: string;
-  /** As its answer will tell it. */
+  /** The id that the response carries in `X-Request-Id`. */
   readonly requestId: string;
 }
 
-/** The answer to it. */
+/** The HTTP response to a `HookRequest`. */
 export interface HookReply {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  /** None: an empty one. */
+  /** `undefined` for an empty body. */
   readonly body?: string;
 }
 
-/** A started kind. Disposal ends what is under way. */
+/** A started channel kind. Disposal waits for or cancels all work in flight. */
 export interface ChannelRuntime<C extends ChannelHandle = ChannelHandle> extends AsyncDisposable {
   /**
-   * Push kinds only: answers one request to the address of one of its channels, or says what it is refused with. What it
-   * throws is answered as an error; `UnavailableError` becomes a 503.
+   * Push kinds only. The hooks route calls this for each request to a channel of this kind, after the rate-limit check.
+   * The kind returns a reply, or an `ErrorResponse` for an expected rejection. An `ApiError` that it throws is sent as that error,
+   * an `UnavailableError` as 503, and any other error as 500.
    */
   readonly receive?: (
     channel: C,
     request: HookRequest,
   ) => HookReply | ErrorResponse | Promise<HookReply | ErrorResponse>;
-  /** Pull kinds whose senders keep a connection open. */
+  /** Pull kinds with a long-lived connection, such as SSE. The supervisor opens and closes the streams. */
   readonly stream?: StreamSource;
-  /** Pull kinds whose senders are asked. */
+  /** Pull kinds that send one request per poll. The poll schedule decides when to call it. */
   readonly polled?: PolledSource;
 }
 
 /**
- * One way for events to arrive: a folder under `channels/` and a line in `kinds.ts`. Nothing else asks for a kind by its name.
+ * The contract of a channel kind. To add a kind, create a folder under `channels/` and add one line to `kinds.ts`. No other code may
+ * depend on the name of a kind.
  *
- * `settings` is the whole of a channel's `config`: it validates what the API is given, fills in defaults, and its JSON Schema
- * is the documentation. `secretSettings` names the top-level settings that are write-only: they are taken out of what is
- * stored in the clear, sealed, and never answered.
+ * The gateway calls `start` once. The API validates `config` with `settings`, which fills in defaults and also documents the fields
+ * through its JSON Schema. `secretSettings` names the top-level settings that are write-only: they are stored encrypted, apart from the
+ * others, and never returned by the API.
  */
 export interface ChannelKind {
   readonly kind: ChannelKindName;
   readonly settings: z.ZodType<CommonSettings>;
   readonly secretSettings: readonly string[];
-  /** How the rules of its channels read their deliveries. */
+  /** Defines how the rules of a channel read a delivery: named roots, fixed paths and items. */
   readonly profile: KindProfile;
-  /** True where deliveries come to the channel's address; false where the kind fetches them: its channels show no address. */
+  /** Whether senders post to the channel's address. Channels of a kind that fetches its events have no visible address. */
   readonly addressed: boolean;
-  /** Reads what would hold up the event loop, in a thread of its own: request and answer can be cloned, and are bounded. */
+  /**
+   * Parses a large input that would block the event loop. Runs on a worker thread, so request and result must support structured clone. The
+   * caller bounds their size.
+   */
   readonly readLarge?: (request: unknown) => unknown;
-  /** Pull kinds: how their cursors are read and shown. */
+  /** Pull kinds only. Parses and formats the cursors of its channels. */
   readonly cursor?: CursorFormat;
-  /** Pull kinds: where their calls go (scheme, host, port), by the settings as stored; a connection must be allowed there. */
+  /**
+   * Pull kinds only. Returns the origin (scheme, host and port) that a channel with these stored settings calls. A connection must allow
+   * it.
+   */
   readonly originOf?: (settings: Readonly<Record<string, unknown>>) => string;
-  /** True where settings as stored (`config` with its opened secrets) lack something before a delivery can be accepted. */
+  /**
+   * Returns whether a setting is missing that the channel needs to accept deliveries. `settings` is the stored `config` with its secrets
+   * decrypted.
+   */
   readonly needsSetup: (settings: Readonly<Record<string, unknown>>, presets: Presets) => boolean;
-  /** Push kinds: the least delivery that its channels take, of the first of these types where a delivery names its type itself. */
-  readonly leastDelivery?: (types: readonly string[]) => {
+  /**
+   * Push kinds only. Builds the smallest delivery that a channel accepts, for test events. If a delivery names its own type, it uses the
+   * first of `types`.
+   */
+  readonly minimalDelivery?: (types: readonly string[]) => {
     readonly headers: Readonly<Record<string, string>>;
     readonly body: string;
   };
-  /** `C` is all that the gateway knows of a channel; a kind hands it back to `ingest` as it got it. */
+  /** Starts the kind and returns its runtime. `C` is opaque to the kind, which passes each channel unchanged to `ingest`. */
   readonly start: <C extends ChannelHandle>(deps: ChannelKindDeps<C>) => Promise<ChannelRuntime<C>>;
 }
 
-/** The channel kinds of a gateway by their names. */
+/** All channel kinds of a gateway, by name. */
 export type ChannelKinds = ReadonlyMap<ChannelKindName, ChannelKind>;

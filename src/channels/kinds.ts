@@ -4,7 +4,7 @@ import { polling } from "./polling/polling.ts";
 import { sse } from "./sse/sse.ts";
 import { webhook } from "./webhook/webhook.ts";
 
-/** All channel kinds; a new one is its folder and its name here. */
+/** To add a kind, create its folder and list it here. */
 const KINDS: readonly ChannelKind[] = [webhook, cloudevents, sse, polling];
 
 export const channelKinds: ChannelKinds = new Map(KINDS.map((kind) => [kind.kind, kind]));

@@ -14,10 +14,10 @@ import { senderConfigSchema } from "../verify/sender-settings.ts";
 import { channelKindNameSchema } from "./entity.ts";
 import type { ChannelKinds } from "./kind.ts";
 
-/** One that works as it stands. */
+/** A complete, valid example. */
 export const CHANNEL_EXAMPLE = { uid: "main", kind: "webhook", events: [{ type: "push", idPath: "$.id" }] };
 
-/** A channel as it is written in a blueprint or to an app; `config` is for its kind to read. */
+/** A channel as written in a blueprint or for an app. `config` is validated later, by the channel's kind. */
 export const channelInputSchema = z
   .strictObject({
     uid: channelUidSchema,
@@ -28,7 +28,7 @@ export const channelInputSchema = z
   })
   .meta({
     id: "BlueprintChannel",
-    description: "A channel as apps are installed with it.",
+    description: "A channel in a blueprint. Installing an app creates it.",
     configOf: "copied",
   });
 
@@ -39,11 +39,11 @@ export interface DefinitionSource {
   readonly profile: KindProfile;
   readonly config: CommonSettings;
   readonly definitions: readonly Definition[];
-  /** On whose behalf it is compiled. */
+  /** The organization that compile time is charged to. */
   readonly organizationId: string;
 }
 
-/** Compiles it all and tells what does not, under paths like `events[3].idPath` and `config.itemsPath`. */
+/** Compiles all paths and schemas. Returns one finding per error, with a path such as `events[3].idPath` or `config.itemsPath`. */
 export type CheckDefinitions = (source: DefinitionSource) => Promise<readonly Finding[]>;
 
 export interface SettingsDeps {
@@ -52,14 +52,14 @@ export interface SettingsDeps {
   readonly presets: Presets;
 }
 
-/** The part of a channel that its kind reads. */
+/** The part of a channel that its kind validates. */
 export interface ChannelSettings {
   readonly kind: string;
   readonly config: Readonly<Record<string, unknown>>;
   readonly events: readonly Definition[];
 }
 
-/** Settings that the kind accepts: defaults filled in, the secret ones taken apart. */
+/** Validated settings, with defaults filled in and secrets separated. */
 export interface CheckedSettings {
   readonly kind: ChannelKindName;
   readonly config: Readonly<Record<string, unknown>>;
@@ -69,10 +69,10 @@ export interface CheckedSettings {
   readonly state: "active" | "needsSetup";
 }
 
-/** A channel with a preset and no definitions publishes all that comes, as one type. */
-const ALL_OF_PRESET: readonly Definition[] = [{ type: "received", typePath: null }];
+/** A channel with a preset and no definitions publishes every delivery as this type. */
+const CATCH_ALL_DEFINITIONS: readonly Definition[] = [{ type: "received", typePath: null }];
 
-/** Checks a channel's settings by its kind, its definitions by compiling them on behalf of the organization. */
+/** Validates the settings with the channel's kind and compiles the definitions. Compile time is charged to the organization. */
 export async function checkSettings(
   deps: SettingsDeps,
   settings: ChannelSettings,
@@ -88,8 +88,9 @@ export async function checkSettings(
   if (!parsed.success) return err(findingsOf(parsed.error, ["config"]));
   const config = parsed.data;
   const sender = resolveSender(senderConfigSchema.parse(config), deps.presets);
-  if (!sender.ok) return err(sender.error.map(asFinding));
-  const definitions = "preset" in config && settings.events.length === 0 ? ALL_OF_PRESET : settings.events;
+  if (!sender.ok) return err(sender.error.map(toFinding));
+  const definitions =
+    "preset" in config && settings.events.length === 0 ? CATCH_ALL_DEFINITIONS : settings.events;
   const { paths } = sender.value;
   const findings = await deps.checkDefinitions({
     profile: kind.profile,
@@ -110,7 +111,7 @@ export async function checkSettings(
   });
 }
 
-/** As all defaults it is filled in when it is written; what is set wins. */
+/** Fills in the preset's defaults. They are stored with the channel, and explicit settings win. */
 function withPresetDefaults(config: ChannelSettings["config"], presets: Presets): unknown {
   const { onConflict } = (typeof config.preset === "string" && presets.get(config.preset)) || {};
   const { dedupe = {} } = config;
@@ -118,12 +119,12 @@ function withPresetDefaults(config: ChannelSettings["config"], presets: Presets)
   return { ...config, dedupe: { onConflict, ...dedupe } };
 }
 
-const asFinding = ({ path, message }: WrongSetting): Finding => ({
+const toFinding = ({ path, message }: WrongSetting): Finding => ({
   path: formatPath(["config", ...path]),
   message,
 });
 
-/** The secret settings that stand in settings where none may: in blueprints, which are read and copied. */
+/** Returns the secret settings found in a blueprint. Blueprints can be read and copied, so they must not contain secrets. */
 export function findSecretSettings(deps: SettingsDeps, settings: ChannelSettings): readonly Finding[] {
   const kind = deps.channelKinds.get(settings.kind);
   return (kind?.secretSettings ?? [])

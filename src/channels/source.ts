@@ -77,9 +77,9 @@ export type SourceEnd =
       readonly code: string;
       readonly message: string;
       readonly notBeforeMs?: number;
-      readonly isRefusal?: true;
+      readonly isRejection?: true;
       /** Default: `error`. */
-      readonly lastingState?: "needsReauth";
+      readonly stateIfPersistent?: "needsReauth";
     }
   | { readonly kind: "finished"; readonly message: string }
   | { readonly kind: "broken"; readonly code: string; readonly message: string }

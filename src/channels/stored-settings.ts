@@ -4,18 +4,18 @@ import type { Finding } from "../lib/errors.ts";
 import { wrongFields } from "../lib/issue-message.ts";
 import { err, ok, type Result } from "../lib/result.ts";
 
-/** Settings as they were stored, with the defaults of today. */
+/** Stored settings with the current defaults filled in. */
 export interface StoredSettings<T> {
   readonly settings: T;
-  /** What of them would be refused if it were written today; they go on as they were. */
+  /** Stored values that a new write would reject. They still apply. */
   readonly outdated: readonly Finding[];
 }
 
 type Path = readonly PropertyKey[];
 
 /**
- * Reads settings that a program of before has accepted. What is written is held to the schema; what is stored goes on: a value that
- * is refused since stays as it is, a setting that is known no longer is left out. The error: what keeps them from being read at all.
+ * Parses settings that an earlier version stored. New writes must match the current schema. Stored values that no longer match it are
+ * kept and listed in `outdated`, and unknown settings are dropped. Returns an error if the settings cannot be parsed at all.
  */
 export function readStoredSettings<T>(
   schema: z.ZodType<T>,
@@ -28,7 +28,7 @@ export function readStoredSettings<T>(
   const unknown = read.error.issues.flatMap((issue) =>
     issue.code === "unrecognized_keys" ? issue.keys.map((key) => formatPath([...issue.path, key])) : [],
   );
-  // First the values themselves, then the settings that hold them.
+  // Try again without the invalid values, then without the top-level settings that contain them.
   for (const paths of [fields.map(aboveLists), fields.map((path) => path.slice(0, 1))]) {
     const rest = structuredClone(stored);
     for (const path of paths) removeAt(rest, path);
@@ -42,14 +42,18 @@ export function readStoredSettings<T>(
   return err(outdated);
 }
 
-/** For settings that were read before. @throws Error where they cannot be */
+/**
+ * Parses stored settings that were parsed successfully before.
+ *
+ * @throws Error when they cannot be parsed
+ */
 export function getStoredSettings<T>(schema: z.ZodType<T>, stored: unknown): T {
   const read = readStoredSettings(schema, stored);
   if (read.ok) return read.value.settings;
   throw new Error(read.error.map(({ path, message }) => `${path}: ${message}`).join("; "));
 }
 
-/** Elements of a list have no place of their own: the list is taken as a whole. */
+/** Shortens a path at the first list. Removing one element would shift the others, so the whole list is removed. */
 function aboveLists(path: Path): Path {
   const index = path.findIndex((step) => typeof step === "number");
   return index < 0 ? path : path.slice(0, index);
@@ -64,7 +68,7 @@ function removeAt(value: unknown, path: Path): void {
   if (isObject(parent) && name !== undefined) delete parent[name];
 }
 
-/** Where there is a place for it still. */
+/** Restores a removed value if its parent still exists. */
 function putBack(value: unknown, path: Path, member: unknown): void {
   const parent = valueAt(value, path.slice(0, -1));
   const name = path.at(-1);

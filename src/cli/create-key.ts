@@ -3,39 +3,39 @@ import { createApiKey } from "../data/accounts/api-keys.ts";
 import { recordAudit } from "../data/accounts/audit.ts";
 import { operatorOf } from "../data/accounts/audit-entry.ts";
 import { openDatabase, type Trx } from "../data/database.ts";
-import { openDatabaseBeside } from "../gateway/stores.ts";
+import { openDatabaseForCommand } from "../gateway/stores.ts";
 import { EXIT } from "./exit.ts";
 import { type CommandRun, runToExit } from "./process.ts";
 
-export interface KeyWish {
+export interface NewKeyOptions {
   readonly name: string;
   readonly permissions: readonly string[];
   readonly expiresAt: Date | null;
 }
 
-/** `keys create --local`. Answers the exit code. */
-export const createKey = (config: Config, wish: KeyWish): Promise<number> =>
-  runToExit(config, "No key is made", (given) => runKeyCreation(config, wish, given));
+/** Runs `inlet keys create --local`. Returns the exit code. */
+export const createKey = (config: Config, wish: NewKeyOptions): Promise<number> =>
+  runToExit(config, "No API key was created", (given) => runKeyCreation(config, wish, given));
 
-/** Gives the operator's organization another key, also beside a gateway that runs. Answers the exit code. */
+/** Creates an API key for the operator's organization. A gateway may be running meanwhile. Returns the exit code. */
 export async function runKeyCreation(
   config: Config,
-  wish: KeyWish,
+  wish: NewKeyOptions,
   { log, signal, print }: CommandRun,
 ): Promise<number> {
-  await using store = await openDatabaseBeside(config, { log, signal });
+  await using store = await openDatabaseForCommand(config, { log, signal });
   await using database = openDatabase({ connection: store.database, maxConnections: 1 });
   const made = await database.db.transaction().execute((trx) => createFor(trx, wish, Date.now()));
   if (made === undefined) {
-    await print("No key is made: there is no organization yet; the first start makes it, and its key.\n");
+    await print("No API key was created: there is no organization yet. Start the gateway once: it creates one with a key.\n");
     return EXIT.failed;
   }
   await print(`${made}\n`);
   return EXIT.done;
 }
 
-/** Undefined before the first start. */
-async function createFor(trx: Trx, wish: KeyWish, nowMs: number): Promise<string | undefined> {
+/** Returns `undefined` before the first start. */
+async function createFor(trx: Trx, wish: NewKeyOptions, nowMs: number): Promise<string | undefined> {
   const columns = ["organizationId", "spaceId", "accountId"] as const;
   const { organizationId, spaceId, accountId } = await trx
     .selectFrom("cluster")

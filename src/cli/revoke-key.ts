@@ -2,7 +2,7 @@ import type { Config } from "../config.ts";
 import { hashOfToken, revokeApiKey } from "../data/accounts/api-keys.ts";
 import { operatorOf } from "../data/accounts/audit-entry.ts";
 import { openDatabase, type Trx } from "../data/database.ts";
-import { openDatabaseBeside } from "../gateway/stores.ts";
+import { openDatabaseForCommand } from "../gateway/stores.ts";
 import { EXIT } from "./exit.ts";
 import { type CommandRun, runToExit } from "./process.ts";
 
@@ -19,7 +19,7 @@ export async function runRevocation(
   named: string,
   { log, signal, print }: CommandRun,
 ): Promise<number> {
-  await using store = await openDatabaseBeside(config, { log, signal });
+  await using store = await openDatabaseForCommand(config, { log, signal });
   await using database = openDatabase({ connection: store.database, maxConnections: 1 });
   const { text, code } = await database.db.transaction().execute((trx) => revokeNamed(trx, named));
   await print(`${text}\n`);

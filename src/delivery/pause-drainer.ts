@@ -7,7 +7,7 @@ import type { Queryable } from "../data/database.ts";
 import { claimLease, releaseLease } from "../data/leases.ts";
 import { channelFacts } from "../event/channel.ts";
 import type { DrainPaused } from "../ingest/drain-paused.ts";
-import type { CompiledChannel } from "../ingest/live-channel.ts";
+import type { CompiledChannel } from "../ingest/compiled-channel.ts";
 import { startLoop } from "../lib/loop.ts";
 import { mapBounded } from "../lib/map-bounded.ts";
 import { inPages } from "../lib/pages.ts";
@@ -20,7 +20,7 @@ export interface PauseDrainerDeps {
   readonly pauses: Pauses;
   readonly drainPaused: DrainPaused;
   /** The channel in force; undefined where it was deleted. */
-  readonly findLiveChannel: (channelNumber: number) => Promise<CompiledChannel | undefined>;
+  readonly findCompiledChannel: (channelNumber: number) => Promise<CompiledChannel | undefined>;
   readonly log: Log;
   readonly timing?: Partial<PauseDrainerTiming>;
 }
@@ -51,7 +51,7 @@ const FINDS_AT_ONCE = 16;
  * another goes on with the rest.
  */
 export function startPauseDrainer(deps: PauseDrainerDeps): PauseDrainer {
-  const { db, quarantine, pauses, drainPaused, findLiveChannel, log } = deps;
+  const { db, quarantine, pauses, drainPaused, findCompiledChannel, log } = deps;
   const timing = { ...TIMING, ...deps.timing };
   const holder = randomUUID();
   const failing = new Set<number>();
@@ -68,7 +68,7 @@ export function startPauseDrainer(deps: PauseDrainerDeps): PauseDrainer {
     if (await pauses.end({ channel, pause }, { closes, little: PAGE })) return "empty";
     const filter = { organizationId, channelNumbers: [number], reason: "paused" } as const;
     const { records } = await quarantine.list(filter, { limit: PAGE, offset: 0 });
-    const live = await findLiveChannel(number);
+    const live = await findCompiledChannel(number);
     // Deleted: its quarantine goes with it.
     if (!live) return "empty";
     const found = await mapBounded(records, FINDS_AT_ONCE, ({ id }) => quarantine.find(organizationId, id));

@@ -22,7 +22,7 @@ export interface CallerPathDeps extends Pick<Foundation, "db" | "clock"> {
   readonly redis: Pick<RedisBus, "call" | "callBuffer">;
   readonly clientAddressOf: ClientAddressOf;
   /** As `createRateLimiters` takes it. */
-  readonly countPatienceMs?: number;
+  readonly limiterTimeoutMs?: number;
   readonly config: Pick<
     Config,
     "oidcIssuer" | "oidcAudience" | "oidcOrganizationClaim" | "oidcOrganization" | "apiRequestsPerMinute"
@@ -53,7 +53,7 @@ export function createCallerPath(deps: CallerPathDeps): CallerPath {
           organizationId: config.oidcOrganization,
           clock,
         });
-  const limiter = createRateLimiters({ redis, patienceMs: deps.countPatienceMs });
+  const limiter = createRateLimiters({ redis, timeoutMs: deps.limiterTimeoutMs });
   return {
     identify: createIdentify({ callers, accessTokens, oidc, clock }),
     requests: limiter({ windowSeconds: 60, name: "requests", limit: config.apiRequestsPerMinute }),

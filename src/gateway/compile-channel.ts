@@ -4,18 +4,18 @@ import { readStoredSettings } from "../channels/stored-settings.ts";
 import type { StoredChannel as StoredChannel } from "../data/channels/live-channels.ts";
 import type { ChannelKindName, CommonSettings } from "../event/channel.ts";
 import { fillPaths } from "../event/definition.ts";
-import type { CompiledChannel, Shared } from "../ingest/live-channel.ts";
+import type { CompiledChannel, SharedPart } from "../ingest/compiled-channel.ts";
 import { UnavailableError } from "../lib/errors.ts";
 import { createInterned, createSharedParts } from "../lib/interned.ts";
-import { bodyFormatOf } from "../normalize/body/bodies.ts";
-import { type CompiledDefinitions, compileDefinitions, rulesOf } from "../normalize/compile.ts";
+import { parseBodyFormat } from "../normalize/body/bodies.ts";
+import { type CompiledDefinitions, compileDefinitions, createRuleSet } from "../normalize/compile.ts";
 import type { PathCache } from "../normalize/paths/jsonpath.ts";
 import { boundWaiting } from "../verify/keys/bounded-waiting.ts";
 import type { KeySource } from "../verify/keys/key-source.ts";
 import type { Presets } from "../verify/presets.ts";
 import { resolveSender, type Sender } from "../verify/sender.ts";
 import { senderConfigSchema } from "../verify/sender-settings.ts";
-import type { RefusalReason } from "../verify/verifier.ts";
+import type { FailureReason } from "../verify/verifier.ts";
 import {
   type CompiledSender,
   compileSender,
@@ -30,11 +30,11 @@ export interface CompileDeps extends Omit<SenderDeps, "onShadowed" | "keys"> {
   readonly pathsOf: PathCache;
   readonly presets: Presets;
   /** Told of each request that is accepted only because its channel tries its settings out. */
-  readonly onShadowed: (kind: ChannelKindName, reason: RefusalReason) => void;
+  readonly onShadowed: (kind: ChannelKindName, reason: FailureReason) => void;
 }
 
 /** What channels share whose senders differ in their secrets alone. */
-interface SharedSender extends Pick<CompiledChannel, "answer" | "acceptsContentType">, Shared {
+interface SharedSender extends Pick<CompiledChannel, "answer" | "acceptsContentType">, SharedPart {
   readonly verification: NonNullable<CompiledChannel["verification"]>;
   readonly program: SenderProgram;
   readonly deps: SenderDeps;
@@ -43,16 +43,16 @@ interface SharedSender extends Pick<CompiledChannel, "answer" | "acceptsContentT
 }
 
 /** What channels share whose definitions are equal, whatever their other settings are. */
-interface SharedDefinitions extends Shared {
+interface SharedDefinitions extends SharedPart {
   readonly compiled: Omit<CompiledDefinitions, "config">;
 }
 
 /** What channels share whose settings are equal but for their secrets. */
-interface SharedSettings extends Shared {
+interface SharedSettings extends SharedPart {
   /** Without the secret ones. */
   readonly settings: CommonSettings;
   /** As the rules read them. */
-  readonly ofRules: CommonSettings;
+  readonly rulesConfig: CommonSettings;
 }
 
 /** What channels share whose settings and definitions are equal. */
@@ -62,10 +62,10 @@ interface SharedContent
     "limits" | "settings" | "methods" | "answer" | "acceptsContentType" | "config" | "shares" | "verification"
   > {
   readonly definitions: SharedDefinitions;
-  readonly ofRules: CommonSettings;
+  readonly rulesConfig: CommonSettings;
   readonly sender: CompiledSender;
   /** For senders whose keys are fetched: each organization, and each channel, waits for itself. */
-  readonly senderOf: ((organizationId: string) => CompiledSender) | undefined;
+  readonly createSender: ((organizationId: string) => CompiledSender) | undefined;
 }
 
 /**
@@ -110,44 +110,44 @@ export function createCompileChannel(deps: CompileDeps): (stored: StoredChannel)
       });
     }
     const sender = resolved.value;
-    const ofSender = compileSharedSender(kind, sender, senderConfig.data.preset ?? null);
+    const sharedSender = compileSharedSender(kind, sender, senderConfig.data.preset ?? null);
     const { itemsPath } = sender.paths;
-    const ofSettings = settings(keyOf(kind.kind, text.settings), () =>
+    const sharedSettings = settings(hashKey(kind.kind, text.settings), () =>
       shareSettings(withoutSecrets(kind, parsed), itemsPath),
     );
-    const ofDefinitions = compileSharedDefinitions(kind, stored, sender, ofSettings.ofRules);
+    const sharedDefinitions = compileSharedDefinitions(kind, stored, sender, sharedSettings.rulesConfig);
     // Equal but for the secrets: what stands below is shared.
     const own = text.hasSecrets
-      ? { ...ofSettings.settings, ...onlySecrets(kind, parsed) }
-      : ofSettings.settings;
+      ? { ...sharedSettings.settings, ...onlySecrets(kind, parsed) }
+      : sharedSettings.settings;
     const compiled =
-      sender.secrets.length === 0 ? ofSender.bare : compileSender(sender, ofSender.deps, ofSender.program);
-    const { answer, acceptsContentType, verification } = ofSender;
+      sender.secrets.length === 0 ? sharedSender.bare : compileSender(sender, sharedSender.deps, sharedSender.program);
+    const { answer, acceptsContentType, verification } = sharedSender;
     return {
       answer,
       acceptsContentType,
       verification,
-      definitions: ofDefinitions,
-      config: text.hasSecrets ? withItemsPath(own, itemsPath) : ofSettings.ofRules,
-      ofRules: ofSettings.ofRules,
+      definitions: sharedDefinitions,
+      config: text.hasSecrets ? withItemsPath(own, itemsPath) : sharedSettings.rulesConfig,
+      rulesConfig: sharedSettings.rulesConfig,
       limits: own.limits,
       settings: own,
       methods: compiled.methods,
       shares: [
-        ofSender,
-        ofSettings,
-        ofDefinitions,
+        sharedSender,
+        sharedSettings,
+        sharedDefinitions,
         { bytes: text.hasSecrets ? CONTENT_BYTES + EXPANSION * text.secrets.length : CONTENT_BYTES },
       ],
       sender: compiled,
-      senderOf: compiled.fetchesKeys ? sendersOf(sender, ofSender) : undefined,
+      createSender: compiled.fetchesKeys ? createSenderFactory(sender, sharedSender) : undefined,
     };
   }
 
   function shareSettings(shown: CommonSettings, itemsPath: string | undefined): SharedSettings {
     const { whole, ownLength } = parts(shown);
     const bytes = SETTINGS_BYTES + EXPANSION * ownLength;
-    return { settings: whole, ofRules: withItemsPath(whole, itemsPath), bytes };
+    return { settings: whole, rulesConfig: withItemsPath(whole, itemsPath), bytes };
   }
 
   function compileSharedSender(
@@ -157,8 +157,8 @@ export function createCompileChannel(deps: CompileDeps): (stored: StoredChannel)
   ): SharedSender {
     const { readAs, answer, verification } = sender;
     const text = JSON.stringify(sender);
-    return senders(keyOf(kind.kind, String(preset), text), () => {
-      const { acceptsContentType = (type) => bodyFormatOf(readAs ?? type) !== undefined } = kind.profile;
+    return senders(hashKey(kind.kind, String(preset), text), () => {
+      const { acceptsContentType = (type) => parseBodyFormat(readAs ?? type) !== undefined } = kind.profile;
       const onShadowed: SenderDeps["onShadowed"] = (reason) => deps.onShadowed(kind.kind, reason);
       const senderDeps = { hooksUrl: deps.hooksUrl, keys: NO_KEYS, onShadowed };
       const program = compileSenderProgram(sender);
@@ -184,7 +184,7 @@ export function createCompileChannel(deps: CompileDeps): (stored: StoredChannel)
     const { itemsPath, pathSyntax } = config;
     // All that they are compiled by.
     const text = JSON.stringify([filled, forms, itemsPath, pathSyntax, profile.itemOptions?.(config)]);
-    return definitions(keyOf(kind, text), () => {
+    return definitions(hashKey(kind, text), () => {
       const result = compileDefinitions({ profile, forms, config, definitions: filled }, deps.pathsOf);
       if (!result.ok) {
         throw new UnavailableError(`channel ${identity.number} has definitions that no longer compile`, {
@@ -196,7 +196,7 @@ export function createCompileChannel(deps: CompileDeps): (stored: StoredChannel)
     });
   }
 
-  const sendersOf =
+  const createSenderFactory =
     (sender: Sender, { deps: senderDeps, program }: SharedSender) =>
     (organizationId: string): CompiledSender =>
       compileSender(sender, { ...senderDeps, keys: boundWaiting(deps.keysOf(organizationId)) }, program);
@@ -205,12 +205,12 @@ export function createCompileChannel(deps: CompileDeps): (stored: StoredChannel)
     const { version, state, pause, topics, connectionId } = stored;
     const kind = deps.channelKinds.get(stored.identity.kind);
     if (kind === undefined) throw new UnavailableError(`there is no channel kind ${stored.identity.kind}`);
-    const text = textOf(kind, stored);
-    const contentKey = keyOf(kind.kind, text.settings, text.secrets, text.definitions);
+    const text = serializeContent(kind, stored);
+    const contentKey = hashKey(kind.kind, text.settings, text.secrets, text.definitions);
     const {
       definitions: { compiled },
-      ofRules,
-      senderOf,
+      rulesConfig,
+      createSender,
       ...content
     } = contents(contentKey, () => compileContent(kind, stored, text));
     const identity = { ...stored.identity, kind: kind.kind };
@@ -221,9 +221,9 @@ export function createCompileChannel(deps: CompileDeps): (stored: StoredChannel)
       connectionId,
       state,
       pause,
-      ...(content.config.deliveryRecords && { sampling: { nextAtMs: 0, nextPoorAtMs: 0 } }),
-      rules: rulesOf({ ...compiled, config: ofRules }, identity, topics),
-      ...(senderOf && { sender: senderOf(identity.organizationId) }),
+      ...(content.config.deliveryRecords && { sampling: { nextAtMs: 0, nextFailedAtMs: 0 } }),
+      rules: createRuleSet({ ...compiled, config: rulesConfig }, identity, topics),
+      ...(createSender && { sender: createSender(identity.organizationId) }),
     };
   };
 }
@@ -243,14 +243,14 @@ interface ContentText {
 }
 
 /** Stands for a long text, or several. */
-const keyOf = (...texts: readonly string[]): string => hash("sha256", texts.join("\n"), "base64url");
+const hashKey = (...texts: readonly string[]): string => hash("sha256", texts.join("\n"), "base64url");
 
 /** A preset may know where a delivery's items are. */
 const withItemsPath = (settings: CommonSettings, itemsPath: string | undefined): CommonSettings =>
   itemsPath === undefined || settings.itemsPath !== undefined ? settings : { ...settings, itemsPath };
 
 /** The database answers equal settings in equal order. */
-function textOf(kind: ChannelKind, { settings, definitions }: StoredChannel): ContentText {
+function serializeContent(kind: ChannelKind, { settings, definitions }: StoredChannel): ContentText {
   return {
     settings: JSON.stringify(withoutSecrets(kind, settings)),
     secrets: JSON.stringify(kind.secretSettings.map((name) => settings[name])),

@@ -15,7 +15,7 @@ import { createDrainPaused } from "../ingest/drain-paused.ts";
 import { createExplain } from "../ingest/explain.ts";
 import { createGather } from "../ingest/gather.ts";
 import { createIngest } from "../ingest/ingest.ts";
-import type { CompiledChannel } from "../ingest/live-channel.ts";
+import type { CompiledChannel } from "../ingest/compiled-channel.ts";
 import { createExplainer, createNormalizer, createThreadShares } from "../ingest/normalizer.ts";
 import { createPauseBuffer } from "../ingest/pause-buffer.ts";
 import { createRulesCache } from "../ingest/rules-cache.ts";
@@ -31,7 +31,7 @@ import { createPathCache } from "../normalize/paths/jsonpath.ts";
 import { createKeyCaches, type FetchPinned } from "../verify/keys/key-cache.ts";
 import { createCompileChannel } from "./compile-channel.ts";
 import type { Foundation } from "./foundation.ts";
-import { startNormalizeElsewhere } from "./normalize-elsewhere.ts";
+import { startNormalizeQueue } from "./normalize-queue.ts";
 
 export interface EventPathDeps
   extends Pick<
@@ -51,7 +51,7 @@ export interface EventPathDeps
   /** True of an organization whose topics hold more than they may. */
   readonly isOverLimit: (organizationId: string) => boolean;
   /** How long a look-up and a check may each take before a sender is told 503. */
-  readonly patienceMs?: number | undefined;
+  readonly timeoutMs?: number | undefined;
 }
 
 export type EventPath = ReturnType<typeof createEventPath>;
@@ -73,10 +73,10 @@ export function createEventPath(deps: EventPathDeps) {
     redis,
     onAppended,
     onCall: (seconds) => metrics.publishSeconds.observe("", seconds),
-    quarantineBytesOf,
+    getQuarantineLimitBytes: quarantineBytesOf,
     newQuarantineId: () => createId("qr", clock()),
   });
-  const quarantine = createQuarantineStore({ redis, publish, bytesOf: quarantineBytesOf });
+  const quarantine = createQuarantineStore({ redis, publish, getLimitBytes: quarantineBytesOf });
   const pauses = createPauses({ redis });
   const rules = createRulesCache({
     isChannelId: createChannelIdCheck(keyring.channelIdKey),
@@ -85,7 +85,7 @@ export function createEventPath(deps: EventPathDeps) {
       return found && { channel: compileChannel(found.channel), leftMs: found.leftMs };
     },
     feedStalenessMs: changes.stalenessMs,
-    lookUpTimeoutMs: deps.patienceMs,
+    lookUpTimeoutMs: deps.timeoutMs,
   });
   changes.subscribe({
     onChange: ({ kind, key }) => void (kind === "channel" && rules.drop(Number(key))),
@@ -95,9 +95,9 @@ export function createEventPath(deps: EventPathDeps) {
     validatorFor: validators(deps.schemas),
     newEventId: () => createId("evt", clock()),
   };
-  const elsewhere = startNormalizeElsewhere(normalizing);
+  const normalizeQueue = startNormalizeQueue(normalizing);
   const shares = createThreadShares();
-  const explainEach = createExplainer(normalizing, elsewhere.explain, shares);
+  const explainEach = createExplainer(normalizing, normalizeQueue.explain, shares);
   const deliveryRecords = createDeliveryRecords({ redis });
   const recorder = createDeliveryRecorder({
     records: deliveryRecords,
@@ -111,9 +111,9 @@ export function createEventPath(deps: EventPathDeps) {
     recorder,
     publish,
     quarantine,
-    normalize: createNormalizer(normalizing, elsewhere.normalize, shares),
+    normalize: createNormalizer(normalizing, normalizeQueue.normalize, shares),
     observe: (channel, result) => count(metrics, channel.identity, result),
-    maxCheckMs: deps.patienceMs,
+    maxCheckMs: deps.timeoutMs,
   };
   const { write, put, ingestFetched, ...writer } = createWriter(shared);
   const gatherFetched = createGather({ ...shared, put });
@@ -127,7 +127,7 @@ export function createEventPath(deps: EventPathDeps) {
     answerHandshake: createAnswerHandshake({
       async captureSecret(channel, secret) {
         const isKept = await deps.captureSecret(channel, secret);
-        // Here at once; elsewhere by the change feed.
+        // Here at once; normalizeQueue by the change feed.
         rules.drop(channel.number);
         return isKept;
       },
@@ -149,21 +149,21 @@ export function createEventPath(deps: EventPathDeps) {
     /** As the writer's; a source of an organization whose topics are full waits. */
     ingestFetched: ((channel, delivery, options) =>
       deps.isOverLimit(channel.identity.organizationId)
-        ? refuseFull()
+        ? rejectOverLimit()
         : ingestFetched(channel, delivery, options)) satisfies typeof ingestFetched,
     gatherFetched: ((channel, deliveries) =>
       gatherFetched(channel, deliveries).map(({ count, items, write }) => ({
         count,
         items,
         write: (options) =>
-          deps.isOverLimit(channel.identity.organizationId) ? refuseFull() : write(options),
+          deps.isOverLimit(channel.identity.organizationId) ? rejectOverLimit() : write(options),
       }))) satisfies typeof gatherFetched,
     explain: createExplain({ explainEach, findKnownIds: createFindKnownIds({ redis }) }),
     pauses,
     drainPaused,
-    readElsewhere: elsewhere.readFor,
+    readInWorker: normalizeQueue.readFor,
     /** The channel in force by its inner number; undefined where it was deleted. @throws UnavailableError */
-    async findLiveChannel(channelNumber: number): Promise<CompiledChannel | undefined> {
+    async findCompiledChannel(channelNumber: number): Promise<CompiledChannel | undefined> {
       const stored = await liveChannels.findByNumber(channelNumber);
       return stored && compileChannel(stored);
     },
@@ -174,12 +174,12 @@ export function createEventPath(deps: EventPathDeps) {
     },
     async [Symbol.asyncDispose]() {
       await recorder[Symbol.asyncDispose]();
-      await elsewhere[Symbol.asyncDispose]();
+      await normalizeQueue[Symbol.asyncDispose]();
     },
   };
 }
 
-const refuseFull = () =>
+const rejectOverLimit = () =>
   Promise.reject(
     new UnavailableError("the topics of the organization hold as much as they may", {
       retryAfterSeconds: 30,

@@ -29,19 +29,19 @@ export async function greet(
   try {
     await tellFirstStart({ db, keyring }, async (made) => {
       isPrinted = true;
-      await print(greetingOf(made, facts));
+      await print(renderGreeting(made, facts));
     });
   } catch (err) {
     log.warn(
       { event: "gateway.greeting_failed", err },
       "the first API key may not have been shown; the next start prints it again",
     );
-    if (!isPrinted) await print(greetingOf({}, facts)).catch(() => {});
+    if (!isPrinted) await print(renderGreeting({}, facts)).catch(() => {});
   }
 }
 
 /** On the first start the key, and two lines to paste. */
-function greetingOf(
+function renderGreeting(
   { apiKey, welcome }: Bootstrapped,
   { baseUrl, docsUrl, consoleUrl, hooksUrl, redisCli }: GreetingFacts,
 ): string {
@@ -69,7 +69,7 @@ function greetingOf(
  * The call of redis-cli by which a person reaches a Redis, for a shell. A password is asked for when it runs: what is printed
  * ends in logs.
  */
-export function redisCliOf(address: RedisAddress, { cluster }: { readonly cluster: boolean }): string {
+export function formatRedisCli(address: RedisAddress, { cluster }: { readonly cluster: boolean }): string {
   const { host = "127.0.0.1", port = 6379, path, db = 0, username, password, tls } = address;
   const words = ["redis-cli"];
   if (path === undefined) words.push("-h", quote(host), "-p", String(port));

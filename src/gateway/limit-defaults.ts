@@ -9,10 +9,10 @@ import { DEFAULT_KEY_FETCHES } from "../verify/keys/key-cache.ts";
 const SCHEMA_COMPILE_MS_PER_MINUTE = 30_000;
 const MEBIBYTE = 1024 * 1024;
 /** Of Redis' memory, what one organization's topics may hold where nobody has said how much; and its quarantine. */
-const TOPICS_PART = 4;
-const QUARANTINE_PART = 8;
+const TOPICS_DIVISOR = 4;
+const QUARANTINE_DIVISOR = 8;
 /** The operator's quarantine: strangers can fill it, and a full Redis takes nobody's events. */
-const OPERATORS_QUARANTINE_PART = 2;
+const OPERATORS_QUARANTINE_DIVISOR = 2;
 
 const UNLIMITED = Object.fromEntries(LIMIT_NAMES.map((name) => [name, undefined])) as Limits;
 
@@ -22,7 +22,7 @@ const UNLIMITED = Object.fromEntries(LIMIT_NAMES.map((name) => [name, undefined]
  *
  * @param maxMemoryBytes of Redis; undefined: unlimited
  */
-export function limitDefaultsOf(
+export function computeLimitDefaults(
   config: Pick<
     Config,
     | "topicMebibytesPerOrganization"
@@ -35,10 +35,10 @@ export function limitDefaultsOf(
   const { topicMebibytesPerOrganization: given } = config;
   const topicBytes: DefaultTopicBytes =
     given === undefined
-      ? { bytes: Math.min(MOST_DEFAULT_BYTES, Math.floor(maxMemoryBytes / TOPICS_PART)), isDerived: true }
+      ? { bytes: Math.min(MOST_DEFAULT_BYTES, Math.floor(maxMemoryBytes / TOPICS_DIVISOR)), isDerived: true }
       : { bytes: given * MEBIBYTE, isDerived: false };
   const { organizationBytes } = QUARANTINE_LIMITS;
-  const operatorsQuarantine = Math.floor(maxMemoryBytes / OPERATORS_QUARANTINE_PART);
+  const operatorsQuarantine = Math.floor(maxMemoryBytes / OPERATORS_QUARANTINE_DIVISOR);
   return {
     topicBytes,
     operators: {
@@ -47,7 +47,7 @@ export function limitDefaultsOf(
     },
     others: {
       topicBytes: topicBytes.bytes,
-      quarantineBytes: Math.min(organizationBytes, Math.floor(maxMemoryBytes / QUARANTINE_PART)),
+      quarantineBytes: Math.min(organizationBytes, Math.floor(maxMemoryBytes / QUARANTINE_DIVISOR)),
       hookRequestsPerSecond: config.hookRequestsPerSecond,
       sourceDeliveriesPerSecond: config.sourceDeliveriesPerSecond,
       keyFetches: DEFAULT_KEY_FETCHES,

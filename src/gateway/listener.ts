@@ -23,7 +23,7 @@ const REQUEST_TIMEOUT_MS = 60_000;
 /** Longer than the idle time of common load balancers (60 s), or they would send into a closing connection. */
 const KEEP_ALIVE_MS = 75_000;
 /** What a person does about an address that cannot be listened on, by the system's error. */
-const CURES: Readonly<Record<string, string>> = {
+const SUGGESTIONS: Readonly<Record<string, string>> = {
   EADDRINUSE:
     "another program has this port: end it, or set INLET_PORT to another one (0 takes any that is free)",
   EACCES: "this user may not listen on this port: set INLET_PORT to 1024 or a higher one",
@@ -48,11 +48,11 @@ export async function startListener(
     if (!serving.answerDirectly?.(incoming, outgoing)) void answer(incoming, outgoing);
   });
   // Node's own way of taking a connection. It cannot be asked for by another name.
-  const takeByNode = server.listeners("connection");
+  const nodeConnectionListeners = server.listeners("connection");
   const fastPath = createFastPath({
     answer: (request, reply) => serving.answerDirectly?.(request, reply) ?? false,
-    leaveToNode: (socket) => {
-      for (const take of takeByNode) take.call(server, socket);
+    handOffToNode: (socket) => {
+      for (const take of nodeConnectionListeners) take.call(server, socket);
     },
     firstRequestMs: HEADERS_TIMEOUT_MS,
     keepAliveMs: KEEP_ALIVE_MS,
@@ -67,7 +67,7 @@ export async function startListener(
     await once(server, "listening");
   } catch (cause) {
     const { code = "" } = cause as NodeJS.ErrnoException;
-    throw new Error(CURES[code] ?? `cannot listen on port ${port} of ${host}`, { cause });
+    throw new Error(SUGGESTIONS[code] ?? `cannot listen on port ${port} of ${host}`, { cause });
   }
   return {
     port: (server.address() as AddressInfo).port,

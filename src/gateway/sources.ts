@@ -81,7 +81,7 @@ export function startSources(deps: SourcesDeps): Sources {
         case "cursorLost":
           return log.warn({ event: "source.cursor_lost", ...facts }, "Redis has lost where a source stood");
         case "refused":
-          return metrics.sourceRefusals.add(identity.kind, event.stale);
+          return metrics.rejectedSourceWrites.add(identity.kind, event.stale);
         case "recovered":
           return log.info({ event: "source.recovered", ...facts }, "source is well again after an error");
         case "stopped": {

@@ -91,7 +91,7 @@ export async function openDatabaseStore(
 }
 
 /** The same for commands that write rows alone, beside a gateway that runs. @throws as `openDatabaseStore` does */
-export async function openDatabaseBeside(
+export async function openDatabaseForCommand(
   config: Config,
   deps: { readonly log: Log; readonly signal: AbortSignal },
 ): Promise<Pick<Stores, "database"> & AsyncDisposable> {
@@ -106,7 +106,7 @@ export async function openDatabaseBeside(
 }
 
 /** The PostgreSQL and the Redis of a data directory. */
-export interface OwnStores extends AsyncDisposable {
+export interface EmbeddedStores extends AsyncDisposable {
   readonly postgres: PostgresSocket;
   /** Path of the socket. */
   readonly redis: string;
@@ -120,11 +120,11 @@ export interface OwnStores extends AsyncDisposable {
  * @param options.dataDir its real, absolute path
  * @throws DataDirInUseError where a gateway has the directory and its servers do not answer, or a restore has it
  */
-export async function openOwnStores(options: {
+export async function openEmbeddedStores(options: {
   readonly dataDir: string;
   readonly log: Log;
   readonly signal: AbortSignal;
-}): Promise<OwnStores> {
+}): Promise<EmbeddedStores> {
   const { dataDir } = options;
   await using opening = new AsyncDisposableStack();
   const lock = acquireDataLock(dataDir);
@@ -136,7 +136,7 @@ export async function openOwnStores(options: {
     throw new DataDirInUseError(`${lock.error.message}; its PostgreSQL and its Redis do not answer (yet)`);
   }
   opening.use(lock.value);
-  refuseUnfinished(dataDir);
+  rejectUnfinishedRestore(dataDir);
   const postgres = opening.use(await startLocalPostgres(options));
   const redis = opening.use(await startLocalRedis(options));
   const owned = opening.move();
@@ -154,12 +154,12 @@ export const UNFINISHED_RESTORE = "restore.unfinished";
 function lockDataDir({ dataDir }: Config): DataLock {
   const lock = tryLock(dataDir);
   if (!lock.ok) {
-    const cure =
+    const suggestion =
       "end that one, or set INLET_DATA_DIR and INLET_PORT to a folder and a port of this one's own";
-    throw new DataDirInUseError(`${lock.error.message}: ${cure}`);
+    throw new DataDirInUseError(`${lock.error.message}: ${suggestion}`);
   }
   try {
-    refuseUnfinished(lock.value.dataDir);
+    rejectUnfinishedRestore(lock.value.dataDir);
   } catch (error) {
     lock.value[Symbol.dispose]();
     throw error;
@@ -168,7 +168,7 @@ function lockDataDir({ dataDir }: Config): DataLock {
 }
 
 /** Half of a backup would pass for all of it. */
-function refuseUnfinished(dataDir: string): void {
+function rejectUnfinishedRestore(dataDir: string): void {
   if (!existsSync(join(dataDir, UNFINISHED_RESTORE))) return;
   throw new Error(
     `a restore into ${dataDir} was cut off, and it holds a part of the backup only: run \`inlet restore\` with it again, or remove the folder`,
@@ -179,8 +179,8 @@ function tryLock(dataDir: string): ReturnType<typeof acquireDataLock> {
   try {
     return acquireDataLock(dataDir);
   } catch (cause) {
-    const cure = "it must be a folder of the user who starts Inlet; INLET_DATA_DIR sets another one";
-    throw new Error(`the data directory ${dataDir} cannot be used: ${cure}`, { cause });
+    const suggestion = "it must be a folder of the user who starts Inlet; INLET_DATA_DIR sets another one";
+    throw new Error(`the data directory ${dataDir} cannot be used: ${suggestion}`, { cause });
   }
 }
 

@@ -1,7 +1,7 @@
 import type { HttpBindings } from "@hono/node-server";
 import { type Context, Hono } from "hono";
 import type { Clock } from "../lib/clock.ts";
-import { isOneOf } from "../lib/same-text.ts";
+import { isSecretIn } from "../lib/constant-time.ts";
 import type { Metrics } from "../metrics.ts";
 import { bearerToken } from "./callers/authenticate.ts";
 import type { Fetch, RequestEnv } from "./context.ts";
@@ -51,7 +51,7 @@ export function createHealth(deps: HealthDeps): Hono<HealthEnv> {
         "Metrics are not here: set INLET_METRICS_TOKEN, or INLET_METRICS_LISTEN.",
       );
     const token = bearerToken(c.req.header("authorization"));
-    if (token === undefined || !isOneOf(token, [metricsToken])) {
+    if (token === undefined || !isSecretIn(token, [metricsToken])) {
       throw new ApiError("unauthenticated", "Metrics need the metrics token.", {
         headers: { "www-authenticate": "Bearer" },
       });

@@ -40,7 +40,7 @@ export function createDoOnce({ db, keyring, clock, log }: IdempotencyDeps): DoOn
   return async (c, body, act) => {
     const key = c.req.header(KEY_HEADER);
     if (key === undefined) return act();
-    const named = nameOf(c, key, body);
+    const named = createNamedRequest(c, key, body);
     const place = answerPlace(named);
     const claim = await claimKey(db, named, clock());
     switch (claim.kind) {
@@ -78,7 +78,7 @@ const logLoss = (log: Log, error: unknown): void =>
     "answer of an idempotent request is not stored",
   );
 
-function nameOf(c: Context<ApiEnv>, key: string, body: unknown): NamedRequest {
+function createNamedRequest(c: Context<ApiEnv>, key: string, body: unknown): NamedRequest {
   if (!/^[\x21-\x7e]{1,255}$/.test(key)) {
     const message = "must be 1 to 255 printable ASCII characters without spaces";
     throw invalidParameters([{ path: KEY_HEADER, message }]);

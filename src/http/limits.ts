@@ -4,7 +4,7 @@ import type { RateLimitState } from "../bus/limits/rate-limiter.ts";
 import type { ClientAddress, ClientAddressOf } from "../lib/addresses/client-address.ts";
 import type { FailedTokens } from "./callers/failed-tokens.ts";
 import type { ApiEnv } from "./context.ts";
-import { type ApiError, errorOf, type ErrorResponse } from "./problem.ts";
+import { type ApiError, createApiError, type ErrorResponse } from "./problem.ts";
 
 /** How much may still be asked for, in how many seconds the window begins anew. */
 export const limitHeaders = ({ limit, remaining, resetSeconds }: RateLimitState): Record<string, string> => ({
@@ -14,15 +14,15 @@ export const limitHeaders = ({ limit, remaining, resetSeconds }: RateLimitState)
 });
 
 /** 429, with the time after which it is worth trying again. */
-export const rateRefusal = (state: RateLimitState, message: string): ErrorResponse => ({
+export const rateLimitResponse = (state: RateLimitState, message: string): ErrorResponse => ({
   code: "rate_limited",
   message,
   headers: { ...limitHeaders(state), "Retry-After": String(state.resetSeconds) },
 });
 
 /** The same, to be thrown. */
-export const rateLimited = (state: RateLimitState, message: string): ApiError =>
-  errorOf(rateRefusal(state, message));
+export const rateLimitError = (state: RateLimitState, message: string): ApiError =>
+  createApiError(rateLimitResponse(state, message));
 
 export interface ShowLimitsDeps {
   readonly clientAddressOf: ClientAddressOf;

@@ -65,7 +65,7 @@ export class ApiError extends Error implements ErrorResponse {
 }
 
 /** A refusal, to be thrown. */
-export const errorOf = (refusal: ErrorResponse): ApiError =>
+export const createApiError = (refusal: ErrorResponse): ApiError =>
   new ApiError(refusal.code, refusal.message, refusal);
 
 /** A body of 1 MiB can be wrong in half a million places. */
@@ -93,7 +93,7 @@ export function toApiError(thrown: unknown): ApiError {
     });
   }
   if (thrown instanceof UnavailableError) {
-    return new ApiError("unavailable", "Inlet cannot answer this just now; try again.", {
+    return new ApiError("unavailable", "Inlet cannot process this request at the moment. Try again.", {
       headers: { "retry-after": String(thrown.retryAfterSeconds) },
       cause: thrown,
     });
@@ -104,18 +104,18 @@ export function toApiError(thrown: unknown): ApiError {
   return new ApiError("internal", "Something went wrong inside Inlet.", { cause: thrown });
 }
 
-export const bodyOf = ({ code, message, details }: ErrorResponse): ErrorBody =>
+export const toErrorBody = ({ code, message, details }: ErrorResponse): ErrorBody =>
   details && details.length > 0 ? { code, message, details } : { code, message };
 
 /** RFC 8288, relation `help`: where it stands what the code means, and what to do. */
-export const headersOf = ({ code, headers }: ErrorResponse): Readonly<Record<string, string>> => ({
+export const toErrorHeaders = ({ code, headers }: ErrorResponse): Readonly<Record<string, string>> => ({
   link: `</docs/errors#${code}>; rel="help"`,
   ...headers,
 });
 
 /** The error as a response. */
 export const answerError = (c: Context, error: ApiError): Response =>
-  c.json(bodyOf(error), STATUS_OF[error.code], headersOf(error));
+  c.json(toErrorBody(error), STATUS_OF[error.code], toErrorHeaders(error));
 
 const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
 

@@ -10,16 +10,16 @@ import type { Metrics } from "../metrics.ts";
 import type { ApiEnv, RequestEnv } from "./context.ts";
 import { invalidParameters, toApiError } from "./problem.ts";
 
-const SANE = /^[A-Za-z0-9_.:-]{1,128}$/;
+const VALID_REQUEST_ID = /^[A-Za-z0-9_.:-]{1,128}$/;
 
 /** The id of a request: the client's `X-Request-Id` where that is sane, else a new id. */
-export const requestIdOf = (given: string | undefined, nowMs: number): string =>
-  given !== undefined && SANE.test(given) ? given : createId("req", nowMs);
+export const resolveRequestId = (given: string | undefined, nowMs: number): string =>
+  given !== undefined && VALID_REQUEST_ID.test(given) ? given : createId("req", nowMs);
 
 /** Gives each request its id; every answer carries it. */
 export function requestId(clock: Clock): MiddlewareHandler<RequestEnv> {
   return async (c, next) => {
-    const id = requestIdOf(c.req.header("x-request-id"), clock());
+    const id = resolveRequestId(c.req.header("x-request-id"), clock());
     c.set("requestId", id);
     await next();
     // After the fact: a header set before it is lost when a route answers with a Response of its own.
@@ -88,7 +88,7 @@ export function requestLog(deps: { readonly log: Log; readonly clock: Clock }): 
 }
 
 /** Counts requests that are refused, by caller and address, or by network where nobody is known; that one has no organization. */
-export function countRefusals(refusals: Pick<RefusalCounts, "note">): MiddlewareHandler<ApiEnv> {
+export function countRejections(refusals: Pick<RefusalCounts, "note">): MiddlewareHandler<ApiEnv> {
   return async (c, next) => {
     await next();
     const { status } = c.res;

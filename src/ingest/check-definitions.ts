@@ -5,13 +5,13 @@ import type { SchemaCompiler } from "../lib/json-schema/compiled-schema.ts";
 import { err, ok, type Result } from "../lib/result.ts";
 import { compileRules } from "../normalize/compile.ts";
 import type { KindProfile } from "../normalize/profile.ts";
-import type { CompiledChannel } from "./live-channel.ts";
+import type { CompiledChannel } from "./compiled-channel.ts";
 
 /** How many schemas of one channel wait for the compiler at a time: a thousand must not stand before another channel's one. */
 const MAX_SCHEMAS_AT_ONCE = 4;
 
 /** Of no channel yet: what stands in its place has no bearing on whether a definition compiles. */
-const UNBORN = { number: 0, uid: "unborn", kind: "", appId: "", organizationId: "" };
+const PLACEHOLDER_CHANNEL = { number: 0, uid: "unborn", kind: "", appId: "", organizationId: "" };
 
 /**
  * Compiles what a channel is about to be given and tells what does not, under paths like `events[3].idPath`,
@@ -30,7 +30,7 @@ export async function checkDefinitions(
   signal: AbortSignal,
 ): Promise<readonly Finding[]> {
   const { profile, config, definitions, organizationId: lane } = source;
-  const rules = compileRules({ channel: UNBORN, profile, config, definitions });
+  const rules = compileRules({ channel: PLACEHOLDER_CHANNEL, profile, config, definitions });
   const findings: Finding[] = rules.ok ? [] : [...rules.error];
   const waiting = definitions.entries();
   const compileWaiting = async (): Promise<void> => {
@@ -57,11 +57,11 @@ export async function tryDefinitions(
   definitions: readonly Definition[],
   signal: AbortSignal,
 ): Promise<Result<CompiledChannel, readonly Finding[]>> {
-  const { identity, config, rules: inForce } = channel;
+  const { identity, config, rules: activeRules } = channel;
   const { organizationId } = identity;
-  const source = { profile: inForce.profile, config, definitions, organizationId };
+  const source = { profile: activeRules.profile, config, definitions, organizationId };
   const findings = await checkDefinitions(schemas, source, signal);
   if (findings.length > 0) return err(findings);
-  const rules = compileRules({ ...source, channel: identity, topics: inForce.topics, forms: inForce.forms });
+  const rules = compileRules({ ...source, channel: identity, topics: activeRules.topics, forms: activeRules.forms });
   return rules.ok ? ok({ ...channel, rules: rules.value }) : rules;
 }

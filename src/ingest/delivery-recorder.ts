@@ -16,18 +16,18 @@ import { type Redact, redactBytes, redactTexts } from "../lib/secrets/redact.ts"
 import type { Log } from "../log.ts";
 import type { Metrics } from "../metrics.ts";
 import type { Explain } from "./explain.ts";
-import { FairWaiting } from "./fair-waiting.ts";
-import type { CompiledChannel } from "./live-channel.ts";
+import { SampleQueue } from "./sample-queue.ts";
+import type { CompiledChannel } from "./compiled-channel.ts";
 
 /** What a delivery was refused by, before anything could come of it. */
-export interface Refusal {
+export interface DeliveryRejection {
   readonly httpStatus: number;
   readonly reason: string;
 }
 
 /**
  * Keeps of each channel one delivery a second at most, for people to look at, and prefers one that was not simply published. A
- * delivery that is not kept costs a comparison. What is kept is written in the background, and dropped first wherever there is no room.
+ * delivery that is not sample costs a comparison. What is sample is written in the background, and dropped first wherever there is no room.
  */
 export interface DeliveryRecorder extends AsyncDisposable {
   /** @param request absent: it was fetched */
@@ -37,11 +37,11 @@ export interface DeliveryRecorder extends AsyncDisposable {
     result: IngestResult,
     request?: RawRequest,
   ) => void;
-  /** Of these headers and reason alone are kept. `request` is asked for where it is. */
-  readonly refused: (
+  /** Of these headers and reason alone are sample. `request` is asked for where it is. */
+  readonly rejected: (
     channel: CompiledChannel,
     arrivedAtMs: number,
-    refusal: Refusal,
+    refusal: DeliveryRejection,
     request: () => RawRequest,
   ) => void;
   readonly answeredHandshake: (channel: CompiledChannel, request: RawRequest, httpStatus: number) => void;
@@ -62,11 +62,11 @@ export interface DeliveryRecorderDeps {
 
 const EVERY_MS = 1_000;
 /** Of those that wait to be written, of all channels of this gateway. */
-const MAX_WAITING = { things: 256, bytes: 8 * 1024 * 1024 };
+const MAX_WAITING = { samples: 256, bytes: 8 * 1024 * 1024 };
 /** Of one write. */
 const MAX_WRITTEN = 64;
 const MAX_WRITTEN_BYTES = 1024 * 1024;
-/** A larger body is not kept. */
+/** A larger body is not sample. */
 const MAX_BODY_BYTES = 128 * 1024;
 /** None is written later than so: it was deleted by now, or may have been. See `delete` of the records. */
 const MAX_WAIT_MS = 5_000;
@@ -75,16 +75,16 @@ const MAX_ITEMS = 20;
 const MAX_ITEMS_CHARACTERS = 32 * 1024;
 const MAX_REASON_CHARACTERS = 1_000;
 
-interface Kept {
+interface SampledDelivery {
   readonly channel: CompiledChannel;
-  readonly keptAtMs: number;
+  readonly sampledAtMs: number;
   readonly durationMs: number;
   readonly status: DeliveryStatus;
   readonly httpStatus: number | null;
   readonly reason: string | null;
   readonly verification: RecordedVerification["result"];
   readonly outcome: Outcome;
-  /** Undefined: headers alone are kept, of the request. */
+  /** Undefined: headers alone are sample, of the request. */
   readonly delivery: VerifiedDelivery | undefined;
   /** Of its body. */
   readonly bytes: number;
@@ -94,46 +94,46 @@ interface Kept {
 
 export function createDeliveryRecorder(deps: DeliveryRecorderDeps): DeliveryRecorder {
   const { records, explain, isOverLimit, metrics, clock, log } = deps;
-  const waiting = new FairWaiting<Kept>(MAX_WAITING);
+  const waiting = new SampleQueue<SampledDelivery>(MAX_WAITING);
 
-  /** True where this delivery of the channel is the one to be kept. */
-  function isNext({ identity, sampling }: CompiledChannel, arrivedAtMs: number, isPoor: boolean): boolean {
+  /** True where this delivery of the channel is the one to be sample. */
+  function shouldSample({ identity, sampling }: CompiledChannel, arrivedAtMs: number, isFailed: boolean): boolean {
     if (sampling === undefined) return false;
-    const leftMs = (isPoor ? sampling.nextPoorAtMs : sampling.nextAtMs) - arrivedAtMs;
+    const leftMs = (isFailed ? sampling.nextFailedAtMs : sampling.nextAtMs) - arrivedAtMs;
     // A clock that was set back must not silence a channel.
     if (leftMs > 0 && leftMs <= EVERY_MS) return false;
     sampling.nextAtMs = arrivedAtMs + EVERY_MS;
-    if (isPoor) sampling.nextPoorAtMs = arrivedAtMs + EVERY_MS;
+    if (isFailed) sampling.nextFailedAtMs = arrivedAtMs + EVERY_MS;
     const before = waiting.find(identity);
-    return before === undefined || (isPoor && !isPoorly(before.status));
+    return before === undefined || (isFailed && !isFailedStatus(before.status));
   }
 
-  function keep(kept: Kept): void {
-    if (isOverLimit(kept.channel.identity.organizationId)) drop(kept, "overLimit");
-    else for (const gone of waiting.put(kept)) drop(gone, "full");
+  function enqueue(sample: SampledDelivery): void {
+    if (isOverLimit(sample.channel.identity.organizationId)) drop(sample, "overLimit");
+    else for (const evicted of waiting.put(sample)) drop(evicted, "full");
   }
 
-  const drop = ({ channel }: Pick<Kept, "channel">, cause: string): void =>
+  const drop = ({ channel }: Pick<SampledDelivery, "channel">, cause: string): void =>
     metrics.recordsDropped.add(channel.identity.kind, cause);
 
   /** As many of those that wait as one write takes, in turns by organization; those that wait too long are dropped. */
-  function takeNext(): readonly Kept[] {
-    const taken: Kept[] = [];
+  function takeNext(): readonly SampledDelivery[] {
+    const taken: SampledDelivery[] = [];
     let bytes = 0;
-    for (let kept = waiting.peek(); kept !== undefined; kept = waiting.peek()) {
-      if (taken.length === MAX_WRITTEN || bytes + kept.bytes > MAX_WRITTEN_BYTES) break;
+    for (let sample = waiting.peek(); sample !== undefined; sample = waiting.peek()) {
+      if (taken.length === MAX_WRITTEN || bytes + sample.bytes > MAX_WRITTEN_BYTES) break;
       waiting.shift();
-      if (!isInTime(kept)) continue;
-      bytes += kept.bytes;
-      taken.push(kept);
+      if (!isInTime(sample)) continue;
+      bytes += sample.bytes;
+      taken.push(sample);
     }
     return taken;
   }
 
   /** Counts one that is not as dropped. */
-  function isInTime(kept: Kept): boolean {
-    const isLate = performance.now() - kept.keptAtMs > MAX_WAIT_MS;
-    if (isLate) drop(kept, "late");
+  function isInTime(sample: SampledDelivery): boolean {
+    const isLate = performance.now() - sample.sampledAtMs > MAX_WAIT_MS;
+    if (isLate) drop(sample, "late");
     return !isLate;
   }
 
@@ -141,26 +141,26 @@ export function createDeliveryRecorder(deps: DeliveryRecorderDeps): DeliveryReco
     let taken = takeNext();
     if (taken.length === 0) return;
     try {
-      const made = new Map<Kept, NewDeliveryRecord>();
-      for (const kept of taken) {
-        made.set(kept, await recordOf(kept));
+      const made = new Map<SampledDelivery, NewDeliveryRecord>();
+      for (const sample of taken) {
+        made.set(sample, await createRecord(sample));
         await setImmediate();
       }
       // What many definitions make of many deliveries takes its time.
       taken = taken.filter(isInTime);
-      const written = await records.write(taken.flatMap((kept) => made.get(kept) ?? []));
-      for (const kept of taken.slice(written)) drop(kept, "noRoom");
+      const written = await records.write(taken.flatMap((sample) => made.get(sample) ?? []));
+      for (const sample of taken.slice(written)) drop(sample, "noRoom");
     } catch (error) {
-      for (const kept of taken) drop(kept, "unavailable");
+      for (const sample of taken) drop(sample, "unavailable");
       throw error;
     }
   }
 
-  async function recordOf(kept: Kept): Promise<NewDeliveryRecord> {
-    const { channel, delivery, request, outcome, bodyBytes, durationMs, status, httpStatus, reason } = kept;
+  async function createRecord(sample: SampledDelivery): Promise<NewDeliveryRecord> {
+    const { channel, delivery, request, outcome, bodyBytes, durationMs, status, httpStatus, reason } = sample;
     const { identity, sender, verification } = channel;
-    const shown = delivery ?? sender.refuse(requireOne(request), "").redacted();
-    const redact = sender.hide(shown);
+    const shown = delivery ?? sender.reject(requireRequest(request), "").redacted();
+    const redact = sender.createRedactor(shown);
     const record: DeliveryRecord = {
       id: createId("del", shown.arrivedAtMs),
       channelNumber: identity.number,
@@ -178,7 +178,7 @@ export function createDeliveryRecorder(deps: DeliveryRecorderDeps): DeliveryReco
       httpStatus,
       reason: reason && redact(reason.slice(0, MAX_REASON_CHARACTERS)),
       verification: {
-        result: kept.verification,
+        result: sample.verification,
         scheme: verification?.scheme ?? "none",
         preset: verification?.preset ?? null,
         deliveryId: delivery?.deliveryId ?? null,
@@ -195,13 +195,13 @@ export function createDeliveryRecorder(deps: DeliveryRecorderDeps): DeliveryReco
     };
     return {
       record,
-      items: record.hasBody && delivery ? await itemsOf(channel, delivery, redact) : [],
+      items: record.hasBody && delivery ? await explainItems(channel, delivery, redact) : [],
       body: record.hasBody && delivery ? redactBytes(delivery.body, redact) : null,
     };
   }
 
   /** By the definitions by which the delivery was run; none where that cannot be told just now. */
-  async function itemsOf(
+  async function explainItems(
     channel: CompiledChannel,
     delivery: VerifiedDelivery,
     redact: Redact,
@@ -232,32 +232,32 @@ export function createDeliveryRecorder(deps: DeliveryRecorderDeps): DeliveryReco
   return {
     settled(channel, delivery, result, request) {
       const isPublished = result.kind === "accepted" && result.outcome.quarantined === 0;
-      if (!isNext(channel, delivery.arrivedAtMs, !isPublished)) return;
+      if (!shouldSample(channel, delivery.arrivedAtMs, !isPublished)) return;
       const { body } = delivery;
-      // What is kept outlives the request: its bytes are no longer in the budget of bodies.
+      // What is sample outlives the request: its bytes are no longer in the budget of bodies.
       const copy = body.length <= MAX_BODY_BYTES ? Buffer.from(body) : NO_BYTES;
-      const ended = endOf(result);
+      const recordedResult = toRecordedResult(result);
       if (result.kind === "tooManyItems" && request !== undefined) {
-        const verification = verificationOf(channel, delivery, request);
-        keep({ ...withoutBody(channel, request, clock() - delivery.arrivedAtMs), ...ended, verification });
+        const verification = toVerificationResult(channel, delivery, request);
+        enqueue({ ...withoutBody(channel, request, clock() - delivery.arrivedAtMs), ...recordedResult, verification });
         return;
       }
-      keep({
+      enqueue({
         channel,
-        keptAtMs: performance.now(),
+        sampledAtMs: performance.now(),
         durationMs: clock() - delivery.arrivedAtMs,
-        ...ended,
-        httpStatus: request === undefined ? null : ended.httpStatus,
-        verification: verificationOf(channel, delivery, request),
+        ...recordedResult,
+        httpStatus: request === undefined ? null : recordedResult.httpStatus,
+        verification: toVerificationResult(channel, delivery, request),
         delivery: { ...delivery, body: copy },
         bytes: copy.length,
         request: request && { ...request, body: NO_BYTES },
         bodyBytes: body.length,
       });
     },
-    refused(channel, arrivedAtMs, { httpStatus, reason }, request) {
-      if (!isNext(channel, arrivedAtMs, true)) return;
-      keep({
+    rejected(channel, arrivedAtMs, { httpStatus, reason }, request) {
+      if (!shouldSample(channel, arrivedAtMs, true)) return;
+      enqueue({
         ...withoutBody(channel, request(), clock() - arrivedAtMs),
         status: httpStatus < 500 ? "refused" : "failed",
         httpStatus,
@@ -266,8 +266,8 @@ export function createDeliveryRecorder(deps: DeliveryRecorderDeps): DeliveryReco
       });
     },
     answeredHandshake(channel, request, httpStatus) {
-      if (!isNext(channel, request.arrivedAtMs, true)) return;
-      keep({
+      if (!shouldSample(channel, request.arrivedAtMs, true)) return;
+      enqueue({
         ...withoutBody(channel, request, clock() - request.arrivedAtMs),
         status: "handshake",
         httpStatus,
@@ -284,7 +284,7 @@ export function createDeliveryRecorder(deps: DeliveryRecorderDeps): DeliveryReco
 }
 
 const NO_BYTES = Buffer.alloc(0);
-const NOTHING: Outcome = {
+const EMPTY_OUTCOME: Outcome = {
   received: 0,
   published: 0,
   duplicates: 0,
@@ -293,61 +293,61 @@ const NOTHING: Outcome = {
   quarantine: [],
 };
 
-const isPoorly = (status: DeliveryStatus): boolean =>
+const isFailedStatus = (status: DeliveryStatus): boolean =>
   status !== "published" && status !== "duplicate" && status !== "empty";
 
 const withoutBody = (channel: CompiledChannel, request: RawRequest, durationMs: number) => ({
   channel,
   durationMs,
-  keptAtMs: performance.now(),
-  outcome: NOTHING,
+  sampledAtMs: performance.now(),
+  outcome: EMPTY_OUTCOME,
   delivery: undefined,
   bytes: 0,
   request: { ...request, body: NO_BYTES },
   bodyBytes: null,
 });
 
-function requireOne(request: RawRequest | undefined): RawRequest {
+function requireRequest(request: RawRequest | undefined): RawRequest {
   if (request === undefined) throw new Error("a record is of a delivery or of a request");
   return request;
 }
 
-function verificationOf(
+function toVerificationResult(
   { verification, sender }: CompiledChannel,
   delivery: VerifiedDelivery,
   request: RawRequest | undefined,
 ): RecordedVerification["result"] {
   if (request === undefined) return "fetched";
-  if (sender.isUnproved(delivery)) return "unproved";
+  if (sender.isShadowed(delivery)) return "unproved";
   return (verification?.scheme ?? "none") === "none" ? "none" : "verified";
 }
 
-function endOf(result: IngestResult): Pick<Kept, "status" | "httpStatus" | "reason" | "outcome"> {
+function toRecordedResult(result: IngestResult): Pick<SampledDelivery, "status" | "httpStatus" | "reason" | "outcome"> {
   switch (result.kind) {
     case "accepted":
-      return { status: statusOf(result.outcome), httpStatus: 200, reason: null, outcome: result.outcome };
+      return { status: toStatus(result.outcome), httpStatus: 200, reason: null, outcome: result.outcome };
     case "rejected":
-      return { status: "refused", httpStatus: 400, reason: reasonOf(result.failures), outcome: NOTHING };
+      return { status: "refused", httpStatus: 400, reason: formatReason(result.failures), outcome: EMPTY_OUTCOME };
     case "tooManyItems": {
-      const reason = `the delivery holds more than ${result.limit} items`;
-      return { status: "refused", httpStatus: 413, reason, outcome: NOTHING };
+      const reason = `the delivery contains more than ${result.limit} items`;
+      return { status: "refused", httpStatus: 413, reason, outcome: EMPTY_OUTCOME };
     }
     case "unverified":
-      return { status: "refused", httpStatus: 401, reason: result.message, outcome: NOTHING };
+      return { status: "refused", httpStatus: 401, reason: result.message, outcome: EMPTY_OUTCOME };
     case "handshake":
-      return { status: "handshake", httpStatus: result.reply.status, reason: null, outcome: NOTHING };
+      return { status: "handshake", httpStatus: result.reply.status, reason: null, outcome: EMPTY_OUTCOME };
     default:
       return result satisfies never;
   }
 }
 
-function statusOf({ published, duplicates, quarantined }: Outcome): DeliveryStatus {
+function toStatus({ published, duplicates, quarantined }: Outcome): DeliveryStatus {
   if (quarantined > 0) return "quarantined";
   if (published > 0) return "published";
   return duplicates > 0 ? "duplicate" : "empty";
 }
 
-const reasonOf = (failures: readonly ItemFailure[]): string =>
+const formatReason = (failures: readonly ItemFailure[]): string =>
   failures
     .slice(0, 5)
     .map(({ reason, detail }) => `${reason}: ${detail}`)

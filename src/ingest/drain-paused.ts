@@ -6,9 +6,9 @@ import type { OutgoingEvent } from "../event/event.ts";
 import type { IngestResult } from "../event/ingest.ts";
 import type { Outcome } from "../event/outcome.ts";
 import type { Normalized, Selection } from "../normalize/normalize.ts";
-import { type CompiledChannel, publishPolicyOf } from "./live-channel.ts";
+import { type CompiledChannel, toPublishPolicy } from "./compiled-channel.ts";
 import type { Normalizer } from "./normalizer.ts";
-import { outcomeOf, quarantineReceiptsOf, tooManyItems, wholeFailure } from "./outcome.ts";
+import { createOutcome, toQuarantineReceipts, tooManyItemsFailure, createDeliveryFailure } from "./outcome.ts";
 import type { Redrive } from "./write.ts";
 
 export interface DrainPausedDeps {
@@ -27,7 +27,7 @@ export interface BufferedDelivery {
 
 export type DrainPaused = ReturnType<typeof createDrainPaused>;
 
-interface Clean {
+interface CleanDelivery {
   readonly buffered: BufferedDelivery;
   readonly received: number;
   readonly events: readonly OutgoingEvent[];
@@ -44,7 +44,7 @@ export function createDrainPaused(deps: DrainPausedDeps) {
     buffered: BufferedDelivery,
     { signal }: { readonly signal: AbortSignal },
   ): Promise<Outcome> {
-    const request = { ...selectionOf(buffered), delivery: buffered.delivery, wasPaused: true };
+    const request = { ...toSelection(buffered), delivery: buffered.delivery, wasPaused: true };
     const result = await redrive(channel, request, { signal });
     const isAccepted = result.kind === "accepted";
     if (isAccepted && result.outcome.quarantined === 0) return result.outcome;
@@ -63,21 +63,21 @@ export function createDrainPaused(deps: DrainPausedDeps) {
     signal: AbortSignal,
   ): Promise<Outcome> {
     const failure =
-      result.kind === "tooManyItems" ? tooManyItems(result.limit) : wholeFailure("invalid_body", result.kind);
+      result.kind === "tooManyItems" ? tooManyItemsFailure(result.limit) : createDeliveryFailure("invalid_body", result.kind);
     const ids = await quarantine.put(identity, { delivery, items: [{ failure, keep: "all" }] }, { signal });
-    return outcomeOf(1, [], [], quarantineReceiptsOf([failure], ids));
+    return createOutcome(1, [], [], toQuarantineReceipts([failure], ids));
   }
 
   async function publishTogether(
     channel: CompiledChannel,
-    batch: readonly Clean[],
+    batch: readonly CleanDelivery[],
     signal: AbortSignal,
   ): Promise<void> {
     if (batch.length === 0) return;
     const events = batch.flatMap((clean) => clean.events);
     const release = batch.map(({ buffered }) => buffered.id);
     const { receipts } = await publish(
-      { channel: channel.identity, events, policy: publishPolicyOf(channel), release },
+      { channel: channel.identity, events, policy: toPublishPolicy(channel), release },
       { signal },
     );
     if (receipts.some(({ status }) => status === "conflict")) {
@@ -86,7 +86,7 @@ export function createDrainPaused(deps: DrainPausedDeps) {
       return;
     }
     const received = sum(batch.map((clean) => clean.received));
-    observe(channel, { kind: "accepted", outcome: outcomeOf(received, events, receipts, []) });
+    observe(channel, { kind: "accepted", outcome: createOutcome(received, events, receipts, []) });
   }
 
   return {
@@ -102,10 +102,10 @@ export function createDrainPaused(deps: DrainPausedDeps) {
       deliveries: readonly BufferedDelivery[],
       { signal }: { readonly signal: AbortSignal },
     ): Promise<void> {
-      let batch: Clean[] = [];
+      let batch: CleanDelivery[] = [];
       for (const buffered of deliveries) {
-        const normalized = await normalize(channel.rules, buffered.delivery, selectionOf(buffered));
-        const clean = cleanOf(buffered, normalized);
+        const normalized = await normalize(channel.rules, buffered.delivery, toSelection(buffered));
+        const clean = toCleanDelivery(buffered, normalized);
         if (clean && fits(batch, clean)) {
           batch.push(clean);
           continue;
@@ -119,7 +119,7 @@ export function createDrainPaused(deps: DrainPausedDeps) {
   };
 }
 
-const selectionOf = ({ id }: BufferedDelivery): Selection => ({
+const toSelection = ({ id }: BufferedDelivery): Selection => ({
   id,
   item: null,
   definitions: [],
@@ -127,7 +127,7 @@ const selectionOf = ({ id }: BufferedDelivery): Selection => ({
 });
 
 /** Undefined for what makes more than events, or may be a replay. */
-function cleanOf(buffered: BufferedDelivery, normalized: Normalized): Clean | undefined {
+function toCleanDelivery(buffered: BufferedDelivery, normalized: Normalized): CleanDelivery | undefined {
   if (normalized.kind !== "normalized" || normalized.failures.length > 0) return undefined;
   if (buffered.delivery.boundTo !== undefined) return undefined;
   const { received, events } = normalized;
@@ -135,7 +135,7 @@ function cleanOf(buffered: BufferedDelivery, normalized: Normalized): Clean | un
 }
 
 /** Within one script call, which is all or nothing. */
-function fits(batch: readonly Clean[], next: Clean): boolean {
+function fits(batch: readonly CleanDelivery[], next: CleanDelivery): boolean {
   const events = sum(batch.map((clean) => clean.events.length)) + next.events.length;
   const bytes = sum(batch.map((clean) => clean.bytes)) + next.bytes;
   return events <= MAX_CALL_EVENTS && bytes <= MAX_CALL_BYTES;

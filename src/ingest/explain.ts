@@ -13,9 +13,9 @@ import { structuredEvent } from "../event/typed-event.ts";
 import { findNearest } from "../lib/nearest.ts";
 import type { Fault } from "../normalize/fault.ts";
 import type { Selection } from "../normalize/normalize.ts";
-import type { CompiledChannel } from "./live-channel.ts";
+import type { CompiledChannel } from "./compiled-channel.ts";
 import type { Explainer } from "./normalizer.ts";
-import { tooManyItems } from "./outcome.ts";
+import { tooManyItemsFailure } from "./outcome.ts";
 
 export type Explain = ReturnType<typeof createExplain>;
 
@@ -41,8 +41,8 @@ export function createExplain(deps: {
     only?: Selection,
   ): Promise<readonly ExplainedItem[]> => {
     const result = await deps.explainEach(channel.rules, delivery, only);
-    if (result.kind === "tooManyItems") return [whole(tooManyItems(result.limit))];
-    if (result.kind === "normalized") return result.failures.map(whole);
+    if (result.kind === "tooManyItems") return [toWholeDeliveryItem(tooManyItemsFailure(result.limit))];
+    if (result.kind === "normalized") return result.failures.map(toWholeDeliveryItem);
 
     const drafts = new Map<number | null, Draft>();
     const of = (item: number | null): Draft => {
@@ -72,16 +72,16 @@ export function createExplain(deps: {
         }));
         return {
           item,
-          events: findKnownIds ? draft.events.map((event) => explained(event, statuses.get(event))) : [],
+          events: findKnownIds ? draft.events.map((event) => toExplainedEvent(event, statuses.get(event))) : [],
           failures: draft.failures,
           definitions,
-          closest: closestOf(definitions),
+          closest: findClosest(definitions),
         };
       });
   };
 }
 
-function explained({ id, type, topic, fields }: OutgoingEvent, known: KnownId | undefined): ExplainedEvent {
+function toExplainedEvent({ id, type, topic, fields }: OutgoingEvent, known: KnownId | undefined): ExplainedEvent {
   const data = readAttributes(fields).text ?? null;
   const event = structuredEvent(fields, MAX_EXPLAINED_DATA_CHARS);
   const entryId = known === undefined || known.kind === "new" ? null : known.entryId;
@@ -89,7 +89,7 @@ function explained({ id, type, topic, fields }: OutgoingEvent, known: KnownId | 
 }
 
 /** By the type that its path yields, where that is nearly its own; else the first whose path yields anything. */
-function closestOf(definitions: readonly ExplainedDefinition[]): string | null {
+function findClosest(definitions: readonly ExplainedDefinition[]): string | null {
   if (definitions.some(({ matches }) => matches)) return null;
   const types = definitions.map(({ type }) => type);
   for (const value of definitions.flatMap(({ typePath }) => typePath?.values ?? [])) {
@@ -99,7 +99,7 @@ function closestOf(definitions: readonly ExplainedDefinition[]): string | null {
   return definitions.find(({ typePath }) => (typePath?.values.length ?? 0) > 0)?.type ?? null;
 }
 
-const whole = (failure: ItemFailure): ExplainedItem => ({
+const toWholeDeliveryItem = (failure: ItemFailure): ExplainedItem => ({
   item: failure.item,
   events: [],
   failures: [failure],

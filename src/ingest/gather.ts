@@ -3,16 +3,16 @@ import type { OutgoingEvent } from "../event/event.ts";
 import type { FetchedOptions, GatheredWrite, GatherFetched, IngestResult } from "../event/ingest.ts";
 import type { VerifiedDelivery } from "../event/received.ts";
 import type { Normalized } from "../normalize/normalize.ts";
-import { type CompiledChannel, publishPolicyOf } from "./live-channel.ts";
-import { conflictsOf, outcomeOf, quarantineReceiptsOf } from "./outcome.ts";
-import { itemsOf, type Writer, type WriterDeps } from "./write.ts";
+import { type CompiledChannel, toPublishPolicy } from "./compiled-channel.ts";
+import { findConflicts, createOutcome, toQuarantineReceipts } from "./outcome.ts";
+import { toQuarantineItems, type Writer, type WriterDeps } from "./write.ts";
 
 export interface GatherDeps extends WriterDeps {
   readonly put: Writer["put"];
 }
 
 /** A delivery of which every item became its events. */
-interface Clean {
+interface CleanDelivery {
   readonly delivery: VerifiedDelivery;
   readonly received: number;
   readonly events: readonly OutgoingEvent[];
@@ -27,7 +27,7 @@ export function createGather(deps: GatherDeps): GatherFetched<CompiledChannel> {
 
   return (channel, deliveries) => {
     const writes: GatheredWrite[] = [];
-    let clean: Clean[] = [];
+    let clean: CleanDelivery[] = [];
     let count = 0;
     let bytes = 0;
 
@@ -53,13 +53,13 @@ export function createGather(deps: GatherDeps): GatherFetched<CompiledChannel> {
         if (normalized instanceof Promise) normalized.catch(() => {});
         writes.push({
           count: 1,
-          items: itemsIn(normalized),
+          items: countItems(normalized),
           write: (options) => writeAlone(channel, delivery, normalized, options),
         });
         continue;
       }
       const { events, received } = normalized;
-      const size = sizeOf(events);
+      const size = sumBytes(events);
       if (count + events.length > MAX_CALL_EVENTS || bytes + size > MAX_CALL_BYTES) close();
       clean.push({ delivery, received, events });
       count += events.length;
@@ -80,19 +80,19 @@ export function createGather(deps: GatherDeps): GatherFetched<CompiledChannel> {
 
   async function writeAll(
     channel: CompiledChannel,
-    gathered: readonly Clean[],
+    gathered: readonly CleanDelivery[],
     { signal, position }: FetchedOptions,
   ): Promise<readonly IngestResult[]> {
     const { identity } = channel;
     const options = { signal, sinceMs: performance.now() };
     const events = gathered.flatMap((clean) => clean.events);
-    const batch = { channel: identity, events, policy: publishPolicyOf(channel), position };
+    const batch = { channel: identity, events, policy: toPublishPolicy(channel), position };
     const { receipts } = await publish(batch, options);
     let at = 0;
     const settled = gathered.map((clean) => {
       const own = receipts.slice(at, at + clean.events.length);
       at += own.length;
-      return { ...clean, receipts: own, conflicts: conflictsOf(clean.events, own) };
+      return { ...clean, receipts: own, conflicts: findConflicts(clean.events, own) };
     });
     const last = settled.findLast(({ conflicts }) => conflicts.length > 0);
     const results: IngestResult[] = [];
@@ -104,11 +104,11 @@ export function createGather(deps: GatherDeps): GatherFetched<CompiledChannel> {
           ? []
           : await quarantine.put(
               identity,
-              { delivery, items: itemsOf(channel, conflicts) },
+              { delivery, items: toQuarantineItems(channel, conflicts) },
               one === last ? { ...options, position } : options,
             );
-      const quarantined = quarantineReceiptsOf(conflicts, ids);
-      const outcome = outcomeOf(received, one.events, one.receipts, quarantined);
+      const quarantined = toQuarantineReceipts(conflicts, ids);
+      const outcome = createOutcome(received, one.events, one.receipts, quarantined);
       const result: IngestResult = { kind: "accepted", outcome };
       observe(channel, result);
       recorder.settled(channel, delivery, result);
@@ -124,12 +124,12 @@ const isClean = (
   !(normalized instanceof Promise) && normalized.kind === "normalized" && normalized.failures.length === 0;
 
 /** One that holds too many is quarantined whole. */
-function itemsIn(normalized: Normalized | Promise<Normalized>): number | undefined {
+function countItems(normalized: Normalized | Promise<Normalized>): number | undefined {
   if (normalized instanceof Promise) return undefined;
   return normalized.kind === "normalized" ? normalized.received : 1;
 }
 
-function sizeOf(events: readonly OutgoingEvent[]): number {
+function sumBytes(events: readonly OutgoingEvent[]): number {
   let bytes = 0;
   for (const event of events) bytes += event.bytes;
   return bytes;

@@ -4,11 +4,11 @@ import type { Ingest, IngestResult } from "../event/ingest.ts";
 import type { RawRequest, VerifiedDelivery } from "../event/received.ts";
 import { upToEntries } from "../lib/up-to-entries.ts";
 import type { MatchedHandshake } from "../verify/handshake/compile.ts";
-import type { RefusedRequest, Verified } from "../verify/verify.ts";
+import type { RejectedRequest, Verified } from "../verify/verify.ts";
 import type { AnswerHandshake } from "./answer-handshake.ts";
 import type { DeliveryRecorder } from "./delivery-recorder.ts";
-import type { CompiledChannel } from "./live-channel.ts";
-import { wholeFailure } from "./outcome.ts";
+import type { CompiledChannel } from "./compiled-channel.ts";
+import { createDeliveryFailure } from "./outcome.ts";
 import type { BufferWhilePaused } from "./pause-buffer.ts";
 import type { WriteOptions, Writer } from "./write.ts";
 
@@ -23,7 +23,7 @@ export interface IngestDeps {
   readonly answerHandshake: AnswerHandshake;
   /** Told of each result, for counters. */
   readonly observe: (channel: CompiledChannel, result: IngestResult) => void;
-  readonly recorder: Pick<DeliveryRecorder, "settled" | "refused" | "answeredHandshake">;
+  readonly recorder: Pick<DeliveryRecorder, "settled" | "rejected" | "answeredHandshake">;
 }
 
 /** The one path of every request: answers it where it is a handshake; else verifies, buffers where the channel is paused, writes. */
@@ -31,7 +31,7 @@ export function createIngest(deps: IngestDeps): Ingest<CompiledChannel> {
   const { write, quarantine, bufferWhilePaused, answerHandshake, observe, recorder } = deps;
   const sampledAtMs = new LRUCache<number, number>(upToEntries(MAX_SAMPLED_CHANNELS));
 
-  function refuse(channel: CompiledChannel, request: RawRequest, refused: RefusedRequest): IngestResult {
+  function reject(channel: CompiledChannel, request: RawRequest, refused: RejectedRequest): IngestResult {
     const result = { kind: "unverified", message: refused.message } as const;
     const before = sampledAtMs.get(channel.identity.number);
     // A clock that was set back must not silence a channel.
@@ -41,7 +41,7 @@ export function createIngest(deps: IngestDeps): Ingest<CompiledChannel> {
     }
     observe(channel, result);
     const refusal = { httpStatus: 401, reason: result.message };
-    recorder.refused(channel, request.arrivedAtMs, refusal, () => request);
+    recorder.rejected(channel, request.arrivedAtMs, refusal, () => request);
     return result;
   }
 
@@ -52,7 +52,7 @@ export function createIngest(deps: IngestDeps): Ingest<CompiledChannel> {
     signal: AbortSignal,
   ): Promise<IngestResult> {
     const reply = await answerHandshake(channel, handshake, { signal });
-    if (!reply.ok) return refuse(channel, request, channel.sender.refuse(request, reply.error));
+    if (!reply.ok) return reject(channel, request, channel.sender.reject(request, reply.error));
     const result = { kind: "handshake", reply: reply.value } as const;
     observe(channel, result);
     recorder.answeredHandshake(channel, request, result.reply.status);
@@ -60,8 +60,8 @@ export function createIngest(deps: IngestDeps): Ingest<CompiledChannel> {
   }
 
   /** The sender waits for none of it, and is told 401 whatever becomes of it. */
-  function keepSample({ identity }: CompiledChannel, { message, redacted }: RefusedRequest): void {
-    const failure = wholeFailure("signature_invalid", message);
+  function keepSample({ identity }: CompiledChannel, { message, redacted }: RejectedRequest): void {
+    const failure = createDeliveryFailure("signature_invalid", message);
     const write = { delivery: redacted(), items: [{ failure, keep: "newest" }] } as const;
     quarantine.put(identity, write, { signal: NEVER_ABORTED }).catch(() => {});
   }
@@ -84,14 +84,14 @@ export function createIngest(deps: IngestDeps): Ingest<CompiledChannel> {
     const { sender } = channel;
 
     function pass(verified: Verified): IngestResult | Promise<IngestResult> {
-      if (!verified.ok) return refuse(channel, request, verified.error);
+      if (!verified.ok) return reject(channel, request, verified.error);
       const delivery = verified.value;
       const handshake = sender.findHandshake(request, delivery);
       if (handshake !== undefined) return answer(channel, request, handshake, signal);
       // Only handshakes come by other methods.
       if (request.method !== "POST") {
-        const refused = sender.refuse(request, "no handshake of the channel fits the request");
-        return refuse(channel, request, refused);
+        const refused = sender.reject(request, "no handshake of the channel fits the request");
+        return reject(channel, request, refused);
       }
       admit?.(channel);
       return channel.pause === undefined

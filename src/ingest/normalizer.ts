@@ -69,29 +69,29 @@ export function createThreadShares({ nowMs, cpuMs } = CLOCKS): ThreadShares {
 }
 
 /**
- * Normalizes small deliveries on this thread, and elsewhere those that would hold it up: large ones, and all but the smallest of an
+ * Normalizes small deliveries on this thread, and inWorker those that would hold it up: large ones, and all but the smallest of an
  * organization whose deliveries have taken more than their part of the last second.
  */
 export const createNormalizer =
-  (deps: NormalizeDeps, elsewhere: Normalizer, shares: ThreadShares): Normalizer =>
+  (deps: NormalizeDeps, inWorker: Normalizer, shares: ThreadShares): Normalizer =>
   (rules, delivery, only, maxWaitMs) => {
     const { organizationId } = rules.channel;
-    if (goesElsewhere(delivery)) return elsewhere(rules, delivery, only, maxWaitMs);
+    if (isLargeDelivery(delivery)) return inWorker(rules, delivery, only, maxWaitMs);
     if (delivery.body.length < MIN_SENT_BYTES) return normalize(rules, delivery, deps, only, maxWaitMs);
-    if (shares.isUsedUp(organizationId)) return elsewhere(rules, delivery, only, maxWaitMs);
+    if (shares.isUsedUp(organizationId)) return inWorker(rules, delivery, only, maxWaitMs);
     return shares.run(organizationId, () => normalize(rules, delivery, deps, only, maxWaitMs));
   };
 
-/** Explains here and elsewhere as `createNormalizer` does: it costs at least as much, and records of deliveries ask for it unasked. */
+/** Explains here and inWorker as `createNormalizer` does: it costs at least as much, and records of deliveries ask for it unasked. */
 export const createExplainer =
-  (deps: NormalizeDeps, elsewhere: Explainer, shares: ThreadShares): Explainer =>
+  (deps: NormalizeDeps, inWorker: Explainer, shares: ThreadShares): Explainer =>
   (rules, delivery, only) => {
     const { organizationId } = rules.channel;
-    if (goesElsewhere(delivery)) return elsewhere(rules, delivery, only);
+    if (isLargeDelivery(delivery)) return inWorker(rules, delivery, only);
     if (delivery.body.length < MIN_SENT_BYTES) return explainEach(rules, delivery, deps, only);
-    if (shares.isUsedUp(organizationId)) return elsewhere(rules, delivery, only);
+    if (shares.isUsedUp(organizationId)) return inWorker(rules, delivery, only);
     return shares.run(organizationId, () => explainEach(rules, delivery, deps, only));
   };
 
-const goesElsewhere = (delivery: VerifiedDelivery): boolean =>
+const isLargeDelivery = (delivery: VerifiedDelivery): boolean =>
   isLarge(delivery.body.length, contentTypeOf(delivery));

@@ -8,10 +8,10 @@ import type {
   QuarantineReceipt,
 } from "../event/outcome.ts";
 
-const NONE: readonly ItemFailure[] = [];
+const NO_FAILURES: readonly ItemFailure[] = [];
 
 /** A failure of the delivery as a whole. */
-export const wholeFailure = (reason: QuarantineReason, detail: string): ItemFailure => ({
+export const createDeliveryFailure = (reason: QuarantineReason, detail: string): ItemFailure => ({
   item: null,
   reason,
   detail,
@@ -19,8 +19,8 @@ export const wholeFailure = (reason: QuarantineReason, detail: string): ItemFail
 });
 
 /** Where no sender can be told to send less: of a fetched delivery, or one that was accepted before. */
-export const tooManyItems = (limit: number): ItemFailure =>
-  wholeFailure("invalid_body", `the delivery holds more than ${limit} items`);
+export const tooManyItemsFailure = (limit: number): ItemFailure =>
+  createDeliveryFailure("invalid_body", `the delivery contains more than ${limit} items`);
 
 const CONFLICTS = {
   conflict: { reason: "id_conflict", detail: (id: string) => `the id ${id} is known with other data` },
@@ -31,11 +31,11 @@ const CONFLICTS = {
 } as const;
 
 /** The events that the bus did not take, as failures of their items: one per item and reason, naming all that it did not take. */
-export function conflictsOf(
+export function findConflicts(
   events: readonly OutgoingEvent[],
   receipts: readonly Receipt[],
 ): readonly ItemFailure[] {
-  if (!receipts.some(isConflict)) return NONE;
+  if (!receipts.some(isConflict)) return NO_FAILURES;
   return (["conflict", "replayed"] as const).flatMap((status) => {
     const refused = events.filter((_, i) => receipts[i]?.status === status);
     const { reason, detail } = CONFLICTS[status];
@@ -51,7 +51,7 @@ export function conflictsOf(
 const isConflict = (receipt: Receipt): receipt is Extract<Receipt, { status: keyof typeof CONFLICTS }> =>
   receipt.status in CONFLICTS;
 
-export function quarantineReceiptsOf(
+export function toQuarantineReceipts(
   failures: readonly ItemFailure[],
   ids: readonly string[],
 ): QuarantineReceipt[] {
@@ -62,27 +62,27 @@ export function quarantineReceiptsOf(
   });
 }
 
-export function outcomeOf(
+export function createOutcome(
   received: number,
   events: readonly OutgoingEvent[],
   receipts: readonly Receipt[],
   quarantine: readonly QuarantineReceipt[],
 ): Outcome {
-  const answered: EventReceipt[] = [];
+  const eventReceipts: EventReceipt[] = [];
   let published = 0;
   events.forEach(({ id, type, topic }, i) => {
     const receipt = receipts[i];
     if (receipt === undefined) throw new Error("an event got no receipt");
     if (isConflict(receipt)) return;
     if (receipt.status === "published") published++;
-    answered.push({ id, type, topic, entryId: receipt.entryId, status: receipt.status });
+    eventReceipts.push({ id, type, topic, entryId: receipt.entryId, status: receipt.status });
   });
   return {
     received,
     published,
-    duplicates: answered.length - published,
+    duplicates: eventReceipts.length - published,
     quarantined: quarantine.length,
-    events: answered,
+    events: eventReceipts,
     quarantine,
   };
 }

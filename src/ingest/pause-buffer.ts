@@ -1,15 +1,15 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { CLOSES_MS, type PauseState, type Pauses } from "../bus/groups/pauses.ts";
+import { CLOSING_MS, type PauseState, type Pauses } from "../bus/groups/pauses.ts";
 import type { QuarantineStore } from "../bus/quarantine/quarantine.ts";
 import type { IngestResult } from "../event/ingest.ts";
 import type { VerifiedDelivery } from "../event/received.ts";
 import type { NewId } from "../lib/ids.ts";
 import type { DrainPaused } from "./drain-paused.ts";
-import type { CompiledChannel } from "./live-channel.ts";
-import { outcomeOf, quarantineReceiptsOf, wholeFailure } from "./outcome.ts";
+import type { CompiledChannel } from "./compiled-channel.ts";
+import { createOutcome, toQuarantineReceipts, createDeliveryFailure } from "./outcome.ts";
 
-const WHOLE = wholeFailure("paused", "the channel is paused, or deliveries of its pause are not all through");
-const LOOK_EVERY_MS = 20;
+const PAUSED_FAILURE = createDeliveryFailure("paused", "the channel is paused, or deliveries of its pause are not all through");
+const CHECK_EVERY_MS = 20;
 
 export type BufferWhilePaused = ReturnType<typeof createPauseBuffer>;
 
@@ -41,10 +41,10 @@ export function createPauseBuffer(deps: {
   }
 
   async function waitForEnd(ref: Parameters<Pauses["state"]>[0]): Promise<PauseState> {
-    const untilMs = performance.now() + CLOSES_MS;
+    const untilMs = performance.now() + CLOSING_MS;
     let now: PauseState = "closes";
     while (now === "closes" && performance.now() < untilMs) {
-      await delay(LOOK_EVERY_MS);
+      await delay(CHECK_EVERY_MS);
       now = await pauses.state(ref);
     }
     return now;
@@ -73,12 +73,12 @@ export function createPauseBuffer(deps: {
       verified.boundTo === undefined
         ? { ...verified, deliveryId: verified.deliveryId ?? newDeliveryId() }
         : verified;
-    const write = { delivery, items: [{ failure: WHOLE, keep: "all" as const }] };
+    const write = { delivery, items: [{ failure: PAUSED_FAILURE, keep: "all" as const }] };
     const ids = await quarantine.put(identity, write, { signal });
     if ((await pauses.state({ channel: identity, pause })) === "over") {
       const [id = ""] = ids;
       return { kind: "accepted", outcome: await drainPaused.one(channel, { id, delivery }, { signal }) };
     }
-    return { kind: "accepted", outcome: outcomeOf(1, [], [], quarantineReceiptsOf([WHOLE], ids)) };
+    return { kind: "accepted", outcome: createOutcome(1, [], [], toQuarantineReceipts([PAUSED_FAILURE], ids)) };
   };
 }

@@ -2,7 +2,7 @@ import { LRUCache } from "lru-cache";
 import { MAX_STALENESS_MS } from "../data/changes.ts";
 import { UnavailableError } from "../lib/errors.ts";
 import { withTimeout } from "../lib/wait.ts";
-import type { CompiledChannel, Shared } from "./live-channel.ts";
+import type { CompiledChannel, SharedPart } from "./compiled-channel.ts";
 
 /** Of all channels that a worker keeps compiled, by address; beyond it the least used is compiled anew when it is next called. */
 const MAX_BYTES = 128 * 1024 * 1024;
@@ -50,7 +50,7 @@ export function createRulesCache(deps: RulesCacheDeps) {
   /** By channel number; nearly all channels have one. */
   const addresses = new Map<number, string | readonly string[]>();
   /** How many of the channels share it. */
-  const uses = new Map<Shared, number>();
+  const uses = new Map<SharedPart, number>();
   let sharedBytes = 0;
   const channels = new LRUCache<string, CompiledChannel | typeof ABSENT>({
     maxSize: maxBytes,
@@ -78,13 +78,13 @@ export function createRulesCache(deps: RulesCacheDeps) {
     else addresses.set(channelNumber, others);
   }
 
-  function hold(shared: Shared): void {
+  function hold(shared: SharedPart): void {
     const before = uses.get(shared) ?? 0;
     uses.set(shared, before + 1);
     if (before === 0) sharedBytes += shared.bytes;
   }
 
-  function release(shared: Shared): void {
+  function release(shared: SharedPart): void {
     const left = (uses.get(shared) ?? 0) - 1;
     if (left > 0) {
       uses.set(shared, left);

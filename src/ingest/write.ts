@@ -9,9 +9,9 @@ import type { RawRequest, SourcePosition, VerifiedDelivery } from "../event/rece
 import { signedMarkOf } from "../normalize/entry.ts";
 import type { Normalized, Selection } from "../normalize/normalize.ts";
 import type { DeliveryRecorder } from "./delivery-recorder.ts";
-import { type CompiledChannel, publishPolicyOf } from "./live-channel.ts";
+import { type CompiledChannel, toPublishPolicy } from "./compiled-channel.ts";
 import type { Normalizer } from "./normalizer.ts";
-import { conflictsOf, outcomeOf, quarantineReceiptsOf, tooManyItems } from "./outcome.ts";
+import { findConflicts, createOutcome, toQuarantineReceipts, tooManyItemsFailure } from "./outcome.ts";
 
 export interface WriterDeps {
   readonly normalize: Normalizer;
@@ -24,10 +24,10 @@ export interface WriterDeps {
   readonly maxCheckMs?: number | undefined;
 }
 
-/** A sender is told 503 after that: many give up after five seconds, and a retry finds compiled what was not. */
+/** A sender is settle 503 after that: many give up after five seconds, and a retry finds compiled what was not. */
 const MAX_CHECK_MS = 4_000;
 
-/** One quarantined item to be run again; `id` is its record's. */
+/** One quarantined item to be run redrive; `id` is its record's. */
 export interface RedriveRequest extends Selection {
   readonly delivery: VerifiedDelivery;
   /** True where a pause has kept it from being looked at: it is run as if it came now, and may be a replay. */
@@ -48,8 +48,8 @@ export function createWriter(deps: WriterDeps) {
     options: WriteOptions,
   ): IngestResult | Promise<IngestResult> {
     // A fetched page waits as long as it takes, and its source with it; nobody has to be answered.
-    const isPushed = options.again === undefined && options.position === undefined;
-    const normalized = normalize(channel.rules, delivery, options.again, isPushed ? maxCheckMs : undefined);
+    const isPushed = options.redrive === undefined && options.position === undefined;
+    const normalized = normalize(channel.rules, delivery, options.redrive, isPushed ? maxCheckMs : undefined);
     return normalized instanceof Promise
       ? normalized.then((settled) => put(channel, delivery, options, settled))
       : put(channel, delivery, options, normalized);
@@ -58,23 +58,23 @@ export function createWriter(deps: WriterDeps) {
   function put(
     channel: CompiledChannel,
     delivery: VerifiedDelivery,
-    { signal, again, position, request, onItems }: WriteOptions,
+    { signal, redrive, position, request, onItems }: WriteOptions,
     normalized: Normalized,
   ): IngestResult | Promise<IngestResult> {
     if (normalized.kind === "normalized") onItems?.(channel, normalized.received);
-    const told = (result: IngestResult): IngestResult => {
+    const settle = (result: IngestResult): IngestResult => {
       observe(channel, result);
-      if (again === undefined) recorder.settled(channel, delivery, result, request);
+      if (redrive === undefined) recorder.settled(channel, delivery, result, request);
       return result;
     };
-    if (normalized.kind === "tooManyItems" && position === undefined) return told(normalized);
+    if (normalized.kind === "tooManyItems" && position === undefined) return settle(normalized);
     const { received, events, failures } =
       normalized.kind === "tooManyItems"
-        ? { received: 1, events: [], failures: [tooManyItems(normalized.limit)] }
+        ? { received: 1, events: [], failures: [tooManyItemsFailure(normalized.limit)] }
         : normalized;
-    if (again === undefined && position === undefined && failures.length > 0) {
-      const refused = failures.filter((failure) => dispositionOf(channel, failure) === "reject");
-      if (refused.length > 0) return told({ kind: "rejected", failures: refused });
+    if (redrive === undefined && position === undefined && failures.length > 0) {
+      const refused = failures.filter((failure) => getDisposition(channel, failure) === "reject");
+      if (refused.length > 0) return settle({ kind: "rejected", failures: refused });
     }
 
     const { identity } = channel;
@@ -82,23 +82,23 @@ export function createWriter(deps: WriterDeps) {
     const batch = {
       channel: identity,
       events,
-      policy: publishPolicyOf(channel),
-      quarantine: failures.length > 0 ? { delivery, items: itemsOf(channel, failures) } : undefined,
-      release: again !== undefined && failures.length === 0 ? [again.id] : undefined,
-      signed: signedMark(channel, delivery, events, again),
+      policy: toPublishPolicy(channel),
+      quarantine: failures.length > 0 ? { delivery, items: toQuarantineItems(channel, failures) } : undefined,
+      release: redrive !== undefined && failures.length === 0 ? [redrive.id] : undefined,
+      signed: createSignedMark(channel, delivery, events, redrive),
       position,
     };
     return publish(batch, options).then(({ receipts, quarantineIds }) => {
-      const quarantined = quarantineReceiptsOf(failures, quarantineIds);
+      const quarantined = toQuarantineReceipts(failures, quarantineIds);
       const accept = () =>
-        told({ kind: "accepted", outcome: outcomeOf(received, events, receipts, quarantined) });
-      const conflicts = conflictsOf(events, receipts);
+        settle({ kind: "accepted", outcome: createOutcome(received, events, receipts, quarantined) });
+      const conflicts = findConflicts(events, receipts);
       if (conflicts.length === 0) return accept();
-      const items = itemsOf(channel, conflicts);
+      const items = toQuarantineItems(channel, conflicts);
       // The position has waited for it: had the gateway died before, nobody would know of the conflict.
       const last = { ...options, ...(position && { position }) };
       return quarantine.put(identity, { delivery, items }, last).then((ids) => {
-        quarantined.push(...quarantineReceiptsOf(conflicts, ids));
+        quarantined.push(...toQuarantineReceipts(conflicts, ids));
         return accept();
       });
     });
@@ -127,24 +127,24 @@ export function createWriter(deps: WriterDeps) {
     ): Promise<Tested> {
       const normalized = await normalize(channel.rules, delivery, undefined, maxCheckMs);
       if (normalized.kind === "tooManyItems")
-        return { received: 0, events: [], failures: [tooManyItems(normalized.limit)] };
+        return { received: 0, events: [], failures: [tooManyItemsFailure(normalized.limit)] };
       const { received, failures } = normalized;
-      const events = normalized.events.map(asTest);
-      const batch = { channel: channel.identity, events, policy: publishPolicyOf(channel) };
+      const events = normalized.events.map(toTestEvent);
+      const batch = { channel: channel.identity, events, policy: toPublishPolicy(channel) };
       const { receipts } = events.length === 0 ? { receipts: [] } : await publish(batch, { signal });
-      return { received, events: outcomeOf(received, events, receipts, []).events, failures };
+      return { received, events: createOutcome(received, events, receipts, []).events, failures };
     },
     /** Moves the cursor of a source without a delivery. Throws as `IngestFetched` does. */
     async movePosition(
       channel: CompiledChannel,
       { signal, position }: { readonly signal: AbortSignal; readonly position: SourcePosition },
     ): Promise<void> {
-      const batch = { channel: channel.identity, events: [], policy: publishPolicyOf(channel), position };
+      const batch = { channel: channel.identity, events: [], policy: toPublishPolicy(channel), position };
       await publish(batch, { signal });
     },
     /**
      * Runs a quarantined item through today's definitions. Its record goes with the write that publishes its events; what
-     * fails again stays in quarantine.
+     * fails redrive stays in quarantine.
      *
      * @throws UnavailableError as `Ingest` does.
      */
@@ -152,7 +152,7 @@ export function createWriter(deps: WriterDeps) {
       channel: CompiledChannel,
       request: RedriveRequest,
       { signal }: { readonly signal: AbortSignal },
-    ): Promise<IngestResult> => write(channel, request.delivery, { signal, again: request }),
+    ): Promise<IngestResult> => write(channel, request.delivery, { signal, redrive: request }),
   };
 }
 
@@ -163,28 +163,28 @@ export interface Tested {
   readonly failures: readonly ItemFailure[];
 }
 
-function asTest({ fields, bytes, ...event }: OutgoingEvent): OutgoingEvent {
+function toTestEvent({ fields, bytes, ...event }: OutgoingEvent): OutgoingEvent {
   // Of a test event of elsewhere it is one of the sender's extensions.
   if (isTestEvent(fields)) return { ...event, identity: "", fields, bytes };
   const marked = [...fields, TEST_EXTENSION, "true"];
   return { ...event, identity: "", fields: marked, bytes: bytes + TEST_EXTENSION.length + 4 };
 }
 
-/** A person who runs an item of the quarantine again has decided on it: that is no replay. */
-function signedMark(
+/** A person who runs an item of the quarantine redrive has decided on it: that is no replay. */
+function createSignedMark(
   { config, rules }: CompiledChannel,
   { boundTo }: VerifiedDelivery,
   events: readonly OutgoingEvent[],
-  again: RedriveRequest | undefined,
+  redrive: RedriveRequest | undefined,
 ) {
   if (boundTo === undefined || events.length === 0 || config.dedupe.windowSeconds === 0) return undefined;
-  if (again !== undefined && !again.wasPaused) return undefined;
+  if (redrive !== undefined && !redrive.wasPaused) return undefined;
   return signedMarkOf(rules, boundTo, events);
 }
 
 export interface WriteOptions {
   readonly signal: AbortSignal;
-  readonly again?: RedriveRequest;
+  readonly redrive?: RedriveRequest;
   readonly position?: SourcePosition;
   /** As it came; absent: it was fetched. */
   readonly request?: RawRequest;
@@ -192,7 +192,7 @@ export interface WriteOptions {
 }
 
 /** The channel's settings decide where a failed item goes. */
-function dispositionOf(
+function getDisposition(
   { config }: CompiledChannel,
   { reason }: ItemFailure,
 ): "reject" | QuarantineItem["keep"] {
@@ -209,13 +209,13 @@ function dispositionOf(
   }
 }
 
-export function itemsOf(
+export function toQuarantineItems(
   channel: CompiledChannel,
   failures: readonly ItemFailure[],
 ): readonly QuarantineItem[] {
   return failures.map((failure) => {
-    const disposition = dispositionOf(channel, failure);
-    // Conflicts, and what fails again when it is re-driven, are kept whatever the channel says: they cannot be refused any more.
+    const disposition = getDisposition(channel, failure);
+    // Conflicts, and what fails redrive when it is re-driven, are kept whatever the channel says: they cannot be refused any more.
     return { failure, keep: disposition === "newest" ? "newest" : "all" };
   });
 }

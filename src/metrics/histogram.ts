@@ -9,7 +9,7 @@ export interface Timings {
 /** From a millisecond to the longest that anybody waits for. */
 export const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
 
-interface Config {
+interface HistogramConfig {
   readonly name: string;
   readonly help: string;
   /** Undefined: none, and all values are one. */
@@ -19,14 +19,14 @@ interface Config {
 }
 
 /** A histogram for the way of events: prom-client makes an object and hashes its labels at each value. */
-export function createTimings({ buckets = SECONDS, label, ...config }: Config): Timings {
+export function createTimings({ buckets = SECONDS, label, ...config }: HistogramConfig): Timings {
   const series = new Map<string, Series>();
   new ReadHistogram({
     ...config,
     ...(label !== undefined && { labelNames: [label] }),
     read: () =>
       [...series].flatMap(([value, one]) =>
-        valuesOf(config.name, buckets, label === undefined ? {} : { [label]: value }, one),
+        toValues(config.name, buckets, label === undefined ? {} : { [label]: value }, one),
       ),
   });
   return {
@@ -56,7 +56,7 @@ interface Value {
   readonly value: number;
 }
 
-function valuesOf(
+function toValues(
   name: string,
   buckets: readonly number[],
   labels: Readonly<Record<string, string>>,
@@ -80,12 +80,12 @@ function valuesOf(
 /** What the registry asks for when it is read. */
 class ReadHistogram extends Histogram {
   readonly #read: () => readonly Value[];
-  readonly #facts: Pick<Config, "name" | "help">;
+  readonly #facts: Pick<HistogramConfig, "name" | "help">;
 
   constructor({
     read,
     ...config
-  }: Config & { readonly labelNames?: string[]; readonly read: () => readonly Value[] }) {
+  }: HistogramConfig & { readonly labelNames?: string[]; readonly read: () => readonly Value[] }) {
     const { name, help, labelNames = [], registers } = config;
     super({ name, help, labelNames, registers });
     this.#read = read;

@@ -4,7 +4,7 @@ import { permissionCatalog } from "../http/callers/authorize.ts";
 import type { ApiEnv } from "../http/context.ts";
 import { createDoOnce } from "../http/idempotency.ts";
 import { type ShowLimitsDeps, showLimits } from "../http/limits.ts";
-import { countRefusals, requestLog, requestMetrics } from "../http/request.ts";
+import { countRejections, requestLog, requestMetrics } from "../http/request.ts";
 import type { Log } from "../log.ts";
 import type { Metrics } from "../metrics.ts";
 import { type AppDeps, apps } from "./apps/apps/routes.ts";
@@ -211,7 +211,7 @@ export function createApi(deps: ApiDeps): Hono<ApiEnv> {
   api.use(requestMetrics(deps.metrics));
   api.use(requestLog(deps));
   api.use(showLimits(deps));
-  api.use(countRefusals(deps.refusals));
+  api.use(countRejections(deps.refusals));
   const doOnce = createDoOnce(deps);
   // Routes above `authenticate` need no token.
   for (const route of routes.filter(({ isPublic }) => isPublic)) mountRoute(api, route, doOnce);

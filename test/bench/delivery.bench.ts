@@ -9,7 +9,7 @@ import { Command } from "ioredis";
 import { Counter, Registry } from "prom-client";
 import { CommandBuffers, SentCommand } from "../../src/bus/connection/sent-command.ts";
 import { encodeCall } from "../../src/bus/publish/publish-call.ts";
-import { valuesOf } from "../../src/channels/push/read-delivery.ts";
+import { readHeaderValues } from "../../src/channels/push/read-delivery.ts";
 import { webhook } from "../../src/channels/webhook/webhook.ts";
 import { isJsonData, readAttributes, readEvent } from "../../src/event/cloud-event.ts";
 import { ValueCollector, type Values } from "../../src/event/values.ts";
@@ -19,7 +19,7 @@ import { withoutChannelIds } from "../../src/lib/secrets/channel-id.ts";
 import { compileHmac } from "../../src/lib/secrets/hmac.ts";
 import { redactTexts } from "../../src/lib/secrets/redact.ts";
 import { createMetrics } from "../../src/metrics.ts";
-import { compileRules, sourceOf } from "../../src/normalize/compile.ts";
+import { compileRules, formatSource } from "../../src/normalize/compile.ts";
 import { createPathCache } from "../../src/normalize/paths/jsonpath.ts";
 import { channel, settings } from "../normalize/support.ts";
 import { requestOf, senderOf } from "../verify/support.ts";
@@ -81,7 +81,7 @@ compare(
 
 compare(
   "the names of headers",
-  { label: "as Node has read them", run: () => valuesOf(arrived) },
+  { label: "as Node has read them", run: () => readHeaderValues(arrived) },
   { label: "read again", run: () => valuesOfRaw() },
 );
 
@@ -123,11 +123,11 @@ compare(
 );
 
 const sender = senderOf({});
-const request = requestOf({ headers: valuesOf(arrived), body: "{}" });
+const request = requestOf({ headers: readHeaderValues(arrived), body: "{}" });
 const hidden = new Set(["authorization", "cookie", "x-api-key"]);
 compare(
   "a delivery without what nobody is shown",
-  { label: "one pass", run: () => sender.refuse(request, "").redacted() },
+  { label: "one pass", run: () => sender.reject(request, "").redacted() },
   {
     label: "a copy, redacted",
     run: () => {
@@ -247,7 +247,7 @@ function callOf(policyOf: () => string, sourceOfChannel: () => string): readonly
 }
 const [windowMs, maxEntries, uid] = [86_400_000, 100_000, "hook"];
 const policy = [windowMs, "r", maxEntries, "r"].join(" ");
-const ofChannel = sourceOf({ appId, uid });
+const ofChannel = formatSource({ appId, uid });
 compare(
   `what ${CALL_DELIVERIES} deliveries have in common`,
   {

@@ -5,7 +5,7 @@
 import { createRequire } from "node:module";
 import { compile } from "json-p3";
 import type { Definition } from "../../src/event/definition.ts";
-import { targetsOf } from "../../src/normalize/body/json-scan.ts";
+import { buildTargets } from "../../src/normalize/body/json-scan.ts";
 import { JsonText } from "../../src/normalize/body/payload-slice.ts";
 import { normalize } from "../../src/normalize/normalize.ts";
 import { createSingularPath } from "../../src/normalize/paths/path.ts";
@@ -46,7 +46,7 @@ compare(
 );
 
 for (const name of ["pull_request", "sender"]) {
-  const target = targetsOf([[name]]);
+  const target = buildTargets([[name]]);
   const value = (json.value as Readonly<Record<string, unknown>>)[name];
   compare(
     `slice of ${name} against stringify`,

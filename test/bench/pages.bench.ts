@@ -6,7 +6,7 @@ import { createServer } from "node:http";
 import { createPolledSource, polling } from "../../src/channels/polling/polling.ts";
 import { pollingSettings } from "../../src/channels/polling/settings/settings.ts";
 import type { SourceRun } from "../../src/channels/source.ts";
-import { startNormalizeElsewhere } from "../../src/gateway/normalize-elsewhere.ts";
+import { startNormalizeQueue } from "../../src/gateway/normalize-queue.ts";
 import { ok } from "../../src/lib/result.ts";
 import { createOutbound } from "../../src/net/create-outbound.ts";
 import { measure, measureProof } from "./stall.ts";
@@ -29,7 +29,7 @@ await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
 const address = server.address();
 const port = typeof address === "object" && address ? address.port : 0;
 
-await using elsewhere = startNormalizeElsewhere({
+await using elsewhere = startNormalizeQueue({
   validatorFor: () => ({ validate: () => undefined }),
   newEventId: () => "fresh",
 });
@@ -50,13 +50,13 @@ for (const [name, itemsPath] of Object.entries(cases)) {
     startAt: "now",
     maxResponseBytes: 10 * 1024 * 1024,
   });
-  for (const [way, readElsewhere] of Object.entries(ways)) {
+  for (const [way, readInWorker] of Object.entries(ways)) {
     const source = createPolledSource({
       outbound: createOutbound({ allowNetworks: ["127.0.0.0/8"] }),
       clock: Date.now,
       random: Math.random,
       wait: async () => {},
-      readElsewhere,
+      readInWorker,
     });
     const run = {
       channel: { identity: { number: 1, organizationId: "org_1" } },

@@ -115,7 +115,7 @@ export function describeChannelKind({ kind, config, refused, secret }: ChannelSa
         outbound,
         clock: Date.now,
         log: createLog({ level: "silent" }),
-        readElsewhere: readHere(kind),
+        readInWorker: readHere(kind),
       });
       const { receive, stream, polled } = runtime;
       const parts = [receive, stream, polled].filter((part) => part !== undefined);

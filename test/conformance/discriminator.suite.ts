@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { discriminatorOf } from "../../src/channels/polling/discriminators/discriminators.ts";
+import { getDiscriminator } from "../../src/channels/polling/discriminators/discriminators.ts";
 import { pollingSettings } from "../../src/channels/polling/settings/settings.ts";
 import { findingsOf } from "../../src/http/findings.ts";
 import { type Config, PollRig } from "../channels/polling/support.ts";
@@ -79,7 +79,7 @@ export function describeDiscriminator(samples: DiscriminatorSamples): void {
       await rig.pollAll();
       const { by, position } = JSON.parse(rig.cursor ?? "");
       expect(by).toBe(settings.by);
-      const shown = JSON.stringify(discriminatorOf(by).show(position));
+      const shown = JSON.stringify(getDiscriminator(by).show(position));
       expect(shown.length).toBeLessThan(100);
     });
 

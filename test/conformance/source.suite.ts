@@ -38,7 +38,7 @@ export function describeSource({ kind, openUpstream, numbersIn }: SourceSamples)
     const bodies = createBodyBudget();
     const ingest = () => Promise.reject(new Error("a source has an ingest of its own"));
     const runtime = opening.use(
-      await kind.start({ ingest, bodies, outbound, clock: Date.now, log, readElsewhere: readHere(kind) }),
+      await kind.start({ ingest, bodies, outbound, clock: Date.now, log, readInWorker: readHere(kind) }),
     );
     const start = runtime.stream?.runConnection ?? runtime.polled?.poll;
     if (start === undefined) throw new Error(`${kind.kind} fetches nothing`);

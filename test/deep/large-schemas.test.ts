@@ -13,7 +13,7 @@ const largeSchema = (n: number) => ({
 });
 
 /** About what gateways have: a sender is told to come again while a schema is compiled. */
-const HURRIED = { patienceMs: 4_000 };
+const HURRIED = { timeoutMs: 4_000 };
 
 const stores = opened(createTestStores);
 let large: InstalledApp;

@@ -27,13 +27,13 @@ afterEach(async () => {
 });
 
 function start(instead: Partial<PauseDrainerDeps> = {}): PauseDrainer {
-  const { quarantine, pauses, drainPaused, findLiveChannel } = spine.path;
+  const { quarantine, pauses, drainPaused, findCompiledChannel } = spine.path;
   const drainer = startPauseDrainer({
     db: spine.api.database.db,
     quarantine,
     pauses,
     drainPaused,
-    findLiveChannel,
+    findCompiledChannel,
     timing,
     changes: createTestChanges(),
     log: createLog({ level: "silent" }),

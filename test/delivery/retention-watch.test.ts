@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { createLookAtGroups, type LookAtGroups } from "../../src/bus/retention/retention-risk.ts";
+import { createInspectGroups, type InspectGroups } from "../../src/bus/retention/retention-risk.ts";
 import { pageTopics } from "../../src/data/channels/topics.ts";
 import { insertDeadLetter } from "../../src/data/subscriptions/dead-letters.ts";
 import { type RetentionWatch, startRetentionWatch } from "../../src/delivery/retention-watch.ts";
@@ -19,7 +19,7 @@ beforeEach(async () => {
 });
 afterEach(() => open.disposeAsync());
 
-function startWatch(lookAtGroups: LookAtGroups = createLookAtGroups(spine)): RetentionWatch {
+function startWatch(lookAtGroups: InspectGroups = createInspectGroups(spine)): RetentionWatch {
   const { db } = spine.api.database;
   return open.use(
     startRetentionWatch({
@@ -84,7 +84,7 @@ describe("a subscription that is about to lose unread events to retention", () =
   it("stays failing when the check itself fails, and logs that once", async () => {
     const { behind, stateOf } = await fill();
     let isAway = false;
-    const look = createLookAtGroups(spine);
+    const look = createInspectGroups(spine);
     startWatch(async (topic) => {
       if (isAway) throw new Error("away");
       return look(topic);

@@ -58,7 +58,7 @@ describe("an organization whose topics hold more than they may", () => {
       .select("number")
       .where("appId", "=", app.id)
       .executeTakeFirstOrThrow();
-    const channel = await spine.path.findLiveChannel(number);
+    const channel = await spine.path.findCompiledChannel(number);
     if (!channel) throw new Error("there is no channel");
     const body = Buffer.from('{"id":"1"}');
     const delivery = { method: "POST", headers: {}, query: {}, body, arrivedAtMs: Date.now() };

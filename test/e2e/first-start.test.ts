@@ -257,7 +257,7 @@ describe("a gateway on its own servers", () => {
   });
 
   it("says 503 and is not ready while its Redis is gone, and recovers by itself", async () => {
-    await using gateway = await startTestGateway({ INLET_DATA_DIR: dataDir }, { patienceMs: 1_000 });
+    await using gateway = await startTestGateway({ INLET_DATA_DIR: dataDir }, { timeoutMs: 1_000 });
     const redis = serversIn(gateway.lines).find(({ server }) => server === "redis");
     if (redis === undefined) throw new Error("no Redis of its own");
     const isPublished = async () => JSON.parse(await shell(curlTo(gateway))).published === 1;

@@ -39,7 +39,7 @@ beforeAll(async () => {
 });
 
 /** How many deliveries the gateway says that it has refused. */
-const refusals = (): number => gateway.lines.filter(({ msg }) => msg === "delivery refused").length;
+const refusals = (): number => gateway.lines.filter(({ msg }) => msg === "delivery rejected").length;
 
 const pathOf = (uid: string): string => `/hooks/${channels.get(uid)}`;
 
@@ -78,7 +78,7 @@ describe("a hook", () => {
   });
 
   it("tells a sender to come again whose channel takes too long to be looked up, and takes its delivery then", async () => {
-    await using hurried = await startTestGateway(stores.env, { patienceMs: 1_000 });
+    await using hurried = await startTestGateway(stores.env, { timeoutMs: 1_000 });
     const post = () =>
       fetch(hurried.origin + pathOf("plain"), {
         method: "POST",

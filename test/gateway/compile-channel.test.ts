@@ -3,9 +3,9 @@ import { channelKinds } from "../../src/channels/kinds.ts";
 import type { StoredChannel as StoredChannel } from "../../src/data/channels/live-channels.ts";
 import type { Definition } from "../../src/event/definition.ts";
 import { createCompileChannel } from "../../src/gateway/compile-channel.ts";
-import type { CompiledChannel } from "../../src/ingest/live-channel.ts";
+import type { CompiledChannel } from "../../src/ingest/compiled-channel.ts";
 import { UnavailableError } from "../../src/lib/errors.ts";
-import { topicOfRule } from "../../src/normalize/compile.ts";
+import { getRuleTopic } from "../../src/normalize/compile.ts";
 import { createPathCache } from "../../src/normalize/paths/jsonpath.ts";
 import { sharedPresets } from "../support/presets.ts";
 
@@ -46,7 +46,7 @@ const stored = (number: number, changes: Partial<StoredChannel> = {}): StoredCha
 
 const topicsOf = ({ rules }: CompiledChannel): readonly string[] =>
   [...rules.always, ...rules.groups.flatMap(({ byType }) => [...byType.values()])].map((rule) =>
-    topicOfRule(rules, rule),
+    getRuleTopic(rules, rule),
   );
 
 describe("compiled channels", () => {

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { redisCliOf } from "../../src/gateway/greeting.ts";
+import { formatRedisCli } from "../../src/gateway/greeting.ts";
 import { parseRedisAddresses } from "../../src/lib/addresses/redis-address.ts";
 
 it.each([
@@ -9,5 +9,5 @@ it.each([
   ["redis://me:hidden@h", false, "redis-cli -h 'h' -p 6379 --user 'me' --askpass"],
   ["unix:///it's%20here/redis.sock", false, "redis-cli -s '/it'\\''s here/redis.sock'"],
 ])("%s has a command line for a shell, without its password", (urls, cluster, line) => {
-  expect(redisCliOf(parseRedisAddresses(urls)[0], { cluster })).toBe(line);
+  expect(formatRedisCli(parseRedisAddresses(urls)[0], { cluster })).toBe(line);
 });

@@ -1,10 +1,10 @@
 import { expect, it } from "vitest";
-import { limitDefaultsOf } from "../../src/gateway/limit-defaults.ts";
+import { computeLimitDefaults } from "../../src/gateway/limit-defaults.ts";
 
 const MIB = 1024 * 1024;
 const settings = { hookRequestsPerSecond: 1, sourceDeliveriesPerSecond: 2, rowsPerResource: 3 };
 const bytesBy = (topicMebibytesPerOrganization: number | undefined, maxMemoryBytes?: number) => {
-  const { others: values, topicBytes } = limitDefaultsOf(
+  const { others: values, topicBytes } = computeLimitDefaults(
     { ...settings, topicMebibytesPerOrganization },
     maxMemoryBytes,
   );
@@ -24,7 +24,7 @@ it("one organization cannot fill a small Redis by default; what the operator has
 
 it("the operator's organization has no limit by default but that its quarantine leaves half of Redis", () => {
   const boundOf = (maxMemoryBytes?: number) => {
-    const { operators } = limitDefaultsOf({ ...settings, topicMebibytesPerOrganization: 80 }, maxMemoryBytes);
+    const { operators } = computeLimitDefaults({ ...settings, topicMebibytesPerOrganization: 80 }, maxMemoryBytes);
     return Object.entries(operators).filter(([, limit]) => limit !== undefined);
   };
   expect(boundOf(96 * MIB)).toEqual([["quarantineBytes", 48 * MIB]]);

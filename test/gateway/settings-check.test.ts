@@ -34,8 +34,8 @@ it("channels that an older program has stored go on, or are named at the start",
   const headers = { "x-a": " a " };
   const outdated = await install("outdated", { request: { ...CONFIG.request, headers } });
   const unfit = await install("unfit", { request: {} });
-  expect((await spine.path.findLiveChannel(outdated))?.settings).toMatchObject({ request: { headers } });
-  await expect(spine.path.findLiveChannel(unfit)).rejects.toThrow("no longer fit");
+  expect((await spine.path.findCompiledChannel(outdated))?.settings).toMatchObject({ request: { headers } });
+  await expect(spine.path.findCompiledChannel(unfit)).rejects.toThrow("no longer fit");
 
   const lines: Record<string, unknown>[] = [];
   const log = createLog({

@@ -15,7 +15,7 @@ afterEach(async () => {
 
 async function start(options: { checks?: readonly HealthCheck[]; metricsToken?: string } = {}) {
   const { checks = [], metricsToken } = options;
-  const metrics = createMetrics({ ofProcess: true });
+  const metrics = createMetrics({ includeProcessMetrics: true });
   const app = new Hono<HealthEnv>();
   app.use(requestId(Date.now));
   app.route("/", createHealth({ checks, metrics, metricsToken, checkTimeoutMs: 50 }));
@@ -90,7 +90,7 @@ describe("/metrics", () => {
   });
 
   it("are all that a listener of their own answers, without a token", async () => {
-    const app = createMetricsApp({ clock: Date.now, metrics: createMetrics({ ofProcess: true }) });
+    const app = createMetricsApp({ clock: Date.now, metrics: createMetrics({ includeProcessMetrics: true }) });
     const listener = await startListener({ host: "127.0.0.1", port: 0 }, app);
     closing.push(async () => listener[Symbol.asyncDispose]());
     const at = `http://127.0.0.1:${listener.port}`;

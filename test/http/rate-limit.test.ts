@@ -32,7 +32,7 @@ describe("a rate limit", () => {
     await using otherRedis = await open(server);
     const options = { name: "shared", limit: 5, windowSeconds: 600 };
     const [one, other] = [redis, otherRedis].map((each) =>
-      createRateLimiters({ redis: each, patienceMs: CEILING_MS })(options),
+      createRateLimiters({ redis: each, timeoutMs: CEILING_MS })(options),
     );
     if (!one || !other) throw new Error("no limiters");
     const states = [];
@@ -174,7 +174,7 @@ describe("requests to the API", () => {
 
   it("of one address that sends too many wrong tokens keep nobody behind another limited address waiting", async () => {
     const options = { name: "crowd", limit: 1, windowSeconds: 600 };
-    const failedTokens = createFailedTokens(createRateLimiters({ redis, patienceMs: CEILING_MS })(options));
+    const failedTokens = createFailedTokens(createRateLimiters({ redis, timeoutMs: CEILING_MS })(options));
     for (const network of ["guesser", "office"])
       for (const token of ["wrong", "wrong too"]) await failedTokens.note(network, token);
     const database = Promise.withResolvers<void>();

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { createDeliveryRecords, type NewDeliveryRecord } from "../../src/bus/deliveries/delivery-records.ts";
 import type { IngestResult } from "../../src/event/ingest.ts";
 import { createDeliveryRecorder, type DeliveryRecorderDeps } from "../../src/ingest/delivery-recorder.ts";
-import type { CompiledChannel } from "../../src/ingest/live-channel.ts";
+import type { CompiledChannel } from "../../src/ingest/compiled-channel.ts";
 import { UnavailableError } from "../../src/lib/errors.ts";
 import { createLog } from "../../src/log.ts";
 import { createMetrics } from "../../src/metrics.ts";
@@ -36,7 +36,7 @@ const sender = compileSender(
 
 /** All that a recorder looks at. */
 const channelOf = (identity = testChannel()) =>
-  ({ identity, sender, sampling: { nextAtMs: 0, nextPoorAtMs: 0 } }) as unknown as CompiledChannel;
+  ({ identity, sender, sampling: { nextAtMs: 0, nextFailedAtMs: 0 } }) as unknown as CompiledChannel;
 
 function open(instead: Partial<DeliveryRecorderDeps> = {}) {
   const metrics = createMetrics();

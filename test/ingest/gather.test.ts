@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, it } from "vitest";
 import { createQuarantineStore } from "../../src/bus/quarantine/quarantine.ts";
 import { webhookSettings } from "../../src/channels/webhook/settings.ts";
 import { createGather } from "../../src/ingest/gather.ts";
-import type { CompiledChannel } from "../../src/ingest/live-channel.ts";
+import type { CompiledChannel } from "../../src/ingest/compiled-channel.ts";
 import { createWriter, type WriterDeps } from "../../src/ingest/write.ts";
 import { UnavailableError } from "../../src/lib/errors.ts";
 import { normalize } from "../../src/normalize/normalize.ts";

@@ -9,7 +9,7 @@ import type { Definition } from "../../src/event/definition.ts";
 import type { IngestResult } from "../../src/event/ingest.ts";
 import type { Outcome } from "../../src/event/outcome.ts";
 import { createIngest } from "../../src/ingest/ingest.ts";
-import type { CompiledChannel } from "../../src/ingest/live-channel.ts";
+import type { CompiledChannel } from "../../src/ingest/compiled-channel.ts";
 import { createWriter, type WriterDeps } from "../../src/ingest/write.ts";
 import { UnavailableError } from "../../src/lib/errors.ts";
 import { compileRules } from "../../src/normalize/compile.ts";
@@ -99,7 +99,7 @@ function open(
   return (...sent: Parameters<typeof requestOf>) => ingest(channel, requestOf(...sent), { signal });
 }
 
-function outcomeOf(result: IngestResult): Outcome {
+function createOutcome(result: IngestResult): Outcome {
   if (result.kind !== "accepted") throw new Error(JSON.stringify(result));
   return result.outcome;
 }
@@ -114,7 +114,7 @@ async function records() {
 describe("a delivery", () => {
   it("is answered with the outcome of each item, in order", async () => {
     const send = open({ itemsPath: "$" });
-    const outcome = outcomeOf(await send([{ id: "a" }, { no: 1 }, { id: "a" }, { id: "b" }]));
+    const outcome = createOutcome(await send([{ id: "a" }, { no: 1 }, { id: "a" }, { id: "b" }]));
     expect(outcome).toMatchObject({ received: 4, published: 2, duplicates: 1, quarantined: 1 });
     expect(outcome.events.map(({ id, status }) => [id, status])).toEqual([
       ["a", "published"],
@@ -132,13 +132,13 @@ describe("a delivery", () => {
       { type: "b", idPath: "$.no" },
       { type: "c", idPath: "$.no" },
     ]);
-    const outcome = outcomeOf(await send({ id: "a" }));
+    const outcome = createOutcome(await send({ id: "a" }));
     expect(outcome).toMatchObject({ received: 1, published: 1, quarantined: 1 });
     expect(await records()).toMatchObject([{ item: null, definitions: ["b", "c"] }]);
   });
 
   it("of no items is accepted, and writes nothing", async () => {
-    expect(outcomeOf(await open({ itemsPath: "$" })([]))).toMatchObject({
+    expect(createOutcome(await open({ itemsPath: "$" })([]))).toMatchObject({
       received: 0,
       events: [],
       quarantine: [],
@@ -169,7 +169,7 @@ describe("a delivery whose signature covers neither id nor type", () => {
   it("is published once: under other ids and types it is quarantined as replayed, and can be re-driven", async () => {
     const send = open({ verification, secrets }, definitions);
     const of = async (id: string, type?: string, body = "{}") =>
-      outcomeOf(await send(body, signed(body, id, type)));
+      createOutcome(await send(body, signed(body, id, type)));
     expect(await of("1")).toMatchObject({ published: 1 });
     expect(await of("1")).toMatchObject({ published: 0, duplicates: 1, quarantined: 0 });
     for (const [id, type] of [
@@ -191,7 +191,7 @@ describe("a delivery whose signature covers neither id nor type", () => {
   it("is known by its id when it is signed anew, and conflicts with other data of that id", async () => {
     const send = open({ verification, secrets }, definitions);
     await send('{"n":1}', signed('{"n":1}', "1"));
-    expect(outcomeOf(await send('{"n":2}', signed('{"n":2}', "1")))).toMatchObject({
+    expect(createOutcome(await send('{"n":2}', signed('{"n":2}', "1")))).toMatchObject({
       quarantine: [{ reason: "id_conflict" }],
     });
   });
@@ -199,7 +199,7 @@ describe("a delivery whose signature covers neither id nor type", () => {
   it("may come again once the window is over, or where dedupe is off", async () => {
     const send = open({ verification, secrets, dedupe: { windowSeconds: 0 } }, definitions);
     for (const id of ["1", "2"]) {
-      expect(outcomeOf(await send("{}", signed("{}", id)))).toMatchObject({ published: 1 });
+      expect(createOutcome(await send("{}", signed("{}", id)))).toMatchObject({ published: 1 });
     }
   });
 });
@@ -208,10 +208,10 @@ describe("an id that is known with other data", () => {
   it("is kept whole, naming the definitions that conflict, and the rest of its delivery is published", async () => {
     const send = open({ itemsPath: "$", onInvalid: "reject" });
     await send([{ id: "a", v: 1 }]);
-    const outcome = outcomeOf(await send([{ id: "a", v: 2 }, { id: "b" }]));
+    const outcome = createOutcome(await send([{ id: "a", v: 2 }, { id: "b" }]));
     expect(outcome).toMatchObject({ received: 2, published: 1, duplicates: 0, quarantined: 1 });
     expect(await records()).toMatchObject([{ item: 0, reason: "id_conflict", definitions: ["push"] }]);
-    expect(outcomeOf(await send([{ id: "a", v: 2 }, { id: "b" }]))).toMatchObject({
+    expect(createOutcome(await send([{ id: "a", v: 2 }, { id: "b" }]))).toMatchObject({
       published: 0,
       duplicates: 1,
       quarantine: outcome.quarantine,
@@ -230,7 +230,7 @@ describe("an id that is known with other data", () => {
     const twice = [{ id: "a", v: 1 }, { id: "a", v: 2 }, { id: "b" }];
     await expect(open({ itemsPath: "$" }, undefined, full)(twice)).rejects.toThrow(UnavailableError);
     expect(results).toEqual([]);
-    expect(outcomeOf(await open({ itemsPath: "$" })(twice))).toMatchObject({
+    expect(createOutcome(await open({ itemsPath: "$" })(twice))).toMatchObject({
       published: 0,
       duplicates: 2,
       quarantined: 1,
@@ -260,7 +260,7 @@ describe("a delivery whose check takes long", () => {
       normalize: (rules, delivery, ...more) =>
         normalize(rules, delivery, { validatorFor, newEventId: () => "fresh" }, ...more),
     });
-    const delivery = channel.sender.refuse(requestOf({ id: "a" }), "not asked for").redacted();
+    const delivery = channel.sender.reject(requestOf({ id: "a" }), "not asked for").redacted();
     const { publishTest } = createWriter(deps);
     await expect(publishTest(channel, delivery, { signal })).rejects.toThrow(UnavailableError);
     expect([await length(), await records()]).toEqual([0, []]);
@@ -299,7 +299,7 @@ describe("a delivery that takes two calls", () => {
       { id: "a", v: 1 },
       { id: "a", v: 2 },
     ];
-    expect(outcomeOf(await send(twice))).toMatchObject({ published: 1, quarantined: 1 });
+    expect(createOutcome(await send(twice))).toMatchObject({ published: 1, quarantined: 1 });
     expect(times).toEqual([expect.any(Number), times[0]]);
     const longAgo = { signal, sinceMs: performance.now() - 2 * CEILING_MS };
     const { delivery } =
@@ -331,7 +331,7 @@ describe("a channel", () => {
       failures: [{ reason: "no_match" }],
     });
     expect(await records()).toEqual([]);
-    expect(outcomeOf(await send({ type: "push" })).quarantine).toMatchObject([{ reason: "id_missing" }]);
+    expect(createOutcome(await send({ type: "push" })).quarantine).toMatchObject([{ reason: "id_missing" }]);
   });
 });
 
@@ -349,7 +349,7 @@ describe("a delivery that is not verified", () => {
     expect(await send('{"id":"a"}', sign("wrong", '{"id":"a"}'))).toMatchObject({ kind: "unverified" });
     expect(await send("{", {})).toMatchObject({ kind: "unverified" });
     expect(await length()).toBe(0);
-    expect(outcomeOf(await send('{"id":"a"}', sign("k", '{"id":"a"}')))).toMatchObject({ published: 1 });
+    expect(createOutcome(await send('{"id":"a"}', sign("k", '{"id":"a"}')))).toMatchObject({ published: 1 });
   });
 
   it("is quarantined at most every ten seconds, without its signature", async () => {

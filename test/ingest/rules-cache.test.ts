@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import type { CompiledChannel, Shared } from "../../src/ingest/live-channel.ts";
+import type { CompiledChannel, SharedPart } from "../../src/ingest/compiled-channel.ts";
 import { createRulesCache, type RulesCache } from "../../src/ingest/rules-cache.ts";
 import { UnavailableError } from "../../src/lib/errors.ts";
 
-const channel = (number: number, shares: readonly Shared[] = []) =>
+const channel = (number: number, shares: readonly SharedPart[] = []) =>
   ({ identity: { number }, shares }) as unknown as CompiledChannel;
 
 /** Of ten channels or so that share all that is compiled. */

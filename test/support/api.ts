@@ -19,7 +19,7 @@ import { UnavailableError } from "../../src/lib/errors.ts";
 import { createLog } from "../../src/log.ts";
 import { createMetrics, type Metrics } from "../../src/metrics.ts";
 import { createOutbound } from "../../src/net/create-outbound.ts";
-import { createRequireRoom } from "../../src/resources/kit/row-limit.ts";
+import { createRowLimit } from "../../src/resources/kit/row-limit.ts";
 import { type ApiDeps, createApi } from "../../src/resources/resources.ts";
 import type { Presets } from "../../src/verify/presets.ts";
 import { createTestChanges } from "./changes.ts";
@@ -75,7 +75,7 @@ export type ApiBus = Pick<
   | "redrive"
   | "publishTest"
   | "explain"
-  | "findLiveChannel"
+  | "findCompiledChannel"
   | "positions"
   | "states"
   | "leases"
@@ -152,7 +152,7 @@ export async function createTestApi(
     clock,
     redis: bus.redis,
     // On a busy machine Redis is no slower than the rest.
-    countPatienceMs: CEILING_MS,
+    limiterTimeoutMs: CEILING_MS,
     clientAddressOf: createClientAddressOf(options.trustProxy ?? []),
     config: {
       oidcIssuer: undefined,
@@ -176,7 +176,7 @@ export async function createTestApi(
       ...bus,
       ...callers,
       refusals,
-      requireRoom: createRequireRoom((id) =>
+      requireRoom: createRowLimit((id) =>
         id === operators ? undefined : limitDefaults.others.rowsPerResource,
       ),
       limitDefaults,
@@ -341,7 +341,7 @@ export function awayBus(): ApiBus {
     states: away(),
     leases: away(),
     runtimes: new Map(),
-    findLiveChannel: fail,
+    findCompiledChannel: fail,
     onDeleted: async () => {},
   };
 }

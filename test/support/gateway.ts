@@ -76,7 +76,7 @@ export async function startTestGateway(
   const gateway = await startGateway(config, {
     log,
     signal: stopping.signal,
-    patienceMs: CEILING_MS,
+    timeoutMs: CEILING_MS,
     ...deps,
   });
   const origin = `http://127.0.0.1:${gateway.port}`;

@@ -46,7 +46,7 @@ export async function startHookServer(options: SpineOptions = {}): Promise<HookS
   const bodies = createBodyBudget();
   const outbound = starting.use(createOutbound({ allowNetworks: [] }));
   const runtime = starting.use(
-    await webhook.start({ ingest, bodies, outbound, clock: Date.now, log, readElsewhere: readHere(webhook) }),
+    await webhook.start({ ingest, bodies, outbound, clock: Date.now, log, readInWorker: readHere(webhook) }),
   );
   const hooks = createHooks({
     findChannel: (id) => {
@@ -59,7 +59,7 @@ export async function startHookServer(options: SpineOptions = {}): Promise<HookS
     metrics: createMetrics(),
     clock: Date.now,
     log,
-    onRefused: spine.path.recorder.refused,
+    onRejected: spine.path.recorder.rejected,
   });
   const fetchNothing = () => new Response(null, { status: 404 });
   const listener = starting.use(await startListener({ host: "127.0.0.1", port: 0 }, fetchNothing));

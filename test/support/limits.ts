@@ -1,9 +1,9 @@
 import { type LimitDefaults, type Limits, limitsInForce } from "../../src/data/accounts/limits.ts";
-import { limitDefaultsOf } from "../../src/gateway/limit-defaults.ts";
+import { computeLimitDefaults } from "../../src/gateway/limit-defaults.ts";
 
 /** The defaults of a gateway whose Redis has memory without end; tests are not slowed by rates. */
 export const testLimitDefaults = (rowsPerResource = 1_000_000): LimitDefaults =>
-  limitDefaultsOf({
+  computeLimitDefaults({
     topicMebibytesPerOrganization: undefined,
     hookRequestsPerSecond: 1_000_000,
     sourceDeliveriesPerSecond: 1_000_000,

@@ -1,6 +1,6 @@
 import type { RedisBus } from "../../src/bus/connection/redis.ts";
 import { createGroups, type Groups } from "../../src/bus/groups/groups.ts";
-import { createReadings } from "../../src/bus/groups/readings.ts";
+import { createGroupProgressReader } from "../../src/bus/groups/readings.ts";
 import { type JobQueue, openJobQueue } from "../../src/bus/jobs/job-queue.ts";
 import { createEntryIndex, type EntryIndex } from "../../src/bus/topics/entry-index.ts";
 import { createTopics, type Topics } from "../../src/bus/topics/topics.ts";
@@ -100,7 +100,7 @@ export async function startTestSpine(options: SpineOptions = {}): Promise<TestSp
     openJobQueue<PendingDelivery>({ redis, name: "handlers", log: createLog({ level: "silent" }) }),
   );
   const { sendAgain, findRetry } = createRetryQueue(queue);
-  const readings = createReadings({ redis, groups });
+  const readings = createGroupProgressReader({ redis, groups });
   const hooks = { onDeleted: async () => {}, overLimit };
   const runtimes = new Map<ChannelKindName, ChannelRuntime>();
   const outbound = starting.use(createOutbound({ allowNetworks: [] }));
@@ -108,7 +108,7 @@ export async function startTestSpine(options: SpineOptions = {}): Promise<TestSp
     if (!kind.addressed)
       runtimes.set(
         kind.kind,
-        starting.use(await kind.start({ ...fetching, outbound, readElsewhere: readHere(kind) })),
+        starting.use(await kind.start({ ...fetching, outbound, readInWorker: readHere(kind) })),
       );
   }
   let made: EventPath | undefined;
@@ -135,9 +135,9 @@ export async function startTestSpine(options: SpineOptions = {}): Promise<TestSp
           clock: Date.now,
           changes: createTestChanges(),
           onAppended: () => {},
-          patienceMs: CEILING_MS,
+          timeoutMs: CEILING_MS,
         });
-        const { quarantine, deliveryRecords, redrive, publishTest, explain, findLiveChannel } = made;
+        const { quarantine, deliveryRecords, redrive, publishTest, explain, findCompiledChannel } = made;
         const onDeleted = () => hooks.onDeleted();
         return {
           redis,
@@ -149,7 +149,7 @@ export async function startTestSpine(options: SpineOptions = {}): Promise<TestSp
           redrive,
           explain,
           publishTest,
-          findLiveChannel,
+          findCompiledChannel,
           onDeleted,
           ...createSourceBus(redis),
           runtimes,

@@ -4,19 +4,19 @@ import type { CloudEvent, EventData } from "../../normalize/item.ts";
 
 const MAX_ATTRIBUTES = 128;
 const MAX_NAME_CHARS = 128;
-/** The specification asks that events of 64 KiB pass (section 5): their attributes may be as long, and no longer. */
+/** Limit for the attributes of one event. The specification requires support for events of 64 KiB (section 5). */
 const MAX_ATTRIBUTES_CHARS = 65_536;
 
-/** Section 3.1, naming conventions. */
+/** CloudEvents section 3.1, naming conventions. */
 const NAME = /^[a-z0-9]+$/;
-/** Section 3, String: no control characters, no lone surrogates, no noncharacters. */
+/** CloudEvents section 3, String: no control characters, lone surrogates or noncharacters. */
 const FORBIDDEN = /[\p{Cc}\p{Cs}\p{Noncharacter_Code_Point}]/u;
-/** RFC 3986: no other characters than these, and a percent sign only before two hexadecimal digits. */
+/** Characters that RFC 3986 allows. A percent sign must precede two hexadecimal digits. */
 const URI_REFERENCE =
   /^(?:[\w\-.~:/?[\]@!$&'()*+,;=]|%[\dA-Fa-f]{2})*(?:#(?:[\w\-.~:/?@!$&'()*+,;=]|%[\dA-Fa-f]{2})*)?$/;
 const URI_SCHEME = /^[A-Za-z][A-Za-z0-9+.-]*:/;
 const MEDIA_TYPE = /^[\w!#$&^.+-]+\/[\w!#$&^.+*-]+\s*(?:;.*)?$/;
-/** RFC 3339 section 5.6. */
+/** Date and time of RFC 3339 section 5.6. */
 const TIMESTAMP =
   /^(\d{4})-(\d{2})-(\d{2})[Tt]([01]\d|2[0-3]):[0-5]\d:([0-5]\d|60)(?:\.\d+)?(?:[Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/;
 
@@ -38,13 +38,13 @@ const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
     (value) => (URI_SCHEME.test(value) && URI_REFERENCE.test(value) ? undefined : "must be an absolute URI"),
   ],
   ["datacontenttype", (value) => (MEDIA_TYPE.test(value) ? undefined : "must be a media type")],
-  ["time", (value) => (isTimestamp(value) ? undefined : "must be a time as in RFC 3339")],
+  ["time", (value) => (isTimestamp(value) ? undefined : "must be an RFC 3339 time")],
 ]);
 const REQUIRED = ["specversion", "id", "source", "type"] as const;
 
 /**
- * An event of its attributes, in any order, and its data. Nothing is repaired: what the specification does not allow is a
- * fault that names the attribute.
+ * Creates an event from its attributes, in any order, and its data. It repairs no value: an attribute that the specification does not allow
+ * is returned as a fault that names it.
  */
 export function createCloudEvent(
   pairs: Iterable<readonly [name: string, value: string]>,
@@ -55,10 +55,13 @@ export function createCloudEvent(
   for (const [name, value] of pairs) {
     const wrong = checkName(name) ?? checkValue(name, value);
     if (wrong !== undefined) return invalid(name, wrong);
-    if (attributes.has(name)) return invalid(name, "is there twice");
+    if (attributes.has(name)) return invalid(name, "must not appear twice");
     chars += name.length + value.length;
     if (attributes.size === MAX_ATTRIBUTES || chars > MAX_ATTRIBUTES_CHARS) {
-      return invalid(name, "is more than an event may have");
+      return invalid(
+        name,
+        `exceeds the limit of ${MAX_ATTRIBUTES} attributes or ${MAX_ATTRIBUTES_CHARS} characters`,
+      );
     }
     attributes.set(name, value);
   }
@@ -70,7 +73,7 @@ export function createCloudEvent(
   return ok({ id, source, type, attributes, data });
 }
 
-/** A fault of one attribute, or of the event where there is none. */
+/** Creates a fault for one attribute. Without a name, the fault is about the whole event. */
 export const invalid = (attribute: string | undefined, problem: string): Result<never, Fault> =>
   err({
     reason: "invalid_cloudevent",
@@ -79,13 +82,13 @@ export const invalid = (attribute: string | undefined, problem: string): Result<
   });
 
 function checkName(name: string): string | undefined {
-  if (name.length > MAX_NAME_CHARS) return "is too long a name";
-  if (!NAME.test(name)) return "is no attribute name: those are of a-z and 0-9";
+  if (name.length > MAX_NAME_CHARS) return `is too long: a name has at most ${MAX_NAME_CHARS} characters`;
+  if (!NAME.test(name)) return "is not an attribute name: use only a-z and 0-9";
   return name === "data" ? "is reserved" : undefined;
 }
 
 function checkValue(name: string, value: string): string | undefined {
-  if (FORBIDDEN.test(value)) return "holds characters that no attribute may hold";
+  if (FORBIDDEN.test(value)) return "must not contain control characters, lone surrogates or noncharacters";
   return CHECKS.get(name)?.(value);
 }
 

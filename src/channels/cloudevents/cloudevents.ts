@@ -11,7 +11,7 @@ const BATCH = /^\s*application\/cloudevents-batch\b/i;
 
 const ATTRIBUTES = ["time", "datacontenttype", "dataschema", "subject"];
 
-/** Roots have the names of the specification; the data of an event is its item. */
+/** The roots are named as in the specification. The item is the event's data. */
 const profile: KindProfile = {
   roots: new Map<string, RootSource>([
     ["id", { valueIn: ({ item }) => item.event?.id }],
@@ -28,7 +28,7 @@ const profile: KindProfile = {
   acceptsContentType,
 };
 
-/** Senders post CloudEvents, in binary, structured or batched mode, to the channel's address. */
+/** Senders post CloudEvents to the channel's address, in binary, structured or batched mode. */
 export const cloudevents: ChannelKind = {
   kind: "cloudevents",
   settings: cloudEventsSettings,
@@ -36,7 +36,7 @@ export const cloudevents: ChannelKind = {
   addressed: true,
   profile,
   needsSetup,
-  leastDelivery: ([type = "test"]) => ({
+  minimalDelivery: ([type = "test"]) => ({
     headers: { "content-type": "application/cloudevents+json" },
     body: JSON.stringify({ specversion: "1.0", id: "test", source: "/test", type, data: { test: true } }),
   }),
@@ -45,7 +45,7 @@ export const cloudevents: ChannelKind = {
     const validations = createValidationRequests({ outbound, log });
     return {
       receive(channel, request) {
-        // The kind's own schema gave them.
+        // The kind's own schema parsed these settings.
         const { allowedOrigins, batch, limits } = channel.settings as CloudEventsSettings;
         const { method = "", headers } = request.incoming;
         if (method === "OPTIONS" && !channel.methods.includes(method)) {
@@ -53,7 +53,7 @@ export const cloudevents: ChannelKind = {
         }
         requireMethod(request, allowedOrigins.length > 0 ? [...channel.methods, "OPTIONS"] : channel.methods);
         if (batch === "refuse" && BATCH.test(headers["content-type"] ?? "")) {
-          throw new ApiError("unsupported_media_type", "This channel takes no batches.");
+          throw new ApiError("unsupported_media_type", "This channel does not accept batches.");
         }
         return receiveDelivery(channel, request);
       },

@@ -1,36 +1,36 @@
 import { err, type Result } from "../../lib/result.ts";
-import { targetsOf } from "../../normalize/body/json-scan.ts";
+import { buildTargets } from "../../normalize/body/json-scan.ts";
 import type { JsonText } from "../../normalize/body/payload-slice.ts";
 import type { Fault } from "../../normalize/fault.ts";
 import type { CloudEvent, EventData } from "../../normalize/item.ts";
 import { createCloudEvent, invalid } from "./attributes.ts";
 
-const DATA = targetsOf([["data"]]);
-/** RFC 4648 section 4. */
+const DATA = buildTargets([["data"]]);
+/** Base64 of RFC 4648 section 4, with padding. */
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 const MAX_INTEGER = 2_147_483_647;
 const MIN_INTEGER = -2_147_483_648;
 
-/** Reads one event in the JSON event format (CloudEvents 1.0.2, JSON format, sections 2 and 3). */
+/** Parses one event in the JSON event format (CloudEvents 1.0.2, JSON format, sections 2 and 3). */
 export function readJsonEvent(json: JsonText): Result<CloudEvent, Fault> {
   const { value } = json;
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    return invalid(undefined, "an event is a JSON object");
+    return invalid(undefined, "an event must be a JSON object");
   }
   const members = value as Readonly<Record<string, unknown>>;
   const pairs: [string, string][] = [];
   for (const [name, member] of Object.entries(members)) {
     if (name === "data" || name === "data_base64" || member === null) continue;
-    const text = canonical(member);
+    const text = formatAttribute(member);
     if (text === undefined) return invalid(name, "must be a string, a boolean or a 32-bit integer");
     if (typeof member !== "string" && KNOWN_STRINGS.has(name)) return invalid(name, "must be a string");
     pairs.push([name, text]);
   }
-  const data = dataOf(json, members);
+  const data = parseData(json, members);
   return data.ok ? createCloudEvent(pairs, data.value) : err(data.error);
 }
 
-/** Attributes of the specification: all of them are strings in JSON. */
+/** Attributes that the specification defines. In JSON, all of them are strings. */
 const KNOWN_STRINGS: ReadonlySet<string> = new Set([
   "specversion",
   "id",
@@ -42,18 +42,18 @@ const KNOWN_STRINGS: ReadonlySet<string> = new Set([
   "datacontenttype",
 ]);
 
-function canonical(member: unknown): string | undefined {
+function formatAttribute(member: unknown): string | undefined {
   if (typeof member === "string") return member;
   if (typeof member === "boolean") return String(member);
   if (typeof member !== "number" || !Number.isInteger(member)) return undefined;
   return member >= MIN_INTEGER && member <= MAX_INTEGER ? String(member) : undefined;
 }
 
-function dataOf(json: JsonText, members: Readonly<Record<string, unknown>>): Result<EventData, Fault> {
+function parseData(json: JsonText, members: Readonly<Record<string, unknown>>): Result<EventData, Fault> {
   const hasData = Object.hasOwn(members, "data");
   const base64 = members.data_base64;
   if (base64 !== undefined && base64 !== null) {
-    if (hasData) return invalid("data_base64", "excludes data");
+    if (hasData) return invalid("data_base64", "must not be combined with data");
     if (typeof base64 !== "string" || !BASE64.test(base64)) return invalid("data_base64", "must be base64");
     return { ok: true, value: { kind: "bytes", base64 } };
   }
@@ -62,14 +62,14 @@ function dataOf(json: JsonText, members: Readonly<Record<string, unknown>>): Res
   if (isJsonContent(typeof datacontenttype === "string" ? datacontenttype : undefined)) {
     const text = json.find(DATA, data);
     return text === undefined
-      ? invalid("data", "is not there")
+      ? invalid("data", "is missing")
       : { ok: true, value: { kind: "json", json: text } };
   }
-  if (typeof data !== "string") return invalid("data", "must be a string where its content is not JSON");
+  if (typeof data !== "string") return invalid("data", "must be a string unless datacontenttype is JSON");
   return { ok: true, value: { kind: "text", text: data } };
 }
 
-/** True for content that is JSON by its media type; so is what names none (JSON format, section 3.1.1). */
+/** Returns whether a media type is JSON. A missing media type also means JSON (JSON format, section 3.1.1). */
 function isJsonContent(dataContentType: string | undefined): boolean {
   if (dataContentType === undefined) return true;
   const subtype = dataContentType.split(";", 1)[0]?.trim().toLowerCase().split("/")[1] ?? "";

@@ -1,7 +1,7 @@
 import type { VerifiedDelivery } from "../../event/received.ts";
 import type { Values } from "../../event/values.ts";
 import { err, ok, type Result } from "../../lib/result.ts";
-import { type Body, bodyFormatOf, readBody } from "../../normalize/body/bodies.ts";
+import { type Body, parseBodyFormat, readBody } from "../../normalize/body/bodies.ts";
 import type { JsonText } from "../../normalize/body/payload-slice.ts";
 import type { Fault } from "../../normalize/fault.ts";
 import {
@@ -14,34 +14,34 @@ import {
 import { createCloudEvent, invalid } from "./attributes.ts";
 import { readJsonEvent } from "./json-format.ts";
 
-/** How a delivery carries events (CloudEvents 1.0.2, HTTP binding, section 3). */
+/** The content mode of a delivery (CloudEvents 1.0.2, HTTP binding, section 3). */
 type ContentMode = "binary" | "structured" | "batched";
 
 const MEDIA_TYPE_PREFIX = "application/cloudevents";
 const HEADER_PREFIX = "ce-";
 
-/** False for event formats that are not understood: those are answered 415, and never taken for data (HTTP binding, section 3). */
+/** Returns false for unsupported event formats. They are rejected with 415 instead of being read as data (HTTP binding, section 3). */
 export function acceptsContentType(contentType: string | undefined): boolean {
-  return modeOf(contentType) !== undefined && bodyFormatOf(contentType) !== undefined;
+  return parseContentMode(contentType) !== undefined && parseBodyFormat(contentType) !== undefined;
 }
 
-/** Reads the events of a delivery. A batch with a broken event has the others still. */
+/** Reads the events of a delivery. An invalid event in a batch does not affect the others. */
 export function readEvents(delivery: VerifiedDelivery): Result<DeliveryItems, Fault> {
-  const contentType = headerOf(delivery.headers, "content-type");
-  const mode = modeOf(contentType);
-  if (mode === undefined) return invalid(undefined, `the event format ${contentType} is not understood`);
-  // An empty body is no JSON, and in binary mode no data.
+  const contentType = getHeader(delivery.headers, "content-type");
+  const mode = parseContentMode(contentType);
+  if (mode === undefined) return invalid(undefined, `the event format ${contentType} is not supported`);
+  // In binary mode an empty body means no data. It is not valid JSON.
   const isEmpty = mode === "binary" && delivery.body.length === 0;
   const body = readBody(delivery.body, isEmpty ? "application/octet-stream" : contentType);
   if (!body.ok) return body;
   switch (mode) {
     case "binary": {
       const event = readBinary(delivery, contentType);
-      return event.ok ? ok(single(body.value, event.value, body.value.value, body.value.json)) : event;
+      return event.ok ? ok(toSingleItem(body.value, event.value, body.value.value, body.value.json)) : event;
     }
     case "structured": {
       const event = readStructured(delivery, body.value);
-      return event.ok ? ok(single(body.value, event.value)) : event;
+      return event.ok ? ok(toSingleItem(body.value, event.value)) : event;
     }
     case "batched":
       return readBatch(delivery, body.value);
@@ -50,7 +50,7 @@ export function readEvents(delivery: VerifiedDelivery): Result<DeliveryItems, Fa
   }
 }
 
-function modeOf(contentType: string | undefined): ContentMode | undefined {
+function parseContentMode(contentType: string | undefined): ContentMode | undefined {
   const type = contentType?.split(";", 1)[0]?.trim().toLowerCase() ?? "";
   if (!type.startsWith(MEDIA_TYPE_PREFIX)) return "binary";
   if (type === `${MEDIA_TYPE_PREFIX}+json`) return "structured";
@@ -59,7 +59,7 @@ function modeOf(contentType: string | undefined): ContentMode | undefined {
 
 function readBinary({ headers, body }: VerifiedDelivery, contentType: string | undefined) {
   if (`${HEADER_PREFIX}datacontenttype` in headers) {
-    return invalid("datacontenttype", "stands in Content-Type, and in no header of its own");
+    return invalid("datacontenttype", "must be sent as Content-Type, not as a header of its own");
   }
   const pairs = readHeaders(headers);
   if (!pairs.ok) return pairs;
@@ -67,15 +67,15 @@ function readBinary({ headers, body }: VerifiedDelivery, contentType: string | u
   return createCloudEvent(pairs.value, { kind: body.length === 0 ? "none" : "body" });
 }
 
-/** Headers of binary mode may stand beside a structured event (section 3.2.3); then they must say the same. */
+/** A structured event may repeat attributes in headers (section 3.2.3). Each repeated value must be equal. */
 function readStructured({ headers }: VerifiedDelivery, { json }: Body): Result<CloudEvent, Fault> {
-  if (json === undefined) return invalid(undefined, "an event is a JSON object");
+  if (json === undefined) return invalid(undefined, "an event must be a JSON object");
   const event = readJsonEvent(json);
   const repeated = readHeaders(headers);
   if (!event.ok) return event;
   if (!repeated.ok) return repeated;
   const { id, source, type, attributes } = event.value;
-  const said = new Map([
+  const bodyAttributes = new Map([
     ...attributes,
     ["specversion", "1.0"],
     ["id", id],
@@ -83,31 +83,32 @@ function readStructured({ headers }: VerifiedDelivery, { json }: Body): Result<C
     ["type", type],
   ]);
   for (const [name, value] of repeated.value) {
-    if (said.get(name) !== value) return invalid(name, "is one thing in the event and another in its header");
+    if (bodyAttributes.get(name) !== value) return invalid(name, "differs between the event and its header");
   }
   return event;
 }
 
 function readBatch({ headers }: VerifiedDelivery, body: Body): Result<DeliveryItems, Fault> {
   const { json } = body;
-  if (json === undefined || !Array.isArray(json.value)) return invalid(undefined, "a batch is a JSON array");
+  if (json === undefined || !Array.isArray(json.value))
+    return invalid(undefined, "a batch must be a JSON array");
   const header = Object.keys(headers).find((name) => name.startsWith(HEADER_PREFIX));
-  if (header !== undefined) return invalid(header, "says nothing of a batch");
+  if (header !== undefined) return invalid(header, "must not be sent with a batch");
   if (json.value.length > MAX_ITEMS) return ok({ body, split: { kind: "tooMany", limit: MAX_ITEMS } });
   const items = json.elements().map((element, index): Item | BrokenItem => {
     const event = readJsonEvent(element);
-    return event.ok ? itemOf(event.value, index, false) : { index, fault: event.error, text: element.text };
+    return event.ok ? toItem(event.value, index, false) : { index, fault: event.error, text: element.text };
   });
   return ok({ body, split: { kind: "items", items } });
 }
 
-function single(body: Body, event: CloudEvent, value?: unknown, json?: JsonText): DeliveryItems {
+function toSingleItem(body: Body, event: CloudEvent, value?: unknown, json?: JsonText): DeliveryItems {
   const item =
-    event.data.kind === "body" ? { index: 0, value, json, isBody: true, event } : itemOf(event, 0, true);
+    event.data.kind === "body" ? { index: 0, value, json, isBody: true, event } : toItem(event, 0, true);
   return { body, split: { kind: "items", items: [item] } };
 }
 
-function itemOf(event: CloudEvent, index: number, isBody: boolean): Item {
+function toItem(event: CloudEvent, index: number, isBody: boolean): Item {
   const { data } = event;
   const json = data.kind === "json" ? data.json : undefined;
   return { index, value: data.kind === "text" ? data.text : json?.value, json, isBody, event };
@@ -118,7 +119,7 @@ function readHeaders(headers: Values): Result<[string, string][], Fault> {
   for (const [header, value] of Object.entries(headers)) {
     if (!header.startsWith(HEADER_PREFIX)) continue;
     const name = header.slice(HEADER_PREFIX.length);
-    if (typeof value !== "string") return invalid(name, "is there twice");
+    if (typeof value !== "string") return invalid(name, "must not appear twice");
     const decoded = decodeHeader(value);
     if (!decoded.ok) return invalid(name, decoded.error);
     pairs.push([name, decoded.value]);
@@ -126,7 +127,10 @@ function readHeaders(headers: Values): Result<[string, string][], Fault> {
   return ok(pairs);
 }
 
-/** HTTP binding, section 3.1.3.2: first the quotes and backslashes of RFC 7230 section 3.2.6, then one round of percent-decoding. */
+/**
+ * Decodes a header (HTTP binding, section 3.1.3.2). It removes quotes and backslashes (RFC 7230 section 3.2.6), then decodes
+ * percent-encoding once.
+ */
 function decodeHeader(value: string): Result<string, string> {
   if (!/^[\x20-\x7e\t]*$/.test(value)) return err("must be percent-encoded outside of ASCII");
   const text = /^".*"$/.test(value) && value.length > 1 ? value.slice(1, -1).replace(/\\(.)/g, "$1") : value;
@@ -138,7 +142,7 @@ function decodeHeader(value: string): Result<string, string> {
   }
 }
 
-function headerOf(headers: Values, name: string): string | undefined {
+function getHeader(headers: Values, name: string): string | undefined {
   const value = headers[name];
   return typeof value === "object" ? value[0] : value;
 }

@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { commonSettings } from "../../event/channel.ts";
-import { leaveToPreset, senderSettings } from "../../verify/sender-settings.ts";
+import { inheritPresetVerification, senderSettings } from "../../verify/sender-settings.ts";
 
-/** HTTP webhooks for event delivery 1.0.2 section 4.1.2: a DNS expression that names the sending system. */
+/** A DNS expression that names the sending system (HTTP webhooks for event delivery 1.0.2, section 4.1.2). */
 const originSchema = z
   .string()
   .regex(
@@ -10,7 +10,7 @@ const originSchema = z
     "must be a host name, or * for any",
   );
 
-/** The whole `config` of a CloudEvents channel. */
+/** The complete `config` of a CloudEvents channel. */
 export const cloudEventsSettings = z
   .strictObject({
     ...commonSettings,
@@ -20,16 +20,16 @@ export const cloudEventsSettings = z
       .max(100)
       .default([])
       .describe(
-        "Senders whose validation request (OPTIONS with WebHook-Request-Origin) is granted; * grants any. Without one the address takes POST alone.",
+        "Origins whose validation request (OPTIONS with WebHook-Request-Origin) is granted; * grants any. If empty, the address only accepts POST.",
       ),
     batch: z
       .enum(["accept", "refuse"])
       .default("accept")
       .describe(
-        "What becomes of batches: accepted, each event on its own (one bad event fails all of them where onInvalid says reject), or answered 415.",
+        "Whether to accept batches. `accept` processes each event on its own, but one invalid event rejects the batch if onInvalid is reject. `refuse` responds with 415.",
       ),
   })
-  .describe("Senders that speak CloudEvents 1.0 over HTTP: binary, structured and batched.")
-  .overwrite(leaveToPreset);
+  .describe("Senders post CloudEvents 1.0 over HTTP, in binary, structured or batched mode.")
+  .overwrite(inheritPresetVerification);
 
 export type CloudEventsSettings = z.output<typeof cloudEventsSettings>;

@@ -4,10 +4,10 @@ import type { Log } from "../../log.ts";
 import type { Outbound } from "../../net/outbound.ts";
 import type { HookReply, HookRequest } from "../kind.ts";
 
-/** The permission that a sender is given. */
+/** The permission granted to a sender. */
 interface Grant {
   readonly origin: string;
-  /** Requests a minute. */
+  /** Requests per minute. */
   readonly rate: string;
 }
 
@@ -16,7 +16,7 @@ const CALLBACK_TIMEOUT_MS = 10_000;
 const MAX_CALLBACK_BYTES = 16 * 1024;
 
 export interface ValidationRequests extends AsyncDisposable {
-  /** @throws ApiError 405 where no origin is allowed, 403 for an origin that the channel does not allow. */
+  /** @throws ApiError 405 when the channel allows no origin, 403 when it does not allow this one */
   readonly answer: (
     request: Pick<HookRequest, "incoming" | "outgoing">,
     channel: { readonly allowedOrigins: readonly string[]; readonly requestsPerSecond: number | undefined },
@@ -24,9 +24,8 @@ export interface ValidationRequests extends AsyncDisposable {
 }
 
 /**
- * Answers a sender that asks whether it may send (HTTP webhooks for event delivery 1.0.2, section 4). It proves nothing about the
- * sender: its deliveries are verified all the same. A callback is called once, after the answer; its result goes to
- * the log alone.
+ * Responds to a sender that asks for permission to send (HTTP webhooks for event delivery 1.0.2, section 4). The permission does not
+ * authenticate the sender: its deliveries are still verified. A callback is called once, after the response. Its result is only logged.
  */
 export function createValidationRequests({
   outbound,
@@ -51,30 +50,30 @@ export function createValidationRequests({
           maxRedirects: 0,
         },
       );
-      log.info({ event: "cloudevents.callback_made", ...facts, status }, "granted by callback");
+      log.info({ event: "cloudevents.callback_made", ...facts, status }, "permission callback was called");
     } catch (err) {
       if (!ending.signal.aborted)
-        log.warn({ event: "cloudevents.callback_failed", ...facts, err }, "callback failed");
+        log.warn({ event: "cloudevents.callback_failed", ...facts, err }, "permission callback failed");
     }
   }
 
   return {
     answer({ incoming, outgoing }, { allowedOrigins, requestsPerSecond }) {
-      if (allowedOrigins.length === 0) throw postOnly("This address takes POST.");
-      const asked = (name: string): string | undefined => {
+      if (allowedOrigins.length === 0) throw postOnly("This address only accepts POST.");
+      const getRequestHeader = (name: string): string | undefined => {
         const value = incoming.headers[`webhook-request-${name}`];
         return typeof value === "object" ? value.join(", ") : value;
       };
-      const origin = asked("origin");
-      if (origin === undefined) throw postOnly("OPTIONS takes the header WebHook-Request-Origin.");
+      const origin = getRequestHeader("origin");
+      if (origin === undefined) throw postOnly("OPTIONS requires the header WebHook-Request-Origin.");
       const isAllowed = allowedOrigins.some(
         (one) => one === "*" || one.toLowerCase() === origin.toLowerCase(),
       );
       if (!isAllowed) throw new ApiError("permission_denied", "The channel does not allow this origin.");
-      const grant = { origin, rate: rateOf(asked("rate"), requestsPerSecond) };
-      const callback = callbackOf(asked("callback"));
+      const grant = { origin, rate: computeRate(getRequestHeader("rate"), requestsPerSecond) };
+      const callback = parseCallback(getRequestHeader("callback"));
       if (callback !== undefined && calls.size < MAX_CALLBACKS) {
-        const call = answered(outgoing).then(() => confirm(callback, grant));
+        const call = untilResponseSent(outgoing).then(() => confirm(callback, grant));
         calls.add(call);
         void call.finally(() => calls.delete(call));
       }
@@ -97,23 +96,25 @@ const ALLOW = "POST, OPTIONS";
 const postOnly = (message: string): ApiError =>
   new ApiError("method_not_allowed", message, { headers: { allow: "POST" } });
 
-/** Section 4.2.2: what was asked for, within what the channel takes; an asterisk where neither names a rate. */
-function rateOf(asked: string | undefined, requestsPerSecond: number | undefined): string {
+/** Returns the granted rate (section 4.2.2): the requested rate, limited by the channel. Returns `*` if both are unlimited. */
+function computeRate(getRequestHeader: string | undefined, requestsPerSecond: number | undefined): string {
   const limit = requestsPerSecond === undefined ? Number.POSITIVE_INFINITY : requestsPerSecond * 60;
   const wanted =
-    asked !== undefined && /^[1-9]\d{0,8}$/.test(asked) ? Number(asked) : Number.POSITIVE_INFINITY;
+    getRequestHeader !== undefined && /^[1-9]\d{0,8}$/.test(getRequestHeader)
+      ? Number(getRequestHeader)
+      : Number.POSITIVE_INFINITY;
   const rate = Math.min(limit, wanted);
   return Number.isFinite(rate) ? String(rate) : "*";
 }
 
-/** Section 4.1.3 speaks of HTTPS, and nothing else is called. */
-function callbackOf(text: string | undefined): URL | undefined {
+/** Section 4.1.3 describes HTTPS callbacks, so other URLs are ignored. */
+function parseCallback(text: string | undefined): URL | undefined {
   const url = text === undefined ? null : URL.parse(text);
   return url?.protocol === "https:" && url.username === "" && url.password === "" ? url : undefined;
 }
 
-/** Resolves when the answer has left, or its connection is gone: perhaps before there was anything to answer. */
-function answered(outgoing: ServerResponse | undefined): Promise<void> {
+/** Resolves once the response was sent or its connection closed, even if the connection closed earlier. */
+function untilResponseSent(outgoing: ServerResponse | undefined): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   if (outgoing === undefined || outgoing.closed) resolve();
   else outgoing.once("close", resolve);

@@ -6,12 +6,12 @@ import type { PolledSource, SourceRun } from "../source.ts";
 import { getStoredSettings } from "../stored-settings.ts";
 import { pollCursorFormat } from "./cursor/cursor.ts";
 import { dryRunPoll } from "./dry-run.ts";
-import { answerLarge, type LargeRequest } from "./fetch/large-page.ts";
+import { type LargeRequest, readLargePage } from "./fetch/large-page.ts";
 import { type PollDeps, pollSource } from "./poll-source.ts";
 import { pollingProfile } from "./profile.ts";
-import { originOf } from "./request/request-template.ts";
+import { parseOrigin } from "./request/request-template.ts";
 import { compilePlan, type Plan } from "./settings/plan.ts";
-import { scheduleOf } from "./settings/schedule-settings.ts";
+import { toPollSchedule } from "./settings/schedule-settings.ts";
 import { pollingSettings } from "./settings/settings.ts";
 
 /** Inlet calls an address at an interval and finds out what is new. */
@@ -22,13 +22,13 @@ export const polling: ChannelKind = {
   addressed: false,
   profile: pollingProfile,
   cursor: pollCursorFormat,
-  originOf: (settings) => originOf(getStoredSettings(pollingSettings, settings).request),
+  originOf: (settings) => parseOrigin(getStoredSettings(pollingSettings, settings).request),
   needsSetup: () => false,
-  readLarge: (request) => answerLarge(request as LargeRequest),
-  async start({ outbound, clock, readElsewhere }) {
+  readLarge: (request) => readLargePage(request as LargeRequest),
+  async start({ outbound, clock, readInWorker }) {
     const wait: PollDeps["wait"] = (ms, { signal }) => delay(ms, undefined, { signal });
     return {
-      polled: createPolledSource({ outbound, clock, wait, readElsewhere, random: Math.random }),
+      polled: createPolledSource({ outbound, clock, wait, readInWorker, random: Math.random }),
       async [Symbol.asyncDispose]() {},
     };
   },
@@ -65,10 +65,10 @@ export function createPolledSource(deps: PollDeps): PolledSource {
   }
 
   return {
-    schedule: (settings) => scheduleOf(planOf(settings).settings),
-    origin: (settings) => originOf(planOf(settings).settings.request),
+    schedule: (settings) => toPollSchedule(planOf(settings).settings),
+    origin: (settings) => parseOrigin(planOf(settings).settings.request),
     poll: (run) =>
-      pollSource(deps, planOf(run.settings), run, { onRead: (isBehind) => countBehind(run, isBehind) }),
+      pollSource(deps, planOf(run.settings), run, { onPollEnd: (isBehind) => countBehind(run, isBehind) }),
     dryRun: (run) => dryRunPoll(deps, planOf(run.settings), run),
   };
 }

@@ -9,46 +9,49 @@ import type { AnswerDirectly, Incoming, Outgoing } from "../../http/context.ts";
 import { PlainReply } from "../../http/fast-path/plain-reply.ts";
 import { PlainRequest } from "../../http/fast-path/plain-request.ts";
 import {
-  bodyOf,
   type ErrorCode,
-  headersOf,
   type ErrorResponse,
   STATUS_OF,
   toApiError,
+  toErrorBody,
+  toErrorHeaders,
 } from "../../http/problem.ts";
-import { requestIdOf, requireOneHost } from "../../http/request.ts";
+import { requireOneHost, resolveRequestId } from "../../http/request.ts";
 import { atEndOfTurn } from "../../lib/at-end-of-turn.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { Log } from "../../log.ts";
 import type { Metrics } from "../../metrics.ts";
 import type { ChannelRuntime, HookReply } from "../kind.ts";
 import type { HookLimits } from "./rate-limit.ts";
-import { findRefusal, valuesOf } from "./read-delivery.ts";
-import type { CountedRefusal } from "./receive-delivery.ts";
+import { findHeadRejection, readHeaderValues } from "./read-delivery.ts";
+import type { CountedRejection } from "./receive-delivery.ts";
 
-/** The path before the channel's id. */
+/** The path in front of the channel id. */
 const HOOKS_PATH = "/hooks/";
-/** A target may be a whole address (RFC 9112 section 3.2.2). */
+/** A request target in absolute form (RFC 9112 section 3.2.2). */
 const WHOLE_ADDRESS = /^https?:\/\/[^/]*\/hooks\//i;
-/** As much as a socket reads at once: a body that is announced as longer comes in pieces. */
-const MOST_READ_BYTES = 64 * 1024;
-/** A sender that was answered may still be sending; for so long it is listened to, lest it misses the answer. */
+/** Size of one socket read. A longer body arrives in several reads. */
+const MAX_SOCKET_READ_BYTES = 64 * 1024;
+/** A sender that still sends after an early response may miss it if the socket closes at once. Reading continues for this long. */
 const DRAIN_MS = 500;
 
 export interface HooksDeps<C extends ChannelHandle = ChannelHandle> {
   /**
-   * The channel behind an address, at once where it is known.
+   * Returns the channel with this id, synchronously if it is cached.
    *
-   * @throws UnavailableError when that cannot be known now.
+   * @throws UnavailableError when it cannot be looked up at the moment
    */
   readonly findChannel: (channelId: string) => C | undefined | Promise<C | undefined>;
   readonly runtimes: ReadonlyMap<ChannelKindName, ChannelRuntime<C>>;
-  readonly limits: Pick<HookLimits, "arrived" | "clientOf">;
-  /** Told of each request to a channel that is refused outside `ingest`; `request` is asked for where a record of it is kept. */
-  readonly onRefused: (
+  readonly limits: Pick<HookLimits, "checkArrival" | "clientOf">;
+  /**
+   * Called when a request to an existing channel is rejected outside `ingest`, for example by its rate limit, size or content type.
+   * `request` is lazy: it is only built if the recorder samples this request.
+   */
+  readonly onRejected: (
     channel: C,
     arrivedAtMs: number,
-    refusal: { readonly httpStatus: number; readonly reason: string },
+    rejection: { readonly httpStatus: number; readonly reason: string },
     request: () => RawRequest,
   ) => void;
   readonly metrics: Pick<Metrics, "deliveries" | "countsOf" | "hookSeconds">;
@@ -57,25 +60,25 @@ export interface HooksDeps<C extends ChannelHandle = ChannelHandle> {
 }
 
 /**
- * The addresses of all push channels: finds the channel, hands the request to its kind. An address is a credential: it
- * stands in no log line and in no answer.
+ * Creates the handler of all push channel addresses. It finds the channel and passes the request to its kind. The address is a credential,
+ * so it never appears in log lines or responses.
  *
- * An app of one route, which is given no more of a request than routing asks for, and whose handlers answer by themselves: web
- * requests and responses, and the promises between them, would cost a delivery more than its way to Redis.
+ * Bypasses `Request` and `Response`: building them and awaiting their promises costs more CPU than the write to Redis. Hono only matches
+ * the one route.
  */
 export function createHooks<C extends ChannelHandle>(deps: HooksDeps<C>): AnswerDirectly {
   const { findChannel, runtimes, limits, metrics, log } = deps;
-  const app = new Hono<{ Bindings: Arrived }>({ getPath: pathOf });
+  const app = new Hono<{ Bindings: Arrived }>({ getPath: parsePath });
 
   app.all(`${HOOKS_PATH}:channelId`, ({ env, req }) => {
-    const exchange = begin(env as Arrived);
-    const fail = (thrown: unknown): void => refuse(exchange, toApiError(thrown), { cause: thrown });
+    const exchange = createExchange(env as Arrived);
+    const fail = (thrown: unknown): void => reject(exchange, toApiError(thrown), { cause: thrown });
     try {
-      // On the fast path each header stands there once.
+      // The fast path has already rejected repeated headers.
       if (!(exchange.incoming instanceof PlainRequest)) requireOneHost(exchange.incoming);
       const found = findChannel(req.param("channelId"));
       if (!(found instanceof Promise)) receive(found, exchange);
-      // By then it has been left to Node, for which the channel is asked for anew.
+      // `node:http` has taken over the request by then, and looks up the channel again.
       else if (isUnread(exchange.incoming)) found.catch(() => {});
       else found.then((channel) => receive(channel, exchange)).catch(fail);
     } catch (error) {
@@ -85,23 +88,23 @@ export function createHooks<C extends ChannelHandle>(deps: HooksDeps<C>): Answer
   });
 
   app.notFound(({ env }) => {
-    refuse(begin(env as Arrived), NO_CHANNEL);
+    reject(createExchange(env as Arrived), NO_CHANNEL);
     return RESPONSE_ALREADY_SENT;
   });
 
   function receive(channel: C | undefined, exchange: Exchange): void {
     const runtime = channel && runtimes.get(channel.identity.kind);
     if (channel === undefined || runtime?.receive === undefined) {
-      refuse(exchange, NO_CHANNEL);
+      reject(exchange, NO_CHANNEL);
       return;
     }
     const { incoming, outgoing, sinceMs, requestId } = exchange;
-    // Not refused by its head: nothing is counted yet, and it is left to Node.
-    if (isUnread(incoming) && findRefusal(incoming, channel) === undefined) return;
-    const fail = (thrown: unknown): void => refuse(exchange, toApiError(thrown), { channel, cause: thrown });
+    // The head is acceptable, so `node:http` reads the request again. Count it only then.
+    if (isUnread(incoming) && findHeadRejection(incoming, channel) === undefined) return;
+    const fail = (thrown: unknown): void => reject(exchange, toApiError(thrown), { channel, cause: thrown });
     const answer = (reply: HookReply | ErrorResponse): void => {
       if ("code" in reply) {
-        refuse(exchange, reply, { channel });
+        reject(exchange, reply, { channel });
         return;
       }
       try {
@@ -113,9 +116,9 @@ export function createHooks<C extends ChannelHandle>(deps: HooksDeps<C>): Answer
     };
     try {
       const client = limits.clientOf(incoming);
-      const tooMany = limits.arrived(channel, client);
+      const tooMany = limits.checkArrival(channel, client);
       if (tooMany !== undefined) {
-        refuse(exchange, tooMany, { channel });
+        reject(exchange, tooMany, { channel });
         return;
       }
       const reply = runtime.receive(channel, {
@@ -131,39 +134,43 @@ export function createHooks<C extends ChannelHandle>(deps: HooksDeps<C>): Answer
     }
   }
 
-  function begin({ incoming, outgoing, sinceMs }: Arrived): Exchange {
+  function createExchange({ incoming, outgoing, sinceMs }: Arrived): Exchange {
     const given = incoming.headers["x-request-id"];
-    const requestId = requestIdOf(typeof given === "string" ? given : undefined, deps.clock());
+    const requestId = resolveRequestId(typeof given === "string" ? given : undefined, deps.clock());
     return { incoming, outgoing, requestId, sinceMs };
   }
 
-  /** Counts, logs and answers what was not accepted. */
-  function refuse(exchange: Exchange, refusal: ErrorResponse, { channel, cause }: Refused<C> = {}): void {
-    if (channel !== undefined) count(channel, exchange, refusal);
-    logRefusal(exchange, refusal, { channel, cause });
+  /** Counts, logs and sends an error response. */
+  function reject(
+    exchange: Exchange,
+    rejection: ErrorResponse,
+    { channel, cause }: RejectionContext<C> = {},
+  ): void {
+    if (channel !== undefined) count(channel, exchange, rejection);
+    logRejection(exchange, rejection, { channel, cause });
     if (exchange.outgoing.headersSent) exchange.outgoing.destroy();
-    else send(exchange, refusal === NO_CHANNEL ? NO_CHANNEL_REPLY : replyTo(refusal));
+    else send(exchange, rejection === NO_CHANNEL ? NO_CHANNEL_REPLY : replyTo(rejection));
   }
 
-  function count(channel: C, exchange: Exchange, refusal: ErrorResponse): void {
+  function count(channel: C, exchange: Exchange, rejection: ErrorResponse): void {
     const { identity } = channel;
-    const result = resultOf(refusal);
-    if (!isCounted(refusal)) {
+    const result = toResult(rejection);
+    if (!isCounted(rejection)) {
       metrics.deliveries.add(identity.kind, result);
       metrics.countsOf(identity)[result === "refused" ? "refused" : "failed"]++;
-      tellRefused(channel, exchange, refusal);
+      notifyRejected(channel, exchange, rejection);
     }
-    const outcome = refusal.code === "unauthenticated" ? "unverified" : result;
+    const outcome = rejection.code === "unauthenticated" ? "unverified" : result;
     metrics.hookSeconds.observe(outcome, (performance.now() - exchange.sinceMs) / 1000);
   }
 
-  function tellRefused(channel: C, { incoming, requestId }: Exchange, refusal: ErrorResponse): void {
+  function notifyRejected(channel: C, { incoming, requestId }: Exchange, rejection: ErrorResponse): void {
     const arrivedAtMs = deps.clock();
-    const httpStatus = STATUS_OF[refusal.code];
-    deps.onRefused(channel, arrivedAtMs, { httpStatus, reason: reasonOf(refusal) }, () => ({
+    const httpStatus = STATUS_OF[rejection.code];
+    deps.onRejected(channel, arrivedAtMs, { httpStatus, reason: formatReason(rejection) }, () => ({
       method: incoming.method ?? "",
       target: incoming.url ?? "/",
-      headers: valuesOf(incoming),
+      headers: readHeaderValues(incoming),
       body: NO_BYTES,
       arrivedAtMs,
       clientAddress: limits.clientOf(incoming).address,
@@ -171,27 +178,40 @@ export function createHooks<C extends ChannelHandle>(deps: HooksDeps<C>): Answer
     }));
   }
 
-  /** Guessed addresses and floods must not fill the log, nor cost what a line costs. */
-  function logRefusal(exchange: Exchange, refusal: ErrorResponse, { channel, cause }: Refused<C>): void {
-    const { code, details } = refusal;
-    const result = resultOf(refusal);
+  /**
+   * Logs a rejected request. Rate-limited requests and unknown addresses are logged at debug level only, so that a flood cannot fill the
+   * log.
+   */
+  function logRejection(
+    exchange: Exchange,
+    rejection: ErrorResponse,
+    { channel, cause }: RejectionContext<C>,
+  ): void {
+    const { code, details } = rejection;
+    const result = toResult(rejection);
     if (result !== "refused") {
       const level = result === "internal" ? "error" : "warn";
-      log[level]({ event: "hook.failed", ...lineOf(exchange, code, channel), err: cause }, "delivery failed");
+      log[level](
+        { event: "hook.failed", ...createLogFields(exchange, code, channel), err: cause },
+        "delivery failed",
+      );
     } else if (channel === undefined) {
       if (log.isLevelEnabled("debug"))
-        log.debug({ event: "hook.no_channel", ...lineOf(exchange, code) }, "no such channel");
+        log.debug({ event: "hook.no_channel", ...createLogFields(exchange, code) }, "no such channel");
     } else if (code === "rate_limited") {
       if (log.isLevelEnabled("debug"))
-        log.debug({ event: "hook.rate_limited", ...lineOf(exchange, code, channel) }, "delivery refused");
+        log.debug(
+          { event: "hook.rate_limited", ...createLogFields(exchange, code, channel) },
+          "delivery rejected",
+        );
     } else if (log.isLevelEnabled("info")) {
-      const reason = isCounted(refusal) ? refusal.reason : undefined;
-      const facts = { event: "hook.refused", ...lineOf(exchange, code, channel), details, reason };
-      log.info(facts, "delivery refused");
+      const reason = isCounted(rejection) ? rejection.reason : undefined;
+      const facts = { event: "hook.refused", ...createLogFields(exchange, code, channel), details, reason };
+      log.info(facts, "delivery rejected");
     }
   }
 
-  const lineOf = ({ incoming, requestId }: Exchange, code: ErrorCode, channel?: C) => ({
+  const createLogFields = ({ incoming, requestId }: Exchange, code: ErrorCode, channel?: C) => ({
     requestId,
     code,
     method: incoming.method,
@@ -201,7 +221,7 @@ export function createHooks<C extends ChannelHandle>(deps: HooksDeps<C>): Answer
 
   const route = (arrived: Arrived): void => {
     const { url = "", method = "" } = arrived.incoming;
-    // Routing reads nothing else of a request.
+    // Hono's routing only reads the method and the URL.
     void app.fetch({ method, url } as Request, arrived);
   };
   const routeLater = atEndOfTurn(route);
@@ -215,16 +235,17 @@ export function createHooks<C extends ChannelHandle>(deps: HooksDeps<C>): Answer
       route(arrived);
       return outgoing.headersSent;
     }
-    // What comes in pieces has nothing of waiting for the others, and where its head is refused the connection ends for less at once.
-    // Behind others it waits with them: they may have come before it over the same connection.
-    const isLong = Number(incoming.headers["content-length"]) > MOST_READ_BYTES;
+    // A body larger than one socket read is still arriving, so deferring it to the end of the tick gains nothing, and rejecting it early
+    // frees
+    // the connection sooner. If other requests are deferred, it waits too, because they may precede it on the same connection.
+    const isLong = Number(incoming.headers["content-length"]) > MAX_SOCKET_READ_BYTES;
     if (isLong && routeLater.isEmpty()) route(arrived);
     else routeLater(arrived);
     return true;
   };
 }
 
-/** One request, what answers it, and when it came. */
+/** A request, its response object and its arrival time. */
 interface Arrived {
   readonly incoming: Incoming;
   readonly outgoing: Outgoing;
@@ -238,38 +259,38 @@ interface Exchange extends Arrived {
 const isUnread = (incoming: Incoming): boolean =>
   incoming instanceof PlainRequest && incoming.bodyState === "unread";
 
-/** A channel that refuses, and an error that it refuses for. */
-interface Refused<C> {
+/** The channel that rejects the request, and the error behind the rejection. */
+interface RejectionContext<C> {
   readonly channel?: C | undefined;
   readonly cause?: unknown;
 }
 
 const NO_BYTES = Buffer.alloc(0);
 const NO_CHANNEL: ErrorResponse = { code: "not_found", message: "There is no such channel.", headers: {} };
-/** Made once: guessing addresses must cost the gateway as little as can be. */
+/** Built once, so that guessing addresses costs the gateway as little as possible. */
 const NO_CHANNEL_REPLY = replyTo(NO_CHANNEL);
 
-const isCounted = (refusal: ErrorResponse): refusal is CountedRefusal => "isCounted" in refusal;
+const isCounted = (rejection: ErrorResponse): rejection is CountedRejection => "isCounted" in rejection;
 
-function resultOf({ code }: ErrorResponse): "internal" | "unavailable" | "refused" {
+function toResult({ code }: ErrorResponse): "internal" | "unavailable" | "refused" {
   return code === "internal" || code === "unavailable" ? code : "refused";
 }
 
-function reasonOf({ message, details = [] }: ErrorResponse): string {
+function formatReason({ message, details = [] }: ErrorResponse): string {
   if (details.length === 0) return message;
   return [message, ...details.map((one) => `${one.path} ${one.message}`)].join(" ");
 }
 
-function replyTo(refusal: ErrorResponse): HookReply {
+function replyTo(rejection: ErrorResponse): HookReply {
   return {
-    status: STATUS_OF[refusal.code],
-    headers: { ...headersOf(refusal), "content-type": "application/json" },
-    body: JSON.stringify(bodyOf(refusal)),
+    status: STATUS_OF[rejection.code],
+    headers: { ...toErrorHeaders(rejection), "content-type": "application/json" },
+    body: JSON.stringify(toErrorBody(rejection)),
   };
 }
 
-/** As Hono reads the path of a whole address. Nearly all targets are a path, with nothing in it to be decoded. */
-function pathOf({ url: target }: Pick<Request, "url">): string {
+/** Returns the path of a target the way Hono does. Most targets are a plain path that needs no decoding. */
+function parsePath({ url: target }: Pick<Request, "url">): string {
   if (!target.startsWith("/")) return getPath({ url: target } as Request);
   if (target.includes("%") || target.includes("#"))
     return getPath({ url: `http://hooks${target}` } as Request);
@@ -277,7 +298,7 @@ function pathOf({ url: target }: Pick<Request, "url">): string {
   return end < 0 ? target : target.slice(0, end);
 }
 
-/** No cache keeps an answer, and no browser renders it: it may repeat what was sent. */
+/** A response may repeat text from the request. It must not be cached or rendered by a browser. */
 const COMMON_HEADERS = Object.entries({ "cache-control": "no-store", "x-content-type-options": "nosniff" });
 const COMMON_LIST = COMMON_HEADERS.flat();
 const COMMON_LINES = COMMON_HEADERS.map(([name, value]) => `${name}: ${value}\r\n`).join("");
@@ -289,21 +310,22 @@ function send({ incoming, outgoing, requestId }: Exchange, { status, headers, bo
     outgoing.send(status, `${COMMON_LINES}x-request-id: ${requestId}\r\n${lengthLine}`, headers, body);
     return;
   }
-  // Node takes a list as it is, where it would look at each member of an object.
+  // Node uses a flat list as it is. An object would be checked entry by entry.
   const list = [...COMMON_LIST, "x-request-id", requestId];
   if (status !== 204) list.push("content-length", length);
   for (const name in headers) list.push(name, headers[name] ?? "");
   outgoing.writeHead(status, list);
-  // Refused, or answered for what stands in its head. A body that has come with it is read by the next turn of the event loop. Where
-  // the answer is the last of its connection, Node ends that.
+  // The response was sent before the body was read. A body that already arrived is read in the next turn of the event loop. Node itself
+  // closes
+  // the connection if this is its last response.
   if (incoming instanceof IncomingMessage && !incoming.complete && headers.connection !== "close")
     outgoing.on("finish", () => setImmediate(endReading, incoming));
   outgoing.end(body);
 }
 
-/** Node goes on reading what nobody wants, for as long as a request may take. */
+/** Closes a connection whose sender keeps sending an unwanted body. Node would read it until the request timeout. */
 function endReading(incoming: IncomingMessage): void {
-  // A timer would keep all that hangs on a request until it is due.
+  // A timer would keep the whole request in memory until it fires.
   if (incoming.complete) return;
   const timer = setTimeout(() => {
     if (!incoming.complete) incoming.socket.destroySoon();

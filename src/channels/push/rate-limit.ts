@@ -1,51 +1,56 @@
 import type { RateLimitState } from "../../bus/limits/rate-limiter.ts";
 import type { ChannelHandle, Ingest } from "../../event/ingest.ts";
 import type { Incoming } from "../../http/context.ts";
-import { rateLimited, rateRefusal } from "../../http/limits.ts";
+import { rateLimitError, rateLimitResponse } from "../../http/limits.ts";
 import { ApiError, type ErrorResponse } from "../../http/problem.ts";
 import type { ClientAddress, ClientAddressOf } from "../../lib/addresses/client-address.ts";
 import { createRateBuckets } from "../../lib/rate-buckets.ts";
 
 /**
- * How many deliveries come in by the hooks of this process. What a bucket refuses is nowhere: not read, or not
- * parsed; its sender is told when to try again.
+ * Rate limits for deliveries to the hooks of this process. A rejected delivery is not stored. The response tells the sender when to retry.
  */
 export interface HookLimits {
   /**
-   * Before anything of it is read or believed: what one sender brings to a channel. It takes nothing from what the channel
-   * may take, so that strangers who send there cannot keep out who may; but where nothing of that is left at the moment, nor of what the
-   * organization may take, a body is neither read nor decoded nor verified, only to be refused.
+   * Called before the request is read. Takes from the bucket of this sender for this channel. The buckets of the channel and its
+   * organization
+   * are only checked, so that unverified senders cannot use up the limits of verified ones. If either is empty, the body is neither read
+   * nor
+   * verified.
    *
-   * @returns 429; undefined: it may be read
+   * @returns a 429 response, or `undefined` if the request may be read
    */
-  readonly arrived: (channel: ChannelHandle, client: ClientAddress) => ErrorResponse | undefined;
-  /** Once it is verified: what the channel takes, and its organization. @throws ApiError 429 */
-  readonly verified: (channel: ChannelHandle) => void;
+  readonly checkArrival: (channel: ChannelHandle, client: ClientAddress) => ErrorResponse | undefined;
   /**
-   * Once it is known how many items a delivery holds: the organization's bucket counts each. It may be overdrawn by one delivery, and the
-   * next ones are refused until that is paid back.
+   * Called after verification. Takes from the buckets of the channel and its organization.
+   *
+   * @throws ApiError 429
    */
-  readonly counted: (channel: ChannelHandle, items: number) => void;
+  readonly checkVerified: (channel: ChannelHandle) => void;
+  /**
+   * Called with the number of items in a delivery, which the organization's limit counts. One delivery may overdraw the bucket. The next
+   * deliveries are rejected until it is refilled.
+   */
+  readonly countItems: (channel: ChannelHandle, items: number) => void;
   readonly clientOf: (incoming: Incoming) => ClientAddress;
 }
 
 export interface HookLimitsDeps {
   readonly clientAddressOf: ClientAddressOf;
-  /** The limit of a channel and of each sender to it, where the channel sets none. */
+  /** Default limit of a channel, and of each sender to it. */
   readonly requestsPerSecond: number;
-  /** The limit of an organization, in items; undefined: none. */
+  /** Returns the limit of an organization, in items per second. `undefined` means unlimited. */
   readonly requestsPerSecondOf: (organizationId: string) => number | undefined;
-  /** True of an organization whose topics hold more than they may. */
+  /** Returns whether the topics of an organization exceed their storage limit. */
   readonly isOverLimit: (organizationId: string) => boolean;
-  /** Milliseconds, monotonic. */
+  /** Monotonic clock, in milliseconds. */
   readonly nowMs?: () => number;
 }
 
-const FULL = "The topics of this organization hold as much as they may.";
-const TOO_MANY = "Too many deliveries; try later.";
+const FULL = "This organization has reached its topic storage limit.";
+const TOO_MANY = "Too many deliveries. Try again later.";
 const RETRY_LATER = { "Retry-After": "30" };
 
-/** Token buckets in the process: each gateway counts for itself, and no delivery waits for a counter. */
+/** Keeps token buckets in memory. Each gateway counts for itself, so that no delivery waits for a shared counter. */
 export function createHookLimits(deps: HookLimitsDeps): HookLimits {
   const {
     clientAddressOf,
@@ -59,57 +64,61 @@ export function createHookLimits(deps: HookLimitsDeps): HookLimits {
   const organizations = createRateBuckets<string>();
   return {
     clientOf: ({ socket, headers }) => clientAddressOf(socket.remoteAddress, headers["x-forwarded-for"]),
-    arrived({ identity, limits }, { network }) {
+    checkArrival({ identity, limits }, { network }) {
       const rate = limits.requestsPerSecond ?? requestsPerSecond;
       const now = nowMs();
-      const ofSenderMs = senders.take(`${identity.number} ${network}`, rate, now);
-      if (ofSenderMs > 0) return rateRefusal(stateOf(ofSenderMs, rate), TOO_MANY);
-      const ofChannelMs = channels.look(identity.number, rate, now);
-      if (ofChannelMs > 0) return rateRefusal(stateOf(ofChannelMs, rate), TOO_MANY);
-      const inAll = requestsPerSecondOf(identity.organizationId);
-      if (inAll === undefined) return undefined;
-      const ofAllMs = organizations.look(identity.organizationId, inAll, now);
-      return ofAllMs > 0 ? rateRefusal(stateOf(ofAllMs, inAll), TOO_MANY) : undefined;
+      const senderWaitMs = senders.take(`${identity.number} ${network}`, rate, now);
+      if (senderWaitMs > 0) return rateLimitResponse(toRateLimitState(senderWaitMs, rate), TOO_MANY);
+      const channelWaitMs = channels.look(identity.number, rate, now);
+      if (channelWaitMs > 0) return rateLimitResponse(toRateLimitState(channelWaitMs, rate), TOO_MANY);
+      const organizationRate = requestsPerSecondOf(identity.organizationId);
+      if (organizationRate === undefined) return undefined;
+      const organizationWaitMs = organizations.look(identity.organizationId, organizationRate, now);
+      return organizationWaitMs > 0
+        ? rateLimitResponse(toRateLimitState(organizationWaitMs, organizationRate), TOO_MANY)
+        : undefined;
     },
-    verified({ identity, limits }) {
+    checkVerified({ identity, limits }) {
       if (isOverLimit(identity.organizationId))
         throw new ApiError("rate_limited", FULL, { headers: RETRY_LATER });
       const now = nowMs();
       const rate = limits.requestsPerSecond ?? requestsPerSecond;
-      refuse(channels.take(identity.number, rate, now), rate);
-      const inAll = requestsPerSecondOf(identity.organizationId);
-      if (inAll !== undefined) refuse(organizations.take(identity.organizationId, inAll, now), inAll);
+      throwIfLimited(channels.take(identity.number, rate, now), rate);
+      const organizationRate = requestsPerSecondOf(identity.organizationId);
+      if (organizationRate !== undefined)
+        throwIfLimited(organizations.take(identity.organizationId, organizationRate, now), organizationRate);
     },
-    counted({ identity: { organizationId } }, items) {
-      const inAll = requestsPerSecondOf(organizationId);
-      // One was taken when it was verified.
-      if (inAll !== undefined && items > 1) organizations.overdraw(organizationId, items - 1, inAll, nowMs());
+    countItems({ identity: { organizationId } }, items) {
+      const organizationRate = requestsPerSecondOf(organizationId);
+      // `checkVerified` has already taken one token.
+      if (organizationRate !== undefined && items > 1)
+        organizations.overdraw(organizationId, items - 1, organizationRate, nowMs());
     },
   };
 }
 
-/** The same ingest for deliveries that come to an address. */
+/** Wraps `ingest` with the rate limits for push channels. */
 export const limitedIngest =
   <C extends ChannelHandle>(
     ingest: Ingest<C>,
-    { verified, counted }: Pick<HookLimits, "verified" | "counted">,
+    { checkVerified, countItems }: Pick<HookLimits, "checkVerified" | "countItems">,
   ): Ingest<C> =>
   (channel, request, { signal, onItems }) => {
     const both: typeof onItems =
       onItems &&
-      ((...told) => {
-        counted(...told);
-        onItems(...told);
+      ((...args) => {
+        countItems(...args);
+        onItems(...args);
       });
-    return ingest(channel, request, { signal, admit: verified, onItems: both ?? counted });
+    return ingest(channel, request, { signal, admit: checkVerified, onItems: both ?? countItems });
   };
 
-/** @throws ApiError 429 */
-function refuse(waitMs: number, limit: number): void {
-  if (waitMs > 0) throw rateLimited(stateOf(waitMs, limit), TOO_MANY);
+/** @throws ApiError 429 when `waitMs` is positive */
+function throwIfLimited(waitMs: number, limit: number): void {
+  if (waitMs > 0) throw rateLimitError(toRateLimitState(waitMs, limit), TOO_MANY);
 }
 
-const stateOf = (waitMs: number, limit: number): RateLimitState => ({
+const toRateLimitState = (waitMs: number, limit: number): RateLimitState => ({
   limit,
   remaining: 0,
   allowed: false,

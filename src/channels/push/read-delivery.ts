@@ -4,43 +4,42 @@ import type { RawRequest } from "../../event/received.ts";
 import { ValueCollector, type Values } from "../../event/values.ts";
 import type { Incoming } from "../../http/context.ts";
 import { PlainRequest } from "../../http/fast-path/plain-request.ts";
-import { type ApiError, errorOf, invalidParameters, type ErrorResponse } from "../../http/problem.ts";
+import { type ApiError, createApiError, type ErrorResponse, invalidParameters } from "../../http/problem.ts";
 import { freeBuffer } from "../../lib/free-buffer.ts";
 import type { HeldBody } from "../body-budget.ts";
-import { decodeBody, findDecoder, joined, noRoom, tooLarge } from "./decode-body.ts";
+import { concatAndFree, createBudgetError, decodeBody, findDecoder, payloadTooLarge } from "./decode-body.ts";
 
 const NO_BYTES = Buffer.alloc(0);
 
 type Arrival = Required<Pick<RawRequest, "arrivedAtMs" | "clientAddress" | "requestId">>;
 
-/** One of them is called, once. Promises would cost a delivery as much as its JSON does. */
-export interface Told<T> {
+/** Exactly one of them is called, once. Callbacks, because promises would cost as much per delivery as parsing its JSON. */
+export interface ReadCallbacks<T> {
   readonly done: (value: T) => void;
   readonly failed: (error: unknown) => void;
 }
 
-/** What a request is refused with by its head alone: 413, 415. A value, that floods are refused for little. */
-export function findRefusal({ headers }: Incoming, channel: ChannelHandle): ErrorResponse | undefined {
+/** Returns the rejection that follows from the request head alone: 413 or 415. Returned rather than thrown, so that floods stay cheap. */
+export function findHeadRejection({ headers }: Incoming, channel: ChannelHandle): ErrorResponse | undefined {
   if (!channel.acceptsContentType(headers["content-type"])) {
     return unsupported("This Content-Type is not accepted.");
   }
   const { maxBodyBytes } = channel.limits;
-  return Number(headers["content-length"] ?? 0) > maxBodyBytes ? tooLarge(maxBodyBytes) : undefined;
+  return Number(headers["content-length"] ?? 0) > maxBodyBytes ? payloadTooLarge(maxBodyBytes) : undefined;
 }
 
 /**
- * Reads one request to a push channel, which `findRefusal` has let pass, within the channel's limits, before anything of it is
- * believed. A web `Request`'s body would cost about 50 µs more.
+ * Reads one request to a push channel within the channel's limits. The caller has already checked it with `findHeadRejection`. Reading
+ * through a web `Request` would cost about 50 µs more.
  *
- * Failures that are told: 413, 415, 400 where the body is not what its `Content-Encoding` says or ends early, 503 where the
- * budget is used up.
+ * `failed` receives 413, 415, 400 if the body is incomplete or does not match its `Content-Encoding`, or 503 if the budget is used up.
  */
 export function readDelivery(
   incoming: Incoming,
   channel: ChannelHandle,
   { arrivedAtMs, clientAddress, requestId }: Arrival,
   held: HeldBody,
-  { done, failed }: Told<RawRequest>,
+  { done, failed }: ReadCallbacks<RawRequest>,
 ): void {
   const { method = "POST", url = "/" } = incoming;
   readBody(incoming, channel.limits.maxBodyBytes, held, {
@@ -48,7 +47,7 @@ export function readDelivery(
       done({
         method,
         target: url,
-        headers: valuesOf(incoming),
+        headers: readHeaderValues(incoming),
         body,
         arrivedAtMs,
         clientAddress,
@@ -59,61 +58,71 @@ export function readDelivery(
 }
 
 /**
- * Reads a request's body, at most `maxBytes` of it before and after its `Content-Encoding` is undone.
+ * Reads and decodes a request body. `maxBytes` limits both the encoded and the decoded size.
  *
- * @param held what is read stays charged to it
+ * @param held is charged for the body, also after this function
  */
-function readBody(request: Incoming, maxBytes: number, held: HeldBody, told: Told<Buffer>): void {
+function readBody(
+  request: Incoming,
+  maxBytes: number,
+  held: HeldBody,
+  callbacks: ReadCallbacks<Buffer>,
+): void {
   const encoding = request.headers["content-encoding"]?.trim().toLowerCase() ?? "";
   if (encoding === "" || encoding === "identity") {
-    readBytes(request, maxBytes, held, told);
+    readBytes(request, maxBytes, held, callbacks);
     return;
   }
   const createDecoder = findDecoder(encoding);
   if (createDecoder === undefined) {
-    told.failed(errorOf(unsupported("This Content-Encoding is not accepted.")));
+    callbacks.failed(createApiError(unsupported("This Content-Encoding is not accepted.")));
     return;
   }
   readBytes(request, maxBytes, held, {
     done(packed) {
       const decoding = decodeBody(packed, { encoding, maxBytes, createDecoder, held }).then((body) => {
         freeBuffer(packed);
-        told.done(body);
+        callbacks.done(body);
       });
-      decoding.catch(told.failed);
+      decoding.catch(callbacks.failed);
     },
-    failed: told.failed,
+    failed: callbacks.failed,
   });
 }
 
-function readBytes(request: Incoming, maxBytes: number, held: HeldBody, told: Told<Buffer>): void {
-  if (request.complete) readWhole(request, maxBytes, held, told);
-  else readAsItComes(request, maxBytes, held, told);
+function readBytes(
+  request: Incoming,
+  maxBytes: number,
+  held: HeldBody,
+  callbacks: ReadCallbacks<Buffer>,
+): void {
+  if (request.complete) readWhole(request, maxBytes, held, callbacks);
+  else readIncrementally(request, maxBytes, held, callbacks);
 }
 
 /**
- * It has come already, as nearly all do: nothing is to be listened for. Its sender may have gone. One that is unread gets no further than
- * `findRefusal`.
+ * Reads a body that has already arrived, as almost all do, without listening for events. The sender may have disconnected.
+ * `findHeadRejection` has already rejected requests whose body is `unread`.
  */
 function readWhole(
   request: Incoming,
   maxBytes: number,
   held: HeldBody,
-  { done, failed }: Told<Buffer>,
+  { done, failed }: ReadCallbacks<Buffer>,
 ): void {
   const body: Buffer = request.read() ?? NO_BYTES;
-  if (request instanceof PlainRequest && request.bodyState !== "whole") failed(cutOff());
-  else if (body.length > maxBytes) failed(errorOf(tooLarge(maxBytes)));
+  if (request instanceof PlainRequest && request.bodyState !== "whole") failed(incompleteBodyError());
+  else if (body.length > maxBytes) failed(createApiError(payloadTooLarge(maxBytes)));
   else if (held.grow(body.length, body.length)) done(body);
-  else failed(noRoom());
+  else failed(createBudgetError());
 }
 
-/** Events instead of an async iterator: a third of its cost. */
-function readAsItComes(
+/** Reads a body as it arrives. Events cost a third of an async iterator. */
+function readIncrementally(
   request: IncomingMessage,
   maxBytes: number,
   held: HeldBody,
-  { done, failed }: Told<Buffer>,
+  { done, failed }: ReadCallbacks<Buffer>,
 ): void {
   const chunks: Buffer[] = [];
   let bytes = 0;
@@ -127,32 +136,33 @@ function readAsItComes(
     held.release();
     failed(error);
   };
-  const giveWay = (): void => stop(noRoom());
+  const rejectSlow = (): void => stop(createBudgetError());
   const onData = (chunk: Buffer): void => {
     bytes += chunk.length;
-    if (bytes > maxBytes) stop(errorOf(tooLarge(maxBytes)));
-    else if (!held.grow(bytes, chunk.length, giveWay)) stop(noRoom());
+    if (bytes > maxBytes) stop(createApiError(payloadTooLarge(maxBytes)));
+    else if (!held.grow(bytes, chunk.length, rejectSlow)) stop(createBudgetError());
     else chunks.push(chunk);
   };
   const onAbort = (): void => {
-    if (!isOver) stop(cutOff());
+    if (!isOver) stop(incompleteBodyError());
   };
-  // Its sender has gone while its channel was looked up: nothing comes any more.
+  // The sender disconnected while the channel was looked up, so no more events follow.
   if (request.destroyed) {
     onAbort();
     return;
   }
-  // Each comes once at most: `once` would only wrap them. An error that nobody listens for comes as `close` alone.
+  // Each event fires at most once, so `once` would add nothing. An `error` without a listener is followed by `close`.
   request.on("data", onData);
   request.on("end", () => {
     isOver = true;
     held.endReading();
-    done(joined(chunks, bytes));
+    done(concatAndFree(chunks, bytes));
   });
   request.on("close", onAbort);
 }
 
-const cutOff = (): ApiError => invalidParameters([{ path: "body", message: "ended before it was complete" }]);
+const incompleteBodyError = (): ApiError =>
+  invalidParameters([{ path: "body", message: "ended before it was complete" }]);
 
 const unsupported = (message: string): ErrorResponse => ({
   code: "unsupported_media_type",
@@ -160,23 +170,27 @@ const unsupported = (message: string): ErrorResponse => ({
   headers: {},
 });
 
-/** Where a name repeats Node joins or drops values: then all are read again. On the fast path no name repeats. */
-export function valuesOf(incoming: Incoming): Values {
+/**
+ * Returns all header values. Node joins or drops repeated headers, so they are read from the raw list if a name repeats. On the fast path
+ * no
+ * name repeats.
+ */
+export function readHeaderValues(incoming: Incoming): Values {
   if (incoming instanceof PlainRequest) return incoming.headers;
   const { headers, rawHeaders } = incoming;
   const names = Object.keys(headers);
-  if (names.length * 2 !== rawHeaders.length) return valuesOfRaw(rawHeaders);
+  if (names.length * 2 !== rawHeaders.length) return collectRawHeaders(rawHeaders);
   const { collected } = new ValueCollector();
   for (const name of names) {
     const value = headers[name];
-    // A list, of one.
-    if (typeof value !== "string") return valuesOfRaw(rawHeaders);
+    // A header that Node returns as a list with one value.
+    if (typeof value !== "string") return collectRawHeaders(rawHeaders);
     collected[name] = value;
   }
   return collected;
 }
 
-function valuesOfRaw(rawHeaders: readonly string[]): Values {
+function collectRawHeaders(rawHeaders: readonly string[]): Values {
   const values = new ValueCollector();
   for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
     values.add((rawHeaders[i] ?? "").toLowerCase(), rawHeaders[i + 1] ?? "");

@@ -4,18 +4,18 @@ import { ApiError, type ErrorCode, type ErrorResponse } from "../../http/problem
 import { freeBuffer } from "../../lib/free-buffer.ts";
 import { HeldBody } from "../body-budget.ts";
 import type { ChannelKindDeps, HookReply, HookRequest } from "../kind.ts";
-import { findRefusal, readDelivery } from "./read-delivery.ts";
+import { findHeadRejection, readDelivery } from "./read-delivery.ts";
 
-/** Of a delivery that `ingest` has refused, and counted. */
-export interface CountedRefusal extends ErrorResponse {
+/** An error response for a delivery that `ingest` rejected and counted. */
+export interface CountedRejection extends ErrorResponse {
   readonly isCounted: true;
-  /** For the log alone. */
+  /** For the log only. The sender does not see it. */
   readonly reason?: string;
 }
 
 /**
- * Reads a request within the channel's limits, hands it to `ingest`, and answers what became of it: with a refusal, where that is what is
- * not to be read, or what `ingest` refuses. Rejects by an ApiError for all else that is not accepted.
+ * Creates a function that reads a request, passes it to `ingest` and returns the response. It returns an `ErrorResponse` if the head is
+ * unacceptable or `ingest` rejects the delivery. Any other failure rejects with an `ApiError`.
  */
 export function createReceiveDelivery<C extends ChannelHandle>({
   ingest,
@@ -26,7 +26,7 @@ export function createReceiveDelivery<C extends ChannelHandle>({
     channel: C,
     { incoming, clientAddress, requestId }: Omit<HookRequest, "outgoing">,
   ): ErrorResponse | Promise<HookReply | ErrorResponse> =>
-    findRefusal(incoming, channel) ??
+    findHeadRejection(incoming, channel) ??
     new Promise((resolve, reject) => {
       const held = new HeldBody(bodies, channel.identity.organizationId);
       const failed = (error: unknown): void => {
@@ -36,7 +36,7 @@ export function createReceiveDelivery<C extends ChannelHandle>({
       let body: Buffer | undefined;
       const settle = (result: IngestResult): void => {
         held.release();
-        // Redis has answered for all of it. What failed may be on its way still, and is left to the garbage collector.
+        // Redis has confirmed the whole delivery. After a failure the body may still be in use, so it is left to the garbage collector.
         if (result.kind === "accepted" && body !== undefined) freeBuffer(body);
         try {
           resolve(replyTo(channel, result));
@@ -47,8 +47,12 @@ export function createReceiveDelivery<C extends ChannelHandle>({
       const take = (request: RawRequest): void => {
         ({ body } = request);
         try {
-          // A sender that hangs up does not undo its delivery: what was read is carried through.
-          const result = ingest(channel, request, held.keepsTurn ? untilItems(held) : UNTIL_ANSWERED);
+          // A sender that disconnects does not cancel its delivery. A body that was read is always processed.
+          const result = ingest(
+            channel,
+            request,
+            held.holdsDecodeLock ? releasingLockOnItems(held) : NEVER_ABORTED,
+          );
           if (result instanceof Promise) result.then(settle, failed);
           else settle(result);
         } catch (error) {
@@ -60,35 +64,38 @@ export function createReceiveDelivery<C extends ChannelHandle>({
     });
 }
 
-const UNTIL_ANSWERED = { signal: new AbortController().signal };
-const untilItems = (held: HeldBody) => ({ ...UNTIL_ANSWERED, onItems: () => held.endTurn() });
+const NEVER_ABORTED = { signal: new AbortController().signal };
+const releasingLockOnItems = (held: HeldBody) => ({
+  ...NEVER_ABORTED,
+  onItems: () => held.releaseDecodeLock(),
+});
 
-/** @throws ApiError 405 for a method that is none of those. */
+/** @throws ApiError 405 when the request has another method */
 export function requireMethod({ incoming }: Pick<HookRequest, "incoming">, methods: readonly string[]): void {
   if (methods.includes(incoming.method ?? "")) return;
   const allow = methods.join(", ");
-  throw new ApiError("method_not_allowed", `This address takes ${allow}.`, { headers: { allow } });
+  throw new ApiError("method_not_allowed", `This address only accepts ${allow}.`, { headers: { allow } });
 }
 
 const JSON_TYPE = { "content-type": "application/json" };
 const ACCEPTED: HookReply = { status: 200, headers: {} };
 
-/** 200 is the promise that every event is on its stream. */
+/** A 200 response promises that every event is on its topic. */
 function replyTo(
   { answer }: Pick<ChannelHandle, "answer">,
   result: IngestResult,
-): HookReply | CountedRefusal {
+): HookReply | CountedRejection {
   switch (result.kind) {
     case "accepted":
       return answer === "empty"
         ? ACCEPTED
         : { status: 200, headers: JSON_TYPE, body: JSON.stringify(result.outcome) };
     case "unverified":
-      return refusal("unauthenticated", "The request could not be verified.", { reason: result.message });
+      return rejection("unauthenticated", "The request could not be verified.", { reason: result.message });
     case "tooManyItems":
-      return refusal("payload_too_large", `The delivery holds more than ${result.limit} items.`);
+      return rejection("payload_too_large", `The delivery contains more than ${result.limit} items.`);
     case "rejected":
-      return refusal("invalid_parameters", "The channel refuses this delivery.", {
+      return rejection("invalid_parameters", "The channel rejects this delivery.", {
         details: result.failures.map(({ item, reason, path, detail }) => ({
           path: `${item === null ? "body" : `items[${item}]`}${path === undefined ? "" : `: ${path}`}`,
           message: `${reason}: ${detail}`,
@@ -101,15 +108,15 @@ function replyTo(
   }
 }
 
-const refusal = (
+const rejection = (
   code: ErrorCode,
   message: string,
-  more: Pick<CountedRefusal, "details" | "reason"> = {},
-): CountedRefusal => ({ code, message, headers: NO_HEADERS, isCounted: true, ...more });
+  more: Pick<CountedRejection, "details" | "reason"> = {},
+): CountedRejection => ({ code, message, headers: NO_HEADERS, isCounted: true, ...more });
 
 const NO_HEADERS = {};
 
-/** A handshake's reply repeats text from outside: no browser may render it, no cache keep it. */
+/** The reply to a handshake repeats text from the request. It must not be cached or rendered by a browser. */
 function replyToHandshake({ status, contentType, headers, body }: HandshakeReply): HookReply {
   const fixed = { "content-security-policy": "default-src 'none'" };
   if (status === 204) return { status, headers: { ...headers, ...fixed } };

@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { commonSettings } from "../../event/channel.ts";
-import { leaveToPreset, senderSettings } from "../../verify/sender-settings.ts";
+import { inheritPresetVerification, senderSettings } from "../../verify/sender-settings.ts";
 
-/** The whole `config` of a webhook channel. */
+/** The complete `config` of a webhook channel. */
 export const webhookSettings = z
   .strictObject({ ...commonSettings, ...senderSettings })
   .describe("An external system posts its own format to the channel's address.")
-  .overwrite(leaveToPreset);
+  .overwrite(inheritPresetVerification);

@@ -4,7 +4,7 @@ import type { ChannelKind } from "../kind.ts";
 import { createReceiveDelivery, requireMethod } from "../push/receive-delivery.ts";
 import { webhookSettings } from "./settings.ts";
 
-/** An external system sends its own format to the channel's address. */
+/** External systems post their own format to the channel's address. */
 export const webhook: ChannelKind = {
   kind: "webhook",
   settings: webhookSettings,
@@ -18,7 +18,7 @@ export const webhook: ChannelKind = {
     ]),
   },
   needsSetup,
-  leastDelivery: () => ({ headers: { "content-type": "application/json" }, body: '{"test":true}' }),
+  minimalDelivery: () => ({ headers: { "content-type": "application/json" }, body: '{"test":true}' }),
   async start({ ingest, bodies, clock }) {
     const receiveDelivery = createReceiveDelivery({ ingest, bodies, clock });
     return {

@@ -4,9 +4,9 @@ import packageJson from "../../../package.json" with { type: "json" };
 import { openRdbTransfer } from "../../bus/backup/rdb-transfer.ts";
 import type { Config } from "../../config.ts";
 import { openDatabaseSnapshot } from "../../data/backup/database-snapshot.ts";
-import { DataDirInUseError, openOwnStores } from "../../gateway/stores.ts";
+import { DataDirInUseError, openEmbeddedStores } from "../../gateway/stores.ts";
 import { type ArchiveWriter, createArchive } from "../../lib/archive/write-archive.ts";
-import { CommandError, EXIT, wrongUse } from "../exit.ts";
+import { CommandError, EXIT, usageError } from "../exit.ts";
 import type { Io } from "../io.ts";
 import type { Output } from "../output/output.ts";
 import { bytesText, createProgress, type Progress } from "../output/progress.ts";
@@ -37,11 +37,11 @@ export async function backUp(io: Io, output: Output, wish: BackupWish): Promise<
   const file = resolve(
     wish.file ?? `inlet-${createdAt.toISOString().replaceAll(/[-:]|\.\d+/g, "")}.backup.tar`,
   );
-  if (existsSync(file)) throw wrongUse(`${file} is there already: a backup replaces no file.`);
+  if (existsSync(file)) throw usageError(`${file} is there already: a backup replaces no file.`);
   const passphrase = withoutMasterKey ? undefined : await choosePassphrase(io);
 
   const log = await openLog({ logLevel: "warn" }, process.stderr);
-  await using stores = await openOwnStores({ dataDir, log, signal }).catch((error: unknown) => {
+  await using stores = await openEmbeddedStores({ dataDir, log, signal }).catch((error: unknown) => {
     if (!(error instanceof DataDirInUseError)) throw error;
     throw new CommandError(`Nothing is backed up: ${error.message}.`, { exitCode: EXIT.dataDirInUse });
   });

@@ -1,10 +1,10 @@
 import type { MiddlewareHandler } from "hono";
 import type { RateLimiter } from "../../bus/limits/rate-limiter.ts";
 import type { ApiEnv, Caller } from "../context.ts";
-import { rateLimited } from "../limits.ts";
+import { rateLimitError } from "../limits.ts";
 import { ApiError } from "../problem.ts";
 import type { FailedTokens } from "./failed-tokens.ts";
-import type { Identified, Identify, Refused } from "./identify.ts";
+import type { Identified, Identify, TokenRejection } from "./identify.ts";
 
 export interface AuthenticateDeps {
   readonly identify: Identify;
@@ -41,8 +41,8 @@ export function authenticate(deps: AuthenticateDeps): MiddlewareHandler<ApiEnv> 
     }
     const state = await requests.take(identified.limitedAs);
     c.set("limitState", state);
-    if (!state.allowed) throw rateLimited(state, "This key has asked for too much; wait.");
-    const caller = callerOf(identified, named);
+    if (!state.allowed) throw rateLimitError(state, "This key has asked for too much; wait.");
+    const caller = resolveCaller(identified, named);
     c.set("caller", { ...caller, requestId: c.get("requestId") });
     await next();
   };
@@ -56,7 +56,7 @@ export function bearerToken(header: string | undefined): string | undefined {
 const FORM = "`Authorization: Bearer <API key or access token>`";
 
 /** That a key was one is said to callers who have all of it; to others it is unknown. */
-const MESSAGES: Readonly<Record<Refused["why"] | "missing" | "malformed", string>> = {
+const MESSAGES: Readonly<Record<TokenRejection["why"] | "missing" | "malformed", string>> = {
   missing: `A bearer token is needed: send the header ${FORM}.`,
   malformed: `The header Authorization is not of the form ${FORM}.`,
   unknown: "This bearer token is not known; access tokens end after fifteen minutes, or with their key.",
@@ -69,21 +69,21 @@ const MESSAGES: Readonly<Record<Refused["why"] | "missing" | "malformed", string
 const unauthenticated = (challenge: string, message: string): ApiError =>
   new ApiError("unauthenticated", message, { headers: { "www-authenticate": challenge } });
 
-const tooManyGuesses = (state: Parameters<typeof rateLimited>[0]): ApiError =>
-  rateLimited(state, "Too many wrong tokens came from this address; wait.");
+const tooManyGuesses = (state: Parameters<typeof rateLimitError>[0]): ApiError =>
+  rateLimitError(state, "Too many wrong tokens came from this address; wait.");
 
 /**
  * A token calls for its own organization, which the header may repeat; another issuer's token may name none.
  *
  * @throws ApiError 403 where the header names another, or the account is no member
  */
-export function callerOf(identified: Identified, named: string | undefined): Omit<Caller, "requestId"> {
-  const caller = placedCaller(identified);
+export function resolveCaller(identified: Identified, named: string | undefined): Omit<Caller, "requestId"> {
+  const caller = createCaller(identified);
   if (named !== undefined && named !== caller.organizationId) throw notAMember();
   return caller;
 }
 
-function placedCaller(identified: Identified): Omit<Caller, "requestId"> {
+function createCaller(identified: Identified): Omit<Caller, "requestId"> {
   switch (identified.by) {
     case "apiKey":
     case "accessToken": {

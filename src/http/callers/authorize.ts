@@ -1,7 +1,7 @@
 import type { Context } from "hono";
 import type { ApiEnv, Caller } from "../context.ts";
 import { ApiError } from "../problem.ts";
-import { bearerToken, callerOf, ORGANIZATION_HEADER } from "./authenticate.ts";
+import { bearerToken, resolveCaller, ORGANIZATION_HEADER } from "./authenticate.ts";
 import type { Identify } from "./identify.ts";
 
 /** Holds every permission, of today and of tomorrow. */
@@ -14,7 +14,7 @@ export function requirePermission(caller: Caller, permission: string): void {
 }
 
 /** The permission that a route demands of its caller. */
-export interface Asked {
+export interface RoutePermission {
   /** Null: nothing. */
   readonly permission: string | null;
   /** The parameter of its path by which confined tokens may come in. */
@@ -24,7 +24,7 @@ export interface Asked {
 }
 
 /** @throws ApiError 403 that names the permission, or says that the token is for something else. */
-export function requireAllowed(caller: Caller, { permission, confined, unplaced }: Asked): void {
+export function requireAllowed(caller: Caller, { permission, confined, unplaced }: RoutePermission): void {
   if (caller.isUnplaced && !unplaced)
     throw new ApiError(
       "permission_denied",
@@ -66,8 +66,8 @@ export const holds = ({ permissions }: Pick<Caller, "permissions">, permission: 
   permissions.has(ALL_PERMISSIONS) || permissions.has(permission);
 
 /** All permissions that can be granted: those that routes ask for (null: none), and the one that holds them all. */
-export function permissionCatalog(asked: Iterable<string | null>): readonly string[] {
-  const names = [...asked].filter((name) => name !== null);
+export function permissionCatalog(routePermissions: Iterable<string | null>): readonly string[] {
+  const names = [...routePermissions].filter((name) => name !== null);
   return [ALL_PERMISSIONS, ...new Set(names.sort())];
 }
 
@@ -86,7 +86,7 @@ export function createStillAllowed({ identify }: { readonly identify: Identify }
     if (identified.by === "nobody") return false;
     const before = c.get("caller");
     try {
-      const caller = callerOf(identified, named);
+      const caller = resolveCaller(identified, named);
       requirePermission({ ...before, ...caller }, permission);
       return caller.organizationId === before.organizationId;
     } catch (error) {

@@ -3,7 +3,7 @@ import { LRUCache } from "lru-cache";
 import type { RateLimiter, RateLimitState } from "../../bus/limits/rate-limiter.ts";
 import { createLimiter } from "../../lib/limiter.ts";
 import { upToEntries } from "../../lib/up-to-entries.ts";
-import type { Identified, Refused } from "./identify.ts";
+import type { Identified, TokenRejection } from "./identify.ts";
 
 /** Counts wrong tokens by sender. */
 export interface FailedTokens {
@@ -18,8 +18,8 @@ export interface FailedTokens {
   readonly lookUp: (
     network: string,
     token: string,
-    identify: () => Promise<Identified | Refused>,
-  ) => Promise<Identified | Refused | undefined>;
+    identify: () => Promise<Identified | TokenRejection>,
+  ) => Promise<Identified | TokenRejection | undefined>;
 }
 
 const REMEMBERED_MS = 60_000;
@@ -55,7 +55,7 @@ export function createFailedTokens(limiter: RateLimiter): FailedTokens {
   return {
     stateOf,
     async note(network, token) {
-      const guess = `${network} ${digestOf(token)}`;
+      const guess = `${network} ${hashToken(token)}`;
       if (counted.has(guess)) return stateOf(network);
       counted.set(guess, true);
       const state = await limiter.take(network);
@@ -64,7 +64,7 @@ export function createFailedTokens(limiter: RateLimiter): FailedTokens {
     },
     async lookUp(network, token, identify) {
       if (stateOf(network).allowed) return identify();
-      const digest = digestOf(token);
+      const digest = hashToken(token);
       if (right.has(digest)) return identify();
       const before = waiting.get(network) ?? 0;
       if (before >= MAX_WAITING) return undefined;
@@ -83,6 +83,6 @@ export function createFailedTokens(limiter: RateLimiter): FailedTokens {
   };
 }
 
-const digestOf = (token: string): string => createHash("sha256").update(token).digest("base64");
+const hashToken = (token: string): string => createHash("sha256").update(token).digest("base64");
 
 const NEVER_ABORTED = new AbortController().signal;

@@ -27,7 +27,7 @@ export type Identified = { readonly limitedAs: string } & (
 );
 
 /** A token that lets nobody in. `unknown` stands for all but a whole key that was one, and a subject without an identity. */
-export interface Refused {
+export interface TokenRejection {
   readonly by: "nobody";
   readonly why: "unknown" | "expired" | "noIdentity" | KeyEnd;
 }
@@ -36,7 +36,7 @@ export interface Refused {
  * @param named the organization that the bearer names, for an issuer's token that names none
  * @throws UnavailableError when it cannot be known whose the token is
  */
-export type Identify = (token: string, named?: string) => Promise<Identified | Refused>;
+export type Identify = (token: string, named?: string) => Promise<Identified | TokenRejection>;
 
 export interface IdentifyDeps {
   readonly callers: Callers;
@@ -47,14 +47,14 @@ export interface IdentifyDeps {
 }
 
 const MAX_KEY_CHARS = 1_024;
-const UNKNOWN: Refused = { by: "nobody", why: "unknown" };
+const UNKNOWN: TokenRejection = { by: "nobody", why: "unknown" };
 
 /** Tells the kinds of bearer tokens apart by the issuer that they name, or their form; each is then believed by its own rules only. */
 export function createIdentify({ callers, accessTokens, oidc, clock }: IdentifyDeps): Identify {
-  const isInForce = (key: KnownKey): boolean => key.expiresAtMs > clock();
+  const isActive = (key: KnownKey): boolean => key.expiresAtMs > clock();
 
   return async (token, named) => {
-    const issuer = issuerOf(token);
+    const issuer = parseIssuer(token);
     if (issuer === ACCESS_TOKEN_ISSUER) {
       const id = await accessTokens.verify(token);
       if (id !== undefined && isId("idn", id)) {
@@ -63,7 +63,7 @@ export function createIdentify({ callers, accessTokens, oidc, clock }: IdentifyD
         return { by: "boundToken", limitedAs: account.id, account };
       }
       const key = id === undefined ? undefined : await callers.findKeyById(id);
-      return key && isInForce(key) ? { by: "accessToken", limitedAs: key.id, key } : UNKNOWN;
+      return key && isActive(key) ? { by: "accessToken", limitedAs: key.id, key } : UNKNOWN;
     }
     if (oidc !== undefined && issuer === oidc.issuer) {
       const verified = await oidc.verify(token);
@@ -84,14 +84,14 @@ export function createIdentify({ callers, accessTokens, oidc, clock }: IdentifyD
     if (token.length > MAX_KEY_CHARS) return UNKNOWN;
     const key = await callers.findKey(token);
     if (key !== undefined) {
-      return isInForce(key) ? { by: "apiKey", limitedAs: key.id, key } : { by: "nobody", why: "expired" };
+      return isActive(key) ? { by: "apiKey", limitedAs: key.id, key } : { by: "nobody", why: "expired" };
     }
     return { by: "nobody", why: (await callers.findEnd(token)) ?? "unknown" };
   };
 }
 
 /** Whose token it claims to be; undefined where it is no JSON Web Token. */
-function issuerOf(token: string): string | undefined {
+function parseIssuer(token: string): string | undefined {
   if (!token.startsWith("ey")) return undefined;
   try {
     return decodeJwt(token).iss;

@@ -36,10 +36,10 @@ const ALGORITHMS = [...PUBLIC_KEY_ALGORITHMS, "Ed25519"];
 const CLOCK_TOLERANCE_SECONDS = 30;
 /** Keys are asked for again after this long, so that those that an issuer withdraws end. */
 const KEYS_MAX_AGE_MS = 600_000;
-/** A key that is not among the known ones makes us ask again, no more often than this: anybody can name one. */
+/** A key that is not among the known ones makes us fetchFromIssuer again, no more often than this: anybody can name one. */
 const UNKNOWN_KEY_COOLDOWN_MS = 30_000;
 /** An issuer that gives no answer is left alone for so long. */
-const REST_MS = 1_000;
+const FAILURE_COOLDOWN_MS = 1_000;
 /** Of OpenID Connect Core 1.0, section 2: `sub` is at most 255 characters. */
 const MAX_SUBJECT_CHARS = 255;
 
@@ -68,20 +68,20 @@ export function createOidcIssuer({
   unknownKeyCooldownMs = UNKNOWN_KEY_COOLDOWN_MS,
 }: OidcOptions): OidcIssuer {
   let known: Promise<RemoteJWKSet> | undefined;
-  let restsUntilMs = 0;
+  let retryAtMs = 0;
 
-  async function ask(url: string): Promise<unknown> {
-    if (performance.now() < restsUntilMs) throw new Error("the issuer has just failed to answer");
+  async function fetchFromIssuer(url: string): Promise<unknown> {
+    if (performance.now() < retryAtMs) throw new Error("the issuer has just failed to answer");
     try {
       return await fetchJson(url);
     } catch (error) {
-      restsUntilMs = performance.now() + REST_MS;
+      retryAtMs = performance.now() + FAILURE_COOLDOWN_MS;
       throw error;
     }
   }
 
   async function discover(): Promise<RemoteJWKSet> {
-    const found = (await ask(discoveryUrl(issuer))) as { issuer?: unknown; jwks_uri?: unknown } | null;
+    const found = (await fetchFromIssuer(discoveryUrl(issuer))) as { issuer?: unknown; jwks_uri?: unknown } | null;
     if (found?.issuer !== issuer) throw new Error(`the discovery document of ${issuer} is another issuer's`);
     const jwksUrl = URL.parse(String(found.jwks_uri));
     if (jwksUrl?.protocol !== new URL(issuer).protocol) {
@@ -90,7 +90,7 @@ export function createOidcIssuer({
     return createRemoteJWKSet(jwksUrl, {
       cacheMaxAge: KEYS_MAX_AGE_MS,
       cooldownDuration: unknownKeyCooldownMs,
-      [customFetch]: async (url) => Response.json(await ask(url)),
+      [customFetch]: async (url) => Response.json(await fetchFromIssuer(url)),
     });
   }
 
@@ -101,7 +101,7 @@ export function createOidcIssuer({
       keys = await known;
       return await keys(header, token);
     } catch (error) {
-      if (isTokensFault(error)) throw error;
+      if (isTokenError(error)) throw error;
       // Known keys serve on when an unknown one was asked for; else the issuer may have moved them.
       if (!keys?.fresh) known = undefined;
       throw new UnavailableError(`the keys of ${issuer} cannot be had`, { cause: error });
@@ -139,7 +139,7 @@ const discoveryUrl = (issuer: string): string =>
   `${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`;
 
 /** The keys are known, and the token names none of them. */
-const isTokensFault = (error: unknown): boolean =>
+const isTokenError = (error: unknown): boolean =>
   error instanceof errors.JWKSNoMatchingKey ||
   error instanceof errors.JWKSMultipleMatchingKeys ||
   error instanceof errors.JOSENotSupported;

@@ -3,7 +3,7 @@ import type { Preset, Presets } from "../../verify/presets.ts";
 /** The page of a provider in Markdown: how to receive from it, step by step, and what to know of its weaknesses. */
 export function presetPage(preset: Preset): string {
   const { documentationUrl, notes, secret, otherSecrets, handshakes } = preset;
-  const title = plain(preset.title);
+  const title = escapeMarkdown(preset.title);
   const blueprint = {
     uid: preset.preset,
     title: preset.title,
@@ -18,11 +18,11 @@ export function presetPage(preset: Preset): string {
   };
   const secrets = [
     ...(secret
-      ? [`- **${plain(secret.label)}**: ${plain(secret.hint)} It is set as \`config.secrets[].value\`.`]
+      ? [`- **${escapeMarkdown(secret.label)}**: ${escapeMarkdown(secret.hint)} It is set as \`config.secrets[].value\`.`]
       : []),
     ...otherSecrets.map(
       ({ name, label, hint }) =>
-        `- **${plain(label)}**: ${plain(hint)} It is set under the name \`${name}\`.`,
+        `- **${escapeMarkdown(label)}**: ${escapeMarkdown(hint)} It is set under the name \`${name}\`.`,
     ),
   ];
   const facts = [
@@ -37,7 +37,7 @@ export function presetPage(preset: Preset): string {
   ];
   return `# ${title}: how do I receive its webhooks?
 
-${plain(preset.description)} At the end of this page a channel takes them.
+${escapeMarkdown(preset.description)} At the end of this page a channel takes them.
 
 ## Make the channel
 
@@ -57,7 +57,7 @@ ${secrets.length > 0 ? `Until they are set the channel's state is \`needsSetup\`
 
 Enter the address where ${title} documents it: <${documentationUrl}>.
 
-${notes.map((note) => `- ${plain(note)}`).join("\n")}
+${notes.map((note) => `- ${escapeMarkdown(note)}`).join("\n")}
 
 ## Where things stand
 
@@ -82,7 +82,7 @@ ${sampleText(preset)}
 ## What to know of its weaknesses
 
 ${weaknesses(preset)
-  .map((line) => `- ${plain(line)}`)
+  .map((line) => `- ${escapeMarkdown(line)}`)
   .join("\n")}
 `;
 }
@@ -96,17 +96,17 @@ function sampleText({ sample }: Preset): string {
 }
 
 /** A text of the preset as Markdown that shows it as it is. */
-const plain = (text: string): string => text.replaceAll(/[\\`*_[\]<>~|:]/g, "\\$&");
+const escapeMarkdown = (text: string): string => text.replaceAll(/[\\`*_[\]<>~|:]/g, "\\$&");
 
 const pathCell = (path: string | undefined): string =>
   path === undefined ? "named by no path: set one in your definitions, if there is one" : `\`${path}\``;
 
 function weaknesses({ verification, replays }: Preset): readonly string[] {
-  const own = weaknessOf(verification);
+  const own = describeWeakness(verification);
   return [own, replays].filter((line) => line !== undefined);
 }
 
-function weaknessOf({ scheme, toleranceSeconds }: Preset["verification"]): string | undefined {
+function describeWeakness({ scheme, toleranceSeconds }: Preset["verification"]): string | undefined {
   switch (scheme) {
     case "none":
       return "Nothing is signed: the address is the only credential. Rotate it if it leaks.";

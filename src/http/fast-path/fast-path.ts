@@ -9,7 +9,7 @@ export interface FastPathDeps {
    */
   readonly answer: (request: PlainRequest, reply: PlainReply) => boolean;
   /** Takes a connection over for good; what has come on it and was not answered is read there anew. */
-  readonly leaveToNode: (socket: Socket) => void;
+  readonly handOffToNode: (socket: Socket) => void;
   /** How long a new connection may say nothing. */
   readonly firstRequestMs: number;
   /** How long it may rest once a request of it was answered, and how long the system may take to take the answer. */
@@ -17,7 +17,7 @@ export interface FastPathDeps {
 }
 
 /** All connections are looked at once a second: a timer of each, set anew by each read and write, would cost a request 0.5 µs. */
-const LOOK_MS = 1_000;
+const CHECK_INTERVAL_MS = 1_000;
 
 /** Reads the requests of connections, until it leaves them to Node. */
 export interface FastPath {
@@ -30,14 +30,14 @@ export interface FastPath {
 }
 
 /** Head and body. As much as a socket reads at once. */
-const MOST_BYTES = 64 * 1024;
+const MAX_REQUEST_BYTES = 64 * 1024;
 /** What comes in more pieces, or is not whole after so long, has a slow sender: Node has clocks for those. */
-const MOST_PIECES = 64;
-const PIECES_MS = LOOK_MS;
+const MAX_PIECES = 64;
+const PIECES_MS = CHECK_INTERVAL_MS;
 /** A sender that was refused may still be sending; for so long it is listened to, lest it misses the answer. */
-const DRAIN_MS = LOOK_MS;
+const DRAIN_MS = CHECK_INTERVAL_MS;
 /** Of all requests that have not come whole, as their heads announce them. Node reads the others. */
-const MOST_BEGUN_BYTES = 16 * 1024 * 1024;
+const MAX_PARTIAL_BYTES = 16 * 1024 * 1024;
 
 /**
  * Reads requests without the parser, streams and objects of `node:http`, which cost a small delivery as much as all that becomes of it:
@@ -50,17 +50,17 @@ export function createFastPath(deps: FastPathDeps): FastPath {
     ...deps,
     keepAlive: `Connection: keep-alive\r\nKeep-Alive: timeout=${Math.floor(deps.keepAliveMs / 1_000)}\r\n`,
     isLast: false,
-    looks: 0,
-    begunBytes: 0,
+    checks: 0,
+    partialBytes: 0,
   };
-  let looking: NodeJS.Timeout | undefined;
-  const look = (): void => {
-    shared.looks++;
-    for (const connection of connections) connection.look();
+  let checkTimer: NodeJS.Timeout | undefined;
+  const checkIdle = (): void => {
+    shared.checks++;
+    for (const connection of connections) connection.checkIdle();
   };
   return {
     take(socket) {
-      looking ??= setInterval(look, LOOK_MS).unref();
+      checkTimer ??= setInterval(checkIdle, CHECK_INTERVAL_MS).unref();
       const connection = readFrom(socket, shared, () => connections.delete(connection));
       connections.add(connection);
     },
@@ -71,7 +71,7 @@ export function createFastPath(deps: FastPathDeps): FastPath {
       for (const connection of connections) connection.closeIdle();
     },
     closeAll() {
-      clearInterval(looking);
+      clearInterval(checkTimer);
       for (const connection of connections) connection.destroy();
     },
   };
@@ -81,23 +81,23 @@ interface Shared extends FastPathDeps {
   readonly keepAlive: string;
   isLast: boolean;
   /** How often all connections were looked at. */
-  looks: number;
-  begunBytes: number;
+  checks: number;
+  partialBytes: number;
 }
 
 interface Connection extends Pick<FastPath, "closeIdle">, Pick<ReplyTarget, "destroy"> {
   /** Ends what has rested for too long. */
-  readonly look: () => void;
+  readonly checkIdle: () => void;
 }
 
 /** A request of which not all has come. */
-interface Begun {
+interface PartialRequest {
   readonly head: Head;
   readonly pieces: Buffer[];
   missing: number;
 }
 
-const bytesOf = ({ bytes, bodyBytes }: Head): number => bytes + bodyBytes;
+const getRequestBytes = ({ bytes, bodyBytes }: Head): number => bytes + bodyBytes;
 
 /** @param onGone told once, when the connection has closed or was left to Node */
 function readFrom(socket: Socket, shared: Shared, onGone: () => void): Connection {
@@ -108,52 +108,52 @@ function readFrom(socket: Socket, shared: Shared, onGone: () => void): Connectio
   let closes = false;
   /** The body of the request under way is dropped as it comes. */
   let isUnread = false;
-  let begun: Begun | undefined;
-  let restsUntil = 0;
+  let partialRequest: PartialRequest | undefined;
+  let expiresAtCheck = 0;
 
   const onData = (bytes: Buffer): void => {
     if (state === "reading") read(bytes);
-    else if (state !== "ending") hold(bytes);
+    else if (state !== "ending") pushBack(bytes);
   };
 
   /** Until the request before is answered: it is read anew then, and the end of what comes behind it. */
-  function hold(bytes: Buffer): void {
+  function pushBack(bytes: Buffer): void {
     socket.pause();
     socket.unshift(bytes);
   }
 
   function read(bytes: Buffer): void {
-    if (begun !== undefined) {
-      addPiece(begun, bytes);
+    if (partialRequest !== undefined) {
+      addPiece(partialRequest, bytes);
       return;
     }
     const head = readHead(bytes);
-    if (head === undefined) leave(bytes);
-    else if (bytesOf(head) <= bytes.length) answer(head, bytes);
-    else if (bytesOf(head) > MOST_BYTES) answerUnread(head, bytes);
-    else if (shared.begunBytes + bytesOf(head) > MOST_BEGUN_BYTES) leave(bytes);
-    else begin(head, bytes);
+    if (head === undefined) handOff(bytes);
+    else if (getRequestBytes(head) <= bytes.length) answer(head, bytes);
+    else if (getRequestBytes(head) > MAX_REQUEST_BYTES) answerUnread(head, bytes);
+    else if (shared.partialBytes + getRequestBytes(head) > MAX_PARTIAL_BYTES) handOff(bytes);
+    else startPartialRequest(head, bytes);
   }
 
-  function begin(head: Head, bytes: Buffer): void {
-    begun = { head, pieces: [bytes], missing: bytesOf(head) - bytes.length };
-    shared.begunBytes += bytesOf(head);
-    restFor(PIECES_MS);
+  function startPartialRequest(head: Head, bytes: Buffer): void {
+    partialRequest = { head, pieces: [bytes], missing: getRequestBytes(head) - bytes.length };
+    shared.partialBytes += getRequestBytes(head);
+    expireAfter(PIECES_MS);
     // A socket that has closed knows the address of its sender only where it was asked before.
     void socket.remoteAddress;
   }
 
-  function addPiece(request: Begun, piece: Buffer): void {
+  function addPiece(request: PartialRequest, piece: Buffer): void {
     const { head, pieces } = request;
     pieces.push(piece);
     request.missing -= piece.length;
-    if (request.missing <= 0) answer(head, takeBegun(request));
-    else if (pieces.length === MOST_PIECES) leave(takeBegun(request));
+    if (request.missing <= 0) answer(head, takePartialRequest(request));
+    else if (pieces.length === MAX_PIECES) handOff(takePartialRequest(request));
   }
 
-  function takeBegun({ head, pieces }: Begun): Buffer {
-    begun = undefined;
-    shared.begunBytes -= bytesOf(head);
+  function takePartialRequest({ head, pieces }: PartialRequest): Buffer {
+    partialRequest = undefined;
+    shared.partialBytes -= getRequestBytes(head);
     return Buffer.concat(pieces);
   }
 
@@ -161,12 +161,12 @@ function readFrom(socket: Socket, shared: Shared, onGone: () => void): Connectio
   function answer(head: Head, bytes: Buffer): void {
     state = "answering";
     closes = head.closes;
-    const end = bytesOf(head);
+    const end = getRequestBytes(head);
     // In memory of its own: that of a body may be given back at once.
-    if (bytes.length > end) hold(Buffer.from(bytes.subarray(end)));
+    if (bytes.length > end) pushBack(Buffer.from(bytes.subarray(end)));
     const request = new PlainRequest(head, bytes.subarray(head.bytes, end), socket);
     if (shared.answer(request, new PlainReply(target))) return;
-    leave(bytes.subarray(0, end));
+    handOff(bytes.subarray(0, end));
   }
 
   function answerUnread(head: Head, bytes: Buffer): void {
@@ -175,13 +175,13 @@ function readFrom(socket: Socket, shared: Shared, onGone: () => void): Connectio
     isUnread = true;
     const request = new PlainRequest(head, NO_BYTES, socket, "unread");
     if (shared.answer(request, new PlainReply(target))) return;
-    leave(bytes);
+    handOff(bytes);
   }
 
   /** Its sender has ended, or is gone: what it is answered, and whether that can be sent, is seen as of all others. */
-  function answerCut(request: Begun): void {
+  function answerIncomplete(request: PartialRequest): void {
     const { head } = request;
-    const cut = new PlainRequest(head, takeBegun(request).subarray(head.bytes), socket, "cut");
+    const cut = new PlainRequest(head, takePartialRequest(request).subarray(head.bytes), socket, "cut");
     state = "answering";
     closes = true;
     if (!shared.answer(cut, new PlainReply(target))) end();
@@ -194,17 +194,17 @@ function readFrom(socket: Socket, shared: Shared, onGone: () => void): Connectio
       if (socket.destroyed || state !== "answering") return;
       closes ||= closesHere;
       state = "flushing";
-      restFor(shared.keepAliveMs);
+      expireAfter(shared.keepAliveMs);
       const isWritten = socket.write(
         `${head}${isLast() ? "Connection: close\r\n" : shared.keepAlive}\r\n${body}`,
       );
-      if (isWritten) goOn();
-      else socket.once("drain", goOn);
+      if (isWritten) readNext();
+      else socket.once("drain", readNext);
     },
     destroy: () => socket.destroy(),
   };
 
-  function goOn(): void {
+  function readNext(): void {
     if (isLast()) {
       if (isUnread) endUnread();
       else endSoon();
@@ -227,31 +227,31 @@ function readFrom(socket: Socket, shared: Shared, onGone: () => void): Connectio
   }
 
   function endUnread(): void {
-    restFor(DRAIN_MS);
+    expireAfter(DRAIN_MS);
     end();
     socket.resume();
   }
 
-  function restFor(ms: number): void {
-    restsUntil = shared.looks + Math.ceil(ms / LOOK_MS);
+  function expireAfter(ms: number): void {
+    expiresAtCheck = shared.checks + Math.ceil(ms / CHECK_INTERVAL_MS);
   }
 
-  function leave(bytes: Buffer): void {
+  function handOff(bytes: Buffer): void {
     state = "left";
     onGone();
     for (const [event, listener] of listeners) socket.off(event, listener);
     if (bytes.length > 0) socket.unshift(bytes);
-    shared.leaveToNode(socket);
+    shared.handOffToNode(socket);
     socket.resume();
   }
 
   const onEnd = (): void => {
     hasEnded = true;
-    if (begun !== undefined) answerCut(begun);
+    if (partialRequest !== undefined) answerIncomplete(partialRequest);
     else if (state === "reading") end();
   };
   const onClose = (): void => {
-    if (begun !== undefined) answerCut(begun);
+    if (partialRequest !== undefined) answerIncomplete(partialRequest);
     onGone();
   };
   const listeners = [
@@ -262,19 +262,19 @@ function readFrom(socket: Socket, shared: Shared, onGone: () => void): Connectio
     ["error", () => {}],
   ] as const;
   for (const [event, listener] of listeners) socket.on(event, listener);
-  restFor(shared.firstRequestMs);
+  expireAfter(shared.firstRequestMs);
 
   return {
     closeIdle() {
       if (state !== "reading") return;
-      if (begun !== undefined) leave(takeBegun(begun));
+      if (partialRequest !== undefined) handOff(takePartialRequest(partialRequest));
       else if (wasAnswered) endSoon();
-      else leave(NO_BYTES);
+      else handOff(NO_BYTES);
     },
-    look() {
-      if (state === "answering" || shared.looks <= restsUntil) return;
-      if (begun === undefined) socket.destroy();
-      else leave(takeBegun(begun));
+    checkIdle() {
+      if (state === "answering" || shared.checks <= expiresAtCheck) return;
+      if (partialRequest === undefined) socket.destroy();
+      else handOff(takePartialRequest(partialRequest));
     },
     destroy: target.destroy,
   };

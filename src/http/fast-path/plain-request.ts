@@ -2,7 +2,7 @@ import type { Socket } from "node:net";
 import { ValueCollector } from "../../event/values.ts";
 
 /** Longer heads are rare, and left to Node. */
-const MOST_HEAD_BYTES = 4 * 1024;
+const MAX_HEAD_BYTES = 4 * 1024;
 /**
  * The heads that are read here: a small part of what RFC 9112 allows, in which nothing can be understood in two ways. A target that is a
  * path, names of token characters straight before their colons, values of visible ASCII, lines that end as they must; nothing else.
@@ -30,7 +30,7 @@ export interface Head {
 /** Reads the head of a request as Node reads it (test/http/fast-path). Undefined: Node is to read it, and to say what is wrong with it. */
 export function readHead(bytes: Buffer): Head | undefined {
   const end = bytes.indexOf(HEAD_END) + HEAD_END.length;
-  if (end < HEAD_END.length || end > MOST_HEAD_BYTES) return undefined;
+  if (end < HEAD_END.length || end > MAX_HEAD_BYTES) return undefined;
   // No more than the head: who keeps a header keeps all of it.
   const text = bytes.toString("latin1", 0, end);
   if (!HEAD.test(text)) return undefined;
@@ -40,12 +40,12 @@ export function readHead(bytes: Buffer): Head | undefined {
   const { host, connection = "keep-alive", "content-length": length = "0" } = headers;
   const closes = connection === "close";
   if (host === undefined || !(closes || connection.toLowerCase() === "keep-alive")) return undefined;
-  if (isNodesOwn(headers) || !LENGTH.test(length)) return undefined;
+  if (needsNodeParser(headers) || !LENGTH.test(length)) return undefined;
   return { target: text.slice(TARGET_AT, targetEnd), headers, bytes: end, bodyBytes: Number(length), closes };
 }
 
 /** What changes how a message is framed or what its connection is for, or has a rule of its own with Node. */
-const isNodesOwn = (headers: Head["headers"]): boolean =>
+const needsNodeParser = (headers: Head["headers"]): boolean =>
   headers.expect !== undefined ||
   headers.trailer !== undefined ||
   headers.upgrade !== undefined ||

@@ -1,4 +1,4 @@
-import { CHANNEL_ID_EXAMPLE, seesAddresses } from "../../channels/entity.ts";
+import { CHANNEL_ID_EXAMPLE, canSeeAddresses } from "../../channels/entity.ts";
 import { hasAddress, openAddress } from "../../data/channels/address-columns.ts";
 import type { Queryable } from "../../data/database.ts";
 import type { Keyring } from "../../data/keyring/keyring.ts";
@@ -40,7 +40,7 @@ export async function getChannel(
 
 /** The name by which the caller is told of a channel that is deleted: its id or, where that is not theirs to see, its uid. */
 export const shownName = (keyring: Keyring, caller: Caller, row: ChannelRow): string =>
-  seesAddresses(caller) ? openAddress(keyring, row) : row.uid;
+  canSeeAddresses(caller) ? openAddress(keyring, row) : row.uid;
 
 /** The numbers of the app's channels, or of the one that has that number. */
 export async function findChannelNumbers(

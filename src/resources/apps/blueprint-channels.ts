@@ -15,7 +15,7 @@ export const blueprintChannels = z.array(
     })
     .meta({
       id: "BlueprintChannel",
-      description: "A channel as apps are installed with it.",
+      description: "A channel in a blueprint. Installing an app creates it.",
       configOf: "answered",
     }),
 );

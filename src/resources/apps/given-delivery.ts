@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { RawRequest, VerifiedDelivery } from "../../event/received.ts";
-import type { CompiledChannel } from "../../ingest/live-channel.ts";
+import type { CompiledChannel } from "../../ingest/compiled-channel.ts";
 
 const values = z.record(z.string().min(1).max(256), z.union([z.string(), z.array(z.string()).max(100)]));
 
@@ -29,4 +29,4 @@ export function requestOf({ method, query, headers, body, bodyEncoding }: Given,
 
 /** The delivery as rules see it, its sender not asked for: without the credentials that its scheme reads. */
 export const believed = ({ sender }: CompiledChannel, request: RawRequest): VerifiedDelivery =>
-  sender.refuse(request, "not asked for").redacted();
+  sender.reject(request, "not asked for").redacted();

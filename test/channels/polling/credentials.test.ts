@@ -39,7 +39,7 @@ describe("credentials", () => {
       "Bearer token-0-long",
       "Bearer token-1-long",
     ]);
-    const refused = { kind: "failed", code: "http_401", isRefusal: true, lastingState: "needsReauth" };
+    const refused = { kind: "failed", code: "http_401", isRejection: true, stateIfPersistent: "needsReauth" };
     server.answers = [status(401)];
     expect(await rigOf({}, { credentials: create() }).poll()).toMatchObject(refused);
     expect(server.asked).toHaveLength(4);

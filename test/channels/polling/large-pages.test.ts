@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it, test } from "vitest";
-import type { ReadElsewhere } from "../../../src/channels/kind.ts";
+import type { ReadInWorker } from "../../../src/channels/kind.ts";
 import { createPageReader, type PageReader } from "../../../src/channels/polling/fetch/page-reader.ts";
-import { withNulls } from "../../../src/channels/polling/fetch/with-nulls.ts";
+import { replaceWithNulls } from "../../../src/channels/polling/fetch/replace-with-nulls.ts";
 import { polling } from "../../../src/channels/polling/polling.ts";
 import { compilePlan } from "../../../src/channels/polling/settings/plan.ts";
 import { pollingSettings } from "../../../src/channels/polling/settings/settings.ts";
@@ -69,11 +69,11 @@ const FORMATS: readonly (Partial<Config> & { readonly contentType: string; reado
   { contentType: "application/x-ndjson", isLines: true },
 ];
 
-const NEVER: ReadElsewhere = async () => {
+const NEVER: ReadInWorker = async () => {
   throw new Error("a small page was sent to another thread");
 };
 
-function readerOf(config: Partial<Config>, readElsewhere: ReadElsewhere) {
+function readerOf(config: Partial<Config>, readInWorker: ReadInWorker) {
   const settings = pollingSettings.parse({
     request: { url: "https://example.com/rows" },
     itemId: "$.id",
@@ -88,7 +88,7 @@ function readerOf(config: Partial<Config>, readElsewhere: ReadElsewhere) {
   const channel = { identity: { organizationId: "org_1" } } as ChannelHandle;
   return {
     plan: plan.value,
-    reader: createPageReader({ readElsewhere }, { plan: plan.value, run: { channel } }),
+    reader: createPageReader({ readInWorker }, { plan: plan.value, run: { channel } }),
   };
 }
 
@@ -116,7 +116,7 @@ async function learn(
       ...plan.reads.ofItem.map((path) => one.read(path)),
     ]),
     values: plan.reads.ofPage.map(read.value.read),
-    again: await reader.findsAgain(
+    again: await reader.findsSameItems(
       read.value.text,
       texts.map((text) => text ?? ""),
     ),
@@ -180,7 +180,7 @@ describe("a large page", () => {
   });
 
   it("that takes too much time or memory ends its poll with a message, and moves nothing", async () => {
-    const rig = rigOf({}, { readElsewhere: async () => err({ reason: "invalid_body", detail: "" }) });
+    const rig = rigOf({}, { readInWorker: async () => err({ reason: "invalid_body", detail: "" }) });
     server.answers = [json({ rows: [{ id: 1, x: "x".repeat(1_100_000) }] })];
     expect(await rig.poll()).toMatchObject({ kind: "failed", code: "invalid_body" });
     expect(rig.cursor).toBeUndefined();
@@ -196,13 +196,13 @@ describe("a text with null in the place of values", () => {
       .flatMap((one) => one?.span ?? []);
 
   it("is otherwise unchanged", () => {
-    expect(withNulls(text, cut(["a", 1], ["c"]))).toBe(' {"a": [ 1.0 , null ], "c": null} ');
-    expect(withNulls(text, [])).toBe(text);
+    expect(replaceWithNulls(text, cut(["a", 1], ["c"]))).toBe(' {"a": [ 1.0 , null ], "c": null} ');
+    expect(replaceWithNulls(text, [])).toBe(text);
   });
 
   it("does not exist when a value that goes and one that stays overlap", () => {
-    expect(withNulls(text, cut(["a"]), cut(["a", 0]))).toBeUndefined();
-    expect(withNulls(text, cut(["a", 0]), cut(["a"]))).toBeUndefined();
-    expect(withNulls(text, cut(["a", 0]), cut(["a", 0]))).toBeUndefined();
+    expect(replaceWithNulls(text, cut(["a"]), cut(["a", 0]))).toBeUndefined();
+    expect(replaceWithNulls(text, cut(["a", 0]), cut(["a"]))).toBeUndefined();
+    expect(replaceWithNulls(text, cut(["a", 0]), cut(["a", 0]))).toBeUndefined();
   });
 });

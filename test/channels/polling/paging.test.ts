@@ -20,7 +20,7 @@ describe("paging", () => {
   it("never leaves the origin, unless a connection allows it", async () => {
     for (const next of ["http://127.0.0.1:9/rows", "//localhost/rows", "https://example.com/"]) {
       server.answers = [json({ ...rows(1), next })];
-      expect(await rigOf(config).poll()).toMatchObject({ kind: "failed", code: "origin", isRefusal: true });
+      expect(await rigOf(config).poll()).toMatchObject({ kind: "failed", code: "origin", isRejection: true });
     }
   });
 

@@ -15,11 +15,11 @@ afterEach(() => {
 describe("an answer", () => {
   it.each(
     STATUSES,
-  )("with status %d fails the poll; one that refuses the request: %s", async (code, isRefusal) => {
+  )("with status %d fails the poll; one that refuses the request: %s", async (code, isRejection) => {
     server.answers = [status(code)];
     const end = await rigOf().poll();
     expect(end).toMatchObject({ kind: "failed", code: `http_${code}` });
-    expect(end !== undefined && "isRefusal" in end).toBe(isRefusal);
+    expect(end !== undefined && "isRefusal" in end).toBe(isRejection);
   });
 
   it.each<[string, Answer, string]>([
@@ -161,11 +161,11 @@ describe("a delivery", () => {
   ])("of large XML is read in another thread, with the same events: %j", async (config, data) => {
     const answer = `<list><row><id>1</id></row><row><id>${"x".repeat(20_000)}</id></row></list>`;
     const lanes: string[] = [];
-    const readElsewhere: PollDeps["readElsewhere"] = async (request, lane) => {
+    const readInWorker: PollDeps["readInWorker"] = async (request, lane) => {
       lanes.push(lane);
       return readHere(polling)(request, lane);
     };
-    const rig = rigOf({ itemsPath: undefined, ...config }, { readElsewhere });
+    const rig = rigOf({ itemsPath: undefined, ...config }, { readInWorker });
     server.answers = [(_, r) => r.writeHead(200, { "content-type": "application/xml" }).end(answer)];
     await rig.poll();
     expect(lanes).toEqual(["org_1"]);

@@ -161,7 +161,7 @@ describe("the settings of a polling channel", () => {
       clock: Date.now,
       random: Math.random,
       wait: async () => {},
-      readElsewhere: readHere(polling),
+      readInWorker: readHere(polling),
     });
     expect(source.schedule(base)).toEqual({ everySeconds: 60, jitter: 0.1 });
     const schedule = { cron: "0 8 * * *", timezone: "Europe/Zurich" };

@@ -34,7 +34,7 @@ export interface RigOptions {
   readonly credentials?: Credentials;
   readonly definition?: Partial<Definition>;
   readonly wait?: PollDeps["wait"];
-  readonly readElsewhere?: PollDeps["readElsewhere"];
+  readonly readInWorker?: PollDeps["readInWorker"];
 }
 
 /**
@@ -68,7 +68,7 @@ export class PollRig {
       outbound,
       clock: this.#clock,
       random: () => 0,
-      readElsewhere: this.#options.readElsewhere ?? readHere(polling),
+      readInWorker: this.#options.readInWorker ?? readHere(polling),
       wait:
         this.#options.wait ??
         (async (ms) => {

@@ -154,7 +154,7 @@ describe("a server that fails on the wire", () => {
     expect(await rigOf({ redirects: 0 }).poll()).toMatchObject({
       kind: "failed",
       code: "redirects",
-      isRefusal: true,
+      isRejection: true,
     });
   });
 });

@@ -335,7 +335,7 @@ describe("a run", () => {
 
   it.each([
     ["http_410", {}, "error"],
-    ["http_401", { lastingState: "needsReauth" }, "needsReauth"],
+    ["http_401", { stateIfPersistent: "needsReauth" }, "needsReauth"],
   ] as const)("that its sender refuses again and again over minutes (%s) shows it; one that is good again ends it", async (code, more, state) => {
     const source = await install({ run: "always" });
     const client = spine.redis;
@@ -344,7 +344,7 @@ describe("a run", () => {
       (await spine.api.call.get(`/apps/${source.appId}/channels/${source.channelId}`)).state;
     async function refuse(): Promise<void> {
       const open = await source.open();
-      await open.end({ kind: "failed", code, message: "no", isRefusal: true, ...more });
+      await open.end({ kind: "failed", code, message: "no", isRejection: true, ...more });
     }
     for (let i = 0; i < 6; i++) await refuse();
     expect(await stateOf()).toBe("active");

@@ -24,21 +24,21 @@ it("channels of all kinds are found that are silent for longer than `expectEvery
     destination: { write: (line) => void lines.push(JSON.parse(line)) },
   });
   const watch = createSilenceWatch({ db, topics: spine.topics, log, clock: () => nowMs });
-  const look = async () => (await watch.look(signal)).map(({ uid }) => uid);
-  expect(await look()).toEqual([]);
+  const check = async () => (await watch.check(signal)).map(({ uid }) => uid);
+  expect(await check()).toEqual([]);
   nowMs += 2 * MINUTE_MS;
-  expect(await look()).toEqual(["quiet"]);
-  expect(await look()).toEqual(["quiet"]);
+  expect(await check()).toEqual(["quiet"]);
+  expect(await check()).toEqual(["quiet"]);
   expect(lines).toMatchObject([{ event: "channel.silent", channelUid: "quiet", appId: app.id }]);
 
   await spine.send(app.channels[0].id, { n: 1 });
   nowMs = Date.now() + MINUTE_MS / 2;
-  expect(await look()).toEqual([]);
+  expect(await check()).toEqual([]);
   nowMs = Date.now() + 61 * MINUTE_MS;
-  expect((await look()).sort()).toEqual(["patient", "quiet"]);
+  expect((await check()).sort()).toEqual(["patient", "quiet"]);
   expect(watch.silent()).toBe(2);
 
   await db.updateTable("channels").set({ state: "paused" }).execute();
-  expect(await look()).toEqual([]);
+  expect(await check()).toEqual([]);
   expect(watch.silent()).toBe(0);
 });

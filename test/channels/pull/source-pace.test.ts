@@ -36,11 +36,11 @@ describe("the pace of an organization's sources", () => {
 
   it("counts each of those that go on together, of which there are no more than come in a quarter of a second", async () => {
     const { pace, elapsedMs } = paced(100);
-    expect(pace.mostTogether("org_1")).toBe(25);
+    expect(pace.maxBatchSize("org_1")).toBe(25);
     for (let sent = 0; sent < 500; sent += 25) await pace.wait("org_1", { signal, count: 25 });
     expect(elapsedMs()).toBeGreaterThanOrEqual(3_990);
     expect(elapsedMs()).toBeLessThan(4_100);
-    expect(paced(2).pace.mostTogether("org_1")).toBe(1);
+    expect(paced(2).pace.maxBatchSize("org_1")).toBe(1);
   });
 
   it("counts each item of a write that brings more than there is room for: the next ones wait until that is made up for", async () => {

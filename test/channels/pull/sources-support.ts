@@ -151,11 +151,11 @@ const NEVER_MS = 3_600_000;
 /** A worker that is merely slow keeps its lease, and nothing is looked for but what the change feed brings. */
 const TIMING = {
   ttlMs: NEVER_MS,
-  lookEveryMs: NEVER_MS,
+  checkEveryMs: NEVER_MS,
   tickEveryMs: 60,
-  mostTaken: 64,
-  mostGiven: 16,
-  lookGapMs: 20,
+  maxTakenPerTick: 64,
+  maxReleasedPerTick: 16,
+  minCheckGapMs: 20,
 } as const;
 
 export async function startSourceRig(): Promise<SourceRig> {

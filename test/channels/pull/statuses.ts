@@ -1,5 +1,5 @@
 /** What becomes of an answer with this status, whichever kind of source gets it: true where it refuses the request as it is. */
-export const STATUSES: readonly (readonly [status: number, isRefusal: boolean])[] = [
+export const STATUSES: readonly (readonly [status: number, isRejection: boolean])[] = [
   [400, true],
   [401, true],
   [403, false],

@@ -186,13 +186,13 @@ describe("bodies of deliveries", () => {
     expect(await small.waitToDecode(100 * KIB)).toBe(true);
     const later = next.waitToDecode(MIB);
     small.endDecoding(100 * KIB);
-    expect([await later, small.keepsTurn]).toEqual([true, false]);
+    expect([await later, small.holdsDecodeLock]).toEqual([true, false]);
     for (const one of [small, next]) one.release();
     expect(budget.compressed.size).toBe(0);
   });
 
   it("that are large and compressed are decoded and read one after the other, also where there is room for all", async () => {
-    const patient = { ...budget, decodeWaitMs: CEILING_MS, readMs: CEILING_MS };
+    const patient = { ...budget, decodeWaitMs: CEILING_MS, maxDecodeLockMs: CEILING_MS };
     const [first, second, left, other] = ["org_1", "org_1", "org_1", "org_2"].map(
       (id) => new HeldBody(patient, id),
     ) as [HeldBody, HeldBody, HeldBody, HeldBody];
@@ -206,8 +206,8 @@ describe("bodies of deliveries", () => {
     left.release();
     expect(await gone).toBe(false);
     first.endDecoding(MIB);
-    expect([isSecond, first.keepsTurn]).toEqual([false, true]);
-    first.endTurn();
+    expect([isSecond, first.holdsDecodeLock]).toEqual([false, true]);
+    first.releaseDecodeLock();
     await later;
     expect(isSecond).toBe(true);
     for (const one of [first, second, other]) one.release();
@@ -215,7 +215,7 @@ describe("bodies of deliveries", () => {
   });
 
   it("that become larger than they have room for wait no longer than others in all", async () => {
-    const patient = { ...budget, decodeWaitMs: CEILING_MS, readMs: CEILING_MS };
+    const patient = { ...budget, decodeWaitMs: CEILING_MS, maxDecodeLockMs: CEILING_MS };
     const [first, other, third] = ["org_1", "org_1", "org_1"].map((id) => new HeldBody(patient, id)) as [
       HeldBody,
       HeldBody,

@@ -24,7 +24,7 @@ const answer = createHooks({
     requestsPerSecondOf: () => undefined,
     isOverLimit: () => false,
   }),
-  onRefused: () => {},
+  onRejected: () => {},
   metrics: createMetrics(),
   clock: Date.now,
   log: createLog({ level: "silent" }),

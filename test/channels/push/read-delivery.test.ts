@@ -21,14 +21,14 @@ let ingest: Ingest;
 let bodies: BodyBudget;
 let takes: number[];
 let decodeWaitMs: number;
-let readMs: number;
+let maxDecodeLockMs: number;
 /** As they came from the socket, with their sizes. */
 let pieces: { readonly piece: Buffer; readonly bytes: number }[];
 beforeEach(async () => {
   takes = [];
   pieces = [];
   decodeWaitMs = CEILING_MS;
-  readMs = CEILING_MS;
+  maxDecodeLockMs = CEILING_MS;
   const budget = createBodyBudget();
   bodies = {
     ...budget,
@@ -37,8 +37,8 @@ beforeEach(async () => {
     get decodeWaitMs() {
       return decodeWaitMs;
     },
-    get readMs() {
-      return readMs;
+    get maxDecodeLockMs() {
+      return maxDecodeLockMs;
     },
     room: {
       ...budget.room,
@@ -331,7 +331,7 @@ describe("large compressed bodies of an organization", () => {
   });
 
   it("are decoded after a moment where the one before waits for something else", async () => {
-    readMs = 1;
+    maxDecodeLockMs = 1;
     let begun = 0;
     ingest = async () => {
       begun++;

@@ -152,11 +152,11 @@ describe("the end of a stream", () => {
 });
 
 describe("a server's answer that is no stream", () => {
-  it.each(STATUSES)("with status %d fails; one that refuses the request: %s", async (code, isRefusal) => {
+  it.each(STATUSES)("with status %d fails; one that refuses the request: %s", async (code, isRejection) => {
     const { end, run } = await runOnce(status(`${code} Status`, "Content-Length: 0"));
     expect(end).toMatchObject({ kind: "failed", code: `http_${code}` });
     expect(end).not.toHaveProperty("notBeforeMs");
-    expect("isRefusal" in end).toBe(isRefusal);
+    expect("isRefusal" in end).toBe(isRejection);
     expect(run.opens).toBe(0);
   });
 
@@ -175,7 +175,7 @@ describe("a server's answer that is no stream", () => {
   it("of another content type is refused", async () => {
     for (const contentType of ["text/html", "text/event-streams", "application/json"]) {
       const { end } = await runOnce(status("200 OK", `Content-Type: ${contentType}`, "Content-Length: 0"));
-      expect(end).toMatchObject({ kind: "failed", code: "content_type", isRefusal: true });
+      expect(end).toMatchObject({ kind: "failed", code: "content_type", isRejection: true });
     }
     const { end } = await runOnce(
       status("200 OK", "Content-Type: Text/Event-Stream ; charset=latin1", "Content-Length: 0"),
@@ -216,7 +216,7 @@ describe("a server's answer that is no stream", () => {
 
   it("from an address that may not be called is refused", async () => {
     const end = await client.run(createRun({ url: "http://10.0.0.1/stream" }));
-    expect(end).toMatchObject({ kind: "failed", code: "blocked", isRefusal: true });
+    expect(end).toMatchObject({ kind: "failed", code: "blocked", isRejection: true });
   });
 });
 

@@ -234,7 +234,7 @@ describe("a write that fails", () => {
   it("because the event is refused ends it, with the reason", async () => {
     const ingest = async () => ({ kind: "tooManyItems", limit: 1000 }) as const;
     const { end } = await runOnce(openStreamOf(messages("[]")), {}, { ingest });
-    expect(end).toMatchObject({ kind: "failed", code: "refused_event", isRefusal: true });
+    expect(end).toMatchObject({ kind: "failed", code: "refused_event", isRejection: true });
   });
 });
 
@@ -245,7 +245,7 @@ describe("too large an event or id", () => {
     expect(end).toMatchObject({
       kind: "failed",
       code: "event_too_large",
-      isRefusal: true,
+      isRejection: true,
       message: expect.stringContaining("maxEventBytes"),
     });
     expect(run.stored).toBe(at("1"));
@@ -253,6 +253,6 @@ describe("too large an event or id", () => {
 
   it("ends it when the id could not be sent back", async () => {
     const { end } = await runOnce(openStreamOf(`id: ${"x".repeat(8193)}\ndata: a\n\n`));
-    expect(end).toMatchObject({ kind: "failed", code: "id_too_long", isRefusal: true });
+    expect(end).toMatchObject({ kind: "failed", code: "id_too_long", isRejection: true });
   });
 });

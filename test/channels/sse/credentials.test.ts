@@ -65,7 +65,7 @@ describe("a stream that wants credentials", () => {
 
   it("ends as refused when the new token is refused too, or there is none: where that lasts, the channel needs others", async () => {
     const refusing = status("401 Unauthorized", "Content-Length: 0");
-    const refused = { kind: "failed", code: "http_401", isRefusal: true, lastingState: "needsReauth" };
+    const refused = { kind: "failed", code: "http_401", isRejection: true, stateIfPersistent: "needsReauth" };
     const renewed = tokens(9);
     expect((await runWith(refusing, renewed.credentials)).end).toMatchObject(refused);
     expect(renewed.renewals).toEqual([1]);

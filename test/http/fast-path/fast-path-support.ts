@@ -83,7 +83,7 @@ interface TakenSocket {
 export async function startAlone(answer: FastPathDeps["answer"] = takeInto(arrived)) {
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
   const left: { readonly socket: Socket; read: string }[] = [];
-  const leaveToNode = (socket: Socket): void => {
+  const handOffToNode = (socket: Socket): void => {
     const one = { socket, read: "" };
     socket.on("data", (bytes) => {
       one.read += bytes;
@@ -92,7 +92,7 @@ export async function startAlone(answer: FastPathDeps["answer"] = takeInto(arriv
   };
   const fastPath = createFastPath({
     answer,
-    leaveToNode,
+    handOffToNode,
     firstRequestMs: 20_000,
     keepAliveMs: 75_000,
   });

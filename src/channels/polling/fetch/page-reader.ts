@@ -2,17 +2,17 @@ import { err, ok, type Result } from "../../../lib/result.ts";
 import type { OutboundResponse } from "../../../net/outbound.ts";
 import { isLarge } from "../../../normalize/large.ts";
 import { PathBudgetError } from "../../../normalize/paths/path.ts";
-import type { ReadElsewhere } from "../../kind.ts";
+import type { ReadInWorker } from "../../kind.ts";
 import type { SourceRun } from "../../source.ts";
 import type { ReadPaths } from "../settings/paths.ts";
 import type { Plan } from "../settings/plan.ts";
-import { findsAgain } from "./finds-again.ts";
-import { contentOf, type LargeAnswer, type LargeRequest } from "./large-page.ts";
-import { contentTypeOf, type Page, type PageContent, type PageFault, readContent } from "./page.ts";
-import { withoutQuery } from "./secrets.ts";
+import { findsSameItems } from "./finds-same-items.ts";
+import { type LargeRequest, type LargeResult, toPageContent } from "./large-page.ts";
+import { type Page, type PageContent, type PageFault, readContent, resolveContentType } from "./page.ts";
+import { removeQueryParameters } from "./secrets.ts";
 
 export interface PageReaderDeps {
-  readonly readElsewhere: ReadElsewhere;
+  readonly readInWorker: ReadInWorker;
 }
 
 /** Reads the pages of one poll: small ones on this thread, large ones in another, with the same result. */
@@ -28,20 +28,20 @@ export interface PageReader {
   /** An answer that need not be a page: without items. Throws likewise. */
   readonly document: (answer: OutboundResponse) => Promise<Result<PageContent, PageFault>>;
   /** Whether the path of items, run over the text, finds these. The error says why that is not known. @throws UnavailableError */
-  readonly findsAgain: (text: string, items: readonly string[]) => Promise<Result<boolean, PageFault>>;
+  readonly findsSameItems: (text: string, items: readonly string[]) => Promise<Result<boolean, PageFault>>;
 }
 
 export function createPageReader(
-  { readElsewhere }: PageReaderDeps,
+  { readInWorker }: PageReaderDeps,
   { plan, run }: { readonly plan: Plan; readonly run: Pick<SourceRun, "channel"> },
 ): PageReader {
   const { itemsPath, reads, settings } = plan;
   const { decode, itemsOptional, pathSyntax: syntax } = settings;
 
-  async function ask(request: LargeRequest): Promise<Result<LargeAnswer, PageFault>> {
-    const answer = await readElsewhere(request, run.channel.identity.organizationId);
+  async function ask(request: LargeRequest): Promise<Result<LargeResult, PageFault>> {
+    const answer = await readInWorker(request, run.channel.identity.organizationId);
     if (!answer.ok) return err({ code: "invalid_body", message: TOO_COSTLY });
-    const read = answer.value as LargeAnswer;
+    const read = answer.value as LargeResult;
     if (read.kind === "budget") throw new PathBudgetError(read.message);
     return ok(read);
   }
@@ -51,7 +51,7 @@ export function createPageReader(
     path: typeof itemsPath,
     paths: ReadPaths,
   ): Promise<Result<PageContent, PageFault>> {
-    if (!isLarge(body.length, contentTypeOf(headers, decode)))
+    if (!isLarge(body.length, resolveContentType(headers, decode)))
       return readContent({ body, headers }, { decode, itemsOptional, itemsPath: path });
     const answer = await ask({
       kind: "page",
@@ -65,26 +65,28 @@ export function createPageReader(
     if (!answer.ok) return answer;
     if (answer.value.kind !== "page") throw new Error(`a page was answered by ${answer.value.kind}`);
     const { page } = answer.value;
-    return page.ok ? ok(contentOf(page.value, paths)) : page;
+    return page.ok ? ok(toPageContent(page.value, paths)) : page;
   }
 
   return {
     async page(answer, secretQuery) {
       const content = await read(answer, itemsPath, reads);
       if (!content.ok) return content;
-      const addressOf: Page["addressOf"] = (text) => withoutQuery(URL.parse(text, answer.url), secretQuery);
+      const addressOf: Page["addressOf"] = (text) =>
+        removeQueryParameters(URL.parse(text, answer.url), secretQuery);
       return ok({ ...content.value, headers: answer.headers, addressOf });
     },
     document(answer) {
       const { expiredOn } = plan.discriminator;
       return read(answer, undefined, { ofItem: [], ofPage: expiredOn?.path ? [expiredOn.path] : [] });
     },
-    async findsAgain(text, items) {
+    async findsSameItems(text, items) {
       if (itemsPath?.path.kind !== "query") return ok(true);
-      if (!isLarge(text.length, undefined)) return ok(findsAgain(text, items, itemsPath));
-      const answer = await ask({ kind: "findsAgain", text, items, syntax, itemsPath: itemsPath.text });
+      if (!isLarge(text.length, undefined)) return ok(findsSameItems(text, items, itemsPath));
+      const answer = await ask({ kind: "findsSameItems", text, items, syntax, itemsPath: itemsPath.text });
       if (!answer.ok) return answer;
-      if (answer.value.kind !== "findsAgain") throw new Error(`a text was answered by ${answer.value.kind}`);
+      if (answer.value.kind !== "findsSameItems")
+        throw new Error(`a text was answered by ${answer.value.kind}`);
       return ok(answer.value.isSame);
     },
   };

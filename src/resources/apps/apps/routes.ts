@@ -1,4 +1,4 @@
-import { type EntityDeps, renderChannels, SEES_ADDRESSES } from "../../../channels/entity.ts";
+import { type EntityDeps, renderChannels, ADDRESS_PERMISSION } from "../../../channels/entity.ts";
 import type { SettingsDeps } from "../../../channels/settings.ts";
 import type { Keyring } from "../../../data/keyring/keyring.ts";
 import { deleted } from "../../../http/fields.ts";
@@ -7,7 +7,7 @@ import type { Clock } from "../../../lib/clock.ts";
 import { BLUEPRINTS, getRow } from "../../kit/references.ts";
 import type { RowDeps } from "../../kit/resource-spec.ts";
 import { defineRoute } from "../../kit/route.ts";
-import { TOO_MANY } from "../../kit/row-limit.ts";
+import { ROW_LIMIT_CONFLICT } from "../../kit/row-limit.ts";
 import { standardResource } from "../../kit/standard-resource.ts";
 import { appParams, appScopeOf, IS_SYSTEM, purgeQuerySchema } from "../app-scope.ts";
 import { planChannels } from "./blueprint-channels.ts";
@@ -43,10 +43,10 @@ export const apps = standardResource({
           "Exactly one of `artifactId` and `blueprintId` is given. The app is a copy: later changes of its blueprint do not reach it by themselves. Without `spaceId` it falls in the caller's default space. App and channels are made together or not at all. An artifact of another organization is one that is published in a public store; where all its pricing plans cost something, it needs a paid order of the caller's organization that has not ended. Where its store requires approval, the version that the store has approved is installed.",
         body: installSchema,
         answer: installedAppSchema,
-        reveals: SEES_ADDRESSES,
+        reveals: ADDRESS_PERMISSION,
         creates: true,
         missing: "blueprint, artifact or space is not there",
-        conflict: `a channel's kind no longer accepts what the blueprint says, the artifact is not published, its store has approved no version, or a paid order of it is needed; or ${TOO_MANY}`,
+        conflict: `a channel's kind no longer accepts what the blueprint says, the artifact is not published, its store has approved no version, or a paid order of it is needed; or ${ROW_LIMIT_CONFLICT}`,
       },
       async ({ caller, body }) => {
         const { organizationId, defaultSpaceId } = caller;

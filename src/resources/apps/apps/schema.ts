@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { channelSchema } from "../../../channels/entity.ts";
 import { id, idExample } from "../../../http/fields.ts";
-import { kept } from "../../kit/field.ts";
-import { organizationId, textOf } from "../../kit/fields.ts";
+import { readOnly } from "../../kit/field.ts";
+import { organizationId, textUpTo } from "../../kit/fields.ts";
 import { shape, type TableOf } from "../../kit/shape.ts";
 
 declare module "../../../data/tables.ts" {
@@ -12,11 +12,11 @@ declare module "../../../data/tables.ts" {
 }
 
 const fields = {
-  uid: kept(z.string()),
+  uid: readOnly(z.string()),
   title: z.string().min(1).max(255),
-  description: textOf(4_096),
-  blueprintId: kept(z.string().nullable()),
-  artifactId: kept(
+  description: textUpTo(4_096),
+  blueprintId: readOnly(z.string().nullable()),
+  artifactId: readOnly(
     z
       .string()
       .nullable()
@@ -24,8 +24,10 @@ const fields = {
   ),
   organizationId,
   projectId: z.string().min(1).max(255).nullable().default(null),
-  spaceId: kept(id("spc").nullable().meta({ description: "Null: the system app, which is in no space." })),
-  isSystem: kept(
+  spaceId: readOnly(
+    id("spc").nullable().meta({ description: "Null: the system app, which is in no space." }),
+  ),
+  isSystem: readOnly(
     z.boolean().meta({
       description:
         "True of the app `inlet`, one in each organization, to whose channel `problems` Inlet itself publishes. It can be subscribed to, and is neither deleted nor upgraded nor given channels.",

@@ -1,9 +1,9 @@
 import { z } from "zod";
-import { renderChannels, SEES_ADDRESSES } from "../../../channels/entity.ts";
+import { renderChannels, ADDRESS_PERMISSION } from "../../../channels/entity.ts";
 import { conflict } from "../../../http/problem.ts";
-import { type Resource, writeOnce } from "../../kit/resource.ts";
+import { type Resource, retryVersionConflicts } from "../../kit/resource.ts";
 import { defineRoute } from "../../kit/route.ts";
-import { TOO_MANY } from "../../kit/row-limit.ts";
+import { ROW_LIMIT_CONFLICT } from "../../kit/row-limit.ts";
 import { appParams, appScopeOf, requireOwnApp } from "../app-scope.ts";
 import { planChannels } from "./blueprint-channels.ts";
 import { findUpgradeSource } from "./offered.ts";
@@ -47,12 +47,12 @@ export const appUpgrades: Resource<AppDeps> = {
         params: appParams,
         body: upgradeSchema,
         answer: upgradedAppSchema,
-        reveals: SEES_ADDRESSES,
-        conflict: `the app has no blueprint (any more), or one of another organization that no artifact offers to the caller's now, a channel of the same uid is of another kind, or a kind no longer accepts what the blueprint says; it is the system app; or ${TOO_MANY}`,
+        reveals: ADDRESS_PERMISSION,
+        conflict: `the app has no blueprint (any more), or one of another organization that no artifact offers to the caller's now, a channel of the same uid is of another kind, or a kind no longer accepts what the blueprint says; it is the system app; or ${ROW_LIMIT_CONFLICT}`,
       },
       async ({ caller, params, body }) => {
         const { db, keyring, clock, requireRoom } = deps;
-        const upgraded = await writeOnce(async () => {
+        const upgraded = await retryVersionConflicts(async () => {
           const app = await requireOwnApp(db, appScopeOf(caller, params));
           const source = await findUpgradeSource(deps, caller, app);
           if (!source) throw conflict("The app has no blueprint to be upgraded to.");

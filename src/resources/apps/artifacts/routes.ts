@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { Queryable } from "../../../data/database.ts";
 import type { Caller } from "../../../http/context.ts";
 import { ApiError, conflict, notFound } from "../../../http/problem.ts";
-import { given } from "../../kit/list-page.ts";
+import { omitUndefined } from "../../kit/list-page.ts";
 import { pathId } from "../../kit/params.ts";
 import { BLUEPRINTS } from "../../kit/references.ts";
 import { defineRoute } from "../../kit/route.ts";
@@ -41,7 +41,7 @@ export const artifacts = standardResource({
       const all = isOwn
         ? db.selectFrom("artifacts").where("organizationId", "=", organizationId)
         : visibleArtifacts(db, caller);
-      const found = all.where((eb) => eb.and(given({ offeredIn: storeId, categoryId, status })));
+      const found = all.where((eb) => eb.and(omitUndefined({ offeredIn: storeId, categoryId, status })));
       return awaitsApproval ? found.where(AWAITS_APPROVAL) : found;
     },
   },

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { idExample } from "../../../http/fields.ts";
-import { aside, hidden, json, kept } from "../../kit/field.ts";
-import { organizationId, textOf } from "../../kit/fields.ts";
+import { unstored, hidden, json, readOnly } from "../../kit/field.ts";
+import { organizationId, textUpTo } from "../../kit/fields.ts";
 import { type RowOf, shape, type TableOf } from "../../kit/shape.ts";
 import { approvedBlueprint } from "../../store/approved-blueprints.ts";
 import { pricingPlan } from "../../store/store-entities.ts";
@@ -29,7 +29,7 @@ const fields = {
     .enum(["blueprint", "agent", "collection", "flow", "form"])
     .describe("what it hands over; `blueprint` can be installed"),
   title: z.string().min(1).max(255).meta({ example: "Issue tracker" }),
-  description: textOf(4_096),
+  description: textUpTo(4_096),
   organizationId,
   /** Null also where it was deleted. */
   blueprintId: z
@@ -37,11 +37,11 @@ const fields = {
     .nullable()
     .default(null)
     .meta({ description: "what an artifact of kind `blueprint` installs", example: idExample("bp") }),
-  storeId: aside(storeId.default(null)),
+  storeId: unstored(storeId.default(null)),
   /** `storeId` is stored here. */
   offeredIn: hidden(z.string().nullable()),
   categoryId: z.string().nullable().default(null).describe("a category of that store"),
-  status: kept(status),
+  status: readOnly(status),
   /** Installs and upgrades by others take that where the store requires approval. */
   approved: hidden(json(approvedBlueprint.nullable())),
 };

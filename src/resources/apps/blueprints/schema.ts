@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { CHANNEL_EXAMPLE, channelInputSchema } from "../../../channels/settings.ts";
 import { hidden, json, orElse } from "../../kit/field.ts";
-import { organizationId, textOf, uidOf } from "../../kit/fields.ts";
+import { organizationId, textUpTo, uidField } from "../../kit/fields.ts";
 import { shape, type TableOf } from "../../kit/shape.ts";
 import { blueprintChannels } from "../blueprint-channels.ts";
 
@@ -29,9 +29,9 @@ const channels = z
   .meta({ example: [CHANNEL_EXAMPLE] });
 
 const fields = {
-  uid: uidOf("blueprint"),
+  uid: uidField("blueprint"),
   title: z.string().min(1).max(255).meta({ example: "Issue tracker" }),
-  description: textOf(4_096),
+  description: textUpTo(4_096),
   organizationId,
   channels: json(channels, blueprintChannels),
   /** Counts the writes. */

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { type Channel, channelSchema, SEES_ADDRESSES } from "../../../channels/entity.ts";
+import { type Channel, channelSchema, ADDRESS_PERMISSION } from "../../../channels/entity.ts";
 import { recordChannelAudit } from "../../../data/accounts/audit.ts";
 import type { AuditAction } from "../../../data/accounts/audit-entry.ts";
 import { MAX_FORMER_ADDRESSES, rotateAddress } from "../../../data/channels/channel-addresses.ts";
@@ -70,7 +70,7 @@ export const channelLife: Resource<ChannelDeps> = {
           params,
           body: nothing,
           answer: channelSchema,
-          reveals: SEES_ADDRESSES,
+          reveals: ADDRESS_PERMISSION,
           conflict: IS_SYSTEM,
         },
         ({ caller, params }) =>
@@ -89,7 +89,7 @@ export const channelLife: Resource<ChannelDeps> = {
           params,
           body: nothing,
           answer: channelSchema,
-          reveals: SEES_ADDRESSES,
+          reveals: ADDRESS_PERMISSION,
           conflict: IS_SYSTEM,
         },
         ({ caller, params }) =>
@@ -110,7 +110,7 @@ export const channelLife: Resource<ChannelDeps> = {
           params,
           body: rotateSchema,
           answer: channelSchema,
-          reveals: SEES_ADDRESSES,
+          reveals: ADDRESS_PERMISSION,
           conflict: `${MAX_FORMER_ADDRESSES} addresses of before still go on, and the grace is not 0; or ${IS_SYSTEM}`,
         },
         ({ caller, params, body }) =>

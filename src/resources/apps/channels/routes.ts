@@ -6,7 +6,7 @@ import {
   channelSchema,
   type EntityDeps,
   renderChannels,
-  SEES_ADDRESSES,
+  ADDRESS_PERMISSION,
 } from "../../../channels/entity.ts";
 import {
   type ChannelSettings,
@@ -28,10 +28,10 @@ import { requireMatch, showVersion, type Versioned } from "../../../http/version
 import type { Clock } from "../../../lib/clock.ts";
 import { mergePatch } from "../../../lib/json/merge-patch.ts";
 import { listOf } from "../../kit/answer.ts";
-import { parseInput, type Resource, writeOnce } from "../../kit/resource.ts";
+import { parseInput, type Resource, retryVersionConflicts } from "../../kit/resource.ts";
 import type { RowDeps } from "../../kit/resource-spec.ts";
 import { defineRoute } from "../../kit/route.ts";
-import { TOO_MANY } from "../../kit/row-limit.ts";
+import { ROW_LIMIT_CONFLICT } from "../../kit/row-limit.ts";
 import { channelParams, getChannel, shownName } from "../app-channel.ts";
 import { appParams, appScopeOf, IS_SYSTEM, purgeQuerySchema, refuseSystem } from "../app-scope.ts";
 import { addChannel, listChannels, writeChannel } from "./queries.ts";
@@ -58,11 +58,11 @@ export const channels: Resource<ChannelDeps> = {
         params: appParams,
         body: newChannelSchema,
         answer: channelSchema,
-        reveals: SEES_ADDRESSES,
+        reveals: ADDRESS_PERMISSION,
         creates: true,
         versioned: true,
         missing: "the app or the connection is not there",
-        conflict: `the app has a channel of that uid; ${IS_SYSTEM}; or ${TOO_MANY}`,
+        conflict: `the app has a channel of that uid; ${IS_SYSTEM}; or ${ROW_LIMIT_CONFLICT}`,
       },
       async ({ caller, params, body, c }) => {
         const { uid, title, connectionId } = body;
@@ -83,7 +83,7 @@ export const channels: Resource<ChannelDeps> = {
         params: appParams,
         query: pageQuerySchema,
         answer: listOf(channelSchema),
-        reveals: SEES_ADDRESSES,
+        reveals: ADDRESS_PERMISSION,
       },
       async ({ caller, params, query }) => {
         const { items, total } = await listChannels(deps.db, appScopeOf(caller, params), query);
@@ -98,7 +98,7 @@ export const channels: Resource<ChannelDeps> = {
         summary: "Get a channel",
         params: channelParams,
         answer: channelSchema,
-        reveals: SEES_ADDRESSES,
+        reveals: ADDRESS_PERMISSION,
         versioned: true,
       },
       async ({ caller, params, c }) => {
@@ -117,14 +117,14 @@ export const channels: Resource<ChannelDeps> = {
         params: channelParams,
         body: channelPatchSchema,
         answer: channelSchema,
-        reveals: SEES_ADDRESSES,
+        reveals: ADDRESS_PERMISSION,
         versioned: true,
         missing: "the channel or the connection is not there",
         conflict: IS_SYSTEM,
       },
       async ({ caller, params, body, c }) => {
         const { db, keyring, clock } = deps;
-        const updated = await writeOnce(async () => {
+        const updated = await retryVersionConflicts(async () => {
           const row = await getChannel(db, keyring, appScopeOf(caller, params), params.channelId);
           refuseSystem(row);
           const secrets = openSettings(keyring, row);
@@ -162,7 +162,7 @@ export const channels: Resource<ChannelDeps> = {
         params: channelParams,
         query: purgeQuerySchema,
         answer: deleted,
-        reveals: SEES_ADDRESSES,
+        reveals: ADDRESS_PERMISSION,
         versioned: true,
         conflict: IS_SYSTEM,
       },

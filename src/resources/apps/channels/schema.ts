@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { CHANNEL_EXAMPLE, channelInputSchema } from "../../../channels/settings.ts";
-import { patchOf } from "../../kit/merge.ts";
+import { toPatchSchema } from "../../kit/merge.ts";
 
 const connectionId = z
   .string()
@@ -24,4 +24,4 @@ export const channelContentSchema = newChannelSchema.pick({
   connectionId: true,
 });
 
-export const channelPatchSchema = patchOf(channelContentSchema);
+export const channelPatchSchema = toPatchSchema(channelContentSchema);

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { otherAnswer } from "../../kit/answer.ts";
+import { nonJsonAnswer } from "../../kit/answer.ts";
 import type { Resource } from "../../kit/resource.ts";
 import { definePublicRoute } from "../../kit/route.ts";
 import { type AuthorizeDeps, CALLBACK_PATH, endAuthorization, type Finished } from "./authorize.ts";
@@ -48,7 +48,7 @@ export const connectionCallback: Resource<AuthorizeDeps> = {
           iss: parameter.describe("RFC 9207."),
           error: parameter,
         }),
-        answer: otherAnswer("text/plain", "The connection is authorized.", "It is not: the text says why."),
+        answer: nonJsonAnswer("text/plain", "The connection is authorized.", "It is not: the text says why."),
       },
       async ({ c }) => {
         // Nobody is sent here twice with the same: a look ahead must not use it up.

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { CONNECTION_STATES } from "../../../data/tables.ts";
 import { timestamp } from "../../../http/fields.ts";
 import { CONNECTION_KINDS } from "../../../net/connections/kinds.ts";
-import { hidden, json, kept, orElse, time } from "../../kit/field.ts";
+import { hidden, json, readOnly, orElse, time } from "../../kit/field.ts";
 import { nameInput, organizationId } from "../../kit/fields.ts";
 import { type EntityOf, shape, type TableOf } from "../../kit/shape.ts";
 
@@ -65,19 +65,21 @@ export const connectionPatch = z.strictObject({
 export type ConnectionPatch = z.output<typeof connectionPatch>;
 
 const fields = {
-  name: kept(z.string()),
-  kind: kept(z.enum(CONNECTION_KINDS.map(({ kind }) => kind))),
+  name: readOnly(z.string()),
+  kind: readOnly(z.enum(CONNECTION_KINDS.map(({ kind }) => kind))),
   /** The settings without the secret ones. */
-  config: kept(json(z.record(z.string(), z.unknown()).meta({ description: "Without the secret settings." }))),
+  config: readOnly(
+    json(z.record(z.string(), z.unknown()).meta({ description: "Without the secret settings." })),
+  ),
   /** As `URL.origin` spells them. */
-  allowedOrigins: kept(z.array(z.string())),
-  state: kept(
+  allowedOrigins: readOnly(z.array(z.string())),
+  state: readOnly(
     z.enum(CONNECTION_STATES).meta({
       description:
         "`needsReauth`: its grant is refused, or was never given; `error`: the issuer of its tokens refuses the client or the settings.",
     }),
   ),
-  lastError: kept(
+  lastError: readOnly(
     json(
       z
         .object({
@@ -93,7 +95,7 @@ const fields = {
         .meta({ description: "Why the state is not `ok`." }),
     ),
   ),
-  lastUsedAt: kept(time(timestamp.nullable().meta({ description: "To the minute." }))),
+  lastUsedAt: readOnly(time(timestamp.nullable().meta({ description: "To the minute." }))),
   organizationId,
   /** The secret settings as one sealed JSON object. */
   sealedSecrets: hidden(z.string()),

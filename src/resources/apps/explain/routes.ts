@@ -6,7 +6,7 @@ import type { VerifiedDelivery } from "../../../event/received.ts";
 import { invalidParameters, notFound } from "../../../http/problem.ts";
 import { tryDefinitions } from "../../../ingest/check-definitions.ts";
 import type { Explain } from "../../../ingest/explain.ts";
-import type { CompiledChannel } from "../../../ingest/live-channel.ts";
+import type { CompiledChannel } from "../../../ingest/compiled-channel.ts";
 import type { Clock } from "../../../lib/clock.ts";
 import type { SchemaCompiler } from "../../../lib/json-schema/compiled-schema.ts";
 import { redactTexts } from "../../../lib/secrets/redact.ts";
@@ -26,7 +26,7 @@ export interface ExplainDeps {
   readonly keyring: Keyring;
   readonly explain: Explain;
   /** The channel in force; undefined where it was deleted. @throws UnavailableError */
-  readonly findLiveChannel: (channelNumber: number) => Promise<CompiledChannel | undefined>;
+  readonly findCompiledChannel: (channelNumber: number) => Promise<CompiledChannel | undefined>;
   readonly schemas: Pick<SchemaCompiler, "check">;
   readonly clock: Clock;
   /** Aborts when the gateway ends. */
@@ -66,7 +66,7 @@ const explanationSchema = z
 export const explanations: Resource<ExplainDeps> = {
   path: "/apps/:appId/channels/:channelId/explain",
   tag: "Channels",
-  routes: ({ db, keyring, explain, findLiveChannel, schemas, clock, stopping }) => [
+  routes: ({ db, keyring, explain, findCompiledChannel, schemas, clock, stopping }) => [
     defineRoute(
       {
         method: "post",
@@ -81,7 +81,7 @@ export const explanations: Resource<ExplainDeps> = {
       },
       async ({ caller, params, body }) => {
         const { number } = await getChannel(db, keyring, appScopeOf(caller, params), params.channelId);
-        const stored = await findLiveChannel(number);
+        const stored = await findCompiledChannel(number);
         if (!stored) throw notFound("channel");
         const tried = body.events && (await tryDefinitions(schemas, stored, body.events, stopping));
         if (tried?.ok === false) throw invalidParameters(tried.error);
@@ -102,7 +102,7 @@ export const explanations: Resource<ExplainDeps> = {
           received: items.length,
           items: redactTexts(
             items.slice(0, MAX_EXPLAINED_ITEMS).map(renderExplainedItem),
-            channel.sender.hide(delivery),
+            channel.sender.createRedactor(delivery),
           ),
         };
       },

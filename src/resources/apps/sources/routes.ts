@@ -2,7 +2,7 @@ import type { ShardLeases } from "../../../bus/sources/shard-leases.ts";
 import type { SourcePositions } from "../../../bus/sources/source-positions.ts";
 import type { SourceStates } from "../../../bus/sources/source-states.ts";
 import type { Topics } from "../../../bus/topics/topics.ts";
-import { SEES_ADDRESSES } from "../../../channels/entity.ts";
+import { ADDRESS_PERMISSION } from "../../../channels/entity.ts";
 import type { ChannelKinds, ChannelRuntime } from "../../../channels/kind.ts";
 import { isSilent } from "../../../channels/pull/silence.ts";
 import { recordChannelAudit } from "../../../data/accounts/audit.ts";
@@ -16,7 +16,7 @@ import type { ChannelKindName } from "../../../event/channel.ts";
 import type { Caller } from "../../../http/context.ts";
 import { deleted } from "../../../http/fields.ts";
 import { conflict, invalidParameters, notFound } from "../../../http/problem.ts";
-import type { CompiledChannel } from "../../../ingest/live-channel.ts";
+import type { CompiledChannel } from "../../../ingest/compiled-channel.ts";
 import type { Clock } from "../../../lib/clock.ts";
 import type { Resource } from "../../kit/resource.ts";
 import { defineRoute } from "../../kit/route.ts";
@@ -36,7 +36,7 @@ export interface SourcesDeps extends DryRunDeps {
   readonly leases: Pick<ShardLeases, "isLive">;
   readonly topics: Pick<Topics, "lastAppendedMs">;
   /** The channel in force; undefined where it was deleted. @throws UnavailableError */
-  readonly findLiveChannel: (channelNumber: number) => Promise<CompiledChannel | undefined>;
+  readonly findCompiledChannel: (channelNumber: number) => Promise<CompiledChannel | undefined>;
   readonly clock: Clock;
 }
 
@@ -56,7 +56,7 @@ export const sources: Resource<SourcesDeps> = {
     }
 
     async function getLive({ number }: ChannelRow): Promise<CompiledChannel> {
-      const channel = await deps.findLiveChannel(number);
+      const channel = await deps.findCompiledChannel(number);
       if (!channel) throw notFound("source");
       return channel;
     }
@@ -157,7 +157,7 @@ export const sources: Resource<SourcesDeps> = {
           description: "The source begins anew, as if it had never run: where its `startAt` says.",
           params,
           answer: deleted,
-          reveals: SEES_ADDRESSES,
+          reveals: ADDRESS_PERMISSION,
         },
         async ({ caller, params }) => {
           const { row } = await getSource(caller, params);

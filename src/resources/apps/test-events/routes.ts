@@ -5,7 +5,7 @@ import { channelName } from "../../../data/accounts/audit-entry.ts";
 import type { Queryable } from "../../../data/database.ts";
 import type { Keyring } from "../../../data/keyring/keyring.ts";
 import { conflict, invalidParameters, notFound } from "../../../http/problem.ts";
-import type { CompiledChannel } from "../../../ingest/live-channel.ts";
+import type { CompiledChannel } from "../../../ingest/compiled-channel.ts";
 import type { PublishTest } from "../../../ingest/write.ts";
 import type { Clock } from "../../../lib/clock.ts";
 import type { Presets } from "../../../verify/presets.ts";
@@ -23,7 +23,7 @@ export interface TestEventsDeps {
   readonly presets: Presets;
   readonly publishTest: PublishTest;
   /** The channel in force; undefined where it was deleted. @throws UnavailableError */
-  readonly findLiveChannel: (channelNumber: number) => Promise<CompiledChannel | undefined>;
+  readonly findCompiledChannel: (channelNumber: number) => Promise<CompiledChannel | undefined>;
   readonly clock: Clock;
 }
 
@@ -77,7 +77,7 @@ export const testEvents: Resource<TestEventsDeps> = {
         const scope = appScopeOf(caller, params);
         const row = await getChannel(db, keyring, scope, params.channelId);
         await requireOwnApp(db, scope);
-        const channel = await deps.findLiveChannel(row.number);
+        const channel = await deps.findCompiledChannel(row.number);
         if (!channel) throw notFound("channel");
         if (channel.state === "paused") throw conflict("The channel is paused.");
         const delivery = believed(
@@ -118,7 +118,7 @@ function given(
       bodyEncoding: "utf-8" as const,
       query: new URLSearchParams(sample.query).toString(),
     };
-  const least = channelKinds.get(identity.kind)?.leastDelivery?.(rules.definitions.map(({ type }) => type));
+  const least = channelKinds.get(identity.kind)?.minimalDelivery?.(rules.definitions.map(({ type }) => type));
   if (least === undefined)
     throw invalidParameters([{ path: "body", message: "is needed: a source has no sample" }]);
   return { ...least, query: "", bodyEncoding: "utf-8" as const };

@@ -84,7 +84,7 @@ export const preview = (deps: PreviewDeps): Route =>
       const { db, keyring, deliveryRecords, explain, clock } = deps;
       const scope = appScopeOf(caller, params);
       const { number } = await getChannel(db, keyring, scope, channelId);
-      const stored = await deps.findLiveChannel(number);
+      const stored = await deps.findCompiledChannel(number);
       if (!stored) throw notFound("channel");
       const tried = events && (await tryDefinitions(deps.schemas, stored, events, deps.stopping));
       if (tried?.ok === false) throw invalidParameters(tried.error);
@@ -111,7 +111,7 @@ export const preview = (deps: PreviewDeps): Route =>
         const isChanged =
           before.types.join() !== after.types.join() || before.reasons.join() !== after.reasons.join();
         const first = explained.slice(0, MAX_EXPLAINED_ITEMS).map(renderExplainedItem);
-        const explanation = redactTexts(first, channel.sender.hide(delivery));
+        const explanation = redactTexts(first, channel.sender.createRedactor(delivery));
         previewed += explained.length;
         characters += JSON.stringify(explanation).length;
         items.push({ id, isChanged, explanation });

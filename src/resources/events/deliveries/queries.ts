@@ -5,11 +5,11 @@ import type { DeliveryRecord, WholeDeliveryRecord } from "../../../event/deliver
 import type { Listed, Page } from "../../../http/page.ts";
 import { notFound } from "../../../http/problem.ts";
 import type { Explain } from "../../../ingest/explain.ts";
-import type { CompiledChannel } from "../../../ingest/live-channel.ts";
+import type { CompiledChannel } from "../../../ingest/compiled-channel.ts";
 import type { Clock } from "../../../lib/clock.ts";
 import { findChannelNumbers, getChannel } from "../../apps/app-channel.ts";
 import { type AppScope, requireApp } from "../../apps/app-scope.ts";
-import { given } from "../../kit/list-page.ts";
+import { omitUndefined } from "../../kit/list-page.ts";
 import type { Filters } from "./schema.ts";
 
 export interface DeliveriesDeps {
@@ -18,7 +18,7 @@ export interface DeliveriesDeps {
   readonly deliveryRecords: Pick<DeliveryRecords, "list" | "read" | "find">;
   readonly explain: Explain;
   /** The channel in force; undefined where it was deleted. @throws UnavailableError */
-  readonly findLiveChannel: (channelNumber: number) => Promise<CompiledChannel | undefined>;
+  readonly findCompiledChannel: (channelNumber: number) => Promise<CompiledChannel | undefined>;
   readonly clock: Clock;
 }
 
@@ -42,7 +42,7 @@ export async function listDeliveries(
   const fits = (one: ListedDelivery): boolean =>
     (status === undefined || one.status === status) &&
     (requestId === undefined || one.requestId === requestId);
-  const listed = await deliveryRecords.list(organizationId, numbers, given({ fromMs, toMs }));
+  const listed = await deliveryRecords.list(organizationId, numbers, omitUndefined({ fromMs, toMs }));
   const fitting = listed.filter(fits);
   const inOrder = (order === "newest" ? fitting.reverse() : fitting).map(({ id }) => id);
   if (eventId === undefined) {

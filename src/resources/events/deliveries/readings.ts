@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { GroupReading, Readings } from "../../../bus/groups/readings.ts";
+import type { GroupProgress, GroupProgressReader } from "../../../bus/groups/readings.ts";
 import type { Queryable } from "../../../data/database.ts";
 import type { FindRetry, HandlerAttempt } from "../../../event/handler.ts";
 import type { EventReceipt } from "../../../event/outcome.ts";
@@ -9,7 +9,7 @@ import type { AppScope } from "../../apps/app-scope.ts";
 
 export interface ReadingsDeps {
   readonly db: Queryable;
-  readonly readings: Pick<Readings, "ofEntry">;
+  readonly readings: Pick<GroupProgressReader, "readEntryProgress">;
   readonly findRetry: FindRetry;
 }
 
@@ -57,7 +57,7 @@ export async function readingsOf(
   const found = await mapBounded(events.slice(0, MAX_EVENTS), CONCURRENCY, async (event) => {
     const { topic, entryId } = event;
     // Groups that others have made on a topic are theirs.
-    const ours = (await readings.ofEntry(topic, entryId)).filter(({ group }) => hasHandler.has(group));
+    const ours = (await readings.readEntryProgress(topic, entryId)).filter(({ group }) => hasHandler.has(group));
     const letters = await lettersOf(db, event);
     return mapBounded(ours, CONCURRENCY, async (reading) => {
       const letter = letters.get(reading.group);
@@ -84,14 +84,14 @@ async function lettersOf(
   return new Map(rows.map(({ subscriptionId, attempts }) => [subscriptionId, attempts]));
 }
 
-function stateOf({ state }: GroupReading, letter: unknown, retry: unknown): Reading["state"] {
+function stateOf({ state }: GroupProgress, letter: unknown, retry: unknown): Reading["state"] {
   if (letter !== undefined || state === "setAside") return "deadLetter";
   return retry === undefined ? state : "retrying";
 }
 
 function render(
   { id: eventId, topic, entryId }: EventReceipt,
-  reading: GroupReading,
+  reading: GroupProgress,
   attempts: readonly HandlerAttempt[] = [],
   state: Reading["state"],
 ): Reading {

@@ -68,10 +68,10 @@ export const deliveries: Resource<PreviewDeps & ReadingsDeps> = {
           [{ action: "read", entity: "delivery", id: record.id }],
           deps.clock(),
         );
-        const channel = await deps.findLiveChannel(record.channelNumber);
+        const channel = await deps.findCompiledChannel(record.channelNumber);
         const delivery = deliveryOf(found);
         const explained = channel && record.hasBody ? await deps.explain(channel, delivery) : [];
-        const redact = channel?.sender.hide(delivery) ?? withoutChannelIds;
+        const redact = channel?.sender.createRedactor(delivery) ?? withoutChannelIds;
         const explanation = explained.slice(0, MAX_EXPLAINED_ITEMS).map(renderExplainedItem);
         const shown = { ...found, body: body && redactBytes(body, redact) };
         return redactTexts(renderWholeDelivery(shown, explanation), redact);

@@ -11,20 +11,20 @@ import type { VerifiedDelivery } from "../../../event/received.ts";
 import type { Caller } from "../../../http/context.ts";
 import { notFound } from "../../../http/problem.ts";
 import type { Explain } from "../../../ingest/explain.ts";
-import type { CompiledChannel } from "../../../ingest/live-channel.ts";
+import type { CompiledChannel } from "../../../ingest/compiled-channel.ts";
 import type { Clock } from "../../../lib/clock.ts";
 import { isId } from "../../../lib/ids.ts";
 import { deleteCopies, deliveryOf } from "../delivery-copies.ts";
 
 export interface EraseDeps {
   readonly db: Queryable;
-  readonly topics: Pick<Topics, "findEntry" | "deleteEntry" | "deleteLetters">;
+  readonly topics: Pick<Topics, "findEntry" | "deleteEntry" | "deleteDeadLetters">;
   readonly groups: Pick<Groups, "list">;
   readonly quarantine: Pick<QuarantineStore, "list" | "find" | "delete">;
   readonly deliveryRecords: Pick<DeliveryRecords, "list" | "find" | "delete">;
   readonly explain: Explain;
   /** The channel in force; undefined where it was deleted. */
-  readonly findLiveChannel: (channelNumber: number) => Promise<CompiledChannel | undefined>;
+  readonly findCompiledChannel: (channelNumber: number) => Promise<CompiledChannel | undefined>;
   readonly clock: Clock;
 }
 
@@ -84,13 +84,13 @@ export async function eraseEvent(deps: EraseDeps, caller: Caller, place: EntryPl
     .where((eb) => eb.and({ topic, entryId }))
     .execute();
   const names = (await groups.list(topic)).map(({ name }) => name);
-  await topics.deleteLetters(topic, entryId, names);
+  await topics.deleteDeadLetters(topic, entryId, names);
   const { attributes, text } = readAttributes(fields);
   const { id, source, data_base64: base64 = "" } = attributes;
   const bytes = text === undefined ? Buffer.from(base64, "base64") : Buffer.from(text);
   const data = bytes.length < MIN_DATA_BYTES ? undefined : bytes;
   const erased = { ...place, id, source, data };
-  const channel = await deps.findLiveChannel(channelNumber);
+  const channel = await deps.findCompiledChannel(channelNumber);
   await eraseQuarantined(deps, organizationId, { channel, channelNumber }, erased);
   await eraseDeliveries(deps, organizationId, { channel, channelNumber }, erased);
   await topics.deleteEntry(topic, entryId);

@@ -7,7 +7,7 @@ import { invalidParameters } from "../../../http/problem.ts";
 import { mapBounded } from "../../../lib/map-bounded.ts";
 import { createPathCompiler } from "../../../normalize/paths/jsonpath.ts";
 import type { AppScope } from "../../apps/app-scope.ts";
-import { given } from "../../kit/list-page.ts";
+import { omitUndefined } from "../../kit/list-page.ts";
 import type { EraseDeps } from "./erase.ts";
 import { eventJson, type listQuerySchema, MAX_WINDOW } from "./schema.ts";
 
@@ -141,7 +141,7 @@ async function listTopicNames(
   const rows = await db
     .selectFrom("topics")
     .select("topic")
-    .where((eb) => eb.and(given({ ...scope, ...filters })))
+    .where((eb) => eb.and(omitUndefined({ ...scope, ...filters })))
     .orderBy("topic")
     .limit(MAX_TOPICS + 1)
     .execute();

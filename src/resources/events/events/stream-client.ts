@@ -1,4 +1,4 @@
-import { compareEntryIds, idBefore, msOfEntry } from "../../../bus/entry-id.ts";
+import { compareEntryIds, idBefore, parseEntryMs } from "../../../bus/entry-id.ts";
 import type { Tail } from "../../../bus/topics/tail.ts";
 import { eventJson } from "./schema.ts";
 import { afterOf, MovingPosition, type Position } from "./stream-position.ts";
@@ -56,7 +56,7 @@ export function createStreamClient(deps: StreamClientDeps): StreamClient {
 
   function raiseSince(): void {
     let sinceMs = completeUntilMs();
-    for (const topic of behind) sinceMs = Math.min(sinceMs, msOfEntry(places.get(topic) ?? "0-0"));
+    for (const topic of behind) sinceMs = Math.min(sinceMs, parseEntryMs(places.get(topic) ?? "0-0"));
     position.raiseSince(sinceMs);
   }
 

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { compareEntryIds, ENTRY_ID, idBefore, msOfEntry } from "../../../bus/entry-id.ts";
+import { compareEntryIds, ENTRY_ID, idBefore, parseEntryMs } from "../../../bus/entry-id.ts";
 
 /**
  * Where a reader of several topics stands: it has all entries of before `sinceMs` (by the servers' clocks), and of the topics in
@@ -52,7 +52,7 @@ export class MovingPosition {
     const sinceMs = Math.floor(timeMs);
     if (sinceMs <= this.#sinceMs) return;
     this.#sinceMs = sinceMs;
-    for (const [tag, id] of this.#exact) if (msOfEntry(id) < sinceMs) this.#exact.delete(tag);
+    for (const [tag, id] of this.#exact) if (parseEntryMs(id) < sinceMs) this.#exact.delete(tag);
   }
 
   move(topic: string, entryId: string): void {

@@ -11,7 +11,7 @@ import { ApiError, invalidParameters } from "../../../http/problem.ts";
 import { UnavailableError } from "../../../lib/errors.ts";
 import type { Log } from "../../../log.ts";
 import { appParams, appScopeOf, requireApp } from "../../apps/app-scope.ts";
-import { otherAnswer } from "../../kit/answer.ts";
+import { nonJsonAnswer } from "../../kit/answer.ts";
 import type { Resource } from "../../kit/resource.ts";
 import { defineRoute } from "../../kit/route.ts";
 import { createStreamClient } from "./stream-client.ts";
@@ -115,7 +115,7 @@ export const eventStream: Resource<EventStreamDeps> = {
           description: `Server-sent events: each is an event of the app, \`data\` as \`getEvent\` answers it, \`id\` where the reader stands. Without \`Last-Event-ID\` it begins now; with it, it goes on from there, as far back as topics are kept (milliseconds since 1970 will do as an id, to begin at that time): nothing is left out, and nothing comes twice unless more than 100 topics were busy within seconds. Events of one topic come in order. It ends, to be resumed, when the token ends, the gateway stops, or the reader is too slow. At most ${MAX_TOPICS} topics, ${PER_CALLER} streams of one key on each worker.`,
           params: appParams,
           query: querySchema,
-          answer: otherAnswer("text/event-stream", "The events, without end."),
+          answer: nonJsonAnswer("text/event-stream", "The events, without end."),
         },
         async ({ caller, params, query, c }) => {
           const scope = appScopeOf(caller, params);

@@ -7,7 +7,7 @@ import { shortListQuery } from "../../../http/page.ts";
 import { conflict, notFound } from "../../../http/problem.ts";
 import { type Clock, formatTimestamp } from "../../../lib/clock.ts";
 import { listOf } from "../../kit/answer.ts";
-import { given, listPage, mapPage } from "../../kit/list-page.ts";
+import { omitUndefined, listPage, mapPage } from "../../kit/list-page.ts";
 import { pathId } from "../../kit/params.ts";
 import type { Resource } from "../../kit/resource.ts";
 import { defineRoute } from "../../kit/route.ts";
@@ -41,7 +41,7 @@ export const problems: Resource<ProblemsDeps> = {
           answer: listOf(problemSchema),
         },
         async ({ caller, query: { limit, offset, ...filters } }) => {
-          const found = own(caller).where((eb) => eb.and(given(filters)));
+          const found = own(caller).where((eb) => eb.and(omitUndefined(filters)));
           return mapPage(await listPage(found, { limit, offset }), render);
         },
       ),

@@ -3,7 +3,7 @@ import type { QuarantinedItem } from "../../../bus/quarantine/quarantine-record.
 import type { ExplainedItem } from "../../../event/explained.ts";
 import { invalidParameters, notFound } from "../../../http/problem.ts";
 import { tryDefinitions } from "../../../ingest/check-definitions.ts";
-import type { CompiledChannel } from "../../../ingest/live-channel.ts";
+import type { CompiledChannel } from "../../../ingest/compiled-channel.ts";
 import { redactTexts } from "../../../lib/secrets/redact.ts";
 import { type AppScope, appParams, appScopeOf } from "../../apps/app-scope.ts";
 import { defineRoute, type Route } from "../../kit/route.ts";
@@ -42,7 +42,7 @@ export const preview = (
       const filter = await filterOf(appScopeOf(caller, params), filters);
       const { records, total } = await deps.quarantine.list(filter, { limit, offset: 0 });
       const channelNumber = records[0]?.channelNumber ?? filter.channelNumbers?.[0];
-      const stored = channelNumber === undefined ? undefined : await deps.findLiveChannel(channelNumber);
+      const stored = channelNumber === undefined ? undefined : await deps.findCompiledChannel(channelNumber);
       if (!stored) throw notFound("channel");
       const tried = events && (await tryDefinitions(deps.schemas, stored, events, deps.stopping));
       if (tried?.ok === false) throw invalidParameters(tried.error);
@@ -66,7 +66,7 @@ export const preview = (
           });
         const explanation = redactTexts(
           explained.map(renderExplainedItem),
-          channel.sender.hide(found.delivery),
+          channel.sender.createRedactor(found.delivery),
         );
         items.push({ id, reason, isReleased, explanation });
       }

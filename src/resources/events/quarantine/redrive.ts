@@ -6,7 +6,7 @@ import type { Author } from "../../../data/accounts/audit-entry.ts";
 import type { Queryable } from "../../../data/database.ts";
 import type { Keyring } from "../../../data/keyring/keyring.ts";
 import type { Explain } from "../../../ingest/explain.ts";
-import type { CompiledChannel } from "../../../ingest/live-channel.ts";
+import type { CompiledChannel } from "../../../ingest/compiled-channel.ts";
 import type { Redrive } from "../../../ingest/write.ts";
 import type { Clock } from "../../../lib/clock.ts";
 import type { SchemaCompiler } from "../../../lib/json-schema/compiled-schema.ts";
@@ -22,7 +22,7 @@ export interface QuarantineDeps {
   readonly explain: Explain;
   readonly schemas: Pick<SchemaCompiler, "check">;
   /** The channel in force; undefined where it was deleted. */
-  readonly findLiveChannel: (channelNumber: number) => Promise<CompiledChannel | undefined>;
+  readonly findCompiledChannel: (channelNumber: number) => Promise<CompiledChannel | undefined>;
   readonly redrive: Redrive;
   /** Aborts when the gateway ends. */
   readonly stopping: AbortSignal;
@@ -51,7 +51,7 @@ export const recordUse = (
  * @throws UnavailableError when what became of it is not certain; running it again is safe.
  */
 export async function redriveItem(
-  { quarantine, findLiveChannel, redrive }: QuarantineDeps,
+  { quarantine, findCompiledChannel, redrive }: QuarantineDeps,
   { record, delivery }: QuarantinedItem,
   options: { readonly asNewId: boolean; readonly signal: AbortSignal },
 ): Promise<RedriveResult> {
@@ -59,7 +59,7 @@ export async function redriveItem(
   if (reason === "signature_invalid") {
     return refusedResult(id, "A delivery whose signature is not valid is never re-driven.");
   }
-  const channel = await findLiveChannel(record.channelNumber);
+  const channel = await findCompiledChannel(record.channelNumber);
   if (!channel) return refusedResult(id, "The channel is gone.");
   const { asNewId, signal } = options;
   const result = await redrive(channel, { id, item, definitions, asNewId, delivery }, { signal });

@@ -9,7 +9,7 @@ import { redactTexts } from "../../../lib/secrets/redact.ts";
 import { findChannelNumbers, getChannel } from "../../apps/app-channel.ts";
 import { type AppScope, appParams, appScopeOf, requireApp } from "../../apps/app-scope.ts";
 import { listOf } from "../../kit/answer.ts";
-import { given } from "../../kit/list-page.ts";
+import { omitUndefined } from "../../kit/list-page.ts";
 import { pathText } from "../../kit/params.ts";
 import type { Resource } from "../../kit/resource.ts";
 import { defineRoute } from "../../kit/route.ts";
@@ -48,7 +48,11 @@ export const quarantine: Resource<QuarantineDeps> = {
         channelId === undefined
           ? await findChannelNumbers(db, scope)
           : [(await getChannel(db, deps.keyring, scope, channelId)).number];
-      return { organizationId: scope.organizationId, channelNumbers, ...given({ reason, fromMs, toMs }) };
+      return {
+        organizationId: scope.organizationId,
+        channelNumbers,
+        ...omitUndefined({ reason, fromMs, toMs }),
+      };
     }
 
     async function getItem(scope: AppScope, id: string): Promise<QuarantinedItem> {
@@ -111,9 +115,9 @@ export const quarantine: Resource<QuarantineDeps> = {
         async ({ caller, params }) => {
           const found = await getItem(appScopeOf(caller, params), params.itemId);
           await recordUse(deps, caller, "read", [found.record.id]);
-          const channel = await deps.findLiveChannel(found.record.channelNumber);
+          const channel = await deps.findCompiledChannel(found.record.channelNumber);
           const explained = channel ? await explainKept(deps, channel, found) : [];
-          const redact = channel?.sender.hide(found.delivery) ?? withoutChannelIds;
+          const redact = channel?.sender.createRedactor(found.delivery) ?? withoutChannelIds;
           return redactTexts(renderItem(found, explained.map(renderExplainedItem), redact), redact);
         },
       ),

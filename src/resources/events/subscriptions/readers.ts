@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { Readings } from "../../../bus/groups/readings.ts";
+import type { GroupProgressReader } from "../../../bus/groups/readings.ts";
 import type { Queryable } from "../../../data/database.ts";
 import { shortListQuery } from "../../../http/page.ts";
 import { mapBounded } from "../../../lib/map-bounded.ts";
@@ -12,7 +12,7 @@ import { params } from "./routes.ts";
 
 export interface ReadersDeps {
   readonly db: Queryable;
-  readonly readings: Pick<Readings, "readersOf">;
+  readonly readings: Pick<GroupProgressReader, "listReaders">;
 }
 
 const CONCURRENCY = 16;
@@ -46,7 +46,7 @@ export const subscriptionReaders: Resource<ReadersDeps> = {
       },
       async ({ caller, params, query: { limit, offset } }) => {
         const { row, topics } = await getSubscription(db, appScopeOf(caller, params), params.subscriptionId);
-        const found = await mapBounded(topics, CONCURRENCY, (topic) => readings.readersOf(topic, row.id));
+        const found = await mapBounded(topics, CONCURRENCY, (topic) => readings.listReaders(topic, row.id));
         const byName = Map.groupBy(found.flat(), ({ name }) => name);
         const readers = [...byName]
           .sort(([a], [b]) => (a < b ? -1 : 1))

@@ -21,7 +21,7 @@ import { listOf } from "../../kit/answer.ts";
 import { pathId } from "../../kit/params.ts";
 import type { Resource } from "../../kit/resource.ts";
 import { defineRoute } from "../../kit/route.ts";
-import { type RequireRoom, TOO_MANY } from "../../kit/row-limit.ts";
+import { type EnforceRowLimit, ROW_LIMIT_CONFLICT } from "../../kit/row-limit.ts";
 import { makeHandlerSecret } from "./handler.ts";
 import {
   deleteSubscription,
@@ -42,7 +42,7 @@ import {
 
 export interface SubscriptionsDeps extends Pick<EntityDeps, "channelKinds"> {
   readonly db: Queryable;
-  readonly requireRoom: RequireRoom;
+  readonly requireRoom: EnforceRowLimit;
   readonly redis: RedisBus;
   readonly groups: Groups;
   readonly entries: EntryIndex;
@@ -76,7 +76,7 @@ export const subscribe: Resource<SubscriptionsDeps> = {
         missing: "app, channel, event definition or connection is not there",
         conflict:
           "`*` is asked for and the app has no channels; more than 1,000 topics would be covered; the channel has another connection; or " +
-          TOO_MANY,
+          ROW_LIMIT_CONFLICT,
       },
       async ({ caller, params, body }) => {
         const { db, redis, channelKinds, keyring, clock } = deps;

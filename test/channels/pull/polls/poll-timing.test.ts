@@ -4,14 +4,14 @@ import {
   failureWaitMs,
   nextPoll,
   planFrom,
-  planOf,
+  toJobPlan,
 } from "../../../../src/channels/pull/polls/poll-timing.ts";
 
 const HOUR = 3_600_000;
 
 /** The next times of a plan, in UTC to the minute. */
 function timesOf(cron: string, timezone: string, from: string, count: number): readonly string[] {
-  const plan = planOf({ cron, timezone, jitter: 0 }, 1);
+  const plan = toJobPlan({ cron, timezone, jitter: 0 }, 1);
   const times: string[] = [];
   for (let atMs: number | undefined = Date.parse(from); times.length < count; ) {
     atMs = nextTimeMs(plan, atMs);
@@ -23,13 +23,13 @@ function timesOf(cron: string, timezone: string, from: string, count: number): r
 
 describe("a source's plan", () => {
   it("has its times at the interval, counted from where it begins", () => {
-    const plan = planFrom(planOf({ everySeconds: 60, jitter: 0 }, 17), 1e12 + 0.5);
+    const plan = planFrom(toJobPlan({ everySeconds: 60, jitter: 0 }, 17), 1e12 + 0.5);
     expect(nextTimeMs(plan, 1e12 + 1)).toBe(1e12 + 60_001);
     expect(nextTimeMs(plan, 1e12 + 60_001)).toBe(1e12 + 120_001);
   });
 
   it("has a jitter that only adds to the interval, differs each time, and is the same on all workers", () => {
-    const plan = planOf({ everySeconds: 60, jitter: 0.5 }, 5);
+    const plan = toJobPlan({ everySeconds: 60, jitter: 0.5 }, 5);
     let atMs = nextTimeMs(plan, 1e12) ?? 0;
     const gaps: number[] = [];
     for (let i = 0; i < 1_000; i++) {
@@ -62,10 +62,10 @@ describe("a source's plan", () => {
   });
 
   it("by a cron expression is exact without jitter, and spread over a minute at most with it", () => {
-    const exact = planOf({ cron: "0 3 * * *", timezone: "UTC", jitter: 0 }, 9);
+    const exact = toJobPlan({ cron: "0 3 * * *", timezone: "UTC", jitter: 0 }, 9);
     expect((nextTimeMs(exact, 1e12) ?? 0) % (24 * HOUR)).toBe(3 * HOUR);
     const late = Array.from({ length: 500 }, (_, i) => {
-      const plan = planOf({ cron: "0 3 * * *", timezone: "UTC", jitter: 0.1 }, i);
+      const plan = toJobPlan({ cron: "0 3 * * *", timezone: "UTC", jitter: 0.1 }, i);
       return ((nextTimeMs(plan, 1e12) ?? 0) % (24 * HOUR)) - 3 * HOUR;
     });
     expect(Math.min(...late)).toBeGreaterThanOrEqual(0);
@@ -74,15 +74,15 @@ describe("a source's plan", () => {
   });
 
   it("that cannot be read is refused", () => {
-    expect(() => planOf({ cron: "0 25 * * *", timezone: "UTC", jitter: 0 }, 1)).toThrow();
-    expect(() => planOf({ cron: "0 3 * * *", timezone: "Nowhere/At_All", jitter: 0 }, 1)).toThrow();
+    expect(() => toJobPlan({ cron: "0 25 * * *", timezone: "UTC", jitter: 0 }, 1)).toThrow();
+    expect(() => toJobPlan({ cron: "0 3 * * *", timezone: "Nowhere/At_All", jitter: 0 }, 1)).toThrow();
   });
 });
 
 describe("the wait after failures", () => {
   const waits = (everySeconds: number, random = 0.5) =>
     [0, 1, 2, 3, 4, 50].map((failures) =>
-      failureWaitMs(failures, planOf({ everySeconds, jitter: 0 }, 1), 1e12, random),
+      failureWaitMs(failures, toJobPlan({ everySeconds, jitter: 0 }, 1), 1e12, random),
     );
 
   it("grows with each failure, up to eight intervals and at most an hour", () => {
@@ -94,10 +94,10 @@ describe("the wait after failures", () => {
   });
 
   it("ends with the plan where that is near, else by itself", () => {
-    const often = planOf({ everySeconds: 60, jitter: 0 }, 1);
+    const often = toJobPlan({ everySeconds: 60, jitter: 0 }, 1);
     const planned = nextTimeMs(often, 1e12 + 40_000) ?? 0;
     expect(nextPoll(often, 1e12, 1e12 + 40_000)).toEqual({ atMs: planned, isExtra: planned - 1e12 > 80_000 });
-    const daily = planOf({ cron: "0 3 * * *", timezone: "UTC", jitter: 0 }, 1);
+    const daily = toJobPlan({ cron: "0 3 * * *", timezone: "UTC", jitter: 0 }, 1);
     expect(nextPoll(daily, 1e12, 1e12 + 40_000)).toEqual({ atMs: 1e12 + 40_000, isExtra: true });
     expect(nextPoll(daily, 1e12, 1e12 - 5)).toEqual({ atMs: 1e12, isExtra: true });
   });

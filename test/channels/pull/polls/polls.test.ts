@@ -137,7 +137,7 @@ describe.concurrent("a polled source", () => {
     const { seen, poll } = record();
     // As if a worker polled it that will ask for more.
     const place = { key: `c.${number()}`, limit: 1, waits: false };
-    const taken = await createSlots({ redis }).take({ name: "other", sinceMs: 0, places: [place] });
+    const taken = await createSlots({ redis }).take({ name: "other", sinceMs: 0, semaphores: [place] });
     await using worker = startPollsWorker(redis, poll, { queueName });
     worker.engine.sync([wanted(number())]);
     await until(async () => (await countOf(worker, "busy")) >= 1);

@@ -1,10 +1,10 @@
 import { afterAll, describe, expect, it } from "vitest";
-import { answerLarge, type LargeRequest } from "../../src/channels/polling/fetch/large-page.ts";
+import { readLargePage, type LargeRequest } from "../../src/channels/polling/fetch/large-page.ts";
 import { polling } from "../../src/channels/polling/polling.ts";
 import { sse } from "../../src/channels/sse/sse.ts";
 import type { Definition } from "../../src/event/definition.ts";
 import type { VerifiedDelivery } from "../../src/event/received.ts";
-import { startNormalizeElsewhere } from "../../src/gateway/normalize-elsewhere.ts";
+import { startNormalizeQueue } from "../../src/gateway/normalize-queue.ts";
 import { createNormalizer, createThreadShares, type Normalizer } from "../../src/ingest/normalizer.ts";
 import { UnavailableError } from "../../src/lib/errors.ts";
 import type { JsonSchema } from "../../src/lib/json-schema/compiled-schema.ts";
@@ -25,7 +25,7 @@ const deps: NormalizeDeps = {
   },
   newEventId: () => "fresh",
 };
-const elsewhere = startNormalizeElsewhere(deps);
+const elsewhere = startNormalizeQueue(deps);
 afterAll(() => elsewhere[Symbol.asyncDispose]());
 
 const xml = (text: string): VerifiedDelivery =>
@@ -128,11 +128,11 @@ describe("a delivery that is normalized in another thread", () => {
     const headers = { "content-type": type, event: "message", "last-event-id": "7" };
     const delivery = deliveryOf(JSON.stringify("\uFEFFx".repeat(500_000)), { headers, deliveryId: "7" });
     let gone = 0;
-    const readElsewhere: Normalizer = (...asked) => {
+    const readInWorker: Normalizer = (...asked) => {
       gone++;
       return elsewhere.normalize(...asked);
     };
-    const choose = createNormalizer(deps, readElsewhere, createThreadShares());
+    const choose = createNormalizer(deps, readInWorker, createThreadShares());
     const there = asText(await choose(compiled.value, delivery));
     expect(there).toEqual(await normalize(compiled.value, delivery, deps));
     expect(gone).toBe(1);
@@ -190,7 +190,7 @@ describe("the code of schemas in the other thread", () => {
       asked.push(type);
       return { validate: () => undefined, generated: { digest: type, code: codeOf(type) } };
     };
-    return { asked, thread: startNormalizeElsewhere({ ...deps, validatorFor }) };
+    return { asked, thread: startNormalizeQueue({ ...deps, validatorFor }) };
   }
   const fits = "module.exports = () => true;";
 
@@ -251,7 +251,7 @@ describe("an explanation that is made in another thread", () => {
       pagePaths: ["$.rows[0].id", "$.rows"],
     };
     const read = await elsewhere.readFor(polling)(request, "a");
-    expect(read).toEqual(ok(answerLarge(request)));
+    expect(read).toEqual(ok(readLargePage(request)));
     expect(read).toMatchObject({
       value: { page: { value: { itemCount: 3, columns: [{ texts: ["1.0", "é"] }], values: ["1.0", {}] } } },
     });

@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { createBusiest, OTHER } from "../../src/metrics/busiest.ts";
+import { createChannelCounter, OTHER } from "../../src/metrics/channel-counts.ts";
 
 const name = (number: number) => ({ number, appId: "app_1", uid: `c${number}` });
 
-function start(most: number) {
+function start(maxShown: number) {
   let nowMs = 0;
-  const busiest = createBusiest({ most, nowMs: () => nowMs });
+  const busiest = createChannelCounter({ maxShown, nowMs: () => nowMs });
   const shown = () =>
     Object.fromEntries(busiest.read().map(({ name, counts }) => [name.uid, counts.accepted]));
   return {

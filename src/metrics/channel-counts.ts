@@ -27,19 +27,19 @@ export const OTHER = "other";
 const OTHERS = { appId: OTHER, uid: OTHER } as const;
 
 /** Channels that are counted one by one, so that the busiest of them are known; what further ones count is of the rest. */
-const MAX_COUNTED = 10_000;
-const ELECT_EVERY_MS = 30_000;
-/** A channel that is shown stays until another is half as busy again: series that come and go are of no use. */
-const INCUMBENT = 1.5;
+const MAX_COUNTED_CHANNELS = 10_000;
+const RANK_EVERY_MS = 30_000;
+/** A channel that is shown stays until another is half as score again: series that come and go are of no use. */
+const SHOWN_BONUS = 1.5;
 /** Deliveries below which a channel makes room for others. */
-const IDLE = 0.5;
+const MIN_SCORE = 0.5;
 
 interface Counted {
   readonly name: ChannelName;
   /** Since they were last read. */
   readonly counts: ChannelCounts;
   /** Deliveries, those of long ago counting less, as of the last election. */
-  busy: number;
+  score: number;
   /** Deliveries that were handed on since then. */
   recent: number;
   /** Set while it is shown. */
@@ -51,20 +51,20 @@ interface Counted {
  * what it had counted stays with the rest. What one that leaves has counted since the last reading goes there. So no
  * sum of rates jumps, and nothing is counted twice or not at all.
  */
-export function createBusiest({ most, nowMs }: { readonly most: number; readonly nowMs: () => number }) {
+export function createChannelCounter({ maxShown, nowMs }: { readonly maxShown: number; readonly nowMs: () => number }) {
   const channels = new Map<number, Counted>();
   const rest = noCounts();
   let shown = 0;
-  let electedAtMs = nowMs();
+  let rankedAtMs = nowMs();
 
   function add(name: ChannelName): ChannelCounts {
-    if (channels.size >= MAX_COUNTED) return rest;
-    const isShown = shown < most;
+    if (channels.size >= MAX_COUNTED_CHANNELS) return rest;
+    const isShown = shown < maxShown;
     if (isShown) shown++;
     const counted = {
       name: { number: name.number, appId: name.appId, uid: name.uid },
       counts: noCounts(),
-      busy: 0,
+      score: 0,
       recent: 0,
       shown: isShown ? noCounts() : undefined,
     };
@@ -74,7 +74,7 @@ export function createBusiest({ most, nowMs }: { readonly most: number; readonly
 
   /** Hands on what was counted since the last reading. */
   function settle(one: Counted): void {
-    one.recent += deliveriesOf(one.counts);
+    one.recent += sumDeliveries(one.counts);
     const into = one.shown ?? rest;
     for (const field of FIELDS) {
       into[field] += one.counts[field];
@@ -82,18 +82,18 @@ export function createBusiest({ most, nowMs }: { readonly most: number; readonly
     }
   }
 
-  function elect(): void {
-    for (const one of channels.values()) one.busy = one.busy / 2 + one.recent + deliveriesOf(one.counts);
-    const ranked = [...channels.values()].sort((a, b) => rankOf(b) - rankOf(a));
-    const elected = new Set(ranked.slice(0, most));
+  function rankChannels(): void {
+    for (const one of channels.values()) one.score = one.score / 2 + one.recent + sumDeliveries(one.counts);
+    const ranked = [...channels.values()].sort((a, b) => computeRank(b) - computeRank(a));
+    const top = new Set(ranked.slice(0, maxShown));
     for (const [number, one] of channels) {
-      if (!elected.has(one)) one.shown = undefined;
+      if (!top.has(one)) one.shown = undefined;
       settle(one);
       one.recent = 0;
-      if (elected.has(one)) one.shown ??= noCounts();
-      else if (one.busy < IDLE) channels.delete(number);
+      if (top.has(one)) one.shown ??= noCounts();
+      else if (one.score < MIN_SCORE) channels.delete(number);
     }
-    shown = elected.size;
+    shown = top.size;
   }
 
   return {
@@ -101,9 +101,9 @@ export function createBusiest({ most, nowMs }: { readonly most: number; readonly
     countsOf: (name: ChannelName): ChannelCounts => channels.get(name.number)?.counts ?? add(name),
     /** All that is shown, the rest last. */
     read(): readonly { readonly name: Pick<ChannelName, "appId" | "uid">; readonly counts: ChannelCounts }[] {
-      if (nowMs() - electedAtMs >= ELECT_EVERY_MS) {
-        electedAtMs = nowMs();
-        elect();
+      if (nowMs() - rankedAtMs >= RANK_EVERY_MS) {
+        rankedAtMs = nowMs();
+        rankChannels();
       }
       for (const one of channels.values()) settle(one);
       const named = [...channels.values()].flatMap((one) =>
@@ -114,10 +114,10 @@ export function createBusiest({ most, nowMs }: { readonly most: number; readonly
   };
 }
 
-const deliveriesOf = (counts: ChannelCounts): number =>
+const sumDeliveries = (counts: ChannelCounts): number =>
   DELIVERY_RESULTS.reduce((sum, result) => sum + counts[result], 0);
 
-const rankOf = ({ busy, shown }: Counted): number => (shown === undefined ? busy : busy * INCUMBENT);
+const computeRank = ({ score, shown }: Counted): number => (shown === undefined ? score : score * SHOWN_BONUS);
 
 const noCounts = (): ChannelCounts => ({
   accepted: 0,

@@ -1,4 +1,4 @@
-import type { ChannelKind, ReadElsewhere } from "../channels/kind.ts";
+import type { ChannelKind, ReadInWorker } from "../channels/kind.ts";
 import type { Explainer, Normalizer } from "../ingest/normalizer.ts";
 import { createLimiter } from "../lib/limiter.ts";
 import { err, ok } from "../lib/result.ts";
@@ -22,21 +22,21 @@ const MAX_CPU_MS = 3_000;
 /** Their bodies wait in memory. */
 const MAX_QUEUED_PER_LANE = 100;
 /** Of all lanes, besides: deliveries that nobody has to be answered for. The others of their source wait outside. */
-const MAX_UNHURRIED = 50;
+const MAX_PULLED = 50;
 const MAX_HEAP_MIB = 1_024;
 
-export interface NormalizeElsewhere extends AsyncDisposable {
+export interface NormalizeQueue extends AsyncDisposable {
   readonly normalize: Normalizer;
   readonly explain: Explainer;
   /** For a kind's own reading of what it fetches. */
-  readonly readFor: (kind: Pick<ChannelKind, "kind" | "readLarge">) => ReadElsewhere;
+  readonly readFor: (kind: Pick<ChannelKind, "kind" | "readLarge">) => ReadInWorker;
 }
 
 /**
  * Reads large deliveries in a thread of its own, in which organizations take turns. Events come back as
  * text, to be parsed by nobody, with large values as bytes that are moved.
  */
-export function startNormalizeElsewhere(deps: NormalizeDeps): NormalizeElsewhere {
+export function startNormalizeQueue(deps: NormalizeDeps): NormalizeQueue {
   const queue = createWorkerQueue<WorkerRequest, WorkerAnswer>({
     program: new URL("./normalize-worker.ts", import.meta.url),
     name: "large deliveries",
@@ -45,7 +45,7 @@ export function startNormalizeElsewhere(deps: NormalizeDeps): NormalizeElsewhere
     maxHeapMiB: MAX_HEAP_MIB,
     toSend: withOwnBody,
   });
-  const unhurried = createLimiter(MAX_UNHURRIED);
+  const pulledLimiter = createLimiter(MAX_PULLED);
   const ids = new WeakMap<RuleSet, number>();
   let lastId = 0;
 
@@ -56,7 +56,7 @@ export function startNormalizeElsewhere(deps: NormalizeDeps): NormalizeElsewhere
   }
 
   /** The code of its schemas, compiled where they are not yet. */
-  async function sentRulesOf(rules: RuleSet): Promise<SentRules> {
+  async function createSentRules(rules: RuleSet): Promise<SentRules> {
     const { channel, config, definitions, topics, forms } = rules;
     const generated: SentRules["generated"][number][] = [];
     for (const { schema } of definitions) {
@@ -68,7 +68,7 @@ export function startNormalizeElsewhere(deps: NormalizeDeps): NormalizeElsewhere
   }
 
   /** By rules and code that the worker has, or is sent now. */
-  async function ask(
+  async function runInWorker(
     kind: "normalize" | "explain",
     asker: Asker,
     [rules, delivery, only]: Parameters<Explainer>,
@@ -76,14 +76,14 @@ export function startNormalizeElsewhere(deps: NormalizeDeps): NormalizeElsewhere
     const request = { kind, rulesId: idOf(rules), delivery, only };
     const first = await queue.run(request, asker);
     if (first.kind !== "missing") return first;
-    const sent = sentRulesOf(rules);
+    const sent = createSentRules(rules);
     // A compilation that goes on alone would hold the delivery for as long.
     return queue.run({ ...request, rules: await unlessGone(asker, sent) }, asker);
   }
 
   async function normalizeThere(asker: Asker, ...asked: Parameters<Explainer>): Promise<Normalized> {
     const [rules, delivery, only] = asked;
-    const answer = await ask("normalize", asker, asked);
+    const answer = await runInWorker("normalize", asker, asked);
     if (answer.kind === "normalized") return withBuffers(answer.normalized);
     if (answer.kind === "exceeded") return failed(TOO_COSTLY, only);
     if (answer.kind === "unknownKind") return normalize(rules, delivery, deps, only);
@@ -91,22 +91,22 @@ export function startNormalizeElsewhere(deps: NormalizeDeps): NormalizeElsewhere
   }
 
   /** A source brings more at once than a lane holds, and is not refused for it as a sender is: it would have to connect anew. */
-  async function normalizeUnhurried(...asked: Parameters<Explainer>): Promise<Normalized> {
+  async function normalizePulled(...asked: Parameters<Explainer>): Promise<Normalized> {
     const lane = asked[0].channel.organizationId;
-    using _ = await unhurried.acquire(1, { signal: NEVER_ABORTED, whose: lane });
+    using _ = await pulledLimiter.acquire(1, { signal: NEVER_ABORTED, whose: lane });
     return await normalizeThere({ lane, isUnhurried: true }, ...asked);
   }
 
   return {
     normalize(rules, delivery, only, maxWaitMs) {
-      if (maxWaitMs === undefined) return normalizeUnhurried(rules, delivery, only);
+      if (maxWaitMs === undefined) return normalizePulled(rules, delivery, only);
       const leaving = new AbortController();
       const asker = { lane: rules.channel.organizationId, signal: leaving.signal };
       return abandonedAfter(maxWaitMs, normalizeThere(asker, rules, delivery, only), leaving);
     },
     async explain(...asked) {
       const [rules, delivery, only] = asked;
-      const answer = await ask("explain", { lane: rules.channel.organizationId }, asked);
+      const answer = await runInWorker("explain", { lane: rules.channel.organizationId }, asked);
       if (answer.kind === "explained") return answer.explained;
       if (answer.kind === "exceeded") return failed(TOO_COSTLY, only);
       if (answer.kind === "unknownKind") return explainEach(rules, delivery, deps, only);

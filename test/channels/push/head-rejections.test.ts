@@ -53,12 +53,12 @@ async function start(
     runtimes: new Map([["webhook", { receive, async [Symbol.asyncDispose]() {} }]]),
     limits: {
       ...limits,
-      arrived(...arrived) {
+      checkArrival(...args) {
         seen.taken++;
-        return limits.arrived(...arrived);
+        return limits.checkArrival(...args);
       },
     },
-    onRefused: () => {},
+    onRejected: () => {},
     metrics: createMetrics(),
     clock: Date.now,
     log: createLog({ level: "silent" }),

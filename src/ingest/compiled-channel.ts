@@ -7,11 +7,11 @@ import type { CompiledSender } from "../verify/verify.ts";
 /** When a channel's next delivery is kept: one of any end, and one that was not simply published. */
 export interface Sampling {
   nextAtMs: number;
-  nextPoorAtMs: number;
+  nextFailedAtMs: number;
 }
 
 /** Something that channels share, compiled, with the memory that it takes. */
-export interface Shared {
+export interface SharedPart {
   readonly bytes: number;
 }
 
@@ -31,11 +31,11 @@ export interface CompiledChannel extends ChannelHandle {
   readonly rules: RuleSet;
   readonly sender: CompiledSender;
   /** What of it other channels may share: those of equal content do. */
-  readonly shares?: readonly Shared[];
+  readonly shares?: readonly SharedPart[];
 }
 
 /** The channel's settings for a write. */
-export function publishPolicyOf({ config }: CompiledChannel): PublishPolicy {
+export function toPublishPolicy({ config }: CompiledChannel): PublishPolicy {
   const { dedupe, retention } = config;
   return {
     dedupeWindowMs: dedupe.windowSeconds * 1000,
