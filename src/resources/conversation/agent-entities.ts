@@ -7,8 +7,8 @@ import {
   organizationId,
   ownerId,
   spaceId,
-  textOf,
-  uidOf,
+  textUpTo,
+  uidField,
 } from "../kit/fields.ts";
 import { mapInput } from "../kit/free-form.ts";
 import { shape, type TableOf } from "../kit/shape.ts";
@@ -26,7 +26,7 @@ declare module "../../data/tables.ts" {
 
 const knowledgeBaseFields = {
   name: nameInput.meta({ example: "Handbook" }),
-  description: textOf(4_096),
+  description: textUpTo(4_096),
   assetId: opaqueIdInput,
   collectionId: idInput("A collection of the organization."),
   organizationId,
@@ -73,7 +73,7 @@ const suggestions = z
   .meta({ description: "What a person may ask to begin with." });
 
 const agentFields = {
-  uid: uidOf("agent"),
+  uid: uidField("agent"),
   identifier: z
     .string()
     .min(1)
@@ -82,10 +82,10 @@ const agentFields = {
     .default(null)
     .meta({ description: "What participants name it by; unique in the organization.", example: "support" }),
   name: nameInput.meta({ example: "Support" }),
-  description: textOf(4_096),
-  color: textOf(64).meta({ example: "#3366ff" }),
-  baseModel: textOf(255),
-  llmPrompt: textOf(65_536),
+  description: textUpTo(4_096),
+  color: textUpTo(64).meta({ example: "#3366ff" }),
+  baseModel: textUpTo(255),
+  llmPrompt: textUpTo(65_536),
   blueprintId: idInput("A blueprint."),
   organizationId,
   spaceId,

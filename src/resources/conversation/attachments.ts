@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { Json } from "../../data/columns.ts";
 import type { Shown } from "../../http/fields.ts";
 import type { Field } from "../kit/field.ts";
-import { textOf } from "../kit/fields.ts";
+import { textUpTo } from "../kit/fields.ts";
 
 /** Bytes that come with a message: arrays of integers in bodies and answers, Base64 in the table. */
 const MAX_ATTACHMENTS = 16;
@@ -33,8 +33,8 @@ const attachmentsInput = z
   .array(
     z.strictObject({
       name: z.string().min(1).max(255).meta({ example: "note.txt" }),
-      kind: textOf(255).meta({ example: "file" }),
-      contentType: textOf(255).meta({ example: "text/plain" }),
+      kind: textUpTo(255).meta({ example: "file" }),
+      contentType: textUpTo(255).meta({ example: "text/plain" }),
       metadata: bytesInput,
       payload: bytesInput,
     }),

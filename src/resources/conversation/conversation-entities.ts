@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { id, timestamp } from "../../http/fields.ts";
 import { account } from "../iam/iam-entities.ts";
-import { answeredAs, hidden, json, kept, once, orElse, time } from "../kit/field.ts";
-import { idInput, organizationId, ownerId, spaceId, textInput, textOf } from "../kit/fields.ts";
+import { hidden, json, once, orElse, readOnly, time, withAnswer } from "../kit/field.ts";
+import { idInput, organizationId, ownerId, spaceId, textInput, textUpTo } from "../kit/fields.ts";
 import { freeFormInput } from "../kit/free-form.ts";
 import { type Inside, shape, type TableOf } from "../kit/shape.ts";
 import { agent } from "./agent-entities.ts";
@@ -30,7 +30,7 @@ const MAX_INT4 = 2_147_483_647;
 const text = z.string().nullable();
 
 const participantFields = {
-  roomId: kept(id("room")),
+  roomId: readOnly(id("room")),
   conversationId: once(idInput("A conversation of the room to take part in; null: the room itself.")),
   accountId: idInput("An account; null: somebody without one."),
   agentIdentifier: textInput.meta({ description: "An agent's `identifier`.", example: "support" }),
@@ -62,10 +62,10 @@ const messageFields = {
   organizationId,
   /** That of its conversation, where it has one. */
   roomId: hidden(z.string()),
-  conversationId: kept(text.meta({ description: "Null: said in the room itself." })),
+  conversationId: readOnly(text.meta({ description: "Null: said in the room itself." })),
   // Who has been handed a live token is not who has handed it over.
   authorId: orElse(
-    kept(text.meta({ description: "Null: it came by the live token, or its account is gone." })),
+    readOnly(text.meta({ description: "Null: it came by the live token, or its account is gone." })),
     ({ caller }) => (caller.by === "liveToken" ? null : caller.accountId),
   ),
   content: contentInput,
@@ -93,14 +93,14 @@ export const roomIdInput = z
 export const titleInput = textInput.meta({ example: "Order 17" });
 const conversationFields = {
   organizationId,
-  roomId: answeredAs(once(roomIdInput), id("room")),
-  authorId: orElse(kept(text), ({ caller }) => caller.accountId),
+  roomId: withAnswer(once(roomIdInput), id("room")),
+  authorId: orElse(readOnly(text), ({ caller }) => caller.accountId),
   ownerId,
   /** That of its room when it was begun. */
-  spaceId: kept(text),
+  spaceId: readOnly(text),
   title: titleInput,
   /** It has a live token, which is in force. */
-  isLive: orElse(kept(z.boolean()), () => false),
+  isLive: orElse(readOnly(z.boolean()), () => false),
   /** SHA-256 of the live token. */
   liveTokenHash: hidden(z.custom<Buffer>().nullable()),
   endedAt: hidden(time(timestamp.nullable())),
@@ -120,7 +120,7 @@ export const conversation = shape({
 
 const roomFields = {
   title: textInput.meta({ example: "Support" }),
-  description: textOf(4_096),
+  description: textUpTo(4_096),
   hash: textInput.meta({ description: "Stored as given." }),
   organizationId,
   ownerId,

@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import type { Queryable } from "../../data/database.ts";
 import type { Row } from "../../data/tables.ts";
-import { newestInside } from "../kit/newest-inside.ts";
+import { readNewestPerOwner } from "../kit/newest-per-owner.ts";
 import { message, participant } from "./conversation-entities.ts";
 
 type Owner = "room_id" | "conversation_id";
@@ -10,8 +10,8 @@ type Owner = "room_id" | "conversation_id";
 export async function insideOf(db: Queryable, owner: Owner, ids: readonly string[]) {
   const weight = sql`length(attachments::text)`;
   const parts = { table: "messages", owner, columns: sql`*`, weight };
-  const messages = await newestInside<Row<"messages">>(db, parts, ids);
-  const participants = await newestInside<Row<"participants">>(
+  const messages = await readNewestPerOwner<Row<"messages">>(db, parts, ids);
+  const participants = await readNewestPerOwner<Row<"participants">>(
     db,
     {
       table: "participants",

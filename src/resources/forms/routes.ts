@@ -2,9 +2,9 @@ import { z } from "zod";
 import type { Trx } from "../../data/database.ts";
 import { id } from "../../http/fields.ts";
 import { conflict, invalidParameters } from "../../http/problem.ts";
-import { answeredAs, hidden, json, kept, once, orElse } from "../kit/field.ts";
-import { idInput, organizationId, textOf, uidOf } from "../kit/fields.ts";
-import { given } from "../kit/list-page.ts";
+import { hidden, json, once, orElse, readOnly, withAnswer } from "../kit/field.ts";
+import { idInput, organizationId, textUpTo, uidField } from "../kit/fields.ts";
+import { omitUndefined } from "../kit/list-page.ts";
 import { BLUEPRINTS, getRow } from "../kit/references.ts";
 import { type RowOf, shape, type TableOf } from "../kit/shape.ts";
 import { standardResource } from "../kit/standard-resource.ts";
@@ -17,12 +17,12 @@ declare module "../../data/tables.ts" {
 }
 
 /** An account, which need not be there any more. */
-const byId = orElse(kept(id("acc")), ({ caller }) => caller.accountId);
+const byId = orElse(readOnly(id("acc")), ({ caller }) => caller.accountId);
 
 const fields = {
-  uid: answeredAs(uidOf("form"), z.string().meta({ description: "That of the form it is a version of." })),
+  uid: withAnswer(uidField("form"), z.string().meta({ description: "That of the form it is a version of." })),
   title: z.string().min(1).max(255).meta({ example: "Contact" }),
-  description: textOf(4_096),
+  description: textUpTo(4_096),
   blueprintId: idInput("A blueprint of the organization."),
   organizationId,
   createdById: byId,
@@ -63,7 +63,7 @@ export const forms = standardResource({
       versionParentId: z.string().optional().meta({ description: "Only the versions of this form." }),
     },
     find: (db, { organizationId }, filters) =>
-      db.selectFrom("forms").where((eb) => eb.and(given({ organizationId, ...filters }))),
+      db.selectFrom("forms").where((eb) => eb.and(omitUndefined({ organizationId, ...filters }))),
   },
   async prepare({ trx, caller, id, before, values: { uid = id, versionParentId } }) {
     if (before) {

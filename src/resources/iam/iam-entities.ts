@@ -1,16 +1,16 @@
 import { z } from "zod";
 import { id, type Shown } from "../../http/fields.ts";
 import {
-  answeredAs,
-  aside,
   hidden,
   json,
-  kept,
-  madeAs,
   once,
   orElse,
+  readOnly,
   time,
-  unanswered,
+  unstored,
+  withAnswer,
+  withCreateSchema,
+  writeOnly,
 } from "../kit/field.ts";
 import {
   accountIdInput,
@@ -18,7 +18,7 @@ import {
   opaqueIdInput,
   organizationId,
   textInput,
-  textOf,
+  textUpTo,
   times,
 } from "../kit/fields.ts";
 import { bounded } from "../kit/free-form.ts";
@@ -45,8 +45,8 @@ declare module "../../data/tables.ts" {
 
 const INSIDE = { description: "null inside another entity" };
 /** Those of one organization that do not name it themselves. */
-const noColumn = hidden(aside(z.string()));
-const accountId = answeredAs(once(accountIdInput), id("acc"));
+const noColumn = hidden(unstored(z.string()));
+const accountId = withAnswer(once(accountIdInput), id("acc"));
 
 export const permissionSchema = z
   .object({
@@ -64,7 +64,7 @@ export type Permission = Shown<z.output<typeof permissionSchema>>;
 
 const roleFields = {
   name: nameInput,
-  description: textOf(4_096),
+  description: textUpTo(4_096),
   organizationId,
   /** Names, each once, in order. */
   permissions: permissionsInput,
@@ -89,8 +89,8 @@ export const space = shape({
 
 const groupMemberFields = {
   organizationId: noColumn,
-  accountId: kept(id("acc")),
-  groupId: kept(id("grp")),
+  accountId: readOnly(id("acc")),
+  groupId: readOnly(id("grp")),
 };
 export const groupMember = shape({
   prefix: "gm",
@@ -101,7 +101,7 @@ export const groupMember = shape({
 const groupFields = {
   name: nameInput.meta({ example: "Support" }),
   organizationId,
-  members: aside(
+  members: unstored(
     z
       .array(z.string())
       .max(1_000)
@@ -126,7 +126,7 @@ export const membershipFields = {
     .default(0)
     .meta({ description: "A rank among the members, the organization's to read. It grants nothing." }),
   permissions: permissionsInput,
-  roleIds: unanswered(roleIdsInput),
+  roleIds: writeOnly(roleIdsInput),
 };
 export const membership = shape({
   prefix: "mem",
@@ -210,7 +210,7 @@ const accountFields = {
   platformIdentityId: opaqueIdInput,
   profilePictureAssetId: opaqueIdInput,
   isService: once(z.boolean().default(false).meta({ description: "A program's, not a person's." })),
-  status: madeAs(
+  status: withCreateSchema(
     z.enum(["pending", "active", "disabled"]).meta({ description: "Only an active account may call." }),
     z.enum(["pending", "active"]).default("pending"),
   ),
@@ -235,14 +235,14 @@ const defaultSpaceId = z
   .meta({ description: "A space of the organization. Default: the caller's.", example: null });
 export const apiKeyFields = {
   name: nameInput.meta({ example: "Deployment" }),
-  prefix: kept(
+  prefix: readOnly(
     z.string().nullable().meta({
       description: "How the key begins; null for one made elsewhere.",
       example: "ik_8d2k5v9q",
     }),
   ),
   organizationId,
-  accountId: answeredAs(
+  accountId: withAnswer(
     once(
       accountIdInput
         .optional()
@@ -251,7 +251,7 @@ export const apiKeyFields = {
     id("acc").meta({ description: "Who calls with it." }),
   ),
   /** It stands in the column `space_id`. */
-  defaultSpaceId: orElse(aside(defaultSpaceId), ({ caller }) => caller.defaultSpaceId),
+  defaultSpaceId: orElse(unstored(defaultSpaceId), ({ caller }) => caller.defaultSpaceId),
   spaceId: hidden(z.string().nullable()),
   roleIds: roleIdsInput,
   permissions: permissionsInput,
@@ -263,7 +263,9 @@ export const apiKeyFields = {
       .meta({ description: "From then on it lets nobody in.", example: "2030-01-31T09:30:00.000Z" }),
   ),
   createdById: orElse(
-    kept(z.string().nullable().meta({ description: "The account that has made it; null: the operator." })),
+    readOnly(
+      z.string().nullable().meta({ description: "The account that has made it; null: the operator." }),
+    ),
     ({ caller }) => caller.accountId,
   ),
   /** SHA-256 of the whole key. */

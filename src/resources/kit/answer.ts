@@ -9,7 +9,7 @@ export interface ListAnswer<S extends z.ZodType = z.ZodType> {
 }
 
 /** Not JSON: a page, a stream. The handler answers with a `Response` of its own. */
-export interface OtherAnswer {
+export interface NonJsonAnswer {
   readonly kind: "other";
   readonly contentType: string;
   readonly description: string;
@@ -18,11 +18,11 @@ export interface OtherAnswer {
 }
 
 /** A route's success, always a 200. */
-export type Answer = z.ZodType | ListAnswer | OtherAnswer;
+export type Answer = z.ZodType | ListAnswer | NonJsonAnswer;
 
 export const listOf = <S extends z.ZodType>(of: S): ListAnswer<S> => ({ kind: "list", of });
 
-export const otherAnswer = (contentType: string, description: string, refusal?: string): OtherAnswer => ({
+export const nonJsonAnswer = (contentType: string, description: string, refusal?: string): NonJsonAnswer => ({
   kind: "other",
   contentType,
   description,
@@ -30,10 +30,11 @@ export const otherAnswer = (contentType: string, description: string, refusal?: 
 });
 
 export const isList = (answer: Answer): answer is ListAnswer => "kind" in answer && answer.kind === "list";
-export const isOther = (answer: Answer): answer is OtherAnswer => "kind" in answer && answer.kind === "other";
+export const isNonJson = (answer: Answer): answer is NonJsonAnswer =>
+  "kind" in answer && answer.kind === "other";
 
 /** A handler returns this for that answer. A `Response` goes out as it is. */
-export type Answered<A extends Answer> =
+export type HandlerResult<A extends Answer> =
   | Response
   | (A extends ListAnswer<infer S>
       ? Listed<Shown<z.output<S>>>

@@ -27,7 +27,7 @@ export interface Field<
   readonly toColumn: (value: unknown) => unknown;
   readonly fromColumn: (column: unknown) => unknown;
   /** Its value in a new row where none is given. */
-  readonly orElse?: ((fresh: Fresh) => unknown) | undefined;
+  readonly orElse?: ((fresh: NewRow) => unknown) | undefined;
   /** For types alone. */
   readonly column?: Column;
 }
@@ -36,7 +36,7 @@ export interface Field<
 export type Written = "always" | "once" | "never";
 
 /** The facts about a row that is being made. */
-export interface Fresh {
+export interface NewRow {
   readonly id: string;
   readonly caller: Caller;
 }
@@ -58,11 +58,11 @@ type With<
 > = Field<SchemaOf<E>, ColumnOf<E>, A, W>;
 
 /** The entry with all that it leaves unsaid. */
-export const fieldOf = (entry: Entry): Field =>
+export const toField = (entry: Entry): Field =>
   entry instanceof z.ZodType
     ? {
         schema: entry,
-        answer: answerOf(entry),
+        answer: toAnswerSchema(entry),
         written: "always",
         stored: true,
         toColumn: (value) => value,
@@ -72,7 +72,7 @@ export const fieldOf = (entry: Entry): Field =>
 
 /** The field with changes; its type is that of the call. */
 const change = <F extends Field>(entry: Entry, changes: Partial<Field>): F =>
-  ({ ...fieldOf(entry), ...changes }) as F;
+  ({ ...toField(entry), ...changes }) as F;
 
 /** Kept as JSON; null is SQL's null. */
 export const json = <S extends z.ZodType, A extends z.ZodType = z.ZodType<Value<S>>>(
@@ -94,7 +94,7 @@ export const time = <S extends z.ZodType<string | null>>(
   "always"
 > =>
   change(schema, {
-    answer: answerOf(schema, () => timestamp),
+    answer: toAnswerSchema(schema, () => timestamp),
     toColumn: (value) => (typeof value === "string" ? new Date(value) : value),
   });
 
@@ -108,11 +108,13 @@ export const decimal = <S extends z.ZodType<number>>(
 export const once = <E extends Entry>(entry: E): With<E, "once"> => change(entry, { written: "once" });
 
 /** Never in a body: `orElse` or hooks write it. A schema is that of the answer, as it is. */
-export const kept = <E extends Entry>(entry: E): With<E, "never", E extends z.ZodType ? E : AnswerOf<E>> =>
+export const readOnly = <E extends Entry>(
+  entry: E,
+): With<E, "never", E extends z.ZodType ? E : AnswerOf<E>> =>
   change(entry, { written: "never", ...(entry instanceof z.ZodType && { answer: entry }) });
 
 /** Never in an answer. */
-export const unanswered = <E extends Entry>(entry: E): With<E, WrittenOf<E>, null> =>
+export const writeOnly = <E extends Entry>(entry: E): With<E, WrittenOf<E>, null> =>
   change(entry, { answer: null });
 
 /** Never in a body or an answer. */
@@ -120,20 +122,21 @@ export const hidden = <E extends Entry>(entry: E): With<E, "never", null> =>
   change(entry, { written: "never", answer: null });
 
 /** Made with other values than it can be changed to. */
-export const madeAs = <E extends Entry>(entry: E, made: z.ZodType): With<E> => change(entry, { made });
+export const withCreateSchema = <E extends Entry>(entry: E, made: z.ZodType): With<E> =>
+  change(entry, { made });
 
 /** In bodies alone: hooks read it from elsewhere, and write it there. */
-export const aside = <S extends z.ZodType>(schema: S): Field<S, never, null, "always"> =>
+export const unstored = <S extends z.ZodType>(schema: S): Field<S, never, null, "always"> =>
   change(schema, { stored: false, answer: null });
 
 /** Answered by another schema than the one that follows from what is written. */
-export const answeredAs = <E extends Entry, A extends z.ZodType>(
+export const withAnswer = <E extends Entry, A extends z.ZodType>(
   entry: E,
   answer: A,
 ): With<E, WrittenOf<E>, A> => change(entry, { answer });
 
 /** With a value that is computed where none is given. */
-export const orElse = <E extends Entry>(entry: E, value: (fresh: Fresh) => unknown): With<E> =>
+export const orElse = <E extends Entry>(entry: E, value: (fresh: NewRow) => unknown): With<E> =>
   change(entry, { orElse: value });
 
 /**
@@ -141,24 +144,24 @@ export const orElse = <E extends Entry>(entry: E, value: (fresh: Fresh) => unkno
  * Limits bind what is written from now on; what was written before them is answered all the same. `textOf` says what stands
  * for a text.
  */
-function answerOf(written: z.ZodType, textOf: () => z.ZodType = () => z.string()): z.ZodType {
+function toAnswerSchema(written: z.ZodType, textOf: () => z.ZodType = () => z.string()): z.ZodType {
   const { description, example } = written.meta() ?? {};
   const meta = {
     ...(description !== undefined && { description }),
     ...(example !== undefined && { example }),
   };
-  const answer = unlimited(written, textOf);
+  const answer = withoutLimits(written, textOf);
   return Object.keys(meta).length > 0 ? answer.meta({ ...answer.meta(), ...meta }) : answer;
 }
 
-function unlimited(written: z.ZodType, textOf: () => z.ZodType): z.ZodType {
-  const inner = (schema: unknown): z.ZodType => answerOf(schema as z.ZodType, textOf);
+function withoutLimits(written: z.ZodType, textOf: () => z.ZodType): z.ZodType {
+  const inner = (schema: unknown): z.ZodType => toAnswerSchema(schema as z.ZodType, textOf);
   if (written instanceof z.ZodDefault || written instanceof z.ZodOptional) return inner(written.unwrap());
   if (written instanceof z.ZodNullable) return inner(written.unwrap()).nullable();
   if (written instanceof z.ZodArray) return z.array(inner(written.element));
   if (written instanceof z.ZodObject) {
     const fields = Object.entries(written.shape as Record<string, z.ZodType>);
-    return z.object(Object.fromEntries(fields.map(([name, field]) => [name, memberOf(field, inner)])));
+    return z.object(Object.fromEntries(fields.map(([name, field]) => [name, toMemberSchema(field, inner)])));
   }
   if (written instanceof z.ZodString || written instanceof z.ZodStringFormat) return textOf();
   if (written instanceof z.ZodNumberFormat) return z.int();
@@ -168,5 +171,5 @@ function unlimited(written: z.ZodType, textOf: () => z.ZodType): z.ZodType {
 }
 
 /** A member that may be left out may be missing from what was stored. */
-const memberOf = (field: z.ZodType, inner: (schema: z.ZodType) => z.ZodType): z.ZodType =>
+const toMemberSchema = (field: z.ZodType, inner: (schema: z.ZodType) => z.ZodType): z.ZodType =>
   field instanceof z.ZodOptional ? inner(field).optional() : inner(field);

@@ -1,13 +1,13 @@
 import { z } from "zod";
 import { id, timestamp } from "../../http/fields.ts";
-import { answeredAs, kept, orElse } from "./field.ts";
+import { orElse, readOnly, withAnswer } from "./field.ts";
 
 /** Fields that many resources have. */
 export const nameInput = z.string().min(1).max(255).meta({ example: "Operators" });
 /** A short text, or none. */
 export const textInput = z.string().max(255).nullable().default(null);
 /** A text of that length at most, or none. */
-export const textOf = (maxChars: number) => z.string().max(maxChars).nullable().default(null);
+export const textUpTo = (maxChars: number) => z.string().max(maxChars).nullable().default(null);
 /** The id of one of those, or none: see `references`. */
 export const idInput = (description: string) => z.string().nullable().default(null).meta({ description });
 /** An id of something that Inlet does not keep, or none: stored as given. */
@@ -22,26 +22,26 @@ export const accountIdInput = z.string().meta({
   example: "acc_01jc9x2k4v8m3n5p7q9r1s0",
 });
 
-export const organizationId = kept(id("org"));
+export const organizationId = readOnly(id("org"));
 
 const optionalId = (description: string) => z.string().nullable().optional().meta({ description });
 const idAnswer = z.string().nullable();
 
 /** The space that it falls in: the one that is named, null for none, or the caller's default one where nothing is said. */
-export const spaceId = answeredAs(
+export const spaceId = withAnswer(
   orElse(optionalId("Default: the caller's default space."), ({ caller }) => caller.defaultSpaceId),
   idAnswer,
 );
 
 /** The account that it belongs to. */
-export const ownerId = answeredAs(
+export const ownerId = withAnswer(
   orElse(optionalId("An account. Default: the caller's."), ({ caller }) => caller.accountId),
   idAnswer,
 );
 
 /** A name that is an id for people; default: the id. */
-export const uidOf = (words: string) =>
-  answeredAs(
+export const uidField = (words: string) =>
+  withAnswer(
     orElse(
       z
         .string()

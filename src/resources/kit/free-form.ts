@@ -26,5 +26,5 @@ export const mapInput = bounded(
   });
 
 /** As it is written to a column: SQL's null for none. */
-export const freeFormText = (value: unknown): string | null =>
+export const toJsonColumn = (value: unknown): string | null =>
   value === null ? null : JSON.stringify(value);

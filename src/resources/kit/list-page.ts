@@ -29,5 +29,5 @@ export const mapPage = <R, E>({ items, total }: Listed<R>, render: (row: R) => E
 });
 
 /** The filters that a query has, for `eb.and(…)`. */
-export const given = <F extends object>(filters: F): { [K in keyof F]?: Exclude<F[K], undefined> } =>
+export const omitUndefined = <F extends object>(filters: F): { [K in keyof F]?: Exclude<F[K], undefined> } =>
   Object.fromEntries(Object.entries(filters).filter(([, value]) => value !== undefined)) as F;

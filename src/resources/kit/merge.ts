@@ -4,10 +4,10 @@ import { mergePatch } from "../../lib/json/merge-patch.ts";
 import { parseInput } from "./resource.ts";
 
 /** The body of a PUT where `input` is that of a POST: any of its fields. `applyPatch` makes the whole of it. */
-export const patchOf = (input: z.ZodObject): z.ZodType<object> => z.strictObject(patchFields(input));
+export const toPatchSchema = (input: z.ZodObject): z.ZodType<object> => z.strictObject(patchFields(input));
 
 /** The same where the body repeats the id that is in the path: see `withoutId`. */
-export const identifiedPatchOf = (input: z.ZodObject) =>
+export const toPatchSchemaWithId = (input: z.ZodObject) =>
   z.strictObject({
     ...patchFields(input),
     id: z.string().meta({ description: "The id that is in the path." }),
@@ -30,7 +30,7 @@ function patchField(field: z.ZodType): z.ZodType {
   if (!field.safeParse(undefined).success) return field.optional();
   // A default would fill in what a patch leaves alone.
   const given = field instanceof z.ZodDefault ? (field.unwrap() as z.ZodType) : field;
-  return (given instanceof z.ZodObject ? patchOf(given) : given).optional().meta(field.meta() ?? {});
+  return (given instanceof z.ZodObject ? toPatchSchema(given) : given).optional().meta(field.meta() ?? {});
 }
 
 /**
@@ -42,12 +42,12 @@ function patchField(field: z.ZodType): z.ZodType {
 export function applyPatch<S extends z.ZodObject>(input: S, before: z.output<S>, patch: object): z.output<S> {
   const merged = mergePatch(before, patch) as object;
   const whole = Object.entries(patch).filter(
-    ([name, value]) => value !== null && !(bare(input.shape[name]) instanceof z.ZodObject),
+    ([name, value]) => value !== null && !(unwrapSchema(input.shape[name]) instanceof z.ZodObject),
   );
   return parseInput(input, { ...merged, ...Object.fromEntries(whole) });
 }
 
-const bare = (field: unknown): unknown =>
+const unwrapSchema = (field: unknown): unknown =>
   field instanceof z.ZodDefault || field instanceof z.ZodOptional || field instanceof z.ZodNullable
-    ? bare(field.unwrap())
+    ? unwrapSchema(field.unwrap())
     : field;

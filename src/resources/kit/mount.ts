@@ -27,13 +27,13 @@ export function collectRoutes<Deps>(
   deps: Deps,
 ): readonly MountedRoute[] {
   return resources
-    .flatMap((resource) => resource.routes(deps).map((route) => place(resource, route)))
+    .flatMap((resource) => resource.routes(deps).map((route) => mountedRoute(resource, route)))
     .map((route) => ({ route, rank: rank(route.fullPath) }))
     .sort((a, b) => (a.rank < b.rank ? -1 : Number(a.rank > b.rank)))
     .map(({ route }) => route);
 }
 
-function place<Deps>({ path, tag }: Resource<Deps>, route: Route): MountedRoute {
+function mountedRoute<Deps>({ path, tag }: Resource<Deps>, route: Route): MountedRoute {
   const fullPath = route.path === "/" ? path : path + route.path;
   const named = [...fullPath.matchAll(/:([A-Za-z]+)/g)].map(([, name]) => name);
   const described = Object.keys(route.params ?? {});
@@ -43,11 +43,11 @@ function place<Deps>({ path, tag }: Resource<Deps>, route: Route): MountedRoute 
   if (route.confined !== undefined && !described.includes(route.confined)) {
     throw new Error(`${route.operation}: there is no ${route.confined} in ${fullPath}`);
   }
-  return { ...route, tag, fullPath, permission: permissionOf(fullPath, route) };
+  return { ...route, tag, fullPath, permission: computePermission(fullPath, route) };
 }
 
 /** `/knowledge-bases/:id` → `knowledgeBases.read`. `POST …/list` is a read that takes its page in the body. */
-function permissionOf(fullPath: string, { method, permission }: Route): string | null {
+function computePermission(fullPath: string, { method, permission }: Route): string | null {
   if (permission !== undefined) return permission;
   const [, noun = ""] = fullPath.split("/");
   const camelCased = noun.replace(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());
@@ -77,7 +77,7 @@ export function mountRoute(api: Hono<ApiEnv>, route: MountedRoute, doOnce: DoOnc
     const body =
       route.body &&
       parseInput(route.body, withoutNulls(route.body, sent, method === "put" ? "patch" : "body"));
-    const params = paramsOf(route, c);
+    const params = parseParams(route, c);
     const act = async (): Promise<Response> =>
       respond(c, route, await route.handle({ caller: c.get("caller"), params, query, body, c }));
     return route.creates ? doOnce(c, sent, act) : act();
@@ -110,7 +110,7 @@ async function readBody(c: Context): Promise<unknown> {
   return body === undefined ? {} : body;
 }
 
-function paramsOf(
+function parseParams(
   { params = {}, matched }: MountedRoute,
   c: Context<ApiEnv>,
 ): Readonly<Record<string, string>> {

@@ -10,7 +10,7 @@ import type { Clock } from "../../lib/clock.ts";
 import type { Fields } from "./field.ts";
 import type { OwnedTable, Reference } from "./references.ts";
 import type { QuerySchema, Route, RouteSpec } from "./route.ts";
-import type { RequireRoom } from "./row-limit.ts";
+import type { EnforceRowLimit } from "./row-limit.ts";
 import type { EntityOf, InsideOf, RowOf, RowOfShape, Shape, ValuesOf } from "./shape.ts";
 
 /** The dependencies of a resource that only keeps rows. */
@@ -18,7 +18,7 @@ export interface RowDeps {
   readonly db: Queryable;
   readonly clock: Clock;
   /** Refuses rows beyond what an organization may have. */
-  readonly requireRoom: RequireRoom;
+  readonly requireRoom: EnforceRowLimit;
 }
 
 /** The description of a resource: see `standardResource`. */
@@ -51,9 +51,9 @@ export interface ResourceSpec<
   /** Its parent, which stands above it in the path. */
   readonly within?: Within;
   /** 409 where another row has what must be unique, be it changed or `new` alone. */
-  readonly taken?: Refusal & { readonly of?: "new" };
+  readonly taken?: ConflictSpec & { readonly of?: "new" };
   /** 409 where other rows name the one that is deleted. */
-  readonly inUse?: Refusal;
+  readonly inUse?: ConflictSpec;
   /** Those that a caller sees by their ids, where they are not all of its organization, or not its alone. */
   readonly visible?: (db: Queryable, caller: Caller) => Selection;
   /** 403 with that message for who changes one that is seen, but is another organization's; default: 404. */
@@ -70,13 +70,13 @@ export interface ResourceSpec<
       db: Queryable,
       caller: Caller,
       filters: z.output<z.ZodObject<Q>>,
-      place: Place,
+      place: ParentIds,
     ) => Promise<void>;
     readonly find: (
       db: Queryable,
       caller: Caller,
       filters: z.output<z.ZodObject<Q>>,
-      place: Place,
+      place: ParentIds,
     ) => Selection | undefined;
   };
   /** Reads at once what the answers for these rows hold beside their fields. */
@@ -134,7 +134,7 @@ type TableWith<F extends Fields> = {
 }[OwnedTable];
 
 /** A 409: when it is answered, for the documentation; and its message. */
-export interface Refusal {
+export interface ConflictSpec {
   readonly when: string;
   readonly message: string;
 }
@@ -164,7 +164,7 @@ export interface Write<F extends Fields, D> {
 }
 
 /** The ids in the path above the resource, by their parameters. */
-export type Place = Readonly<Record<string, string>>;
+export type ParentIds = Readonly<Record<string, string>>;
 
 /** Routes under `more` can build on it; `S` is the type of the shape. */
 export interface Kit<
@@ -175,12 +175,17 @@ export interface Kit<
 > {
   /** The row as GET answers it. */
   readonly answer: (db: Queryable, caller: Caller, row: RowOfShape<S>) => Promise<EntityOf<S>>;
-  readonly list: (caller: Caller, place: Place, page: Page, filters: object) => Promise<Listed<EntityOf<S>>>;
+  readonly list: (
+    caller: Caller,
+    place: ParentIds,
+    page: Page,
+    filters: object,
+  ) => Promise<Listed<EntityOf<S>>>;
   /** Writes a row as POST does, hidden fields too where they are among the values. */
   readonly insert: (
     trx: Trx,
     caller: Caller,
-    place: Place,
+    place: ParentIds,
     values: PartialValues<S>,
   ) => Promise<RowOfShape<S>>;
   /** Locks the row, writes the fields that it is changed to, and answers it. @throws ApiError 404 */

@@ -32,7 +32,7 @@ const MAX_ATTEMPTS = 5;
  *
  * @throws ApiError 409 when others keep coming first.
  */
-export async function writeOnce<T>(attempt: () => Promise<T | undefined>): Promise<T> {
+export async function retryVersionConflicts<T>(attempt: () => Promise<T | undefined>): Promise<T> {
   for (let tries = 0; tries < MAX_ATTEMPTS; tries++) {
     const written = await attempt();
     if (written !== undefined) return written;

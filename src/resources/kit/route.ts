@@ -1,7 +1,7 @@
 import type { Context } from "hono";
 import type { z } from "zod";
 import type { ApiEnv, Caller, RequestEnv } from "../../http/context.ts";
-import type { Answer, Answered } from "./answer.ts";
+import type { Answer, HandlerResult } from "./answer.ts";
 import type { ParamSchemas } from "./params.ts";
 
 /** The parameters of a query, by name. */
@@ -90,7 +90,7 @@ export function defineRoute<
   P extends ParamSchemas = Record<never, never>,
   Q extends QuerySchema = QuerySchema,
   B extends z.ZodType = z.ZodUndefined,
->(spec: RouteSpec<P, Q, B, A>, handle: (input: Input<P, Q, B>) => Promise<Answered<A>>): Route {
+>(spec: RouteSpec<P, Q, B, A>, handle: (input: Input<P, Q, B>) => Promise<HandlerResult<A>>): Route {
   // Its input was parsed by its own schemas.
   return { ...spec, isPublic: false, handle: handle as Route["handle"] };
 }
@@ -101,6 +101,6 @@ export function definePublicRoute<
   P extends ParamSchemas = Record<never, never>,
   Q extends QuerySchema = QuerySchema,
   B extends z.ZodType = z.ZodUndefined,
->(spec: RouteSpec<P, Q, B, A>, handle: (input: PublicInput<P, Q, B>) => Promise<Answered<A>>): Route {
+>(spec: RouteSpec<P, Q, B, A>, handle: (input: PublicInput<P, Q, B>) => Promise<HandlerResult<A>>): Route {
   return { ...spec, permission: null, isPublic: true, handle: handle as unknown as Route["handle"] };
 }

@@ -16,7 +16,7 @@ export interface CountedRows {
 }
 
 /** Refuses rows (one by default) beyond what an organization may have. @throws ApiError 409 that names the limit */
-export type RequireRoom = (
+export type EnforceRowLimit = (
   trx: Trx,
   caller: Pick<Caller, "organizationId">,
   counted: CountedRows,
@@ -24,7 +24,7 @@ export type RequireRoom = (
 ) => Promise<void>;
 
 /** When a creation answers 409 for it. */
-export const TOO_MANY =
+export const ROW_LIMIT_CONFLICT =
   "the organization has, or would have, more than it may (`rowsPerResource` of its limits)";
 
 const MAX_REMEMBERED = 100_000;
@@ -38,7 +38,7 @@ const MOST_UNCOUNTED = 1_000;
  *
  * @param mostOf what an organization may have; undefined: any number
  */
-export function createRequireRoom(mostOf: (organizationId: string) => number | undefined): RequireRoom {
+export function createRowLimit(mostOf: (organizationId: string) => number | undefined): EnforceRowLimit {
   const uncounted = new LRUCache<string, { readonly most: number; readonly left: number }>(
     upToEntries(MAX_REMEMBERED),
   );

@@ -8,12 +8,12 @@ import {
   type ColumnOf,
   type Field,
   type Fields,
-  fieldOf,
   type SchemaOf,
+  toField,
   type WrittenOf,
 } from "./field.ts";
 import { times } from "./fields.ts";
-import { patchOf } from "./merge.ts";
+import { toPatchSchema } from "./merge.ts";
 
 /** The table of a resource, as Kysely knows it. */
 export type TableOf<F extends Fields> = {
@@ -94,7 +94,7 @@ export function shape<F extends Fields, X extends z.ZodRawShape = Record<never, 
   check,
   meta,
 }: ShapeSpec<F, X>): Shape<F, X> {
-  const fields = Object.entries(entries).map(([name, entry]) => [name, fieldOf(entry)] as const);
+  const fields = Object.entries(entries).map(([name, entry]) => [name, toField(entry)] as const);
   const answered = fields.filter(([, { answer }]) => answer !== null);
   const schemasOf = (...written: readonly string[]) =>
     Object.fromEntries(
@@ -122,7 +122,7 @@ export function shape<F extends Fields, X extends z.ZodRawShape = Record<never, 
 
   const render = (row: Readonly<Record<string, unknown>>, given: Readonly<Record<string, unknown>> = {}) => {
     empty ??= Object.fromEntries(
-      Object.keys(parts).map((name) => [name, emptyOf(inside?.[name] as z.ZodType)]),
+      Object.keys(parts).map((name) => [name, findEmptyValue(inside?.[name] as z.ZodType)]),
     );
     return {
       id: row.id,
@@ -143,10 +143,10 @@ export function shape<F extends Fields, X extends z.ZodRawShape = Record<never, 
       .meta({ id: `${meta.id}Part`, description: `${meta.id}, inside another entity.` }),
     input: checked(z.strictObject({ ...schemasOf("always", "once"), ...Object.fromEntries(made) })),
     content,
-    patch: patchOf(content),
+    patch: toPatchSchema(content),
     render,
   } as unknown as Shape<F, X>;
 }
 
-const emptyOf = (schema: z.ZodType): unknown =>
+const findEmptyValue = (schema: z.ZodType): unknown =>
   [undefined, null, [], {}].find((empty) => schema.safeParse(empty).success);

@@ -3,12 +3,12 @@ import { deleted } from "../../http/fields.ts";
 import { pageQuery } from "../../http/page.ts";
 import { listOf } from "./answer.ts";
 import type { Fields } from "./field.ts";
-import { identifiedPatchOf, patchOf, withoutId } from "./merge.ts";
+import { toPatchSchema, toPatchSchemaWithId, withoutId } from "./merge.ts";
 import { pathId } from "./params.ts";
 import type { Resource } from "./resource.ts";
 import type { Kit, Operation, ResourceSpec, RowDeps } from "./resource-spec.ts";
 import { defineRoute, type Route } from "./route.ts";
-import { TOO_MANY } from "./row-limit.ts";
+import { ROW_LIMIT_CONFLICT } from "./row-limit.ts";
 import type { Shape } from "./shape.ts";
 import { standardRows } from "./standard-rows.ts";
 
@@ -45,7 +45,7 @@ export function standardResource<
   D extends RowDeps = RowDeps,
   Q extends z.ZodRawShape = Record<never, never>,
 >(given: ResourceSpec<F, X, D, Q>): Resource<D> {
-  const { words = wordsOf(given.name) } = given;
+  const { words = toWords(given.name) } = given;
   const spec = { ...given, words };
   const { path, tag, name, shape, within, filters, narrow, taken, inUse, notes, without = [] } = spec;
   const rows = standardRows(spec);
@@ -80,11 +80,13 @@ export function standardResource<
               answer: entity,
               creates: true,
               ...above,
-              ...(named.length > 0 && { missing: missingOf(named) }),
+              ...(named.length > 0 && { missing: describeMissing(named) }),
               ...versioned,
               ...notes?.create,
               ...(spec.owner !== "id" && {
-                conflict: [notes?.create?.conflict ?? taken?.when ?? [], TOO_MANY].flat().join("; or "),
+                conflict: [notes?.create?.conflict ?? taken?.when ?? [], ROW_LIMIT_CONFLICT]
+                  .flat()
+                  .join("; or "),
               }),
             },
             ({ caller, params, body, c }) => run.create(caller, params, body, c),
@@ -94,8 +96,8 @@ export function standardResource<
             {
               method: "get",
               path: "/",
-              operation: `list${pluralOf(one)}`,
-              summary: `List the ${pluralOf(words)}`,
+              operation: `list${toPlural(one)}`,
+              summary: `List the ${toPlural(words)}`,
               query: z.object({ ...filters?.query, ...pageQuery }),
               answer: listOf(entity),
               ...above,
@@ -123,7 +125,9 @@ export function standardResource<
               method: "put",
               operation: `update${one}`,
               summary: `Change ${aThing}`,
-              body: spec.identified ? (identifiedPatchOf(content) as z.ZodType<object>) : patchOf(content),
+              body: spec.identified
+                ? (toPatchSchemaWithId(content) as z.ZodType<object>)
+                : toPatchSchema(content),
               answer: entity,
               ...item,
               ...(named.some((field) => field in shape.content.shape) && {
@@ -168,10 +172,10 @@ export function standardResource<
 }
 
 /** `knowledgeBase` → `knowledge base`. */
-const wordsOf = (name: string): string => name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
-const pluralOf = (words: string): string => `${words.replace(/(?<![aeiou])y$/, "ie")}s`;
+const toWords = (name: string): string => name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
+const toPlural = (words: string): string => `${words.replace(/(?<![aeiou])y$/, "ie")}s`;
 
-function missingOf(references: readonly string[]): string {
-  const [last, ...others] = references.map((field) => `the ${wordsOf(field.replace(/Id$/, ""))}`).reverse();
+function describeMissing(references: readonly string[]): string {
+  const [last, ...others] = references.map((field) => `the ${toWords(field.replace(/Id$/, ""))}`).reverse();
   return `${others.length > 0 ? `${others.reverse().join(", ")} or ${last}` : last} is not there`;
 }

@@ -11,12 +11,12 @@ import { ApiError, notFound } from "../../http/problem.ts";
 import { requireMatch, showVersion } from "../../http/version.ts";
 import { createId, isId } from "../../lib/ids.ts";
 import { changedFields } from "../../lib/json/changed-fields.ts";
+import { conflictIfInUse, conflictIfTaken } from "./conflicts.ts";
 import type { Field, Fields } from "./field.ts";
 import { listPage } from "./list-page.ts";
 import { applyPatch } from "./merge.ts";
 import { type AnyRow, type AnyRows, anyTable, getRow, requireRow, rowsWhere } from "./references.ts";
-import { refuseInUse, refuseTaken } from "./refusals.ts";
-import type { Kit, Place, ResourceSpec, RowDeps, Selection } from "./resource-spec.ts";
+import type { Kit, ParentIds, ResourceSpec, RowDeps, Selection } from "./resource-spec.ts";
 
 /** The five operations on rows, apart from HTTP. Nothing of another organization is read or written but by `visible`, `changeable`. */
 export function standardRows<
@@ -50,14 +50,14 @@ export function standardRows<
       : seen;
 
   /** @throws ApiError 404, also for a row of another parent */
-  const only = async (found: AnyRows, place: Place, id: string): Promise<AnyRow> => {
+  const only = async (found: AnyRows, place: ParentIds, id: string): Promise<AnyRow> => {
     const row = await found.where("id", "=", isId(prefix, id) ? id : "").executeTakeFirst();
     if (!row || (within && row[within.param] !== place[within.param])) throw notFound(words);
     return row;
   };
 
   /** @throws ApiError 404, 403 */
-  const lock = async (trx: Trx, caller: Caller, place: Place, id: string): Promise<AnyRow> => {
+  const lock = async (trx: Trx, caller: Caller, place: ParentIds, id: string): Promise<AnyRow> => {
     const row = await only(changeable(trx, caller).forUpdate(), place, id);
     if (foreign !== undefined && row.organizationId !== caller.organizationId)
       throw new ApiError("permission_denied", foreign);
@@ -65,7 +65,7 @@ export function standardRows<
   };
 
   /** The parent is seen by the caller. @throws ApiError 404 */
-  const requireParent = async (db: Queryable, caller: Caller, place: Place): Promise<void> => {
+  const requireParent = async (db: Queryable, caller: Caller, place: ParentIds): Promise<void> => {
     if (!within) return;
     const { parent, param } = within;
     const id = place[param] ?? "";
@@ -74,7 +74,7 @@ export function standardRows<
     if (!(await found.executeTakeFirst())) throw notFound(parent.words);
   };
 
-  const lockParent = async (trx: Trx, caller: Caller, place: Place, isNew: boolean): Promise<void> => {
+  const lockParent = async (trx: Trx, caller: Caller, place: ParentIds, isNew: boolean): Promise<void> => {
     if (!within) return;
     const { parent, param, lock = "create" } = within;
     if (!isNew && lock.startsWith("create")) return;
@@ -156,7 +156,7 @@ export function standardRows<
   return (deps: D) => {
     const { db, clock } = deps;
 
-    const insert = async (trx: Trx, caller: Caller, place: Place, body: object): Promise<AnyRow> => {
+    const insert = async (trx: Trx, caller: Caller, place: ParentIds, body: object): Promise<AnyRow> => {
       await lockParent(trx, caller, place, true);
       if (owner !== "id") await deps.requireRoom(trx, caller, counted);
       const nowMs = clock();
@@ -192,20 +192,20 @@ export function standardRows<
 
     const inTransaction = <T>(act: (trx: Trx) => Promise<T>): Promise<T> => {
       const done = db.transaction().execute(act);
-      return spec.taken ? refuseTaken(spec.taken.message, done) : done;
+      return spec.taken ? conflictIfTaken(spec.taken.message, done) : done;
     };
 
     return {
       answer,
       insert,
       change,
-      async create(caller: Caller, place: Place, body: object, c: Context<ApiEnv>): Promise<object> {
+      async create(caller: Caller, place: ParentIds, body: object, c: Context<ApiEnv>): Promise<object> {
         const checked = { ...body, ...(await spec.readBody?.(body, deps, caller)) };
         return inTransaction(async (trx) => show(trx, caller, await insert(trx, caller, place, checked), c));
       },
       async update(
         caller: Caller,
-        place: Place,
+        place: ParentIds,
         id: string,
         patch: object,
         c: Context<ApiEnv>,
@@ -231,7 +231,7 @@ export function standardRows<
           return show(trx, caller, row, c);
         });
       },
-      async remove(caller: Caller, place: Place, id: string, c: Context<ApiEnv>): Promise<void> {
+      async remove(caller: Caller, place: ParentIds, id: string, c: Context<ApiEnv>): Promise<void> {
         const deleted = db.transaction().execute(async (trx) => {
           await lockParent(trx, caller, place, false);
           const row = await lock(trx, caller, place, id);
@@ -243,11 +243,11 @@ export function standardRows<
           };
           await (spec.remove?.({ trx, caller, deps, nowMs, row: row as never, remove }) ?? remove());
         });
-        await (spec.inUse ? refuseInUse(spec.inUse.message, deleted) : deleted);
+        await (spec.inUse ? conflictIfInUse(spec.inUse.message, deleted) : deleted);
       },
-      get: async (caller: Caller, place: Place, id: string, c: Context<ApiEnv>): Promise<object> =>
+      get: async (caller: Caller, place: ParentIds, id: string, c: Context<ApiEnv>): Promise<object> =>
         spec.answer?.(db, caller, id) ?? show(db, caller, await only(seen(db, caller), place, id), c),
-      async list(caller: Caller, place: Place, page: Page, filters: AnyRow): Promise<Listed<object>> {
+      async list(caller: Caller, place: ParentIds, page: Page, filters: AnyRow): Promise<Listed<object>> {
         await requireParent(db, caller, place);
         await spec.filters?.check?.(db, caller, filters, place);
         const found = spec.filters?.find(db, caller, filters, place)?.selectAll() as AnyRows | undefined;

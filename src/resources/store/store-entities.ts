@@ -1,9 +1,9 @@
 import { z } from "zod";
 import type { Queryable } from "../../data/database.ts";
 import { id } from "../../http/fields.ts";
-import { amount, amountInput, currency, currencyInput } from "../kit/amounts.ts";
-import { answeredAs, kept } from "../kit/field.ts";
+import { readOnly, withAnswer } from "../kit/field.ts";
 import { nameInput } from "../kit/fields.ts";
+import { amount, amountInput, currency, currencyInput } from "../kit/money.ts";
 import { type EntityOf, shape, type TableOf } from "../kit/shape.ts";
 
 /** Pricing plans, as the API answers them by themselves and inside artifacts. */
@@ -19,10 +19,10 @@ declare module "../../data/tables.ts" {
 }
 
 const planFields = {
-  artifactId: kept(id("art")),
+  artifactId: readOnly(id("art")),
   name: nameInput.meta({ description: "Unique for its artifact.", example: "Standard" }),
-  price: answeredAs(amountInput, amount),
-  currency: answeredAs(currencyInput, currency),
+  price: withAnswer(amountInput, amount),
+  currency: withAnswer(currencyInput, currency),
   interval: interval.default(null),
 };
 

@@ -1,22 +1,22 @@
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { timestamp } from "../../../src/http/fields.ts";
-import { decimal, hidden, json, kept, once, time } from "../../../src/resources/kit/field.ts";
-import { organizationId, spaceId, uidOf } from "../../../src/resources/kit/fields.ts";
+import { decimal, hidden, json, once, readOnly, time } from "../../../src/resources/kit/field.ts";
+import { organizationId, spaceId, uidField } from "../../../src/resources/kit/fields.ts";
 import { createSchemaWriter } from "../../../src/resources/kit/openapi/schemas.ts";
 import { shape } from "../../../src/resources/kit/shape.ts";
 
 const board = shape({
   prefix: "brd",
   fields: {
-    uid: uidOf("board"),
+    uid: uidField("board"),
     organizationId,
     spaceId,
     name: z.string().min(1).max(3).meta({ description: "Its name.", example: "A" }),
     owner: once(z.string().max(9).nullable().default(null)),
     rate: decimal(z.number().max(100).default(0)),
     opensAt: time(z.iso.datetime({ offset: true }).nullable().default(null)),
-    closedAt: kept(time(timestamp.nullable())),
+    closedAt: readOnly(time(timestamp.nullable())),
     tags: json(z.array(z.string().max(4)).default([])),
     secret: hidden(z.string()),
   },

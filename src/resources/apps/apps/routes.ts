@@ -1,4 +1,4 @@
-import { type EntityDeps, renderChannels, ADDRESS_PERMISSION } from "../../../channels/entity.ts";
+import { ADDRESS_PERMISSION, type EntityDeps, renderChannels } from "../../../channels/entity.ts";
 import type { SettingsDeps } from "../../../channels/settings.ts";
 import type { Keyring } from "../../../data/keyring/keyring.ts";
 import { deleted } from "../../../http/fields.ts";

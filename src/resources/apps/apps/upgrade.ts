@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { renderChannels, ADDRESS_PERMISSION } from "../../../channels/entity.ts";
+import { ADDRESS_PERMISSION, renderChannels } from "../../../channels/entity.ts";
 import { conflict } from "../../../http/problem.ts";
 import { type Resource, retryVersionConflicts } from "../../kit/resource.ts";
 import { defineRoute } from "../../kit/route.ts";

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { idExample } from "../../../http/fields.ts";
-import { unstored, hidden, json, readOnly } from "../../kit/field.ts";
+import { hidden, json, readOnly, unstored } from "../../kit/field.ts";
 import { organizationId, textUpTo } from "../../kit/fields.ts";
 import { type RowOf, shape, type TableOf } from "../../kit/shape.ts";
 import { approvedBlueprint } from "../../store/approved-blueprints.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { type Channel, channelSchema, ADDRESS_PERMISSION } from "../../../channels/entity.ts";
+import { ADDRESS_PERMISSION, type Channel, channelSchema } from "../../../channels/entity.ts";
 import { recordChannelAudit } from "../../../data/accounts/audit.ts";
 import type { AuditAction } from "../../../data/accounts/audit-entry.ts";
 import { MAX_FORMER_ADDRESSES, rotateAddress } from "../../../data/channels/channel-addresses.ts";

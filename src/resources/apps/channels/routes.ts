@@ -2,11 +2,11 @@ import type { Context } from "hono";
 import { changedSettings } from "../../../channels/changed-settings.ts";
 import { findUnfitConnection } from "../../../channels/connection.ts";
 import {
+  ADDRESS_PERMISSION,
   type Channel,
   channelSchema,
   type EntityDeps,
   renderChannels,
-  ADDRESS_PERMISSION,
 } from "../../../channels/entity.ts";
 import {
   type ChannelSettings,

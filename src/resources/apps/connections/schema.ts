@@ -2,7 +2,7 @@ import { z } from "zod";
 import { CONNECTION_STATES } from "../../../data/tables.ts";
 import { timestamp } from "../../../http/fields.ts";
 import { CONNECTION_KINDS } from "../../../net/connections/kinds.ts";
-import { hidden, json, readOnly, orElse, time } from "../../kit/field.ts";
+import { hidden, json, orElse, readOnly, time } from "../../kit/field.ts";
 import { nameInput, organizationId } from "../../kit/fields.ts";
 import { type EntityOf, shape, type TableOf } from "../../kit/shape.ts";
 

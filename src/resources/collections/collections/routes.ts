@@ -1,4 +1,4 @@
-import { nameInput, organizationId, textOf } from "../../kit/fields.ts";
+import { nameInput, organizationId, textUpTo } from "../../kit/fields.ts";
 import { shape, type TableOf } from "../../kit/shape.ts";
 import { standardResource } from "../../kit/standard-resource.ts";
 
@@ -8,7 +8,11 @@ declare module "../../../data/tables.ts" {
   }
 }
 
-const fields = { name: nameInput.meta({ example: "Customers" }), description: textOf(4_096), organizationId };
+const fields = {
+  name: nameInput.meta({ example: "Customers" }),
+  description: textUpTo(4_096),
+  organizationId,
+};
 
 /** Collections: records that have the same fields. */
 export const collections = standardResource({

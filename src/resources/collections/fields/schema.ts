@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { id } from "../../../http/fields.ts";
-import { aside, hidden, kept } from "../../kit/field.ts";
-import { textOf } from "../../kit/fields.ts";
+import { hidden, readOnly, unstored } from "../../kit/field.ts";
+import { textUpTo } from "../../kit/fields.ts";
 import { type RowOf, shape, type TableOf } from "../../kit/shape.ts";
 import { FIELD_KINDS } from "../collection-values.ts";
 
@@ -18,12 +18,12 @@ const unique = z.boolean().meta({
 });
 
 const fields = {
-  collectionId: kept(id("col")),
+  collectionId: readOnly(id("col")),
   name: z.string().min(1).max(64).meta({
     description: "What records name their value by; unique in its collection.",
     example: "email",
   }),
-  description: textOf(4_096),
+  description: textUpTo(4_096),
   kind: z.enum(FIELD_KINDS).meta({
     description:
       "What its values are. `date`: RFC 3339 full-date; `dateTime`: RFC 3339, answered in UTC; `url`: http or https; `choice`: one of the options; `json`: anything but null.",
@@ -33,7 +33,7 @@ const fields = {
     example: [],
   }),
   required: z.boolean().default(false).meta({ description: "Every record has a value." }),
-  unique: aside(unique.default(false)),
+  unique: unstored(unique.default(false)),
   /** `unique` is stored here. */
   isUnique: hidden(z.boolean()),
 };

@@ -2,7 +2,7 @@ import { sql } from "kysely";
 import { z } from "zod";
 import { id } from "../../../http/fields.ts";
 import { invalidParameters } from "../../../http/problem.ts";
-import { json, kept } from "../../kit/field.ts";
+import { json, readOnly } from "../../kit/field.ts";
 import { mapInput } from "../../kit/free-form.ts";
 import { COLLECTIONS } from "../../kit/references.ts";
 import { shape, type TableOf } from "../../kit/shape.ts";
@@ -21,7 +21,7 @@ const byName = mapInput.meta({
 });
 
 const fields = {
-  collectionId: kept(id("col")),
+  collectionId: readOnly(id("col")),
   /** Stored by the ids of fields; none is null. */
   values: json(byName, z.record(z.string(), z.unknown())),
 };

@@ -6,12 +6,12 @@ import type { Row } from "../../../data/tables.ts";
 import { conflict } from "../../../http/problem.ts";
 import { formatTimestamp } from "../../../lib/clock.ts";
 import { createId } from "../../../lib/ids.ts";
-import { freeFormText } from "../../kit/free-form.ts";
+import { toJsonColumn } from "../../kit/free-form.ts";
 import { pathId } from "../../kit/params.ts";
 import { ACCOUNTS } from "../../kit/references.ts";
 import type { Kit, RowDeps } from "../../kit/resource-spec.ts";
 import { defineRoute } from "../../kit/route.ts";
-import { TOO_MANY } from "../../kit/row-limit.ts";
+import { ROW_LIMIT_CONFLICT } from "../../kit/row-limit.ts";
 import { standardResource } from "../../kit/standard-resource.ts";
 import { contentInput, conversation, roomIdInput, titleInput } from "../conversation-entities.ts";
 import { insideOf } from "../inside.ts";
@@ -77,7 +77,7 @@ export const conversations = standardResource({
         answer: conversation.entity,
         creates: true,
         missing: "the room is not there",
-        conflict: `the room takes no messages (\`allowMessages\` is false); or ${TOO_MANY}`,
+        conflict: `the room takes no messages (\`allowMessages\` is false); or ${ROW_LIMIT_CONFLICT}`,
       },
       ({ caller, body: { message, ...body } }) =>
         db.transaction().execute(async (trx) => {
@@ -167,8 +167,8 @@ async function join(
   const times = { createdAt: new Date(nowMs), updatedAt: new Date(nowMs) };
   const copies = joining.map(({ scope, status, ...participant }) => ({
     ...participant,
-    scope: freeFormText(scope),
-    status: freeFormText(status),
+    scope: toJsonColumn(scope),
+    status: toJsonColumn(status),
     id: createId("part", nowMs),
     conversationId,
     ...times,

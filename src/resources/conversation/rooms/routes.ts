@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import type { Row } from "../../../data/tables.ts";
 import { conflict } from "../../../http/problem.ts";
-import { newestInside } from "../../kit/newest-inside.ts";
+import { readNewestPerOwner } from "../../kit/newest-per-owner.ts";
 import { ACCOUNTS, SPACES } from "../../kit/references.ts";
 import { standardResource } from "../../kit/standard-resource.ts";
 import { conversation, room } from "../conversation-entities.ts";
@@ -23,7 +23,7 @@ export const rooms = standardResource({
   async inside(db, rows) {
     const ids = rows.map(({ id }) => id);
     const parts = { table: "conversations", owner: "room_id", columns: sql`*` };
-    const conversations = await newestInside<Row<"conversations">>(db, parts, ids);
+    const conversations = await readNewestPerOwner<Row<"conversations">>(db, parts, ids);
     const inside = await insideOf(db, "room_id", ids);
     return ({ id }) => {
       const { items, total } = conversations(id);

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { timestamp } from "../../../http/fields.ts";
-import { hidden, json, kept, orElse, time } from "../../kit/field.ts";
-import { idInput, opaqueIdInput, organizationId, textOf } from "../../kit/fields.ts";
+import { hidden, json, orElse, readOnly, time } from "../../kit/field.ts";
+import { idInput, opaqueIdInput, organizationId, textUpTo } from "../../kit/fields.ts";
 import { bounded, freeFormInput, mapInput } from "../../kit/free-form.ts";
 import { type Inside, shape, type TableOf } from "../../kit/shape.ts";
 
@@ -19,7 +19,7 @@ const anything = z.unknown().meta({ description: "Anything, or null." });
 
 export const taskFields = {
   appId: idInput("An app."),
-  authorId: orElse(kept(z.string().nullable()), ({ caller }) => caller.accountId),
+  authorId: orElse(readOnly(z.string().nullable()), ({ caller }) => caller.accountId),
   executorId: idInput("The account that is to do it."),
   organizationId,
   /** Of the same organization, and never below this one. */
@@ -27,20 +27,20 @@ export const taskFields = {
   stateId: idInput("A state."),
   targetId: opaqueIdInput,
   title: z.string().min(1).max(255).meta({ example: "Send the report" }),
-  description: textOf(4_096),
+  description: textUpTo(4_096),
   kind: z.string().min(1).max(255).default("default").meta({ example: "default" }),
   status: orElse(
-    kept(taskStatus.meta({ description: "From created to running to completed, failed or canceled." })),
+    readOnly(taskStatus.meta({ description: "From created to running to completed, failed or canceled." })),
     () => "created",
   ),
   input: json(freeFormInput),
-  output: orElse(kept(json(anything)), () => null),
+  output: orElse(readOnly(json(anything)), () => null),
   params: json(mapInput, z.record(z.string(), z.unknown())),
-  errors: orElse(kept(json(z.array(errorSchema))), () => []),
+  errors: orElse(readOnly(json(z.array(errorSchema))), () => []),
   /** The size of description, input, output, params and errors as text. */
   contentBytes: hidden(z.int()),
-  startedAt: kept(time(timestamp.nullable())),
-  endedAt: kept(time(timestamp.nullable())),
+  startedAt: readOnly(time(timestamp.nullable())),
+  endedAt: readOnly(time(timestamp.nullable())),
 };
 
 export const task = shape({

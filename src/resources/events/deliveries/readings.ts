@@ -57,7 +57,9 @@ export async function readingsOf(
   const found = await mapBounded(events.slice(0, MAX_EVENTS), CONCURRENCY, async (event) => {
     const { topic, entryId } = event;
     // Groups that others have made on a topic are theirs.
-    const ours = (await readings.readEntryProgress(topic, entryId)).filter(({ group }) => hasHandler.has(group));
+    const ours = (await readings.readEntryProgress(topic, entryId)).filter(({ group }) =>
+      hasHandler.has(group),
+    );
     const letters = await lettersOf(db, event);
     return mapBounded(ours, CONCURRENCY, async (reading) => {
       const letter = letters.get(reading.group);

@@ -7,7 +7,7 @@ import { shortListQuery } from "../../../http/page.ts";
 import { conflict, notFound } from "../../../http/problem.ts";
 import { type Clock, formatTimestamp } from "../../../lib/clock.ts";
 import { listOf } from "../../kit/answer.ts";
-import { omitUndefined, listPage, mapPage } from "../../kit/list-page.ts";
+import { listPage, mapPage, omitUndefined } from "../../kit/list-page.ts";
 import { pathId } from "../../kit/params.ts";
 import type { Resource } from "../../kit/resource.ts";
 import { defineRoute } from "../../kit/route.ts";

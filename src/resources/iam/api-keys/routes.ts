@@ -10,7 +10,7 @@ import { requireAccounts } from "../../kit/account-scope.ts";
 import { requireRow, SPACES } from "../../kit/references.ts";
 import type { Kit } from "../../kit/resource-spec.ts";
 import { defineRoute } from "../../kit/route.ts";
-import { TOO_MANY } from "../../kit/row-limit.ts";
+import { ROW_LIMIT_CONFLICT } from "../../kit/row-limit.ts";
 import { standardResource } from "../../kit/standard-resource.ts";
 import { apiKey, newApiKeySchema } from "../iam-entities.ts";
 import {
@@ -87,7 +87,7 @@ export const apiKeys = standardResource({
         body: apiKey.input,
         answer: newApiKeySchema,
         missing: "the account, a role or the space is not there",
-        conflict: TOO_MANY,
+        conflict: ROW_LIMIT_CONFLICT,
         description:
           "`key` is the bearer token, told here only. What it may do is the union of its permissions and of those that its roles have when it is used. Without `accountId` it gets a service account of its own; nobody makes a key for another's account (403).",
       },

@@ -6,7 +6,7 @@ import type { Row } from "../../../data/tables.ts";
 import type { Caller } from "../../../http/context.ts";
 import { id, timeInput, timestamp } from "../../../http/fields.ts";
 import { pageQuery } from "../../../http/page.ts";
-import { listOf, otherAnswer } from "../../kit/answer.ts";
+import { listOf, nonJsonAnswer } from "../../kit/answer.ts";
 import { listPage, mapPage } from "../../kit/list-page.ts";
 import type { Resource } from "../../kit/resource.ts";
 import { defineRoute } from "../../kit/route.ts";
@@ -103,7 +103,7 @@ export const audit: Resource<AuditDeps> = {
         description:
           "All records that the filters leave, oldest first, one JSON object a line, however many they are. A line each as `listAudit` answers it. Where it ends early, the `at` of the last line is the `from` of the next call.",
         query: filters,
-        answer: otherAnswer("application/x-ndjson", "The records, one a line."),
+        answer: nonJsonAnswer("application/x-ndjson", "The records, one a line."),
       },
       async ({ caller, query }) => {
         const lines = ReadableStream.from(exportLines(db, caller, query)).pipeThrough(

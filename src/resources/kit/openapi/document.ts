@@ -1,10 +1,10 @@
 import packageJson from "../../../../package.json" with { type: "json" };
-import { isList, isOther } from "../answer.ts";
+import { isList, isNonJson } from "../answer.ts";
 import type { MountedRoute } from "../mount.ts";
 import { errorComponents, errorSchema } from "./errors.ts";
 import { HEADERS, PARAMETERS } from "./headers.ts";
 import { type DocumentedKinds, withKinds } from "./kinds.ts";
-import { documentedPath, operationOf, withExamples } from "./operation.ts";
+import { documentedPath, toOperation, withExamples } from "./operation.ts";
 import { outsidePaths } from "./outside.ts";
 import { createSchemaWriter } from "./schemas.ts";
 import { describeTags } from "./tags.ts";
@@ -39,11 +39,12 @@ export function createDocument({ routes, hooksUrl, kinds }: DocumentDeps): Reado
   const schemas = createSchemaWriter();
   schemas.output(errorSchema);
   // Answers take the schemas' names first; a body that differs from its answer gets another name.
-  for (const { answer } of routes) if (!isOther(answer)) schemas.output(isList(answer) ? answer.of : answer);
+  for (const { answer } of routes)
+    if (!isNonJson(answer)) schemas.output(isList(answer) ? answer.of : answer);
   const paths: Record<string, Record<string, unknown>> = {};
   for (const route of routes) {
     const path = documentedPath(route);
-    paths[path] = { ...paths[path], [route.method]: operationOf(route, schemas) };
+    paths[path] = { ...paths[path], [route.method]: toOperation(route, schemas) };
   }
   const outside = outsidePaths({ schemas, hooksUrl });
   const components = withKinds(schemas.components(), kinds, schemas);

@@ -26,16 +26,22 @@ type Components = Readonly<Record<string, JsonSchema>>;
  * One value that the schema allows, made of the examples that its parts give: required fields, and those with an example of their
  * own. Where an entity would hold itself (`open`: those that are being made), it is undefined: lists end there.
  */
-export function exampleOf(schema: JsonSchema, components: Components, open: readonly string[] = []): unknown {
+export function buildExample(
+  schema: JsonSchema,
+  components: Components,
+  open: readonly string[] = [],
+): unknown {
   const { $ref, examples, type, items } = schema;
   if (Array.isArray(examples)) return examples[0];
   if ("default" in schema) return schema.default;
   if ("const" in schema) return schema.const;
   if (Array.isArray(schema.enum)) return schema.enum[0];
-  const within = (part: JsonSchema): unknown => exampleOf(part, components, open);
+  const within = (part: JsonSchema): unknown => buildExample(part, components, open);
   if (typeof $ref === "string") {
     const name = $ref.slice($ref.lastIndexOf("/") + 1);
-    return open.includes(name) ? undefined : exampleOf(components[name] ?? {}, components, [...open, name]);
+    return open.includes(name)
+      ? undefined
+      : buildExample(components[name] ?? {}, components, [...open, name]);
   }
   for (const variants of [schema.anyOf, schema.oneOf, schema.allOf]) {
     if (Array.isArray(variants)) return variants.map(within).find((value) => value !== undefined);

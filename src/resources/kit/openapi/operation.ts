@@ -1,4 +1,4 @@
-import { isList, isOther, type OtherAnswer } from "../answer.ts";
+import { isList, isNonJson, type NonJsonAnswer } from "../answer.ts";
 import type { MountedRoute } from "../mount.ts";
 import {
   COMMON_HEADERS,
@@ -8,7 +8,7 @@ import {
   referToError,
   statusOf,
 } from "./errors.ts";
-import { exampleOf } from "./example.ts";
+import { buildExample } from "./example.ts";
 import type { JsonSchema, SchemaWriter } from "./schemas.ts";
 
 /** `/apps/:appId` → `/apps/{appId}`. */
@@ -16,7 +16,7 @@ export const documentedPath = ({ fullPath }: Pick<MountedRoute, "fullPath">): st
   fullPath.replace(/:([A-Za-z]+)/g, "{$1}");
 
 /** The route as an operation object (OpenAPI 3.1, section 4.8.10). Examples are filled in once all components are known. */
-export function operationOf(route: MountedRoute, schemas: SchemaWriter): Readonly<Record<string, unknown>> {
+export function toOperation(route: MountedRoute, schemas: SchemaWriter): Readonly<Record<string, unknown>> {
   const { method, operation, summary, tag, permission, reveals, confined, isPublic, body } = route;
   return {
     operationId: operation,
@@ -27,7 +27,7 @@ export function operationOf(route: MountedRoute, schemas: SchemaWriter): Readonl
     ...(permission === null ? {} : { "x-permission": permission }),
     ...(reveals === undefined ? {} : { "x-reveals": reveals }),
     ...(confined === undefined ? {} : { "x-confined": confined }),
-    parameters: parametersOf(route, schemas),
+    parameters: listParameters(route, schemas),
     ...(body === undefined
       ? {}
       : {
@@ -55,7 +55,7 @@ function describe({ description, permission, reveals, confined, isPublic }: Moun
 
 const writes = ({ method }: MountedRoute): boolean => method === "put" || method === "delete";
 
-function parametersOf(route: MountedRoute, schemas: SchemaWriter): readonly object[] {
+function listParameters(route: MountedRoute, schemas: SchemaWriter): readonly object[] {
   const { params = {}, query, creates, versioned, isPublic } = route;
   const inPath = Object.entries(params).map(([name, schema]) =>
     parameter(name, "path", schemas.input(schema), true),
@@ -94,7 +94,7 @@ function success(route: MountedRoute, schemas: SchemaWriter): object {
     ...(creates ? { "Idempotent-Replayed": { $ref: "#/components/headers/IdempotentReplayed" } } : {}),
     ...(versioned && method !== "delete" ? { ETag: { $ref: "#/components/headers/ETag" } } : {}),
   };
-  if (isOther(answer)) {
+  if (isNonJson(answer)) {
     return otherResponse(answer, answer.description, headers);
   }
   const schema = isList(answer)
@@ -104,7 +104,7 @@ function success(route: MountedRoute, schemas: SchemaWriter): object {
 }
 
 const otherResponse = (
-  { contentType }: OtherAnswer,
+  { contentType }: NonJsonAnswer,
   description: string,
   headers: object,
 ): ResponseObject => ({
@@ -144,12 +144,12 @@ function failures(route: MountedRoute): Readonly<Record<string, object>> {
   };
   return Object.fromEntries([
     ...names.filter((name) => name !== false).map((name) => [statusOf(name), referToError(name, told[name])]),
-    ...(isOther(answer) && answer.refusal !== undefined ? [["400", refusalResponse(answer)]] : []),
+    ...(isNonJson(answer) && answer.refusal !== undefined ? [["400", badRequestResponse(answer)]] : []),
   ]);
 }
 
 /** Refusals before the route runs have the form of all others. */
-function refusalResponse(answer: OtherAnswer) {
+function badRequestResponse(answer: NonJsonAnswer) {
   const own = otherResponse(answer, answer.refusal ?? "", COMMON_HEADERS);
   const { content } = errorResponse("InvalidParameters", COMMON_HEADERS);
   return { ...own, content: { ...content, ...own.content } };
@@ -159,7 +159,7 @@ function refusalResponse(answer: OtherAnswer) {
 export function withExamples<T>(part: T, components: Readonly<Record<string, JsonSchema>>): T {
   return JSON.parse(JSON.stringify(part), (key, value) =>
     key === "application/json" && value?.schema && !("example" in value)
-      ? { ...value, example: exampleOf(value.schema, components) }
+      ? { ...value, example: buildExample(value.schema, components) }
       : value,
   );
 }

@@ -1,13 +1,13 @@
 import { recordAudit } from "../../../data/accounts/audit.ts";
 import type { Caller } from "../../../http/context.ts";
 import { createId } from "../../../lib/ids.ts";
-import { freeFormText } from "../../kit/free-form.ts";
+import { conflictIfTaken } from "../../kit/conflicts.ts";
+import { toJsonColumn } from "../../kit/free-form.ts";
 import { pathId } from "../../kit/params.ts";
 import { requireRow, STATES } from "../../kit/references.ts";
-import { refuseTaken } from "../../kit/refusals.ts";
 import type { RowDeps } from "../../kit/resource-spec.ts";
 import { defineRoute } from "../../kit/route.ts";
-import { TOO_MANY } from "../../kit/row-limit.ts";
+import { ROW_LIMIT_CONFLICT } from "../../kit/row-limit.ts";
 import { standardResource } from "../../kit/standard-resource.ts";
 import { type CheckSchemasDeps, requireSchemas } from "./check-schemas.ts";
 import { stateReference, type VariableInput, variable, variablesInput } from "./schema.ts";
@@ -46,10 +46,10 @@ export const stateVariables = standardResource({
         body: variablesInput,
         answer: stateReference,
         creates: true,
-        conflict: `${taken.when}, or twice in the body; or ${TOO_MANY}`,
+        conflict: `${taken.when}, or twice in the body; or ${ROW_LIMIT_CONFLICT}`,
       },
       async ({ caller, params: { stateId }, body }) => {
-        await refuseTaken(taken.message, addVariables(deps, caller, stateId, body));
+        await conflictIfTaken(taken.message, addVariables(deps, caller, stateId, body));
         return { id: stateId };
       },
     ),
@@ -78,7 +78,7 @@ async function addVariables(
     // Of one age, they are listed by their ids.
     const ids = inputs.map(() => createId("var", nowMs)).sort();
     const variables = inputs.map((input, index) => {
-      const schema = freeFormText(input.schema);
+      const schema = toJsonColumn(input.schema);
       return { ...input, schema, stateId, organizationId, id: ids[index] ?? "", createdAt, updatedAt };
     });
     await trx.insertInto("variables").values(variables).execute();

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { jsonSchemaDocument } from "../../../event/definition.ts";
 import { id } from "../../../http/fields.ts";
-import { json, kept } from "../../kit/field.ts";
+import { json, readOnly } from "../../kit/field.ts";
 import { opaqueIdInput } from "../../kit/fields.ts";
 import { bounded } from "../../kit/free-form.ts";
 import { shape, type TableOf } from "../../kit/shape.ts";
@@ -21,7 +21,7 @@ const schema = bounded(jsonSchemaDocument)
   .meta({ description: "A JSON Schema of draft 2020-12 or draft-07 (`$schema`); null: any value." });
 
 const fields = {
-  stateId: kept(id("state")),
+  stateId: readOnly(id("state")),
   name: z.string().min(1).max(255).meta({ example: "language" }),
   scopeId: opaqueIdInput.meta({
     description: "What the name is unique in; null is a scope as well. Stored as given.",

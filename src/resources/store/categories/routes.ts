@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { once } from "../../kit/field.ts";
-import { nameInput, organizationId, textOf } from "../../kit/fields.ts";
+import { nameInput, organizationId, textUpTo } from "../../kit/fields.ts";
 import { STORES } from "../../kit/references.ts";
 import { shape, type TableOf } from "../../kit/shape.ts";
 import { standardResource } from "../../kit/standard-resource.ts";
@@ -22,7 +22,7 @@ const fields = {
   /** That of its store. */
   organizationId,
   name: nameInput.meta({ description: "Unique in its store.", example: "Integrations" }),
-  description: textOf(4_096),
+  description: textUpTo(4_096),
 };
 
 const category = shape({

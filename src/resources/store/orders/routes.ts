@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { ApiError, conflict } from "../../../http/problem.ts";
-import { given } from "../../kit/list-page.ts";
+import { omitUndefined } from "../../kit/list-page.ts";
 import { pathId } from "../../kit/params.ts";
 import { defineRoute } from "../../kit/route.ts";
 import { standardResource } from "../../kit/standard-resource.ts";
@@ -30,7 +30,7 @@ export const storeOrders = standardResource({
   changeable: visibleOrders,
   filters: {
     query: orderFilters,
-    find: (db, caller, filters) => visibleOrders(db, caller).where((eb) => eb.and(given(filters))),
+    find: (db, caller, filters) => visibleOrders(db, caller).where((eb) => eb.and(omitUndefined(filters))),
   },
   inside:
     async (_, __, { organizationId }) =>

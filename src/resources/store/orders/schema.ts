@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { id, timestamp } from "../../../http/fields.ts";
-import { amount, amountInput, currency } from "../../kit/amounts.ts";
-import { answeredAs, hidden, kept, once, orElse, time } from "../../kit/field.ts";
+import { hidden, once, orElse, readOnly, time, withAnswer } from "../../kit/field.ts";
 import { textInput } from "../../kit/fields.ts";
+import { amount, amountInput, currency } from "../../kit/money.ts";
 import { type RowOf, shape, type TableOf } from "../../kit/shape.ts";
 import { interval } from "../store-entities.ts";
 
@@ -21,42 +21,42 @@ const paymentMethod = textInput.meta({ description: "Stored as given.", example:
 const text = z.string().nullable();
 
 const fields = {
-  orderNumber: orElse(kept(z.string()), ({ id }) => orderNumberOf(id)),
-  artifactId: answeredAs(
+  orderNumber: orElse(readOnly(z.string()), ({ id }) => orderNumberOf(id)),
+  artifactId: withAnswer(
     once(z.string().meta({ description: "A published one.", example: "art_01jc9x2k4v8m3n5p7q9r1s0" })),
     id("art"),
   ),
   /** An account, which need not be there any more. */
-  buyerId: orElse(kept(id("acc")), ({ caller }) => caller.accountId),
-  storeId: kept(id("store")),
+  buyerId: orElse(readOnly(id("acc")), ({ caller }) => caller.accountId),
+  storeId: readOnly(id("store")),
   storeOrganizationId: hidden(z.string()),
-  pricingPlanId: answeredAs(
+  pricingPlanId: withAnswer(
     once(
       z.string().meta({ description: "A plan of that artifact.", example: "plan_01jc9x2k4v8m3n5p7q9r1s0" }),
     ),
     id("plan"),
   ),
-  transactionId: kept(text),
+  transactionId: readOnly(text),
   licenseKey: hidden(text),
-  paymentMethod: answeredAs(paymentMethod, text),
-  currency: kept(currency),
+  paymentMethod: withAnswer(paymentMethod, text),
+  currency: readOnly(currency),
   /** That of the plan when it was ordered. */
   interval: hidden(interval),
-  subtotal: kept(amount),
-  tax: answeredAs(
+  subtotal: readOnly(amount),
+  tax: withAnswer(
     amountInput.default("0").meta({ description: "A decimal number.", example: "3.78" }),
     amount,
   ),
-  total: kept(amount),
-  commission: kept(
+  total: readOnly(amount),
+  commission: readOnly(
     amount.meta({
       description:
         "What the store keeps of the subtotal, by its rate when the order was made; rounded half up to four decimals.",
     }),
   ),
-  status: orElse(kept(status), () => "pending"),
-  paidAt: kept(time(timestamp.nullable())),
-  expiresAt: kept(
+  status: orElse(readOnly(status), () => "pending"),
+  paidAt: readOnly(time(timestamp.nullable())),
+  expiresAt: readOnly(
     time(
       timestamp
         .nullable()

@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { id } from "../../../http/fields.ts";
 import { ApiError } from "../../../http/problem.ts";
-import { answeredAs, kept, once, orElse } from "../../kit/field.ts";
-import { textInput, textOf } from "../../kit/fields.ts";
-import { given } from "../../kit/list-page.ts";
+import { once, orElse, readOnly, withAnswer } from "../../kit/field.ts";
+import { textInput, textUpTo } from "../../kit/fields.ts";
+import { omitUndefined } from "../../kit/list-page.ts";
 import { shape, type TableOf } from "../../kit/shape.ts";
 import { standardResource } from "../../kit/standard-resource.ts";
 import { lockArtifact, ownStores, requirePublished, visibleReviews } from "../store-scope.ts";
@@ -18,16 +18,16 @@ declare module "../../../data/tables.ts" {
 const rating = z.int().min(1).max(5).meta({ example: 4 });
 
 const fields = {
-  artifactId: answeredAs(
+  artifactId: withAnswer(
     once(z.string().meta({ description: "A published one.", example: "art_01jc9x2k4v8m3n5p7q9r1s0" })),
     id("art"),
   ),
-  storeId: kept(id("store")),
+  storeId: readOnly(id("store")),
   /** An account, which need not be there any more. */
-  reviewerId: orElse(kept(id("acc")), ({ caller }) => caller.accountId),
+  reviewerId: orElse(readOnly(id("acc")), ({ caller }) => caller.accountId),
   title: textInput,
-  content: textOf(16_384),
-  rating: answeredAs(rating, rating),
+  content: textUpTo(16_384),
+  rating: withAnswer(rating, rating),
 };
 
 const review = shape({
@@ -61,7 +61,7 @@ export const storeReviews = standardResource({
     find: (db, caller, filters) =>
       filters.artifactId === undefined && filters.storeId === undefined
         ? undefined
-        : visibleReviews(db, caller).where((eb) => eb.and(given(filters))),
+        : visibleReviews(db, caller).where((eb) => eb.and(omitUndefined(filters))),
   },
   identified: true,
   taken: {

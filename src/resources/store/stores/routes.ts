@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { decimal } from "../../kit/field.ts";
-import { nameInput, organizationId, textOf } from "../../kit/fields.ts";
+import { nameInput, organizationId, textUpTo } from "../../kit/fields.ts";
 import { shape, type TableOf } from "../../kit/shape.ts";
 import { standardResource } from "../../kit/standard-resource.ts";
 import { approvePublished } from "../approved-blueprints.ts";
@@ -12,7 +12,7 @@ declare module "../../../data/tables.ts" {
   }
 }
 
-const image = textOf(2_048).meta({ description: "An address or an asset. Stored as given." });
+const image = textUpTo(2_048).meta({ description: "An address or an asset. Stored as given." });
 const page = z
   .string()
   .max(2_048)
@@ -28,7 +28,7 @@ const commissionRate = z
 
 const fields = {
   name: nameInput.meta({ example: "Example store" }),
-  description: textOf(4_096),
+  description: textUpTo(4_096),
   logo: image,
   banner: image,
   privacyPolicyUrl: page,

@@ -1,5 +1,5 @@
 import { conflict, invalidParameters } from "../../../http/problem.ts";
-import { refuseTaken } from "../../kit/refusals.ts";
+import { conflictIfTaken } from "../../kit/conflicts.ts";
 import type { Kit, RowDeps } from "../../kit/resource-spec.ts";
 import { defineRoute } from "../../kit/route.ts";
 import { standardResource } from "../../kit/standard-resource.ts";
@@ -58,7 +58,7 @@ export const phoneNumbers = standardResource({
           const number = { countryCode, e164: e164.value, trunkId, assigned: true };
           return answer(trx, caller, await insert(trx, caller, {}, { ...number, ...NOT_IN_SERVICE }));
         });
-        return refuseTaken("The phone number is registered already.", registered);
+        return conflictIfTaken("The phone number is registered already.", registered);
       },
     ),
     defineRoute(

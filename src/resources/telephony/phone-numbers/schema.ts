@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { id } from "../../../http/fields.ts";
-import { answeredAs, hidden, kept } from "../../kit/field.ts";
+import { hidden, readOnly, withAnswer } from "../../kit/field.ts";
 import { opaqueIdInput } from "../../kit/fields.ts";
 import { shape, type TableOf } from "../../kit/shape.ts";
 
@@ -17,11 +17,11 @@ const countryCode = z
 
 const fields = {
   channelId: opaqueIdInput,
-  countryCode: kept(countryCode),
-  e164: kept(z.string().meta({ description: "ITU-T E.164.", example: "+12133734253" })),
+  countryCode: readOnly(countryCode),
+  e164: readOnly(z.string().meta({ description: "ITU-T E.164.", example: "+12133734253" })),
   /** The row has who has registered it, be it assigned or not. */
   assigned: hidden(z.boolean()),
-  trunkId: answeredAs(z.string().meta({ description: "Another trunk of the same carrier." }), id("trk")),
+  trunkId: withAnswer(z.string().meta({ description: "Another trunk of the same carrier." }), id("trk")),
   status: z.enum(["pending_activation", "active", "suspended"]).meta({
     description:
       "`pending_activation`: not in service yet, or assigned to nobody; `active`: in service; `suspended`: out of service for a time.",

@@ -23,7 +23,7 @@ export interface Parts {
  * The newest rows of each owner, oldest first, and how many there are: no more of each than an even share of what one answer may
  * hold, by number and by weight, but the newest in any case.
  */
-export async function newestInside<R>(
+export async function readNewestPerOwner<R>(
   db: Queryable,
   { table, owner, columns, weight = sql`0`, where = sql`true` }: Parts,
   owners: readonly string[],
