@@ -102,7 +102,7 @@ const startWorker = (stores: SharedStores, clock: Clock): Promise<GatewayProcess
       NODE_OPTIONS: `--import=${join(import.meta.dirname, "ahead.ts")}`,
       CLOCK_AHEAD_MS: String(CLOCKS[clock]),
     },
-    { sourcesTiming: { ttlMs: 2_000, tickEveryMs: 250, mostGiven: 64 } },
+    { sourcesTiming: { ttlMs: 2_000, tickEveryMs: 250, maxReleasedPerTick: 64 } },
   );
 
 async function install({ api }: GatewayProcess, upstreams: readonly PollUpstream[]): Promise<string> {

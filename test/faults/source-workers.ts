@@ -23,7 +23,7 @@ export interface SourceWorker extends AsyncDisposable {
 
 const TTL_MS = 2_000;
 const OUT_MS = 2 * TTL_MS + 500;
-const TIMING = { ttlMs: TTL_MS, tickEveryMs: 250, mostGiven: 64 } as const;
+const TIMING = { ttlMs: TTL_MS, tickEveryMs: 250, maxReleasedPerTick: 64 } as const;
 
 export async function startSourceWorker(stores: SharedStores, index: number): Promise<SourceWorker> {
   const [server] = stores.servers;

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, it } from "vitest";
-import { readLargePage, type LargeRequest } from "../../src/channels/polling/fetch/large-page.ts";
+import { type LargeRequest, readLargePage } from "../../src/channels/polling/fetch/large-page.ts";
 import { polling } from "../../src/channels/polling/polling.ts";
 import { sse } from "../../src/channels/sse/sse.ts";
 import type { Definition } from "../../src/event/definition.ts";

@@ -19,7 +19,7 @@ export async function dryRunPoll(
     async ingest(delivery, options) {
       deliveries.push(delivery);
       cursor = options.cursor ?? cursor;
-      return NOTHING;
+      return ACCEPTED;
     },
     async moveTo(to) {
       cursor = to;
@@ -28,13 +28,13 @@ export async function dryRunPoll(
     warn() {},
   };
   const end = await pollSource(deps, plan, trial, {
-    isTrial: true,
+    isDryRun: true,
     observe: (exchange) => {
       last = exchange;
     },
   });
   return {
-    request: last === undefined ? unsent(plan) : redactRequest(last.sent),
+    request: last === undefined ? unsentRequest(plan) : redactRequest(last.sent),
     response: last?.response
       ? {
           status: last.response.status,
@@ -48,13 +48,13 @@ export async function dryRunPoll(
   };
 }
 
-const NOTHING: IngestResult = {
+const ACCEPTED: IngestResult = {
   kind: "accepted",
   outcome: { received: 0, published: 0, duplicates: 0, quarantined: 0, events: [], quarantine: [] },
 };
 
 /** Of a cursor from which no request can be made. */
-const unsent = ({ settings: { request } }: Plan): DryRun["request"] => ({
+const unsentRequest = ({ settings: { request } }: Plan): DryRun["request"] => ({
   method: request.method,
   url: request.url,
   headers: {},

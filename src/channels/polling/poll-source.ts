@@ -1,7 +1,7 @@
 import { PathBudgetError } from "../../normalize/paths/path.ts";
-import { broken, doneAt, failed } from "../pull/ends.ts";
+import { broken, doneAt, failed } from "../pull/source-end.ts";
 import type { SourceEnd, SourceRun } from "../source.ts";
-import { readCursor } from "./cursor/cursor.ts";
+import { parsePollCursor } from "./cursor/cursor.ts";
 import { createPollWriter, type PollWriter } from "./cursor/poll-writer.ts";
 import { PositionError } from "./cursor/position.ts";
 import {
@@ -22,9 +22,9 @@ export interface PollOptions {
   /** Told of each call. */
   readonly observe?: (exchange: Exchange) => void;
   /** True: one page and no more. */
-  readonly isTrial?: boolean;
+  readonly isDryRun?: boolean;
   /** Told of each poll that came to its end whether all that its pages showed is below the cursor. */
-  readonly onRead?: (isBehind: boolean) => void;
+  readonly onPollEnd?: (isBehind: boolean) => void;
 }
 
 /** Between two pages a poll ends by itself after so long: its place is wanted by others, and the next one goes on. */
@@ -49,7 +49,7 @@ export async function pollSource(
   options: PollOptions = {},
 ): Promise<SourceEnd> {
   const nowMs = deps.clock();
-  const cursor = readCursor(plan, run.cursor, { nowMs, startedAtMs: run.startedAtMs });
+  const cursor = parsePollCursor(plan, run.cursor, { nowMs, startedAtMs: run.startedAtMs });
   if (!cursor.ok) return broken("cursor", cursor.error);
   const { observe } = options;
   const reader = createPageReader(deps, { plan, run });
@@ -60,12 +60,12 @@ export async function pollSource(
     writer,
     walk: createPageWalk({ plan, writer, fetcher, run, nowMs }),
     nowMs,
-    isTrial: options.isTrial === true,
+    isDryRun: options.isDryRun === true,
     isOverdue: () => deps.clock() - nowMs > MAX_POLL_MS,
   };
   try {
     const end = await (plan.settings.order === "descending" ? pollBackwards(poll) : pollForwards(poll));
-    if (end.kind === "done") options.onRead?.(cursor.value.position.isBehind?.() === true);
+    if (end.kind === "done") options.onPollEnd?.(cursor.value.position.isBehind?.() === true);
     return end;
   } catch (error) {
     if (error instanceof PathBudgetError) return failed("path_budget", error.message);
@@ -79,12 +79,12 @@ interface Poll {
   readonly writer: PollWriter;
   readonly walk: PageWalk;
   readonly nowMs: number;
-  readonly isTrial: boolean;
+  readonly isDryRun: boolean;
   readonly isOverdue: () => boolean;
 }
 
 async function pollForwards(poll: Poll): Promise<SourceEnd> {
-  const { isTrial, plan, walk, writer } = poll;
+  const { isDryRun, plan, walk, writer } = poll;
   const { position } = writer;
   for (;;) {
     const fetched = await walk.fetch();
@@ -97,11 +97,11 @@ async function pollForwards(poll: Poll): Promise<SourceEnd> {
       if (next === undefined && !hasMore) writer.finish(walk.pages(), fetched.validators);
     });
     if (published.kind === "ended") return published.end;
-    if (published.kind === "cut") return goesOnAt(poll, notBeforeMs);
-    if (isTrial || (next === undefined && !hasMore)) return doneAt(notBeforeMs);
-    const limit = limitOf(poll, fetched);
+    if (published.kind === "cut") return continueAt(poll, notBeforeMs);
+    if (isDryRun || (next === undefined && !hasMore)) return doneAt(notBeforeMs);
+    const limit = findLimit(poll, fetched);
     // The next poll begins further on than this one.
-    if (limit !== undefined) return writer.hasMoved() ? goesOnAt(poll, notBeforeMs) : limit;
+    if (limit !== undefined) return writer.hasMoved() ? continueAt(poll, notBeforeMs) : limit;
     if (next === undefined || (plan.restartsWalk && !isSame(headBefore, position.head?.()))) {
       walk.goTo(FIRST_PAGE, position.head?.());
     } else walk.goTo(next);
@@ -109,7 +109,7 @@ async function pollForwards(poll: Poll): Promise<SourceEnd> {
 }
 
 async function pollBackwards(poll: Poll): Promise<SourceEnd> {
-  const { isTrial, walk, writer } = poll;
+  const { isDryRun, walk, writer } = poll;
   const { position } = writer;
   const held: FetchedPage[] = [];
   let heldBytes = 0;
@@ -128,8 +128,8 @@ async function pollBackwards(poll: Poll): Promise<SourceEnd> {
       heldBytes -= held.shift()?.bytes ?? 0;
       isCut = true;
     }
-    if (next === undefined || isTrial || position.reachesKnown(page)) break;
-    const limit = limitOf(poll, fetched);
+    if (next === undefined || isDryRun || position.reachesKnown(page)) break;
+    const limit = findLimit(poll, fetched);
     // Keys that are only noted need not be complete: no walk will go further down than this one.
     if (limit !== undefined && !position.isPriming()) return limit;
     if (limit !== undefined) break;
@@ -140,24 +140,24 @@ async function pollBackwards(poll: Poll): Promise<SourceEnd> {
   let hasMore = false;
   const finish = (): void => {
     hasMore = position.endPage(page, next);
-    if (!hasMore && (!isTrial || next === undefined)) writer.finish(walk.pages(), validators);
+    if (!hasMore && (!isDryRun || next === undefined)) writer.finish(walk.pages(), validators);
   };
   for (const [index, fetched] of [...held.entries()].reverse()) {
     const published = await writer.publish(fetched, () => {
       if (index === 0 && !isCut) finish();
     });
     if (published.kind === "ended") return published.end;
-    if (published.kind === "cut") return goesOnAt(poll, notBeforeMs);
+    if (published.kind === "cut") return continueAt(poll, notBeforeMs);
   }
   if (held.length === 0) {
     finish();
     await writer.save();
   }
-  return isCut || hasMore ? goesOnAt(poll, notBeforeMs) : doneAt(notBeforeMs);
+  return isCut || hasMore ? continueAt(poll, notBeforeMs) : doneAt(notBeforeMs);
 }
 
 /** How the poll ends here if it has nothing to show for itself; undefined where the next page may be read. */
-function limitOf({ isOverdue, walk }: Poll, { notBeforeMs }: FetchedPage): SourceEnd | undefined {
+function findLimit({ isOverdue, walk }: Poll, { notBeforeMs }: FetchedPage): SourceEnd | undefined {
   if (walk.isAtLimit()) return failed("page_limit", AT_LIMIT);
   if (isOverdue()) return failed("deadline", `The pages were not read within ${MAX_POLL_MS / 1000} seconds`);
   if (notBeforeMs === undefined) return undefined;
@@ -170,7 +170,7 @@ function limitOf({ isOverdue, walk }: Poll, { notBeforeMs }: FetchedPage): Sourc
 const AT_LIMIT =
   "There are more pages than `pagination.maxPages`, or more items than `pagination.maxItems`, and nothing new among those that were read, or not yet the place up to which all is known";
 
-const goesOnAt = ({ nowMs }: Poll, notBeforeMs: number | undefined): SourceEnd => ({
+const continueAt = ({ nowMs }: Poll, notBeforeMs: number | undefined): SourceEnd => ({
   kind: "done",
   notBeforeMs: notBeforeMs ?? nowMs,
 });

@@ -5,9 +5,9 @@ import type { FetchedOptions, IngestResult } from "../../event/ingest.ts";
 import type { SourcePosition, VerifiedDelivery } from "../../event/received.ts";
 import type { Limiter } from "../../lib/limiter.ts";
 import type { FetchedDelivery, SourceEnd, StreamRun } from "../source.ts";
-import { SLOW_RETRY_MS } from "./ends.ts";
 import type { OpenRun, RunDeps, RunPlan, SourceChannel } from "./open-run.ts";
 import { OrderedWrites } from "./ordered-writes.ts";
+import { SLOW_RETRY_MS } from "./source-end.ts";
 import { SourceReport } from "./source-report.ts";
 
 /** A delivery costs so much on its way besides its bytes. */
@@ -16,16 +16,16 @@ const DELIVERY_BYTES = 512;
 const MAX_WAIT_MS = 24 * 3_600_000;
 const MAX_MESSAGE_CHARS = 500;
 /** So many refusals in a row, over so long, are no mistake of a moment: a restart, a maintenance page. */
-const LASTING = { count: 5, forMs: 10 * 60_000, retryInMs: SLOW_RETRY_MS };
+const PERSISTENT_REJECTION = { count: 5, forMs: 10 * 60_000, retryInMs: SLOW_RETRY_MS };
 /** A stream that was open for so long is well, though nothing has come. */
-const WELL_AFTER_MS = 30_000;
+const HEALTHY_AFTER_MS = 30_000;
 const NO_QUERY = Object.freeze(Object.create(null));
 
-export interface Beginning<C> {
+export interface FencedRunOptions<C> {
   readonly channel: C;
-  readonly taken: AcquiredSource;
+  readonly acquired: AcquiredSource;
   /** True where it has run before. */
-  readonly hadBegun: boolean;
+  readonly hasRunBefore: boolean;
   readonly owner: string;
   readonly signal: AbortSignal;
   readonly onOpened: (() => void) | undefined;
@@ -51,42 +51,42 @@ export class FencedRun<C extends SourceChannel> implements OpenRun, StreamRun {
   readonly signal: AbortSignal;
   readonly failures: number;
   readonly #deps: RunDeps<C>;
-  readonly #underWay: Limiter;
+  readonly #inFlight: Limiter;
   readonly #epoch: number;
-  readonly #hadBegun: boolean;
+  readonly #hasRunBefore: boolean;
   readonly #onOpened: (() => void) | undefined;
   readonly #writes: OrderedWrites;
   readonly #report: SourceReport;
   #isOpen = false;
   #hasWritten = false;
-  #isWell: boolean;
-  #wellTimer: NodeJS.Timeout | undefined;
+  #isHealthy: boolean;
+  #healthyTimer: NodeJS.Timeout | undefined;
   /** True where the caller reports the lag itself: it knows better. */
-  #isLagTold = false;
+  #isLagReported = false;
 
-  constructor(deps: RunDeps<C>, underWay: Limiter, beginning: Beginning<C>) {
-    const { channel, taken, hadBegun, owner, signal, onOpened } = beginning;
+  constructor(deps: RunDeps<C>, inFlight: Limiter, options: FencedRunOptions<C>) {
+    const { channel, acquired, hasRunBefore, owner, signal, onOpened } = options;
     const { states, clock, credentialsOf } = deps;
     const { number } = channel.identity;
-    const { epoch } = taken;
+    const { epoch } = acquired;
     this.channel = channel;
     this.settings = channel.settings;
     this.credentials = channel.connectionId === null ? undefined : credentialsOf(channel.connectionId);
-    this.cursor = taken.value;
-    this.startedAtMs = taken.startedAtMs;
+    this.cursor = acquired.value;
+    this.startedAtMs = acquired.startedAtMs;
     this.signal = signal;
-    this.failures = taken.failures;
+    this.failures = acquired.failures;
     this.#deps = deps;
-    this.#underWay = underWay;
+    this.#inFlight = inFlight;
     this.#epoch = epoch;
-    this.#hadBegun = hadBegun;
+    this.#hasRunBefore = hasRunBefore;
     this.#onOpened = onOpened;
-    this.#writes = new OrderedWrites({ version: taken.version, isPipelined: deps.isPipelined });
+    this.#writes = new OrderedWrites({ version: acquired.version, isPipelined: deps.isPipelined });
     this.#report = new SourceReport((facts) => states.write(number, epoch, facts, clock()));
-    this.#isWell = channel.state === "active";
+    this.#isHealthy = channel.state === "active";
     this.#report.note({ state: "connecting", owner, nextAtMs: null });
     // Redis knows nothing of it any more.
-    if (taken.isFirst && hadBegun) {
+    if (acquired.isFirst && hasRunBefore) {
       deps.observe({ kind: "cursorLost", channel });
       this.warn("cursor_lost", CURSOR_LOST);
     }
@@ -99,16 +99,16 @@ export class FencedRun<C extends SourceChannel> implements OpenRun, StreamRun {
   // Functions, which a kind may take out of its run, where methods would forget whose they are.
   readonly ingest: StreamRun["ingest"] = (delivery, options) =>
     this.#publish([delivery], options, (written) =>
-      this.#deps.ingest(this.channel, verifiedOf(delivery), written),
+      this.#deps.ingest(this.channel, toVerifiedDelivery(delivery), written),
     );
 
   readonly ingestAll: StreamRun["ingestAll"] = async (deliveries, { cursorAfter, signal }) => {
     const { pace, gather } = this.#deps;
-    const together = pace.mostTogether(this.channel.identity.organizationId);
+    const maxBatch = pace.maxBatchSize(this.channel.identity.organizationId);
     const sent: Promise<readonly IngestResult[]>[] = [];
     for (let from = 0; from < deliveries.length; ) {
-      const most = deliveries.slice(from, from + together);
-      for (const { count, items, write } of gather(this.channel, most.map(verifiedOf))) {
+      const most = deliveries.slice(from, from + maxBatch);
+      for (const { count, items, write } of gather(this.channel, most.map(toVerifiedDelivery))) {
         const written = deliveries.slice(from, from + count);
         from += count;
         sent.push(this.#publish(written, { cursor: cursorAfter(from - 1), signal, items }, write));
@@ -121,7 +121,7 @@ export class FencedRun<C extends SourceChannel> implements OpenRun, StreamRun {
     this.#fenced(
       this.#writes.add(async (version) => {
         this.signal.throwIfAborted();
-        const position = this.#positionOf(version, cursor);
+        const position = this.#positionAt(version, cursor);
         await this.#deps.move(this.channel, { signal, position });
         await this.#recover();
       }),
@@ -131,9 +131,9 @@ export class FencedRun<C extends SourceChannel> implements OpenRun, StreamRun {
     if (this.#isOpen) return;
     this.#isOpen = true;
     this.#onOpened?.();
-    this.#deps.observe({ kind: "opened", channel: this.channel, isAgain: this.#hadBegun });
+    this.#deps.observe({ kind: "opened", channel: this.channel, isAgain: this.#hasRunBefore });
     this.#report.note({ state: "open" });
-    if (!this.#isWell) this.#wellTimer = setTimeout(() => this.#recover(), WELL_AFTER_MS);
+    if (!this.#isHealthy) this.#healthyTimer = setTimeout(() => this.#recover(), HEALTHY_AFTER_MS);
   };
 
   readonly warn = (code: string, message: string): void => {
@@ -145,7 +145,7 @@ export class FencedRun<C extends SourceChannel> implements OpenRun, StreamRun {
   }
 
   report(facts: { readonly lagMs?: number }): void {
-    this.#isLagTold ||= facts.lagMs !== undefined;
+    this.#isLagReported ||= facts.lagMs !== undefined;
     this.#report.note(facts);
   }
 
@@ -156,7 +156,7 @@ export class FencedRun<C extends SourceChannel> implements OpenRun, StreamRun {
       if (end) await this.#writeEnd(end, plan, nowMs);
       else this.#report.note({ state: "waiting" });
     } finally {
-      clearTimeout(this.#wellTimer);
+      clearTimeout(this.#healthyTimer);
       await this.#report.close();
     }
   }
@@ -196,31 +196,31 @@ export class FencedRun<C extends SourceChannel> implements OpenRun, StreamRun {
       bytes += delivery.body.length + DELIVERY_BYTES;
       arrivedAtMs = Math.min(arrivedAtMs, delivery.arrivedAtMs);
     }
-    using _ = await this.#underWay.acquire(bytes, { signal: options.signal, whose });
+    using _ = await this.#inFlight.acquire(bytes, { signal: options.signal, whose });
     // Past its lease a run sends nothing more, whatever it has read.
     this.signal.throwIfAborted();
-    const position = this.#positionOf(version, options.cursor);
+    const position = this.#positionAt(version, options.cursor);
     const result = await write({ signal: options.signal, position });
-    if (items === undefined) pace.overdraw(whose, itemsIn(result) - deliveries.length);
+    if (items === undefined) pace.overdraw(whose, countItems(result) - deliveries.length);
     this.#hasWritten = true;
     await this.#recover();
     const nowMs = clock();
     this.#report.note({
       lastEventAtMs: nowMs,
-      ...(this.#isLagTold ? {} : { lagMs: Math.max(0, nowMs - arrivedAtMs) }),
+      ...(this.#isLagReported ? {} : { lagMs: Math.max(0, nowMs - arrivedAtMs) }),
     });
     return result;
   }
 
-  #positionOf(version: number, cursor: string | undefined): SourcePosition {
+  #positionAt(version: number, cursor: string | undefined): SourcePosition {
     const epoch = this.#epoch;
     return cursor === undefined ? { epoch, version } : { epoch, version, value: cursor };
   }
 
   /** The source is well again: its channel says so. */
   async #recover(): Promise<void> {
-    if (this.#isWell) return;
-    this.#isWell = true;
+    if (this.#isHealthy) return;
+    this.#isHealthy = true;
     const { identity, version } = this.channel;
     const { setState, observe } = this.#deps;
     const wasSet = await setState({ number: identity.number, version }, "active").catch(() => false);
@@ -243,30 +243,30 @@ export class FencedRun<C extends SourceChannel> implements OpenRun, StreamRun {
     const { failures = end.kind === "failed" || isSlow ? this.failures + 1 : 0 } = plan;
     const within = (ms: number | undefined): number =>
       ms === undefined ? 0 : Math.min(MAX_WAIT_MS, Math.max(0, ms - nowMs));
-    const { isRefusal = false, lastingState = "error" } = end.kind === "failed" ? end : {};
+    const { isRejection = false, stateIfPersistent = "error" } = end.kind === "failed" ? end : {};
     const ending: RunEnding = {
       failures,
       notBeforeMs: within("notBeforeMs" in end ? end.notBeforeMs : undefined),
       retryInMs: failures > 0 ? within(nextAtMs) : 0,
       progress: plan.progress,
-      refusal: isRefusal ? LASTING : end.kind === "done" ? "none" : undefined,
+      refusal: isRejection ? PERSISTENT_REJECTION : end.kind === "done" ? "none" : undefined,
     };
     const written = await positions.end(number, this.#epoch, ending);
     // Another has taken it over: how this run ended says nothing of that one.
     if (written === "gone") return;
     const isLasting = written === "lasting";
-    const found = isLasting ? lastingState : FOUND[end.kind];
+    const found = isLasting ? stateIfPersistent : STATE_AFTER[end.kind];
     const waitMs = Math.max(ending.notBeforeMs, within(nextAtMs), isLasting ? SLOW_RETRY_MS : 0);
     this.#report.note({
       state: found ?? "waiting",
       nextAtMs: found !== "paused" && waitMs > 0 ? nowMs + waitMs : null,
-      ...this.#errorFactsOf(end),
+      ...this.#errorFacts(end),
     });
     if (found && (await setState({ number, version: channel.version }, found)))
       observe({ kind: "stopped", channel, state: found, end });
   }
 
-  #errorFactsOf(end: SourceEnd): SourceFacts {
+  #errorFacts(end: SourceEnd): SourceFacts {
     switch (end.kind) {
       case "done":
         return {};
@@ -282,13 +282,13 @@ export class FencedRun<C extends SourceChannel> implements OpenRun, StreamRun {
   }
 }
 
-function itemsIn(written: IngestResult | readonly IngestResult[]): number {
+function countItems(written: IngestResult | readonly IngestResult[]): number {
   let items = 0;
   for (const result of [written].flat()) items += result.kind === "accepted" ? result.outcome.received : 1;
   return items;
 }
 
-const verifiedOf = ({ headers, body, arrivedAtMs, deliveryId }: FetchedDelivery): VerifiedDelivery =>
+const toVerifiedDelivery = ({ headers, body, arrivedAtMs, deliveryId }: FetchedDelivery): VerifiedDelivery =>
   deliveryId === undefined
     ? { method: "GET", headers, query: NO_QUERY, body, arrivedAtMs }
     : { method: "GET", headers, query: NO_QUERY, body, arrivedAtMs, deliveryId };
@@ -297,7 +297,7 @@ const CURSOR_LOST =
   "Redis no longer knows where the source stood: it begins anew where `startAt` says, and what came before that is not fetched";
 
 /** The state of a channel after a run has ended so. */
-const FOUND: { readonly [K in SourceEnd["kind"]]?: "paused" | "error" | "needsReauth" } = {
+const STATE_AFTER: { readonly [K in SourceEnd["kind"]]?: "paused" | "error" | "needsReauth" } = {
   finished: "paused",
   broken: "error",
   needsReauth: "needsReauth",

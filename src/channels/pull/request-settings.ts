@@ -23,7 +23,7 @@ const FIELD_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 export const FIELD_VALUE = /^(?:[\x21-\x7e\x80-\xff](?:[\t\x20-\x7e\x80-\xff]*[\x21-\x7e\x80-\xff])?)?$/;
 
 /** An absolute address of HTTP that may be shown: credentials belong into a connection. */
-export function flawOfUrl(text: string): string | undefined {
+export function findUrlError(text: string): string | undefined {
   const url = URL.parse(text);
   if (url === null) return "is not a URL";
   if (url.username !== "" || url.password !== "") {
@@ -32,30 +32,30 @@ export function flawOfUrl(text: string): string | undefined {
   return url.hash === "" ? undefined : "must not have a fragment: it is never sent";
 }
 
-export const urlSettings = (flawOf = flawOfUrl) =>
+export const urlSettings = (findError = findUrlError) =>
   z
     .string()
     .max(2048)
     .regex(/^https?:\/\//i, { error: "must begin with https:// or http://", abort: true })
     .superRefine((text, context) => {
-      const flaw = flawOf(text);
-      if (flaw !== undefined) refuseIn(context)("", flaw);
+      const error = findError(text);
+      if (error !== undefined) refuseIn(context)("", error);
     });
 
-const NOT_A_VALUE = "is not the value of a header: no line breaks, no white space around it";
+const INVALID_HEADER_VALUE = "is not the value of a header: no line breaks, no white space around it";
 
 /** @param reserved names in lower case that the kind sets itself, besides those that all do */
 export const headersSettings = (reserved: readonly string[]) =>
   z
     .record(
       z.string().max(256).regex(FIELD_NAME, "is not the name of a header"),
-      z.string().max(4096).regex(FIELD_VALUE, NOT_A_VALUE),
+      z.string().max(4096).regex(FIELD_VALUE, INVALID_HEADER_VALUE),
     )
     .superRefine((headers, context) => {
       const seen = new Set<string>();
       for (const path of Object.keys(headers)) {
         const name = path.toLowerCase();
-        const message = flawOfName(name, seen, reserved);
+        const message = findHeaderNameError(name, seen, reserved);
         seen.add(name);
         if (message !== undefined) context.addIssue({ code: "custom", path: [path], message });
       }
@@ -73,7 +73,7 @@ export const querySettings = z
   .default({})
   .describe("Added to the url, encoded. Shown like the headers: secrets belong into a connection.");
 
-function flawOfName(
+function findHeaderNameError(
   name: string,
   seen: ReadonlySet<string>,
   reserved: readonly string[],

@@ -17,7 +17,7 @@ export interface SilenceDeps {
 /** Finds the channels, of whatever kind, from which no event came for longer than they say. */
 export interface SilenceWatch {
   /** Logs each that is new among them. @throws UnavailableError */
-  readonly look: (signal: AbortSignal) => Promise<readonly ExpectedChannel[]>;
+  readonly check: (signal: AbortSignal) => Promise<readonly ExpectedChannel[]>;
   /** How many the last look has found. */
   readonly silent: () => number;
 }
@@ -39,7 +39,7 @@ export function createSilenceWatch(deps: SilenceDeps): SilenceWatch {
   let silent: ReadonlySet<number> = new Set();
   return {
     silent: () => silent.size,
-    async look(signal) {
+    async check(signal) {
       const found = new Map<number, ExpectedChannel>();
       const pages = inPages("number", 0, PAGE, (after, limit) => pageExpected(db, { after, limit }));
       for await (const page of pages) {

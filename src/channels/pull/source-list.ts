@@ -20,7 +20,7 @@ export interface SourceListDeps {
 }
 
 /** The sources that a look has found. */
-export interface SourceLook {
+export interface SourceSnapshot {
   /** Every channel of a kind that fetches. */
   readonly all: readonly SourceRow[];
   /** Those that should run and are kept open. */
@@ -30,7 +30,7 @@ export interface SourceLook {
 }
 
 /** Looks for the sources that should run. @throws UnavailableError */
-export function createSourceList(deps: SourceListDeps): () => Promise<SourceLook> {
+export function createSourceList(deps: SourceListDeps): () => Promise<SourceSnapshot> {
   const { db, channelKinds, runtimes } = deps;
   const kinds = [...runtimes].flatMap(([kind, { stream, polled }]) => (stream || polled ? [kind] : []));
   let known = new Map<number, DesiredSource>();

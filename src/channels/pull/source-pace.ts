@@ -14,7 +14,7 @@ export interface SourcePace {
    */
   readonly overdraw: (organizationId: string, items: number) => void;
   /** How many are to wait for each other at most: those of a quarter of a second. */
-  readonly mostTogether: (organizationId: string) => number;
+  readonly maxBatchSize: (organizationId: string) => number;
 }
 
 export interface PaceOptions {
@@ -32,9 +32,9 @@ export interface SourcePaceDeps {
 }
 
 /** Of those that go on together the first is no later for the last. */
-const TOGETHER_SECONDS = 0.25;
+const MAX_BATCH_SECONDS = 0.25;
 /** Several turns at a time: a timer for each would be most of the work. */
-const LEAST_SLEEP_MS = 10;
+const MIN_SLEEP_MS = 10;
 
 /**
  * How fast the deliveries of each organization's sources go on to the bus: by the token buckets that hooks have, but what comes too
@@ -58,7 +58,7 @@ export function createSourcePace(deps: SourcePaceDeps): SourcePace {
   async function waitForTurns(
     organizationId: string,
     count: number,
-    itemsBesides: number,
+    extraItems: number,
     before: Promise<void> | undefined,
     signal: AbortSignal,
   ): Promise<void> {
@@ -67,9 +67,9 @@ export function createSourcePace(deps: SourcePaceDeps): SourcePace {
       signal.throwIfAborted();
       const waitMs = take(organizationId);
       if (waitMs === 0) left--;
-      else await sleep(Math.max(waitMs, LEAST_SLEEP_MS), signal);
+      else await sleep(Math.max(waitMs, MIN_SLEEP_MS), signal);
     }
-    overdraw(organizationId, itemsBesides);
+    overdraw(organizationId, extraItems);
   }
 
   function wait(
@@ -96,9 +96,9 @@ export function createSourcePace(deps: SourcePaceDeps): SourcePace {
   return {
     wait,
     overdraw,
-    mostTogether(organizationId) {
+    maxBatchSize(organizationId) {
       const rate = deliveriesPerSecondOf(organizationId);
-      return rate === undefined ? Number.POSITIVE_INFINITY : Math.max(1, rate * TOGETHER_SECONDS);
+      return rate === undefined ? Number.POSITIVE_INFINITY : Math.max(1, rate * MAX_BATCH_SECONDS);
     },
   };
 }

@@ -4,7 +4,7 @@ import type { SourceFacts } from "../../bus/sources/source-states.ts";
 const WRITE_EVERY_MS = 5_000;
 /** States and errors are written so soon: a poll has several in that time, of which the last one counts. */
 const WRITE_SOON_MS = 100;
-const TRY_AGAIN_MS = 1_000;
+const RETRY_MS = 1_000;
 
 /** Answers false where the source is another's by now: the rest is none of its business. */
 export type WriteFacts = (facts: SourceFacts) => Promise<boolean>;
@@ -12,7 +12,7 @@ export type WriteFacts = (facts: SourceFacts) => Promise<boolean>;
 /** Brings the state of one run to where people see it. */
 export class SourceReport {
   readonly #write: WriteFacts;
-  #waiting: SourceFacts = {};
+  #pending: SourceFacts = {};
   #timer: NodeJS.Timeout | undefined;
   /** When the timer is over. */
   #dueAtMs = Number.POSITIVE_INFINITY;
@@ -27,7 +27,7 @@ export class SourceReport {
   /** A state or an error is written soon, with what else is told until then; all else a little later. */
   note(facts: SourceFacts): void {
     if (this.#isClosed) return;
-    this.#waiting = { ...this.#waiting, ...facts };
+    this.#pending = { ...this.#pending, ...facts };
     if (isUrgent(facts)) this.#schedule(WRITE_SOON_MS);
     else if (this.#writing === undefined)
       this.#schedule(Math.max(0, this.#writtenAtMs + WRITE_EVERY_MS - performance.now()));
@@ -40,30 +40,30 @@ export class SourceReport {
     if (this.#isClosed) return;
     this.#isClosed = true;
     clearTimeout(this.#timer);
-    await this.#writeWaiting();
+    await this.#writePending();
   }
 
-  async #writeWaiting(): Promise<void> {
-    const facts = this.#waiting;
-    this.#waiting = {};
+  async #writePending(): Promise<void> {
+    const facts = this.#pending;
+    this.#pending = {};
     if (Object.keys(facts).length === 0) return;
     this.#writtenAtMs = performance.now();
     try {
       if (!(await this.#write(facts))) this.#isClosed = true;
     } catch {
       // Facts that were told since are newer.
-      this.#waiting = { ...facts, ...this.#waiting };
-      if (!this.#isClosed) this.#schedule(TRY_AGAIN_MS);
+      this.#pending = { ...facts, ...this.#pending };
+      if (!this.#isClosed) this.#schedule(RETRY_MS);
     }
   }
 
   #writeNow(): void {
     if (this.#writing !== undefined) return;
-    this.#writing = this.#writeWaiting().finally(() => {
+    this.#writing = this.#writePending().finally(() => {
       this.#writing = undefined;
       // One that failed waits longer.
-      if (this.#timer !== undefined || this.#isClosed || Object.keys(this.#waiting).length === 0) return;
-      this.#schedule(isUrgent(this.#waiting) ? WRITE_SOON_MS : WRITE_EVERY_MS);
+      if (this.#timer !== undefined || this.#isClosed || Object.keys(this.#pending).length === 0) return;
+      this.#schedule(isUrgent(this.#pending) ? WRITE_SOON_MS : WRITE_EVERY_MS);
     });
   }
 

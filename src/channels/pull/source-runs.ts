@@ -52,28 +52,28 @@ export interface SourceRunsDeps<C extends SourceChannel = SourceChannel> extends
 }
 
 /** Of all sources together, on their way to the bus: less than what it takes, so that sources wait instead of being refused. */
-const MAX_BYTES_UNDER_WAY = 16 * 1024 * 1024;
+const MAX_BYTES_IN_FLIGHT = 16 * 1024 * 1024;
 
 export function createSourceRuns<C extends SourceChannel>(deps: SourceRunsDeps<C>): SourceRuns {
   const { findSource, noteBegun, positions } = deps;
   /** Sources of which it is noted that they have begun. */
-  const begun = new Set<number>();
-  const underWay = createLimiter(MAX_BYTES_UNDER_WAY);
+  const started = new Set<number>();
+  const inFlight = createLimiter(MAX_BYTES_IN_FLIGHT);
   return {
     async openRun(channelNumber, { signal, owner, skipBackoff = false, spacing, onOpened }) {
       const source = await findSource(channelNumber);
       if (source === undefined) return { kind: "none" };
       signal.throwIfAborted();
       const { channel, topics } = source;
-      const hadBegun = begun.has(channelNumber) || source.hasBegun;
-      const taken = await positions.takeOver({ number: channelNumber, topics }, { skipBackoff, spacing });
-      if (taken.kind !== "acquired") return taken;
+      const hasRunBefore = started.has(channelNumber) || source.hasBegun;
+      const acquired = await positions.takeOver({ number: channelNumber, topics }, { skipBackoff, spacing });
+      if (acquired.kind !== "acquired") return acquired;
       // Not before: Redis has lost nothing of a source that it could not take over.
-      if (!hadBegun) await noteBegun(channelNumber);
-      begun.add(channelNumber);
+      if (!hasRunBefore) await noteBegun(channelNumber);
+      started.add(channelNumber);
       return {
         kind: "open",
-        open: new FencedRun(deps, underWay, { channel, taken, hadBegun, owner, signal, onOpened }),
+        open: new FencedRun(deps, inFlight, { channel, acquired, hasRunBefore, owner, signal, onOpened }),
       };
     },
   };

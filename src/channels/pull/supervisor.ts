@@ -1,4 +1,4 @@
-import { type ShardLeases, shardOf } from "../../bus/sources/shard-leases.ts";
+import { computeShard, type ShardLeases } from "../../bus/sources/shard-leases.ts";
 import type { SourceState } from "../../bus/sources/source-states.ts";
 import { type ChangeFeed, MAX_STALENESS_MS } from "../../data/changes.ts";
 import { channelFacts } from "../../event/channel.ts";
@@ -9,7 +9,7 @@ import { startLoop } from "../../lib/loop.ts";
 import { endsWithin } from "../../lib/sleep.ts";
 import type { Log } from "../../log.ts";
 import type { Polls } from "./polls/polls.ts";
-import { createSourceList, type SourceListDeps, type SourceLook } from "./source-list.ts";
+import { createSourceList, type SourceListDeps, type SourceSnapshot } from "./source-list.ts";
 import type { SourceRuns } from "./source-runs.ts";
 import { type ShardTiming, startShards } from "./streams/shards.ts";
 import { StreamRunner } from "./streams/stream-runner.ts";
@@ -30,9 +30,9 @@ export interface SupervisorDeps extends SourceListDeps {
 
 export interface SupervisorTiming {
   /** Between looks at everything; changes are looked at once. */
-  readonly lookEveryMs: number;
+  readonly checkEveryMs: number;
   /** Between two looks at least, however many changes come. */
-  readonly lookGapMs: number;
+  readonly minCheckGapMs: number;
   /** How long a shard that is given away waits for its runs to end. What still runs then is fenced by its successor. */
   readonly graceMs: number;
 }
@@ -47,11 +47,11 @@ export interface Supervisor extends AsyncDisposable {
   readonly workers: () => number;
 }
 
-const TIMING: SupervisorTiming = { lookEveryMs: 30_000, lookGapMs: 200, graceMs: 1_500 };
+const TIMING: SupervisorTiming = { checkEveryMs: 30_000, minCheckGapMs: 200, graceMs: 1_500 };
 /** So many streams begin at a time; thousands at once would stand in each other's way, and at one server's door. */
 const STARTS_AT_ONCE = 64;
 const RETRY: Backoff = { initialMs: 1_000, maxMs: 1_000, factor: 1, jitter: 0 };
-const NOTHING: SourceLook = { all: [], streams: new Map(), polled: [] };
+const NO_SOURCES: SourceSnapshot = { all: [], streams: new Map(), polled: [] };
 
 /**
  * Brings what runs in line with what should: sources that are kept open run on the worker that has their shard, one run of each
@@ -60,7 +60,7 @@ const NOTHING: SourceLook = { all: [], streams: new Map(), polled: [] };
  */
 export function startSupervisor(deps: SupervisorDeps): Supervisor {
   const { runtimes, runs, polls, worker, changes, clock, log, random = Math.random } = deps;
-  const { lookEveryMs, lookGapMs, graceMs } = { ...TIMING, ...deps.timing };
+  const { checkEveryMs, minCheckGapMs, graceMs } = { ...TIMING, ...deps.timing };
   const find = createSourceList(deps);
   const starts = createLimiter(STARTS_AT_ONCE);
   const runners = createStreamRunners((row) => {
@@ -76,11 +76,11 @@ export function startSupervisor(deps: SupervisorDeps): Supervisor {
       log: log.child(channelFacts(row)),
     });
   });
-  let found = NOTHING;
+  let found = NO_SOURCES;
   let held: ReadonlySet<number> = new Set();
 
   function reconcile(): void {
-    const ours = [...found.streams].filter(([number]) => held.has(shardOf(number)));
+    const ours = [...found.streams].filter(([number]) => held.has(computeShard(number)));
     runners.reconcile(new Map(changes.stalenessMs() > MAX_STALENESS_MS ? [] : ours));
   }
 
@@ -95,7 +95,7 @@ export function startSupervisor(deps: SupervisorDeps): Supervisor {
     },
   });
 
-  async function look(signal: AbortSignal): Promise<void> {
+  async function check(signal: AbortSignal): Promise<void> {
     try {
       const next = await find();
       if (signal.aborted) return;
@@ -107,9 +107,9 @@ export function startSupervisor(deps: SupervisorDeps): Supervisor {
   }
 
   const loop = startLoop({
-    step: look,
-    everyMs: lookEveryMs,
-    gapMs: lookGapMs,
+    step: check,
+    everyMs: checkEveryMs,
+    gapMs: minCheckGapMs,
     retry: RETRY,
     random,
     onFailing: (err) => log.warn({ event: "supervisor.failing", err }, "sources cannot be listed"),
@@ -142,8 +142,8 @@ export function startSupervisor(deps: SupervisorDeps): Supervisor {
     countStates() {
       const counts = new Map<SourceState, number>();
       for (const row of found.all) {
-        if (!held.has(shardOf(row.number))) continue;
-        const state = stateOf(row.state) ?? runners.state(row.number) ?? "waiting";
+        if (!held.has(computeShard(row.number))) continue;
+        const state = findChannelState(row.state) ?? runners.state(row.number) ?? "waiting";
         counts.set(state, (counts.get(state) ?? 0) + 1);
       }
       return counts;
@@ -157,6 +157,6 @@ export function startSupervisor(deps: SupervisorDeps): Supervisor {
 }
 
 /** The state of a source that its channel's own state decides. */
-function stateOf(state: SourceLook["all"][number]["state"]): SourceState | undefined {
+function findChannelState(state: SourceSnapshot["all"][number]["state"]): SourceState | undefined {
   return state === "paused" || state === "error" || state === "needsReauth" ? state : undefined;
 }

@@ -19,14 +19,14 @@ const cursorSchema = z.strictObject({
 
 export type SseCursor = z.output<typeof cursorSchema>;
 
-export const writeCursor = ({ lastEventId, n }: SseCursor): string => JSON.stringify({ lastEventId, n });
+export const formatSseCursor = ({ lastEventId, n }: SseCursor): string => JSON.stringify({ lastEventId, n });
 
 /** @throws Error for what `writeCursor` has not written. */
-export const readCursor = (text: string): SseCursor => cursorSchema.parse(JSON.parse(text));
+export const parseSseCursor = (text: string): SseCursor => cursorSchema.parse(JSON.parse(text));
 
 /** As `{"lastEventId": "42", "n": 1}`; a person may leave `n` out. */
 export const sseCursorFormat: CursorFormat = {
-  show: readCursor,
+  show: parseSseCursor,
   parse(value, settings) {
     const parsed = cursorSchema.safeParse(value);
     if (!parsed.success) return err(findingsOf(parsed.error));
@@ -35,7 +35,7 @@ export const sseCursorFormat: CursorFormat = {
     if (mode === "none") return refused("is never told to the server where `resume.mode` is none");
     const { lastEventId } = parsed.data;
     if (mode === "lastEventId" && !isSendable(lastEventId)) return refused("holds what no header can");
-    return ok(writeCursor(parsed.data));
+    return ok(formatSseCursor(parsed.data));
   },
 };
 

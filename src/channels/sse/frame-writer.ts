@@ -1,5 +1,5 @@
 import type { FetchedDelivery, StreamRun } from "../source.ts";
-import { readCursor, type SseCursor, writeCursor } from "./cursor.ts";
+import { formatSseCursor, parseSseCursor, type SseCursor } from "./cursor.ts";
 
 /** No more is read while so many frames are on their way: enough to fill a batch while one is written. */
 const MAX_FRAMES = 512;
@@ -11,7 +11,7 @@ const MAX_GATHERED_BYTES = MAX_BYTES / 4;
 const SAVE_EVERY_MS = 1000;
 
 /** A frame that was neither published nor kept: what was read after it is not to be counted on. */
-export class RefusedFrameError extends Error {
+export class RejectedFrameError extends Error {
   override readonly name = "RefusedFrameError";
 }
 
@@ -41,11 +41,11 @@ export class FrameWriter {
   constructor(run: StreamRun, onFailure: (error: unknown) => void) {
     this.#run = run;
     this.#onFailure = onFailure;
-    this.#cursor = run.cursor === undefined ? undefined : readCursor(run.cursor);
+    this.#cursor = run.cursor === undefined ? undefined : parseSseCursor(run.cursor);
   }
 
   /** Undefined where more may be read now; else resolves as soon as that is so. */
-  room(): Promise<void> | undefined {
+  waitForRoom(): Promise<void> | undefined {
     if (this.#hasRoom()) return undefined;
     this.#send();
     return new Promise((resolve) => {
@@ -74,7 +74,7 @@ export class FrameWriter {
   }
 
   /** Moves the cursor past what is not taken: soon, not at once. */
-  pass(to: SseCursor): void {
+  skip(to: SseCursor): void {
     if (this.#failed || isSame(to, this.#unsaved ?? this.#cursor)) return;
     this.#unsaved = to;
     this.#timer ??= setTimeout(() => this.#save(), SAVE_EVERY_MS);
@@ -121,9 +121,9 @@ export class FrameWriter {
 
   async #ingest(deliveries: readonly FetchedDelivery[], after: readonly SseCursor[]): Promise<void> {
     const { signal } = this.#run;
-    const cursorAfter = (n: number): string => writeCursor(after[n] ?? NOWHERE);
+    const cursorAfter = (n: number): string => formatSseCursor(after[n] ?? NO_POSITION);
     const results = await this.#run.ingestAll(deliveries, { cursorAfter, signal });
-    for (const { kind } of results) if (kind !== "accepted") throw new RefusedFrameError(kind);
+    for (const { kind } of results) if (kind !== "accepted") throw new RejectedFrameError(kind);
   }
 
   #send(): void {
@@ -138,16 +138,16 @@ export class FrameWriter {
   #save(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    const passed = this.#unsaved;
+    const skipped = this.#unsaved;
     this.#unsaved = undefined;
-    if (passed === undefined || this.#failed) return;
-    this.#cursor = passed;
+    if (skipped === undefined || this.#failed) return;
+    this.#cursor = skipped;
     this.#send();
-    void this.#track(this.#run.moveTo(writeCursor(passed), { signal: this.#run.signal }), 0, 0);
+    void this.#track(this.#run.moveTo(formatSseCursor(skipped), { signal: this.#run.signal }), 0, 0);
   }
 }
 
-const NOWHERE: SseCursor = { lastEventId: "", n: 0 };
+const NO_POSITION: SseCursor = { lastEventId: "", n: 0 };
 
 const isSame = (a: SseCursor, b: SseCursor | undefined): boolean =>
   a.lastEventId === b?.lastEventId && a.n === b.n;

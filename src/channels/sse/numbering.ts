@@ -52,12 +52,12 @@ export class Numbering {
     if (lastEventId === "")
       return { lastEventId, deliveryId: undefined, cursor: { lastEventId, n: this.#n } };
     const n = ++this.#n;
-    return { lastEventId, deliveryId: nameOf(lastEventId, n), cursor: { lastEventId, n } };
+    return { lastEventId, deliveryId: formatDeliveryId(lastEventId, n), cursor: { lastEventId, n } };
   }
 }
 
 /** An id that is too long for an event's is replaced by its hash. */
-function nameOf(lastEventId: string, n: number): string {
+function formatDeliveryId(lastEventId: string, n: number): string {
   const place = n === 1 ? "" : `/${n}`;
   const isShort = lastEventId.length + place.length <= MAX_DELIVERY_ID_CHARS;
   return `${isShort ? lastEventId : `sha256:${hash("sha256", lastEventId, "base64url")}`}${place}`;

@@ -2,7 +2,14 @@ import type { Clock } from "../../lib/clock.ts";
 import type { Body } from "../../net/body.ts";
 import type { Outbound, OutboundRequest, OutboundStream } from "../../net/outbound.ts";
 import { notBeforeOf } from "../../net/retry-after.ts";
-import { broken, callAuthorized, credentialsRefused, endOfCall, endOfStatus, refused } from "../pull/ends.ts";
+import {
+  broken,
+  callAuthorized,
+  credentialsRejected,
+  endForCallError,
+  endForStatus,
+  refused,
+} from "../pull/source-end.ts";
 import type { SourceEnd, SourceRun } from "../source.ts";
 import { isSendable } from "./cursor.ts";
 import type { SseSettings } from "./settings.ts";
@@ -44,7 +51,7 @@ export async function openStream(
     maxRedirects: settings.redirects,
     signal,
   };
-  const request = requestOf(settings, resumeId);
+  const request = buildRequest(settings, resumeId);
   try {
     const response = await callAuthorized({ credentials, request, signal }, async ({ request }) => {
       const answer = await outbound.open(request, options);
@@ -54,40 +61,40 @@ export async function openStream(
     const { body, headers, status } = response;
     if (isStream(response)) return body;
     if (status === 200) {
-      const type = named(contentTypeOf(response));
+      const type = describeContentType(getContentType(response));
       return refused("content_type", `The server answers with ${type}, not with text/event-stream`);
     }
     if (status === 204) return { kind: "finished", message: "The server said that there is no more (204)" };
     const nowMs = clock();
     const notBeforeMs = notBeforeOf({ status, headers }, nowMs);
     return status === 401 && credentials !== undefined
-      ? credentialsRefused(nowMs, notBeforeMs)
-      : endOfStatus(status, notBeforeMs);
+      ? credentialsRejected(nowMs, notBeforeMs)
+      : endForStatus(status, notBeforeMs);
   } catch (error) {
     if (signal.aborted) return { kind: "done" };
     // Its message may quote a header, and so a secret.
     if (error instanceof TypeError)
       return broken("invalid_request", "The settings and the credentials make no valid request");
-    return endOfCall(error);
+    return endForCallError(error);
   }
 }
 
 const isStream = (answer: OutboundStream): boolean =>
-  answer.status === 200 && EVENT_STREAM.test(contentTypeOf(answer));
+  answer.status === 200 && EVENT_STREAM.test(getContentType(answer));
 
 /** One that stands more than once is told whole, as the Fetch standard has it. */
-const contentTypeOf = ({ headers }: OutboundStream): string =>
+const getContentType = ({ headers }: OutboundStream): string =>
   [headers["content-type"] ?? ""].flat().join(", ");
 
 /** Somebody else's text, of which a person needs to see the beginning. */
-const named = (contentType: string): string =>
+const describeContentType = (contentType: string): string =>
   contentType === "" ? "no content type" : JSON.stringify(contentType.slice(0, 100));
 
 /** Some servers refuse requests without one. */
 const USER_AGENT = "inlet";
 
 /** The request for the stream, without credentials. @param resumeId the last event id; empty for none */
-function requestOf(settings: SseSettings, resumeId: string): OutboundRequest {
+function buildRequest(settings: SseSettings, resumeId: string): OutboundRequest {
   const { body, method, query, resume } = settings;
   const url = new URL(settings.url);
   for (const [name, value] of Object.entries(query)) url.searchParams.append(name, value);

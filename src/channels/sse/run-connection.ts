@@ -1,16 +1,16 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { Body } from "../../net/body.ts";
 import { OutboundError } from "../../net/outbound.ts";
-import { failed, refused } from "../pull/ends.ts";
+import { failed, refused } from "../pull/source-end.ts";
 import type { FetchedDelivery, SourceEnd, StreamRun } from "../source.ts";
-import { readCursor } from "./cursor.ts";
+import { parseSseCursor } from "./cursor.ts";
 import {
   EventStreamParser,
   EventTooLargeError,
   type Frame,
   type StreamMessage,
 } from "./event-stream-parser.ts";
-import { FrameWriter, RefusedFrameError } from "./frame-writer.ts";
+import { FrameWriter, RejectedFrameError } from "./frame-writer.ts";
 import { type EventPosition, Numbering } from "./numbering.ts";
 import { type OpenStreamDeps, openStream } from "./open-stream.ts";
 import { MAX_ID_CHARS, type SseSettings } from "./settings.ts";
@@ -28,7 +28,7 @@ export async function runConnection(
   settings: SseSettings,
   onRetry: (ms: number) => void,
 ): Promise<SourceEnd> {
-  const resumeId = resumeIdOf(run.cursor, settings);
+  const resumeId = findResumeId(run.cursor, settings);
   const opening = await openStream(deps, {
     credentials: run.credentials,
     settings,
@@ -41,7 +41,7 @@ export async function runConnection(
   return new Connection({ clock: deps.clock, run, settings, resumeId, body: opening, onRetry }).read();
 }
 
-interface Opened {
+interface ConnectionOptions {
   readonly clock: Clock;
   readonly run: StreamRun;
   readonly settings: SseSettings;
@@ -63,7 +63,7 @@ class Connection {
   #end: SourceEnd | undefined;
   #failure: { readonly error: unknown } | undefined;
 
-  constructor({ clock, run, settings, resumeId, body, onRetry }: Opened) {
+  constructor({ clock, run, settings, resumeId, body, onRetry }: ConnectionOptions) {
     this.#clock = clock;
     this.#run = run;
     this.#settings = settings;
@@ -83,7 +83,7 @@ class Connection {
     try {
       await this.#readBody();
     } catch (error) {
-      if (!this.#isOver()) this.#finish(endOf(error));
+      if (!this.#isOver()) this.#finish(toSourceEnd(error));
     } finally {
       clearTimeout(aged);
       await this.#body.cancel();
@@ -91,7 +91,7 @@ class Connection {
     }
     const failure = this.#failure;
     if (failure === undefined || this.#run.signal.aborted) return this.#end ?? { kind: "done" };
-    if (!(failure.error instanceof RefusedFrameError)) throw failure.error;
+    if (!(failure.error instanceof RejectedFrameError)) throw failure.error;
     return refused("refused_event", failure.error.message);
   }
 
@@ -107,7 +107,7 @@ class Connection {
   async #readChunk(parser: EventStreamParser, chunk: Uint8Array): Promise<boolean> {
     for (const message of parser.read(chunk)) {
       this.#take(message);
-      const room = this.#writer.room();
+      const room = this.#writer.waitForRoom();
       if (room !== undefined) await room;
       if (this.#isOver()) return false;
     }
@@ -137,7 +137,7 @@ class Connection {
       const text = `An id has more than ${MAX_ID_CHARS} characters: the server could not be told where to go on`;
       this.#finish(refused("id_too_long", text));
     } else if (message.kind === "checkpoint") {
-      this.#writer.pass(this.#numbering.checkpoint(message.id));
+      this.#writer.skip(this.#numbering.checkpoint(message.id));
     } else {
       this.#takeFrame(message);
     }
@@ -148,9 +148,9 @@ class Connection {
     const position = this.#numbering.next(frame.id);
     const isEvent = frame.data !== terminator;
     if (isEvent && eventNames?.includes(frame.event) !== false) {
-      this.#writer.write(deliveryOf(frame, position, dataFormat, this.#clock()), position.cursor);
+      this.#writer.write(toDelivery(frame, position, dataFormat, this.#clock()), position.cursor);
     } else {
-      this.#writer.pass(position.cursor);
+      this.#writer.skip(position.cursor);
     }
     if (stopOn && (frame.data === stopOn.data || frame.event === stopOn.event)) {
       this.#finish({ kind: "finished", message: "The event came after which there is no more (stopOn)" });
@@ -163,14 +163,14 @@ class Connection {
 const GAP = "The server cannot be told where to go on: what it sent between two connections is missing";
 
 /** The id that the server is to go on after; empty where there is none. */
-function resumeIdOf(cursor: string | undefined, { resume, startAt }: SseSettings): string {
+function findResumeId(cursor: string | undefined, { resume, startAt }: SseSettings): string {
   if (resume.mode === "none") return "";
-  if (cursor !== undefined) return readCursor(cursor).lastEventId;
+  if (cursor !== undefined) return parseSseCursor(cursor).lastEventId;
   return startAt === "now" ? "" : startAt.lastEventId;
 }
 
 /** The end of a stream that breaks. */
-function endOf(error: unknown): SourceEnd {
+function toSourceEnd(error: unknown): SourceEnd {
   if (error instanceof EventTooLargeError) return refused("event_too_large", error.message);
   if (!(error instanceof OutboundError)) throw error;
   return error.code === "timeout"
@@ -185,7 +185,7 @@ const CONTENT_TYPES: Readonly<Record<SseSettings["dataFormat"], string>> = {
 };
 
 /** One frame as a delivery: its data is the body, what else it says stands in headers, where `$event` and `$lastEventId` read it. */
-function deliveryOf(
+function toDelivery(
   { data, event }: Frame,
   { deliveryId, lastEventId }: EventPosition,
   dataFormat: SseSettings["dataFormat"],

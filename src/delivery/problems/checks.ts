@@ -142,7 +142,7 @@ async function silentChannels(
   { db, silence }: ChecksDeps,
   signal: AbortSignal,
 ): Promise<readonly Sighting[]> {
-  const silent = await silence.look(signal);
+  const silent = await silence.check(signal);
   const named = await nameChannels(
     db,
     silent.map(({ number }) => number),

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { err, ok, type Result } from "../../../lib/result.ts";
 import type { CursorFormat } from "../../source.ts";
 import { getStoredSettings } from "../../stored-settings.ts";
-import { discriminatorOf } from "../discriminators/discriminators.ts";
+import { getDiscriminator } from "../discriminators/discriminators.ts";
 import { validatorsSchema } from "../fetch/validators.ts";
 import { compilePlan, type Plan } from "../settings/plan.ts";
 import { pollingSettings } from "../settings/settings.ts";
@@ -24,7 +24,7 @@ export interface PollCursor {
   readonly lastPollAtMs?: number | undefined;
 }
 
-export function writeCursor({ settings }: Plan, cursor: PollCursor): string {
+export function formatPollCursor({ settings }: Plan, cursor: PollCursor): string {
   const { lastPollAtMs, position, validators } = cursor;
   return JSON.stringify({
     by: settings.discriminator.by,
@@ -35,7 +35,7 @@ export function writeCursor({ settings }: Plan, cursor: PollCursor): string {
 }
 
 /** Where a source stands, at its beginning where `text` is undefined; the error is for the channel's owner. */
-export function readCursor(
+export function parsePollCursor(
   { discriminator, settings }: Plan,
   text: string | undefined,
   context: PositionContext,
@@ -54,7 +54,7 @@ export function readCursor(
 export const pollCursorFormat: CursorFormat = {
   show(text) {
     const { by, position } = cursorSchema.parse(JSON.parse(text));
-    return discriminatorOf(by).show(position);
+    return getDiscriminator(by).show(position);
   },
   parse(value, settings) {
     const plan = compilePlan(getStoredSettings(pollingSettings, settings));

@@ -1,12 +1,12 @@
-import { failed } from "../../pull/ends.ts";
+import { failed } from "../../pull/source-end.ts";
 import type { SourceEnd, SourceRun } from "../../source.ts";
-import { deliveryOf } from "../fetch/delivery.ts";
+import { createPageDelivery } from "../fetch/delivery.ts";
 import type { FetchedPage } from "../fetch/fetch-page.ts";
 import type { PageReader } from "../fetch/page-reader.ts";
 import type { Validators } from "../fetch/validators.ts";
 import type { Plan } from "../settings/plan.ts";
-import { type PollCursor, writeCursor } from "./cursor.ts";
-import { positionFull } from "./position.ts";
+import { formatPollCursor, type PollCursor } from "./cursor.ts";
+import { createPositionFullError } from "./position.ts";
 
 /** Items of one delivery. */
 const MAX_ITEMS = 500;
@@ -29,7 +29,7 @@ export function createPollWriter(
   }: {
     readonly start: PollCursor;
     readonly nowMs: number;
-    readonly reader: Pick<PageReader, "findsAgain">;
+    readonly reader: Pick<PageReader, "findsSameItems">;
   },
 ) {
   const { discriminator, request, settings } = plan;
@@ -41,7 +41,7 @@ export function createPollWriter(
 
   /** Writes the cursor where it has changed. @throws as `moveTo` does */
   async function save(): Promise<void> {
-    const text = writeCursor(plan, cursor);
+    const text = formatPollCursor(plan, cursor);
     if (text === stored) return;
     await run.moveTo(text, { signal });
     stored = text;
@@ -69,15 +69,15 @@ export function createPollWriter(
         done += items.length;
         position.add(items);
         if (done === fresh.length) endPage();
-        if (position.room() < 0) throw positionFull();
+        if (position.room() < 0) throw createPositionFullError();
         if (items.length === 0) {
           await save();
           return { kind: "through" };
         }
-        const delivery = await deliveryOf(page, items, { reader, arrivedAtMs, redact });
+        const delivery = await createPageDelivery(page, items, { reader, arrivedAtMs, redact });
         if (!delivery.ok) return { kind: "ended", end: failed(delivery.error.code, delivery.error.message) };
         if (delivery.value === undefined) return { kind: "ended", end: failed("items_unstable", UNSTABLE) };
-        const text = writeCursor(plan, cursor);
+        const text = formatPollCursor(plan, cursor);
         const { kind } = await run.ingest(delivery.value, { cursor: text, signal });
         if (kind !== "accepted")
           return { kind: "ended", end: failed("not_accepted", `The items were not accepted: ${kind}`) };

@@ -61,7 +61,7 @@ export class PositionError extends Error {
   }
 }
 
-export const positionFull = (): PositionError =>
+export const createPositionFullError = (): PositionError =>
   new PositionError(
     "position_full",
     "More items would have to be remembered one by one than a cursor can hold",

@@ -52,7 +52,7 @@ export interface Discriminator<S extends DiscriminatorSchema = DiscriminatorSche
 }
 
 /** Of a discriminator without an order. */
-export function refuseStartValue({ startValue }: CheckContext, refuse: Refuse): void {
+export function rejectStartValue({ startValue }: CheckContext, refuse: Refuse): void {
   if (startValue !== undefined)
     refuse("startAt.value", "there is no such place where items are in no order: `now` or `earliest`");
 }

@@ -19,7 +19,7 @@ export const DISCRIMINATORS: ReadonlyMap<string, Discriminator> = new Map(
 );
 
 /** @throws Error for a name that no settings can hold. */
-export function discriminatorOf(by: string): Discriminator {
+export function getDiscriminator(by: string): Discriminator {
   const found = DISCRIMINATORS.get(by);
   if (found === undefined) throw new Error(`there is no discriminator ${by}`);
   return found;

@@ -1,8 +1,8 @@
 import { z } from "zod";
-import { MAX_KEYS, type Position, positionFull } from "../cursor/position.ts";
+import { createPositionFullError, MAX_KEYS, type Position } from "../cursor/position.ts";
 import { SeenKeys } from "../cursor/seen-keys.ts";
 import type { PageItem } from "../fetch/page.ts";
-import { type Discriminator, type DiscriminatorContext, refuseStartValue } from "./discriminator.ts";
+import { type Discriminator, type DiscriminatorContext, rejectStartValue } from "./discriminator.ts";
 import { compileSeen, type SavedSeen, showSeen, unknownItems, writeSeen } from "./seen.ts";
 
 const settings = z.strictObject({
@@ -23,7 +23,7 @@ export const etag: Discriminator<typeof settings> = {
   }),
   show: showSeen,
   check(_, context, refuse) {
-    refuseStartValue(context, refuse);
+    rejectStartValue(context, refuse);
     if (context.isPaged) refuse("pagination", ONE_DOCUMENT);
   },
 };
@@ -46,7 +46,7 @@ function createPosition({ itemKey, order }: DiscriminatorContext, saved: SavedSe
     // While a version is published in parts, the one before is remembered as well.
     room: () => 2 * MAX_KEYS - keys.size,
     select({ items }) {
-      if (items.length > MAX_KEYS) throw positionFull();
+      if (items.length > MAX_KEYS) throw createPositionFullError();
       if (isPriming) return [];
       return [...unknownItems(items, order, { itemKey, isKnown: (key) => keys.has(key) }).values()];
     },

@@ -14,11 +14,11 @@ export interface Ordering<K extends OrderKey> {
   /** Of what `String` makes of an order key. */
   readonly parse: (text: string) => K | undefined;
   /** The order key from which on items may still be new when `orderKey` is the highest that was seen. */
-  readonly lowered: (orderKey: K) => K;
+  readonly subtractLookBack: (orderKey: K) => K;
   readonly valueOf: (orderKey: K) => TemplateValue;
   readonly keyOf: (item: PageItem, orderKey: K) => string;
   /** The key of the only item that can have this order key; undefined where there can be several. */
-  readonly onlyKeyAt: (orderKey: K) => string | undefined;
+  readonly uniqueKeyAt: (orderKey: K) => string | undefined;
 }
 
 /** Items without an order key that can be remembered; they are forgotten after a day in which no page shows them. */
@@ -73,29 +73,29 @@ export function createOrderedPosition<K extends OrderKey>(
   let isPriming = saved.isPriming ?? false;
   let [showsOld, showsOther] = [false, false];
   unorderedKeys.forget((seenMs) => seenMs < nowMs - UNORDERED_MS);
-  if (at !== undefined) seeOnly(at);
+  if (at !== undefined) addUniqueKey(at);
 
-  function floorOf(): K | undefined {
+  function computeFloor(): K | undefined {
     if (at === undefined) return undefined;
-    const floor = ordering.lowered(at);
+    const floor = ordering.subtractLookBack(at);
     return from !== undefined && from > floor ? from : floor;
   }
 
-  function raise(orderKey: K): void {
+  function raiseHigh(orderKey: K): void {
     if (high === undefined || orderKey > high) high = orderKey;
   }
 
   /** Moves up to there, never back, and forgets what is old from then on. */
-  function settle(orderKey: K | undefined): void {
+  function settleAt(orderKey: K | undefined): void {
     if (orderKey === undefined || (at !== undefined && orderKey <= at)) return;
     at = orderKey;
-    const floor = ordering.lowered(orderKey);
+    const floor = ordering.subtractLookBack(orderKey);
     keys.forget((stamp) => stamp < floor);
-    seeOnly(orderKey);
+    addUniqueKey(orderKey);
   }
 
-  function seeOnly(orderKey: K): void {
-    const only = ordering.onlyKeyAt(orderKey);
+  function addUniqueKey(orderKey: K): void {
+    const only = ordering.uniqueKeyAt(orderKey);
     if (only !== undefined) keys.add(only, orderKey);
   }
 
@@ -116,12 +116,12 @@ export function createOrderedPosition<K extends OrderKey>(
     orderKey === undefined ? undefined : ordering.valueOf(orderKey);
 
   return {
-    cursor: () => templateValue(floorOf()),
+    cursor: () => templateValue(computeFloor()),
     head: () => templateValue(at),
     isPriming: () => isPriming,
     room: () => MAX_KEYS - keys.size,
     select({ items }) {
-      const floor = floorOf();
+      const floor = computeFloor();
       const ordered: { readonly item: PageItem; readonly orderKey: K }[] = [];
       const unordered: PageItem[] = [];
       const onPage = new Set<string>();
@@ -135,7 +135,7 @@ export function createOrderedPosition<K extends OrderKey>(
           if (!isKnownUnordered(item) && isFirst(unorderedKey(item))) unordered.push(item);
           continue;
         }
-        if (isPriming) raise(orderKey);
+        if (isPriming) raiseHigh(orderKey);
         if (isOld) continue;
         const key = ordering.keyOf(item, orderKey);
         if (keys.has(key) || !isFirst(key)) continue;
@@ -157,16 +157,16 @@ export function createOrderedPosition<K extends OrderKey>(
           addUnordered([item]);
         } else {
           keys.add(ordering.keyOf(item, orderKey), orderKey);
-          raise(orderKey);
+          raiseHigh(orderKey);
         }
       }
-      if (order !== "unordered") settle(high);
+      if (order !== "unordered") settleAt(high);
     },
     reachesKnown({ items }) {
       if (isPriming) return true;
-      const floor = floorOf();
+      const floor = computeFloor();
       if (floor === undefined) return false;
-      const isLast = ordering.onlyKeyAt(floor) !== undefined;
+      const isLast = ordering.uniqueKeyAt(floor) !== undefined;
       return items.some((item) => {
         const orderKey = ordering.read(item, nowMs);
         return orderKey !== undefined && (orderKey < floor || (isLast && orderKey === floor));
@@ -174,15 +174,15 @@ export function createOrderedPosition<K extends OrderKey>(
     },
     isBehind: () => showsOld && !showsOther,
     endPage() {
-      if (isPriming && order === "ascending") settle(high);
+      if (isPriming && order === "ascending") settleAt(high);
       return false;
     },
     endWalk(pages) {
       if (order !== "unordered" || isPriming || pages === 1) {
-        settle(high);
+        settleAt(high);
         settled = undefined;
       } else {
-        settle(settled);
+        settleAt(settled);
         settled = high;
       }
       isPriming = false;
@@ -190,7 +190,7 @@ export function createOrderedPosition<K extends OrderKey>(
     save() {
       const write = (orderKey: K | undefined) => (orderKey === undefined ? undefined : String(orderKey));
       const [written, unordered] = [keys.write(), unorderedKeys.write()];
-      const isBelow = at === undefined || from === undefined || ordering.lowered(at) >= from;
+      const isBelow = at === undefined || from === undefined || ordering.subtractLookBack(at) >= from;
       const position: SavedOrdered = {
         at: write(at),
         ...(!isBelow && { from: write(from) }),

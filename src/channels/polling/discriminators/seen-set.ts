@@ -1,8 +1,13 @@
 import { z } from "zod";
 import { integer, pathText } from "../../../event/setting-fields.ts";
-import { MAX_KEYS, type Position, type PositionContext, positionFull } from "../cursor/position.ts";
+import {
+  createPositionFullError,
+  MAX_KEYS,
+  type Position,
+  type PositionContext,
+} from "../cursor/position.ts";
 import { createItemKey, SeenKeys } from "../cursor/seen-keys.ts";
-import { type Discriminator, type DiscriminatorContext, refuseStartValue } from "./discriminator.ts";
+import { type Discriminator, type DiscriminatorContext, rejectStartValue } from "./discriminator.ts";
 import { compileSeen, type SavedSeen, showSeen, unknownItems, writeSeen } from "./seen.ts";
 
 const settings = z.strictObject({
@@ -37,7 +42,7 @@ export const seenSet: Discriminator<typeof settings> = {
     return compileSeen(context, MUST_BE, (saved, at) => createPosition(options, saved, at));
   },
   show: showSeen,
-  check: (_, context, refuse) => refuseStartValue(context, refuse),
+  check: (_, context, refuse) => rejectStartValue(context, refuse),
 };
 
 const MUST_BE =
@@ -81,7 +86,7 @@ function createPosition(
     select({ items }) {
       const unknown = unknownItems(items, order, { itemKey, isKnown });
       if (!isPriming) return [...unknown.values()];
-      if (unknown.size > room()) throw positionFull();
+      if (unknown.size > room()) throw createPositionFullError();
       for (const key of unknown.keys()) touch(key);
       return [];
     },

@@ -35,12 +35,12 @@ export const sequence: Discriminator<typeof settings> = {
     if (path === undefined) return undefined;
     const margin = BigInt(lookBack);
     return compare === "numeric"
-      ? createOn(
-          orderingOf(path, parseNumber, (number) => number - margin),
+      ? compileOrdered(
+          createOrdering(path, parseNumber, (number) => number - margin),
           context,
         )
-      : createOn(
-          orderingOf(path, parseText, (text) => text),
+      : compileOrdered(
+          createOrdering(path, parseText, (text) => text),
           context,
         );
   },
@@ -57,7 +57,7 @@ export const sequence: Discriminator<typeof settings> = {
 const ORDERED_ANYWAY =
   "items of one page are put in order anyway; where the server may leave lower numbers out, set `discriminator.lookBack`";
 
-function createOn<K extends bigint | string>(
+function compileOrdered<K extends bigint | string>(
   ordering: Ordering<K>,
   { order, startAt }: Pick<DiscriminatorContext, "order" | "startAt">,
 ): CompiledDiscriminator {
@@ -98,21 +98,21 @@ const parseNumber = (text: string): bigint | undefined =>
 const parseText = (text: string): string | undefined =>
   text !== "" && text.length <= MAX_TEXT && text.isWellFormed() ? text : undefined;
 
-function orderingOf<K extends bigint | string>(
+function createOrdering<K extends bigint | string>(
   path: RulePath,
   parse: Ordering<K>["parse"],
-  lowered: Ordering<K>["lowered"],
+  subtractLookBack: Ordering<K>["subtractLookBack"],
 ): Ordering<K> {
-  const onlyKeyAt = (orderKey: K): string => keyOf([String(orderKey)]);
+  const uniqueKeyAt = (orderKey: K): string => keyOf([String(orderKey)]);
   return {
     read(item) {
       const text = item.read(path);
       return text === undefined ? undefined : parse(text);
     },
     parse,
-    lowered,
+    subtractLookBack,
     valueOf: (orderKey) => ({ kind: "text", text: String(orderKey) }),
-    keyOf: (_, orderKey) => onlyKeyAt(orderKey),
-    onlyKeyAt,
+    keyOf: (_, orderKey) => uniqueKeyAt(orderKey),
+    uniqueKeyAt,
   };
 }

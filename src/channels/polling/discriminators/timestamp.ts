@@ -41,10 +41,10 @@ export const timestamp: Discriminator<typeof settings> = {
         return ms === undefined || ms > nowMs + MAX_AHEAD_MS ? undefined : ms;
       },
       parse: (text) => parseTimestamp(text, "epochMillis"),
-      lowered: (ms) => ms - lookBackSeconds * 1000,
+      subtractLookBack: (ms) => ms - lookBackSeconds * 1000,
       valueOf: (ms) => ({ kind: "instant", ms, format }),
       keyOf: (item, ms) => keyOf([String(ms), itemKey(item)]),
-      onlyKeyAt: () => undefined,
+      uniqueKeyAt: () => undefined,
     };
     return {
       isOrdered: true,

@@ -11,12 +11,12 @@ import {
 import { notBeforeOf } from "../../../net/retry-after.ts";
 import {
   callAuthorized,
-  credentialsRefused,
-  endOfCall,
-  endOfStatus,
+  credentialsRejected,
+  endForCallError,
+  endForStatus,
   type Failed,
-  unauthorized,
-} from "../../pull/ends.ts";
+  withoutCredentials,
+} from "../../pull/source-end.ts";
 import type { SourceEnd } from "../../source.ts";
 import type { PollingSettings } from "../settings/settings-shape.ts";
 
@@ -42,8 +42,8 @@ export interface Called {
 }
 
 /** Failures that may be over a moment later. */
-const PASSING_FAILURES: readonly OutboundFailure[] = ["unresolved", "refused", "timeout", "reset"];
-const PASSING_STATUSES: readonly number[] = [500, 502, 503, 504];
+const TRANSIENT_FAILURES: readonly OutboundFailure[] = ["unresolved", "refused", "timeout", "reset"];
+const TRANSIENT_STATUSES: readonly number[] = [500, 502, 503, 504];
 
 /**
  * One call, with its credentials. A GET that brings no answer, or one that may be over in a moment, is tried again a few times.
@@ -63,7 +63,7 @@ export async function callServer({ outbound, random, wait, clock }: CallDeps, ca
     maxBytes: maxResponseBytes,
     maxRedirects: redirects,
   };
-  let sent = unauthorized(request);
+  let sent = withoutCredentials(request);
 
   for (let failures = 1; ; failures++) {
     const mayTryAgain = request.method === "GET" && failures <= attempts;
@@ -74,14 +74,14 @@ export async function callServer({ outbound, random, wait, clock }: CallDeps, ca
       });
       if (response.status === 401 && credentials !== undefined) {
         const nowMs = clock();
-        return { answer: credentialsRefused(nowMs, waitOf(response, settings, nowMs)), sent };
+        return { answer: credentialsRejected(nowMs, findNotBeforeMs(response, settings, nowMs)), sent };
       }
-      const isPassing = PASSING_STATUSES.includes(response.status) && !asksToWait(response, settings);
+      const isPassing = TRANSIENT_STATUSES.includes(response.status) && !requestsWait(response, settings);
       if (!isPassing || !mayTryAgain) return { answer: response, sent };
     } catch (error) {
       signal.throwIfAborted();
-      const end = endOfCall(error);
-      const isPassing = error instanceof OutboundError && PASSING_FAILURES.includes(error.code);
+      const end = endForCallError(error);
+      const isPassing = error instanceof OutboundError && TRANSIENT_FAILURES.includes(error.code);
       if (!isPassing || !mayTryAgain) return { answer: end, sent };
     }
     await wait(backoffMs(backoff, failures, random), { signal });
@@ -89,11 +89,11 @@ export async function callServer({ outbound, random, wait, clock }: CallDeps, ca
 }
 
 /** A try a moment later would be against its wish. */
-const asksToWait = (response: OutboundResponse, { retryAfter }: PollingSettings): boolean =>
+const requestsWait = (response: OutboundResponse, { retryAfter }: PollingSettings): boolean =>
   retryAfter.honour && notBeforeOf(response, 0) !== undefined;
 
 /** Undefined where the answer is a page. */
-export function refusalOf(
+export function findStatusFailure(
   response: OutboundResponse,
   settings: PollingSettings,
   nowMs: number,
@@ -101,11 +101,11 @@ export function refusalOf(
   const { status } = response;
   const { statuses } = settings.successOn;
   if (statuses === undefined ? status >= 200 && status < 300 : statuses.includes(status)) return undefined;
-  return endOfStatus(status, waitOf(response, settings, nowMs));
+  return endForStatus(status, findNotBeforeMs(response, settings, nowMs));
 }
 
 /** Until when the server wants no more calls, in ms; undefined where it says nothing, or nobody is to listen. */
-export function waitOf(
+export function findNotBeforeMs(
   response: Pick<OutboundResponse, "headers" | "status">,
   { retryAfter }: PollingSettings,
   nowMs: number,

@@ -4,8 +4,8 @@ import type { Redact } from "../../../lib/secrets/redact.ts";
 import type { FetchedDelivery } from "../../source.ts";
 import type { Page, PageFault, PageItem } from "./page.ts";
 import type { PageReader } from "./page-reader.ts";
+import { replaceWithNulls } from "./replace-with-nulls.ts";
 import { redactValues } from "./secrets.ts";
-import { withNulls } from "./with-nulls.ts";
 
 /** Of the connection or the transfer, or a credential that the server gives to its caller. */
 const DROPPED_HEADERS: ReadonlySet<string> = new Set([
@@ -25,7 +25,7 @@ const DROPPED_HEADERS: ReadonlySet<string> = new Set([
 ]);
 
 export interface DeliveryOptions {
-  readonly reader: Pick<PageReader, "findsAgain">;
+  readonly reader: Pick<PageReader, "findsSameItems">;
   readonly arrivedAtMs: number;
   /** Takes what is secret of the request out of a text that the server may have repeated. */
   readonly redact: Redact;
@@ -39,30 +39,30 @@ export interface DeliveryOptions {
  *
  * @throws UnavailableError
  */
-export async function deliveryOf(
+export async function createPageDelivery(
   page: Page,
   items: readonly PageItem[],
   { arrivedAtMs, reader, redact }: DeliveryOptions,
 ): Promise<Result<FetchedDelivery | undefined, PageFault>> {
-  const text = restrict(page, items);
+  const text = keepOnly(page, items);
   if (text === undefined) return ok(undefined);
-  const isSame = await reader.findsAgain(text, textsOf(page, items));
+  const isSame = await reader.findsSameItems(text, getItemTexts(page, items));
   if (!isSame.ok) return isSame;
   if (!isSame.value) return ok(undefined);
-  const headers = headersOf(page.headers, page.contentType, redact);
+  const headers = deliveryHeaders(page.headers, page.contentType, redact);
   return ok({ headers, body: Buffer.from(redact(text)), arrivedAtMs });
 }
 
-function restrict({ items, kind, text }: Page, kept: readonly PageItem[]): string | undefined {
+function keepOnly({ items, kind, text }: Page, kept: readonly PageItem[]): string | undefined {
   const chosen = new Set(kept);
-  if (kind === "ndjson") return linesOf(items, chosen);
+  if (kind === "ndjson") return keepLines(items, chosen);
   const spansOf = (isKept: boolean) =>
     items.filter((item) => chosen.has(item) === isKept).flatMap(({ span }) => span ?? []);
-  return withNulls(text, spansOf(false), spansOf(true));
+  return replaceWithNulls(text, spansOf(false), spansOf(true));
 }
 
 /** Every item on the line of its place; empty lines are no items. */
-function linesOf(items: readonly PageItem[], chosen: ReadonlySet<PageItem>): string {
+function keepLines(items: readonly PageItem[], chosen: ReadonlySet<PageItem>): string {
   const lines: string[] = [];
   for (const item of items) {
     if (!chosen.has(item)) continue;
@@ -73,12 +73,12 @@ function linesOf(items: readonly PageItem[], chosen: ReadonlySet<PageItem>): str
 }
 
 /** In the order in which they stand on the page. */
-const textsOf = ({ text }: Page, items: readonly PageItem[]): string[] =>
+const getItemTexts = ({ text }: Page, items: readonly PageItem[]): string[] =>
   items
     .toSorted((a, b) => a.index - b.index)
     .flatMap(({ span }) => (span === undefined ? [] : [text.slice(span.start, span.end)]));
 
-function headersOf(headers: Values, contentType: string, redact: Redact): Values {
+function deliveryHeaders(headers: Values, contentType: string, redact: Redact): Values {
   const told = redactValues(omitValues(headers, DROPPED_HEADERS), redact);
   return { ...told, "content-type": contentType };
 }

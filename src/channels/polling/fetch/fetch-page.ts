@@ -2,17 +2,17 @@ import type { Clock } from "../../../lib/clock.ts";
 import type { Redact } from "../../../lib/secrets/redact.ts";
 import type { AuthorizedRequest } from "../../../net/credentials.ts";
 import type { OutboundRequest, OutboundResponse } from "../../../net/outbound.ts";
-import { type Failed, failed, refused } from "../../pull/ends.ts";
+import { type Failed, failed, refused } from "../../pull/source-end.ts";
 import type { SourceEnd, SourceRun } from "../../source.ts";
 import type { PageRequest } from "../pagination/page-request.ts";
-import { InvalidRequestError, originOf, type PageParameters } from "../request/request-template.ts";
+import { InvalidRequestError, type PageParameters, parseOrigin } from "../request/request-template.ts";
 import type { TemplateContext } from "../request/template-values.ts";
 import type { Plan } from "../settings/plan.ts";
-import { type CallDeps, callServer, refusalOf, waitOf } from "./call.ts";
+import { type CallDeps, callServer, findNotBeforeMs, findStatusFailure } from "./call.ts";
 import type { Page, PageContent } from "./page.ts";
 import type { PageReader } from "./page-reader.ts";
 import { redactSent } from "./secrets.ts";
-import { type Validators, validatorsOf, withConditions } from "./validators.ts";
+import { readValidators, type Validators, withConditions } from "./validators.ts";
 
 /** Which page is asked for, and with what. */
 export interface PageQuery {
@@ -75,17 +75,18 @@ export function createPageFetcher(
   const { clock, observe, reader } = deps;
   const { pagination, settings } = plan;
   const { credentials, signal } = run;
-  const origin = originOf(settings.request);
-  const asked = new Set<string>();
+  const origin = parseOrigin(settings.request);
+  const requested = new Set<string>();
 
   /** Undefined where it may be called: within the origin, or where the connection says so when it puts its credentials in. */
-  const refusalToCall = ({ body, headers, url }: OutboundRequest): SourceEnd | undefined => {
+  const findCallRejection = ({ body, headers, url }: OutboundRequest): SourceEnd | undefined => {
     if (credentials === undefined && new URL(url).origin !== origin) {
       return refused("origin", "The next page would be at another origin, which only a connection can allow");
     }
     const name = JSON.stringify([url, headers, String(body ?? "")]);
-    if (asked.has(name)) return failed("page_repeated", "The next page would be one that was read already");
-    asked.add(name);
+    if (requested.has(name))
+      return failed("page_repeated", "The next page would be one that was read already");
+    requested.add(name);
     return undefined;
   };
 
@@ -98,11 +99,11 @@ export function createPageFetcher(
     const { expiredOn } = plan.discriminator;
     const isFirst = at.kind === "first";
     const arrivedAtMs = clock();
-    const refusal = refusalOf(response, settings, arrivedAtMs);
+    const refusal = findStatusFailure(response, settings, arrivedAtMs);
     if (refusal !== undefined) {
       if (isFirst && expiredOn?.statuses.includes(response.status)) return expired("position", refusal);
       if (!isFirst && PAGE_GONE.includes(response.status)) return expired("page", refusal);
-      const isExpired = expiredOn?.path !== undefined && isFirst && (await saysExpired(response));
+      const isExpired = expiredOn?.path !== undefined && isFirst && (await reportsExpired(response));
       return isExpired ? expired("position", refusal) : { kind: "ended", end: refusal };
     }
     const read = await reader.page(response, sent.secretQuery);
@@ -126,14 +127,14 @@ export function createPageFetcher(
       next: next.value,
       redact: redactSent(sent),
       validators: undefined,
-      notBeforeMs: waitOf(response, settings, arrivedAtMs),
+      notBeforeMs: findNotBeforeMs(response, settings, arrivedAtMs),
       bytes: response.body.length,
       arrivedAtMs,
     };
   }
 
   /** Of an answer that is no page: by its body, where that can be read. */
-  async function saysExpired(response: OutboundResponse): Promise<boolean> {
+  async function reportsExpired(response: OutboundResponse): Promise<boolean> {
     const { expiredOn } = plan.discriminator;
     const read = await reader.document(response);
     return read.ok && isEqual(read.value, expiredOn?.path, expiredOn?.equals);
@@ -150,7 +151,7 @@ export function createPageFetcher(
       if (!(error instanceof InvalidRequestError)) throw error;
       return { kind: "ended", end: failed("request", error.message) };
     }
-    const refusal = refusalToCall(request);
+    const refusal = findCallRejection(request);
     if (refusal !== undefined) return { kind: "ended", end: refusal };
     const conditional = withConditions(request, validators);
     const { answer, sent } = await callServer(deps, { request: conditional, settings, credentials, signal });
@@ -158,14 +159,14 @@ export function createPageFetcher(
     observe?.({ sent, response, redact: redactSent(sent) });
     if ("kind" in answer) return { kind: "ended", end: answer };
     if (answer.status === 304 && conditional !== request) {
-      return { kind: "notModified", notBeforeMs: waitOf(answer, settings, clock()) };
+      return { kind: "notModified", notBeforeMs: findNotBeforeMs(answer, settings, clock()) };
     }
     const fetched = await readAnswer(answer, sent, query);
     if (fetched.kind !== "page" || at.kind !== "first") return fetched;
-    return { ...fetched, validators: validatorsOf(request, answer) };
+    return { ...fetched, validators: readValidators(request, answer) };
   }
 
-  return { fetch, forget: () => asked.clear() };
+  return { fetch, forget: () => requested.clear() };
 }
 
 function withPage(context: TemplateContext, page: string | undefined): TemplateContext {

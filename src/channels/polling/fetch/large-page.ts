@@ -3,7 +3,7 @@ import { ok, type Result } from "../../../lib/result.ts";
 import type { RulePath } from "../../../normalize/compile.ts";
 import { PathBudgetError } from "../../../normalize/paths/path.ts";
 import { createPollPathReader, type PathSyntax, type ReadPaths } from "../settings/paths.ts";
-import { findsAgain } from "./finds-again.ts";
+import { findsSameItems } from "./finds-same-items.ts";
 import { type PageContent, type PageFault, type PageFormat, type PageItem, readContent } from "./page.ts";
 
 /**
@@ -22,17 +22,17 @@ export type LargeRequest =
     }
   /** Whether `itemsPath`, run over the text, finds these items. */
   | {
-      readonly kind: "findsAgain";
+      readonly kind: "findsSameItems";
       readonly text: string;
       readonly items: readonly string[];
       readonly syntax: PathSyntax;
       readonly itemsPath: string;
     };
 
-export type LargeAnswer =
+export type LargeResult =
   | { readonly kind: "page"; readonly page: Result<SentPage, PageFault> }
   | { readonly kind: "budget"; readonly message: string }
-  | { readonly kind: "findsAgain"; readonly isSame: boolean };
+  | { readonly kind: "findsSameItems"; readonly isSame: boolean };
 
 /** A page as columns of its items: many small objects would take longer to send than the page to read. */
 interface SentPage extends Pick<PageContent, "kind" | "text" | "contentType" | "itemCount"> {
@@ -58,33 +58,33 @@ interface Column {
 const HASH_CHARS = 43;
 
 /** In the other thread. */
-export function answerLarge(request: LargeRequest): LargeAnswer {
+export function readLargePage(request: LargeRequest): LargeResult {
   const paths = createPollPathReader(request.syntax);
-  if (request.kind === "findsAgain") {
+  if (request.kind === "findsSameItems") {
     const { items, text } = request;
-    const itemsPath = compiled(paths.ofItems(request.itemsPath, "itemsPath"));
-    return { kind: "findsAgain", isSame: findsAgain(text, items, itemsPath) };
+    const itemsPath = requirePath(paths.ofItems(request.itemsPath, "itemsPath"));
+    return { kind: "findsSameItems", isSame: findsSameItems(text, items, itemsPath) };
   }
   const { body, format, headers } = request;
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
   const itemsPath = paths.ofItems(format.itemsPath, "itemsPath");
   try {
     const content = readContent({ headers, body: bytes }, { ...format, itemsPath });
-    const ofItem = request.itemPaths.map((text) => compiled(paths.ofItem(text, "")));
-    const ofPage = request.pagePaths.map((text) => compiled(paths.ofPage(text, "")));
-    return { kind: "page", page: content.ok ? ok(sentOf(content.value, { ofItem, ofPage })) : content };
+    const ofItem = request.itemPaths.map((text) => requirePath(paths.ofItem(text, "")));
+    const ofPage = request.pagePaths.map((text) => requirePath(paths.ofPage(text, "")));
+    return { kind: "page", page: content.ok ? ok(toSentPage(content.value, { ofItem, ofPage })) : content };
   } catch (error) {
     if (!(error instanceof PathBudgetError)) throw error;
     return { kind: "budget", message: error.message };
   }
 }
 
-function compiled(path: RulePath | undefined): RulePath {
+function requirePath(path: RulePath | undefined): RulePath {
   if (path === undefined) throw new Error("a path that compiles elsewhere does not compile here");
   return path;
 }
 
-function sentOf(content: PageContent, { ofItem, ofPage }: ReadPaths): SentPage {
+function toSentPage(content: PageContent, { ofItem, ofPage }: ReadPaths): SentPage {
   const { contentType, itemCount, items, kind, text } = content;
   const isLines = kind === "ndjson";
   const hasSpans = items.some(({ span }) => span !== undefined);
@@ -100,12 +100,12 @@ function sentOf(content: PageContent, { ofItem, ofPage }: ReadPaths): SentPage {
       : undefined,
     lines: isLines ? items.map(({ line = "null" }) => line) : undefined,
     hashes: items.map((item) => item.contentHash()).join(""),
-    columns: ofItem.map((path) => columnOf(items, path)),
+    columns: ofItem.map((path) => toColumn(items, path)),
     values: ofPage.map(content.read),
   };
 }
 
-function columnOf(items: readonly PageItem[], path: RulePath): Column {
+function toColumn(items: readonly PageItem[], path: RulePath): Column {
   const known = new Map<string, number>();
   const placeOf = (text: string): number => {
     const place = known.get(text) ?? known.size + 1;
@@ -120,7 +120,7 @@ function columnOf(items: readonly PageItem[], path: RulePath): Column {
 }
 
 /** On the thread that polls. @param paths those that were sent, in their order */
-export function contentOf(sent: SentPage, { ofItem, ofPage }: ReadPaths): PageContent {
+export function toPageContent(sent: SentPage, { ofItem, ofPage }: ReadPaths): PageContent {
   const { contentType, itemCount, kind, text } = sent;
   const columns = new Map(ofItem.map((path, place) => [path, sent.columns[place]]));
   const values = new Map(ofPage.map((path, place) => [path, sent.values[place]]));

@@ -1,4 +1,4 @@
-import { broken, doneAt, failed } from "../../pull/ends.ts";
+import { broken, doneAt, failed } from "../../pull/source-end.ts";
 import type { SourceEnd, SourceRun } from "../../source.ts";
 import type { PollWriter } from "../cursor/poll-writer.ts";
 import { FIRST_PAGE, type PageRequest } from "../pagination/page-request.ts";
@@ -33,7 +33,7 @@ export function createPageWalk({ fetcher, nowMs, plan, run, writer }: PageWalkDe
   let before: { readonly at: PageRequest; readonly end: string } | undefined;
   let pages = 0;
   let items = 0;
-  let hasBegunAnew = false;
+  let hasRestarted = false;
 
   /** True where the bounds of a poll let no further page be read. */
   const isAtLimit = (): boolean => pages >= plan.pagination.maxPages || items >= plan.pagination.maxItems;
@@ -66,7 +66,7 @@ export function createPageWalk({ fetcher, nowMs, plan, run, writer }: PageWalkDe
     if (!plan.restartsWalk || before === undefined || at.kind === "first") return true;
     fetcher.forget();
     const again = await ask(before.at);
-    if (again.kind === "page") return endOf(again.page) === before.end;
+    if (again.kind === "page") return describePageEnd(again.page) === before.end;
     return again.kind === "ended" ? again : SHIFTING;
   }
 
@@ -79,21 +79,21 @@ export function createPageWalk({ fetcher, nowMs, plan, run, writer }: PageWalkDe
 
   /** Undefined where the walk has begun anew. */
   async function expire({ end, what }: Extract<Fetched, { kind: "expired" }>): Promise<Walked | undefined> {
-    if (hasBegunAnew || position.expire?.(what) !== true) {
+    if (hasRestarted || position.expire?.(what) !== true) {
       // About a page: the next poll asks for others.
       if (what === "page") return { kind: "ended", end: failed(end.code, end.message, end.notBeforeMs) };
       const { discriminator } = plan.settings;
       const stops = discriminator.by === "token" && discriminator.onExpired === "stop";
       return { kind: "ended", end: stops ? broken(end.code, end.message) : end };
     }
-    hasBegunAnew = true;
+    hasRestarted = true;
     run.warn(`${what}_expired`, EXPIRED[what]);
     await writer.save();
-    beginAnew(position.cursor());
+    restartWalk(position.cursor());
     return undefined;
   }
 
-  function beginAnew(from: TemplateValue | undefined): void {
+  function restartWalk(from: TemplateValue | undefined): void {
     fetcher.forget();
     at = FIRST_PAGE;
     cursor = from;
@@ -111,11 +111,11 @@ export function createPageWalk({ fetcher, nowMs, plan, run, writer }: PageWalkDe
             const isBelieved = await confirm();
             if (typeof isBelieved === "object") return isBelieved;
             if (isBelieved) {
-              before = { at, end: endOf(fetched.page) };
+              before = { at, end: describePageEnd(fetched.page) };
               return fetched;
             }
             if (isAtLimit()) return SHIFTING;
-            beginAnew(cursor);
+            restartWalk(cursor);
             break;
           }
           case "ended":
@@ -146,7 +146,7 @@ const SHIFTING: Walked = {
 };
 
 /** How many items a page holds, and the last of them. */
-const endOf = ({ itemCount, items }: Page): string => `${itemCount} ${items.at(-1)?.contentHash()}`;
+const describePageEnd = ({ itemCount, items }: Page): string => `${itemCount} ${items.at(-1)?.contentHash()}`;
 
 const instant = (ms: number): TemplateValue => ({ kind: "instant", ms, format: "iso" });
 

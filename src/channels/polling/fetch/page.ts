@@ -3,14 +3,14 @@ import type { VerifiedDelivery } from "../../../event/received.ts";
 import type { Values } from "../../../event/values.ts";
 import { err, ok, type Result } from "../../../lib/result.ts";
 import type { OutboundResponse } from "../../../net/outbound.ts";
-import { type Body, bodyFormatOf, readBody } from "../../../normalize/body/bodies.ts";
+import { type Body, parseBodyFormat, readBody } from "../../../normalize/body/bodies.ts";
 import { MAX_PAGE_ITEMS, splitItems } from "../../../normalize/body/items.ts";
 import type { Span } from "../../../normalize/body/payload-slice.ts";
 import type { RulePath } from "../../../normalize/compile.ts";
 import type { BrokenItem, Item } from "../../../normalize/item.ts";
 import { ItemReader } from "../../../normalize/item-reader.ts";
 import type { PathBudget } from "../../../normalize/paths/path.ts";
-import { withNulls } from "./with-nulls.ts";
+import { replaceWithNulls } from "./replace-with-nulls.ts";
 
 /** An item of a page as it came. */
 export interface PageItem {
@@ -88,15 +88,15 @@ export function readContent(
   const read = readText(answer, format);
   if (!read.ok) return read;
   const { body, isEmpty } = read.value;
-  const found = isEmpty ? NO_ITEMS : itemsOf(body, format, headers, budget);
+  const found = isEmpty ? NO_ITEMS : splitPageItems(body, format, headers, budget);
   if (!found.ok) return found;
   const whole = { index: 0, value: body.value, json: body.json, isBody: true };
-  const reader = new ItemReader({ delivery: deliveryOf(headers, body), body, item: whole }, budget);
+  const reader = new ItemReader({ delivery: toVerifiedDelivery(headers, body), body, item: whole }, budget);
   const { kind, text = "" } = body;
   return ok({
     kind,
     text,
-    contentType: contentTypeIn(body),
+    contentType: normalizedContentType(body),
     ...found.value,
     read(path) {
       const [value] = reader.values(path);
@@ -109,16 +109,16 @@ export function readContent(
 const COMPOUND = Object.freeze({});
 
 /** By how an answer says that it is to be read. */
-export function contentTypeOf(headers: Values, decode: Decoding | undefined): string | undefined {
+export function resolveContentType(headers: Values, decode: Decoding | undefined): string | undefined {
   const received = [headers["content-type"]].flat()[0];
-  const charset = bodyFormatOf(received)?.charset;
+  const charset = parseBodyFormat(received)?.charset;
   return decode === undefined ? received : `${CONTENT_TYPES[decode]}${charset ? `; charset=${charset}` : ""}`;
 }
 
 /** As the bodies of deliveries are: in UTF-8. */
-function contentTypeIn({ contentType, kind }: Body): string {
+function normalizedContentType({ contentType, kind }: Body): string {
   if (kind === "ndjson") return CONTENT_TYPES.ndjson;
-  const charset = bodyFormatOf(contentType)?.charset;
+  const charset = parseBodyFormat(contentType)?.charset;
   return charset === undefined && kind === "xml" ? `${contentType}; charset=utf-8` : contentType;
 }
 
@@ -127,10 +127,10 @@ function readText(
   { decode, itemsPath }: PageFormat,
 ): Result<{ readonly body: Body; readonly isEmpty: boolean }, PageFault> {
   const isEmpty = bytes.every(isSpace);
-  const told = contentTypeOf(headers, decode);
-  const kind = isEmpty ? "json" : bodyFormatOf(told)?.kind;
+  const told = resolveContentType(headers, decode);
+  const kind = isEmpty ? "json" : parseBodyFormat(told)?.kind;
   if (kind !== "json" && kind !== "ndjson" && kind !== "xml") {
-    const message = `The server answers with ${named([headers["content-type"]].flat()[0])}, which is not read unless \`decode\` says as what`;
+    const message = `The server answers with ${describeContentType([headers["content-type"]].flat()[0])}, which is not read unless \`decode\` says as what`;
     return err({ code: "content_type", message });
   }
   const read = readBody(isEmpty ? NULL : bytes, isEmpty ? undefined : told);
@@ -141,7 +141,7 @@ function readText(
   return mapped.ok ? ok({ body: mapped.value, isEmpty }) : invalid(mapped.error.detail);
 }
 
-function itemsOf(
+function splitPageItems(
   body: Body,
   { itemsOptional, itemsPath }: PageFormat,
   headers: Values,
@@ -161,7 +161,7 @@ function itemsOf(
   const last = split.items.at(-1);
   // A line that ends before its time is the mark of half a body, however well the connection was closed.
   if (last !== undefined && "fault" in last) return invalid(`its last line is broken: ${last.fault.detail}`);
-  const delivery = deliveryOf(headers, body);
+  const delivery = toVerifiedDelivery(headers, body);
   const items = split.items.flatMap((item): PageItem[] => {
     if ("fault" in item) return [brokenItem(item)];
     if (item.value === null) return [];
@@ -183,7 +183,7 @@ const NO_ITEMS = ok<FoundItems>({ items: [], itemCount: 0 });
 function isSeparable({ json, text = "" }: Body, itemsPath: RulePath | undefined, items: readonly PageItem[]) {
   if (json === undefined || itemsPath?.path.kind !== "query") return true;
   const spans = items.flatMap(({ span }) => span ?? []);
-  return spans.length === items.length && withNulls(text, [], spans) !== undefined;
+  return spans.length === items.length && replaceWithNulls(text, [], spans) !== undefined;
 }
 
 const brokenItem = ({ index, text }: BrokenItem): PageItem => ({
@@ -207,7 +207,7 @@ const readItem = ({ index, isBody, json }: Item, { kind }: Body, reader: ItemRea
 });
 
 /** The parts of an answer besides its body that paths see. */
-const deliveryOf = (headers: Values, body: Body): VerifiedDelivery => ({
+const toVerifiedDelivery = (headers: Values, body: Body): VerifiedDelivery => ({
   method: "GET",
   headers,
   query: {},
@@ -223,5 +223,5 @@ const invalid = (detail: string): Result<never, PageFault> =>
   err({ code: "invalid_body", message: `The answer cannot be read: ${detail}` });
 
 /** Somebody else's text, of which a person needs to see the beginning. */
-const named = (contentType: string | undefined): string =>
+const describeContentType = (contentType: string | undefined): string =>
   contentType === undefined ? "no content type" : JSON.stringify(contentType.slice(0, 100));

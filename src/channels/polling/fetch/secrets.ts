@@ -11,7 +11,7 @@ export function redactSent(sent: Omit<AuthorizedRequest, "generation">): Redact 
   const { request, secretHeaders, secretQuery } = sent;
   const query = new URL(request.url).searchParams;
   return createRedact([
-    ...secretHeaders.flatMap((name) => credentialsIn(request.headers[name] ?? "")),
+    ...secretHeaders.flatMap((name) => extractCredentials(request.headers[name] ?? "")),
     ...secretQuery.flatMap((name) => query.getAll(name)),
   ]);
 }
@@ -43,14 +43,14 @@ export function redactRequest(sent: Omit<AuthorizedRequest, "generation">): DryR
 }
 
 /** An address without what credentials are to put into it anew: it may be stored. */
-export function withoutQuery(url: URL | null, names: readonly string[]): string | undefined {
+export function removeQueryParameters(url: URL | null, names: readonly string[]): string | undefined {
   // Deleting nothing would still spell the query anew.
   for (const name of names) if (url?.searchParams.has(name)) url.searchParams.delete(name);
   return url?.href;
 }
 
 /** The value as it was sent, what comes after its scheme (`Bearer …`), and the password of RFC 7617. */
-function credentialsIn(value: string): string[] {
+function extractCredentials(value: string): string[] {
   const parameter = value.slice(value.indexOf(" ") + 1);
   if (!/^basic /i.test(value)) return [value, parameter];
   const pair = Buffer.from(parameter, "base64").toString();

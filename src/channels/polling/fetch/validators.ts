@@ -19,7 +19,7 @@ export function withConditions(
   request: OutboundRequest,
   validators: Validators | undefined,
 ): OutboundRequest {
-  if (validators === undefined || validators.of !== nameOf(request)) return request;
+  if (validators === undefined || validators.of !== hashRequest(request)) return request;
   const { etag, lastModified } = validators;
   return {
     ...request,
@@ -32,7 +32,7 @@ export function withConditions(
 }
 
 /** Undefined where the answer has none. */
-export function validatorsOf(
+export function readValidators(
   request: OutboundRequest,
   { headers }: OutboundResponse,
 ): Validators | undefined {
@@ -43,9 +43,9 @@ export function validatorsOf(
   const etag = read("etag");
   const lastModified = read("last-modified");
   if (etag === undefined && lastModified === undefined) return undefined;
-  return { of: nameOf(request), etag, lastModified };
+  return { of: hashRequest(request), etag, lastModified };
 }
 
 /** Without credentials and conditions. */
-const nameOf = ({ body = "", headers, method, url }: OutboundRequest): string =>
+const hashRequest = ({ body = "", headers, method, url }: OutboundRequest): string =>
   hash("sha256", JSON.stringify([method, url, headers, body.toString()]), "base64url").slice(0, 22);

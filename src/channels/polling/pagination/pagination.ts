@@ -40,15 +40,15 @@ export function createPagination(settings: PaginationSettings | undefined, paths
   const path = "path" in settings ? paths.ofPage(settings.path, "pagination.path") : undefined;
   const hasMore =
     "hasMorePath" in settings ? paths.ofPage(settings.hasMorePath, "pagination.hasMorePath") : undefined;
-  const way = wayOf(settings, path);
+  const way = createStrategy(settings, path);
   const next: Pagination["next"] = (page, at) =>
     hasMore === undefined || isTrue(page.read(hasMore)) ? way.next(page, at) : ok(undefined);
   return { ...way, maxItems, maxPages, next };
 }
 
-type Way = Omit<Pagination, "maxItems" | "maxPages">;
+type PaginationStrategy = Omit<Pagination, "maxItems" | "maxPages">;
 
-function wayOf(settings: PaginationSettings, path: RulePath | undefined): Way {
+function createStrategy(settings: PaginationSettings, path: RulePath | undefined): PaginationStrategy {
   switch (settings.by) {
     case "linkHeader":
       return byAddress((page) => findLink(page.headers.link, settings.relation));
@@ -65,13 +65,13 @@ function wayOf(settings: PaginationSettings, path: RulePath | undefined): Way {
   }
 }
 
-const byAddress = (find: (page: Page) => unknown): Way => ({
+const byAddress = (find: (page: Page) => unknown): PaginationStrategy => ({
   counts: false,
   parametersOf: (at) => (at.kind === "url" ? { url: at.url } : {}),
   numberOf: () => undefined,
   next(page) {
     const found = find(page);
-    if (isNothing(found)) return ok(undefined);
+    if (isEmptyValue(found)) return ok(undefined);
     const url = isText(found) ? page.addressOf(found) : undefined;
     return url === undefined ? err("the address of the next page is none") : ok({ kind: "url", url });
   },
@@ -80,7 +80,7 @@ const byAddress = (find: (page: Page) => unknown): Way => ({
 const byToken = (
   settings: Extract<PaginationSettings, { by: "cursorToken" }>,
   path: RulePath | undefined,
-): Way => ({
+): PaginationStrategy => ({
   counts: false,
   parametersOf: (at) =>
     at.kind === "token" && settings.name !== undefined
@@ -89,7 +89,7 @@ const byToken = (
   numberOf: (at) => (at.kind === "token" ? at.token : undefined),
   next(page) {
     const found = path && page.read(path);
-    if (isNothing(found)) return ok(undefined);
+    if (isEmptyValue(found)) return ok(undefined);
     return isText(found) ? ok({ kind: "token", token: found }) : err("the token of the next page is none");
   },
 });
@@ -101,7 +101,7 @@ function byNumber(
     param,
   }: Pick<Extract<PaginationSettings, { by: "page" }>, "first" | "pageSize" | "param">,
   step: (items: number) => number,
-): Way {
+): PaginationStrategy {
   const numberOf = (at: PageRequest): number => (at.kind === "number" ? at.number : first);
   return {
     counts: true,
@@ -114,7 +114,7 @@ function byNumber(
   };
 }
 
-const isNothing = (found: unknown): boolean =>
+const isEmptyValue = (found: unknown): boolean =>
   found === undefined || found === null || found === "" || found === false;
 
 const isText = (found: unknown): found is string => typeof found === "string" && found.length <= MAX_CHARS;

@@ -6,7 +6,7 @@ import type { OutboundRequest } from "../../../net/outbound.ts";
 import { exceedsDepth } from "../../../normalize/body/depth.ts";
 import {
   FIELD_VALUE,
-  flawOfUrl,
+  findUrlError,
   headersSettings,
   querySettings,
   urlSettings,
@@ -37,7 +37,7 @@ export const requestSettings = z
       .enum(["GET", "POST"])
       .default("GET")
       .describe("Failed calls are tried again within a poll only where it is GET."),
-    url: urlSettings(flawOfTemplate).describe(
+    url: urlSettings(findUrlTemplateError).describe(
       "Where items are asked for. What is put in after a placeholder is percent-encoded; scheme, host and port hold none.",
     ),
     headers: headersSettings(["if-modified-since", "if-none-match"]),
@@ -55,15 +55,15 @@ export const requestSettings = z
 export type RequestSettings = z.output<typeof requestSettings>;
 
 /** Scheme, host and port of all calls of a channel. */
-export const originOf = ({ url }: Pick<RequestSettings, "url">): string =>
+export const parseOrigin = ({ url }: Pick<RequestSettings, "url">): string =>
   new URL(ORIGIN.exec(url)?.[0] ?? url).origin;
 
-function flawOfTemplate(text: string): string | undefined {
+function findUrlTemplateError(text: string): string | undefined {
   const start = ORIGIN.exec(text)?.[0];
   if (start === undefined || URL.parse(start) === null) {
     return "must name its host and port without placeholders, and end or go on with / after them";
   }
-  return flawOfUrl(text.replace(/\{\{[^{}]*\}\}/g, "x"));
+  return findUrlError(text.replace(/\{\{[^{}]*\}\}/g, "x"));
 }
 
 /** Parts of the request that differ from page to page. */

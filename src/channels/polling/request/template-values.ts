@@ -32,7 +32,7 @@ export function bindPlaceholder(
   names: TemplateNames,
 ): Result<(context: TemplateContext) => string, string> {
   const kind = names.get(name);
-  if (kind === undefined) return err(`there is no ${name} here, ${listed(names)}`);
+  if (kind === undefined) return err(`there is no ${name} here, ${listNames(names)}`);
   let format: InstantFilter | undefined;
   const writers: ((text: string) => string)[] = [];
   for (const filter of filters) {
@@ -53,5 +53,5 @@ export function bindPlaceholder(
   });
 }
 
-const listed = (names: TemplateNames): string =>
+const listNames = (names: TemplateNames): string =>
   names.size === 0 ? "nor anything else" : `only ${[...names.keys()].join(", ")}`;

@@ -14,18 +14,18 @@ export interface ReadPaths {
 /** Compiles paths of one channel, and notes those that are wrong under the names of their settings. */
 export interface PathReader {
   /** `$` is an item. */
-  readonly ofItem: PathOf;
+  readonly ofItem: CompilePath;
   /** `$` is the body of a page. */
-  readonly ofPage: PathOf;
+  readonly ofPage: CompilePath;
   /** Likewise, for the path of items: they are found by it, and it is read no more. */
-  readonly ofItems: PathOf;
+  readonly ofItems: CompilePath;
   readonly findings: readonly Finding[];
   /** All that `ofItem` and `ofPage` have compiled, each once. */
   readonly compiled: () => ReadPaths;
 }
 
 /** Undefined where the setting is, and where the path does not compile. */
-type PathOf = (text: string | undefined, setting: string) => RulePath | undefined;
+type CompilePath = (text: string | undefined, setting: string) => RulePath | undefined;
 
 export function createPollPathReader(syntax: PathSyntax): PathReader {
   const named = pollingProfile.roots;
@@ -34,16 +34,16 @@ export function createPollPathReader(syntax: PathSyntax): PathReader {
   const ofItem = new Set<RulePath>();
   const ofPage = new Set<RulePath>();
   return {
-    ofItem: noted(readerOf(ITEM_ROOT), ofItem),
-    ofPage: noted(readerOf(BODY_ROOT), ofPage),
+    ofItem: recordPaths(readerOf(ITEM_ROOT), ofItem),
+    ofPage: recordPaths(readerOf(BODY_ROOT), ofPage),
     ofItems: readerOf(BODY_ROOT),
     findings,
     compiled: () => ({ ofItem: [...ofItem], ofPage: [...ofPage] }),
   };
 }
 
-const noted =
-  (read: PathOf, compiled: Set<RulePath>): PathOf =>
+const recordPaths =
+  (read: CompilePath, compiled: Set<RulePath>): CompilePath =>
   (text, setting) => {
     const path = read(text, setting);
     if (path !== undefined) compiled.add(path);

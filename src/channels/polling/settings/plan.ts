@@ -3,7 +3,7 @@ import { err, ok, type Result } from "../../../lib/result.ts";
 import type { RulePath } from "../../../normalize/compile.ts";
 import { createItemKey } from "../cursor/seen-keys.ts";
 import type { CompiledDiscriminator } from "../discriminators/discriminator.ts";
-import { discriminatorOf } from "../discriminators/discriminators.ts";
+import { getDiscriminator } from "../discriminators/discriminators.ts";
 import { createPagination, type Pagination } from "../pagination/pagination.ts";
 import { compileRequest, type RequestTemplate } from "../request/request-template.ts";
 import type { TemplateNames, TemplateValue } from "../request/template-values.ts";
@@ -31,7 +31,7 @@ export function compilePlan(settings: PollingSettings): Result<Plan, readonly Fi
   const itemId = paths.ofItem(settings.itemId, "itemId");
   const versionPath = paths.ofItem(settings.versionPath, "versionPath");
   const itemKey = createItemKey(itemId, versionPath);
-  const discriminator = discriminatorOf(settings.discriminator.by).create(settings.discriminator, {
+  const discriminator = getDiscriminator(settings.discriminator.by).create(settings.discriminator, {
     paths,
     itemId,
     versionPath,
@@ -42,7 +42,7 @@ export function compilePlan(settings: PollingSettings): Result<Plan, readonly Fi
   const pagination = createPagination(settings.pagination, paths);
   const itemsPath = paths.ofItems(settings.itemsPath, "itemsPath");
   const successPath = paths.ofPage(successOn.path, "successOn.path");
-  const request = compileRequest(settings.request, namesOf(settings));
+  const request = compileRequest(settings.request, listPlaceholders(settings));
   const findings = [
     ...paths.findings,
     ...(request.ok ? [] : request.error.map(({ path, message }) => ({ path: `request.${path}`, message }))),
@@ -62,9 +62,9 @@ export function compilePlan(settings: PollingSettings): Result<Plan, readonly Fi
   });
 }
 
-function namesOf({ discriminator, pagination }: PollingSettings): TemplateNames {
+function listPlaceholders({ discriminator, pagination }: PollingSettings): TemplateNames {
   const names = new Map<string, TemplateValue["kind"]>();
-  const cursorKind = discriminatorOf(discriminator.by).cursorKind(discriminator);
+  const cursorKind = getDiscriminator(discriminator.by).cursorKind(discriminator);
   if (cursorKind !== undefined) names.set("cursor", cursorKind);
   if (pagination !== undefined && pagination.by !== "linkHeader" && pagination.by !== "nextUrlPath") {
     names.set("page", "text");

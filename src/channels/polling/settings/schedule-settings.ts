@@ -28,7 +28,7 @@ export const scheduleSettings = z
   .superRefine(({ cron, timezone }, context) => {
     const refuse = refuseIn(context);
     if (!isTimezone(timezone)) return refuse("timezone", "is no time zone of the IANA database");
-    const flaw = cron === undefined ? undefined : flawOf(cron, timezone);
+    const flaw = cron === undefined ? undefined : findCronError(cron, timezone);
     if (flaw !== undefined) refuse("cron", flaw);
   })
   .prefault({})
@@ -43,7 +43,7 @@ export const jitterSettings = z
     "The part of the time between two polls by which each may come later, never earlier, so that channels of one server do not all ask at once.",
   );
 
-export function scheduleOf({
+export function toPollSchedule({
   schedule: { cron, intervalSeconds, timezone },
   jitter,
 }: {
@@ -53,13 +53,13 @@ export function scheduleOf({
   return cron === undefined ? { everySeconds: intervalSeconds, jitter } : { cron, timezone, jitter };
 }
 
-function flawOf(cron: string, timezone: string): string | undefined {
+function findCronError(cron: string, timezone: string): string | undefined {
   // It would be another time on each worker, and at each start.
   if (/\bH\b/i.test(cron)) return "must not hold H: give times, and let `jitter` spread them";
   try {
     const times = CronExpressionParser.parse(cron, { currentDate: CHECKED_FROM_MS, tz: timezone });
     let before = Number.NEGATIVE_INFINITY;
-    for (let looked = 0; looked < CHECKED_TIMES && before < CHECKED_UNTIL_MS; looked++) {
+    for (let checked = 0; checked < CHECKED_TIMES && before < CHECKED_UNTIL_MS; checked++) {
       const ms = times.next().getTime();
       if (ms - before < MIN_INTERVAL_SECONDS * 1000)
         return `must leave ${MIN_INTERVAL_SECONDS} seconds between polls`;

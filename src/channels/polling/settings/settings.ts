@@ -1,5 +1,5 @@
 import { type Refuse, refuseIn } from "../../../event/setting-fields.ts";
-import { discriminatorOf } from "../discriminators/discriminators.ts";
+import { getDiscriminator } from "../discriminators/discriminators.ts";
 import { compilePlan, type Plan } from "./plan.ts";
 import { pollingObject } from "./settings-shape.ts";
 
@@ -38,7 +38,7 @@ function checkPlan(plan: Plan, refuse: Refuse): void {
   if (retry.maxMs < retry.initialMs) refuse("retry.maxMs", "is less than `initialMs`");
   const startValue = typeof startAt === "object" ? startAt.value : undefined;
   const rest = { startValue, order, isPaged: pagination !== undefined, placeholders: request.names };
-  discriminatorOf(discriminator.by).check(discriminator, rest, refuse);
+  getDiscriminator(discriminator.by).check(discriminator, rest, refuse);
 }
 
 function checkPagination(

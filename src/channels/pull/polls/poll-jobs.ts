@@ -1,5 +1,5 @@
 import type { Job, JobHandler } from "../../../bus/jobs/job-worker.ts";
-import type { Turn } from "../../../bus/limits/slots.ts";
+import type { SlotReservation } from "../../../bus/limits/slots.ts";
 import { channelFacts } from "../../../event/channel.ts";
 import { UnavailableError } from "../../../lib/errors.ts";
 import { type PolledOnce, pollOnce } from "./poll-run.ts";
@@ -17,7 +17,7 @@ export interface PollJobs {
 /** Changes reach all workers within two seconds: what is not known here may be new. */
 const UNKNOWN_WAIT_MS = 2_000;
 /** A job in line looks again by itself: the worker that should tell it may have died. Thousands may stand there. */
-const LINE_WAIT_MS = 30_000;
+const QUEUE_WAIT_MS = 30_000;
 /**
  * A poll beside the plan that finds its source busy comes again: doubled for each time that it has begun, whatever it waited for. The
  * next poll that is asked for meanwhile may have to wait as long.
@@ -28,7 +28,7 @@ const MAX_BUSY_WAIT_MS = 4_000;
 const OUTAGE_WAIT_MS = 2_000;
 const MAX_OUTAGE_WAIT_MS = 60_000;
 /** Longer than the next poll of a source takes that should come soon; by then it may have been another worker's. */
-const FRESH_MS = 10_000;
+const SKIP_BACKOFF_MS = 10_000;
 /** A poll that was ended here is not begun again faster than this, whatever ends it. */
 const ENDED_WAIT_MS = 1_000;
 
@@ -46,9 +46,9 @@ interface Handled {
  */
 export function createPollJobs(deps: PollsContext): PollJobs {
   const { queue, slots, targets, clock, log, metrics, random } = deps;
-  const underWay = new Map<number, AbortController>();
+  const inFlight = new Map<number, AbortController>();
   /** Until when, by channel; in the order of these times. */
-  const fresh = new Map<number, number>();
+  const skipBackoffUntil = new Map<number, number>();
   let failing = false;
 
   /** Of one that is not to be polled any more the number is all that is known here. */
@@ -65,25 +65,25 @@ export function createPollJobs(deps: PollsContext): PollJobs {
       if (job.scheduleId !== undefined) await queue.unschedule(job.scheduleId);
       return { result: "unwanted" };
     }
-    const asked = await slots.take({
+    const slotRequest = await slots.take({
       name: String(channel),
       // A job that waits is the one beside the plan: it was made when its wait began.
       sinceMs: job.data.sinceMs ?? (job.scheduleId === undefined ? job.createdAtMs : clock()),
-      places: target.places,
+      semaphores: target.places,
     });
-    await tell(asked.turns);
-    if (asked.kind === "full") {
-      if (!asked.place.waits) return { result: "busy", againAtMs: afterBusyMs(job) };
-      return { result: "limited", againAtMs: clock() + LINE_WAIT_MS * (0.5 + random()) };
+    await notifyTurns(slotRequest.turns);
+    if (slotRequest.kind === "full") {
+      if (!slotRequest.place.canQueue) return { result: "busy", againAtMs: afterBusyMs(job) };
+      return { result: "limited", againAtMs: clock() + QUEUE_WAIT_MS * (0.5 + random()) };
     }
-    const skipBackoff = (fresh.get(channel) ?? 0) > clock();
-    fresh.delete(channel);
+    const skipBackoff = (skipBackoffUntil.get(channel) ?? 0) > clock();
+    skipBackoffUntil.delete(channel);
     const ending = new AbortController();
-    underWay.set(channel, ending);
+    inFlight.set(channel, ending);
     const lagMs = Math.max(clock() - job.dueAtMs, 0);
     if (job.scheduleId !== undefined) metrics.pollLagSeconds.observe(lagMs / 1_000);
     try {
-      const signals = [signal, ending.signal, asked.slot.lost];
+      const signals = [signal, ending.signal, slotRequest.slot.lost];
       const polled = await pollOnce(deps, target, { signal: AbortSignal.any(signals), skipBackoff, lagMs });
       if (polled.dueAtMs !== undefined)
         await queue.schedule(target.scheduleId, planFrom(target.plan, polled.dueAtMs), { channel });
@@ -91,8 +91,8 @@ export function createPollJobs(deps: PollsContext): PollJobs {
       // Another worker goes on at once where this one stops.
       return { ...polled, againAtMs: clock() + (signal.aborted ? 0 : ENDED_WAIT_MS) };
     } finally {
-      if (underWay.get(channel) === ending) underWay.delete(channel);
-      await asked.slot.release().then(tell, (error: unknown) => {
+      if (inFlight.get(channel) === ending) inFlight.delete(channel);
+      await slotRequest.slot.release().then(notifyTurns, (error: unknown) => {
         log.debug(
           { event: "poll.slot_not_released", err: error, ...factsOf(channel) },
           "limit slot is left to run out",
@@ -110,7 +110,7 @@ export function createPollJobs(deps: PollsContext): PollJobs {
     return clock() + doubled(BUSY_WAIT_MS, starts, MAX_BUSY_WAIT_MS);
   }
 
-  async function tell(turns: readonly Turn[]): Promise<void> {
+  async function notifyTurns(turns: readonly SlotReservation[]): Promise<void> {
     for (const turn of turns) {
       await addTurn(queue, turn).catch((error: unknown) => {
         log.debug(
@@ -148,7 +148,7 @@ export function createPollJobs(deps: PollsContext): PollJobs {
       if (againAtMs === undefined) return undefined;
       const delayMs = Math.max(againAtMs - clock(), 0);
       // One by the plan that is not yet sure to be wanted keeps its place in the plan; else there would be two.
-      if (job.scheduleId === undefined || result === "unwanted") return { putOffMs: delayMs };
+      if (job.scheduleId === undefined || result === "unwanted") return { postponeMs: delayMs };
       await addPoll(queue, job.data.channel, delayMs).catch((error: unknown) => {
         log.debug(
           { event: "poll.not_added", err: error, ...factsOf(job.data.channel) },
@@ -157,14 +157,14 @@ export function createPollJobs(deps: PollsContext): PollJobs {
       });
       return undefined;
     },
-    end: (channel) => underWay.get(channel)?.abort(),
+    end: (channel) => inFlight.get(channel)?.abort(),
     skipBackoff(channel) {
-      for (const [old, untilMs] of fresh) {
+      for (const [old, untilMs] of skipBackoffUntil) {
         if (untilMs > clock()) break;
-        fresh.delete(old);
+        skipBackoffUntil.delete(old);
       }
-      fresh.delete(channel);
-      fresh.set(channel, clock() + FRESH_MS);
+      skipBackoffUntil.delete(channel);
+      skipBackoffUntil.set(channel, clock() + SKIP_BACKOFF_MS);
     },
   };
 }

@@ -5,7 +5,7 @@ import { sleep } from "../../../lib/sleep.ts";
 import { withinGrace } from "../../../lib/wait.ts";
 import type { Log } from "../../../log.ts";
 import type { SourceEnd } from "../../source.ts";
-import { endOfThrown, failed, SLOW_RETRY_MS } from "../ends.ts";
+import { endForThrownError, failed, SLOW_RETRY_MS } from "../source-end.ts";
 import type { OpeningRun } from "../source-runs.ts";
 import type { PollsContext, PollTarget } from "./poll-target.ts";
 import { failureWaitMs, nextPoll, planFrom } from "./poll-timing.ts";
@@ -42,15 +42,15 @@ export async function pollOnce(
   const deadline = new AbortController();
   const timer = setTimeout(() => deadline.abort(), deadlineMs);
   try {
-    const running = AbortSignal.any([signal, deadline.signal]);
+    const runSignal = AbortSignal.any([signal, deadline.signal]);
     const open = (): Promise<OpeningRun | undefined> =>
-      runs.openRun(number, { signal: running, owner, skipBackoff, spacing }).catch((error) => {
-        if (!(error instanceof StaleSourceError || running.aborted)) throw error;
+      runs.openRun(number, { signal: runSignal, owner, skipBackoff, spacing }).catch((error) => {
+        if (!(error instanceof StaleSourceError || runSignal.aborted)) throw error;
         return undefined;
       });
     let opening = await open();
-    while (opening?.kind === "interval" && opening.waitMs <= SHORT_WAIT_MS && !running.aborted) {
-      await sleep(opening.waitMs, running);
+    while (opening?.kind === "interval" && opening.waitMs <= SHORT_WAIT_MS && !runSignal.aborted) {
+      await sleep(opening.waitMs, runSignal);
       opening = await open();
     }
     if (opening === undefined) return { result: "ended" };
@@ -63,18 +63,18 @@ export async function pollOnce(
     }
     const beganMs = performance.now();
     const plan = planFrom(target.plan, clock());
-    const { open: begun } = opening;
-    const { run, failures } = begun;
-    begun.report({ lagMs });
-    const ended = await withinGrace(ABORT_GRACE_MS, (async () => polled.poll(run))(), running).catch(
-      (error: unknown) => (running.aborted ? undefined : endOfThrown(error, logOf(deps, target))),
+    const { open: openRun } = opening;
+    const { run, failures } = openRun;
+    openRun.report({ lagMs });
+    const ended = await withinGrace(ABORT_GRACE_MS, (async () => polled.poll(run))(), runSignal).catch(
+      (error: unknown) => (runSignal.aborted ? undefined : endForThrownError(error, logOf(deps, target))),
     );
-    const end = signal.aborted ? undefined : deadline.signal.aborted ? overdue(deadlineMs) : ended;
+    const end = signal.aborted ? undefined : deadline.signal.aborted ? deadlineExceeded(deadlineMs) : ended;
     const retryAtMs = clock() + Math.max(0, (spacing?.retryMs ?? 0) - (performance.now() - beganMs));
-    const went = whatNext(end, plan, deps, { failures, retryAtMs });
-    const progress = end?.kind !== "done" ? undefined : went.isExtra ? "more" : "done";
+    const next = planNextRun(end, plan, deps, { failures, retryAtMs });
+    const progress = end?.kind !== "done" ? undefined : next.isExtra ? "more" : "done";
     try {
-      await begun.end(end, { progress, nextAtMs: went.nextAtMs });
+      await openRun.end(end, { progress, nextAtMs: next.nextAtMs });
     } catch (error) {
       // Published events stand with their cursor. Lost are the visible end, and a wait that was asked for.
       logOf(deps, target).warn(
@@ -82,7 +82,7 @@ export async function pollOnce(
         "end of a poll could not be written",
       );
     }
-    return { result: end?.kind ?? "ended", againAtMs: went.isExtra ? went.nextAtMs : undefined };
+    return { result: end?.kind ?? "ended", againAtMs: next.isExtra ? next.nextAtMs : undefined };
   } finally {
     clearTimeout(timer);
   }
@@ -92,7 +92,7 @@ export async function pollOnce(
 const logOf = ({ log }: PollsContext, { source }: PollTarget): Log =>
   log.child(channelFacts(source.identity));
 
-interface WhatNext {
+interface NextRun {
   /** True where it goes on beside its plan. */
   readonly isExtra: boolean;
   /** Undefined where it goes on when a person says so. */
@@ -100,12 +100,12 @@ interface WhatNext {
 }
 
 /** When the source goes on after such an end. @param retryAtMs after a failure, at the earliest */
-function whatNext(
+function planNextRun(
   end: SourceEnd | undefined,
   plan: JobPlan,
   { clock, random }: PollsContext,
   { failures, retryAtMs }: { readonly failures: number; readonly retryAtMs: number },
-): WhatNext {
+): NextRun {
   const nowMs = clock();
   switch (end?.kind) {
     case "failed": {
@@ -134,5 +134,5 @@ function whatNext(
   }
 }
 
-const overdue = (deadlineMs: number): SourceEnd =>
+const deadlineExceeded = (deadlineMs: number): SourceEnd =>
   failed("deadline", `the poll was not over after ${deadlineMs / 1_000} seconds`);

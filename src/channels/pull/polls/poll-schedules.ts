@@ -5,7 +5,7 @@ import { UnavailableError } from "../../../lib/errors.ts";
 import { startLoop } from "../../../lib/loop.ts";
 import { mapBounded } from "../../../lib/map-bounded.ts";
 import { addPoll, type PollsContext, type PollTarget, removePoll } from "./poll-target.ts";
-import { latestMs, planFrom } from "./poll-timing.ts";
+import { latestDueMs, planFrom } from "./poll-timing.ts";
 
 /** Disposal leaves the schedules to the other workers. */
 export interface PollSchedules extends AsyncDisposable {
@@ -39,29 +39,30 @@ export function startPollSchedules(deps: PollsContext): PollSchedules {
   const { queue, targets, clock, log, random, reconcileEveryMs } = deps;
   /** The schedules that are there as far as it is known here, by channel number. */
   const known = new Map<number, string>();
-  const soon = new Set<number>();
+  const pendingPolls = new Set<number>();
   /** When the sources were due that were pulled in last, by channel number. */
-  const pulledIn = new Map<number, number>();
+  const movedUp = new Map<number, number>();
   let unknownSchedules = new Set<string>();
   let reconcileAtMs = 0;
 
   async function reconcile(): Promise<void> {
-    const there = new Map<string, number>();
+    const stored = new Map<string, number>();
     for await (const page of queue.listScheduled())
-      for (const { id, nextAtMs } of page) there.set(id, nextAtMs);
+      for (const { id, nextAtMs } of page) stored.set(id, nextAtMs);
     const before = unknownSchedules;
     unknownSchedules = new Set();
     for (const [channel, target] of targets) {
       const { scheduleId } = target;
-      const nextAtMs = there.get(scheduleId);
+      const nextAtMs = stored.get(scheduleId);
       if (nextAtMs !== undefined) known.set(channel, scheduleId);
       else if (known.get(channel) === scheduleId) known.delete(channel);
-      there.delete(scheduleId);
-      if (nextAtMs !== undefined && nextAtMs > latestMs(target.plan, clock())) await pullIn(target, nextAtMs);
-      else pulledIn.delete(channel);
+      stored.delete(scheduleId);
+      if (nextAtMs !== undefined && nextAtMs > latestDueMs(target.plan, clock()))
+        await moveUp(target, nextAtMs);
+      else movedUp.delete(channel);
     }
-    for (const id of known.values()) there.delete(id);
-    for (const id of there.keys()) {
+    for (const id of known.values()) stored.delete(id);
+    for (const id of stored.keys()) {
       if (before.has(id)) await queue.unschedule(id);
       else unknownSchedules.add(id);
     }
@@ -72,11 +73,11 @@ export function startPollSchedules(deps: PollsContext): PollSchedules {
    * A source is due later than its plan and its failures explain: a clock was wrong when that was stored. It is asked soon, and left
    * alone again where its sender wanted that; the same time is believed then.
    */
-  async function pullIn({ plan, scheduleId, source }: PollTarget, nextAtMs: number): Promise<void> {
+  async function moveUp({ plan, scheduleId, source }: PollTarget, nextAtMs: number): Promise<void> {
     const { identity } = source;
-    const isBelieved = Math.abs(nextAtMs - (pulledIn.get(identity.number) ?? 0)) < SAME_TIME_MS;
+    const isBelieved = Math.abs(nextAtMs - (movedUp.get(identity.number) ?? 0)) < SAME_TIME_MS;
     if (isBelieved) return;
-    pulledIn.set(identity.number, nextAtMs);
+    movedUp.set(identity.number, nextAtMs);
     await queue.schedule(scheduleId, planFrom(plan, clock() + FIRST_POLL_MS), { channel: identity.number });
     const aheadSeconds = Math.round((nextAtMs - clock()) / 1_000);
     log.warn(
@@ -127,9 +128,9 @@ export function startPollSchedules(deps: PollsContext): PollSchedules {
       [...targets.values()].filter(({ source }) => !known.has(source.identity.number)),
       set,
     );
-    await each([...soon], async (channel, i) => {
+    await each([...pendingPolls], async (channel, i) => {
       const isDone = !targets.has(channel) || (await addPoll(queue, channel, SOON_MS + SPACING_MS * i));
-      if (isDone) soon.delete(channel);
+      if (isDone) pendingPolls.delete(channel);
     });
   }
 
@@ -138,7 +139,7 @@ export function startPollSchedules(deps: PollsContext): PollSchedules {
       if (performance.now() >= reconcileAtMs) await reconcile();
       await settle();
     },
-    everyMs: () => (soon.size > 0 ? RETRY_MS : Math.max(0, reconcileAtMs - performance.now())),
+    everyMs: () => (pendingPolls.size > 0 ? RETRY_MS : Math.max(0, reconcileAtMs - performance.now())),
     retry: RETRY,
     random,
     onFailing: (err) => log.warn({ event: "poll_schedules.failing", err }, "poll schedules cannot be set"),
@@ -147,7 +148,7 @@ export function startPollSchedules(deps: PollsContext): PollSchedules {
   return {
     wake: loop.wake,
     pollSoon(channel) {
-      soon.add(channel);
+      pendingPolls.add(channel);
       loop.wake();
     },
     [Symbol.asyncDispose]: () => loop[Symbol.asyncDispose](),

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { formatPlan, type JobPlan, nextTimeMs } from "../../../bus/jobs/job-plan.ts";
 import type { JobQueue } from "../../../bus/jobs/job-queue.ts";
-import type { Place, Slots, Turn } from "../../../bus/limits/slots.ts";
+import type { Semaphore, SlotReservation, Slots } from "../../../bus/limits/slots.ts";
 import type { RunSpacing } from "../../../bus/sources/source-positions.ts";
 import type { ChannelKindName } from "../../../event/channel.ts";
 import type { Clock } from "../../../lib/clock.ts";
@@ -12,7 +12,7 @@ import type { ChannelRuntime } from "../../kind.ts";
 import type { PolledSource } from "../../source.ts";
 import type { DesiredSource } from "../source-list.ts";
 import type { SourceRuns } from "../source-runs.ts";
-import { planOf, spacingOf } from "./poll-timing.ts";
+import { toJobPlan, toRunSpacing } from "./poll-timing.ts";
 
 /** A job only says of which channel it is: what is to be done is read when it runs. */
 export interface PollJob {
@@ -71,11 +71,11 @@ export interface PollTarget {
   /** Names the plan too: a schedule of that id is in force, on whichever worker it was set. */
   readonly scheduleId: string;
   /** First the source's own: it is polled by one at a time. */
-  readonly places: readonly Place[];
+  readonly places: readonly Semaphore[];
 }
 
 /** @throws Error on a schedule that cannot be read, or never comes. */
-export function pollTargetOf(
+export function createPollTarget(
   source: DesiredSource,
   polled: PolledSource,
   { limits, nowMs }: { readonly limits: PollLimits; readonly nowMs: number },
@@ -83,18 +83,18 @@ export function pollTargetOf(
   const { identity, settings } = source;
   const { number, organizationId } = identity;
   const schedule = polled.schedule(settings);
-  const plan = planOf(schedule, number);
+  const plan = toJobPlan(schedule, number);
   if (nextTimeMs(plan, nowMs) === undefined) throw new Error("the schedule has no next time");
   return {
     source,
     polled,
     plan,
-    spacing: spacingOf(schedule),
+    spacing: toRunSpacing(schedule),
     scheduleId: `${number}.${digestOf(formatPlan(plan))}`,
     places: [
-      { key: `c.${number}`, limit: 1, waits: false },
-      { key: `o.${digestOf(polled.origin(settings))}`, limit: limits.perOrigin, waits: true },
-      { key: `g.${organizationId}`, limit: limits.perOrganization, waits: true },
+      { key: `c.${number}`, limit: 1, canQueue: false },
+      { key: `o.${digestOf(polled.origin(settings))}`, limit: limits.perOrigin, canQueue: true },
+      { key: `g.${organizationId}`, limit: limits.perOrganization, canQueue: true },
     ],
   };
 }
@@ -114,7 +114,10 @@ const TURN_RETRY_MS = 100;
  * A slot is kept for this one, for a moment: it begins before all others. The worker that has just asked for it may still have its job;
  * false where it keeps it: it is polled then, or looks again by itself.
  */
-export async function addTurn(queue: Pick<PollQueue, "add">, { name, sinceMs }: Turn): Promise<boolean> {
+export async function addTurn(
+  queue: Pick<PollQueue, "add">,
+  { name, sinceMs }: SlotReservation,
+): Promise<boolean> {
   const turn = { id: `again.${name}`, data: { channel: Number(name), sinceMs }, isUrgent: true };
   for (let tries = 1; !(await queue.add(turn)); tries++) {
     if (tries === TURN_TRIES) return false;

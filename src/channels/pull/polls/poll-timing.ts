@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { gapMs, type JobPlan, nextTimeMs } from "../../../bus/jobs/job-plan.ts";
 import type { RunSpacing } from "../../../bus/sources/source-positions.ts";
 import type { PollSchedule } from "../../source.ts";
-import { SLOW_RETRY_MS } from "../ends.ts";
+import { SLOW_RETRY_MS } from "../source-end.ts";
 
 /** Cron times are spread less far than intervals: who says three o'clock means about three. */
 const MAX_CRON_SPREAD_MS = 60_000;
@@ -23,16 +23,16 @@ const RETRY_MS = 30_000;
  * differs each time. Cron times are only put off, by a part of their jitter that is the source's own and a part that differs each
  * time.
  */
-export function planOf(schedule: PollSchedule, channelNumber: number): JobPlan {
+export function toJobPlan(schedule: PollSchedule, channelNumber: number): JobPlan {
   if ("everySeconds" in schedule) {
-    const intervalMs = intervalMsOf(schedule);
+    const intervalMs = toIntervalMs(schedule);
     const jitterMs = Math.floor((schedule.jitter * intervalMs) / 2);
     return { everyMs: intervalMs + jitterMs, offsetMs: 0, jitterMs };
   }
   const { cron, timezone, jitter } = schedule;
   const exact = { cron, timezone, offsetMs: 0, jitterMs: 0 };
   const spreadMs = Math.min(jitter * gapMs(exact, 0), MAX_CRON_SPREAD_MS);
-  const offsetMs = Math.floor((shareOf(channelNumber) * spreadMs) / 2);
+  const offsetMs = Math.floor((computeShare(channelNumber) * spreadMs) / 2);
   return { ...exact, offsetMs, jitterMs: Math.floor(spreadMs / 2) };
 }
 
@@ -41,13 +41,13 @@ export const planFrom = (plan: JobPlan, atMs: number): JobPlan =>
   "everyMs" in plan ? { ...plan, offsetMs: Math.ceil(atMs) % plan.everyMs } : plan;
 
 /** How far the beginnings of polls are apart, at least; undefined where a cron expression says when. */
-export function spacingOf(schedule: PollSchedule): RunSpacing | undefined {
+export function toRunSpacing(schedule: PollSchedule): RunSpacing | undefined {
   if (!("everySeconds" in schedule)) return undefined;
-  const intervalMs = intervalMsOf(schedule);
+  const intervalMs = toIntervalMs(schedule);
   return { intervalMs, retryMs: Math.min(intervalMs, RETRY_MS) };
 }
 
-const intervalMsOf = ({ everySeconds }: { readonly everySeconds: number }): number =>
+const toIntervalMs = ({ everySeconds }: { readonly everySeconds: number }): number =>
   Math.max(everySeconds * 1_000, MIN_EVERY_MS);
 
 /** How long a source is left alone that failed now and `failures` times in a row before; `random` is from 0 to 1. */
@@ -58,7 +58,7 @@ export function failureWaitMs(failures: number, plan: JobPlan, nowMs: number, ra
 }
 
 /** When a source can be due at the latest that nobody has asked to wait: by its plan, or after as long as it is left alone for failures. */
-export function latestMs(plan: JobPlan, nowMs: number): number {
+export function latestDueMs(plan: JobPlan, nowMs: number): number {
   if (!("everyMs" in plan)) return nextTimeMs(plan, nowMs) ?? Number.POSITIVE_INFINITY;
   return nowMs + plan.everyMs + plan.jitterMs + Math.max(longestWaitMs(plan.everyMs), 2 * SLOW_RETRY_MS);
 }
@@ -85,5 +85,5 @@ export function nextPoll(plan: JobPlan, nowMs: number, notBeforeMs: number): Nex
 }
 
 /** From 0 to 1, the same for the same channel, evenly over channels. */
-const shareOf = (channelNumber: number): number =>
+const computeShare = (channelNumber: number): number =>
   createHash("sha256").update(String(channelNumber)).digest().readUInt32BE(0) / 2 ** 32;

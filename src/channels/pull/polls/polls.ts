@@ -3,11 +3,11 @@ import type { DesiredSource } from "../source-list.ts";
 import { createPollJobs } from "./poll-jobs.ts";
 import { type PollSchedules, startPollSchedules } from "./poll-schedules.ts";
 import {
+  createPollTarget,
   type PollsContext,
   type PollsDeps,
   type PollsTiming,
   type PollTarget,
-  pollTargetOf,
 } from "./poll-target.ts";
 
 /** Keeps scheduled sources going. Disposal ends the runs under way and leaves the schedules to the other workers. */
@@ -30,33 +30,33 @@ const TIMING: PollsTiming = { deadlineMs: 300_000, reconcileEveryMs: 30_000, gra
 export function startPolls(deps: PollsDeps): Polls {
   const targets = new Map<number, PollTarget>();
   /** Sources with a schedule that cannot be read; told once. */
-  let refused = new Set<DesiredSource>();
+  let invalidSources = new Set<DesiredSource>();
   const context: PollsContext = { random: Math.random, ...deps, ...TIMING, ...deps.timing, targets };
   const { queue, runtimes, concurrency, limits, graceMs, clock, log } = context;
   const jobs = createPollJobs(context);
   let working: { readonly schedules: PollSchedules; readonly worker: AsyncDisposable } | undefined;
 
-  function targetOf(source: DesiredSource): PollTarget | undefined {
+  function findTarget(source: DesiredSource): PollTarget | undefined {
     const before = targets.get(source.identity.number);
     if (before?.source === source) return before;
     const polled = runtimes.get(source.identity.kind)?.polled;
-    if (polled === undefined || refused.has(source)) return undefined;
+    if (polled === undefined || invalidSources.has(source)) return undefined;
     try {
-      return pollTargetOf(source, polled, { limits, nowMs: clock() });
+      return createPollTarget(source, polled, { limits, nowMs: clock() });
     } catch (error) {
       log.error(
         { event: "source.schedule_invalid", err: error, ...channelFacts(source.identity) },
         "source has a schedule that cannot be read",
       );
-      refused.add(source);
+      invalidSources.add(source);
       return undefined;
     }
   }
 
   /** Sets what should be polled, and ends what no longer should, or not so. */
   function replaceTargets(sources: readonly DesiredSource[]): void {
-    const next = sources.flatMap((source) => targetOf(source) ?? []);
-    refused = new Set(sources.filter((source) => refused.has(source)));
+    const next = sources.flatMap((source) => findTarget(source) ?? []);
+    invalidSources = new Set(sources.filter((source) => invalidSources.has(source)));
     const before = new Map(targets);
     targets.clear();
     for (const target of next) targets.set(target.source.identity.number, target);

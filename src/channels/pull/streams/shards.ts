@@ -20,9 +20,9 @@ export interface ShardTiming {
   /** How soon a free shard is noticed; leases are renewed as often, at a third of their time at least. */
   readonly tickEveryMs: number;
   /** Taken in one tick at most: a worker that comes meanwhile finds some left. */
-  readonly mostTaken: number;
+  readonly maxTakenPerTick: number;
   /** Given in one tick at most: a worker that comes does not stop everything at once. */
-  readonly mostGiven: number;
+  readonly maxReleasedPerTick: number;
 }
 
 /** The shards of this worker. Disposal vacates them and gives them back. */
@@ -32,10 +32,10 @@ export interface Shards extends AsyncDisposable {
   readonly workers: () => number;
 }
 
-const TIMING: ShardTiming = { ttlMs: 15_000, tickEveryMs: 500, mostTaken: 64, mostGiven: 8 };
+const TIMING: ShardTiming = { ttlMs: 15_000, tickEveryMs: 500, maxTakenPerTick: 64, maxReleasedPerTick: 8 };
 /** The part of a lease that is not used: clocks do not run alike, and what was stopped needs a moment to end. */
-const RESERVE = 0.1;
-const NONE: ReadonlySet<number> = new Set();
+const SAFETY_MARGIN = 0.1;
+const NO_SHARDS: ReadonlySet<number> = new Set();
 
 /**
  * Keeps a fair share of the shards for this worker, and lets none run here past its lease: by this process's own clock, which goes
@@ -43,12 +43,12 @@ const NONE: ReadonlySet<number> = new Set();
  */
 export function startShards(deps: ShardsDeps): Shards {
   const { leases, worker, log, onHeld, vacate } = deps;
-  const { ttlMs, mostTaken, mostGiven, ...timing } = { ...TIMING, ...deps.timing };
+  const { ttlMs, maxTakenPerTick, maxReleasedPerTick, ...timing } = { ...TIMING, ...deps.timing };
   const tickEveryMs = Math.min(timing.tickEveryMs, ttlMs / 3);
   /** Those that are being given away, until they are. */
-  const giving = new Set<number>();
-  const givings = new Set<Promise<void>>();
-  let held = NONE;
+  const releasing = new Set<number>();
+  const releases = new Set<Promise<void>>();
+  let held = NO_SHARDS;
   let workers = 0;
   let watchdog: NodeJS.Timeout | undefined;
 
@@ -60,20 +60,24 @@ export function startShards(deps: ShardsDeps): Shards {
 
   async function tick(signal: AbortSignal): Promise<void> {
     const sentAtMs = performance.now();
-    const { workers: live, share, held: leased } = await leases.renew(worker, { ttlMs, most: mostTaken });
-    const leftMs = sentAtMs + ttlMs * (1 - RESERVE) - performance.now();
+    const {
+      workers: live,
+      share,
+      held: leased,
+    } = await leases.renew(worker, { ttlMs, most: maxTakenPerTick });
+    const leftMs = sentAtMs + ttlMs * (1 - SAFETY_MARGIN) - performance.now();
     if (signal.aborted) return;
     // The answer came so late that it is worth nothing.
     if (leftMs <= 0) return setHeld([]);
     clearTimeout(watchdog);
     watchdog = setTimeout(expire, leftMs);
     workers = live;
-    const kept = leased.filter((shard) => !giving.has(shard));
-    const surplus = Math.max(0, leased.length - share - giving.size);
-    const given = kept.slice(kept.length - Math.min(surplus, mostGiven, kept.length));
-    for (const shard of given) giving.add(shard);
-    setHeld(kept.filter((shard) => !giving.has(shard)));
-    if (given.length > 0) give(given);
+    const kept = leased.filter((shard) => !releasing.has(shard));
+    const surplus = Math.max(0, leased.length - share - releasing.size);
+    const released = kept.slice(kept.length - Math.min(surplus, maxReleasedPerTick, kept.length));
+    for (const shard of released) releasing.add(shard);
+    setHeld(kept.filter((shard) => !releasing.has(shard)));
+    if (released.length > 0) release(released);
   }
 
   function expire(): void {
@@ -85,18 +89,18 @@ export function startShards(deps: ShardsDeps): Shards {
     setHeld([]);
   }
 
-  function give(shards: readonly number[]): void {
-    const given = vacate(new Set(shards))
+  function release(shards: readonly number[]): void {
+    const released = vacate(new Set(shards))
       .then(() => leases.release(worker, shards))
       // Where it fails, the next tick finds them still held, and they are taken up again or given anew.
       .catch((error: unknown) =>
         log.debug({ event: "shard_lease.shards_not_released", err: error }, "shards could not be given back"),
       )
       .finally(() => {
-        for (const shard of shards) giving.delete(shard);
-        givings.delete(given);
+        for (const shard of shards) releasing.delete(shard);
+        releases.delete(released);
       });
-    givings.add(given);
+    releases.add(released);
   }
 
   const loop = startLoop({
@@ -114,7 +118,7 @@ export function startShards(deps: ShardsDeps): Shards {
       clearTimeout(watchdog);
       const left = held;
       setHeld([]);
-      await Promise.all([vacate(left), stopped, ...givings]);
+      await Promise.all([vacate(left), stopped, ...releases]);
       await leases.leave(worker).catch((error: unknown) => {
         log.warn({ event: "shard_lease.not_released", err: error }, "lease on shards is left to run out");
       });

@@ -7,8 +7,8 @@ import { sleep } from "../../../lib/sleep.ts";
 import { withinGrace } from "../../../lib/wait.ts";
 import type { Log } from "../../../log.ts";
 import type { ReconnectPolicy, SourceEnd, StreamRun, StreamSource } from "../../source.ts";
-import { endOfThrown } from "../ends.ts";
 import type { OpenRun } from "../open-run.ts";
+import { endForThrownError } from "../source-end.ts";
 import type { OpeningRun, SourceRuns } from "../source-runs.ts";
 
 export interface StreamRunnerDeps {
@@ -32,7 +32,7 @@ const MAX_WAIT_MS = 24 * 3_600_000;
 /** How long a run may take to end once it is told to. */
 const MAX_ENDING_MS = 10_000;
 /** Between tries that do not get as far as the sender, or are taken away: nothing says how those are to be repeated. */
-const ENGINE: ReconnectPolicy = {
+const ENGINE_BACKOFF: ReconnectPolicy = {
   initialMs: 250,
   maxMs: 10_000,
   factor: 2,
@@ -54,7 +54,7 @@ export class StreamRunner {
   #isStopping = false;
   #skipBackoff = false;
   /** Times in a row that a run could not even begin, or was taken away. */
-  #misses = 0;
+  #failedStarts = 0;
   #openedAtMs: number | undefined;
   /** Its turn to begin, until it has begun. */
   #start: Disposable | undefined;
@@ -73,7 +73,7 @@ export class StreamRunner {
   /** Ends the run under way, if there is one, and begins anew at once, whatever failed before. */
   restart(): void {
     this.#skipBackoff = true;
-    this.#misses = 0;
+    this.#failedStarts = 0;
     this.#current.abort();
   }
 
@@ -97,37 +97,37 @@ export class StreamRunner {
     const { log, random, starts } = this.#deps;
     try {
       this.#start = await starts.acquire(1, { signal });
-      this.#startTimer = setTimeout(() => this.#begun(), MAX_START_MS).unref();
+      this.#startTimer = setTimeout(() => this.#releaseStart(), MAX_START_MS).unref();
       this.#state = "connecting";
-      const opening = await this.#begin(signal);
+      const opening = await this.#openRun(signal);
       if (opening.kind === "open") return await this.#runOpened(opening.open);
       // Of a source that should not run the supervisor hears soon; if not, this looks again.
-      return opening.kind === "none" ? ENGINE.maxMs : opening.waitMs;
+      return opening.kind === "none" ? ENGINE_BACKOFF.maxMs : opening.waitMs;
     } catch (error) {
       if (signal.aborted) return 0;
-      this.#misses++;
+      this.#failedStarts++;
       const isExpected = error instanceof StaleSourceError || error instanceof UnavailableError;
       if (isExpected)
         log.debug({ event: "source.not_opened", err: error }, "run of a stream could not begin");
       else log.error({ event: "source.failed", err: error }, "run of a stream failed unexpectedly");
-      return backoffMs(ENGINE, this.#misses, random);
+      return backoffMs(ENGINE_BACKOFF, this.#failedStarts, random);
     } finally {
-      this.#begun();
+      this.#releaseStart();
       this.#state = "waiting";
     }
   }
 
   /** Another may begin. */
-  #begun(): void {
+  #releaseStart(): void {
     clearTimeout(this.#startTimer);
     this.#start?.[Symbol.dispose]();
     this.#startTimer = undefined;
     this.#start = undefined;
   }
 
-  async #begin(signal: AbortSignal): Promise<OpeningRun> {
+  async #openRun(signal: AbortSignal): Promise<OpeningRun> {
     const { runs, owner } = this.#deps;
-    const wasFresh = this.#skipBackoff;
+    const skipBackoff = this.#skipBackoff;
     this.#skipBackoff = false;
     this.#openedAtMs = undefined;
     const onOpened = (): void => {
@@ -135,12 +135,12 @@ export class StreamRunner {
       if (signal.aborted) return;
       this.#openedAtMs = performance.now();
       this.#state = "open";
-      this.#begun();
+      this.#releaseStart();
     };
     try {
-      return await runs.openRun(this.#channelNumber, { signal, owner, skipBackoff: wasFresh, onOpened });
+      return await runs.openRun(this.#channelNumber, { signal, owner, skipBackoff, onOpened });
     } catch (error) {
-      this.#skipBackoff ||= wasFresh;
+      this.#skipBackoff ||= skipBackoff;
       throw error;
     }
   }
@@ -148,30 +148,30 @@ export class StreamRunner {
   async #runOpened(open: OpenRun): Promise<number> {
     const { stream, clock, random } = this.#deps;
     const policy = stream.reconnect(open.run.settings);
-    const end = await this.#ended(stream, open.run);
+    const end = await this.#runToEnd(stream, open.run);
     const openMs = this.#openedAtMs === undefined ? 0 : performance.now() - this.#openedAtMs;
     if (end === "stale") {
-      if (openMs >= ENGINE.resetAfterMs) this.#misses = 0;
-      this.#misses++;
+      if (openMs >= ENGINE_BACKOFF.resetAfterMs) this.#failedStarts = 0;
+      this.#failedStarts++;
       await open.end(undefined);
-      return backoffMs(ENGINE, this.#misses, random);
+      return backoffMs(ENGINE_BACKOFF, this.#failedStarts, random);
     }
     if (end === "left") {
       await open.end(undefined);
       return 0;
     }
-    this.#misses = 0;
+    this.#failedStarts = 0;
     // A sender that ends its streams and has sent nothing is left alone longer and longer, like one that fails.
     const wasGood = openMs >= policy.resetAfterMs || (end.kind === "done" && open.hasWritten());
     const failures = wasGood ? 1 : open.failures + 1;
-    const nextAtMs = this.#nextOf(end, failures, policy);
+    const nextAtMs = this.#computeNextAtMs(end, failures, policy);
     const waitMs = nextAtMs - clock();
     const endedMs = performance.now();
     await open.end(end, { nextAtMs, failures });
     return Math.max(0, waitMs - (performance.now() - endedMs));
   }
 
-  #nextOf(end: SourceEnd, failures: number, policy: ReconnectPolicy): number {
+  #computeNextAtMs(end: SourceEnd, failures: number, policy: ReconnectPolicy): number {
     const { clock, random } = this.#deps;
     const nowMs = clock();
     const notBeforeMs = Math.min(("notBeforeMs" in end && end.notBeforeMs) || 0, nowMs + MAX_WAIT_MS);
@@ -181,7 +181,7 @@ export class StreamRunner {
   }
 
   /** How a run ended: by its sender, or by us, who left it or lost it to another. */
-  async #ended(stream: StreamSource, run: StreamRun): Promise<SourceEnd | "left" | "stale"> {
+  async #runToEnd(stream: StreamSource, run: StreamRun): Promise<SourceEnd | "left" | "stale"> {
     const { log } = this.#deps;
     const { signal } = run;
     try {
@@ -191,7 +191,7 @@ export class StreamRunner {
       return end === undefined || signal.aborted ? "left" : end;
     } catch (error) {
       // After a stale one the next run finds out where the source stands.
-      return signal.aborted ? "left" : (endOfThrown(error, log) ?? "stale");
+      return signal.aborted ? "left" : (endForThrownError(error, log) ?? "stale");
     }
   }
 }

@@ -1,4 +1,4 @@
-import { shardOf } from "../../../bus/sources/shard-leases.ts";
+import { computeShard } from "../../../bus/sources/shard-leases.ts";
 import type { SourceRow } from "../../../data/channels/sources.ts";
 import type { StreamRunner, StreamState } from "./stream-runner.ts";
 
@@ -49,7 +49,7 @@ export function createStreamRunners(start: (row: SourceRow) => StreamRunner) {
     /** Resolves when nothing that was stopped in these shards runs any more. */
     async ended(shards: ReadonlySet<number>): Promise<void> {
       await Promise.all(
-        [...ending].flatMap(([number, ended]) => (shards.has(shardOf(number)) ? [ended] : [])),
+        [...ending].flatMap(([number, ended]) => (shards.has(computeShard(number)) ? [ended] : [])),
       );
     },
   };

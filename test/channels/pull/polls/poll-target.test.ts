@@ -11,7 +11,7 @@ const { server, redis } = openedBus();
 it("a source's turn reaches it although another worker still has the job that got it in line", async () => {
   await using queue = openJobQueue<PollJob>({ redis, name: "turns", log: silent });
   const jobs: Job<PollJob>[] = [];
-  const inLine = Promise.withResolvers<{ readonly putOffMs: number }>();
+  const inLine = Promise.withResolvers<{ readonly postponeMs: number }>();
   await using _ = queue.work(
     async (job) => {
       jobs.push(job);
@@ -27,7 +27,7 @@ it("a source's turn reaches it although another worker still has the job that go
       tries++;
       const added = await queue.add(...job);
       // It gets in line once it was found to be a worker's.
-      inLine.resolve({ putOffMs: NEVER_MS });
+      inLine.resolve({ postponeMs: NEVER_MS });
       if (!added) await until(async () => (await server.client.keys("*{jobs.turns}*:delayed")).length === 1);
       return added;
     },

@@ -136,7 +136,7 @@ describe.concurrent("a polled source", () => {
     const { queueName, number } = mine();
     const { seen, poll } = record();
     // As if a worker polled it that will ask for more.
-    const place = { key: `c.${number()}`, limit: 1, waits: false };
+    const place = { key: `c.${number()}`, limit: 1, canQueue: false };
     const taken = await createSlots({ redis }).take({ name: "other", sinceMs: 0, semaphores: [place] });
     await using worker = startPollsWorker(redis, poll, { queueName });
     worker.engine.sync([wanted(number())]);

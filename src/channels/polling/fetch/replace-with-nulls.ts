@@ -4,7 +4,7 @@ import type { Span } from "../../../normalize/body/payload-slice.ts";
  * The text with `null` in the place of the values that are `gone`; undefined where one of `gone` or `kept` stands inside another,
  * so that not each can be there or be gone by itself.
  */
-export function withNulls(
+export function replaceWithNulls(
   text: string,
   gone: readonly Span[],
   kept: readonly Span[] = [],

@@ -3,7 +3,7 @@ import { MAX_PAGE_ITEMS, splitItems } from "../../../normalize/body/items.ts";
 import type { RulePath } from "../../../normalize/compile.ts";
 
 /** True where `itemsPath`, run over a page of which only some items are left, finds these: it goes by places or by other items else. */
-export function findsAgain(text: string, items: readonly string[], itemsPath: RulePath): boolean {
+export function findsSameItems(text: string, items: readonly string[], itemsPath: RulePath): boolean {
   const read = readBody(Buffer.from(text), undefined);
   if (!read.ok) return false;
   const split = splitItems(read.value, itemsPath, { left: Number.POSITIVE_INFINITY }, MAX_PAGE_ITEMS);
