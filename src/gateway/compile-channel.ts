@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import type { ChannelKind, ChannelKinds } from "../channels/kind.ts";
 import { readStoredSettings } from "../channels/stored-settings.ts";
-import type { StoredChannel as StoredChannel } from "../data/channels/live-channels.ts";
+import type { StoredChannel } from "../data/channels/live-channels.ts";
 import type { ChannelKindName, CommonSettings } from "../event/channel.ts";
 import { fillPaths } from "../event/definition.ts";
 import type { CompiledChannel, SharedPart } from "../ingest/compiled-channel.ts";
@@ -29,33 +29,33 @@ export interface CompileDeps extends Omit<SenderDeps, "onShadowed" | "keys"> {
   readonly channelKinds: ChannelKinds;
   readonly pathsOf: PathCache;
   readonly presets: Presets;
-  /** Told of each request that is accepted only because its channel tries its settings out. */
+  /** Called when an unverified request is accepted because the channel tries out its verification settings. */
   readonly onShadowed: (kind: ChannelKindName, reason: FailureReason) => void;
 }
 
-/** What channels share whose senders differ in their secrets alone. */
+/** Shared by channels whose senders differ only in their secrets. */
 interface SharedSender extends Pick<CompiledChannel, "answer" | "acceptsContentType">, SharedPart {
   readonly verification: NonNullable<CompiledChannel["verification"]>;
   readonly program: SenderProgram;
   readonly deps: SenderDeps;
-  /** For those that have no secrets. */
+  /** The sender of channels without secrets. */
   readonly bare: CompiledSender;
 }
 
-/** What channels share whose definitions are equal, whatever their other settings are. */
+/** Shared by channels with equal definitions, whatever their other settings. */
 interface SharedDefinitions extends SharedPart {
   readonly compiled: Omit<CompiledDefinitions, "config">;
 }
 
-/** What channels share whose settings are equal but for their secrets. */
+/** Shared by channels whose settings differ only in their secrets. */
 interface SharedSettings extends SharedPart {
-  /** Without the secret ones. */
+  /** Without secret settings. */
   readonly settings: CommonSettings;
-  /** As the rules read them. */
+  /** The settings as the rules use them. */
   readonly rulesConfig: CommonSettings;
 }
 
-/** What channels share whose settings and definitions are equal. */
+/** Shared by channels with equal settings and definitions. */
 interface SharedContent
   extends Pick<
     CompiledChannel,
@@ -64,19 +64,19 @@ interface SharedContent
   readonly definitions: SharedDefinitions;
   readonly rulesConfig: CommonSettings;
   readonly sender: CompiledSender;
-  /** For senders whose keys are fetched: each organization, and each channel, waits for itself. */
+  /** Set for senders whose keys are fetched. Each organization and each channel then waits for its own keys. */
   readonly createSender: ((organizationId: string) => CompiledSender) | undefined;
 }
 
 /**
- * Makes stored channels ready to receive. What is stored did compile when it was written; where it no longer does, the channel is
- * out of order until that is mended, and its senders are told to try again.
+ * Creates a function that compiles stored channels. A channel compiled when it was written. If it no longer compiles, it is unavailable
+ * until
+ * someone fixes it, and its senders are asked to retry.
  *
- * Channels have much in common: those of one blueprint all but their names, those of one provider all but their secrets, streams all but
- * their address. Whatever is equal is made once and shared, whichever organizations they belong to, for as long as one of them is
- * in use.
+ * Channels of one blueprint differ only in their names, those of one provider only in their secrets, and streams only in their URLs. Equal
+ * parts are compiled once and shared across organizations, until no channel uses them.
  *
- * @returns a function that throws UnavailableError where the channel is out of order
+ * @returns a function that throws `UnavailableError` when the channel does not compile
  */
 export function createCompileChannel(deps: CompileDeps): (stored: StoredChannel) => CompiledChannel {
   const contents = createInterned<SharedContent>();
@@ -89,15 +89,15 @@ export function createCompileChannel(deps: CompileDeps): (stored: StoredChannel)
     const { number } = stored.identity;
     const read = readStoredSettings(kind.settings, stored.settings);
     if (!read.ok) {
-      throw new UnavailableError(`channel ${number} has settings that no longer fit`, {
+      throw new UnavailableError(`channel ${number} has settings that are no longer valid`, {
         cause: new Error(read.error.map(({ path, message }) => `${path}: ${message}`).join("; ")),
       });
     }
     const parsed = read.value.settings;
-    // What decides who may send is held to the schema of today.
+    // Sender verification must match the current schema, because it decides who may send.
     const senderConfig = senderConfigSchema.safeParse(parsed);
     if (!senderConfig.success) {
-      throw new UnavailableError(`channel ${number} has verification that no longer fits`, {
+      throw new UnavailableError(`channel ${number} has verification settings that are no longer valid`, {
         cause: senderConfig.error,
       });
     }
@@ -116,12 +116,14 @@ export function createCompileChannel(deps: CompileDeps): (stored: StoredChannel)
       shareSettings(withoutSecrets(kind, parsed), itemsPath),
     );
     const sharedDefinitions = compileSharedDefinitions(kind, stored, sender, sharedSettings.rulesConfig);
-    // Equal but for the secrets: what stands below is shared.
+    // Channels that differ only in their secrets share the nested values.
     const own = text.hasSecrets
       ? { ...sharedSettings.settings, ...onlySecrets(kind, parsed) }
       : sharedSettings.settings;
     const compiled =
-      sender.secrets.length === 0 ? sharedSender.bare : compileSender(sender, sharedSender.deps, sharedSender.program);
+      sender.secrets.length === 0
+        ? sharedSender.bare
+        : compileSender(sender, sharedSender.deps, sharedSender.program);
     const { answer, acceptsContentType, verification } = sharedSender;
     return {
       answer,
@@ -182,7 +184,7 @@ export function createCompileChannel(deps: CompileDeps): (stored: StoredChannel)
   ): SharedDefinitions {
     const filled = fillPaths(stored, paths);
     const { itemsPath, pathSyntax } = config;
-    // All that they are compiled by.
+    // Everything that affects the compiled definitions.
     const text = JSON.stringify([filled, forms, itemsPath, pathSyntax, profile.itemOptions?.(config)]);
     return definitions(hashKey(kind, text), () => {
       const result = compileDefinitions({ profile, forms, config, definitions: filled }, deps.pathsOf);
@@ -228,7 +230,7 @@ export function createCompileChannel(deps: CompileDeps): (stored: StoredChannel)
   };
 }
 
-/** The memory of each part, measured: what all have, and a multiple of their length as text. */
+/** Measured memory of each part: a fixed size, plus a multiple of its length as text. */
 const SENDER_BYTES = 3_000;
 const DEFINITIONS_BYTES = 600;
 const SETTINGS_BYTES = 250;
@@ -242,14 +244,14 @@ interface ContentText {
   readonly definitions: string;
 }
 
-/** Stands for a long text, or several. */
+/** Returns a short hash of the texts. */
 const hashKey = (...texts: readonly string[]): string => hash("sha256", texts.join("\n"), "base64url");
 
-/** A preset may know where a delivery's items are. */
+/** Uses the preset's path to the items if the channel sets none. */
 const withItemsPath = (settings: CommonSettings, itemsPath: string | undefined): CommonSettings =>
   itemsPath === undefined || settings.itemsPath !== undefined ? settings : { ...settings, itemsPath };
 
-/** The database answers equal settings in equal order. */
+/** PostgreSQL returns equal JSON with its keys in equal order, so the texts can be compared. */
 function serializeContent(kind: ChannelKind, { settings, definitions }: StoredChannel): ContentText {
   return {
     settings: JSON.stringify(withoutSecrets(kind, settings)),
@@ -270,7 +272,7 @@ const onlySecrets = ({ secretSettings }: ChannelKind, settings: object) =>
 
 const NO_KEYS: KeySource = {
   get: () => {
-    throw new Error("this sender's keys are not fetched");
+    throw new Error("this sender has no keys to fetch");
   },
-  renew: () => Promise.reject(new Error("this sender's keys are not fetched")),
+  renew: () => Promise.reject(new Error("this sender has no keys to fetch")),
 };

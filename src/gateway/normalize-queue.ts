@@ -8,8 +8,8 @@ import type { RuleSet } from "../normalize/compile.ts";
 import { explainEach } from "../normalize/explain.ts";
 import { invalidBody } from "../normalize/fault.ts";
 import {
-  abandonedAfter,
-  failed,
+  abortAfter,
+  createFailure,
   type NormalizeDeps,
   type Normalized,
   normalize,
@@ -17,24 +17,28 @@ import {
 import { withBuffers } from "./large-values.ts";
 import type { SentRules, WorkerAnswer, WorkerRequest } from "./normalize-worker.ts";
 
-/** Of one delivery: less than its sender waits, so that one that takes more is quarantined instead of sent again for ever. */
+/**
+ * CPU limit of one delivery. It is shorter than a sender's timeout, so that a costly delivery is quarantined instead of being retried
+ * forever.
+ */
 const MAX_CPU_MS = 3_000;
-/** Their bodies wait in memory. */
+/** The bodies of queued deliveries stay in memory. */
 const MAX_QUEUED_PER_LANE = 100;
-/** Of all lanes, besides: deliveries that nobody has to be answered for. The others of their source wait outside. */
+/** Additional fetched deliveries over all lanes. No sender waits for them, so the others of their source wait outside the queue. */
 const MAX_PULLED = 50;
 const MAX_HEAP_MIB = 1_024;
 
 export interface NormalizeQueue extends AsyncDisposable {
   readonly normalize: Normalizer;
   readonly explain: Explainer;
-  /** For a kind's own reading of what it fetches. */
+  /** Returns the function that runs a channel kind's `readLarge` on the worker. */
   readonly readFor: (kind: Pick<ChannelKind, "kind" | "readLarge">) => ReadInWorker;
 }
 
 /**
- * Reads large deliveries in a thread of its own, in which organizations take turns. Events come back as
- * text, to be parsed by nobody, with large values as bytes that are moved.
+ * Processes large deliveries on a worker thread, round-robin between organizations. Events come back as text, which needs no further
+ * parsing.
+ * Large values are moved as buffers.
  */
 export function startNormalizeQueue(deps: NormalizeDeps): NormalizeQueue {
   const queue = createWorkerQueue<WorkerRequest, WorkerAnswer>({
@@ -55,7 +59,7 @@ export function startNormalizeQueue(deps: NormalizeDeps): NormalizeQueue {
     return known;
   }
 
-  /** The code of its schemas, compiled where they are not yet. */
+  /** Collects the rules with the generated code of their schemas. Compiles schemas that have no code yet. */
   async function createSentRules(rules: RuleSet): Promise<SentRules> {
     const { channel, config, definitions, topics, forms } = rules;
     const generated: SentRules["generated"][number][] = [];
@@ -67,7 +71,7 @@ export function startNormalizeQueue(deps: NormalizeDeps): NormalizeQueue {
     return { channel, config, definitions, topics, forms, generated };
   }
 
-  /** By rules and code that the worker has, or is sent now. */
+  /** Runs the job with the rules that the worker has. If it lacks them, sends them and runs the job again. */
   async function runInWorker(
     kind: "normalize" | "explain",
     asker: Asker,
@@ -77,7 +81,7 @@ export function startNormalizeQueue(deps: NormalizeDeps): NormalizeQueue {
     const first = await queue.run(request, asker);
     if (first.kind !== "missing") return first;
     const sent = createSentRules(rules);
-    // A compilation that goes on alone would hold the delivery for as long.
+    // Waiting for a compilation that continues without its caller would keep the delivery in memory.
     return queue.run({ ...request, rules: await unlessGone(asker, sent) }, asker);
   }
 
@@ -85,12 +89,12 @@ export function startNormalizeQueue(deps: NormalizeDeps): NormalizeQueue {
     const [rules, delivery, only] = asked;
     const answer = await runInWorker("normalize", asker, asked);
     if (answer.kind === "normalized") return withBuffers(answer.normalized);
-    if (answer.kind === "exceeded") return failed(TOO_COSTLY, only);
+    if (answer.kind === "exceeded") return createFailure(TOO_COSTLY, only);
     if (answer.kind === "unknownKind") return normalize(rules, delivery, deps, only);
     throw unexpected(answer);
   }
 
-  /** A source brings more at once than a lane holds, and is not refused for it as a sender is: it would have to connect anew. */
+  /** A source can fetch more deliveries at once than a lane holds. Rejecting them would force it to reconnect, so they wait here. */
   async function normalizePulled(...asked: Parameters<Explainer>): Promise<Normalized> {
     const lane = asked[0].channel.organizationId;
     using _ = await pulledLimiter.acquire(1, { signal: NEVER_ABORTED, whose: lane });
@@ -102,13 +106,13 @@ export function startNormalizeQueue(deps: NormalizeDeps): NormalizeQueue {
       if (maxWaitMs === undefined) return normalizePulled(rules, delivery, only);
       const leaving = new AbortController();
       const asker = { lane: rules.channel.organizationId, signal: leaving.signal };
-      return abandonedAfter(maxWaitMs, normalizeThere(asker, rules, delivery, only), leaving);
+      return abortAfter(maxWaitMs, normalizeThere(asker, rules, delivery, only), leaving);
     },
     async explain(...asked) {
       const [rules, delivery, only] = asked;
       const answer = await runInWorker("explain", { lane: rules.channel.organizationId }, asked);
       if (answer.kind === "explained") return answer.explained;
-      if (answer.kind === "exceeded") return failed(TOO_COSTLY, only);
+      if (answer.kind === "exceeded") return createFailure(TOO_COSTLY, only);
       if (answer.kind === "unknownKind") return explainEach(rules, delivery, deps, only);
       throw unexpected(answer);
     },
@@ -118,7 +122,7 @@ export function startNormalizeQueue(deps: NormalizeDeps): NormalizeQueue {
         const answer = await queue.run({ kind: "read", channelKind, request }, { lane });
         if (answer.kind === "exceeded") return err(TOO_COSTLY);
         if (answer.kind === "read") return ok(answer.read);
-        // A kind that was added to the gateway only.
+        // The channel kind exists only in this gateway, for example in a test.
         if (answer.kind === "unknownKind" && readLarge !== undefined) return ok(readLarge(request));
         throw unexpected(answer);
       },
@@ -126,10 +130,7 @@ export function startNormalizeQueue(deps: NormalizeDeps): NormalizeQueue {
   };
 }
 
-/**
- * With a copy of the body's own bytes, which is moved: sent as it is, it would be copied twice, here and there, with all the memory that it
- * is a part of.
- */
+/** Copies the body and moves the copy. Sent directly, the body would be copied twice, together with the larger buffer it belongs to. */
 function withOwnBody(request: WorkerRequest): readonly [WorkerRequest, readonly ArrayBuffer[]] {
   if (request.kind === "read") return [request, []];
   const { delivery } = request;
@@ -143,6 +144,6 @@ const unlessGone = <T>({ signal }: Asker, work: Promise<T>): Promise<T> =>
 
 const NEVER_ABORTED = new AbortController().signal;
 
-const TOO_COSTLY = invalidBody("the delivery takes too much time or memory to be read");
+const TOO_COSTLY = invalidBody("processing the delivery takes too much time or memory");
 
-const unexpected = ({ kind }: WorkerAnswer): Error => new Error(`the worker answered ${kind}`);
+const unexpected = ({ kind }: WorkerAnswer): Error => new Error(`the worker returned an unexpected answer: ${kind}`);

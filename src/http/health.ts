@@ -8,12 +8,12 @@ import type { Fetch, RequestEnv } from "./context.ts";
 import { ApiError, answerErrors } from "./problem.ts";
 import { requestId } from "./request.ts";
 
-/** The result of one check. `facts` are shown beside it (which durability holds); a reason is for everybody to read. */
+/** The result of one health check. `facts` are shown with it, for example the durability. `reason` is public. */
 export type CheckResult =
   | { readonly ok: true; readonly facts?: Readonly<Record<string, unknown>> }
   | { readonly ok: false; readonly reason: string; readonly facts?: Readonly<Record<string, unknown>> };
 
-/** Something without which the gateway cannot publish. */
+/** A check of something the gateway needs to publish. */
 export interface HealthCheck {
   readonly name: string;
   readonly check: (options: { readonly signal: AbortSignal }) => CheckResult | Promise<CheckResult>;
@@ -30,7 +30,7 @@ export type HealthEnv = RequestEnv & { Bindings: HttpBindings };
 
 const CHECK_TIMEOUT_MS = 2_000;
 
-/** `/healthz`: alive. `/readyz`: can publish, or why not. `/metrics`: with the metrics token; without one it is not here. */
+/** Serves `/healthz` (the process is alive), `/readyz` (it can publish, or why not) and `/metrics` (only with the metrics token). */
 export function createHealth(deps: HealthDeps): Hono<HealthEnv> {
   const health = new Hono<HealthEnv>();
 
@@ -48,13 +48,17 @@ export function createHealth(deps: HealthDeps): Hono<HealthEnv> {
     if (metricsToken === undefined)
       throw new ApiError(
         "not_found",
-        "Metrics are not here: set INLET_METRICS_TOKEN, or INLET_METRICS_LISTEN.",
+        "Metrics are disabled on this port. Set INLET_METRICS_TOKEN or INLET_METRICS_LISTEN.",
       );
     const token = bearerToken(c.req.header("authorization"));
     if (token === undefined || !isSecretIn(token, [metricsToken])) {
-      throw new ApiError("unauthenticated", "Metrics need the metrics token.", {
-        headers: { "www-authenticate": "Bearer" },
-      });
+      throw new ApiError(
+        "unauthenticated",
+        "This requires the metrics token as a bearer token (INLET_METRICS_TOKEN).",
+        {
+          headers: { "www-authenticate": "Bearer" },
+        },
+      );
     }
     return answerMetrics(c, deps.metrics);
   });
@@ -62,7 +66,7 @@ export function createHealth(deps: HealthDeps): Hono<HealthEnv> {
   return health;
 }
 
-/** `/metrics` alone, for a listener of its own: who reaches that may read them. */
+/** Serves only `/metrics`, without a token, for its own listener. Anyone who reaches that listener may read the metrics. */
 export function createMetricsApp({
   clock,
   metrics,
@@ -86,7 +90,9 @@ async function runCheck(
 ): Promise<readonly [string, CheckResult]> {
   const signal = AbortSignal.timeout(timeoutMs);
   const tooLate = new Promise<CheckResult>((resolve) => {
-    signal.addEventListener("abort", () => resolve({ ok: false, reason: "gives no answer" }), { once: true });
+    signal.addEventListener("abort", () => resolve({ ok: false, reason: "does not respond" }), {
+      once: true,
+    });
   });
   const checked = async (): Promise<CheckResult> => check({ signal });
   const failed: CheckResult = { ok: false, reason: "fails" };

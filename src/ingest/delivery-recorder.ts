@@ -15,29 +15,30 @@ import { startLoop } from "../lib/loop.ts";
 import { type Redact, redactBytes, redactTexts } from "../lib/secrets/redact.ts";
 import type { Log } from "../log.ts";
 import type { Metrics } from "../metrics.ts";
+import type { CompiledChannel } from "./compiled-channel.ts";
 import type { Explain } from "./explain.ts";
 import { SampleQueue } from "./sample-queue.ts";
-import type { CompiledChannel } from "./compiled-channel.ts";
 
-/** What a delivery was refused by, before anything could come of it. */
+/** The response to a delivery that was rejected before it was processed. */
 export interface DeliveryRejection {
   readonly httpStatus: number;
   readonly reason: string;
 }
 
 /**
- * Keeps of each channel one delivery a second at most, for people to look at, and prefers one that was not simply published. A
- * delivery that is not sample costs a comparison. What is sample is written in the background, and dropped first wherever there is no room.
+ * Records at most one delivery per second and channel, so that an operator can inspect it. It prefers deliveries that were not simply
+ * published. A delivery that is not recorded costs one comparison. Records are written in the background. They are dropped if there is
+ * no room.
  */
 export interface DeliveryRecorder extends AsyncDisposable {
-  /** @param request absent: it was fetched */
+  /** @param request missing for a fetched delivery */
   readonly settled: (
     channel: CompiledChannel,
     delivery: VerifiedDelivery,
     result: IngestResult,
     request?: RawRequest,
   ) => void;
-  /** Of these headers and reason alone are sample. `request` is asked for where it is. */
+  /** Called when a delivery is rejected. Only its headers and the reason are stored. `request` is only called for sampled deliveries. */
   readonly rejected: (
     channel: CompiledChannel,
     arrivedAtMs: number,
@@ -45,15 +46,19 @@ export interface DeliveryRecorder extends AsyncDisposable {
     request: () => RawRequest,
   ) => void;
   readonly answeredHandshake: (channel: CompiledChannel, request: RawRequest, httpStatus: number) => void;
-  /** Writes what one write takes of what waits, now. @throws UnavailableError: it is dropped */
+  /**
+   * Writes one batch of queued records now.
+   *
+   * @throws UnavailableError when the write fails; the batch is dropped
+   */
   readonly flush: () => Promise<void>;
 }
 
 export interface DeliveryRecorderDeps {
   readonly records: Pick<DeliveryRecords, "write">;
-  /** Says what each path yields; of events it need not tell. */
+  /** Explains the result of each path. The recorder does not need the events. */
   readonly explain: Explain;
-  /** True of an organization whose topics hold more than they may: it keeps no records. */
+  /** Returns whether the topics of an organization exceed their storage limit. Such an organization records no deliveries. */
   readonly isOverLimit: (organizationId: string) => boolean;
   readonly metrics: Pick<Metrics, "recordsDropped">;
   readonly clock: Clock;
@@ -61,14 +66,17 @@ export interface DeliveryRecorderDeps {
 }
 
 const EVERY_MS = 1_000;
-/** Of those that wait to be written, of all channels of this gateway. */
+/** Limits for all queued records of this gateway. */
 const MAX_WAITING = { samples: 256, bytes: 8 * 1024 * 1024 };
-/** Of one write. */
+/** Maximum records in one write. */
 const MAX_WRITTEN = 64;
 const MAX_WRITTEN_BYTES = 1024 * 1024;
-/** A larger body is not sample. */
+/** A larger body is not recorded. */
 const MAX_BODY_BYTES = 128 * 1024;
-/** None is written later than so: it was deleted by now, or may have been. See `delete` of the records. */
+/**
+ * Records older than this are dropped instead of written, because a privacy deletion may already have covered them. See `delete` of the
+ * delivery records.
+ */
 const MAX_WAIT_MS = 5_000;
 const MAX_RECEIPTS = 100;
 const MAX_ITEMS = 20;
@@ -84,9 +92,9 @@ interface SampledDelivery {
   readonly reason: string | null;
   readonly verification: RecordedVerification["result"];
   readonly outcome: Outcome;
-  /** Undefined: headers alone are sample, of the request. */
+  /** `undefined` if only the headers of the request are recorded. */
   readonly delivery: VerifiedDelivery | undefined;
-  /** Of its body. */
+  /** Size of the recorded body. */
   readonly bytes: number;
   readonly request: RawRequest | undefined;
   readonly bodyBytes: number | null;
@@ -96,11 +104,15 @@ export function createDeliveryRecorder(deps: DeliveryRecorderDeps): DeliveryReco
   const { records, explain, isOverLimit, metrics, clock, log } = deps;
   const waiting = new SampleQueue<SampledDelivery>(MAX_WAITING);
 
-  /** True where this delivery of the channel is the one to be sample. */
-  function shouldSample({ identity, sampling }: CompiledChannel, arrivedAtMs: number, isFailed: boolean): boolean {
+  /** Returns true if this delivery should be recorded. */
+  function shouldSample(
+    { identity, sampling }: CompiledChannel,
+    arrivedAtMs: number,
+    isFailed: boolean,
+  ): boolean {
     if (sampling === undefined) return false;
     const leftMs = (isFailed ? sampling.nextFailedAtMs : sampling.nextAtMs) - arrivedAtMs;
-    // A clock that was set back must not silence a channel.
+    // If the clock was set back, recording must not stop.
     if (leftMs > 0 && leftMs <= EVERY_MS) return false;
     sampling.nextAtMs = arrivedAtMs + EVERY_MS;
     if (isFailed) sampling.nextFailedAtMs = arrivedAtMs + EVERY_MS;
@@ -116,7 +128,7 @@ export function createDeliveryRecorder(deps: DeliveryRecorderDeps): DeliveryReco
   const drop = ({ channel }: Pick<SampledDelivery, "channel">, cause: string): void =>
     metrics.recordsDropped.add(channel.identity.kind, cause);
 
-  /** As many of those that wait as one write takes, in turns by organization; those that wait too long are dropped. */
+  /** Removes one batch from the queue, round-robin between organizations. Records that waited too long are dropped. */
   function takeNext(): readonly SampledDelivery[] {
     const taken: SampledDelivery[] = [];
     let bytes = 0;
@@ -130,7 +142,7 @@ export function createDeliveryRecorder(deps: DeliveryRecorderDeps): DeliveryReco
     return taken;
   }
 
-  /** Counts one that is not as dropped. */
+  /** Counts a late record as dropped. */
   function isInTime(sample: SampledDelivery): boolean {
     const isLate = performance.now() - sample.sampledAtMs > MAX_WAIT_MS;
     if (isLate) drop(sample, "late");
@@ -146,7 +158,7 @@ export function createDeliveryRecorder(deps: DeliveryRecorderDeps): DeliveryReco
         made.set(sample, await createRecord(sample));
         await setImmediate();
       }
-      // What many definitions make of many deliveries takes its time.
+      // Building many records takes time, so check their age again.
       taken = taken.filter(isInTime);
       const written = await records.write(taken.flatMap((sample) => made.get(sample) ?? []));
       for (const sample of taken.slice(written)) drop(sample, "noRoom");
@@ -200,7 +212,7 @@ export function createDeliveryRecorder(deps: DeliveryRecorderDeps): DeliveryReco
     };
   }
 
-  /** By the definitions by which the delivery was run; none where that cannot be told just now. */
+  /** Explains the delivery with the definitions that processed it. Returns no items if explaining fails at the moment. */
   async function explainItems(
     channel: CompiledChannel,
     delivery: VerifiedDelivery,
@@ -225,8 +237,11 @@ export function createDeliveryRecorder(deps: DeliveryRecorderDeps): DeliveryReco
     waitsFirst: true,
     step: writeNext,
     onFailing: (err) =>
-      log.debug({ event: "deliveries.not_recorded", err }, "records of deliveries are dropped"),
-    onRecovered: () => log.debug({ event: "deliveries.recorded" }, "deliveries are recorded again"),
+      log.debug(
+        { event: "deliveries.not_recorded", err },
+        "delivery records cannot be written and are dropped",
+      ),
+    onRecovered: () => log.debug({ event: "deliveries.recorded" }, "delivery records are written again"),
   });
 
   return {
@@ -234,12 +249,16 @@ export function createDeliveryRecorder(deps: DeliveryRecorderDeps): DeliveryReco
       const isPublished = result.kind === "accepted" && result.outcome.quarantined === 0;
       if (!shouldSample(channel, delivery.arrivedAtMs, !isPublished)) return;
       const { body } = delivery;
-      // What is sample outlives the request: its bytes are no longer in the budget of bodies.
+      // The copy outlives the request, so it must not reference memory of the body budget.
       const copy = body.length <= MAX_BODY_BYTES ? Buffer.from(body) : NO_BYTES;
       const recordedResult = toRecordedResult(result);
       if (result.kind === "tooManyItems" && request !== undefined) {
         const verification = toVerificationResult(channel, delivery, request);
-        enqueue({ ...withoutBody(channel, request, clock() - delivery.arrivedAtMs), ...recordedResult, verification });
+        enqueue({
+          ...withoutBody(channel, request, clock() - delivery.arrivedAtMs),
+          ...recordedResult,
+          verification,
+        });
         return;
       }
       enqueue({
@@ -308,7 +327,7 @@ const withoutBody = (channel: CompiledChannel, request: RawRequest, durationMs: 
 });
 
 function requireRequest(request: RawRequest | undefined): RawRequest {
-  if (request === undefined) throw new Error("a record is of a delivery or of a request");
+  if (request === undefined) throw new Error("a delivery record needs a delivery or a request");
   return request;
 }
 
@@ -322,12 +341,19 @@ function toVerificationResult(
   return (verification?.scheme ?? "none") === "none" ? "none" : "verified";
 }
 
-function toRecordedResult(result: IngestResult): Pick<SampledDelivery, "status" | "httpStatus" | "reason" | "outcome"> {
+function toRecordedResult(
+  result: IngestResult,
+): Pick<SampledDelivery, "status" | "httpStatus" | "reason" | "outcome"> {
   switch (result.kind) {
     case "accepted":
       return { status: toStatus(result.outcome), httpStatus: 200, reason: null, outcome: result.outcome };
     case "rejected":
-      return { status: "refused", httpStatus: 400, reason: formatReason(result.failures), outcome: EMPTY_OUTCOME };
+      return {
+        status: "refused",
+        httpStatus: 400,
+        reason: formatReason(result.failures),
+        outcome: EMPTY_OUTCOME,
+      };
     case "tooManyItems": {
       const reason = `the delivery contains more than ${result.limit} items`;
       return { status: "refused", httpStatus: 413, reason, outcome: EMPTY_OUTCOME };

@@ -6,13 +6,16 @@ import { upToEntries } from "../lib/up-to-entries.ts";
 import type { MatchedHandshake } from "../verify/handshake/compile.ts";
 import type { RejectedRequest, Verified } from "../verify/verify.ts";
 import type { AnswerHandshake } from "./answer-handshake.ts";
-import type { DeliveryRecorder } from "./delivery-recorder.ts";
 import type { CompiledChannel } from "./compiled-channel.ts";
+import type { DeliveryRecorder } from "./delivery-recorder.ts";
 import { createDeliveryFailure } from "./outcome.ts";
 import type { BufferWhilePaused } from "./pause-buffer.ts";
 import type { WriteOptions, Writer } from "./write.ts";
 
-/** How often a channel's unverified deliveries are kept: enough to see what is wrong, too little to fill anything. */
+/**
+ * Minimum interval between stored samples of unverified deliveries per channel. It is short enough for debugging, but does not fill the
+ * quarantine.
+ */
 const UNVERIFIED_EVERY_MS = 10_000;
 const MAX_SAMPLED_CHANNELS = 10_000;
 
@@ -21,12 +24,15 @@ export interface IngestDeps {
   readonly quarantine: Pick<QuarantineStore, "put">;
   readonly bufferWhilePaused: BufferWhilePaused;
   readonly answerHandshake: AnswerHandshake;
-  /** Told of each result, for counters. */
+  /** Called with each result, to update metrics. */
   readonly observe: (channel: CompiledChannel, result: IngestResult) => void;
   readonly recorder: Pick<DeliveryRecorder, "settled" | "rejected" | "answeredHandshake">;
 }
 
-/** The one path of every request: answers it where it is a handshake; else verifies, buffers where the channel is paused, writes. */
+/**
+ * Creates the function that processes every request to a push channel. It replies to handshakes. It verifies all other requests, then
+ * buffers them if the channel is paused, or writes them.
+ */
 export function createIngest(deps: IngestDeps): Ingest<CompiledChannel> {
   const { write, quarantine, bufferWhilePaused, answerHandshake, observe, recorder } = deps;
   const sampledAtMs = new LRUCache<number, number>(upToEntries(MAX_SAMPLED_CHANNELS));
@@ -34,7 +40,7 @@ export function createIngest(deps: IngestDeps): Ingest<CompiledChannel> {
   function reject(channel: CompiledChannel, request: RawRequest, refused: RejectedRequest): IngestResult {
     const result = { kind: "unverified", message: refused.message } as const;
     const before = sampledAtMs.get(channel.identity.number);
-    // A clock that was set back must not silence a channel.
+    // If the clock was set back, sampling must not stop.
     if (before === undefined || Math.abs(request.arrivedAtMs - before) >= UNVERIFIED_EVERY_MS) {
       sampledAtMs.set(channel.identity.number, request.arrivedAtMs);
       keepSample(channel, refused);
@@ -59,7 +65,7 @@ export function createIngest(deps: IngestDeps): Ingest<CompiledChannel> {
     return result;
   }
 
-  /** The sender waits for none of it, and is told 401 whatever becomes of it. */
+  /** Runs in the background. The sender receives 401 whether or not the sample is stored. */
   function keepSample({ identity }: CompiledChannel, { message, redacted }: RejectedRequest): void {
     const failure = createDeliveryFailure("signature_invalid", message);
     const write = { delivery: redacted(), items: [{ failure, keep: "newest" }] } as const;
@@ -79,7 +85,7 @@ export function createIngest(deps: IngestDeps): Ingest<CompiledChannel> {
     return buffered;
   }
 
-  // A chain of async functions would take as long as verifying does: nearly every delivery waits for its write alone.
+  // A chain of async functions would cost as much as verification. Most deliveries only wait for their write.
   return (channel, request, { signal, admit, onItems }) => {
     const { sender } = channel;
 
@@ -88,9 +94,9 @@ export function createIngest(deps: IngestDeps): Ingest<CompiledChannel> {
       const delivery = verified.value;
       const handshake = sender.findHandshake(request, delivery);
       if (handshake !== undefined) return answer(channel, request, handshake, signal);
-      // Only handshakes come by other methods.
+      // Other methods are only allowed for handshakes.
       if (request.method !== "POST") {
-        const refused = sender.reject(request, "no handshake of the channel fits the request");
+        const refused = sender.reject(request, "the request matches no handshake of the channel");
         return reject(channel, request, refused);
       }
       admit?.(channel);

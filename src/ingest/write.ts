@@ -6,31 +6,31 @@ import type { OutgoingEvent } from "../event/event.ts";
 import type { IngestFetched, IngestResult } from "../event/ingest.ts";
 import type { EventReceipt, ItemFailure } from "../event/outcome.ts";
 import type { RawRequest, SourcePosition, VerifiedDelivery } from "../event/received.ts";
-import { signedMarkOf } from "../normalize/entry.ts";
+import { createSignedMark } from "../normalize/entry.ts";
 import type { Normalized, Selection } from "../normalize/normalize.ts";
-import type { DeliveryRecorder } from "./delivery-recorder.ts";
 import { type CompiledChannel, toPublishPolicy } from "./compiled-channel.ts";
+import type { DeliveryRecorder } from "./delivery-recorder.ts";
 import type { Normalizer } from "./normalizer.ts";
-import { findConflicts, createOutcome, toQuarantineReceipts, tooManyItemsFailure } from "./outcome.ts";
+import { createOutcome, findConflicts, tooManyItemsFailure, toQuarantineReceipts } from "./outcome.ts";
 
 export interface WriterDeps {
   readonly normalize: Normalizer;
   readonly publish: Publish;
   readonly quarantine: Pick<QuarantineStore, "put">;
-  /** Told of each result, for counters. */
+  /** Called with each result, to update metrics. */
   readonly observe: (channel: CompiledChannel, result: IngestResult) => void;
   readonly recorder: Pick<DeliveryRecorder, "settled">;
-  /** How long a sender waits for its delivery to be checked; default 4,000. */
+  /** How long a sender waits for validation of its delivery, in milliseconds. Default: 4,000. */
   readonly maxCheckMs?: number | undefined;
 }
 
-/** A sender is settle 503 after that: many give up after five seconds, and a retry finds compiled what was not. */
+/** After this time the sender receives 503. Many senders give up after five seconds. A retry finds the schemas compiled. */
 const MAX_CHECK_MS = 4_000;
 
-/** One quarantined item to be run redrive; `id` is its record's. */
+/** One quarantined item to process again. `id` is the id of its quarantine record. */
 export interface RedriveRequest extends Selection {
   readonly delivery: VerifiedDelivery;
-  /** True where a pause has kept it from being looked at: it is run as if it came now, and may be a replay. */
+  /** Whether the item was buffered by a pause. It is then processed like a new delivery, and may be a replay. */
   readonly wasPaused?: boolean;
 }
 
@@ -38,7 +38,10 @@ export type Writer = ReturnType<typeof createWriter>;
 export type Redrive = Writer["redrive"];
 export type PublishTest = Writer["publishTest"];
 
-/** Puts verified deliveries on the bus: normalizes, publishes together with what is known to fail, then quarantines the conflicts. */
+/**
+ * Creates the functions that write verified deliveries to the bus. A write normalizes the delivery, publishes its events together with the
+ * items that failed, then quarantines conflicts.
+ */
 export function createWriter(deps: WriterDeps) {
   const { normalize, publish, quarantine, observe, recorder, maxCheckMs = MAX_CHECK_MS } = deps;
 
@@ -47,7 +50,7 @@ export function createWriter(deps: WriterDeps) {
     delivery: VerifiedDelivery,
     options: WriteOptions,
   ): IngestResult | Promise<IngestResult> {
-    // A fetched page waits as long as it takes, and its source with it; nobody has to be answered.
+    // A fetched delivery has no sender that waits, so validation may take as long as it needs.
     const isPushed = options.redrive === undefined && options.position === undefined;
     const normalized = normalize(channel.rules, delivery, options.redrive, isPushed ? maxCheckMs : undefined);
     return normalized instanceof Promise
@@ -85,7 +88,7 @@ export function createWriter(deps: WriterDeps) {
       policy: toPublishPolicy(channel),
       quarantine: failures.length > 0 ? { delivery, items: toQuarantineItems(channel, failures) } : undefined,
       release: redrive !== undefined && failures.length === 0 ? [redrive.id] : undefined,
-      signed: createSignedMark(channel, delivery, events, redrive),
+      signed: toReplayMark(channel, delivery, events, redrive),
       position,
     };
     return publish(batch, options).then(({ receipts, quarantineIds }) => {
@@ -95,7 +98,7 @@ export function createWriter(deps: WriterDeps) {
       const conflicts = findConflicts(events, receipts);
       if (conflicts.length === 0) return accept();
       const items = toQuarantineItems(channel, conflicts);
-      // The position has waited for it: had the gateway died before, nobody would know of the conflict.
+      // The position moves with this write. If the gateway stopped before, the delivery is read again and no conflict is lost.
       const last = { ...options, ...(position && { position }) };
       return quarantine.put(identity, { delivery, items }, last).then((ids) => {
         quarantined.push(...toQuarantineReceipts(conflicts, ids));
@@ -107,7 +110,7 @@ export function createWriter(deps: WriterDeps) {
   return {
     /** @throws UnavailableError */
     write,
-    /** As `write`, of a delivery that is normalized already. */
+    /** Like `write`, for a delivery that is already normalized. */
     put,
     ingestFetched: (async (
       channel: CompiledChannel,
@@ -115,8 +118,8 @@ export function createWriter(deps: WriterDeps) {
       options: WriteOptions,
     ): Promise<IngestResult> => write(channel, delivery, options)) satisfies IngestFetched<CompiledChannel>,
     /**
-     * Publishes a delivery by which somebody tries the channel out. Its events say so, and are neither found by their ids nor remembered;
-     * what fails is answered and not kept.
+     * Publishes a test delivery. Its events are marked as tests. They are not deduplicated and their ids are not remembered. Failures are
+     * returned instead of quarantined.
      *
      * @throws UnavailableError
      */
@@ -134,7 +137,7 @@ export function createWriter(deps: WriterDeps) {
       const { receipts } = events.length === 0 ? { receipts: [] } : await publish(batch, { signal });
       return { received, events: createOutcome(received, events, receipts, []).events, failures };
     },
-    /** Moves the cursor of a source without a delivery. Throws as `IngestFetched` does. */
+    /** Moves the cursor of a source without a delivery. Throws like `IngestFetched`. */
     async movePosition(
       channel: CompiledChannel,
       { signal, position }: { readonly signal: AbortSignal; readonly position: SourcePosition },
@@ -143,10 +146,10 @@ export function createWriter(deps: WriterDeps) {
       await publish(batch, { signal });
     },
     /**
-     * Runs a quarantined item through today's definitions. Its record goes with the write that publishes its events; what
-     * fails redrive stays in quarantine.
+     * Processes a quarantined item with the current definitions. Its record is deleted in the write that publishes its events. An item that
+     * fails again stays in quarantine.
      *
-     * @throws UnavailableError as `Ingest` does.
+     * @throws UnavailableError like `Ingest`
      */
     redrive: async (
       channel: CompiledChannel,
@@ -156,7 +159,7 @@ export function createWriter(deps: WriterDeps) {
   };
 }
 
-/** What a test delivery became. */
+/** The result of a test delivery. */
 export interface Tested {
   readonly received: number;
   readonly events: readonly EventReceipt[];
@@ -164,14 +167,14 @@ export interface Tested {
 }
 
 function toTestEvent({ fields, bytes, ...event }: OutgoingEvent): OutgoingEvent {
-  // Of a test event of elsewhere it is one of the sender's extensions.
+  // The sender already set this extension on its own test event. Keep its value.
   if (isTestEvent(fields)) return { ...event, identity: "", fields, bytes };
   const marked = [...fields, TEST_EXTENSION, "true"];
   return { ...event, identity: "", fields: marked, bytes: bytes + TEST_EXTENSION.length + 4 };
 }
 
-/** A person who runs an item of the quarantine redrive has decided on it: that is no replay. */
-function createSignedMark(
+/** A redrive is a decision of the operator, so it is not treated as a replay. */
+function toReplayMark(
   { config, rules }: CompiledChannel,
   { boundTo }: VerifiedDelivery,
   events: readonly OutgoingEvent[],
@@ -179,19 +182,19 @@ function createSignedMark(
 ) {
   if (boundTo === undefined || events.length === 0 || config.dedupe.windowSeconds === 0) return undefined;
   if (redrive !== undefined && !redrive.wasPaused) return undefined;
-  return signedMarkOf(rules, boundTo, events);
+  return createSignedMark(rules, boundTo, events);
 }
 
 export interface WriteOptions {
   readonly signal: AbortSignal;
   readonly redrive?: RedriveRequest;
   readonly position?: SourcePosition;
-  /** As it came; absent: it was fetched. */
+  /** The request as received. Missing for a fetched delivery. */
   readonly request?: RawRequest;
   readonly onItems?: ((channel: CompiledChannel, items: number) => void) | undefined;
 }
 
-/** The channel's settings decide where a failed item goes. */
+/** Returns how the channel's settings treat a failed item. */
 function getDisposition(
   { config }: CompiledChannel,
   { reason }: ItemFailure,
@@ -215,7 +218,7 @@ export function toQuarantineItems(
 ): readonly QuarantineItem[] {
   return failures.map((failure) => {
     const disposition = getDisposition(channel, failure);
-    // Conflicts, and what fails redrive when it is re-driven, are kept whatever the channel says: they cannot be refused any more.
+    // Conflicts and items that fail again in a redrive are always kept, because they can no longer be rejected.
     return { failure, keep: disposition === "newest" ? "newest" : "all" };
   });
 }

@@ -93,11 +93,11 @@ export function compileRules(
   pathsOf?: PathCache,
 ): Result<RuleSet, readonly Finding[]> {
   const compiled = compileDefinitions(source, pathsOf);
-  return compiled.ok ? ok(rulesOf(compiled.value, channel, topics)) : compiled;
+  return compiled.ok ? ok(createRuleSet(compiled.value, channel, topics)) : compiled;
 }
 
 /** Compiled definitions as those of a channel. @param topics the stored names of its topics, by type */
-export function rulesOf(
+export function createRuleSet(
   compiled: CompiledDefinitions,
   channel: ChannelIdentity,
   topics: ReadonlyMap<string, string> = NO_TOPICS,
@@ -108,7 +108,7 @@ export function rulesOf(
     ...compiled,
     channel,
     topicPrefix,
-    source: sourceOf(channel),
+    source: formatSource(channel),
     topics: others.length === 0 ? NO_TOPICS : new Map(others),
   };
 }
@@ -117,14 +117,14 @@ export function rulesOf(
  * The `source` of a channel's events. Joined, as a template's text is kept in its pieces: those would be put together at each delivery
  * that compares or writes it.
  */
-export const sourceOf = ({ appId, uid }: Pick<ChannelIdentity, "appId" | "uid">): string =>
+export const formatSource = ({ appId, uid }: Pick<ChannelIdentity, "appId" | "uid">): string =>
   ["", "apps", appId, "channels", uid].join("/");
 
 /** One for all: nearly no channel has a topic that was named otherwise. */
 const NO_TOPICS: ReadonlyMap<string, string> = new Map();
 
 /** The topic of what a rule publishes. */
-export const topicOfRule = (
+export const getRuleTopic = (
   { topics, topicPrefix }: Pick<RuleSet, "topics" | "topicPrefix">,
   { type, topicSuffix }: Pick<Rule, "type" | "topicSuffix">,
 ): string => (topics.size === 0 ? undefined : topics.get(type)) ?? topicPrefix + topicSuffix;

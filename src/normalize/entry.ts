@@ -3,7 +3,7 @@ import type { ChannelIdentity } from "../event/channel.ts";
 import type { OutgoingEvent, SignedMark } from "../event/event.ts";
 import type { VerifiedDelivery } from "../event/received.ts";
 import { formatTimestamp } from "../lib/clock.ts";
-import { type Rule, type RuleSet, sourceOf, topicOfRule } from "./compile.ts";
+import { formatSource, getRuleTopic, type Rule, type RuleSet } from "./compile.ts";
 import type { CloudEvent, Item } from "./item.ts";
 import type { Payload } from "./item-reader.ts";
 import type { EventId } from "./profile.ts";
@@ -47,14 +47,16 @@ export function createEvent(
   payload: Payload,
 ): OutgoingEvent {
   const { type } = rule;
-  const topic = topicOfRule(envelope.rules, rule);
+  const topic = getRuleTopic(envelope.rules, rule);
   const digest = payload.hash.slice(0, DIGEST_CHARS);
   const fields =
-    event === undefined ? ownFields(envelope, type, id, payload) : sentFields(envelope, event, id, payload);
+    event === undefined
+      ? createFields(envelope, type, id, payload)
+      : copyCloudEventFields(envelope, event, id, payload);
   const identity =
     remembered === undefined
       ? ""
-      : identityOf(
+      : computeIdentity(
           `${envelope.channelNumber}\n${remembered}${envelope.identifiesContent ? `\n${digest}` : ""}`,
         );
   let bytes = payload.bytes - (payload.data?.length ?? 0);
@@ -63,7 +65,7 @@ export function createEvent(
 }
 
 /** An event that Inlet itself publishes, with JSON as its data. */
-export interface OwnEvent {
+export interface SystemEvent {
   readonly channel: Omit<ChannelIdentity, "kind">;
   readonly topic: string;
   readonly type: string;
@@ -74,18 +76,26 @@ export interface OwnEvent {
 }
 
 /** The entry of such an event: the same id is the same event. */
-export function createOwnEvent({ channel, topic, type, id, atMs, subject, data }: OwnEvent): OutgoingEvent {
-  const fields = ["specversion", "1.0", "id", id, "source", sourceOf(channel), "type", type];
+export function createSystemEvent({
+  channel,
+  topic,
+  type,
+  id,
+  atMs,
+  subject,
+  data,
+}: SystemEvent): OutgoingEvent {
+  const fields = ["specversion", "1.0", "id", id, "source", formatSource(channel), "type", type];
   fields.push("time", formatTimestamp(atMs), "datacontenttype", "application/json", "data", data);
   fields.push("subject", subject);
-  const digest = identityOf(data).slice(0, DIGEST_CHARS);
+  const digest = computeIdentity(data).slice(0, DIGEST_CHARS);
   const bytes = Buffer.byteLength(fields.join(""));
   return {
     id,
     type,
     topic,
     item: null,
-    identity: identityOf(`${channel.number}\n${id}`),
+    identity: computeIdentity(`${channel.number}\n${id}`),
     digest,
     fields,
     bytes,
@@ -96,19 +106,19 @@ export function createOwnEvent({ channel, topic, type, id, atMs, subject, data }
  * By what a replay is told: an identity of the signed bytes in their channel, and a digest of the ids and types that came of them.
  * @param signedBytes as the delivery says (`boundTo`)
  */
-export function signedMarkOf(
+export function createSignedMark(
   { channel }: RuleSet,
   signedBytes: string,
   events: readonly OutgoingEvent[],
 ): SignedMark {
   const names = events.map(({ id, type }) => JSON.stringify([type, id])).sort();
   return {
-    identity: identityOf(`${channel.number}\n${signedBytes}`),
-    digest: identityOf(names.join()).slice(0, DIGEST_CHARS),
+    identity: computeIdentity(`${channel.number}\n${signedBytes}`),
+    digest: computeIdentity(names.join()).slice(0, DIGEST_CHARS),
   };
 }
 
-function ownFields(
+function createFields(
   { source, time, traceparent }: Envelope,
   type: string,
   id: string,
@@ -121,7 +131,12 @@ function ownFields(
 }
 
 /** Nothing that the sender left out is made up; an event without a trace gets the request's. */
-function sentFields({ traceparent }: Envelope, event: CloudEvent, id: string, payload: Payload): string[] {
+function copyCloudEventFields(
+  { traceparent }: Envelope,
+  event: CloudEvent,
+  id: string,
+  payload: Payload,
+): string[] {
   const { attributes, source, type } = event;
   const fields = ["specversion", "1.0", "id", id, "source", source, "type", type];
   const push = (name: string, value = attributes.get(name)): void => {
@@ -132,12 +147,12 @@ function sentFields({ traceparent }: Envelope, event: CloudEvent, id: string, pa
   push("subject");
   push("dataschema");
   push("traceparent", attributes.get("traceparent") ?? traceparent);
-  for (const [name, value] of attributes) if (!PLACED.has(name)) fields.push(name, value);
+  for (const [name, value] of attributes) if (!ORDERED_ATTRIBUTES.has(name)) fields.push(name, value);
   return fields;
 }
 
 /** Attributes that have a place in every entry; all others are extensions and come last. */
-const PLACED: ReadonlySet<string> = new Set([
+const ORDERED_ATTRIBUTES: ReadonlySet<string> = new Set([
   "time",
   "datacontenttype",
   "subject",
@@ -150,7 +165,7 @@ function pushData(fields: string[], { contentType, data, isBase64 }: Payload): v
   if (data !== undefined) fields.push(isBase64 ? "data_base64" : "data", data);
 }
 
-const identityOf = (text: string): string => hash("sha256", text, "base64url").slice(0, IDENTITY_CHARS);
+const computeIdentity = (text: string): string => hash("sha256", text, "base64url").slice(0, IDENTITY_CHARS);
 
 /** W3C Trace Context section 3.2; a sender's broken one, or two of them, is left out, as if there were none. */
 function validTraceparent(header: string | readonly string[] | undefined): string | undefined {

@@ -16,8 +16,8 @@ const CONTENT_ID_CHARS = 22;
  *
  * @throws PathBudgetError
  */
-export function idOf(
-  { delivery, deps, only, rules }: Run,
+export function computeEventId(
+  { delivery, deps, redrive: only, rules }: Run,
   item: Item,
   reader: ItemReader,
   { idPath }: Rule,
@@ -56,7 +56,7 @@ function readId(path: RulePath, reader: ItemReader): string | Fault {
   const [value] = values;
   if (values.length !== 1) return missing(path, values.length === 0 ? "nothing" : `${values.length} values`);
   if (typeof value === "boolean") return String(value);
-  if (typeof value !== "string") return missing(path, value === null ? "null" : kindOf(value));
+  if (typeof value !== "string") return missing(path, value === null ? "null" : describeKind(value));
   if (value === "") return missing(path, "an empty string");
   if (value.length > MAX_ID_LENGTH) return missing(path, `more than ${MAX_ID_LENGTH} characters`);
   // Two lone surrogates would become one and the same replacement character in UTF-8.
@@ -68,7 +68,7 @@ const isVersion = (value: unknown): value is string | boolean =>
   typeof value === "boolean" ||
   (typeof value === "string" && value !== "" && value.length <= MAX_ID_LENGTH && value.isWellFormed());
 
-const kindOf = (value: unknown): string => (Array.isArray(value) ? "an array" : "an object");
+const describeKind = (value: unknown): string => (Array.isArray(value) ? "an array" : "an object");
 
 const missing = (path: RulePath, found: string): Fault => ({
   reason: "id_missing",

@@ -1,6 +1,6 @@
 import type { ExplainedDefinition, ExplainedPath } from "../event/explained.ts";
 import type { VerifiedDelivery } from "../event/received.ts";
-import { type Rule, type RulePath, type RuleSet, topicOfRule } from "./compile.ts";
+import { getRuleTopic, type Rule, type RulePath, type RuleSet } from "./compile.ts";
 import type { ItemContext } from "./item.ts";
 import { ItemReader } from "./item-reader.ts";
 import { type NormalizeDeps, type Normalized, normalizeEach, type Selection } from "./normalize.ts";
@@ -9,10 +9,10 @@ import type { ItemResult } from "./run-item.ts";
 
 /** A budget of its own: what is explained must not change what is run. */
 const PATH_BUDGET = 200_000;
-const MOST_VALUES = 10;
-const MOST_CHARS = 256;
+const MAX_VALUES = 10;
+const MAX_CHARS = 256;
 /** Definitions of items that are read for one delivery: a thousand items by a thousand definitions would take seconds. */
-const MOST_STEPS = 5_000;
+const MAX_STEPS = 5_000;
 
 /** As `normalize` answers, but uncollected, and with what the paths yield of the first items that could be read, by their index. */
 export type Explained =
@@ -30,7 +30,7 @@ export async function explainEach(
   only?: Selection,
 ): Promise<Explained> {
   const steps = new Map<number, readonly ExplainedDefinition[]>();
-  let left = MOST_STEPS;
+  let left = MAX_STEPS;
   const onItem = (context: ItemContext): void => {
     if (left <= 0) return;
     const explained = explainItem(rules, context);
@@ -48,7 +48,7 @@ function explainItem(rules: RuleSet, context: ItemContext): readonly ExplainedDe
   const explained: (ExplainedDefinition & { readonly index: number })[] = [];
   const explain = (rule: Rule, typePath: ExplainedPath | null, matches: boolean): void => {
     const { index, type } = rule;
-    const topic = topicOfRule(rules, rule);
+    const topic = getRuleTopic(rules, rule);
     const idPath = explainPath(rule.idPath, reader);
     const payloadPath = explainPath(rule.payloadPath, reader);
     explained.push({ index, type, topic, matches, typePath, idPath, payloadPath });
@@ -56,7 +56,7 @@ function explainItem(rules: RuleSet, context: ItemContext): readonly ExplainedDe
   for (const rule of always) explain(rule, null, true);
   for (const { path, byType } of groups) {
     const typePath = explainPath(path, reader);
-    const values = valuesOf(path, reader).map(String);
+    const values = readValues(path, reader).map(String);
     for (const rule of byType.values()) explain(rule, typePath, values.includes(rule.type));
   }
   return explained.sort((a, b) => a.index - b.index).map(({ index: __, ...definition }) => definition);
@@ -64,15 +64,15 @@ function explainItem(rules: RuleSet, context: ItemContext): readonly ExplainedDe
 
 function explainPath(path: RulePath | undefined, reader: ItemReader): ExplainedPath | null {
   if (path === undefined) return null;
-  const values = valuesOf(path, reader);
+  const values = readValues(path, reader);
   return {
     path: path.text,
-    values: values.slice(0, MOST_VALUES).map(shown),
-    isCut: values.length > MOST_VALUES,
+    values: values.slice(0, MAX_VALUES).map(formatValue),
+    isCut: values.length > MAX_VALUES,
   };
 }
 
-function valuesOf(path: RulePath, reader: ItemReader): readonly unknown[] {
+function readValues(path: RulePath, reader: ItemReader): readonly unknown[] {
   try {
     return reader.values(path);
   } catch (error) {
@@ -81,7 +81,7 @@ function valuesOf(path: RulePath, reader: ItemReader): readonly unknown[] {
   }
 }
 
-function shown(value: unknown): string {
+function formatValue(value: unknown): string {
   const text = typeof value === "string" ? value : JSON.stringify(value);
-  return text.length <= MOST_CHARS ? text : `${text.slice(0, MOST_CHARS)}…`;
+  return text.length <= MAX_CHARS ? text : `${text.slice(0, MAX_CHARS)}…`;
 }

@@ -84,7 +84,7 @@ export class ItemReader {
     const contentType = named ?? body.contentType;
     if (text === undefined) {
       const data = bytes.toString("base64");
-      return { data, isBase64: true, contentType, value, hash: hashOf(bytes), bytes: data.length };
+      return { data, isBase64: true, contentType, value, hash: computeHash(bytes), bytes: data.length };
     }
     const received = isVerbatim ? bytes : Buffer.from(text);
     return {
@@ -92,7 +92,7 @@ export class ItemReader {
       isBase64: false,
       contentType,
       value,
-      hash: (received === delivery.body ? delivery.bodyHash : undefined) ?? hashOf(received),
+      hash: (received === delivery.body ? delivery.bodyHash : undefined) ?? computeHash(received),
       bytes: received.length,
     };
   }
@@ -105,11 +105,11 @@ export class ItemReader {
       case "text": {
         const { text } = data;
         const bytes = Buffer.byteLength(text);
-        return { data: text, isBase64: false, contentType, value: text, hash: hashOf(text), bytes };
+        return { data: text, isBase64: false, contentType, value: text, hash: computeHash(text), bytes };
       }
       case "bytes": {
         const { base64 } = data;
-        const hash = hashOf(Buffer.from(base64, "base64"));
+        const hash = computeHash(Buffer.from(base64, "base64"));
         return { data: base64, isBase64: true, contentType, value: undefined, hash, bytes: base64.length };
       }
       case "none":
@@ -145,7 +145,7 @@ export class ItemReader {
     // UTF-8 of as many bytes as characters is ASCII, and so is each part of it.
     const isAscii = isSlice && isVerbatim && text?.length === bytes.length;
     const size = isAscii ? data.length : Buffer.byteLength(data);
-    return { data, isBase64: false, contentType: JSON_TYPE, value, hash: hashOf(data), bytes: size };
+    return { data, isBase64: false, contentType: JSON_TYPE, value, hash: computeHash(data), bytes: size };
   }
 
   #nodesOf(path: RulePath, root: unknown): readonly PathNode[] {
@@ -166,4 +166,4 @@ const NO_DATA = {
   bytes: 0,
 };
 
-const hashOf = (data: string | Buffer): string => hash("sha256", data, "base64url");
+const computeHash = (data: string | Buffer): string => hash("sha256", data, "base64url");

@@ -1,4 +1,4 @@
-import { bodyFormatOf } from "./body/bodies.ts";
+import { parseBodyFormat } from "./body/bodies.ts";
 
 /** Reading XML takes 0.7 µs a character at worst: more of it takes ten times as long as to send it. */
 const MAX_XML_BYTES = 2 * 1024;
@@ -8,5 +8,5 @@ const MAX_BYTES = 128 * 1024;
 /** True of a body that would hold up the event loop: it is read in another thread. */
 export function isLarge(bytes: number, contentType: string | undefined): boolean {
   if (bytes <= MAX_XML_BYTES) return false;
-  return bytes > MAX_BYTES || bodyFormatOf(contentType)?.kind === "xml";
+  return bytes > MAX_BYTES || parseBodyFormat(contentType)?.kind === "xml";
 }

@@ -54,12 +54,12 @@ export function normalize(
   only?: Selection,
   maxWaitMs?: number,
 ): Normalized | Promise<Normalized> {
-  const begun = begin(rules, delivery, deps, only);
+  const begun = start(rules, delivery, deps, only);
   if (begun.kind !== "each") return begun;
   const { received, results, run } = begun;
   if (isSettled(results)) return collect(received, results, run);
   const all = Promise.all(results).then((settled) => collect(received, settled, run));
-  return maxWaitMs === undefined ? all : abandonedAfter(maxWaitMs, all, run.leaving);
+  return maxWaitMs === undefined ? all : abortAfter(maxWaitMs, all, run.abandoned);
 }
 
 /**
@@ -67,7 +67,7 @@ export function normalize(
  *
  * @throws UnavailableError when it is late
  */
-export async function abandonedAfter<T>(ms: number, work: Promise<T>, leaving: AbortController): Promise<T> {
+export async function abortAfter<T>(ms: number, work: Promise<T>, leaving: AbortController): Promise<T> {
   try {
     return await withTimeout(ms, work, `the delivery was not read and checked within ${ms} ms`);
   } finally {
@@ -82,7 +82,7 @@ export async function normalizeEach(
   deps: NormalizeDeps,
   only?: Selection,
 ): Promise<Each<ItemResult> | Normalized> {
-  const begun = begin(rules, delivery, deps, only);
+  const begun = start(rules, delivery, deps, only);
   return begun.kind === "each" ? { ...begun, results: await Promise.all(begun.results) } : begun;
 }
 
@@ -94,7 +94,7 @@ interface Each<R> {
   readonly run: Run;
 }
 
-function begin(
+function start(
   rules: RuleSet,
   delivery: VerifiedDelivery,
   deps: NormalizeDeps,
@@ -102,10 +102,10 @@ function begin(
 ): Each<Pending> | Normalized {
   const budget: PathBudget = { left: DELIVERY_PATH_BUDGET };
   const read = rules.profile.readItems?.(delivery) ?? readItems(rules, delivery, budget);
-  if (!read.ok) return failed(read.error, only);
+  if (!read.ok) return createFailure(read.error, only);
   const { body, split } = read.value;
   if (split.kind === "tooMany") return { kind: "tooManyItems", limit: split.limit };
-  if (split.kind === "fault") return failed(split.fault, only);
+  if (split.kind === "fault") return createFailure(split.fault, only);
 
   const run: Run = {
     rules,
@@ -113,15 +113,16 @@ function begin(
     body,
     envelope: createEnvelope(rules, delivery),
     deps,
-    only: only && definitionsFor(only, split.items),
+    redrive: only && adjustRedrive(only, split.items),
     budget,
     lane: rules.channel.organizationId,
-    leaving: new AbortController(),
+    abandoned: new AbortController(),
     output: { bytesLeft: DELIVERY_OUTPUT_BYTES },
   };
   const { items } = split;
   const selected = typeof only?.item === "number" ? items.filter(({ index }) => index === only.item) : items;
-  if (selected.length === 0 && items !== selected) return failed(invalidBody("the item is no more"), only);
+  if (selected.length === 0 && items !== selected)
+    return createFailure(invalidBody("the item is no more"), only);
   const results = runItems(run, selected);
   if (results === undefined) return { kind: "tooManyItems", limit: MAX_RESULTS };
   return { kind: "each", received: selected.length, results, run };
@@ -162,7 +163,7 @@ export function contentTypeOf({ headers }: VerifiedDelivery): string | undefined
 }
 
 /** The item and definitions stay selected: the next re-drive must find the same. */
-export const failed = (fault: Fault, only: Selection | undefined): Normalized => ({
+export const createFailure = (fault: Fault, only: Selection | undefined): Normalized => ({
   kind: "normalized",
   received: 1,
   events: [],
@@ -170,7 +171,7 @@ export const failed = (fault: Fault, only: Selection | undefined): Normalized =>
 });
 
 /** Of a delivery that is split only now, the definitions that failed with the whole say nothing of its items. */
-function definitionsFor(only: Selection, items: readonly (Item | BrokenItem)[]): Redrive {
+function adjustRedrive(only: Selection, items: readonly (Item | BrokenItem)[]): Redrive {
   const [first] = items;
   const isWhole = first !== undefined && "isBody" in first && first.isBody;
   return only.item === null && !isWhole ? { ...only, definitions: [] } : only;
@@ -183,7 +184,11 @@ const isSettled = (results: readonly Pending[]): results is readonly ItemResult[
  * Of an item's failures one is kept: the first, with the types of all definitions that failed; of an item that came to none of
  * them, those that were to be run.
  */
-function collect(received: number, results: readonly ItemResult[], { only }: Pick<Run, "only">): Normalized {
+function collect(
+  received: number,
+  results: readonly ItemResult[],
+  { redrive: only }: Pick<Run, "redrive">,
+): Normalized {
   const events: OutgoingEvent[] = [];
   const failures: ItemFailure[] = [];
   let definitions: string[] = [];

@@ -4,7 +4,7 @@ import { unlessAborted } from "../lib/wait.ts";
 import { exceedsDepth } from "./body/depth.ts";
 import type { Rule, RuleSet } from "./compile.ts";
 import { createEvent } from "./entry.ts";
-import { idOf } from "./event-id.ts";
+import { computeEventId } from "./event-id.ts";
 import type { Fault } from "./fault.ts";
 import type { BrokenItem, Item, ItemContext } from "./item.ts";
 import { ItemReader, type Payload } from "./item-reader.ts";
@@ -34,7 +34,7 @@ export function runItem(run: Run, item: Item | BrokenItem, results: Pending[]): 
   const { maxDepth } = rules.config.limits;
   if (exceedsDepth(item.value, maxDepth, item.json?.length)) {
     const detail = `the item nests deeper than ${maxDepth}`;
-    results.push(itemFault(placeOf(item), { reason: "too_deep", detail }));
+    results.push(itemFault(getPlace(item), { reason: "too_deep", detail }));
     return;
   }
   const allowed = Math.min(ITEM_PATH_BUDGET, budget.left);
@@ -43,12 +43,12 @@ export function runItem(run: Run, item: Item | BrokenItem, results: Pending[]): 
   run.deps.onItem?.(context);
   const reader = new ItemReader(context, itemBudget);
   const selected = selectRules(run, reader);
-  if ("reason" in selected) results.push(itemFault(placeOf(item), selected));
+  if ("reason" in selected) results.push(itemFault(getPlace(item), selected));
   else for (const rule of selected) results.push(runRule(run, item, reader, rule));
   budget.left -= allowed - Math.max(itemBudget.left, 0);
 }
 
-function selectRules({ only, rules }: Run, reader: ItemReader): readonly Rule[] | Fault {
+function selectRules({ redrive: only, rules }: Run, reader: ItemReader): readonly Rule[] | Fault {
   const matched = withinBudget("typePath", () => matchingRules(rules, reader));
   if ("reason" in matched) return matched;
   const wanted = only?.definitions ?? [];
@@ -77,24 +77,24 @@ function matchingRules(rules: RuleSet, reader: ItemReader): readonly Rule[] {
 function runRule(run: Run, item: Item, reader: ItemReader, rule: Rule): Pending {
   const fault = (reason: Fault): ItemResult => ({
     kind: "fault",
-    item: placeOf(item),
+    item: getPlace(item),
     fault: reason,
     definition: rule.type,
   });
-  const id = withinBudget("idPath", () => idOf(run, item, reader, rule));
+  const id = withinBudget("idPath", () => computeEventId(run, item, reader, rule));
   if ("reason" in id) return fault(id);
-  const payload = withinBudget("payloadPath", () => payloadOf(run, item, reader, rule));
+  const payload = withinBudget("payloadPath", () => readPayload(run, item, reader, rule));
   if ("reason" in payload) return fault(payload);
   run.output.bytesLeft -= payload.bytes;
   const finish = (violation: SchemaViolation | undefined): ItemResult =>
     violation === undefined
-      ? { kind: "event", event: createEvent(run.envelope, rule, item, placeOf(item), id, payload) }
+      ? { kind: "event", event: createEvent(run.envelope, rule, item, getPlace(item), id, payload) }
       : fault({ reason: "schema_mismatch", path: violation.path, detail: violation.message });
   const verdict = validate(run, rule, payload);
   return verdict instanceof Promise ? verdict.then(finish) : finish(verdict);
 }
 
-function payloadOf(
+function readPayload(
   { output }: Run,
   { event }: Item,
   reader: ItemReader,
@@ -114,16 +114,16 @@ function validate(
   { schema }: Rule,
   { data, isBase64, value }: Payload,
 ): SchemaViolation | undefined | Promise<SchemaViolation | undefined> {
-  const { deps, lane, leaving } = run;
+  const { deps, lane, abandoned: leaving } = run;
   if (schema === undefined) return undefined;
   if (data === undefined) return { path: "", message: "the event has no data" };
   if (isBase64) return { path: "", message: "must be a JSON value or text; bytes have no schema" };
   const validator = deps.validatorFor(schema, lane);
-  const asker = { lane, signal: leaving.signal };
+  const caller = { lane, signal: leaving.signal };
   // A compilation that goes on alone would hold the value for as long.
   return validator instanceof Promise
-    ? unlessAborted(asker.signal, validator).then((compiled) => compiled.validate(value, asker))
-    : validator.validate(value, asker);
+    ? unlessAborted(caller.signal, validator).then((compiled) => compiled.validate(value, caller))
+    : validator.validate(value, caller);
 }
 
 function withinBudget<T extends object>(setting: string, read: () => T): T | Fault {
@@ -135,6 +135,6 @@ function withinBudget<T extends object>(setting: string, read: () => T): T | Fau
   }
 }
 
-const placeOf = ({ index, isBody }: Item): ItemPlace => (isBody ? null : index);
+const getPlace = ({ index, isBody }: Item): ItemPlace => (isBody ? null : index);
 
 const itemFault = (item: ItemPlace, fault: Fault): ItemResult => ({ kind: "fault", item, fault });

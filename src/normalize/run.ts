@@ -30,13 +30,13 @@ export interface Run {
   /** Its organization: the lane of its checks. */
   readonly lane: string;
   /** Aborts when its sender is answered, before all was checked or after. Its signal is made only where something waits. */
-  readonly leaving: AbortController;
+  readonly abandoned: AbortController;
   readonly rules: RuleSet;
   readonly delivery: VerifiedDelivery;
   readonly body: Body;
   readonly envelope: Envelope;
   readonly deps: NormalizeDeps;
-  readonly only: Redrive | undefined;
+  readonly redrive: Redrive | undefined;
   /** The cost left for the paths of all its items. */
   readonly budget: PathBudget;
   /** Bytes that the payloads of all its events may still hold; below 0 once they are used up. */

@@ -12,66 +12,70 @@ const path = z.string().min(1).max(1_024);
 
 const values = z.record(z.string(), z.string());
 
-/** One delivery of a provider as it arrives, but for the credentials and signatures that are read from headers and query. */
+/** An example delivery of a provider, without the credentials and signatures that Inlet reads from headers and query. */
 const sampleSchema = z
   .strictObject({
-    headers: values.describe("In lower case. Times and ids are those of an example."),
-    query: values.default({}).describe("Decoded."),
+    headers: values.describe("Header names are in lower case. Times and ids are example values."),
+    query: values.default({}).describe("Decoded query parameters."),
     body: z
       .string()
       .min(1)
       .max(65_536)
-      .describe("As text; a signature that stands in it is none of a secret of yours."),
+      .describe("The body as text. A signature inside it was not made with your secret."),
   })
-  .describe("A delivery of the provider, for trying a channel out; it gives at least one event.");
+  .describe("An example delivery of the provider, for trying out a channel. It yields at least one event.");
 
-/** A provider as data: how its deliveries are verified, and what it is asked before it sends any. */
+/** A provider described as data: verification, handshakes and paths of its deliveries. */
 export const presetSchema = z.strictObject({
   preset: z
     .string()
     .regex(/^[a-z0-9-]{1,64}$/, "must be 1 to 64 characters of a-z 0-9 -")
-    .describe("Its name, which is that of its file."),
+    .describe("Name of the preset. It equals the name of its file."),
   title: label.describe("The provider's name."),
-  description: z.string().min(1).max(4_096).describe("What it sends, and how its deliveries are known."),
-  documentationUrl: z.url().describe("Where the provider documents it."),
+  description: z
+    .string()
+    .min(1)
+    .max(4_096)
+    .describe("The deliveries that the provider sends, and how they are verified."),
+  documentationUrl: z.url().describe("The provider's own documentation."),
   notes: z
     .array(z.string().min(1).max(1_024))
     .max(16)
     .default([])
-    .describe("What to do at the provider, and what to know, each in a sentence."),
+    .describe("Setup steps at the provider, and limitations to know about."),
   secret: z
     .strictObject({
-      label: label.describe("What the provider calls it."),
-      hint: hint.describe("Where to find it."),
+      label: label.describe("The provider's name for the secret."),
+      hint: hint.describe("Where to find the secret."),
     })
     .nullable()
-    .describe("The secret that deliveries are verified with; null: none is needed."),
+    .describe("The secret that verifies deliveries; `null` when the provider needs no secret."),
   otherSecrets: z
     .array(
       z.strictObject({
-        name: secretName.describe("As `secrets[].name` takes it."),
-        label: label.describe("What the provider calls it."),
-        hint: hint.describe("Where to find it, or who makes it up."),
+        name: secretName.describe("Value for `secrets[].name` of the channel."),
+        label: label.describe("The provider's name for the secret."),
+        hint: hint.describe("Where to find the secret, or how to create it."),
       }),
     )
     .max(8)
     .default([])
-    .describe("Secrets with names, which handshakes need."),
-  verification: verificationSchema.describe("As `config.verification` takes it."),
+    .describe("Named secrets that handshakes need."),
+  verification: verificationSchema.describe("Verification settings, in the form of `config.verification`."),
   replays: hint
     .optional()
-    .describe("Of a signature that no time limits: how far replays are told (`bindDedupe`), and why."),
+    .describe(
+      "For signatures without a time limit: how well Inlet recognizes replays (`bindDedupe`), and why.",
+    ),
   handshakes: handshakesField.default([]),
   ...deliverySettings,
-  typePath: path
-    .optional()
-    .describe("Where the type of an event stands, for definitions that say nothing else."),
-  idPath: path.optional().describe("Where the id of an event stands, for definitions that say nothing else."),
-  itemsPath: path.optional().describe("What splits a delivery into items."),
+  typePath: path.optional().describe("Path of an event's type, for definitions that set no `typePath`."),
+  idPath: path.optional().describe("Path of an event's id, for definitions that set no `idPath`."),
+  itemsPath: path.optional().describe("Path that splits a delivery into items."),
   onConflict: z
     .enum(["quarantine", "duplicate", "publish"])
     .optional()
-    .describe("What becomes of a known id with other data, as `config.dedupe.onConflict` takes it."),
+    .describe("How to handle a known id with other data, in the form of `config.dedupe.onConflict`."),
   sample: sampleSchema,
 });
 export type Preset = z.output<typeof presetSchema>;
@@ -81,7 +85,7 @@ export type Presets = ReadonlyMap<string, Preset>;
 
 const FOLDER = fileURLToPath(new URL("./presets/", import.meta.url));
 
-/** All providers that are known: each is a file of the folder `presets`. @throws Error that names a file that does not fit */
+/** Reads every preset in the folder, one file per provider. @throws Error that names the first invalid file */
 export function readPresets(folder: string = FOLDER): Presets {
   const files = readdirSync(folder).filter((file) => file.endsWith(".json"));
   const names = files.map((file) => basename(file, ".json")).sort();

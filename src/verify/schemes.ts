@@ -8,8 +8,8 @@ import { standardWebhooks } from "./schemes/standard-webhooks.ts";
 import { token } from "./schemes/token.ts";
 import type { VerificationScheme } from "./verifier.ts";
 
-/** The ways to know a sender; a new one is its file and its line here. */
-const WAYS: readonly [VerificationScheme, ...VerificationScheme[]] = [
+/** Schemes that check one credential or signature. To add a scheme, add its file and a line here. */
+const SINGLE_SCHEMES: readonly [VerificationScheme, ...VerificationScheme[]] = [
   hmac,
   standardWebhooks,
   asymmetric,
@@ -17,8 +17,11 @@ const WAYS: readonly [VerificationScheme, ...VerificationScheme[]] = [
   token,
 ];
 
-/** All verification schemes. */
-export const VERIFICATION_SCHEMES: typeof WAYS = [none, ...WAYS, createAnyOf(WAYS)];
+export const VERIFICATION_SCHEMES: typeof SINGLE_SCHEMES = [
+  none,
+  ...SINGLE_SCHEMES,
+  createAnyOf(SINGLE_SCHEMES),
+];
 
 const [first, ...others] = VERIFICATION_SCHEMES;
 

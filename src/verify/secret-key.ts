@@ -1,24 +1,27 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
 
-/** How bytes come of a secret's text. */
+/** Settings that turn the text of a secret into key bytes. */
 export const secretKeySchema = z
   .strictObject({
-    encoding: z.enum(["utf8", "base64", "hex"]).default("utf8").describe("How the secret is written."),
+    encoding: z.enum(["utf8", "base64", "hex"]).default("utf8").describe("Encoding of the secret."),
     stripPrefix: z
       .string()
       .min(1)
       .max(32)
       .optional()
-      .describe("Dropped from the secret's beginning where it has it, such as whsec_."),
-    append: z.string().min(1).max(32).optional().describe("Put behind the secret, such as &."),
-    hash: z.enum(["md5", "sha1", "sha256", "sha512"]).optional().describe("The key is this hash of it."),
+      .describe("Prefix to remove from the secret if present, such as whsec_."),
+    append: z.string().min(1).max(32).optional().describe("Text to append to the secret, such as &."),
+    hash: z
+      .enum(["md5", "sha1", "sha256", "sha512"])
+      .optional()
+      .describe("Uses this hash of the secret as the key."),
   })
   .prefault({})
-  .describe("How the key is made of a secret.");
+  .describe("How to derive the key from a secret.");
 export type SecretKeySettings = z.output<typeof secretKeySchema>;
 
-/** Makes the key of a secret's text; undefined where the text is not written as the settings say, or nothing is left of it. */
+/** Derives the key from a secret; `undefined` if the secret has another encoding or is empty without its prefix. */
 export function deriveKey(settings: SecretKeySettings, secret: string): Buffer | undefined {
   const { encoding, stripPrefix = "", append = "", hash } = settings;
   const stripped = secret.startsWith(stripPrefix) ? secret.slice(stripPrefix.length) : secret;
@@ -28,13 +31,13 @@ export function deriveKey(settings: SecretKeySettings, secret: string): Buffer |
   return hash === undefined ? appended : createHash(hash).update(appended).digest();
 }
 
-/** Why no key comes of a secret; undefined where one does. */
+/** Returns why a secret yields no key, or `undefined` if it yields one. */
 export const findWrongKey = (settings: SecretKeySettings, secret: string): string | undefined =>
   deriveKey(settings, secret) === undefined
-    ? `is not written in ${settings.encoding}, or nothing is left of it`
+    ? `must be valid ${settings.encoding}, and not empty without its prefix`
     : undefined;
 
-/** Either alphabet of base64 will do: it is a person who pasted it. */
+/** Accepts standard and URL-safe base64, because people paste secrets in either form. */
 function decodeSecret(text: string, encoding: SecretKeySettings["encoding"]): Buffer | undefined {
   switch (encoding) {
     case "utf8":

@@ -7,22 +7,20 @@ import { VERIFICATION_SCHEMES } from "./schemes.ts";
 
 const [first, ...others] = VERIFICATION_SCHEMES;
 
-/** Beside the schemes: what the preset says. */
-const ofPreset = z
-  .looseObject({ scheme: z.literal("preset").describe("As the channel's preset has it.") })
-  .describe("As the channel's `preset` has it; settings that stand here win over those of the preset.");
+/** Verification settings of a channel that inherits the scheme from its preset. */
+const presetVerification = z
+  .looseObject({ scheme: z.literal("preset").describe("Uses the verification of the channel's preset.") })
+  .describe("Uses the verification of the channel's `preset`. Settings given here override the preset's.");
 
-/** A secret may have a window of validity, so that a new one is in place before the old one ends. */
+/** A secret with an optional validity window, so that a new secret can be added before the old one expires. */
 const secretSchema = z
   .strictObject({
     value: z.string().min(1).max(4_096).describe("The secret itself."),
     name: secretName
       .optional()
-      .describe(
-        "Only for handshakes that ask for a secret of this name; absent: deliveries are verified with it.",
-      ),
-    notBefore: z.iso.datetime({ offset: true }).optional().describe("From when on it is valid."),
-    notAfter: z.iso.datetime({ offset: true }).optional().describe("When it ends."),
+      .describe("Name under which handshakes use this secret. A secret without a name verifies deliveries."),
+    notBefore: z.iso.datetime({ offset: true }).optional().describe("Start of the validity window."),
+    notAfter: z.iso.datetime({ offset: true }).optional().describe("End of the validity window."),
   })
   .refine(
     ({ notBefore, notAfter }) =>
@@ -34,28 +32,30 @@ export type Secret = z.output<typeof secretSchema>;
 export const handshakesField = z
   .array(handshakeSchema)
   .max(16)
-  .describe("Requests that are no deliveries, and how they are answered: by the first that fits.");
+  .describe(
+    "Setup requests of the provider that are not deliveries, and the responses to them. The first match responds.",
+  );
 
-/** How deliveries are read and answered, as a preset or a channel says. */
+/** How to read deliveries and respond to them; a preset or a channel can set each field. */
 export const deliverySettings = {
   readAs: z
     .enum(["application/json", "application/x-www-form-urlencoded"])
     .optional()
-    .describe("The Content-Type by which bodies are read, for senders that say another."),
+    .describe("Content-Type to read bodies as, for senders that declare a different one."),
   forms: formReadingSchema
     .optional()
     .describe(
-      "How deliveries that come as a form (application/x-www-form-urlencoded) are read, once they are verified as they came. Absent: as the preset says, else by their fields.",
+      "How to read deliveries in form encoding (application/x-www-form-urlencoded). Verification always uses the raw body. Defaults to the preset's setting, or else to `fields`.",
     ),
   answer: z
     .enum(["outcome", "empty"])
     .optional()
     .describe(
-      "What a delivery is answered once it is accepted: what became of it, or 200 with no body, for senders that take no other answer. Absent: as the preset says, else outcome.",
+      "Response to an accepted delivery: `outcome` reports the result of each item; `empty` is 200 without a body, for senders that accept no other response. Defaults to the preset's setting, or else to `outcome`.",
     ),
 } as const;
 
-/** The settings of every push channel that say who its sender is. */
+/** Settings of every push channel that identify its sender. */
 export const senderSettings = {
   preset: z
     .string()
@@ -63,20 +63,24 @@ export const senderSettings = {
     .max(64)
     .optional()
     .describe(
-      "A provider that is known, by its name in the list of presets: verification, handshakes, and where definitions find type and id unless they say so themselves. What the channel sets itself wins. With no definitions at all the channel publishes all that comes as the type received. It stays a name: what a later version knows better of the provider holds for the channel too.",
+      "Name of a provider preset. It supplies verification, handshakes and the default paths of type and id; the channel's own settings take precedence. Without definitions, the channel publishes every item under its received type. Inlet stores only the name, so improvements to a preset in later versions apply to the channel.",
     ),
   verification: z
-    .discriminatedUnion("scheme", [first.settings, ...others.map(({ settings }) => settings), ofPreset])
+    .discriminatedUnion("scheme", [
+      first.settings,
+      ...others.map(({ settings }) => settings),
+      presetVerification,
+    ])
     .prefault({ scheme: "none" })
     .describe(
-      "How the channel knows that a delivery is its sender's. On a channel with a preset, none is the preset's.",
+      "How to verify that a delivery is from the channel's sender. On a channel with a preset, `none` selects the preset's verification.",
     ),
   secrets: z
     .array(secretSchema)
     .max(16)
     .default([])
     .describe(
-      "What the sender signs with; any that is valid will do, so that a new one can come before the old ends.",
+      "Secrets that the sender signs with. Any currently valid secret is accepted, so a new one can be added before the old one expires.",
     ),
   allowedAddresses: z
     .array(z.string().refine((text) => parseNetwork(text) !== undefined, NO_NETWORK))
@@ -84,28 +88,30 @@ export const senderSettings = {
     .max(256)
     .optional()
     .describe(
-      "Networks (203.0.113.0/24, 2001:db8::/32) or addresses from which deliveries are taken; all others are answered 401. Beside `verification`, most of all for senders that sign nothing. Behind a proxy these are the clients' addresses only where INLET_TRUST_PROXY names it. Absent: from anywhere.",
+      "Networks (203.0.113.0/24, 2001:db8::/32) or addresses that may send deliveries; requests from any other address get 401. Applies in addition to `verification`, and is most useful for senders that sign no deliveries. Behind a proxy, set INLET_TRUST_PROXY so that Inlet sees the client's address. Unrestricted by default.",
     ),
   shadow: z
     .boolean()
     .default(false)
     .describe(
-      "true: what is not verified is accepted all the same, and counted; to try settings out on live deliveries.",
+      "Whether to accept and count deliveries that fail verification. Use it to test settings on live deliveries.",
     ),
   handshakes: handshakesField.optional(),
   allowHandshakes: z
     .enum(["always", "setup", "never"])
     .default("always")
-    .describe("When handshakes are answered; setup: only while the channel lacks its secret."),
+    .describe("When to respond to handshakes; `setup` means only while the channel has no secret."),
   ...deliverySettings,
 } as const;
 
-/** Reads them out of any channel's settings; a kind without them is believed, as the gateway asked for what it brings. */
+/** Parses the sender settings of any channel. Pull channels have none and are trusted, because the gateway calls them itself. */
 export const senderConfigSchema = z.object(senderSettings);
 export type SenderConfig = z.output<typeof senderConfigSchema>;
 
-/** On a channel with a preset nothing said of verification is the preset's, and is shown so. */
-export const leaveToPreset = <T extends Pick<SenderConfig, "preset" | "verification">>(config: T): T =>
+/** Replaces the default scheme `none` by `preset` on a channel with a preset, so that the API shows the effective scheme. */
+export const inheritPresetVerification = <T extends Pick<SenderConfig, "preset" | "verification">>(
+  config: T,
+): T =>
   config.preset !== undefined && config.verification.scheme === "none"
     ? { ...config, verification: { scheme: "preset" } }
     : config;

@@ -9,7 +9,7 @@ import type { Preset, Presets } from "./presets.ts";
 import { findScheme, type VerificationSettings, verificationSchema } from "./schemes.ts";
 import { type Secret, type SenderConfig, senderConfigSchema } from "./sender-settings.ts";
 
-/** A channel's sender, with what its preset says in place. */
+/** A channel's sender settings, merged with those of its preset. */
 export interface Sender
   extends Pick<SenderConfig, "allowedAddresses" | "shadow" | "allowHandshakes" | "readAs"> {
   readonly verification: VerificationSettings;
@@ -17,11 +17,11 @@ export interface Sender
   readonly handshakes: readonly Handshake[];
   readonly answer: NonNullable<SenderConfig["answer"]>;
   readonly forms: FormReading;
-  /** Where definitions find what they do not say themselves. */
+  /** Default paths for definitions that set none. */
   readonly paths: Pick<Preset, "typePath" | "idPath" | "itemsPath">;
 }
 
-/** Puts what the channel sets over what its preset says, and checks what comes of it as a whole. */
+/** Merges a channel's settings over those of its preset, and validates the result as a whole. */
 export function resolveSender(
   config: SenderConfig,
   presets: Presets,
@@ -32,7 +32,7 @@ export function resolveSender(
   const { scheme, ...own } = config.verification;
   const isLeft = scheme === "preset" || (scheme === "none" && preset !== undefined);
   if (isLeft && preset === undefined) {
-    return err([{ path: ["preset"], message: "is needed: `verification` is left to it" }]);
+    return err([{ path: ["preset"], message: "is required: `verification` is inherited from it" }]);
   }
   const said = isLeft ? mergePatch({ ...preset?.verification }, own) : config.verification;
   const verification = verificationSchema.safeParse(said);
@@ -43,7 +43,7 @@ export function resolveSender(
   const handshakes = config.handshakes ?? preset?.handshakes ?? [];
   const wrong = [
     ...findWrongSecrets(verification.data, config.secrets),
-    ...findOracles(verification.data, handshakes),
+    ...findSigningOracles(verification.data, handshakes),
   ];
   if (wrong.length > 0) return err(wrong);
   const { typePath, idPath, itemsPath } = preset ?? {};
@@ -61,7 +61,7 @@ export function resolveSender(
   });
 }
 
-/** True where nothing verifies before a secret is set: until then its hooks answer 401. */
+/** Whether verification needs a secret that is not set yet. Until it is set, the channel's hooks respond with 401. */
 export function lacksSecret({
   verification,
   secrets,
@@ -71,19 +71,19 @@ export function lacksSecret({
   return findScheme(verification).needsSecret(verification);
 }
 
-/** The same of settings as they are stored; also where they no longer fit: nothing is verified by them. */
+/** Whether stored settings lack a secret or are no longer valid; no delivery can be verified in either case. */
 export function needsSetup(settings: unknown, presets: Presets): boolean {
-  const sender = senderOf(settings, presets);
+  const sender = parseSender(settings, presets);
   return sender === undefined || lacksSecret(sender);
 }
 
-/** True of settings, as they are written or stored, under which not everyone is believed; also where they do not fit. */
+/** Whether the settings reject unverified requests. Also true for invalid settings, which accept no request. */
 export function verifiesSenders(settings: unknown, presets: Presets): boolean {
-  const sender = senderOf(settings, presets);
+  const sender = parseSender(settings, presets);
   return sender === undefined || (sender.verification.scheme !== "none" && !sender.shadow);
 }
 
-function senderOf(settings: unknown, presets: Presets): Sender | undefined {
+function parseSender(settings: unknown, presets: Presets): Sender | undefined {
   const config = senderConfigSchema.safeParse(settings);
   const sender = config.success ? resolveSender(config.data, presets) : undefined;
   return sender?.ok ? sender.value : undefined;
@@ -92,7 +92,7 @@ function senderOf(settings: unknown, presets: Presets): Sender | undefined {
 function unknownPreset(name: string, presets: Presets): WrongSetting {
   const nearest = findNearest(name.toLowerCase(), [...presets.keys()]);
   const hint = nearest === undefined ? "" : `; did you mean ${nearest}?`;
-  return { path: ["preset"], message: `is no preset that is known${hint}` };
+  return { path: ["preset"], message: `is not a known preset${hint}` };
 }
 
 function findWrongSecrets(
@@ -106,21 +106,24 @@ function findWrongSecrets(
   });
 }
 
-/** Where the body is not signed, what a handshake signs for anyone could be what a delivery is signed by. */
-function findOracles(
+/**
+ * Finds handshakes that could be used to forge deliveries. If signatures do not cover the body, a text that a handshake signs for
+ * anyone could serve as the signature of a delivery.
+ */
+function findSigningOracles(
   { signsBody, of }: VerificationSettings,
   handshakes: readonly Handshake[],
 ): readonly WrongSetting[] {
   const ways: readonly { readonly signsBody?: unknown }[] = Array.isArray(of) ? of : [{ signsBody }];
   if (ways.every((way) => way.signsBody !== false)) return [];
   const message =
-    "signs for anyone, and deliveries are signed without their body: needs `requireVerified: true`";
+    "must be true: this handshake signs texts for any caller, and signatures of deliveries do not cover the body";
   return handshakes.flatMap((handshake, index) =>
     signsForAnyone(handshake) ? [{ path: ["handshakes", index, "requireVerified"], message }] : [],
   );
 }
 
-/** True where a handshake sends anyone who asks a text signed with the channel's secret. */
+/** Whether a handshake returns a text signed with the channel's secret to any caller. */
 export const signsForAnyone = ({ requireVerified, respond }: Handshake): boolean =>
   !requireVerified && [respond.body, ...Object.values(respond.headers)].some((text) => SIGNS.test(text));
 

@@ -3,23 +3,22 @@ import type { RawRequest } from "../event/received.ts";
 import { err, type Result } from "../lib/result.ts";
 import type { KeySource } from "./keys/key-source.ts";
 
-/** The context of the verification of one request. */
+/** Input of a verifier besides the request itself. */
 export interface VerifyContext {
-  /** The secrets that are valid at its arrival, in the channel's order. */
+  /** Secrets that were valid when the request arrived, in the channel's order. */
   readonly secrets: readonly string[];
-  /** The part of the address before `/hooks/…`, as the gateway tells it. */
+  /** Public base URL of the gateway: the part of a channel's address before `/hooks/…`. */
   readonly hooksUrl: string;
-  /** The Content-Type by which the body is read, where that is not what the sender says. */
+  /** Content-Type to read the body as, when it differs from the one that the sender declares. */
   readonly readAs?: string | undefined;
-  /** Public keys that are fetched. */
   readonly keys: KeySource;
-  /** True where a handshake of the channel signs for anyone who asks: a signature over no more than that proves nothing. */
+  /** Whether a handshake of the channel signs texts for any caller. A signature over such a text does not prove the sender. */
   readonly signsForAnyone?: boolean;
 }
 
 /**
- * Header and query names (headers in lower case) in which a scheme looks for a credential or signature; they go no further. And paths
- * of the body: what stands there cannot be taken out, but is shown to nobody.
+ * Places where a scheme reads credentials and signatures. Headers (names in lower case) and query parameters are removed from the
+ * delivery. Values at body paths cannot be removed, but are never displayed.
  */
 export interface Consumed {
   readonly consumedHeaders: readonly string[];
@@ -31,21 +30,21 @@ export interface Consumed {
 export interface Verification {
   /** The sender's delivery id, only where the signature covers it. */
   readonly deliveryId?: string | undefined;
-  /** A digest of what was signed, where the same again under another id or type is a replay. */
+  /** Digest of the signed bytes. The same bytes under another id or type are a replay. `undefined` if replays are not checked. */
   readonly boundTo?: string | undefined;
-  /** SHA-256 of the body, 43 base64url characters: of a signature over the body and nothing else that is `boundTo`. */
+  /** SHA-256 of the body in 43 base64url characters. Set only if the signature covers exactly the body; then equal to `boundTo`. */
   readonly bodyHash?: string | undefined;
 }
 
-/** Room is left for the place of an item behind it: an event's id has 512 characters at most. */
+/** An item's index is appended to the delivery id, and an event id has at most 512 characters. */
 const MAX_LENGTH = 256;
 
-/** True for what can name a delivery. Lone surrogates would all become one and the same character in UTF-8. */
+/** Whether a text can be a delivery id. Lone surrogates are rejected: UTF-8 would turn all of them into the same character. */
 export const isDeliveryId = (text: string): boolean =>
   text !== "" && text.length <= MAX_LENGTH && text.isWellFormed();
 
-/** Why a request is not believed. A closed set: it is also a metric label. */
-export type RefusalReason =
+/** Reason for a failed verification. The set is closed, because the reason is also a metric label. */
+export type FailureReason =
   | "address"
   | "no_secret"
   | "missing"
@@ -54,52 +53,52 @@ export type RefusalReason =
   | "mismatch"
   | "unavailable";
 
-/** A request that is not believed; the message is for the log and the operator, never for the sender. */
-export interface Refusal {
-  readonly reason: RefusalReason;
+/** A failed verification. The message is for logs and operators and must never reach the sender. */
+export interface VerificationFailure {
+  readonly reason: FailureReason;
   readonly message: string;
 }
 
-export type Verdict = Result<Verification, Refusal>;
+export type Verdict = Result<Verification, VerificationFailure>;
 
-export const refuse = (reason: RefusalReason, message: string): Result<never, Refusal> =>
+export const reject = (reason: FailureReason, message: string): Result<never, VerificationFailure> =>
   err({ reason, message });
 
-const NO_SECRET = refuse("no_secret", "the channel has no secret that is valid now");
+const NO_SECRET = reject("no_secret", "the channel has no currently valid secret");
 
-/** A way to know a sender, ready to be asked: by all channels that have the same settings. */
+/** A compiled verification scheme. All channels with the same settings share one. */
 export interface Verifier extends Consumed {
-  /** True where it may ask for keys that are fetched: no other is given any. */
+  /** Whether it fetches public keys. Only such verifiers receive a key source. */
   readonly fetchesKeys?: boolean;
   /**
-   * Checks one request over its raw bytes, in constant time where a secret is compared; at once, unless keys must be fetched or
-   * the signature is one that only answers by a promise.
+   * Checks one request over its raw bytes and compares secrets in constant time. Returns a promise only if keys must be fetched or
+   * the signature library is asynchronous.
    *
-   * @throws UnavailableError where the keys cannot be had now.
+   * @throws UnavailableError if the keys cannot be fetched
    */
   readonly verify: (request: RawRequest, context: VerifyContext) => Verdict | Promise<Verdict>;
 }
 
 /**
- * One way to know a sender: a file here and a line in `schemes.ts`. `settings` is a strict object whose `scheme` is the
- * literal name; settings that make no sense must fail there, when they are written.
+ * A verification scheme: one file in `schemes/` and one line in `schemes.ts`. `settings` is a strict object whose `scheme` is the
+ * literal name. The schema must reject inconsistent settings when they are written.
  */
 export interface VerificationScheme {
   readonly scheme: string;
   readonly settings: z.ZodObject;
-  /** True where all settings need a secret. */
+  /** Whether the scheme needs a secret whatever its settings. */
   readonly alwaysNeedsSecret: boolean;
-  /** True where a channel with these settings verifies nothing before it has a secret: until then it is `needsSetup`. */
+  /** Whether verification with these settings requires a secret. Without one, the channel is `needsSetup`. */
   readonly needsSecret: (settings: unknown) => boolean;
-  /** Why a secret can be none of these settings'; undefined where it can. It never repeats the secret. */
+  /** Returns why a secret does not fit the settings, or `undefined` if it does. The message never contains the secret. */
   readonly findWrongSecret: (settings: unknown, secret: string) => string | undefined;
-  /** @throws z.ZodError when the settings do not fit `settings`. */
+  /** @throws z.ZodError if the settings do not match the schema `settings` */
   readonly create: (settings: unknown) => Verifier;
 }
 
 /**
- * Makes a scheme of its typed parts; what comes out can stand in one list with all others. Where the settings need a secret,
- * the verifier is asked only while there is one.
+ * Defines a scheme from its typed parts and erases the type of its settings, so that all schemes fit in one list. If the settings
+ * need a secret and none is valid, the scheme fails with `no_secret` without calling the verifier.
  */
 export function defineScheme<S extends z.ZodObject>(parts: {
   readonly scheme: string;

@@ -18,19 +18,19 @@ import { findScheme } from "./schemes.ts";
 import { deriveKey, secretKeySchema } from "./secret-key.ts";
 import { lacksSecret, type Sender, signsForAnyone } from "./sender.ts";
 import type { Secret } from "./sender-settings.ts";
-import { type RefusalReason, refuse as refusal, type Verdict, type Verification } from "./verifier.ts";
+import { type FailureReason, reject as rejection, type Verdict, type Verification } from "./verifier.ts";
 
 /** Shaped as a verified one, so that quarantine keeps both; it is for the operator to look at and never parsed. */
 export type UnverifiedDelivery = Omit<VerifiedDelivery, "deliveryId" | "boundTo" | "bodyHash">;
 
-export interface RefusedRequest {
+export interface RejectedRequest {
   /** For the log and the operator, never for the sender. */
   readonly message: string;
   /** Without what the scheme reads: a signature under the wrong secret is somebody's right one. */
   readonly redacted: () => UnverifiedDelivery;
 }
 
-export type Verified = Result<VerifiedDelivery, RefusedRequest>;
+export type Verified = Result<VerifiedDelivery, RejectedRequest>;
 
 /** A channel's sender, ready to be met. */
 export interface CompiledSender extends Pick<Handshakes, "methods"> {
@@ -45,13 +45,13 @@ export interface CompiledSender extends Pick<Handshakes, "methods"> {
   /** Of the others, where the delivery that came of the request is believed for more than being tried out. */
   readonly findHandshake: (request: RawRequest, delivery: VerifiedDelivery) => MatchedHandshake | undefined;
   /** What of a delivery nobody is shown: secrets of the channel, what its scheme reads of the body, channels' addresses. */
-  readonly hide: (delivery: Pick<VerifiedDelivery, "headers" | "body">) => Redact;
+  readonly createRedactor: (delivery: Pick<VerifiedDelivery, "headers" | "body">) => Redact;
   /** True of a delivery that was accepted only because the channel tries its settings out. */
-  readonly isUnproved: (delivery: VerifiedDelivery) => boolean;
+  readonly isShadowed: (delivery: VerifiedDelivery) => boolean;
   /** True where it may ask for keys: no other needs those of its channel. */
   readonly fetchesKeys: boolean;
   /** As `verify` refuses, for a request that is not to be verified. */
-  readonly refuse: (request: RawRequest, message: string) => RefusedRequest;
+  readonly reject: (request: RawRequest, message: string) => RejectedRequest;
 }
 
 export interface SenderDeps {
@@ -59,7 +59,7 @@ export interface SenderDeps {
   readonly hooksUrl: string;
   readonly keys: KeySource;
   /** Told of each request that is accepted only because the channel tries its settings out. */
-  readonly onShadowed: (reason: RefusalReason) => void;
+  readonly onShadowed: (reason: FailureReason) => void;
 }
 
 /**
@@ -89,7 +89,7 @@ export function compileSenderProgram(sender: Omit<Sender, "secrets">) {
   const { verification } = sender;
   const scheme = findScheme(verification);
   const verifier = scheme.create(verification);
-  const hiddenBeside = (handshakes: Sender["handshakes"]) => {
+  const compileHidden = (handshakes: Sender["handshakes"]) => {
     const { consumedHeaders, consumedQuery, consumedBody } = consumedByHandshakes(handshakes);
     return {
       headers: new Set(CREDENTIAL_HEADERS.concat(verifier.consumedHeaders, consumedHeaders)),
@@ -101,10 +101,10 @@ export function compileSenderProgram(sender: Omit<Sender, "secrets">) {
     verification,
     scheme,
     verifier,
-    isFromElsewhere: compileAddresses(sender.allowedAddresses),
+    isAddressRejected: compileAddresses(sender.allowedAddresses),
     key: secretKeySchema.parse(verification.key),
     /** What of a request nobody is shown, while handshakes are answered, and while they are not. */
-    hidden: { open: hiddenBeside(sender.handshakes), shut: hiddenBeside([]) },
+    hidden: { open: compileHidden(sender.handshakes), shut: compileHidden([]) },
     // Also those that are no longer answered: a signature that was given stays right.
     isSigning: sender.handshakes.some(signsForAnyone),
   };
@@ -119,10 +119,10 @@ export const compileSender = (
   sender: Sender,
   deps: SenderDeps,
   program: SenderProgram = compileSenderProgram(sender),
-): CompiledSender => new SenderInForce(sender, deps, program);
+): CompiledSender => new ActiveSender(sender, deps, program);
 
 /** One object for all that a channel with a secret of its own holds: there may be many thousands. */
-class SenderInForce implements CompiledSender {
+class ActiveSender implements CompiledSender {
   readonly methods: readonly string[];
   readonly findOpenHandshake: Handshakes["findOpen"];
   readonly #readAs: string | undefined;
@@ -132,7 +132,7 @@ class SenderInForce implements CompiledSender {
   readonly #handshakes: Handshakes;
   readonly #secrets: SecretWindows;
   /** Where the channel tries its settings out. */
-  readonly #unproved: WeakSet<VerifiedDelivery> | undefined;
+  readonly #shadowed: WeakSet<VerifiedDelivery> | undefined;
 
   constructor(sender: Sender, deps: SenderDeps, program: SenderProgram) {
     const { secrets, shadow, readAs } = sender;
@@ -144,7 +144,7 @@ class SenderInForce implements CompiledSender {
     this.#program = program;
     this.#hidden = isOpen ? program.hidden.open : program.hidden.shut;
     this.#secrets = windows;
-    this.#unproved = shadow ? new WeakSet() : undefined;
+    this.#shadowed = shadow ? new WeakSet() : undefined;
     this.#handshakes = compileHandshakes(isOpen ? sender.handshakes : [], {
       readAs,
       secretsAt: (nowMs, name) => windows.at(nowMs, name),
@@ -161,8 +161,8 @@ class SenderInForce implements CompiledSender {
   }
 
   verify(request: RawRequest): Verified | Promise<Verified> {
-    const { verifier, isFromElsewhere, isSigning } = this.#program;
-    if (isFromElsewhere?.(request.clientAddress)) return this.#conclude(request, FROM_ELSEWHERE);
+    const { verifier, isAddressRejected, isSigning } = this.#program;
+    if (isAddressRejected?.(request.clientAddress)) return this.#conclude(request, ADDRESS_NOT_ALLOWED);
     const context = {
       secrets: this.#secrets.at(request.arrivedAtMs),
       hooksUrl: this.#deps.hooksUrl,
@@ -183,24 +183,24 @@ class SenderInForce implements CompiledSender {
   }
 
   findHandshake(request: RawRequest, delivery: VerifiedDelivery): MatchedHandshake | undefined {
-    return this.isUnproved(delivery) ? undefined : this.#handshakes.findVerified(request);
+    return this.isShadowed(delivery) ? undefined : this.#handshakes.findVerified(request);
   }
 
-  isUnproved(delivery: VerifiedDelivery): boolean {
-    return this.#unproved?.has(delivery) === true;
+  isShadowed(delivery: VerifiedDelivery): boolean {
+    return this.#shadowed?.has(delivery) === true;
   }
 
-  refuse(request: RawRequest, message: string): RefusedRequest {
+  reject(request: RawRequest, message: string): RejectedRequest {
     return {
       message,
       redacted: () => ({
         ...this.#redact(request),
-        body: redactBytes(request.body, this.hide(request)),
+        body: redactBytes(request.body, this.createRedactor(request)),
       }),
     };
   }
 
-  hide({ headers, body }: Pick<RawRequest, "headers" | "body">): Redact {
+  createRedactor({ headers, body }: Pick<RawRequest, "headers" | "body">): Redact {
     const request: RawRequest = { method: "POST", target: "/", headers, body, arrivedAtMs: 0 };
     const view = new RequestView(request, this.#readAs);
     const inBody = this.#hidden.inBody.flatMap((texts) => texts(view) ?? []);
@@ -210,11 +210,11 @@ class SenderInForce implements CompiledSender {
 
   #redact(request: RawRequest, { deliveryId, boundTo, bodyHash }: Verification = {}): VerifiedDelivery {
     const readAs = this.#readAs;
-    const headers = shown(request.headers, this.#hidden.headers);
+    const headers = hideValues(request.headers, this.#hidden.headers);
     return {
       method: request.method,
-      headers: readAs === undefined ? headers : withType(headers, readAs),
-      query: shown(queryValues(request.target), this.#hidden.query),
+      headers: readAs === undefined ? headers : withContentType(headers, readAs),
+      query: hideValues(queryValues(request.target), this.#hidden.query),
       body: request.body,
       arrivedAtMs: request.arrivedAtMs,
       deliveryId,
@@ -228,23 +228,23 @@ class SenderInForce implements CompiledSender {
       return ok(this.#redact(request, verdict.value));
     }
     const { reason, message } = verdict.error;
-    return this.#unproved
-      ? this.#accept(request, reason, this.#unproved)
-      : err(this.refuse(request, message));
+    return this.#shadowed
+      ? this.#accept(request, reason, this.#shadowed)
+      : err(this.reject(request, message));
   }
 
   /** In shadow: as a delivery like all others, but one that proves nothing. */
-  #accept(request: RawRequest, reason: RefusalReason, unproved: WeakSet<VerifiedDelivery>): Verified {
+  #accept(request: RawRequest, reason: FailureReason, shadowed: WeakSet<VerifiedDelivery>): Verified {
     this.#deps.onShadowed(reason);
     const delivery = this.#redact(request);
-    unproved.add(delivery);
+    shadowed.add(delivery);
     return ok(delivery);
   }
 
   /** Where nobody can tell, the delivery is not accepted, and its sender tries again. */
   #fail(request: RawRequest, error: unknown): Verified {
-    if (this.#unproved && error instanceof UnavailableError)
-      return this.#accept(request, "unavailable", this.#unproved);
+    if (this.#shadowed && error instanceof UnavailableError)
+      return this.#accept(request, "unavailable", this.#shadowed);
     throw error;
   }
 }
@@ -288,7 +288,10 @@ class SecretWindows {
 
 const NO_SECRETS: readonly string[] = [];
 
-const FROM_ELSEWHERE = refusal("address", "the address that it comes from is none of `allowedAddresses`");
+const ADDRESS_NOT_ALLOWED = rejection(
+  "address",
+  "the address that it comes from is none of `allowedAddresses`",
+);
 
 /** Undefined where deliveries may come from anywhere. */
 function compileAddresses(networks: Sender["allowedAddresses"]) {
@@ -314,23 +317,23 @@ function handshakesEnabled(sender: Sender): boolean {
 }
 
 /** Without a prototype, as all values of a sender's. */
-const withType = (headers: Values, type: string): Values =>
+const withContentType = (headers: Values, type: string): Values =>
   Object.assign(Object.create(null), headers, { "content-type": type });
 
 /**
  * Without what is hidden, and without the address, which a page that leads here may name, as may a proxy. The same object where
  * nothing is to be taken out: nearly always.
  */
-function shown(values: Values, hidden: ReadonlySet<string>): Values {
+function hideValues(values: Values, hidden: ReadonlySet<string>): Values {
   const kept = omitValues(values, hidden);
   // Not `for…in`: V8 learns nothing from its reads where all objects have one shape, and optimizes this function again and again in vain.
   for (const name of Object.keys(kept)) {
     const value = kept[name];
-    if (value !== undefined && holdsAddress(value))
+    if (value !== undefined && holdsChannelId(value))
       return Object.assign(Object.create(null), redactTexts({ ...kept }, withoutChannelIds));
   }
   return kept;
 }
 
-const holdsAddress = (value: string | readonly string[]): boolean =>
+const holdsChannelId = (value: string | readonly string[]): boolean =>
   typeof value === "string" ? mayHoldChannelId(value) : value.some(mayHoldChannelId);

@@ -8,8 +8,8 @@ import type { ChannelIdentity } from "../../src/event/channel.ts";
 import type { Definition } from "../../src/event/definition.ts";
 import type { IngestResult } from "../../src/event/ingest.ts";
 import type { Outcome } from "../../src/event/outcome.ts";
-import { createIngest } from "../../src/ingest/ingest.ts";
 import type { CompiledChannel } from "../../src/ingest/compiled-channel.ts";
+import { createIngest } from "../../src/ingest/ingest.ts";
 import { createWriter, type WriterDeps } from "../../src/ingest/write.ts";
 import { UnavailableError } from "../../src/lib/errors.ts";
 import { compileRules } from "../../src/normalize/compile.ts";
@@ -32,7 +32,7 @@ const { signal } = new AbortController();
 
 const PUSH: readonly Definition[] = [{ type: "push", idPath: "$.id" }];
 /** Of a channel that asks for none. */
-const recorder = { settled() {}, refused() {}, answeredHandshake() {} };
+const recorder = { settled() {}, rejected() {}, answeredHandshake() {} };
 
 /** A channel in force, and what a writer to it needs. */
 function prepare(
@@ -204,7 +204,7 @@ describe("a delivery whose signature covers neither id nor type", () => {
   });
 });
 
-describe("an id that is known with other data", () => {
+describe("an id that is already used with other data", () => {
   it("is kept whole, naming the definitions that conflict, and the rest of its delivery is published", async () => {
     const send = open({ itemsPath: "$", onInvalid: "reject" });
     await send([{ id: "a", v: 1 }]);

@@ -5,7 +5,7 @@ import type { MatchedHandshake } from "../../src/verify/handshake/compile.ts";
 import { createKeyCaches } from "../../src/verify/keys/key-cache.ts";
 import { type Preset, readPresets } from "../../src/verify/presets.ts";
 import type { Sender } from "../../src/verify/sender.ts";
-import type { RefusalReason } from "../../src/verify/verifier.ts";
+import type { FailureReason } from "../../src/verify/verifier.ts";
 import { type CompiledSender, compileSender } from "../../src/verify/verify.ts";
 import { fieldOf, normalizeBody } from "../normalize/support.ts";
 import type { Case, CaseKind, Expected } from "../vectors/verify/makers/kit.ts";
@@ -31,13 +31,13 @@ interface Met {
   readonly sender: Sender;
   readonly compiled: CompiledSender;
   /** Why the request would be refused, as the same channel tells it in shadow mode. */
-  readonly findReason: () => Promise<RefusalReason | undefined>;
+  readonly findReason: () => Promise<FailureReason | undefined>;
 }
 
 /** The channel of a case, made as the gateway makes it of its settings. */
 function meet({ preset, fetched = {} }: Vectors, one: Case): Met {
   const config = { ...one.config, preset, secrets: one.secrets };
-  const reasons: RefusalReason[] = [];
+  const reasons: FailureReason[] = [];
   const keysOf = createKeyCaches(async (url) => {
     const text = fetched[url];
     if (text === undefined) throw new Error(`nothing stands at ${url}`);
@@ -46,7 +46,7 @@ function meet({ preset, fetched = {} }: Vectors, one: Case): Met {
   const deps = {
     hooksUrl: one.hooksUrl ?? HOOKS_URL,
     keys: keysOf("org_1"),
-    onShadowed: (why: RefusalReason) => reasons.push(why),
+    onShadowed: (why: FailureReason) => reasons.push(why),
   };
   const sender = parseSender(config, presets);
   return {

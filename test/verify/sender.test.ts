@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { UnavailableError } from "../../src/lib/errors.ts";
 import { type Preset, presetSchema } from "../../src/verify/presets.ts";
 import { lacksSecret } from "../../src/verify/sender.ts";
-import { leaveToPreset } from "../../src/verify/sender-settings.ts";
+import { inheritPresetVerification } from "../../src/verify/sender-settings.ts";
 import { findingsOf, isVerified, parseSender, senderOf } from "./support.ts";
 
 const acme: Preset = presetSchema.parse({
@@ -56,8 +56,10 @@ describe("a channel with a preset", () => {
   it("is verified by the preset when its own verification is none", async () => {
     const config = { preset: "acme", verification: { scheme: "none" as const }, secrets };
     expect(await isVerified(senderOf(config, { presets }), { body: "{}" })).toBe(false);
-    expect(leaveToPreset(config).verification).toEqual({ scheme: "preset" });
-    expect(leaveToPreset({ verification: { scheme: "none" } }).verification).toEqual({ scheme: "none" });
+    expect(inheritPresetVerification(config).verification).toEqual({ scheme: "preset" });
+    expect(inheritPresetVerification({ verification: { scheme: "none" } }).verification).toEqual({
+      scheme: "none",
+    });
   });
 
   it("overrides the preset field by field", async () => {

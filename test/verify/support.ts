@@ -4,7 +4,7 @@ import { createKeyCaches, type FetchPinned } from "../../src/verify/keys/key-cac
 import type { Presets } from "../../src/verify/presets.ts";
 import { resolveSender, type Sender } from "../../src/verify/sender.ts";
 import { senderConfigSchema } from "../../src/verify/sender-settings.ts";
-import type { RefusalReason } from "../../src/verify/verifier.ts";
+import type { FailureReason } from "../../src/verify/verifier.ts";
 import { type CompiledSender, compileSender } from "../../src/verify/verify.ts";
 
 export const HOOKS_URL = "https://hooks.example.com";
@@ -15,7 +15,7 @@ export const TARGET = "/hooks/ch_1";
 export interface SenderOptions {
   readonly presets?: Presets;
   readonly fetchPinned?: FetchPinned;
-  readonly onShadowed?: (reason: RefusalReason) => void;
+  readonly onShadowed?: (reason: FailureReason) => void;
 }
 
 /** A resolved sender. @throws Error with the findings on invalid settings */

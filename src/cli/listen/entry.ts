@@ -1,6 +1,6 @@
 import { isJsonData } from "../../event/cloud-event.ts";
 import type { DeliveredEvent } from "../../event/handler-request.ts";
-import { targetsOf } from "../../normalize/body/json-scan.ts";
+import { buildTargets } from "../../normalize/body/json-scan.ts";
 import { JsonText } from "../../normalize/body/payload-slice.ts";
 
 /** An event of the API as the entry that it stands for. */
@@ -11,7 +11,7 @@ export interface ListenedEvent extends DeliveredEvent {
   readonly hasLineEnds: boolean;
 }
 
-const DATA = targetsOf([["data"]]);
+const DATA = buildTargets([["data"]]);
 /** Of where it stands. */
 const OF_PLACE: ReadonlySet<string> = new Set(["topic", "entryId"]);
 

@@ -1,5 +1,5 @@
 import type { ChannelIdentity } from "../../event/channel.ts";
-import { isOneOf } from "../../lib/same-text.ts";
+import { isSecretIn } from "../../lib/constant-time.ts";
 import { recordAudit } from "../accounts/audit.ts";
 import { channelName, operatorOf } from "../accounts/audit-entry.ts";
 import { recordChange } from "../changes.ts";
@@ -41,7 +41,7 @@ export const createCaptureSecret =
       const secrets = (settings.secrets ?? []) as readonly StoredSecret[];
       const known = secrets.filter(({ name }) => name === undefined);
       if (known.length > 0)
-        return isOneOf(
+        return isSecretIn(
           secret,
           known.map(({ value }) => value),
         );

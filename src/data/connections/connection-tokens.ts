@@ -144,7 +144,7 @@ export async function storeTokens(
 const ANSWERED = { asking: false, answerLostAt: null } as const;
 
 /** A refusal for good: of the grant, or of the client and what it asks for. */
-export interface Refusal {
+export interface TokenRejection {
   readonly state: "needsReauth" | "error";
   /** The issuer's. */
   readonly code: string;
@@ -157,7 +157,7 @@ export interface Refusal {
 export async function noteRefusal(
   trx: Trx,
   turn: RenewalTurn,
-  { state, code }: Refusal,
+  { state, code }: TokenRejection,
   nowMs: number,
 ): Promise<boolean> {
   const noted = await trx

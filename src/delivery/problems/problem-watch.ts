@@ -20,7 +20,7 @@ import { PROBLEM_KINDS, type ProblemKind, type ProblemState } from "../../event/
 import type { Clock } from "../../lib/clock.ts";
 import { startLoop } from "../../lib/loop.ts";
 import type { Log } from "../../log.ts";
-import { createOwnEvent } from "../../normalize/entry.ts";
+import { createSystemEvent } from "../../normalize/entry.ts";
 import type { Check } from "./checks.ts";
 import { createTransitions, type TransitionTiming } from "./transitions.ts";
 
@@ -203,7 +203,7 @@ export function startProblemWatch(deps: ProblemWatchDeps): ProblemWatch {
     const { retention } = deps.channel;
     // A problem is opened once and resolved once.
     const id = `${problemId}.${type.slice(type.lastIndexOf(".") + 1)}`;
-    const event = createOwnEvent({ channel, topic, type, id, atMs: createdAt.getTime(), subject, data });
+    const event = createSystemEvent({ channel, topic, type, id, atMs: createdAt.getTime(), subject, data });
     await deps.publish(
       {
         channel,

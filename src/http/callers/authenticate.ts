@@ -8,19 +8,19 @@ import type { Identified, Identify, TokenRejection } from "./identify.ts";
 
 export interface AuthenticateDeps {
   readonly identify: Identify;
-  /** Limits each key, each account that comes without one, and each live conversation. */
+  /** Rate limit per API key, per account without a key, and per live conversation. */
   readonly requests: RateLimiter;
   readonly failedTokens: FailedTokens;
 }
 
-/** Names the organization that the bearer of another issuer's token calls for. */
+/** The organization that the caller of another issuer's token acts for. */
 export const ORGANIZATION_HEADER = "X-Organization-Id";
 
 /**
- * Lets in who brings a valid bearer token, within its limit, and says for the rest of the request who that is.
+ * Authenticates the bearer token, applies its rate limit and sets `caller` for the rest of the request.
  *
- * @throws ApiError 401, 429, 403 where it is not clear for which organization an account calls; UnavailableError where it
- * cannot be known who it is.
+ * @throws ApiError 401, 429, or 403 when the organization of an account is unclear
+ * @throws UnavailableError when the token cannot be checked at the moment
  */
 export function authenticate(deps: AuthenticateDeps): MiddlewareHandler<ApiEnv> {
   const { identify, requests, failedTokens } = deps;
@@ -41,27 +41,28 @@ export function authenticate(deps: AuthenticateDeps): MiddlewareHandler<ApiEnv> 
     }
     const state = await requests.take(identified.limitedAs);
     c.set("limitState", state);
-    if (!state.allowed) throw rateLimitError(state, "This key has asked for too much; wait.");
+    if (!state.allowed)
+      throw rateLimitError(state, "The request limit of this caller is used up. Try again later.");
     const caller = resolveCaller(identified, named);
     c.set("caller", { ...caller, requestId: c.get("requestId") });
     await next();
   };
 }
 
-/** The token of `Authorization: Bearer <token>` (RFC 6750, section 2.1); undefined where there is none. */
+/** Returns the token of `Authorization: Bearer <token>` (RFC 6750, section 2.1), or `undefined` if there is none. */
 export function bearerToken(header: string | undefined): string | undefined {
   return /^Bearer +([\x21-\x7e]+) *$/i.exec(header ?? "")?.[1];
 }
 
 const FORM = "`Authorization: Bearer <API key or access token>`";
 
-/** That a key was one is said to callers who have all of it; to others it is unknown. */
+/** Only a caller with the complete key learns that it was revoked or has expired. All others receive "unknown". */
 const MESSAGES: Readonly<Record<TokenRejection["why"] | "missing" | "malformed", string>> = {
-  missing: `A bearer token is needed: send the header ${FORM}.`,
-  malformed: `The header Authorization is not of the form ${FORM}.`,
-  unknown: "This bearer token is not known; access tokens end after fifteen minutes, or with their key.",
+  missing: `A bearer token is required. Send the header ${FORM}.`,
+  malformed: `The Authorization header must have the form ${FORM}.`,
+  unknown: "This bearer token is unknown. Access tokens expire after 15 minutes, or with their API key.",
   expired: "This API key has expired.",
-  noIdentity: "The organization has no identity of an active account for the subject of this token.",
+  noIdentity: "The organization has no active account whose identity matches the subject of this token.",
   revoked: "This API key was revoked.",
   disabled: "The account of this API key is not active.",
 };
@@ -70,12 +71,12 @@ const unauthenticated = (challenge: string, message: string): ApiError =>
   new ApiError("unauthenticated", message, { headers: { "www-authenticate": challenge } });
 
 const tooManyGuesses = (state: Parameters<typeof rateLimitError>[0]): ApiError =>
-  rateLimitError(state, "Too many wrong tokens came from this address; wait.");
+  rateLimitError(state, "Too many wrong tokens were sent from this address. Try again later.");
 
 /**
- * A token calls for its own organization, which the header may repeat; another issuer's token may name none.
+ * Returns the caller of an authenticated token. A token belongs to one organization, which the header may repeat.
  *
- * @throws ApiError 403 where the header names another, or the account is no member
+ * @throws ApiError 403 when the header names another organization, or the account is not a member
  */
 export function resolveCaller(identified: Identified, named: string | undefined): Omit<Caller, "requestId"> {
   const caller = createCaller(identified);
@@ -114,4 +115,4 @@ const KEYLESS = { keyId: null, defaultSpaceId: null } as const;
 const NONE: ReadonlySet<string> = new Set();
 
 export const notAMember = (): ApiError =>
-  new ApiError("permission_denied", "You do not belong to that organization.");
+  new ApiError("permission_denied", "You are not a member of that organization.");

@@ -5,15 +5,15 @@ import { createLimiter } from "../../lib/limiter.ts";
 import { upToEntries } from "../../lib/up-to-entries.ts";
 import type { Identified, TokenRejection } from "./identify.ts";
 
-/** Counts wrong tokens by sender. */
+/** Limits wrong tokens per sender. */
 export interface FailedTokens {
-  /** The sender's limit, as far as this gateway knows. */
+  /** The sender's limit as known to this gateway. */
   readonly stateOf: (network: string) => RateLimitState;
-  /** Counts a wrong token; the same one again within a minute is no other guess. */
+  /** Counts a wrong token. The same token within a minute counts once. */
   readonly note: (network: string, token: string) => Promise<RateLimitState>;
   /**
-   * Asks whose a token is. Those of senders over their limit are looked up a few at a time, the senders in turns, but for one that
-   * was right a short time ago. Undefined where too many of that sender wait.
+   * Looks up a token. For senders over their limit, only a few lookups run at a time, round-robin between senders. A token that was right
+   * recently is exempt. Returns `undefined` if too many lookups of that sender are waiting.
    */
   readonly lookUp: (
     network: string,
@@ -26,15 +26,16 @@ const REMEMBERED_MS = 60_000;
 const RIGHT_FOR_MS = 600_000;
 const MAX_NETWORKS = 10_000;
 const MAX_TOKENS = 50_000;
-/** Guesses leave the database to others. */
+/** Leaves enough database connections for other requests. */
 const LOOK_UPS_AT_ONCE = 8;
-/** Of one sender: the others get their turn, however many it has sent. */
+/** Maximum waiting lookups per sender. */
 const MAX_WAITING = 256;
 
 /**
- * Limits how many wrong tokens one sender may try. Behind one address may be many callers, so a right token is never refused for
- * the wrong ones of others: over the limit wrong ones get 429, and all are looked up through a narrow lane. Keys are too long to be
- * guessed at any pace. Gateways share the limit, and each of them learns that it is used up by the next wrong token it sees.
+ * Creates the limit for wrong tokens of one sender. Many callers may share an address, so a right token is never rejected because of
+ * others' wrong ones. Over the limit, wrong tokens receive 429 and all lookups share a narrow lane. Keys are too long to guess.
+ *
+ * Gateways share the limit. Each learns that it is used up with the next wrong token it sees.
  */
 export function createFailedTokens(limiter: RateLimiter): FailedTokens {
   const states = new LRUCache<string, { readonly state: RateLimitState; readonly endsAtMs: number }>(

@@ -13,35 +13,35 @@ import { isId } from "../../lib/ids.ts";
 import { ACCESS_TOKEN_ISSUER, type AccessTokens } from "./access-tokens.ts";
 import type { OidcIssuer } from "./oidc.ts";
 
-/** Who a token says that it is, once that is believed, and the id by which its requests are counted. */
+/** The verified identity behind a token, with the key of its rate limit. */
 export type Identified = { readonly limitedAs: string } & (
   | { readonly by: "apiKey" | "accessToken"; readonly key: KnownKey }
   | {
       readonly by: "oidc";
       readonly expiresAtMs: number;
-      /** Undefined: neither the token nor its bearer names an organization. */
+      /** `undefined` if neither the token nor its caller names an organization. */
       readonly account: KnownAccount | undefined;
     }
   | { readonly by: "boundToken"; readonly account: KnownAccount }
   | { readonly by: "liveToken"; readonly conversation: KnownConversation }
 );
 
-/** A token that lets nobody in. `unknown` stands for all but a whole key that was one, and a subject without an identity. */
+/** A rejected token. `unknown` covers all tokens except a complete former key and a subject without an identity. */
 export interface TokenRejection {
   readonly by: "nobody";
   readonly why: "unknown" | "expired" | "noIdentity" | KeyEnd;
 }
 
 /**
- * @param named the organization that the bearer names, for an issuer's token that names none
- * @throws UnavailableError when it cannot be known whose the token is
+ * @param named the organization named by the caller, for an issuer's token without one
+ * @throws UnavailableError when the token cannot be looked up at the moment
  */
 export type Identify = (token: string, named?: string) => Promise<Identified | TokenRejection>;
 
 export interface IdentifyDeps {
   readonly callers: Callers;
   readonly accessTokens: AccessTokens;
-  /** Undefined: none is trusted. */
+  /** `undefined` if no other issuer is trusted. */
   readonly oidc: OidcIssuer | undefined;
   readonly clock: Clock;
 }
@@ -49,7 +49,7 @@ export interface IdentifyDeps {
 const MAX_KEY_CHARS = 1_024;
 const UNKNOWN: TokenRejection = { by: "nobody", why: "unknown" };
 
-/** Tells the kinds of bearer tokens apart by the issuer that they name, or their form; each is then believed by its own rules only. */
+/** Chooses how to verify a bearer token by its issuer or its format. Each kind of token has its own rules. */
 export function createIdentify({ callers, accessTokens, oidc, clock }: IdentifyDeps): Identify {
   const isActive = (key: KnownKey): boolean => key.expiresAtMs > clock();
 
@@ -90,7 +90,7 @@ export function createIdentify({ callers, accessTokens, oidc, clock }: IdentifyD
   };
 }
 
-/** Whose token it claims to be; undefined where it is no JSON Web Token. */
+/** Returns the issuer that the token claims, or `undefined` if it is not a JSON Web Token. */
 function parseIssuer(token: string): string | undefined {
   if (!token.startsWith("ey")) return undefined;
   try {

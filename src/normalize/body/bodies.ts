@@ -51,12 +51,12 @@ const NO_TEXT = { text: undefined, value: undefined, json: undefined, isVerbatim
 const CHARSET = /;\s*charset\s*=\s*(?:"([^"]*)"|([^;\s"]+))/i;
 
 /** The body format that a `Content-Type` asks for; JSON where there is none; undefined (415) for `multipart/*`. */
-export function bodyFormatOf(contentType: string | undefined): BodyFormat | undefined {
+export function parseBodyFormat(contentType: string | undefined): BodyFormat | undefined {
   if (contentType === undefined || contentType === JSON_TYPE) return JSON_FORMAT;
   const end = contentType.indexOf(";");
   const type = (end === -1 ? contentType : contentType.slice(0, end)).trim().toLowerCase();
   if (type.startsWith("multipart/")) return undefined;
-  const kind = kindOf(type);
+  const kind = findBodyKind(type);
   if (end === -1) return { kind };
   const match = CHARSET.exec(contentType);
   const charset = (match?.[1] ?? match?.[2])?.trim().toLowerCase();
@@ -74,11 +74,11 @@ export function readBody(
   contentType = JSON_TYPE,
   { isPart = false }: { readonly isPart?: boolean } = {},
 ): Result<Body, Fault> {
-  const format = bodyFormatOf(contentType);
+  const format = parseBodyFormat(contentType);
   if (format === undefined) return err(invalidBody("multipart bodies are not accepted"));
   const { kind } = format;
   if (kind === "bytes") return ok({ kind, bytes, contentType, ...NO_TEXT });
-  const decoded = decodeText(bytes, charsetOf(bytes, format), { keepsMark: isPart && kind === "text" });
+  const decoded = decodeText(bytes, findCharset(bytes, format), { keepsMark: isPart && kind === "text" });
   if (!decoded.ok) return err(invalidBody(decoded.error));
   const { text, isVerbatim } = decoded.value;
   const read = readText(kind, text);
@@ -91,7 +91,7 @@ export function readBody(
     isVerbatim,
     value: read.value instanceof JsonText ? read.value.value : read.value,
     json: read.value instanceof JsonText ? read.value : undefined,
-    contentType: isJson ? JSON_TYPE : asUtf8(contentType, format),
+    contentType: isJson ? JSON_TYPE : withUtf8Charset(contentType, format),
   });
 }
 
@@ -133,7 +133,7 @@ function readText(kind: BodyFormat["kind"], text: string): Result<unknown, Fault
   }
 }
 
-function kindOf(type: string): BodyFormat["kind"] {
+function findBodyKind(type: string): BodyFormat["kind"] {
   if (type === "") return "json";
   const kind = KINDS.get(type);
   if (kind !== undefined) return kind;
@@ -142,7 +142,7 @@ function kindOf(type: string): BodyFormat["kind"] {
   return type.startsWith("text/") ? "text" : "bytes";
 }
 
-const charsetOf = (bytes: Buffer, { kind, charset }: BodyFormat): string | undefined =>
+const findCharset = (bytes: Buffer, { kind, charset }: BodyFormat): string | undefined =>
   charset ?? (kind === "xml" ? xmlCharset(bytes) : undefined);
 
 /** RFC 7303 section 3: without a parameter, a byte order mark or the document's own declaration decides. */
@@ -154,7 +154,7 @@ function xmlCharset(bytes: Buffer): string | undefined {
 }
 
 /** Events carry text in UTF-8: a charset that was decoded must not be named on. */
-function asUtf8(contentType: string, { charset }: BodyFormat): string {
+function withUtf8Charset(contentType: string, { charset }: BodyFormat): string {
   if (charset === undefined || charset === "utf-8") return contentType;
   return contentType.replace(CHARSET, "; charset=utf-8");
 }
@@ -170,7 +170,7 @@ function decodeText(
   charset = "utf-8",
   { keepsMark }: { readonly keepsMark: boolean },
 ): Result<DecodedText, string> {
-  if (!UTF8_NAMES.has(charset)) return decodeOther(bytes, charset);
+  if (!UTF8_NAMES.has(charset)) return decodeWithCharset(bytes, charset);
   // Copying ASCII is the cheaper way to the same string.
   if (isAscii(bytes)) return ok({ text: bytes.toString("latin1"), isVerbatim: true });
   if (!isUtf8(bytes)) return err("the body is not valid UTF-8");
@@ -180,7 +180,7 @@ function decodeText(
     : ok({ text, isVerbatim: true });
 }
 
-function decodeOther(bytes: Buffer, charset: string): Result<DecodedText, string> {
+function decodeWithCharset(bytes: Buffer, charset: string): Result<DecodedText, string> {
   let decoder: TextDecoder;
   try {
     decoder = new TextDecoder(charset, { fatal: true });

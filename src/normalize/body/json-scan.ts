@@ -27,7 +27,7 @@ const OPEN_BRACE = 123;
 const CLOSE_BRACE = 125;
 
 /** A value without a location keeps its place in the list and is never found. */
-export function targetsOf(locations: readonly (Location | undefined)[]): Targets {
+export function buildTargets(locations: readonly (Location | undefined)[]): Targets {
   const root: Targets = { slots: [], children: new Map() };
   locations.forEach((location, slot) => {
     if (location === undefined) return;
@@ -82,7 +82,7 @@ function scanObject(text: string, open: number, children: Targets["children"], s
   let at = skipSpace(text, open + 1);
   while (text.charCodeAt(at) === QUOTE) {
     const keyEnd = skipString(text, at);
-    const target = children.get(keyOf(text, at, keyEnd));
+    const target = children.get(parseKey(text, at, keyEnd));
     at = skipSpace(text, skipSpace(text, keyEnd) + 1);
     // Of several members of one name the last one counts, as for JSON.parse: its span overwrites the others'.
     at = skipSpace(text, target === undefined ? skipValue(text, at) : scanValue(text, at, target, spans));
@@ -103,7 +103,7 @@ function scanArray(text: string, open: number, children: Targets["children"], sp
   return at + 1;
 }
 
-function keyOf(text: string, start: number, end: number): string {
+function parseKey(text: string, start: number, end: number): string {
   const raw = text.slice(start + 1, end - 1);
   return raw.includes("\\") ? (JSON.parse(text.slice(start, end)) as string) : raw;
 }

@@ -1,5 +1,5 @@
 import type { PathNode } from "../paths/path.ts";
-import { type Spans, scanValue, skipSpace, skipValue, type Targets, targetsOf } from "./json-scan.ts";
+import { buildTargets, type Spans, scanValue, skipSpace, skipValue, type Targets } from "./json-scan.ts";
 
 /** A part of a text: `[start, end)`, in UTF-16 units. */
 export interface Span {
@@ -49,7 +49,7 @@ export class JsonText {
 
   /** Found values, in the order given, by one pass over the text; undefined for those that do not stand in it. */
   cut(found: readonly PathNode[]): (JsonText | undefined)[] {
-    const { starts, ends } = this.#scan(targetsOf(found.map(({ location }) => location)));
+    const { starts, ends } = this.#scan(buildTargets(found.map(({ location }) => location)));
     return found.map(({ location, value }, slot) =>
       location === undefined ? undefined : this.#sub(starts[slot], ends[slot], value),
     );

@@ -20,7 +20,7 @@ const MAX_MESSAGE_CHARS = 200;
 
 /** XML 1.0 section 2.2: all but production Char. The validator does not look. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: XML 1.0 forbids control characters
-const NO_CHARACTER = /[\0-\x08\x0B\x0C\x0E-\x1F\uFFFE\uFFFF]/;
+const FORBIDDEN_CHARACTER = /[\0-\x08\x0B\x0C\x0E-\x1F\uFFFE\uFFFF]/;
 
 const PREDEFINED: ReadonlyMap<string, string> = new Map([
   ["lt", "<"],
@@ -48,7 +48,7 @@ export function parseXml(text: string): Result<unknown, Fault> {
   }
   const excess = findExcess(text);
   if (excess !== undefined) return err(invalidBody(excess));
-  if (NO_CHARACTER.test(text))
+  if (FORBIDDEN_CHARACTER.test(text))
     return err(invalidBody("the document holds a character that XML does not allow"));
   const verdict = XMLValidator.validate(text);
   if (verdict !== true) {
@@ -68,13 +68,13 @@ export function parseXml(text: string): Result<unknown, Fault> {
 
 /** Told before anything is parsed, by how both begin, wherever else that stands. */
 function findExcess(text: string): string | undefined {
-  if (hasMore(text, /<[^!?]/g, MAX_TAGS)) return `an XML document may hold ${MAX_TAGS} tags`;
-  return hasMore(text, /=\s*["']/g, MAX_ATTRIBUTES)
+  if (exceedsCount(text, /<[^!?]/g, MAX_TAGS)) return `an XML document may hold ${MAX_TAGS} tags`;
+  return exceedsCount(text, /=\s*["']/g, MAX_ATTRIBUTES)
     ? `an XML document may hold ${MAX_ATTRIBUTES} attributes`
     : undefined;
 }
 
-function hasMore(text: string, pattern: RegExp, most: number): boolean {
+function exceedsCount(text: string, pattern: RegExp, most: number): boolean {
   // Each takes two characters at least.
   if (text.length <= 2 * most) return false;
   let count = 0;

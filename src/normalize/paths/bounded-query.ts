@@ -109,9 +109,9 @@ export class BoundedEnvironment extends JSONPathEnvironment {
     if (this.#foreign.has(key)) return this.#foreign.get(key);
     this.charge(
       pattern.length * NODES_PER_PATTERN_CHARACTER +
-        mostInstructions(pattern) * NODES_PER_PATTERN_INSTRUCTION,
+        estimateMaxInstructions(pattern) * NODES_PER_PATTERN_INSTRUCTION,
     );
-    const compiled = compileForeign(name, pattern);
+    const compiled = tryCompilePattern(name, pattern);
     this.#foreign.set(key, compiled);
     return compiled;
   }
@@ -164,12 +164,12 @@ export function boundQuery(environment: BoundedEnvironment, query: JSONPathQuery
       boundExpression(expression.left);
       boundExpression(expression.right);
     } else if (expression instanceof FunctionExtension) {
-      addPatternOf(expression);
+      addLiteralPattern(expression);
       for (const argument of expression.args) boundExpression(argument);
     }
   }
 
-  function addPatternOf({ name, args }: jsonpath.expressions.FunctionExtension): void {
+  function addLiteralPattern({ name, args }: jsonpath.expressions.FunctionExtension): void {
     if (name !== "match" && name !== "search") return;
     const pattern = args[1];
     if (!(pattern instanceof jsonpath.expressions.StringLiteral)) return;
@@ -228,10 +228,10 @@ class BoundedSegment extends jsonpath.JSONPathSegment {
     if (Array.isArray(value)) {
       this.#bounds.charge(value.length);
       for (const [index, child] of value.entries())
-        this.#descend(childOf(node, index, child), found, depth + 1);
+        this.#descend(createChild(node, index, child), found, depth + 1);
     } else if (typeof value === "object" && value !== null) {
       for (const [name, child] of this.#bounds.entries(value as Record<string, Value>)) {
-        this.#descend(childOf(node, name, child), found, depth + 1);
+        this.#descend(createChild(node, name, child), found, depth + 1);
       }
     }
   }
@@ -247,7 +247,7 @@ class BoundedSegment extends jsonpath.JSONPathSegment {
   }
 }
 
-const childOf = (node: JSONPathNode, step: string | number, value: Value): JSONPathNode =>
+const createChild = (node: JSONPathNode, step: string | number, value: Value): JSONPathNode =>
   new JSONPathNode(value, node.location.concat(step), node.root);
 
 function isDirect(selector: jsonpath.JSONPathSelector): boolean {
@@ -258,12 +258,12 @@ function isDirect(selector: jsonpath.JSONPathSelector): boolean {
 /** @throws PatternError */
 function compilePattern(name: PatternFunction, pattern: string): LinearRegExp {
   // In the group that stands around it below, a bracket too many would find its partner.
-  if (!closesWhatItOpens(pattern)) throw new PatternError("the pattern has a bracket too many");
+  if (!hasBalancedParentheses(pattern)) throw new PatternError("the pattern has a bracket too many");
   const mapped = mapDots(pattern);
   return compileLinearRegExp(name === "match" ? `^(?:${mapped})$` : mapped, "u");
 }
 
-function compileForeign(name: PatternFunction, pattern: string): LinearRegExp | undefined {
+function tryCompilePattern(name: PatternFunction, pattern: string): LinearRegExp | undefined {
   try {
     return compilePattern(name, pattern);
   } catch (error) {
@@ -272,7 +272,7 @@ function compileForeign(name: PatternFunction, pattern: string): LinearRegExp | 
   }
 }
 
-function closesWhatItOpens(pattern: string): boolean {
+function hasBalancedParentheses(pattern: string): boolean {
   let depth = 0;
   for (const [token] of pattern.matchAll(/\\.|\[(?:\\.|[^\]\\])*\]|[()]/gsu)) {
     if (token === "(") depth++;
@@ -283,7 +283,7 @@ function closesWhatItOpens(pattern: string): boolean {
 }
 
 /** Told from a pattern's text alone: counts multiply what they repeat. */
-function mostInstructions(pattern: string): number {
+function estimateMaxInstructions(pattern: string): number {
   let most = pattern.length;
   for (const [, least, last] of pattern.matchAll(/\{(\d+)(?:,(\d*))?\}/g)) {
     most *= Math.max(Number(least) + 1, Number(last ?? 0));

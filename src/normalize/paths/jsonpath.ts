@@ -40,14 +40,14 @@ export function createPathCache(maxPaths: number) {
   const compiled = new LRUCache<string, Result<RootedPath<PathRoot>, string>>(upToEntries(maxPaths));
   const ids = new WeakMap<object, number>();
   let lastId = 0;
-  const idOf = (roots: object): number => {
+  const getId = (roots: object): number => {
     const id = ids.get(roots) ?? ++lastId;
     ids.set(roots, id);
     return id;
   };
   return <R extends PathRoot>(options: PathCompilerOptions<R>): CompilePath<R> => {
     const compile = createPathCompiler(options);
-    const prefix = `${options.syntax} ${idOf(options.named)} ${idOf(options.item)} `;
+    const prefix = `${options.syntax} ${getId(options.named)} ${getId(options.item)} `;
     return (text) => {
       // The key names the roots, so that what stands under it was compiled for them.
       const known = compiled.get(prefix + text) as Result<RootedPath<R>, string> | undefined;
@@ -91,7 +91,7 @@ export function createPathCompiler<R extends PathRoot>(options: PathCompilerOpti
 
 function compileStandard(environment: BoundedEnvironment, text: string, fold: boolean): Path {
   const query = environment.compile(text);
-  if (query.singularQuery()) return createSingularPath(locationOf(query, fold));
+  if (query.singularQuery()) return createSingularPath(toLocation(query, fold));
   if (fold) foldNames(environment, query);
   boundQuery(environment, query);
   return {
@@ -103,7 +103,7 @@ function compileStandard(environment: BoundedEnvironment, text: string, fold: bo
 
 function compilePlus(environment: BoundedEnvironment, text: string, fold: boolean): Path {
   const singular = findSingular(environment, text);
-  if (singular !== undefined) return createSingularPath(locationOf(singular, fold));
+  if (singular !== undefined) return createSingularPath(toLocation(singular, fold));
   const [first, ...rest] = parsePlusPath(text);
   const steps = first === undefined ? [] : [fold ? first.toLowerCase() : first, ...rest];
   const query = new PlusQuery(steps);
@@ -130,7 +130,7 @@ function findSingular(environment: BoundedEnvironment, text: string): JSONPathQu
   }
 }
 
-function locationOf({ segments }: JSONPathQuery, fold: boolean): Location {
+function toLocation({ segments }: JSONPathQuery, fold: boolean): Location {
   const { IndexSelector, NameSelector } = jsonpath.selectors;
   const location: (string | number)[] = [];
   for (const [index, segment] of segments.entries()) {
@@ -158,15 +158,15 @@ function unknownRoot(name: string, named: ReadonlyMap<string, unknown>): string 
 }
 
 function explain(error: unknown, text: string, shift: number): string {
-  if (error instanceof PathSyntaxError) return withPlace(error.message, error.at, text, shift);
+  if (error instanceof PathSyntaxError) return withPosition(error.message, error.at, text, shift);
   if (error instanceof JSONPathError) {
     const message = error.message.replace(/ \('.*':-?\d+\)$/su, "");
-    return withPlace(message, error.token.index, text, shift);
+    return withPosition(message, error.token.index, text, shift);
   }
   throw error;
 }
 
-function withPlace(message: string, at: number | undefined, text: string, shift: number): string {
+function withPosition(message: string, at: number | undefined, text: string, shift: number): string {
   if (at === undefined) return message;
   const offset = at < 0 ? text.length : Math.min(at === 0 ? 0 : at + shift, text.length);
   return `${message} (at character ${offset + 1})`;

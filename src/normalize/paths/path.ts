@@ -1,4 +1,4 @@
-import { type Location, type Targets, targetsOf } from "../body/json-scan.ts";
+import { buildTargets, type Location, type Targets } from "../body/json-scan.ts";
 
 /** The cost left for the paths of one item; 1 is about one node visited. */
 export interface PathBudget {
@@ -48,13 +48,13 @@ export class PathSyntaxError extends Error {
 }
 
 export function createSingularPath(location: Location): SingularPath {
-  const targets = targetsOf([location]);
+  const targets = buildTargets([location]);
   const isFixed = location.every((step) => typeof step === "string" || step >= 0);
   return {
     kind: "singular",
     key: JSON.stringify(location),
     get: createAccessor(location),
-    targetsIn: isFixed ? () => targets : (root) => targetsOf([resolve(location, root)]),
+    targetsIn: isFixed ? () => targets : (root) => buildTargets([resolve(location, root)]),
   };
 }
 

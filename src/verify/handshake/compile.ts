@@ -1,7 +1,7 @@
 import type { HandshakeReply } from "../../event/ingest.ts";
 import type { RawRequest } from "../../event/received.ts";
+import { isSecretIn } from "../../lib/constant-time.ts";
 import { err, ok, type Result } from "../../lib/result.ts";
-import { isOneOf } from "../../lib/same-text.ts";
 import { compilePins } from "../keys/pinned-url.ts";
 import { compilePresence, compileSource, RequestView } from "../message/request-view.ts";
 import { consumedBy } from "../message/signature.ts";
@@ -56,7 +56,7 @@ export function compileHandshakes(handshakes: readonly Handshake[], deps: Handsh
       const candidates = byMethod.get(request.method);
       if (candidates === undefined) return undefined;
       const view = new RequestView(request, deps.readAs);
-      return candidates.find(({ fits }) => fits(view))?.match(view);
+      return candidates.find(({ matches }) => matches(view))?.match(view);
     };
   };
   return {
@@ -94,7 +94,7 @@ function compileHandshake(handshake: Handshake, deps: HandshakeDeps) {
   );
   const conditions = [
     ...others.map((condition) => compileCondition(condition, deps)),
-    compileGlance(ofBody),
+    compileBodyPrefilter(ofBody),
     ...ofBody.map((condition) => compileCondition(condition, deps)),
   ];
   const reply = compileReply(handshake.respond);
@@ -106,7 +106,7 @@ function compileHandshake(handshake: Handshake, deps: HandshakeDeps) {
   return {
     method: when.method as string,
     requireVerified,
-    fits: (view: RequestView): boolean => conditions.every((holds) => holds(view)),
+    matches: (view: RequestView): boolean => conditions.every((holds) => holds(view)),
     match(view: RequestView): MatchedHandshake {
       const nowMs = view.request.arrivedAtMs;
       const url = readUrl?.(view);
@@ -135,7 +135,7 @@ function capture(
     return err("brings no secret that can be kept");
   }
   if (ownSecrets.length === 0) return ok(text);
-  return isOneOf(text, ownSecrets) ? undefined : err("the channel has another secret already");
+  return isSecretIn(text, ownSecrets) ? undefined : err("the channel already has another secret");
 }
 
 const isCapturable = (text: string): boolean =>
@@ -152,11 +152,11 @@ function compileCondition(
   }
   if (equals !== undefined) return (view) => read(view) === equals;
   if (equalsSecret === undefined) return (view) => (read(view) ?? "") !== "";
-  return (view) => isOneOf(read(view) ?? "", secretsAt(view.request.arrivedAtMs, equalsSecret));
+  return (view) => isSecretIn(read(view) ?? "", secretsAt(view.request.arrivedAtMs, equalsSecret));
 }
 
 /** Looks whether the bytes of the body hold at all what is asked of it: nearly no delivery does, and is not parsed for it. */
-function compileGlance(conditions: readonly Condition[]): (view: RequestView) => boolean {
+function compileBodyPrefilter(conditions: readonly Condition[]): (view: RequestView) => boolean {
   const needles = conditions.flatMap(({ name, equals, absent }) => {
     const needle = equals ?? /\.(?<last>[A-Za-z0-9_]+)$/.exec(name)?.groups?.last ?? "";
     return absent !== true && SAME_IN_ALL_FORMATS.test(needle) ? [needle] : [];

@@ -1,8 +1,8 @@
 import type { z } from "zod";
 import { ok, type Result } from "../../lib/result.ts";
+import { memoizePerSecret } from "../memoize-per-secret.ts";
 import { compileSource, type RequestView } from "../message/request-view.ts";
-import { createOfSecrets } from "../of-secrets.ts";
-import { type Refusal, refuse, type VerifyContext } from "../verifier.ts";
+import { reject, type VerificationFailure, type VerifyContext } from "../verifier.ts";
 import { type PublicKey, parsePublicKeys } from "./parse-keys.ts";
 import { compilePins } from "./pinned-url.ts";
 import type { signatureKeysSchema } from "./settings.ts";
@@ -18,10 +18,10 @@ export interface FoundKeys {
 }
 
 /** @throws UnavailableError where the keys cannot be fetched; the promises reject with it too */
-export type FindKeys = (view: RequestView, context: VerifyContext) => Result<FoundKeys, Refusal>;
+export type FindKeys = (view: RequestView, context: VerifyContext) => Result<FoundKeys, VerificationFailure>;
 
 /** True of keys that are fetched. */
-export const areFetched = ({ from }: Pick<KeySettings, "from">): boolean =>
+export const areKeysFetched = ({ from }: Pick<KeySettings, "from">): boolean =>
   from === "url" || from === "request";
 
 /** Compiles where keys come from. @param parse reads a secret, where the secrets are the keys */
@@ -31,7 +31,7 @@ export function compileKeys(
 ): FindKeys {
   switch (settings.from) {
     case "secrets": {
-      const keysOf = createOfSecrets((secret): Keys => parse(secret) ?? []);
+      const keysOf = memoizePerSecret((secret): Keys => parse(secret) ?? []);
       return (_, { secrets }) => ok({ keys: keysOf(secrets).flat() });
     }
     case "settings": {
@@ -45,10 +45,10 @@ export function compileKeys(
       const isPinned = compilePins(settings.pinned);
       return (view, context) => {
         const url = readUrl(view);
-        if (url === undefined) return refuse("missing", "the address of the key is missing or repeated");
+        if (url === undefined) return reject("missing", "the address of the key is missing or repeated");
         return isPinned(url)
           ? ok(fetched(url, view, context))
-          : refuse("malformed", "the address of the key is none of those that are believed");
+          : reject("malformed", "the address of the key is none of those that are believed");
       };
     }
     default:

@@ -12,7 +12,7 @@ const FRESH_MS = HOUR_MS;
 /** How long keys of before serve where they cannot be fetched again. */
 const STALE_MS = 24 * HOUR_MS;
 /** After a failure, and between two fetches because keys at hand were not enough. */
-const PAUSE_MS = 30_000;
+const RETRY_PAUSE_MS = 30_000;
 /** Of one organization. */
 const MAX_ADDRESSES = 200;
 /** Of one organization, at a time: who names addresses in requests must not make the gateway call without end. */
@@ -58,8 +58,8 @@ function createKeyCache(fetchPinned: FetchPinned, mostFetches: () => number): Ke
   const fetching = new Map<string, Promise<readonly PublicKey[]>>();
 
   function fetchOnce(url: string, nowMs: number): Promise<readonly PublicKey[]> {
-    const under = fetching.get(url);
-    if (under !== undefined) return under;
+    const inFlight = fetching.get(url);
+    if (inFlight !== undefined) return inFlight;
     if (fetching.size >= mostFetches())
       return Promise.reject(unavailable("too many keys of the organization are being fetched"));
     triedAtMs.set(url, nowMs);
@@ -81,8 +81,8 @@ function createKeyCache(fetchPinned: FetchPinned, mostFetches: () => number): Ke
     return keys;
   }
 
-  const wasTriedJustNow = (url: string, nowMs: number): boolean =>
-    Math.abs(nowMs - (triedAtMs.get(url) ?? Number.NEGATIVE_INFINITY)) < PAUSE_MS;
+  const wasTriedRecently = (url: string, nowMs: number): boolean =>
+    Math.abs(nowMs - (triedAtMs.get(url) ?? Number.NEGATIVE_INFINITY)) < RETRY_PAUSE_MS;
 
   return {
     get(url, nowMs) {
@@ -90,7 +90,7 @@ function createKeyCache(fetchPinned: FetchPinned, mostFetches: () => number): Ke
       const ageMs = at === undefined ? Number.POSITIVE_INFINITY : nowMs - at.atMs;
       if (at !== undefined && ageMs < FRESH_MS) return at.keys;
       const stale = at !== undefined && ageMs < STALE_MS ? at.keys : undefined;
-      if (wasTriedJustNow(url, nowMs) && !fetching.has(url)) {
+      if (wasTriedRecently(url, nowMs) && !fetching.has(url)) {
         if (stale !== undefined) return stale;
         throw unavailable("the sender's keys could not be fetched a moment ago");
       }
@@ -98,9 +98,9 @@ function createKeyCache(fetchPinned: FetchPinned, mostFetches: () => number): Ke
       return stale === undefined ? fetched : fetched.catch(() => stale);
     },
     async renew(url, nowMs) {
-      if (fetching.has(url) || !wasTriedJustNow(url, nowMs)) return fetchOnce(url, nowMs);
-      const isOfNow = known.get(url)?.atMs === triedAtMs.get(url);
-      if (!isOfNow) throw unavailable("the sender's keys could not be fetched a moment ago");
+      if (fetching.has(url) || !wasTriedRecently(url, nowMs)) return fetchOnce(url, nowMs);
+      const isCurrent = known.get(url)?.atMs === triedAtMs.get(url);
+      if (!isCurrent) throw unavailable("the sender's keys could not be fetched a moment ago");
       return undefined;
     },
   };

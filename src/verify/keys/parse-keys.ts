@@ -26,9 +26,11 @@ const ED25519_BYTES = 32;
 export function parsePublicKeys(text: string): readonly PublicKey[] | undefined {
   try {
     const trimmed = text.trim();
-    if (trimmed.startsWith("-----BEGIN ")) return some(parsePem(trimmed));
-    if (trimmed.startsWith("{")) return some(parseJson(JSON.parse(trimmed)));
-    return some([plain(createPublicKey({ key: derOf(trimmed), format: "der", type: "spki" }))]);
+    if (trimmed.startsWith("-----BEGIN ")) return unlessEmptyOrTooMany(parsePem(trimmed));
+    if (trimmed.startsWith("{")) return unlessEmptyOrTooMany(parseJson(JSON.parse(trimmed)));
+    return unlessEmptyOrTooMany([
+      toPublicKey(createPublicKey({ key: decodeDer(trimmed), format: "der", type: "spki" })),
+    ]);
   } catch {
     return undefined;
   }
@@ -38,11 +40,11 @@ export function parsePublicKeys(text: string): readonly PublicKey[] | undefined 
 export const isValidAt = ({ validity }: PublicKey, nowMs: number): boolean =>
   validity === undefined || (validity.fromMs <= nowMs && nowMs <= validity.toMs);
 
-const some = (keys: readonly PublicKey[]): readonly PublicKey[] | undefined =>
+const unlessEmptyOrTooMany = (keys: readonly PublicKey[]): readonly PublicKey[] | undefined =>
   keys.length > 0 && keys.length <= MAX_KEYS ? keys : undefined;
 
 /** A key with which nothing came. */
-export const plain = (key: KeyObject): PublicKey => ({
+export const toPublicKey = (key: KeyObject): PublicKey => ({
   key,
   id: undefined,
   algorithm: undefined,
@@ -57,10 +59,10 @@ function parsePem(text: string, id?: string): readonly PublicKey[] {
         fromMs: certificate.validFromDate.getTime(),
         toMs: certificate.validToDate.getTime(),
       };
-      return { ...plain(certificate.publicKey), id, validity };
+      return { ...toPublicKey(certificate.publicKey), id, validity };
     }
     if (!label.endsWith("PUBLIC KEY")) throw new Error("is no public key");
-    return { ...plain(createPublicKey(block)), id };
+    return { ...toPublicKey(createPublicKey(block)), id };
   });
 }
 
@@ -90,13 +92,13 @@ function parseJwk(jwk: object): PublicKey {
   const { kty, kid, alg, d, k } = jwk as Readonly<Record<string, unknown>>;
   if (kty === "oct" || d !== undefined || k !== undefined) throw new Error("is no public key");
   return {
-    ...plain(createPublicKey({ key: { ...jwk }, format: "jwk" })),
+    ...toPublicKey(createPublicKey({ key: { ...jwk }, format: "jwk" })),
     id: typeof kid === "string" ? kid : undefined,
     algorithm: typeof alg === "string" ? alg : undefined,
   };
 }
 
-function derOf(text: string): Buffer {
+function decodeDer(text: string): Buffer {
   const isHex = /^(?:[0-9a-f]{2})+$/i.test(text);
   const bytes = Buffer.from(text.replace(/\s+/g, ""), isHex ? "hex" : "base64");
   return bytes.length === ED25519_BYTES ? Buffer.concat([ED25519_SPKI, bytes]) : bytes;

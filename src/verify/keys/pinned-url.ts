@@ -35,7 +35,7 @@ export function compilePin(text: string): Result<Pin, string> {
   const pathPattern = path.split("*").map(RegExp.escape).join("[A-Za-z0-9._~-]{1,200}");
   const queryPattern = query === undefined ? "" : "\\?[!-~]*";
   const pattern = new RegExp(`^https://${hostPattern}${pathPattern}${queryPattern}$`);
-  return ok((url) => url.length <= MAX_URL_LENGTH && isAsCalled(url) && pattern.test(url));
+  return ok((url) => url.length <= MAX_URL_LENGTH && isCanonical(url) && pattern.test(url));
 }
 
 /** True for what any of the pins stands for. @throws Error for what `compilePin` refuses */
@@ -44,7 +44,7 @@ export function compilePins(texts: readonly string[]): Pin {
   return (url) => pins.some((isPinned) => isPinned(url));
 }
 
-function isAsCalled(url: string): boolean {
+function isCanonical(url: string): boolean {
   const parsed = URL.parse(url);
   return parsed !== null && parsed.href === url && parsed.hash === "";
 }

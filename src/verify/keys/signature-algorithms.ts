@@ -24,7 +24,11 @@ const MIN_RSA_BITS = 2_048;
 const MIN_WEAK_RSA_BITS = 1_024;
 
 /** True where the key is of the algorithm's kind, and long enough: another one is never tried. */
-export function fitsAlgorithm(key: KeyObject, algorithm: SignatureAlgorithm, allowWeak: boolean): boolean {
+export function isKeyForAlgorithm(
+  key: KeyObject,
+  algorithm: SignatureAlgorithm,
+  allowWeak: boolean,
+): boolean {
   const { type, curve }: KeyKind = KINDS[algorithm];
   const { asymmetricKeyType, asymmetricKeyDetails } = key;
   if (key.type !== "public" || asymmetricKeyType !== type) return false;
@@ -41,7 +45,7 @@ export interface SignatureForm {
 }
 
 /** True where the signature is the content's, under a key that `fitsAlgorithm`. */
-export function isRightUnder(
+export function isSignatureValid(
   key: KeyObject,
   { algorithm, ecdsaFormat }: SignatureForm,
   content: Buffer,

@@ -1,7 +1,13 @@
 import { createHash, hash } from "node:crypto";
 import type { RawRequest } from "../../event/received.ts";
 import { ok, type Result, unwrap } from "../../lib/result.ts";
-import { isDeliveryId, type Refusal, refuse, type Verification, type VerifyContext } from "../verifier.ts";
+import {
+  isDeliveryId,
+  reject,
+  type Verification,
+  type VerificationFailure,
+  type VerifyContext,
+} from "../verifier.ts";
 import { compileSource, RequestView } from "./request-view.ts";
 import type { SignedMessageSettings } from "./settings.ts";
 import { compileSignatures, isHashOf } from "./signature.ts";
@@ -20,9 +26,12 @@ export interface SignedMessage {
   readonly proved: () => Verification;
 }
 
-type ReadMessage = (request: RawRequest, context: VerifyContext) => Result<SignedMessage, Refusal>;
+type ReadMessage = (
+  request: RawRequest,
+  context: VerifyContext,
+) => Result<SignedMessage, VerificationFailure>;
 
-const NOTHING_MORE: Verification = {};
+const NO_FACTS: Verification = {};
 
 /**
  * Compiles the settings of a signature over a message. A time is checked against that of receipt, and a hash that is signed
@@ -35,23 +44,23 @@ export function compileMessage(settings: SignedMessageSettings): ReadMessage {
   const dependsOnSecret = reads.has("secret");
   const readSignatures = compileSignatures(settings);
   const readId = settings.deliveryId && compileSource(settings.deliveryId);
-  const isFresh = compileFreshness(settings);
-  const hasRightBody = settings.bodyHash && checkBodyHash(settings.bodyHash);
+  const checkTimestamp = compileTimestampCheck(settings);
+  const checkBodyHash = settings.bodyHash && compileBodyHashCheck(settings.bodyHash);
   const { bindDedupe } = settings;
 
   return (request, context) => {
     const view = new RequestView(request, context.readAs);
     const signatures = readSignatures(view);
     if (!signatures.ok) return signatures;
-    const refused = isFresh?.(view) ?? hasRightBody?.(view);
+    const refused = checkTimestamp?.(view) ?? checkBodyHash?.(view);
     if (refused) return refused;
     const id = readId?.(view);
     if (id !== undefined && !isDeliveryId(id)) {
-      return refuse("malformed", "the delivery id is empty, too long, or no Unicode");
+      return reject("malformed", "the delivery id is empty, too long, or no Unicode");
     }
     const baseUrl = settings.baseUrl ?? context.hooksUrl;
     const unkeyed = render(view, { secret: "", baseUrl });
-    if (!unkeyed.ok) return refuse("missing", `${unkeyed.error} is missing or repeated, and is signed`);
+    if (!unkeyed.ok) return reject("missing", `${unkeyed.error} is missing or repeated, and is signed`);
     const pieces = unkeyed.value;
     return ok({
       view,
@@ -63,24 +72,24 @@ export function compileMessage(settings: SignedMessageSettings): ReadMessage {
         return rendered.ok ? rendered.value : [];
       },
       proved() {
-        const bound = bindDedupe === "none" ? NOTHING_MORE : boundTo(pieces, request.body);
+        const bound = bindDedupe === "none" ? NO_FACTS : boundTo(pieces, request.body);
         return id === undefined ? bound : { ...bound, deliveryId: id };
       },
     });
   };
 }
 
-function compileFreshness({ timestamp, toleranceSeconds }: SignedMessageSettings) {
+function compileTimestampCheck({ timestamp, toleranceSeconds }: SignedMessageSettings) {
   if (timestamp === undefined || toleranceSeconds === undefined) return undefined;
   const read = compileSource(timestamp.source);
-  return (view: RequestView): Result<never, Refusal> | undefined => {
+  return (view: RequestView): Result<never, VerificationFailure> | undefined => {
     const text = read(view);
-    if (text === undefined) return refuse("missing", "the time is missing or repeated");
+    if (text === undefined) return reject("missing", "the time is missing or repeated");
     const atMs = parseTimestamp(text, timestamp.unit);
-    if (atMs === undefined) return refuse("malformed", `the time is none in ${timestamp.unit}`);
+    if (atMs === undefined) return reject("malformed", `the time is none in ${timestamp.unit}`);
     const apartMs = Math.abs(view.request.arrivedAtMs - atMs);
     if (apartMs <= toleranceSeconds * 1_000) return undefined;
-    return refuse("stale", `the time is ${Math.round(apartMs / 1_000)} s from that of receipt`);
+    return reject("stale", `the time is ${Math.round(apartMs / 1_000)} s from that of receipt`);
   };
 }
 
@@ -119,12 +128,12 @@ function boundTo(pieces: readonly (string | Buffer)[], body: Buffer): Verificati
 }
 
 /** Compiles the check that the body is the one whose hash was signed. */
-function checkBodyHash(settings: NonNullable<SignedMessageSettings["bodyHash"]>) {
+function compileBodyHashCheck(settings: NonNullable<SignedMessageSettings["bodyHash"]>) {
   const read = compileSource(settings.source);
-  return (view: RequestView): Result<never, Refusal> | undefined => {
+  return (view: RequestView): Result<never, VerificationFailure> | undefined => {
     const text = read(view);
-    if (text === undefined) return refuse("missing", "the hash of the body is missing or repeated");
+    if (text === undefined) return reject("missing", "the hash of the body is missing or repeated");
     if (isHashOf(view.request.body, text, settings)) return undefined;
-    return refuse("mismatch", "the body is not the one whose hash is signed");
+    return reject("mismatch", "the body is not the one whose hash is signed");
   };
 }

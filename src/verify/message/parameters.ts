@@ -1,6 +1,6 @@
 import { err, ok, type Result, unwrap } from "../../lib/result.ts";
 import { compileTemplate, type Template } from "../../lib/template.ts";
-import { compileSource, headerText, type ReadText, type RequestView, textOf } from "./request-view.ts";
+import { compileSource, headerText, type ReadText, type RequestView, scalarToText } from "./request-view.ts";
 import type { SignedMessageSettings } from "./settings.ts";
 
 export type ParameterSettings = NonNullable<SignedMessageSettings["parameters"]>;
@@ -31,7 +31,7 @@ export function compileParameters(settings: ParameterSettings): ReadText {
   const { names, omit, order } = settings;
   const wanted = names === undefined ? undefined : new Set(names);
   return (view) => {
-    const all = parametersOf(view, settings.of);
+    const all = readParameters(view, settings.of);
     if (all === undefined) return undefined;
     const present =
       order === "listed" && names ? names.filter((name) => Object.hasOwn(all, name)) : Object.keys(all);
@@ -40,7 +40,7 @@ export function compileParameters(settings: ParameterSettings): ReadText {
     if (order === "name") chosen.sort();
     const written: string[] = [];
     for (const name of chosen) {
-      for (const value of valuesOf(all[name])) written.push(write({ name, value }));
+      for (const value of formatValues(all[name])) written.push(write({ name, value }));
     }
     return written.join(settings.between);
   };
@@ -64,7 +64,7 @@ export function compileSignedHeaders(settings: SignedHeaderSettings): ReadText {
   };
 }
 
-function parametersOf(
+function readParameters(
   view: RequestView,
   of: ParameterSettings["of"],
 ): Readonly<Record<string, unknown>> | undefined {
@@ -77,9 +77,9 @@ function parametersOf(
 }
 
 /** Of a name that repeats, each different value once, sorted. */
-function valuesOf(value: unknown): readonly string[] {
-  if (Array.isArray(value)) return [...new Set(value.map(writtenOf))].sort();
-  return [writtenOf(value)];
+function formatValues(value: unknown): readonly string[] {
+  if (Array.isArray(value)) return [...new Set(value.map(formatValue))].sort();
+  return [formatValue(value)];
 }
 
-const writtenOf = (value: unknown): string => textOf(value) ?? JSON.stringify(value) ?? "";
+const formatValue = (value: unknown): string => scalarToText(value) ?? JSON.stringify(value) ?? "";

@@ -71,7 +71,7 @@ export function compileSource({ in: where, name }: MessageSource): ReadText {
       const path = unwrap(compileBodyPath(name), `the path ${name}`);
       return ({ body }) => {
         const values = path(body);
-        return values.length === 1 ? textOf(values[0]) : undefined;
+        return values.length === 1 ? scalarToText(values[0]) : undefined;
       };
     }
     default:
@@ -91,13 +91,13 @@ export function compilePresence({ in: where, name }: RequestSource): (view: Requ
 export function compileTexts(name: string): (view: RequestView) => readonly string[] | undefined {
   const path = unwrap(compileBodyPath(name), `the path ${name}`);
   return ({ body }) => {
-    const texts = path(body).map(textOf);
+    const texts = path(body).map(scalarToText);
     return texts.every((text) => text !== undefined) ? texts : undefined;
   };
 }
 
 /** A scalar as text; numbers as JavaScript writes them. */
-export function textOf(value: unknown): string | undefined {
+export function scalarToText(value: unknown): string | undefined {
   if (typeof value === "string") return value;
   return typeof value === "number" || typeof value === "boolean" ? String(value) : undefined;
 }

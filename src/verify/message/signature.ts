@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { ValueCollector } from "../../event/values.ts";
+import { areBytesEqual } from "../../lib/constant-time.ts";
 import { ok, type Result } from "../../lib/result.ts";
-import { isSame } from "../../lib/same-text.ts";
-import { type Consumed, type Refusal, refuse } from "../verifier.ts";
+import { type Consumed, reject, type VerificationFailure } from "../verifier.ts";
 import { compileSource, type RequestView } from "./request-view.ts";
 import type { Encoding, HashName, SignedMessageSettings } from "./settings.ts";
 
@@ -12,7 +12,7 @@ type SignaturePlace = Pick<
 >;
 
 /** The signatures that a request brings, none of them believed; at least one. What stands beside them is put into the view. */
-type ReadSignatures = (view: RequestView) => Result<readonly Buffer[], Refusal>;
+type ReadSignatures = (view: RequestView) => Result<readonly Buffer[], VerificationFailure>;
 
 const HEX = /^(?:[\da-f]{2})+$/i;
 /** More of them are tried by nobody who signs. */
@@ -37,10 +37,10 @@ export function compileSignatures(place: SignaturePlace): ReadSignatures {
         if (signature !== undefined) signatures.push(signature);
       }
     }
-    if (!found) return refuse("missing", `${where} is missing or repeated`);
-    if (signatures.length === 0) return refuse("malformed", `${where} holds no ${encoding} signature`);
+    if (!found) return reject("missing", `${where} is missing or repeated`);
+    if (signatures.length === 0) return reject("malformed", `${where} holds no ${encoding} signature`);
     if (signatures.length > MAX_SIGNATURES) {
-      return refuse("malformed", `${where} holds more than ${MAX_SIGNATURES} signatures`);
+      return reject("malformed", `${where} holds more than ${MAX_SIGNATURES} signatures`);
     }
     return ok(signatures);
   };
@@ -103,7 +103,7 @@ export function isHashOf(
   }: { algorithm: HashName; encoding: Encoding; prefix?: string | undefined },
 ): boolean {
   const said = typeof text === "string" ? decode(text, prefix, encoding) : undefined;
-  return said !== undefined && isSame(said, createHash(algorithm).update(body).digest());
+  return said !== undefined && areBytesEqual(said, createHash(algorithm).update(body).digest());
 }
 
 const unpadded = (base64: string): string => base64.replace(/={1,2}$/, "");

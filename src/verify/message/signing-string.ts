@@ -40,7 +40,7 @@ interface Rendering extends SigningUse {
 
 /** The raw body, which goes into the hash as the bytes that it is. */
 const RAW_BODY = /\{\{\s*body\s*\}\}/;
-const NOTHING: Reads = new Set(["body"]);
+const BODY_ONLY: Reads = new Set(["body"]);
 /** More than a template that makes sense has of the body: each is another pass over all its bytes. */
 const MAX_BODIES = 2;
 const MAX_PLACEHOLDERS = 32;
@@ -48,7 +48,7 @@ const MAX_PLACEHOLDERS = 32;
 /** Compiles what is signed; without a template it is the body as it came. */
 export function compileSigningString(parts: SigningParts): Result<CompiledSigning, string> {
   const { template } = parts;
-  if (template === undefined) return ok({ render: ({ request }) => ok([request.body]), reads: NOTHING });
+  if (template === undefined) return ok({ render: ({ request }) => ok([request.body]), reads: BODY_ONLY });
   const reads = new Set<string>();
   const texts = template.split(RAW_BODY);
   if ((template.match(/\{\{\s*body\s*[|}]/g) ?? []).length > MAX_BODIES) {
@@ -112,26 +112,26 @@ function readBody(filters: readonly string[], note: (source: string) => void): R
 
 function findReader(name: string, parts: SigningParts, note: (source: string) => void): Result<Read, string> {
   const colon = name.indexOf(":");
-  if (colon > 0) return named(name.slice(0, colon), name.slice(colon + 1), note);
+  if (colon > 0) return compileNamedSource(name.slice(0, colon), name.slice(colon + 1), note);
   const of = (read: ReadText): Result<Read, string> => ok(({ view }) => read(view));
   switch (name) {
     case "timestamp":
     case "id": {
       const source = name === "id" ? parts.deliveryId : parts.timestamp?.source;
       if (source === undefined) return err(`needs \`${name === "id" ? "deliveryId" : name}\``);
-      note(keyOf(source));
+      note(toReadKey(source));
       return of(compileSource(source));
     }
     case "parameters": {
       if (parts.parameters === undefined) return err("needs `parameters`");
-      for (const key of coveredByParameters(parts.parameters)) note(key);
+      for (const key of listReadsOfParameters(parts.parameters)) note(key);
       return of(compileParameters(parts.parameters));
     }
     case "signedHeaders":
       if (parts.signedHeaders === undefined) return err("needs `signedHeaders`");
       return of(compileSignedHeaders(parts.signedHeaders));
     default: {
-      const read = Object.hasOwn(OF_REQUEST, name) ? OF_REQUEST[name] : undefined;
+      const read = Object.hasOwn(REQUEST_READERS, name) ? REQUEST_READERS[name] : undefined;
       if (read === undefined) return err("there is no such thing");
       if (name === "secret") note("secret");
       if (name === "url" || name === "target") note("query");
@@ -140,43 +140,47 @@ function findReader(name: string, parts: SigningParts, note: (source: string) =>
   }
 }
 
-function named(where: string, rest: string, note: (source: string) => void): Result<Read, string> {
+function compileNamedSource(
+  where: string,
+  rest: string,
+  note: (source: string) => void,
+): Result<Read, string> {
   const source = findSource(where, rest);
   if (!source.ok) return source;
-  note(keyOf(source.value));
+  note(toReadKey(source.value));
   const read = compileSource(source.value);
   return ok(({ view }) => read(view));
 }
 
 /** As `Reads` names it; headers in lower case. */
-export const keyOf = ({ in: where, name }: MessageSource): string =>
+export const toReadKey = ({ in: where, name }: MessageSource): string =>
   `${where}:${where === "header" ? name.toLowerCase() : name}`;
 
 /** The sources that a signature over these parameters covers: the form or query but for what is omitted, or what it names of it. */
-function coveredByParameters({ of, names, omit }: ParameterSettings): readonly string[] {
+function listReadsOfParameters({ of, names, omit }: ParameterSettings): readonly string[] {
   const place = of === "query" ? "query" : "body";
   if (names === undefined) return [place];
   const prefix = of === "query" ? "query:" : "body:$.";
   return names.filter((name) => !omit.includes(name)).map((name) => prefix + name);
 }
 
-const OF_REQUEST: Readonly<Record<string, Read>> = {
+const REQUEST_READERS: Readonly<Record<string, Read>> = {
   secret: ({ secret }) => secret,
   method: ({ view }) => view.request.method,
-  url: (context) => urlOf(context),
-  target: (context) => pathOfUrl(urlOf(context)),
-  path: (context) => withoutQuery(pathOfUrl(urlOf(context))),
+  url: (context) => computeUrl(context),
+  target: (context) => stripOrigin(computeUrl(context)),
+  path: (context) => withoutQuery(stripOrigin(computeUrl(context))),
   host: ({ baseUrl }) => new URL(baseUrl).host,
 };
 
 const HOOKS = "/hooks/";
 
 /** The address as its sender knows it: what the gateway tells of itself, and the path and query as they were sent. */
-function urlOf({ view, baseUrl }: Rendering): string {
+function computeUrl({ view, baseUrl }: Rendering): string {
   const { target } = view.request;
   const start = target.indexOf(HOOKS);
   return baseUrl.replace(/\/$/, "") + (start < 0 ? target : target.slice(start));
 }
 
-const pathOfUrl = (url: string): string => url.replace(/^[a-z]+:\/\/[^/]*/i, "");
+const stripOrigin = (url: string): string => url.replace(/^[a-z]+:\/\/[^/]*/i, "");
 const withoutQuery = (target: string): string => target.replace(/\?.*$/s, "");

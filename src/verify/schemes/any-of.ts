@@ -1,54 +1,57 @@
 import { z } from "zod";
 import { UnavailableError } from "../../lib/errors.ts";
-import { defineScheme, refuse, type Verdict, type VerificationScheme, type Verifier } from "../verifier.ts";
+import { defineScheme, reject, type Verdict, type VerificationScheme, type Verifier } from "../verifier.ts";
 
-/** Several ways to know one sender, any of which will do. @param schemes those that may be joined */
+/** Creates the scheme `anyOf`, which accepts a delivery if any of several schemes does. @param schemes allowed members */
 export function createAnyOf(
   schemes: readonly [VerificationScheme, ...VerificationScheme[]],
 ): VerificationScheme {
   const [first, ...others] = schemes;
   const settings = z
     .strictObject({
-      scheme: z
-        .literal("anyOf")
-        .describe("Any of several ways will do, for senders that have more than one."),
+      scheme: z.literal("anyOf").describe("Accepts a delivery if any of several schemes verifies it."),
       of: z
         .array(z.discriminatedUnion("scheme", [first.settings, ...others.map((one) => one.settings)]))
         .min(2)
         .max(4)
         .describe(
-          "The ways, tried in this order under the same secrets; together they are as strong as the weakest.",
+          "The schemes, tried in this order with the same secrets. Together they are only as strong as the weakest.",
         ),
     })
-    .describe("Several ways to know one sender.");
-  const schemeOf = (options: { readonly scheme?: unknown }): VerificationScheme => {
+    .describe("Several verification schemes for one sender.");
+  const findSchemeFor = (options: { readonly scheme?: unknown }): VerificationScheme => {
     const found = schemes.find(({ scheme }) => scheme === options.scheme);
-    if (found === undefined) throw new Error(`there is no scheme ${options.scheme}`);
+    if (found === undefined) throw new Error(`unknown verification scheme ${options.scheme}`);
     return found;
   };
   return defineScheme({
     scheme: "anyOf",
     settings,
-    needsSecret: ({ of }) => of.every((options) => schemeOf(options).needsSecret(options)),
+    needsSecret: ({ of }) => of.every((options) => findSchemeFor(options).needsSecret(options)),
     findWrongSecret: ({ of }, secret) => {
-      const wrong = of.map((options) => schemeOf(options).findWrongSecret(options, secret));
+      const wrong = of.map((options) => findSchemeFor(options).findWrongSecret(options, secret));
       return wrong.every((message) => message !== undefined) ? wrong[0] : undefined;
     },
     create({ of }) {
-      const verifiers = of.map((options) => schemeOf(options).create(options));
+      const verifiers = of.map((options) => findSchemeFor(options).create(options));
       return {
         fetchesKeys: verifiers.some(({ fetchesKeys }) => fetchesKeys),
         consumedHeaders: verifiers.flatMap(({ consumedHeaders }) => consumedHeaders),
         consumedQuery: verifiers.flatMap(({ consumedQuery }) => consumedQuery),
         consumedBody: verifiers.flatMap(({ consumedBody }) => consumedBody),
-        verify: (...args) => tryFrom(verifiers, 0, args, undefined),
+        verify: (...args) => verifyFrom(verifiers, 0, args, undefined),
       };
     },
   });
 }
 
-/** At once as long as all that are tried answer at once. What cannot be told now counts only if no other way says yes. */
-function tryFrom(
+/**
+ * Tries the verifiers from `index` on, synchronously while each of them is synchronous. An unavailable verifier only matters if no
+ * other verifier accepts the request.
+ *
+ * @throws UnavailableError if no verifier accepts the request and at least one was unavailable
+ */
+function verifyFrom(
   verifiers: readonly Verifier[],
   index: number,
   args: Parameters<Verifier["verify"]>,
@@ -57,12 +60,12 @@ function tryFrom(
   const verifier = verifiers[index];
   if (verifier === undefined) {
     if (unavailable !== undefined) throw unavailable;
-    return refuse("mismatch", "none of the ways to know the sender says that it is");
+    return reject("mismatch", "no scheme of `anyOf` verifies the request");
   }
   const judge = (verdict: Verdict): Verdict | Promise<Verdict> =>
-    verdict.ok ? verdict : tryFrom(verifiers, index + 1, args, unavailable);
+    verdict.ok ? verdict : verifyFrom(verifiers, index + 1, args, unavailable);
   const fail = (error: unknown): Verdict | Promise<Verdict> => {
-    if (error instanceof UnavailableError) return tryFrom(verifiers, index + 1, args, error);
+    if (error instanceof UnavailableError) return verifyFrom(verifiers, index + 1, args, error);
     throw error;
   };
   let verdict: Verdict | Promise<Verdict>;

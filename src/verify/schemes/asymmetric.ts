@@ -1,23 +1,23 @@
 import { z } from "zod";
 import { checkSettings } from "../../lib/check-settings.ts";
 import { ok, type Result } from "../../lib/result.ts";
-import { areFetched, compileKeys } from "../keys/find-keys.ts";
+import { areKeysFetched, compileKeys } from "../keys/find-keys.ts";
 import { isValidAt, type PublicKey, parsePublicKeys } from "../keys/parse-keys.ts";
 import { signatureKeysSchema } from "../keys/settings.ts";
 import {
-  fitsAlgorithm,
-  isRightUnder,
+  isKeyForAlgorithm,
+  isSignatureValid,
   SIGNATURE_ALGORITHMS,
   type SignatureAlgorithm,
   type SignatureForm,
 } from "../keys/signature-algorithms.ts";
-import { checkMessage } from "../message/findings.ts";
+import { checkMessage } from "../message/check-message.ts";
 import { compileMessage, type SignedMessage } from "../message/message.ts";
 import { compileSource, type RequestView } from "../message/request-view.ts";
 import { signedMessageSettings } from "../message/settings.ts";
 import { consumedBy } from "../message/signature.ts";
 import { requestSourceSchema } from "../message/source.ts";
-import { defineScheme, type Refusal, refuse, type Verdict } from "../verifier.ts";
+import { defineScheme, reject, type Verdict, type VerificationFailure } from "../verifier.ts";
 
 const algorithm = z.enum(SIGNATURE_ALGORITHMS);
 
@@ -86,10 +86,10 @@ export const asymmetric = defineScheme({
     const findKeys = compileKeys(options.keys);
     const readId =
       options.keys.from === "url" && options.keys.keyId ? compileSource(options.keys.keyId) : undefined;
-    const mismatch = refuse("mismatch", "no signature is right under any of the sender's keys");
+    const mismatch = reject("mismatch", "no signature is right under any of the sender's keys");
     return {
       ...consumedBy(options),
-      fetchesKeys: areFetched(options.keys),
+      fetchesKeys: areKeysFetched(options.keys),
       verify(request, context) {
         const message = read(request, context);
         if (!message.ok) return message;
@@ -98,7 +98,7 @@ export const asymmetric = defineScheme({
         if (!algorithm.ok) return algorithm;
         const keyId = readId?.(view);
         if (readId !== undefined && keyId === undefined) {
-          return refuse("missing", "the id of the key is missing or repeated");
+          return reject("missing", "the id of the key is missing or repeated");
         }
         const found = findKeys(view, context);
         if (!found.ok) return found;
@@ -109,7 +109,7 @@ export const asymmetric = defineScheme({
               (one) =>
                 (keyId === undefined || one.id === keyId) &&
                 isValidAt(one, request.arrivedAtMs) &&
-                fitsAlgorithm(one.key, algorithm.value, options.allowWeak),
+                isKeyForAlgorithm(one.key, algorithm.value, options.allowWeak),
             ),
             { algorithm: algorithm.value, ecdsaFormat: options.ecdsaFormat },
             dependsOnSecret ? context.secrets : [""],
@@ -142,7 +142,7 @@ function isSignedBy(
     );
     return keys.some(({ key }) =>
       signatures.some(
-        (signature) => ++attempts <= MAX_ATTEMPTS && isRightUnder(key, form, content, signature),
+        (signature) => ++attempts <= MAX_ATTEMPTS && isSignatureValid(key, form, content, signature),
       ),
     );
   });
@@ -155,11 +155,11 @@ function compileAlgorithm({ algorithm, algorithmFrom }: AsymmetricSettings) {
   const fixed = algorithm && ok(algorithm);
   const read = algorithmFrom && compileSource(algorithmFrom.source);
   const known = new Map(Object.entries(algorithmFrom?.values ?? {}));
-  return (view: RequestView): Result<SignatureAlgorithm, Refusal> => {
+  return (view: RequestView): Result<SignatureAlgorithm, VerificationFailure> => {
     if (fixed) return fixed;
     const said = known.get(read?.(view) ?? "");
     return said === undefined
-      ? refuse("malformed", "the request names no algorithm that is accepted")
+      ? reject("malformed", "the request names no algorithm that is accepted")
       : ok(said);
   };
 }

@@ -1,16 +1,16 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
 import { checkSettings } from "../../lib/check-settings.ts";
+import { areBytesEqual } from "../../lib/constant-time.ts";
 import { ok } from "../../lib/result.ts";
-import { isSame } from "../../lib/same-text.ts";
 import { compileHmac, type Hmac } from "../../lib/secrets/hmac.ts";
-import { checkMessage } from "../message/findings.ts";
+import { memoizePerSecret } from "../memoize-per-secret.ts";
+import { checkMessage } from "../message/check-message.ts";
 import { compileMessage } from "../message/message.ts";
 import { HASHES, signedMessageSettings } from "../message/settings.ts";
 import { consumedBy } from "../message/signature.ts";
-import { createOfSecrets } from "../of-secrets.ts";
 import { deriveKey, findWrongKey, secretKeySchema } from "../secret-key.ts";
-import { defineScheme, refuse } from "../verifier.ts";
+import { defineScheme, reject } from "../verifier.ts";
 
 const shape = z.strictObject({
   scheme: z.literal("hmac").describe("A keyed hash (RFC 2104) of the body, or of a text that holds it."),
@@ -50,8 +50,8 @@ export const hmac = defineScheme({
   findWrongSecret: ({ key }, secret) => findWrongKey(key, secret),
   create(options) {
     const read = compileMessage(options);
-    const digestsOf = createOfSecrets(compileDigest(options));
-    const mismatch = refuse("mismatch", `the signature in ${options.in} ${options.name} does not match`);
+    const getDigests = memoizePerSecret(compileDigest(options));
+    const mismatch = reject("mismatch", `the signature in ${options.in} ${options.name} does not match`);
     return {
       ...consumedBy(options),
       verify(request, context) {
@@ -59,17 +59,17 @@ export const hmac = defineScheme({
         if (!message.ok) return message;
         const { signatures, bytes, proved } = message.value;
         let matches = false;
-        const digests = digestsOf(context.secrets);
+        const digests = getDigests(context.secrets);
         for (const [index, secret] of context.secrets.entries()) {
           const expected = digests[index]?.(bytes(secret));
           if (expected === undefined) continue;
           for (const signature of signatures) {
-            if (isSame(expected, signature)) matches = true;
+            if (areBytesEqual(expected, signature)) matches = true;
           }
         }
         if (!matches) return mismatch;
-        if (context.signsForAnyone && couldBeAsked(bytes(""))) {
-          return refuse(
+        if (context.signsForAnyone && couldHandshakeSign(bytes(""))) {
+          return reject(
             "mismatch",
             "what is signed is no more than a handshake of the channel signs for anyone",
           );
@@ -81,12 +81,12 @@ export const hmac = defineScheme({
 });
 
 /** A handshake signs texts of these characters and this length at most, after any of its filters. */
-const ASKED = /^[A-Za-z0-9_~+/=%-]*$/;
-const MAX_ASKED_BYTES = 16_384;
+const HANDSHAKE_SIGNABLE = /^[A-Za-z0-9_~+/=%-]*$/;
+const MAX_HANDSHAKE_BYTES = 16_384;
 
-function couldBeAsked(pieces: readonly (string | Buffer)[]): boolean {
-  if (pieces.reduce((sum, { length }) => sum + length, 0) > MAX_ASKED_BYTES) return false;
-  return pieces.every((piece) => ASKED.test(piece.toString()));
+function couldHandshakeSign(pieces: readonly (string | Buffer)[]): boolean {
+  if (pieces.reduce((sum, { length }) => sum + length, 0) > MAX_HANDSHAKE_BYTES) return false;
+  return pieces.every((piece) => HANDSHAKE_SIGNABLE.test(piece.toString()));
 }
 
 /** The signature that a secret gives to pieces of text; undefined for a secret of which no key comes. */

@@ -1,12 +1,12 @@
 import { createSecretKey } from "node:crypto";
-import { areFetched, compileKeys } from "../keys/find-keys.ts";
-import { type PublicKey, parsePublicKeys, plain } from "../keys/parse-keys.ts";
+import { areKeysFetched, compileKeys } from "../keys/find-keys.ts";
+import { type PublicKey, parsePublicKeys, toPublicKey } from "../keys/parse-keys.ts";
 import { compileSource, RequestView } from "../message/request-view.ts";
 import { consumedBy } from "../message/signature.ts";
 import { deriveKey, findWrongKey } from "../secret-key.ts";
 import { checkToken } from "../token/check-token.ts";
-import { isBySecret, jwtSettings } from "../token/jwt-settings.ts";
-import { defineScheme, refuse } from "../verifier.ts";
+import { jwtSettings, usesSharedSecrets } from "../token/jwt-settings.ts";
+import { defineScheme, reject } from "../verifier.ts";
 
 /** Longer than any header that comes through. */
 const MAX_TOKEN_LENGTH = 16_384;
@@ -20,7 +20,7 @@ export const jwt = defineScheme({
   needsSecret: ({ keys, secretClaim }) => keys.from === "secrets" || secretClaim !== undefined,
   findWrongSecret: ({ keys, key, algorithms }, secret) => {
     if (keys.from !== "secrets") return undefined;
-    if (isBySecret(algorithms)) return findWrongKey(key, secret);
+    if (usesSharedSecrets(algorithms)) return findWrongKey(key, secret);
     return parsePublicKeys(secret) === undefined ? "is no public key that can be read" : undefined;
   },
   create(options) {
@@ -28,20 +28,23 @@ export const jwt = defineScheme({
     const { in: where, name } = options.source;
     const asKey = (secret: string): readonly PublicKey[] | undefined => {
       const bytes = deriveKey(options.key, secret);
-      return bytes && [plain(createSecretKey(bytes))];
+      return bytes && [toPublicKey(createSecretKey(bytes))];
     };
-    const findKeys = compileKeys(options.keys, isBySecret(options.algorithms) ? asKey : parsePublicKeys);
+    const findKeys = compileKeys(
+      options.keys,
+      usesSharedSecrets(options.algorithms) ? asKey : parsePublicKeys,
+    );
     return {
       ...consumedBy({ in: where, name }),
-      fetchesKeys: areFetched(options.keys),
+      fetchesKeys: areKeysFetched(options.keys),
       async verify(request, context) {
         const view = new RequestView(request, context.readAs);
         const text = read(view);
         if (text === undefined)
-          return refuse("missing", `the token in ${where} ${name} is missing or repeated`);
+          return reject("missing", `the token in ${where} ${name} is missing or repeated`);
         const token = text.length > MAX_TOKEN_LENGTH ? undefined : COMPACT.exec(text)?.groups?.token;
         if (token === undefined)
-          return refuse("malformed", `what stands in ${where} ${name} is no signed token`);
+          return reject("malformed", `what stands in ${where} ${name} is no signed token`);
         return checkToken(token, { settings: options, view, context, findKeys });
       },
     };

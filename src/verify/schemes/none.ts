@@ -2,14 +2,14 @@ import { z } from "zod";
 import { ok } from "../../lib/result.ts";
 import { defineScheme } from "../verifier.ts";
 
-const BELIEVED = ok({});
+const VERIFIED = ok({});
 
-/** The channel's address is the credential: who knows it is believed. */
+/** Accepts every request. The channel's address is the only credential. */
 export const none = defineScheme({
   scheme: "none",
   settings: z
-    .strictObject({ scheme: z.literal("none").describe("Nothing is checked.") })
+    .strictObject({ scheme: z.literal("none").describe("Inlet checks no signature.") })
     .describe("The channel's address is the credential."),
   needsSecret: false,
-  create: () => ({ consumedHeaders: [], consumedQuery: [], consumedBody: [], verify: () => BELIEVED }),
+  create: () => ({ consumedHeaders: [], consumedQuery: [], consumedBody: [], verify: () => VERIFIED }),
 });

@@ -44,14 +44,14 @@ export const standardWebhooks = defineScheme({
     if (secret.startsWith("whsk_"))
       return "is the sender's private key: only its public key (whpk_…) is needed";
     if (isPublicKey(secret))
-      return Buffer.from(publicKeyOf(secret), "base64").length === ED25519_BYTES
+      return Buffer.from(stripKeyPrefix(secret), "base64").length === ED25519_BYTES
         ? undefined
         : "is not whpk_ and an Ed25519 key of 32 bytes in base64";
     return deriveKey(keySettings(secretEncoding), secret) ? undefined : `is not written in ${secretEncoding}`;
   },
   create(options) {
-    const message = messageOf(options);
-    const v1 = hmac.create(asHmac(options));
+    const message = toMessageSettings(options);
+    const v1 = hmac.create(toHmacSettings(options));
     const v1a = asymmetric.create({
       scheme: "asymmetric",
       ...message,
@@ -59,10 +59,10 @@ export const standardWebhooks = defineScheme({
       algorithm: "ed25519",
       keys: { from: "secrets" },
     });
-    const parts = new WeakMap<readonly string[], ReturnType<typeof divide>>();
+    const parts = new WeakMap<readonly string[], ReturnType<typeof splitSecrets>>();
     /** The same lists for the same one, by which each keeps what it makes of them. */
-    function partsOf(secrets: readonly string[]): ReturnType<typeof divide> {
-      const known = parts.get(secrets) ?? divide(secrets);
+    function getParts(secrets: readonly string[]): ReturnType<typeof splitSecrets> {
+      const known = parts.get(secrets) ?? splitSecrets(secrets);
       parts.set(secrets, known);
       return known;
     }
@@ -71,7 +71,7 @@ export const standardWebhooks = defineScheme({
       verify(request, context) {
         const { secrets } = context;
         if (!secrets.some(isPublicKey)) return v1.verify(request, context);
-        const { shared, publicKeys } = partsOf(secrets);
+        const { shared, publicKeys } = getParts(secrets);
         const verdict = v1.verify(request, { ...context, secrets: shared });
         if (verdict instanceof Promise || verdict.ok) return verdict;
         return v1a.verify(request, { ...context, secrets: publicKeys });
@@ -83,14 +83,14 @@ export const standardWebhooks = defineScheme({
 export type StandardSettings = z.output<typeof settings>;
 
 /** Its symmetric signatures (v1), as the settings of `hmac`. */
-export const asHmac = (options: StandardSettings) => ({
+export const toHmacSettings = (options: StandardSettings) => ({
   scheme: "hmac",
-  ...messageOf(options),
+  ...toMessageSettings(options),
   prefix: "v1,",
   key: keySettings(options.secretEncoding),
 });
 
-function messageOf({ headerPrefix, toleranceSeconds }: StandardSettings) {
+function toMessageSettings({ headerPrefix, toleranceSeconds }: StandardSettings) {
   const inHeader = (name: string) => ({ in: "header", name: `${headerPrefix}${name}` });
   return {
     ...inHeader("signature"),
@@ -104,11 +104,11 @@ function messageOf({ headerPrefix, toleranceSeconds }: StandardSettings) {
 }
 
 const isPublicKey = (secret: string): boolean => secret.startsWith(PUBLIC_KEY_PREFIX);
-const divide = (secrets: readonly string[]) => ({
+const splitSecrets = (secrets: readonly string[]) => ({
   shared: secrets.filter((secret) => !isPublicKey(secret)),
-  publicKeys: secrets.filter(isPublicKey).map(publicKeyOf),
+  publicKeys: secrets.filter(isPublicKey).map(stripKeyPrefix),
 });
-const publicKeyOf = (secret: string): string => secret.slice(PUBLIC_KEY_PREFIX.length);
+const stripKeyPrefix = (secret: string): string => secret.slice(PUBLIC_KEY_PREFIX.length);
 
 const keySettings = (encoding: SecretKeySettings["encoding"]): SecretKeySettings => ({
   encoding,

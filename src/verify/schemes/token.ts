@@ -2,12 +2,12 @@ import { z } from "zod";
 import type { RawRequest } from "../../event/received.ts";
 import { queryValues } from "../../event/values.ts";
 import { checkSettings } from "../../lib/check-settings.ts";
+import { isSecretIn } from "../../lib/constant-time.ts";
 import { ok } from "../../lib/result.ts";
-import { isOneOf } from "../../lib/same-text.ts";
 import { compileSource, compileTexts, headerText, RequestView } from "../message/request-view.ts";
 import { consumedBy } from "../message/signature.ts";
 import { findWrongName, nameField } from "../message/source.ts";
-import { defineScheme, refuse } from "../verifier.ts";
+import { defineScheme, reject } from "../verifier.ts";
 
 const shape = z.strictObject({
   scheme: z
@@ -61,8 +61,8 @@ export const token = defineScheme({
   create(options) {
     const read = compileReader(options);
     const { in: where, name = "authorization" } = options;
-    const missing = refuse("missing", `the token in ${where} ${name} is missing or repeated`);
-    const mismatch = refuse("mismatch", `the token in ${where} ${name} is not the channel's`);
+    const missing = reject("missing", `the token in ${where} ${name} is missing or repeated`);
+    const mismatch = reject("mismatch", `the token in ${where} ${name} is not the channel's`);
     const place = {
       in: where === "query" || where === "body" ? where : "header",
       name,
@@ -74,7 +74,7 @@ export const token = defineScheme({
       verify(request, { secrets, readAs }) {
         const sent = read(request, readAs);
         if (sent === undefined || sent.length === 0) return missing;
-        return sent.every((text) => isOneOf(text, secrets)) ? ok({}) : mismatch;
+        return sent.every((text) => isSecretIn(text, secrets)) ? ok({}) : mismatch;
       },
     };
   },

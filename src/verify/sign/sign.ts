@@ -5,11 +5,11 @@ import type { KeySource } from "../keys/key-source.ts";
 import { compileMessage } from "../message/message.ts";
 import type { SignedMessageSettings } from "../message/settings.ts";
 import { compileDigest, type HmacSettings, hmac } from "../schemes/hmac.ts";
-import { asHmac, type StandardSettings } from "../schemes/standard-webhooks.ts";
+import { type StandardSettings, toHmacSettings } from "../schemes/standard-webhooks.ts";
 import type { TokenSettings } from "../schemes/token.ts";
 import { findScheme } from "../schemes.ts";
 import { deriveKey } from "../secret-key.ts";
-import { isBySecret, type JwtSettings } from "../token/jwt-settings.ts";
+import { type JwtSettings, usesSharedSecrets } from "../token/jwt-settings.ts";
 import { type OutgoingRequest, putInto } from "./place.ts";
 
 export interface SignOptions {
@@ -37,7 +37,7 @@ export async function signRequest(
   const ways = verification.scheme === "anyOf" ? (verification.of as readonly Settings[]) : [verification];
   let reason = "its scheme has no way that signs";
   for (const way of ways) {
-    const signed = await signBy(request, way, options);
+    const signed = await signWith(request, way, options);
     if (!signed.ok) reason = signed.error;
     else if (await isVerified(signed.value, way, options)) return signed;
     else reason = "the secret, or what is sent, does not fit its scheme";
@@ -45,7 +45,7 @@ export async function signRequest(
   return err(reason);
 }
 
-async function signBy(request: OutgoingRequest, way: Settings, options: SignOptions): Promise<Signed> {
+async function signWith(request: OutgoingRequest, way: Settings, options: SignOptions): Promise<Signed> {
   const settings = findScheme(way).settings.parse(way);
   switch (way.scheme) {
     case "hmac":
@@ -53,7 +53,7 @@ async function signBy(request: OutgoingRequest, way: Settings, options: SignOpti
     case "standardWebhooks":
       return signMessage(
         request,
-        hmac.settings.parse(asHmac(settings as StandardSettings)) as HmacSettings,
+        hmac.settings.parse(toHmacSettings(settings as StandardSettings)) as HmacSettings,
         options,
       );
     case "token":
@@ -82,7 +82,7 @@ const NO_KEYS: KeySource = { get: () => [], renew: async () => undefined };
 function signMessage(request: OutgoingRequest, settings: HmacSettings, options: SignOptions): Signed {
   const { secret, hooksUrl, nowMs, readAs } = options;
   const { timestamp, bodyHash, deliveryId, items } = settings;
-  const time = timestamp && timeText(nowMs, timestamp.unit);
+  const time = timestamp && formatTime(nowMs, timestamp.unit);
   const beside: [name: string, value: string][] = [];
   let prepared: Signed = ok(request);
   const put = (place: { readonly in: string; readonly name: string }, value: string): void => {
@@ -136,7 +136,7 @@ function writeValue(
   );
 }
 
-function timeText(nowMs: number, unit: NonNullable<SignedMessageSettings["timestamp"]>["unit"]): string {
+function formatTime(nowMs: number, unit: NonNullable<SignedMessageSettings["timestamp"]>["unit"]): string {
   switch (unit) {
     case "seconds":
       return String(Math.floor(nowMs / 1_000));
@@ -182,7 +182,7 @@ async function signToken(
 ): Promise<Signed> {
   const { algorithms, keys, key, issuer, audience, claims, bodyHash, deliveryIdClaim, source } = settings;
   const [algorithm = ""] = algorithms;
-  if (!isBySecret(algorithms) || keys.from !== "secrets") {
+  if (!usesSharedSecrets(algorithms) || keys.from !== "secrets") {
     return err("its token is signed by a private key, which only the provider has");
   }
   const bytes = deriveKey(key, options.secret);

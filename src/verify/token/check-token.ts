@@ -5,7 +5,13 @@ import type { FindKeys } from "../keys/find-keys.ts";
 import { isValidAt, type PublicKey } from "../keys/parse-keys.ts";
 import type { RequestView } from "../message/request-view.ts";
 import { isHashOf } from "../message/signature.ts";
-import { isDeliveryId, type Refusal, refuse, type Verification, type VerifyContext } from "../verifier.ts";
+import {
+  isDeliveryId,
+  reject,
+  type Verification,
+  type VerificationFailure,
+  type VerifyContext,
+} from "../verifier.ts";
 import type { JwtSettings } from "./jwt-settings.ts";
 
 interface TokenCheck {
@@ -30,29 +36,29 @@ interface TokenHeader {
 export async function checkToken(
   token: string,
   { settings, view, context, findKeys }: TokenCheck,
-): Promise<Result<Verification, Refusal>> {
-  const header = headerOf(token);
+): Promise<Result<Verification, VerificationFailure>> {
+  const header = parseTokenHeader(token);
   if (header === undefined || !(settings.algorithms as readonly string[]).includes(header.algorithm)) {
-    return refuse("malformed", "the token names no algorithm that is accepted");
+    return reject("malformed", "the token names no algorithm that is accepted");
   }
   const nowMs = view.request.arrivedAtMs;
-  const options = optionsOf(settings, nowMs);
+  const options = toVerifyOptions(settings, nowMs);
   const found = findKeys(view, context);
   if (!found.ok) return found;
   const { keys, renew } = found.value;
   for (const load of [async () => keys, renew]) {
-    for (const { key } of ((await load?.()) ?? []).filter((one) => fits(one, header, nowMs))) {
-      const verified = await verifyUnder(key, token, options);
+    for (const { key } of ((await load?.()) ?? []).filter((one) => matchesKey(one, header, nowMs))) {
+      const verified = await verifyWithKey(key, token, options);
       if (verified === undefined) continue;
       return verified.ok
         ? checkClaims(verified.value, token, settings, view.request.body, context)
         : verified;
     }
   }
-  return refuse("mismatch", "the token is signed by none of the keys");
+  return reject("mismatch", "the token is signed by none of the keys");
 }
 
-function headerOf(token: string): TokenHeader | undefined {
+function parseTokenHeader(token: string): TokenHeader | undefined {
   try {
     const { alg, kid } = decodeProtectedHeader(token);
     return typeof alg === "string"
@@ -64,12 +70,12 @@ function headerOf(token: string): TokenHeader | undefined {
 }
 
 /** Of the id that the token names, where keys have ids, and for its algorithm. */
-const fits = (one: PublicKey, { algorithm, keyId }: TokenHeader, nowMs: number): boolean =>
+const matchesKey = (one: PublicKey, { algorithm, keyId }: TokenHeader, nowMs: number): boolean =>
   (one.id === undefined || keyId === undefined || one.id === keyId) &&
   (one.algorithm === undefined || one.algorithm === algorithm) &&
   isValidAt(one, nowMs);
 
-function optionsOf(settings: JwtSettings, nowMs: number): JWTVerifyOptions {
+function toVerifyOptions(settings: JwtSettings, nowMs: number): JWTVerifyOptions {
   const { algorithms, issuer, audience, maxAgeSeconds, requireExpiry, clockSkewSeconds } = settings;
   return {
     algorithms,
@@ -83,18 +89,18 @@ function optionsOf(settings: JwtSettings, nowMs: number): JWTVerifyOptions {
 }
 
 /** Undefined where the signature is not the key's. */
-async function verifyUnder(
+async function verifyWithKey(
   key: KeyObject,
   token: string,
   options: JWTVerifyOptions,
-): Promise<Result<JWTPayload, Refusal> | undefined> {
+): Promise<Result<JWTPayload, VerificationFailure> | undefined> {
   try {
     return ok((await jwtVerify(token, key, options)).payload);
   } catch (error) {
-    if (error instanceof errors.JWTExpired) return refuse("stale", "the token is too old");
+    if (error instanceof errors.JWTExpired) return reject("stale", "the token is too old");
     if (error instanceof errors.JWTClaimValidationFailed) {
       const isTime = ["nbf", "iat", "exp"].includes(error.claim);
-      return refuse(
+      return reject(
         isTime ? "stale" : "mismatch",
         `the token's claim ${error.claim} is missing or not as it must be`,
       );
@@ -110,28 +116,28 @@ function checkClaims(
   { claims, secretClaim, bodyHash, deliveryIdClaim, bindDedupe }: JwtSettings,
   body: Buffer,
   { secrets }: VerifyContext,
-): Result<Verification, Refusal> {
+): Result<Verification, VerificationFailure> {
   for (const [name, wanted] of Object.entries(claims)) {
     if (!Object.hasOwn(payload, name) || payload[name] !== wanted) {
-      return refuse("mismatch", `the token's claim ${name} is missing or not as it must be`);
+      return reject("mismatch", `the token's claim ${name} is missing or not as it must be`);
     }
   }
   if (secretClaim !== undefined && !secrets.some((secret) => payload[secretClaim] === secret)) {
-    return refuse("mismatch", `the token's claim ${secretClaim} is none of the channel's secrets`);
+    return reject("mismatch", `the token's claim ${secretClaim} is none of the channel's secrets`);
   }
   if (bodyHash !== undefined && !isHashOf(body, payload[bodyHash.claim], bodyHash)) {
-    return refuse("mismatch", "the body is not the one whose hash is in the token");
+    return reject("mismatch", "the body is not the one whose hash is in the token");
   }
   const id = deliveryIdClaim === undefined ? undefined : payload[deliveryIdClaim];
   if (id !== undefined && (typeof id !== "string" || !isDeliveryId(id))) {
-    return refuse("malformed", `the token's claim ${deliveryIdClaim} is no id`);
+    return reject("malformed", `the token's claim ${deliveryIdClaim} is no id`);
   }
   return ok({
     ...(id === undefined ? {} : { deliveryId: id }),
     ...(bindDedupe === "none"
       ? {}
-      : { boundTo: createHash("sha256").update(signedPartOf(token)).digest("base64url") }),
+      : { boundTo: createHash("sha256").update(getSigningInput(token)).digest("base64url") }),
   });
 }
 
-const signedPartOf = (token: string): string => token.slice(0, token.lastIndexOf("."));
+const getSigningInput = (token: string): string => token.slice(0, token.lastIndexOf("."));

@@ -82,7 +82,7 @@ const shape = z.strictObject({
 export type JwtSettings = z.output<typeof shape>;
 
 /** True where the keys are secrets that the sender shares. */
-export const isBySecret = (algorithms: readonly string[]): boolean =>
+export const usesSharedSecrets = (algorithms: readonly string[]): boolean =>
   algorithms.every((name) => name.startsWith("HS"));
 
 export const jwtSettings = shape

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { createKeyCaches } from "../../../src/verify/keys/key-cache.ts";
 import { readPresets } from "../../../src/verify/presets.ts";
-import { freshen } from "../../../src/verify/sign/freshen.ts";
+import { freshenSample } from "../../../src/verify/sign/freshen-sample.ts";
 import { signRequest } from "../../../src/verify/sign/sign.ts";
 import { compileSender } from "../../../src/verify/verify.ts";
 import { readVectors } from "../preset-vectors.ts";
@@ -26,7 +26,7 @@ function outgoing(name: string) {
 
 async function send(name: string, secret: string) {
   const { preset, one, request } = outgoing(name);
-  const fresh = freshen(request, preset, { type: undefined, random: Math.random });
+  const fresh = freshenSample(request, preset, { type: undefined, random: Math.random });
   if (!fresh.ok) throw new Error(fresh.error);
   const sender = parseSender({ ...one?.config, preset: name, secrets: one?.secrets }, presets);
   const options = { secret, hooksUrl: HOOKS_URL, nowMs: NOW_MS, readAs: sender.readAs };
@@ -70,7 +70,7 @@ describe("a sample of a provider's", () => {
   it("is another event each time, of the type that is asked for", () => {
     const idOf = (name: string, type: string | undefined) => {
       const { preset, request } = outgoing(name);
-      return freshen(request, preset, { type, random: Math.random });
+      return freshenSample(request, preset, { type, random: Math.random });
     };
     const [one, two] = [idOf("stripe", "invoice.paid"), idOf("stripe", undefined)].map((fresh) =>
       JSON.parse(fresh.ok ? fresh.value.body.toString() : "null"),

@@ -1,13 +1,13 @@
 import type { Command } from "commander";
 import type { Preset as StoredPreset } from "../../../verify/presets.ts";
 import type { OutgoingRequest } from "../../../verify/sign/place.ts";
-import { pathOf, reasonOf } from "../../client/api.ts";
+import { formatCause, formatPath } from "../../client/api.ts";
 import { getChannel } from "../../client/app.ts";
-import { acting, appOptions, type Client, examples } from "../../client/command.ts";
+import { appOptions, type Client, createAction, examples } from "../../client/command.ts";
 import { parseHeader, readData } from "../../client/delivery.ts";
 import type { Channel } from "../../client/entities.ts";
 import type { CommandContext } from "../../command-context.ts";
-import { CommandError, EXIT, type ExitCode, wrongUse } from "../../exit.ts";
+import { CommandError, EXIT, type ExitCode, usageError } from "../../exit.ts";
 
 interface SendOptions {
   readonly preset?: string;
@@ -47,7 +47,7 @@ export function define(command: Command, context: CommandContext): void {
     .option("--show", "print the request, and send nothing")
     .option("--test", "let the gateway publish it as a test event, behind verification: no secret is needed")
     .action(
-      acting<[string], SendOptions>(context, async (client, [named], options) => {
+      createAction<[string], SendOptions>(context, async (client, [named], options) => {
         const app = await client.app();
         const channel = await getChannel(client.api, app, named);
         const { request: unsigned, preset } = await compose(client, channel, options);
@@ -79,13 +79,13 @@ async function compose(client: Client, channel: Channel, options: SendOptions): 
   const { io } = client;
   const { preset: name = channel.config.preset, event, data, header = [] } = options;
   if (channel.url === null && !options.test)
-    throw wrongUse(`${channel.uid} has no address to post to, or your key may not see it.`);
+    throw usageError(`${channel.uid} has no address to post to, or your key may not see it.`);
   const preset = await presetOf(client, name);
   if (preset === undefined && data === undefined) {
-    throw wrongUse("The channel has no preset whose sample could be sent: give --preset, or --data.");
+    throw usageError("The channel has no preset whose sample could be sent: give --preset, or --data.");
   }
   if (event !== undefined && data !== undefined)
-    throw wrongUse("--event changes a sample: it does not go with --data.");
+    throw usageError("--event changes a sample: it does not go with --data.");
   const { pathname: path, search } = new URL(channel.url ?? "http://none/");
   const ownQuery = search.slice(1);
   const query = data === undefined ? new URLSearchParams(preset?.sample.query).toString() : ownQuery;
@@ -99,15 +99,15 @@ async function compose(client: Client, channel: Channel, options: SendOptions): 
     target: query === "" ? path : `${path}?${query}`,
     body: data === undefined ? Buffer.from(preset?.sample.body ?? "") : await readData(io, data),
   };
-  const { freshen } = await import("../../../verify/sign/freshen.ts");
+  const { freshenSample } = await import("../../../verify/sign/freshen-sample.ts");
   const isSample = preset !== undefined && data === undefined;
-  const fresh = isSample ? freshen(request, preset, { type: event, random: Math.random }) : undefined;
-  if (fresh?.ok === false) throw wrongUse(`${preset?.title}: ${fresh.error}.`);
+  const fresh = isSample ? freshenSample(request, preset, { type: event, random: Math.random }) : undefined;
+  if (fresh?.ok === false) throw usageError(`${preset?.title}: ${fresh.error}.`);
   return { request: fresh?.value ?? request, preset };
 }
 
 const presetOf = async ({ api }: Client, name: unknown): Promise<StoredPreset | undefined> =>
-  typeof name === "string" ? api.get<StoredPreset>(pathOf("presets", name)) : undefined;
+  typeof name === "string" ? api.get<StoredPreset>(formatPath("presets", name)) : undefined;
 
 async function sign(
   client: Client,
@@ -122,7 +122,7 @@ async function sign(
   if (scheme === undefined || scheme === "none") return request;
   const given = options.secret ?? client.io.env.INLET_SECRET;
   if (!given) {
-    throw wrongUse(
+    throw usageError(
       `The channel verifies its deliveries (${scheme}): give its secret by --secret, or INLET_SECRET.`,
     );
   }
@@ -147,7 +147,7 @@ async function test(
   { uid }: Channel,
   { headers, target, body }: OutgoingRequest,
 ): Promise<ExitCode> {
-  const tested = await api.post<Tested>(pathOf("apps", appId, "channels", uid, "test"), {
+  const tested = await api.post<Tested>(formatPath("apps", appId, "channels", uid, "test"), {
     headers,
     query: target.split("?", 2)[1] ?? "",
     body: body.toString("base64"),
@@ -189,7 +189,7 @@ async function send({ output, io }: Client, { url }: Channel, request: OutgoingR
     const text = await response.text();
     answer = { status: response.status, body: parseAnswer(text) };
   } catch (error) {
-    throw new CommandError(`${new URL(url ?? "").origin} cannot be reached: ${reasonOf(error)}`, {
+    throw new CommandError(`${new URL(url ?? "").origin} cannot be reached: ${formatCause(error)}`, {
       exitCode: EXIT.unavailable,
       cause: error,
     });

@@ -136,7 +136,7 @@ function madeBefore({ record: { outcome }, items }: WholeDeliveryRecord): Made {
   };
 }
 
-/** A failure is one record, whatever definitions it names; an event whose id is known with other data is one too. */
+/** A failure is one record, whatever definitions it names; an event whose id is already used with other data is one too. */
 function madeAfter(explained: readonly ExplainedItem[]): Made {
   const made = explained.flatMap(({ events }) => events);
   const conflicts = made.filter(({ status }) => status === "conflict").map(() => "id_conflict");

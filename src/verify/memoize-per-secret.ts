@@ -1,10 +1,10 @@
 /**
- * What is made of each of a channel's secrets, once for as long as it has them: what verifies is shared by channels with other secrets,
- * and keeps nothing of any.
+ * Memoizes values derived from a channel's secrets. Verifiers are shared between channels and must not retain secrets, so results
+ * are cached per secrets array, by identity.
  *
- * @returns a function of the secrets that are valid now: of the same list, not an equal one, nothing is made again
+ * @returns a function that maps an array of secrets to the derived values; an equal but different array is derived again
  */
-export function createOfSecrets<T>(
+export function memoizePerSecret<T>(
   make: (secret: string) => T,
 ): (secrets: readonly string[]) => readonly T[] {
   const known = new WeakMap<readonly string[], readonly T[]>();

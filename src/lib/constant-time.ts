@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 
 /** Compares all of them, by their digests: the time that it takes tells neither which one is the same nor how much of it. */
-export function isOneOf(text: string, known: readonly string[]): boolean {
+export function isSecretIn(text: string, known: readonly string[]): boolean {
   const digest = digestOf(text);
   let found = false;
   for (const one of known) if (timingSafeEqual(digest, digestOf(one))) found = true;
@@ -9,6 +9,7 @@ export function isOneOf(text: string, known: readonly string[]): boolean {
 }
 
 /** Compares in a time that tells no more than the lengths. */
-export const isSame = (a: Buffer, b: Buffer): boolean => a.length === b.length && timingSafeEqual(a, b);
+export const areBytesEqual = (a: Buffer, b: Buffer): boolean =>
+  a.length === b.length && timingSafeEqual(a, b);
 
 const digestOf = (text: string): Buffer => createHash("sha256").update(text).digest();

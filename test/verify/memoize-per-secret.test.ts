@@ -1,9 +1,9 @@
 import { expect, it } from "vitest";
-import { createOfSecrets } from "../../src/verify/of-secrets.ts";
+import { memoizePerSecret } from "../../src/verify/memoize-per-secret.ts";
 
 it("makes of each secret once what is asked for under the same list, and keeps lists apart", () => {
   const made: string[] = [];
-  const lengthsOf = createOfSecrets((secret) => {
+  const lengthsOf = memoizePerSecret((secret) => {
     made.push(secret);
     return secret.length;
   });

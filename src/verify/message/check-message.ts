@@ -1,7 +1,7 @@
 import { checkSettings, type NoteWrong } from "../../lib/check-settings.ts";
 import { compilePair } from "./parameters.ts";
 import type { SignedMessageSettings } from "./settings.ts";
-import { compileSigningString, keyOf, type Reads, WEAK_BODY } from "./signing-string.ts";
+import { compileSigningString, type Reads, toReadKey, WEAK_BODY } from "./signing-string.ts";
 import { findWrongName, type MessageSource } from "./source.ts";
 
 /** For zod: do the settings of a signature make sense together? */
@@ -13,12 +13,12 @@ export const checkMessage = checkSettings<SignedMessageSettings>((settings, note
   };
   findWrongNames(settings, noteFirst);
   findWrongPairs(settings, noteFirst);
-  findLonely(settings, noteFirst);
+  findMissingCompanions(settings, noteFirst);
   if (!isSound) return;
   const signing = compileSigningString(settings);
   if (!signing.ok) return note("template", signing.error);
-  findUncovered(settings, signing.value.reads, note);
-  findUnread(settings, note);
+  findUnsignedSources(settings, signing.value.reads, note);
+  findUnusedSettings(settings, note);
 });
 
 function findWrongNames({ in: where, name, alsoNamed }: SignedMessageSettings, note: NoteWrong): void {
@@ -37,7 +37,7 @@ function findWrongPairs(settings: SignedMessageSettings, note: NoteWrong): void 
 }
 
 /** Settings that need another one that is not set. */
-function findLonely(settings: SignedMessageSettings, note: NoteWrong): void {
+function findMissingCompanions(settings: SignedMessageSettings, note: NoteWrong): void {
   const { items, timestamp, deliveryId, toleranceSeconds, signedHeaders, parameters } = settings;
   if (toleranceSeconds !== undefined && timestamp === undefined) {
     note("toleranceSeconds", "needs `timestamp`: without a time nothing is late");
@@ -62,7 +62,7 @@ function findLonely(settings: SignedMessageSettings, note: NoteWrong): void {
 }
 
 /** Settings that read text that the signature does not cover. */
-function findUncovered(settings: SignedMessageSettings, reads: Reads, note: NoteWrong): void {
+function findUnsignedSources(settings: SignedMessageSettings, reads: Reads, note: NoteWrong): void {
   const { timestamp, toleranceSeconds, deliveryId, bodyHash, signsBody, parameters } = settings;
   const coversHash = bodyHash !== undefined && isCovered(bodyHash.source, reads);
   const coversBody = reads.has("body") || coversHash;
@@ -96,19 +96,19 @@ function findUncovered(settings: SignedMessageSettings, reads: Reads, note: Note
 }
 
 function isCovered(source: MessageSource, reads: Reads): boolean {
-  if (reads.has(keyOf(source))) return true;
+  if (reads.has(toReadKey(source))) return true;
   if (source.in === "query") return reads.has("query");
-  return source.in === "body" && (reads.has("body") || reads.has(topMemberOf(source.name)));
+  return source.in === "body" && (reads.has("body") || reads.has(getTopMember(source.name)));
 }
 
 /** A member that is signed whole covers what stands in it. */
-const topMemberOf = (path: string): string => `body:${/^\$(?:\.[^.[]+)?/.exec(path)?.[0] ?? ""}`;
+const getTopMember = (path: string): string => `body:${/^\$(?:\.[^.[]+)?/.exec(path)?.[0] ?? ""}`;
 
 const isOmitted = ({ in: where, name }: MessageSource, omit: readonly string[]): boolean =>
   omit.some((omitted) => name === omitted || (where === "body" && name === `$.${omitted}`));
 
 /** Settings that the template does not use. */
-function findUnread({ template = "", ...settings }: SignedMessageSettings, note: NoteWrong): void {
+function findUnusedSettings({ template = "", ...settings }: SignedMessageSettings, note: NoteWrong): void {
   for (const field of ["parameters", "signedHeaders"] as const) {
     if (settings[field] !== undefined && !new RegExp(`\\{\\{\\s*${field}\\b`).test(template))
       note(field, `is not used: put {{${field}}} into \`template\``);

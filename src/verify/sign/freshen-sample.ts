@@ -5,25 +5,25 @@ import { type OutgoingRequest, putInto } from "./place.ts";
 type Paths = Pick<Preset, "typePath" | "idPath" | "itemsPath" | "verification">;
 
 /** Another event than the sample: of that type, where it can be told, and with an id of its own. */
-export function freshen(
+export function freshenSample(
   request: OutgoingRequest,
   paths: Paths,
   { type, random }: { readonly type: string | undefined; readonly random: () => number },
 ): Result<OutgoingRequest, string> {
-  const withId = ids(paths).reduce((fresh, place) => {
-    const put = putInto(fresh, place, (before) => freshId(before, random));
+  const withId = findIdPlaces(paths).reduce((fresh, place) => {
+    const put = putInto(fresh, place, (before) => createSimilarId(before, random));
     return put.ok ? put.value : fresh;
   }, request);
-  const fresh = withOwnBytes(withId, paths, random);
+  const fresh = withUniqueBytes(withId, paths, random);
   if (type === undefined) return ok(fresh);
-  const place = paths.typePath === undefined ? undefined : placeOf(paths.typePath, paths.itemsPath);
+  const place = paths.typePath === undefined ? undefined : parsePlace(paths.typePath, paths.itemsPath);
   if (place === undefined)
     return err("its type does not stand in one place that could be set: give the whole body by --data");
   return putInto(fresh, place, () => type);
 }
 
 /** Where the signed bytes tell replays, each sample has bytes of its own. */
-function withOwnBytes(
+function withUniqueBytes(
   request: OutgoingRequest,
   { verification }: Paths,
   random: () => number,
@@ -35,14 +35,14 @@ function withOwnBytes(
 
 type Place = Parameters<typeof putInto>[1];
 
-function ids({ idPath, itemsPath, verification }: Paths): readonly Place[] {
+function findIdPlaces({ idPath, itemsPath, verification }: Paths): readonly Place[] {
   const { scheme, headerPrefix = "webhook-" } = verification as {
     readonly scheme: string;
     readonly headerPrefix?: string;
   };
   // The id that Standard Webhooks sign.
   const signed = scheme === "standardWebhooks" ? [{ in: "header", name: `${headerPrefix}id` } as const] : [];
-  const place = idPath === undefined ? undefined : placeOf(idPath, itemsPath);
+  const place = idPath === undefined ? undefined : parsePlace(idPath, itemsPath);
   return place === undefined ? signed : [...signed, place];
 }
 
@@ -50,7 +50,7 @@ const IN_HEADER = /^\$headers\['([^']+)'\]$/;
 const IN_QUERY = /^\$query(?:\.(\w+)|\['([^']+)'\])$/;
 
 /** Where a path leads, of several items into the first. Undefined for what verification's paths cannot say. */
-function placeOf(path: string, itemsPath = "$"): Place | undefined {
+function parsePlace(path: string, itemsPath = "$"): Place | undefined {
   const header = IN_HEADER.exec(path)?.[1];
   if (header !== undefined) return { in: "header", name: header };
   const query = IN_QUERY.exec(path);
@@ -63,7 +63,7 @@ const DIGITS = "0123456789";
 const LOWER = "abcdefghijklmnopqrstuvwxyz";
 
 /** An id of the same form: what comes before its last separator stays, unless it is all hexadecimal. */
-function freshId(before: unknown, random: () => number): unknown {
+function createSimilarId(before: unknown, random: () => number): unknown {
   if (typeof before === "number") return Math.floor((0.1 + 0.9 * random()) * 10 ** String(before).length);
   // A number that no double holds stands as its text.
   const text = typeof before === "string" ? before : `${Math.floor(random() * 1e15)}`;
