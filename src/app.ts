@@ -10,13 +10,13 @@ import { oneHost, requestId } from "./http/request.ts";
 import type { Clock } from "./lib/clock.ts";
 import { type ApiDeps, createApi } from "./resources/resources.ts";
 
-/** Answers while the gateway starts: it is alive, why it is not ready, and 503 to all else. */
+/** Responds while the gateway starts. Health checks work, and all other requests receive 503. */
 export function createStartingApp({ clock, health }: Pick<AppDeps<never>, "clock" | "health">): Fetch {
   const app = new Hono<HealthEnv>();
   app.use(requestId(clock), oneHost);
   app.route("/", createHealth(health));
   app.all("*", () => {
-    throw new ApiError("unavailable", "Inlet is starting; try again.", { headers: { "retry-after": "1" } });
+    throw new ApiError("unavailable", "Inlet is starting. Try again.", { headers: { "retry-after": "1" } });
   });
   answerErrors(app);
   return app.fetch;
@@ -25,12 +25,12 @@ export function createStartingApp({ clock, health }: Pick<AppDeps<never>, "clock
 export interface AppDeps<C extends ChannelHandle> {
   readonly clock: Clock;
   readonly health: HealthDeps;
-  /** Undefined: this gateway has not that role. */
+  /** `undefined` if this gateway does not have the role. */
   readonly hooks: HooksDeps<C> | undefined;
   readonly api: (ApiDeps & { readonly console: ConsoleDeps }) | undefined;
 }
 
-/** Everything that the gateway answers. */
+/** Creates the handler of all requests. */
 export function createApp<C extends ChannelHandle>({ clock, health, hooks, api }: AppDeps<C>): App {
   const app = new Hono<HealthEnv>();
   app.use(requestId(clock), oneHost);

@@ -18,10 +18,10 @@ export type Command =
   | { readonly kind: "sealAddresses"; readonly config: Config }
   | { readonly kind: "help" };
 
-/** Kubernetes puts these into every pod beside a service called `inlet`. */
+/** Kubernetes sets these variables in every pod if a service is called `inlet`. */
 const KUBERNETES_SERVICE_LINK = /^INLET_(SERVICE_(HOST|PORT(_.*)?)|PORT_\d+_(TCP|UDP|SCTP)(_.*)?)$/;
 
-/** What commands read of the environment, and the gateway does not. */
+/** Environment variables of commands. The gateway ignores them. */
 export const COMMAND_VARIABLES: ReadonlySet<string> = new Set([
   "INLET_URL",
   "INLET_APP",
@@ -32,8 +32,9 @@ export const COMMAND_VARIABLES: ReadonlySet<string> = new Set([
 type Variables = Readonly<Record<string, string | undefined>>;
 
 /**
- * Settings from the environment and, below it, from the file of `--config`; empty counts as unset. `argv` is without node
- * and script. Every wrong setting is one finding whose `path` is its name; no finding quotes a secret.
+ * Parses the settings from the environment and the `--config` file. The environment wins, and an empty value counts as unset. `argv`
+ * excludes
+ * node and script. Each invalid setting is one finding, with its name as `path`. Findings never quote a secret.
  */
 export function parseConfig(env: Variables, argv: readonly string[]): Result<Command, readonly Finding[]> {
   const options = parseOptions(argv);
@@ -45,13 +46,13 @@ export function parseConfig(env: Variables, argv: readonly string[]): Result<Com
   if (help) return ok({ kind: "help" });
 
   const findings: Finding[] = [];
-  if (planOnly && apply === undefined) findings.push({ path: "--plan", message: "goes with --apply FILE" });
+  if (planOnly && apply === undefined) findings.push({ path: "--plan", message: "requires --apply FILE" });
   if (revoked !== undefined && (rotates || apply !== undefined))
-    findings.push({ path: "--revoke-key", message: "goes by itself" });
+    findings.push({ path: "--revoke-key", message: "cannot be combined with another command" });
   if (rotates && apply !== undefined)
-    findings.push({ path: "--rotate-master-key", message: "goes by itself, without --apply" });
+    findings.push({ path: "--rotate-master-key", message: "cannot be combined with --apply" });
   if (seals && (rotates || revoked !== undefined || apply !== undefined))
-    findings.push({ path: "--seal-addresses", message: "goes by itself" });
+    findings.push({ path: "--seal-addresses", message: "cannot be combined with another command" });
   const fromFile = file === undefined ? {} : readSettingsFile(resolve(file), findings);
   findings.push(...findUnknown(Object.keys(env).filter((name) => name.startsWith("INLET_"))));
   findings.push(...findUnknown(Object.keys(fromFile)));
@@ -67,19 +68,19 @@ export function parseConfig(env: Variables, argv: readonly string[]): Result<Com
     findings.push({
       path: "INLET_MASTER_KEY",
       message:
-        "is required with DATABASE_URL (`openssl rand -base64 32` makes one; keep it as long as the database)",
+        "is required with DATABASE_URL (`openssl rand -base64 32` creates one; keep it as long as the database)",
     });
   }
   if (rotates && textOf("INLET_MASTER_KEY") && !textOf("INLET_NEW_MASTER_KEY")) {
     findings.push({
       path: "INLET_NEW_MASTER_KEY",
-      message: "is required by --rotate-master-key where INLET_MASTER_KEY is set",
+      message: "is required by --rotate-master-key when INLET_MASTER_KEY is set",
     });
   }
   if (textOf("INLET_OIDC_ISSUER") && !textOf("INLET_OIDC_AUDIENCE")) {
     findings.push({
       path: "INLET_OIDC_AUDIENCE",
-      message: "is required with INLET_OIDC_ISSUER: the issuer signs tokens for others too",
+      message: "is required with INLET_OIDC_ISSUER, because the issuer also signs tokens for other audiences",
     });
   }
   if (findings.length > 0 || !parsed.success) return err(findings);
@@ -94,7 +95,7 @@ export function parseConfig(env: Variables, argv: readonly string[]): Result<Com
   );
 }
 
-/** Where clients find this gateway; `port` is the one that the listener got. */
+/** Returns the public URLs of this gateway. `port` is the port that the listener bound. */
 export function publicUrls(
   config: Config,
   port: number,
@@ -106,17 +107,17 @@ export function publicUrls(
   return { baseUrl: `${root}/v1`, hooksUrl: config.hooksUrl ?? root };
 }
 
-/** The table of the documentation, in GitHub-flavoured Markdown. */
+/** Renders the settings table of the documentation, in GitHub-flavored Markdown. */
 export function renderSettingsTable(): string {
   const rows = SETTING_LIST.map(({ name, description, unsetMeans, defaultText, secret }) => {
     const fallback = unsetMeans ?? (defaultText ? `\`${defaultText}\`` : "");
     const cells = [`\`${name}\``, fallback, description + (secret ? " Secret." : "")];
     return `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`;
   });
-  return ["| Setting | Default | What it does |", "|---|---|---|", ...rows].join("\n");
+  return ["| Setting | Default | Description |", "|---|---|---|", ...rows].join("\n");
 }
 
-/** The documented settings file. Every setting is commented out: as it stands the file changes nothing. */
+/** Renders the example settings file. Every setting is commented out, so an unedited copy changes nothing. */
 export function renderExampleFile(): string {
   const blocks = SETTING_LIST.map(({ name, description, unsetMeans, defaultText = "" }) =>
     unsetMeans

@@ -35,7 +35,7 @@ import { createConnections } from "./gateway/connections.ts";
 import { openDelivery } from "./gateway/delivery.ts";
 import { createEventPath, createFetchPinned } from "./gateway/event-path.ts";
 import type { Foundation } from "./gateway/foundation.ts";
-import { greet, type Print, formatRedisCli } from "./gateway/greeting.ts";
+import { formatRedisCli, greet, type Print } from "./gateway/greeting.ts";
 import { createHealthChecks, observeGateway } from "./gateway/health.ts";
 import { computeLimitDefaults } from "./gateway/limit-defaults.ts";
 import { startListener } from "./gateway/listener.ts";
@@ -58,14 +58,17 @@ import { createOutbound } from "./net/create-outbound.ts";
 import { createRowLimit } from "./resources/kit/row-limit.ts";
 import { readPresets } from "./verify/presets.ts";
 
-/** A running gateway. Disposal drains it: `/readyz` says so first, requests under way are answered, acknowledged events kept, its own servers end last. */
+/**
+ * A running gateway. Disposal drains it. First `/readyz` reports that it is stopping, then requests in flight are completed. Embedded
+ * servers stop last.
+ */
 export interface Gateway extends AsyncDisposable {
   readonly port: number;
-  /** Greets the person who started it; what the first start has made is told until it was printed. */
+  /** Prints a greeting. The first API key is included until it was printed once. */
   readonly greet: (print: Print) => Promise<void>;
 }
 
-/** The channel of the app `welcome` takes anything. */
+/** The channel of the app `welcome`. It accepts any delivery. */
 const WELCOME = {
   uid: "inbox",
   title: "Inbox",
@@ -77,27 +80,29 @@ const WELCOME = {
 export interface GatewayDeps {
   readonly log: Log;
   readonly signal: AbortSignal;
-  /** Default: those of `channels/kinds.ts`. */
+  /** Default: the kinds in `channels/kinds.ts`. */
   readonly channelKinds?: ChannelKinds;
-  /** Of leases; what they leave out is as in production. */
+  /** Timing of leases, for tests. Omitted values are as in production. */
   readonly sourcesTiming?: SourcesTiming;
   readonly handlersTiming?: Partial<HandlersTiming>;
   readonly housekeeperTiming?: Partial<HousekeeperTiming>;
   readonly problemTiming?: Partial<ProblemTiming>;
   /**
-   * How long a look-up, a check and a write may each take before a sender is told 503, and Redis is held for stuck; default 4,000, 4,000 and
-   * 3,500: many senders give up after five seconds.
+   * Timeout of a channel lookup, a schema validation and a Redis write, in milliseconds. After it the sender receives 503. Defaults: 4,000,
+   * 4,000 and
+   * 3,500, because many senders give up after five seconds.
    */
   readonly timeoutMs?: number;
-  /** Waited for at the end, between saying that it is not ready and taking no more connections. */
+  /** Awaited during shutdown, after `/readyz` reports that the gateway is stopping and before it stops accepting connections. */
   readonly beforeClosing?: () => Promise<unknown>;
 }
 
 /**
- * Builds the whole graph and serves. The port is taken before anything is written; until all is there, `/readyz` says what the
- * start waits for. When `signal` aborts, a start that is under way ends, and `/readyz` says that the end is near.
+ * Builds the object graph and starts serving. The port is bound before anything is written. Until the gateway is ready, `/readyz` says why
+ * it
+ * is not. When `signal` aborts, startup ends, and `/readyz` reports that the gateway is stopping.
  *
- * @throws DataDirInUseError, RedisUnfitError, MigrationError, WrongMasterKeyError, or an Error that says what to do.
+ * @throws DataDirInUseError, RedisUnfitError, MigrationError, WrongMasterKeyError, or an Error that says what to do
  */
 export async function startGateway(config: Config, deps: GatewayDeps): Promise<Gateway> {
   const { log, signal, channelKinds = ownKinds, sourcesTiming, timeoutMs, beforeClosing } = deps;
@@ -109,7 +114,7 @@ export async function startGateway(config: Config, deps: GatewayDeps): Promise<G
   const outbound = opening.use(createOutbound(config));
 
   const { dataDir } = opening.use(claimDataDir(config));
-  let starting = "is starting its servers";
+  let starting = "is starting its embedded servers";
   const health = { metrics, metricsToken: config.metricsToken };
   const startingCheck: HealthCheck = { name: "running", check: () => ({ ok: false, reason: starting }) };
   const listener = opening.use(
@@ -120,7 +125,7 @@ export async function startGateway(config: Config, deps: GatewayDeps): Promise<G
     const scraped = opening.use(
       await startListener(config.metricsListen, createMetricsApp({ clock, metrics })),
     );
-    log.info({ event: "metrics.listening", port: scraped.port }, "metrics have a port of their own");
+    log.info({ event: "metrics.listening", port: scraped.port }, "metrics listener is ready");
   }
 
   const stores = opening.use(await openStores(config, { dataDir, log, signal }));
@@ -132,14 +137,14 @@ export async function startGateway(config: Config, deps: GatewayDeps): Promise<G
     await migrate({ connection: stores.database, log });
     const opened = await openMasterKeyring(db, stores.keys, clock);
     await sealAddresses(db, opened);
-    // Its own database serves no other program.
+    // No earlier version can still use an embedded database.
     if (config.databaseUrl === undefined)
       await db.transaction().execute((trx) => endPlainAddresses(trx, opened));
     return opened;
   });
   const changes = opening.use(await startChangeFeed({ db, log, clock }));
   const masterKey = createMasterKeyWatch({ keyring, changes, log });
-  starting = "is starting: waits for Redis";
+  starting = "is starting: waiting for Redis";
   const redis = opening.use(
     await openRedis({
       url: stores.redisUrl,
@@ -164,7 +169,7 @@ export async function startGateway(config: Config, deps: GatewayDeps): Promise<G
   );
   metrics.observe(
     "inlet_clock_ahead_seconds",
-    "By how many seconds the clock of this machine is ahead of that of Redis",
+    "Seconds by which the clock of this machine is ahead of the clock of Redis",
     () => redisClock.differenceMs() / 1_000,
   );
   const foundation: Foundation = {
@@ -219,7 +224,7 @@ export async function startGateway(config: Config, deps: GatewayDeps): Promise<G
   const clientAddressOf = createClientAddressOf(config.trustProxy, (peer) =>
     log.warn(
       { event: "proxy.untrusted", peer },
-      "X-Forwarded-For is not believed: if a proxy of yours sends it, name its network in INLET_TRUST_PROXY, or all clients behind it are one sender",
+      "X-Forwarded-For is not trusted: if your proxy sends it, add the proxy's network to INLET_TRUST_PROXY; otherwise all its clients count as one sender",
     ),
   );
   const limits = createHookLimits({
@@ -232,15 +237,13 @@ export async function startGateway(config: Config, deps: GatewayDeps): Promise<G
   const bodies = createBodyBudget({ bytesOf: (id) => limitsOf(id).bodyBytes ?? Number.POSITIVE_INFINITY });
   const runtimes = new Map<ChannelKindName, ChannelRuntime<CompiledChannel>>();
   for (const kind of channelKinds.values()) {
-    // Sources go from worker to worker: all of them read one clock.
+    // A source moves between workers, so all of them must use the same clock.
     const own = kind.addressed
       ? { ingest: ingestPushed, clock }
       : { ingest: path.ingest, clock: redisClock.now };
     runtimes.set(
       kind.kind,
-      opening.use(
-        await kind.start({ ...own, bodies, outbound, log, readInWorker: path.readInWorker(kind) }),
-      ),
+      opening.use(await kind.start({ ...own, bodies, outbound, log, readInWorker: path.readInWorker(kind) })),
     );
   }
 
@@ -338,7 +341,7 @@ export async function startGateway(config: Config, deps: GatewayDeps): Promise<G
       : undefined,
   });
   opening.use(listener.serve(app, beforeClosing));
-  // Before the listener waits for its last answers: those that have no end of their own.
+  // Ends long-lived responses before the listener waits for the remaining ones.
   opening.defer(() => draining.abort());
   const { port } = listener;
   const { durability } = redis.state();
@@ -363,6 +366,6 @@ function consoleSignIn({ oidcIssuer, oidcAudience, oidcConsoleClientId }: Config
 
 async function welcomeChannel(deps: SettingsDeps) {
   const checked = await checkSettings(deps, WELCOME, "");
-  if (!checked.ok) throw new Error("the channel of the app `welcome` is not accepted");
+  if (!checked.ok) throw new Error("the settings of the channel of the app `welcome` are invalid");
   return { ...checked.value, uid: WELCOME.uid, title: WELCOME.title };
 }

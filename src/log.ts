@@ -5,7 +5,7 @@ export type LogDestination = DestinationStream;
 
 export type LogLevel = LevelWithSilent;
 
-/** Whatever goes by these names is a credential and never reaches a line, at the top or one level down. */
+/** Fields that hold credentials. They are redacted at the top level and up to two levels below it. */
 const SECRET_FIELDS = [
   "authorization",
   "cookie",
@@ -17,7 +17,7 @@ const SECRET_FIELDS = [
   "masterKey",
 ];
 
-/** One JSON line per thing, on standard output, unless another destination is given. */
+/** Creates a log that writes one JSON line per entry, to standard output by default. */
 export function createLog(options: {
   readonly level: LogLevel;
   readonly destination?: DestinationStream;
@@ -37,8 +37,8 @@ export function createLog(options: {
 }
 
 /**
- * Of an error what it is, says and comes from, causes included. Whatever else hangs on it stays out: a driver puts there the
- * command that failed, with the password or the event in it.
+ * Logs the type, message, stack and code of an error, including its causes. Other properties are dropped, because drivers attach the failed
+ * command, which may contain a password or an event.
  */
 function describeError(error: unknown): unknown {
   if (!(error instanceof Error)) return String(error);

@@ -3,10 +3,10 @@ import { createRequire } from "node:module";
 import { EXIT } from "./cli/exit.ts";
 import { parseOptions } from "./options.ts";
 
-/** Each command is loaded when it is called: most of them need little of the program. */
+/** Loads each command on demand, because most commands need only a small part of the program. */
 async function main(): Promise<number> {
   const argv = process.argv.slice(2);
-  // A reader that closes the output (`npm start | head`) is no reason to stop receiving.
+  // When the reader of the output exits (`npm start | head`), the gateway must keep running.
   process.stdout.on("error", () => {});
   const options = parseOptions(argv);
   if (options.ok && options.value.version) {

@@ -9,57 +9,62 @@ import {
 import { createTimings, SECONDS, type Timings } from "./metrics/histogram.ts";
 
 /**
- * Counters of the gateway. Labels come from closed sets (kinds, states, reasons, routes; never types or paths), and ids from a
- * bounded choice.
+ * The gateway's metrics. Labels come from closed sets such as kinds, states, reasons and routes, never from types or paths. Ids are only
+ * used
+ * for a bounded number of channels, subscriptions and organizations.
  */
 export interface Metrics {
   readonly registry: Registry;
-  /** Of the channelCounter channels, and of the rest together. The counts are added to in place, and asked for anew each time. */
+  /**
+   * Returns the counts of a channel, or of all other channels if it is not counted individually. Add to the counts in place, and call this
+   * again
+   * each time.
+   */
   readonly countsOf: (channel: ChannelName) => ChannelCounts;
-  /** From a hook's request, headers read, to its answer: `ok`, `unverified`, `refused`, `unavailable`, `internal`. */
+  /** Time from the headers of a hook request to its response, by outcome: `ok`, `unverified`, `refused`, `unavailable`, `internal`. */
   readonly hookSeconds: Timings;
-  /** Deliveries by channel kind and by what became of them: the kinds of an ingest result, `refused`, `unavailable`. */
+  /** Deliveries by channel kind and result: the kinds of `IngestResult`, or `refused`, `unavailable`, `internal`. */
   readonly deliveries: Tally;
-  /** Events by channel kind; status `published` or `duplicate`. */
+  /** Events by channel kind and status: `published` or `duplicate`. */
   readonly events: Tally;
   readonly quarantined: Tally;
-  /** Records of deliveries that were not written, by channel kind and cause: `full`, `late`, `noRoom`, `overLimit`, `unavailable`. */
+  /** Delivery records that were not written, by channel kind and cause: `full`, `late`, `noRoom`, `overLimit`, `unavailable`. */
   readonly recordsDropped: Tally;
-  /** Entries that went unread or not, because their organization holds too much and has asked for it. */
+  /** Entries that were trimmed, read or not, because their organization is over its limit and has chosen trimming. */
   readonly trimmedOverLimit: Counter;
-  /** Deliveries that were accepted only because their channels try settings out, by what verification would have said. */
+  /** Deliveries that failed verification but were accepted in shadow mode, by the reason of the failure. */
   readonly shadowed: Tally;
-  /** Seconds that a call of the script that publishes took, from being handed to Redis until its answer. */
+  /** Duration of a publish script call, from sending it to Redis until its reply. */
   readonly publishSeconds: Timings;
-  /** From asking for the code of a schema that is not in memory: `stored`, `compiled`, `refused`. */
+  /** Time to provide the code of a schema that is not in memory, by result: `stored`, `compiled`, `refused`. */
   readonly schemaCompileSeconds: Timings;
-  /** Jobs of polls by channel kind and by what became of them (`PolledOnce`, `PollJobs`). */
+  /** Poll jobs by channel kind and result (`PolledOnce`, `PollJobs`). */
   readonly polls: Tally;
-  /** Seconds from when a poll was due by its plan until it began. */
+  /** Delay between the due time of a poll and its start. */
   readonly pollLagSeconds: Histogram;
-  /** Runs of sources by channel kind and by how they ended. */
+  /** Runs of sources by channel kind and how they ended. */
   readonly sourceRuns: Tally;
-  /** Streams that were opened again, by channel kind: after an end, a failure or a hand-over. */
+  /** Streams that were opened again, by channel kind: after an end, a failure or a handover. */
   readonly sourceReconnects: Counter<"kind">;
-  /** Writes of sources that were refused, by channel kind: `epoch` another had taken over, `cursor` it had moved. */
+  /** Rejected source writes by channel kind and cause: `epoch` (another worker took over) or `cursor` (the cursor has moved). */
   readonly rejectedSourceWrites: Tally;
-  /** Attempts at handlers by what they came to (`taken`, `refused`) and the class of the status (`2xx` …, `none`). */
+  /** Handler attempts by result (`taken`, `refused`) and status class (`2xx` …, or `none` without a response). */
   readonly handlerAttempts: Tally;
-  /** By what they came to, as `handlerAttempts`. */
+  /** Duration of handler attempts by result, as in `handlerAttempts`. */
   readonly handlerSeconds: Timings;
-  /** Answers of the management API; method `other` for those that it has no routes of. The route is a pattern. */
+  /** Responses of the management API. `method` is `other` for methods without a route. `route` is a pattern. */
   readonly apiRequests: Counter<"method" | "route" | "status">;
   readonly apiRequestSeconds: Histogram<"method" | "route">;
-  /** Adds a figure that is read when somebody asks. */
+  /** Registers a gauge that is read on each scrape. */
   readonly observe: (name: string, help: string, read: () => number) => void;
-  /** Adds figures by a label from a closed set, all of them read when somebody asks. */
+  /** Registers a gauge with one label from a closed set. All values are read on each scrape. */
   readonly observeBy: (
     name: string,
     help: string,
     label: string,
     read: () => ReadonlyMap<string, number>,
   ) => void;
-  /** Adds figures by several labels, all of them read when somebody asks; the reader sees to it that they are few. */
+  /** Registers a gauge with several labels. All values are read on each scrape. The caller must keep their number small. */
   readonly observeEach: <L extends string>(
     name: string,
     help: string,
@@ -74,23 +79,24 @@ export interface Figure<L extends string = string> {
 }
 
 /**
- * A counter by two labels for the way of events: plain numbers, handed on when somebody asks. prom-client hashes the labels at
- * each call, which is a tenth of what a delivery costs.
+ * A counter with two labels for hot paths. It keeps plain numbers and passes them on when scraped. prom-client hashes the labels on each
+ * call,
+ * which costs a tenth of a delivery.
  */
 export interface Tally {
   readonly add: (first: string, second: string, count?: number) => void;
 }
 
 /**
- * Counters in a registry of their own; with `includeProcessMetrics` beside those of Node, which watch the event loop by a timer that runs
- * until the process ends.
+ * Creates the metrics in their own registry. `includeProcessMetrics` adds Node's metrics, whose event loop timer runs until the process
+ * ends.
  */
 export function createMetrics({
   includeProcessMetrics = false,
   channels = 100,
 }: {
   readonly includeProcessMetrics?: boolean;
-  /** How many are shown one by one. */
+  /** Number of channels that are shown individually. */
   readonly channels?: number;
 } = {}): Metrics {
   const registry = new Registry();
@@ -126,108 +132,108 @@ export function createMetrics({
     countsOf: channelCounter.countsOf,
     hookSeconds: createTimings({
       name: "inlet_hook_duration_seconds",
-      help: "From the headers of a hook's request until its answer, by outcome",
+      help: "Time from the headers of a hook request to its response, by outcome",
       label: "outcome",
       registers,
     }),
     deliveries: createTally({
       name: "inlet_deliveries_total",
-      help: "Deliveries by what became of them",
+      help: "Deliveries by result",
       labelNames: ["kind", "result"],
       registers,
     }),
     events: createTally({
       name: "inlet_events_total",
-      help: "Events on the bus, and repeats of them",
+      help: "Published events and duplicates",
       labelNames: ["kind", "status"],
       registers,
     }),
     quarantined: createTally({
       name: "inlet_quarantined_total",
-      help: "Items kept in quarantine by reason",
+      help: "Quarantined items by reason",
       labelNames: ["kind", "reason"],
       registers,
     }),
     recordsDropped: createTally({
       name: "inlet_delivery_records_dropped_total",
-      help: "Records of deliveries that were not kept, by why",
+      help: "Delivery records that were dropped, by cause",
       labelNames: ["kind", "cause"],
       registers,
     }),
     trimmedOverLimit: new Counter({
       name: "inlet_trimmed_over_limit_total",
-      help: "Entries that went, read or not, of organizations that hold too much and have asked for it",
+      help: "Entries trimmed, read or unread, of organizations over their limit that have chosen trimming",
       registers,
     }),
     shadowed: createTally({
       name: "inlet_shadowed_total",
-      help: "Deliveries accepted in shadow that verification would have refused, by why",
+      help: "Deliveries accepted in shadow mode although verification failed, by reason",
       labelNames: ["kind", "reason"],
       registers,
     }),
     publishSeconds: createTimings({
       name: "inlet_publish_duration_seconds",
-      help: "From handing a call of the script that publishes to Redis until its answer",
+      help: "Time from sending a publish script call to Redis until its reply",
       registers,
     }),
     schemaCompileSeconds: createTimings({
       name: "inlet_schema_compile_duration_seconds",
-      help: "From asking for a schema that is not in memory until it is ready or refused, waiting included",
+      help: "Time until a schema that is not in memory is compiled or rejected, including waiting",
       label: "result",
       registers,
     }),
     polls: createTally({
       name: "inlet_polls_total",
-      help: "Polls by what became of them",
+      help: "Polls by result",
       labelNames: ["kind", "result"],
       registers,
     }),
     pollLagSeconds: new Histogram({
       name: "inlet_poll_lag_seconds",
-      help: "From when a poll was due until it began",
+      help: "Delay between the due time of a poll and its start",
       buckets: [...SECONDS, 10, 30, 60, 300],
       registers,
     }),
     sourceRuns: createTally({
       name: "inlet_source_runs_total",
-      help: "Connections and polls of sources by how they ended",
+      help: "Connections and polls of sources by end",
       labelNames: ["kind", "end"],
       registers,
     }),
     handlerAttempts: createTally({
       name: "inlet_handler_attempts_total",
-      help: "Attempts to hand events to handlers by what they came to",
+      help: "Handler attempts by result",
       labelNames: ["result", "status"],
       registers,
     }),
     handlerSeconds: createTimings({
       name: "inlet_handler_duration_seconds",
-      help: "Attempts to hand an event to its handler, from the call until the end of the answer",
+      help: "Duration of handler attempts, from the request to the end of the response",
       label: "result",
       buckets: [...SECONDS, 10, 30],
       registers,
     }),
     sourceReconnects: new Counter({
       name: "inlet_source_reconnects_total",
-      help: "Streams that were opened again after an end, a failure or a hand-over",
+      help: "Streams that were opened again after an end, a failure or a handover",
       labelNames: ["kind"],
       registers,
     }),
     rejectedSourceWrites: createTally({
       name: "inlet_source_refusals_total",
-      help: "Writes of sources that were no longer their owner's",
+      help: "Source writes rejected because another worker or write was ahead",
       labelNames: ["kind", "cause"],
       registers,
     }),
     apiRequests: new Counter({
       name: "inlet_api_requests_total",
-      help: "Answers of the management API by route",
+      help: "Management API responses by route",
       labelNames: ["method", "route", "status"],
       registers,
     }),
     apiRequestSeconds: new Histogram({
       name: "inlet_api_request_duration_seconds",
-      help: "From a request of the management API until its answer",
+      help: "Time from a management API request to its response",
       labelNames: ["method", "route"],
       buckets: SECONDS,
       registers,
@@ -236,7 +242,13 @@ export function createMetrics({
       new Gauge({ name, help, registers, collect: createGaugeReader(read) });
     },
     observeBy: (name, help, label, read) => {
-      new Gauge({ name, help, labelNames: [label], registers, collect: createLabeledGaugeReader(label, read) });
+      new Gauge({
+        name,
+        help,
+        labelNames: [label],
+        registers,
+        collect: createLabeledGaugeReader(label, read),
+      });
     },
     observeEach: (name, help, labels, read) => {
       new Gauge({

@@ -9,23 +9,23 @@ export type Role = (typeof ROLES)[number];
 
 const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
 
-/** From the weakest promise to the strongest. */
+/** From weakest to strongest. */
 export const DURABILITIES = ["none", "process", "fsync", "replica"] as const;
 export type Durability = (typeof DURABILITIES)[number];
 
-/** How a setting presents itself, wherever settings are listed. */
+/** How a setting is shown in documentation, `--help` and error messages. */
 export interface SettingInfo {
   readonly name: string;
-  /** An unset setting is read from this text; without it, an unset one has no value. */
+  /** Parsed if the setting is unset. Without it, an unset setting has no value. */
   readonly defaultText?: string;
-  /** The default in words, where there is no text or the text says too little. */
+  /** The default in words, if `defaultText` is missing or unclear. */
   readonly unsetMeans?: string;
   readonly description: string;
-  /** Its value is never quoted. */
+  /** Whether the value is secret, so that it is never quoted. */
   readonly secret?: boolean;
 }
 
-/** Reads the text of a setting. Its errors say what the text must be; they never quote the text, which may be secret. */
+/** Parses the text of a setting. Its errors say what the text must be. They never quote it, because it may be secret. */
 type Type<T> = z.ZodType<T, string>;
 
 const infos = z.registry<SettingInfo>();
@@ -51,7 +51,7 @@ const text: Type<string> = z.string();
 const accepted = (isAccepted: (text: string) => boolean, problem: string) =>
   z.string().refine(isAccepted, { error: problem });
 
-/** A TCP port; 0 lets the system choose one. */
+/** A TCP port. 0 lets the system choose one. */
 const portNumber = z
   .string()
   .regex(/^(?!tcp:\/\/)/, {
@@ -63,19 +63,19 @@ const portNumber = z
   })
   .transform(Number);
 
-/** `127.0.0.1:9464`, `[::1]:9464`. */
+/** For example `127.0.0.1:9464` or `[::1]:9464`. */
 const hostAndPort = z.string().transform((text, context) => {
   const [, host = "", digits = ""] = /^(\[[0-9A-Fa-f:.]+\]|[^\s:/[\]]+):(\d{1,5})$/.exec(text) ?? [];
   const port = Number(digits);
   if (host !== "" && port <= 65_535) return { host: host.replace(/^\[|\]$/g, ""), port };
-  context.addIssue("must be host:port, such as 127.0.0.1:9464");
+  context.addIssue("must be host:port, for example 127.0.0.1:9464");
   return z.NEVER;
 });
 
 const wholeNumber = (min: number, max: number): Type<number> =>
   accepted(
     (digits) => /^\d{1,10}$/.test(digits) && Number(digits) >= min && Number(digits) <= max,
-    `must be a whole number from ${min} to ${max}`,
+    `must be an integer from ${min} to ${max}`,
   ).transform(Number);
 
 const flag = z.enum(["0", "1"], { error: "must be 0 or 1" }).transform((digit) => digit === "1");
@@ -85,13 +85,13 @@ const oneOf = <T extends string>(values: readonly T[]) =>
 
 const MIN_TOKEN_LENGTH = 16;
 
-/** Fits into a bearer header (RFC 6750, section 2.1) and is long enough not to be guessed. */
+/** A token for a bearer header (RFC 6750, section 2.1) that is too long to guess. */
 const bearerToken = accepted(
   (token) => token.length >= MIN_TOKEN_LENGTH && /^[A-Za-z0-9._~+/-]+=*$/.test(token),
   `must be at least ${MIN_TOKEN_LENGTH} characters of A-Z a-z 0-9 . _ ~ + / -`,
 );
 
-/** A comma-separated list without repetitions, in the order given; with `emptyWord` that word is the empty list. */
+/** A comma-separated list without duplicates, in the given order. `emptyWord` stands for an empty list. */
 const listOf = <T>(type: Type<T>, emptyWord?: string): Type<readonly T[]> =>
   z
     .string()
@@ -106,7 +106,7 @@ const network = z.string().transform((text, context) => {
   return parsed ?? z.NEVER;
 });
 
-/** An absolute URL of one of these schemes; credentials, query and fragment only where `anyPart`. */
+/** An absolute URL with one of these schemes. Credentials, query and fragment are only allowed with `anyPart`. */
 function url(schemes: readonly string[], { anyPart = false } = {}) {
   const beginnings = schemes.map((scheme) => `${scheme}//`).join(" or ");
   return accepted(
@@ -136,183 +136,183 @@ const sipProviders = listOf(
   accepted((name) => /^[a-z0-9_.-]{1,64}$/.test(name), "must be 1 to 64 characters of a-z 0-9 _ . -"),
 ).refine(({ length }) => length === SIP_PROVIDERS, { error: `must be ${SIP_PROVIDERS} different names` });
 
-/** All settings: `Config`, the checks, `--help`, the table of the documentation and the settings file are made from it. */
+/** All settings. `Config`, validation, `--help`, the documentation table and the example file are derived from this schema. */
 export const settingsSchema = z.object({
   port: setting("INLET_PORT", portNumber, {
     defaultText: "8080",
-    description: "Port to listen on; 0 takes any free one and prints it.",
+    description: "Port to listen on. 0 chooses a free port and prints it.",
   }),
   host: setting("INLET_HOST", text, {
     defaultText: "127.0.0.1",
-    description: "Address to listen on; the container image sets 0.0.0.0.",
+    description: "Address to listen on. The container image sets 0.0.0.0.",
   }),
-  /** An absolute path. */
+  /** Absolute path. */
   dataDir: setting(
     "INLET_DATA_DIR",
     z.string().transform((path) => resolve(path)),
     {
       defaultText: "./data",
-      description: "Folder of Inlet's own PostgreSQL, Redis and master key; one gateway at a time owns it.",
+      description: "Directory of the embedded PostgreSQL, the embedded Redis and the master key. Only one gateway at a time can use it.",
     },
   ),
   roles: setting("INLET_ROLES", listOf(oneOf(ROLES)), {
     defaultText: ROLES.join(","),
     description:
-      "What this process does: any of api, hooks, sources, delivery. `hooks` alone serves hooks and health only.",
+      "Roles of this process: any of api, hooks, sources, delivery. With `hooks` alone it only serves hooks and health checks.",
   }),
   baseUrl: optional("INLET_BASE_URL", baseUrl, {
-    unsetMeans: "from host and port",
+    unsetMeans: "derived from host and port",
     description:
-      "Public address of the management API, for what is printed and linked; /v1 is added if it is missing.",
+      "Public URL of the management API, used in output and links. /v1 is appended if missing.",
   }),
   hooksUrl: optional("INLET_HOOKS_URL", baseUrl, {
     unsetMeans: "the base URL without /v1",
-    description: "Public address in front of /hooks/{channelId}.",
+    description: "Public URL in front of /hooks/{channelId}.",
   }),
   apiKey: optional("INLET_API_KEY", bearerToken, {
-    description: `API key with all permissions in the default organization, for automation; at least ${MIN_TOKEN_LENGTH} characters. The database keeps it, hashed: it stays valid when it is set no longer.`,
+    description: `API key with all permissions in the default organization, for automation; at least ${MIN_TOKEN_LENGTH} characters. Its hash is stored in the database, so the key stays valid after you remove this setting.`,
     secret: true,
   }),
   oidcIssuer: optional("INLET_OIDC_ISSUER", webUrl, {
     description:
-      "OpenID Connect issuer whose tokens are accepted, exactly as it names itself: its subject must be the identifier of an Identity with this provider in the organization that is called for.",
+      "OpenID Connect issuer whose tokens are accepted, spelled exactly as in its tokens. The subject of a token must be the identifier of an Identity with this provider in the requested organization.",
   }),
   oidcAudience: optional("INLET_OIDC_AUDIENCE", text, {
-    description: "Audience that those tokens must name. Required with INLET_OIDC_ISSUER.",
+    description: "Audience that tokens of the issuer must have. Required with INLET_OIDC_ISSUER.",
   }),
   oidcOrganizationClaim: optional("INLET_OIDC_ORGANIZATION_CLAIM", text, {
     description:
-      "Claim of those tokens that names, by its id, the organization that they are for. Without it, and without INLET_OIDC_ORGANIZATION, callers name it in `X-Organization-Id` or to `POST /auth/tokens`.",
+      "Claim of the issuer's tokens that contains the id of the organization. Without it and INLET_OIDC_ORGANIZATION, callers send the id in `X-Organization-Id` or to `POST /auth/tokens`.",
   }),
   oidcOrganization: optional(
     "INLET_OIDC_ORGANIZATION",
     accepted((id) => isId("org", id), "must be the id of an organization (`org_…`)"),
     {
-      description: "Id of the one organization that tokens of the issuer are for where no claim says which.",
+      description: "Id of the organization for the issuer's tokens that have no organization claim.",
     },
   ),
   oidcConsoleClientId: optional("INLET_OIDC_CONSOLE_CLIENT_ID", text, {
     description:
-      "Public client of that issuer by which people sign in to the console (code flow with PKCE); its redirect address is that of this gateway with /console/callback.",
+      "Client id for signing in to the console with that issuer (public client, code flow with PKCE). Register the URL of this gateway with /console/callback as its redirect URL.",
   }),
   apiRequestsPerMinute: setting("INLET_API_REQUESTS_PER_MINUTE", wholeNumber(1, 1_000_000_000), {
     defaultText: "600",
-    description: "Requests to the management API that each API key has in a minute, over all gateways.",
+    description: "Maximum management API requests per minute for each API key, over all gateways.",
   }),
   hookRequestsPerSecond: setting("INLET_HOOK_REQUESTS_PER_SECOND", wholeNumber(1, 1_000_000_000), {
     defaultText: "1000",
     description:
-      "Items that the deliveries to the hooks of one organization bring in a second, in each gateway; a channel's deliveries too, for which it may set less.",
+      "Maximum items per second in the hook deliveries of one organization, per gateway. It also limits the deliveries of each channel, which may set a lower limit.",
   }),
   sourceDeliveriesPerSecond: setting("INLET_SOURCE_DELIVERIES_PER_SECOND", wholeNumber(1, 1_000_000_000), {
     defaultText: "1000",
     description:
-      "Items that the sources of one organization bring in a second to each process with the role `sources`: of frames of streams and pages of polls. What comes faster waits.",
+      "Maximum items per second from the sources of one organization, per process with the role `sources`. Faster streams and polls are slowed down.",
   }),
   pollConcurrency: setting("INLET_POLL_CONCURRENCY", wholeNumber(1, 1_000), {
     defaultText: "50",
-    description: "Polls that a process with the role `sources` has under way at once.",
+    description: "Maximum concurrent polls per process with the role `sources`.",
   }),
   pollsPerOrigin: setting("INLET_POLLS_PER_ORIGIN", wholeNumber(1, 10_000), {
     defaultText: "10",
     description:
-      "Polls of one server (scheme, host and port) that are under way at once, over all gateways; others wait in line.",
+      "Maximum concurrent polls of one server (scheme, host and port), over all gateways. Further polls wait.",
   }),
   pollsPerOrganization: setting("INLET_POLLS_PER_ORGANIZATION", wholeNumber(1, 10_000), {
     defaultText: "50",
     description:
-      "Polls of one organization that are under way at once, over all gateways; others wait in line.",
+      "Maximum concurrent polls of one organization, over all gateways. Further polls wait.",
   }),
   sipProviders: setting("INLET_SIP_PROVIDERS", sipProviders, {
     defaultText: "sip_provider_1,sip_provider_2,sip_provider_3",
     description:
-      "Names of the three telephony carriers that SIP trunks and phone numbers can be of, in lower case, separated by commas.",
+      "Names of the three telephony carriers for SIP trunks and phone numbers, in lower case, separated by commas.",
   }),
   masterKey: optional("INLET_MASTER_KEY", masterKey, {
-    unsetMeans: "made in the data directory",
-    description: "Key that seals stored secrets: 32 bytes, base64 or hex. Required with DATABASE_URL.",
+    unsetMeans: "created in the data directory",
+    description: "Key that encrypts stored secrets: 32 bytes as base64 or hex. Required with DATABASE_URL.",
     secret: true,
   }),
   newMasterKey: optional("INLET_NEW_MASTER_KEY", masterKey, {
-    unsetMeans: "made in the data directory",
+    unsetMeans: "created in the data directory",
     description:
-      "Key that --rotate-master-key puts in the place of INLET_MASTER_KEY. Gateways that have both set go on through the change; others must be restarted after it.",
+      "Key that replaces INLET_MASTER_KEY when you run --rotate-master-key. Gateways with both settings keep running during the rotation. Restart all others after it.",
     secret: true,
   }),
   topicMebibytesPerOrganization: optional(
     "INLET_TOPIC_MEBIBYTES_PER_ORGANIZATION",
     wholeNumber(1, 1_000_000_000),
     {
-      unsetMeans: "2048, or a quarter of Redis' `maxmemory` where that is less",
+      unsetMeans: "2048, or a quarter of Redis' `maxmemory` if that is less",
       description:
-        "MiB that the topics of one organization may hold, the first organization aside: over it what all groups have acknowledged goes first, then its hooks get 429 and its sources wait.",
+        "Maximum MiB in the topics of one organization, except the first organization. Over the limit, entries that all groups have acknowledged are trimmed first. Then its hooks receive 429 and its sources wait.",
     },
   ),
   rowsPerResource: setting("INLET_ROWS_PER_RESOURCE", wholeNumber(1, 1_000_000_000), {
     defaultText: "100000",
-    description: "Rows of each resource that one organization may have, the first organization aside.",
+    description: "Maximum rows of each resource per organization, except the first organization.",
   }),
   auditRetentionDays: setting("INLET_AUDIT_RETENTION_DAYS", wholeNumber(1, 36_500), {
     defaultText: "365",
-    description: "Days for which the audit is kept.",
+    description: "Number of days to keep the audit log.",
   }),
   trustProxy: setting("INLET_TRUST_PROXY", listOf(network, "none"), {
     defaultText: "none",
     description:
-      "Networks of proxies whose X-Forwarded-For is believed, as a comma-separated list: rate limits and log lines go by the client's address.",
+      "Networks of proxies whose X-Forwarded-For is trusted, as a comma-separated list. Rate limits and log lines then use the client's address.",
   }),
   allowNetworks: setting("INLET_ALLOW_NETWORKS", listOf(network, "none"), {
     defaultText: "none",
     description:
-      "Networks that outbound calls (sources, OAuth) may reach though they are not public, as a comma-separated list.",
+      "Private networks that outbound calls (sources, OAuth) may reach, as a comma-separated list.",
   }),
   logLevel: setting("INLET_LOG_LEVEL", oneOf(LOG_LEVELS), {
     defaultText: "info",
-    description: `Least level that is logged: ${LOG_LEVELS.join(", ")}.`,
+    description: `Minimum level of log lines: ${LOG_LEVELS.join(", ")}.`,
   }),
   drainDelaySeconds: optional("INLET_DRAIN_DELAY_SECONDS", wholeNumber(0, 3_600), {
     unsetMeans: "5; 0 at a terminal",
     description:
-      "How long a gateway that is told to stop goes on serving once /readyz says so: what asks /readyz more often sends it nothing by then.",
+      "Seconds that a stopping gateway keeps serving after /readyz reports it. Choose more than the interval at which your load balancer checks /readyz.",
   }),
   durability: setting("INLET_DURABILITY", oneOf(DURABILITIES), {
     defaultText: "none",
     description:
-      "What an answer of 200 must mean, checked at start: none, process (append-only file), fsync, replica (fsync and one replica).",
+      "Durability that a 200 response guarantees, checked at startup: none, process (append-only file), fsync, replica (fsync and one replica).",
   }),
   durabilityAsserted: setting("INLET_DURABILITY_ASSERTED", flag, {
     defaultText: "0",
-    description: "1 takes your word for it where Redis does not let its settings be read.",
+    description: "Set to 1 to skip the durability check when Redis does not allow reading its settings.",
   }),
   metricsToken: optional("INLET_METRICS_TOKEN", bearerToken, {
-    description: `Bearer token that /metrics needs; at least ${MIN_TOKEN_LENGTH} characters. Without one, /metrics is not on the gateway's own port.`,
+    description: `Bearer token for /metrics, at least ${MIN_TOKEN_LENGTH} characters. If unset, the gateway's port does not serve /metrics.`,
     secret: true,
   }),
   metricsListen: optional("INLET_METRICS_LISTEN", hostAndPort, {
     description:
-      "Address for /metrics alone, without a token, as host:port (127.0.0.1:9464): for a network that only Prometheus reaches.",
+      "Separate address for /metrics without a token, as host:port (127.0.0.1:9464). Use it in a network that only Prometheus can reach.",
   }),
   metricsChannels: setting("INLET_METRICS_CHANNELS", wholeNumber(0, 1_000), {
     defaultText: "100",
     description:
-      "How many of the busiest channels, and of subscriptions and organizations, /metrics shows one by one; the rest are one.",
+      "Number of channels, subscriptions and organizations that /metrics shows individually, busiest first. The others are combined.",
   }),
   databaseUrl: optional("DATABASE_URL", url(["postgresql:", "postgres:"], { anyPart: true }), {
-    unsetMeans: "its own PostgreSQL",
+    unsetMeans: "embedded PostgreSQL",
     description: "PostgreSQL to use.",
     secret: true,
   }),
   redisUrls: setting("REDIS_URL", listOf(url(["redis:", "rediss:", "unix:"], { anyPart: true }), "none"), {
     defaultText: "none",
-    unsetMeans: "its own redis-server",
-    description: "Redis to use; a comma-separated list names nodes of one Cluster.",
+    unsetMeans: "embedded redis-server",
+    description: "Redis to use. A comma-separated list names nodes of one Cluster.",
     secret: true,
   }),
 });
 
 export type Config = Readonly<z.output<typeof settingsSchema>>;
 
-/** In the order of the schema; `key` is the setting's name in `Config`. */
+/** All settings in schema order. `key` is the name of the setting in `Config`. */
 export const SETTING_LIST: readonly (SettingInfo & { readonly key: string })[] = Object.entries(
   settingsSchema.shape,
 ).flatMap(([key, schema]) => {

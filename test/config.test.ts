@@ -48,7 +48,7 @@ describe("parseConfig", () => {
       file,
       planOnly: true,
     });
-    expect(command("--plan")).toEqual([{ path: "--plan", message: "goes with --apply FILE" }]);
+    expect(command("--plan")).toEqual([{ path: "--plan", message: "requires --apply FILE" }]);
   });
 
   it("has a default for every setting", () => {

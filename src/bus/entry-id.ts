@@ -1,19 +1,19 @@
-/** The greatest sequence number of an entry id: 64 bits. */
+/** Maximum sequence number of an entry id (64 bits). */
 const MAX_SEQUENCE = "18446744073709551615";
 
-/** An id of the form `<ms>-<sequence>`, two numbers of 64 bits without leading zeros. */
+/** Matches entry ids `<ms>-<sequence>`: two numbers of at most 20 digits without leading zeros. */
 export const ENTRY_ID = /^(?:0|[1-9]\d{0,19})-(?:0|[1-9]\d{0,19})$/;
 
 /**
- * The id just before every entry of that millisecond; 0 is the start of the stream. A group begins there: an entry with exactly
- * the id of a group is never delivered to it.
+ * Returns the id just before all entries of that millisecond, or the start of the stream for 0. Used as the start id of consumer
+ * groups, because Redis delivers only entries after that id.
  */
 export const idBefore = (ms: number): string => (ms <= 0 ? "0-0" : `${ms - 1}-${MAX_SEQUENCE}`);
 
-/** Milliseconds of an id; beyond 2^53 not exact. */
-export const msOfEntry = (id: string): number => Number(id.slice(0, id.indexOf("-")));
+/** Returns the milliseconds of an entry id. Not exact above 2^53. */
+export const parseEntryMs = (id: string): number => Number(id.slice(0, id.indexOf("-")));
 
-/** Below 0 where the first comes before the second in a stream. */
+/** Returns a number below 0 if `a` is before `b` in a stream. Suitable for `Array.prototype.sort`. */
 export function compareEntryIds(a: string, b: string): number {
   const [aMs = "", aSequence = ""] = a.split("-");
   const [bMs = "", bSequence = ""] = b.split("-");

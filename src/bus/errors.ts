@@ -1,7 +1,6 @@
 /**
- * A pull source that no longer owns what it writes: a newer owner has stamped its epoch, or the cursor moved
- * on. Nothing of the delivery's refused part was written. The source must let go and start again from the
- * stored cursor.
+ * Thrown when a pull source writes but no longer owns its position: a newer owner has a higher epoch, or the cursor has changed.
+ * The rejected part of the delivery was not written. The source must stop and restart from the stored cursor.
  */
 export class StaleSourceError extends Error {
   override readonly name = "StaleSourceError";
@@ -13,7 +12,7 @@ export class StaleSourceError extends Error {
   }
 }
 
-/** A Redis that Inlet must not run on: too old, evicting, or less durable than asked for. Stops the start. */
+/** Thrown at startup when Redis is too old, evicts keys, or is less durable than `INLET_DURABILITY` requires. */
 export class RedisUnfitError extends Error {
   override readonly name = "RedisUnfitError";
 }

@@ -4,57 +4,55 @@ import type { Finding } from "../lib/errors.ts";
 import type { Result } from "../lib/result.ts";
 import type { Credentials } from "../net/credentials.ts";
 
-/** One frame or page that the gateway fetched itself. What of it is secret was taken out before. */
+/** One stream frame or poll page that the gateway fetched. Secrets are already removed. */
 export interface FetchedDelivery {
-  /** Seen by its rules and its quarantine record; names in lower case. */
+  /** Visible to the channel's rules and stored in quarantine records. Header names are lowercase. */
   readonly headers: Values;
   readonly body: Buffer;
   readonly arrivedAtMs: number;
-  /** Names the delivery where no `idPath` does. */
+  /** Event id to use when no `idPath` yields one. */
   readonly deliveryId?: string;
 }
 
 /**
- * The arguments of one run of a source: one connection of a stream, one poll. Everything in it is fenced: once another worker
- * has taken the source over, or its cursor was set by hand, `ingest` and `moveTo` refuse with `StaleSourceError`, and the run ends.
+ * One run of a source: one stream connection or one poll. All writes are fenced. After another worker takes the source over, or someone
+ * sets the cursor, `ingest` and `moveTo` throw `StaleSourceError` and the run ends.
  */
 export interface SourceRun {
   readonly channel: ChannelHandle;
-  /** The channel's `config` with its opened secrets, as the kind's schema gave it. */
+  /** The channel's `config` with decrypted secrets, as parsed by the kind's schema. */
   readonly settings: unknown;
   readonly credentials: Credentials | undefined;
-  /** Where the source stands: what was last moved to; undefined at the very first, and after a reset. */
+  /** The last stored cursor. `undefined` on the first run and after a reset. */
   readonly cursor: string | undefined;
-  /** When the source began to be one, or its cursor was reset, in ms: what `startAt: "now"` means. */
+  /** When the source first ran or its cursor was last reset, in ms since the Unix epoch. `startAt: "now"` refers to this time. */
   readonly startedAtMs: number;
   /**
-   * Publishes a delivery, with the cursor moved to `cursor` in the same write (not moved where it is absent). May be called
-   * again before the last call has resolved: writes keep the order of the calls, and once one has failed all later ones do.
-   *
-   * @throws UnavailableError when what became of it is not certain: the run must end; the next one begins at the stored cursor.
+   * Publishes a delivery and moves the cursor to `cursor` in the same write. Without `cursor` the stored cursor stays. May be called before
+   * earlier calls resolve: writes keep the order of the calls, and after one fails all later ones fail.
+   * @throws UnavailableError when the result of the write is unknown. The run must end; the next run starts at the stored cursor.
    * @throws StaleSourceError
    */
   readonly ingest: (
     delivery: FetchedDelivery,
     options: { readonly cursor?: string; readonly signal: AbortSignal },
   ) => Promise<IngestResult>;
-  /** Moves the cursor alone. Throws as `ingest` does. */
+  /** Moves the cursor without publishing. Throws the same errors as `ingest`. */
   readonly moveTo: (cursor: string, options: { readonly signal: AbortSignal }) => Promise<void>;
-  /** The stream is open, or the poll's answer is there: what was wrong is over. */
+  /** Must be called when the stream is open or the poll got its response. Marks the source as recovered. */
   readonly opened: () => void;
-  /** Something happened that a person should see though the source goes on: a gap, a page that was cut. */
+  /** Reports a problem that does not stop the source, such as a gap or a truncated page. */
   readonly warn: (code: string, message: string) => void;
-  /** Aborts when the run must end: the source is paused, handed over, or the gateway stops. */
+  /** Aborts when the run must end: the source is paused or handed over, or the gateway shuts down. */
   readonly signal: AbortSignal;
 }
 
-/** One connection of a stream. */
+/** One connection of a stream source. */
 export interface StreamRun extends SourceRun {
   /**
-   * Publishes deliveries in their order, in as few writes as may be; each write moves the cursor past those that it brings.
-   * Otherwise as `ingest`, and in one order with it.
-   *
-   * @param options.cursorAfter where the source stands after the `n`th of them, from 0
+   * Publishes deliveries in order with as few writes as possible. Each write moves the cursor past its own deliveries. Behaves like
+   * `ingest` otherwise and shares its write order.
+   * @param options.cursorAfter returns the cursor to store after the delivery at index `n`, counted from 0
    */
   readonly ingestAll: (
     deliveries: readonly FetchedDelivery[],
@@ -63,12 +61,13 @@ export interface StreamRun extends SourceRun {
 }
 
 /**
- * How a run ended. `done`: go on by the plan (a stream reconnects, a poll comes when it is due), not before `notBeforeMs`.
- * `failed`: the same after a growing wait; where it `isRefusal` again and again over some minutes (a wrong content type, a request
- * or credentials that the sender refuses) the channel shows `lastingState`. `finished`: the sender said that there will be no
- * more (HTTP 204, `stopOn`): not again before a person resumes it. `broken`: the channel's own settings make no sound request.
- * `needsReauth`: there are no credentials, as their grant is dead. After an error, or a `needsReauth`, the source is tried now and
- * then, and goes on by itself once that succeeds.
+ * How a run ended.
+ * - `done`: continue as scheduled, but not before `notBeforeMs`.
+ * - `failed`: continue after a growing backoff. If failures with `isRejection` persist for minutes, the channel gets `stateIfPersistent`.
+ * - `finished`: the server announced the end (HTTP 204 or `stopOn`). Only a person can resume the source.
+ * - `broken`: the channel's settings do not produce a valid request.
+ * - `needsReauth`: the OAuth grant is no longer valid, so there are no credentials.
+ * In state `error` or `needsReauth`, the source is retried at long intervals and recovers automatically.
  */
 export type SourceEnd =
   | { readonly kind: "done"; readonly notBeforeMs?: number }
@@ -78,39 +77,38 @@ export type SourceEnd =
       readonly message: string;
       readonly notBeforeMs?: number;
       readonly isRejection?: true;
-      /** Default: `error`. */
+      /** The channel state to set if the rejection persists. Defaults to `error`. */
       readonly stateIfPersistent?: "needsReauth";
     }
   | { readonly kind: "finished"; readonly message: string }
   | { readonly kind: "broken"; readonly code: string; readonly message: string }
   | { readonly kind: "needsReauth"; readonly message: string };
 
-/** How a stream that ended is opened again. */
+/** Backoff between the connections of a stream. */
 export interface ReconnectPolicy {
   readonly initialMs: number;
   readonly maxMs: number;
   readonly factor: number;
-  /** 0 to 1: the part of each wait that is left to chance. */
+  /** Fraction of each wait that is random, from 0 to 1. */
   readonly jitter: number;
-  /** After so long an open stream the wait begins at `initialMs` again. */
+  /** A stream that stayed open this long resets the backoff to `initialMs`. */
   readonly resetAfterMs: number;
 }
 
-/** A source that is kept open: one worker holds it under a lease and runs `runConnection` again and again. */
+/** A source with a long-lived connection. The worker that holds the source's lease calls `runConnection` in a loop. */
 export interface StreamSource {
   readonly reconnect: (settings: unknown) => ReconnectPolicy;
-  /** One connection, until it ends; never throws for what the sender did. */
+  /** Runs one connection until it ends. Server errors are returned as a `SourceEnd`, never thrown. */
   readonly runConnection: (run: StreamRun) => Promise<SourceEnd>;
 }
 
-/** When a source is polled. */
 export type PollSchedule =
   | { readonly everySeconds: number; readonly jitter: number }
   | { readonly cron: string; readonly timezone: string; readonly jitter: number };
 
-/** The result of a dry run: nothing was published, and no cursor moved. */
+/** The result of a dry run, which publishes no events and does not move the cursor. */
 export interface DryRun {
-  /** As it was sent, secrets replaced. */
+  /** The request as sent, with secrets redacted. */
   readonly request: {
     readonly method: string;
     readonly url: string;
@@ -123,22 +121,22 @@ export interface DryRun {
   readonly end: SourceEnd;
 }
 
-/** A source that is asked now and then, by any worker. */
+/** A source that any worker can poll on a schedule. */
 export interface PolledSource {
   readonly schedule: (settings: unknown) => PollSchedule;
-  /** For limits on calls to one server: scheme, host and port. */
+  /** Scheme, host and port that the polls call. Limits the concurrent polls per server. */
   readonly origin: (settings: unknown) => string;
   readonly poll: (run: SourceRun) => Promise<SourceEnd>;
-  /** Does as the next poll would, with `cursor` in place of the stored one. At most one page. */
+  /** Runs one poll of at most one page. `cursor` replaces the stored cursor. */
   readonly dryRun: (
     run: Pick<SourceRun, "channel" | "settings" | "credentials" | "cursor" | "startedAtMs" | "signal">,
   ) => Promise<DryRun>;
 }
 
-/** How a pull kind reads and shows its cursors. */
+/** Converts the cursors of a pull kind to and from their API form. */
 export interface CursorFormat {
-  /** As the API shows it: JSON. */
+  /** Returns the JSON value that the API shows. */
   readonly show: (cursor: string) => unknown;
-  /** Reads what a person has set; findings name the field. */
+  /** Parses a cursor set through the API. Each finding names the invalid field. */
   readonly parse: (value: unknown, settings: unknown) => Result<string, readonly Finding[]>;
 }

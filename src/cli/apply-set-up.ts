@@ -19,15 +19,15 @@ import type { Variables } from "./setup/environment.ts";
 import { parseSetUp } from "./setup/file.ts";
 import { isChange, renderFindings, renderSteps } from "./setup/plan.ts";
 
-/** `apply` and `plan`. Answers the exit code. */
+/** Runs `inlet apply` and `inlet plan`. Returns the exit code. */
 export async function applySetUpFile(
   command: Pick<SetUpOptions, "file" | "planOnly" | "env"> & {
     readonly config: Config;
-    /** A plan that differs is `EXIT.differs`, and a wrong file another code. */
+    /** Whether a plan with changes exits with `EXIT.differs`. An invalid file then exits with another code. */
     readonly tellsDifference: boolean;
   },
 ): Promise<number> {
-  return runToExit(command.config, "Inlet does not apply this", async (given) => {
+  return runToExit(command.config, "The configuration was not applied", async (given) => {
     const complain = (text: string): void => void process.stderr.write(text);
     const end = await runSetUp(command.config, { ...command, ...given, complain });
     if (end === "refused") return command.tellsDifference ? EXIT.failed : EXIT.wrongSettings;
@@ -37,21 +37,21 @@ export async function applySetUpFile(
 
 export interface SetUpOptions extends CommandRun {
   readonly file: string;
-  /** Says what would be done, and does nothing. */
+  /** Prints the plan without applying it. */
   readonly planOnly: boolean;
   readonly env: Variables;
   readonly complain: (text: string) => void;
 }
 
 /**
- * Brings the database to what a file declares, and never deletes what it does not declare. The whole file is checked before
- * anything is opened, and the whole plan before anything is written. Gateways that run on the database have it in force within
- * two seconds.
+ * Updates the database to match a config file. Objects that the file does not declare are never deleted. The whole file is
+ * checked before a store is opened, and the whole plan before the first write. Running gateways use the changes within two
+ * seconds.
  *
- * `differs`: of a plan, that applying it would change something. `refused`: the file is wrong, or does not fit what there is; nothing
- * was changed.
+ * Returns `differs` if a plan contains changes. Returns `refused` if the file is invalid or conflicts with the database; the
+ * database is then unchanged.
  *
- * @throws DataDirInUseError where a gateway runs on servers of its own; what a start throws
+ * @throws DataDirInUseError if a gateway is running on the embedded servers of this data directory
  */
 export async function runSetUp(
   config: Config,
@@ -59,7 +59,7 @@ export async function runSetUp(
 ): Promise<"done" | "differs" | "refused"> {
   const { file, env, log, signal, print, complain } = options;
   const refuse = (findings: readonly Finding[]): "refused" => {
-    complain(`Nothing is changed: ${file} is not right.\n${renderFindings(findings)}`);
+    complain(`${file} is invalid. No changes were made.\n${renderFindings(findings)}`);
     return "refused";
   };
   await using opening = new AsyncDisposableStack();
@@ -88,14 +88,16 @@ export async function runSetUp(
     print(keyLine(organization, token)),
   );
   if (conflicts.length > 0) {
-    throw new Error(`others changed the same meanwhile; apply it again: ${renderFindings(conflicts)}`);
+    throw new Error(
+      `the same objects were changed by someone else at the same time; apply the file again: ${renderFindings(conflicts)}`,
+    );
   }
   await print(`Done: ${steps.filter(isChange).length} changed.\n`);
   return "done";
 }
 
 const keyLine = (organization: string, token: string): string =>
-  `API key of the organization ${organization}, shown this once: ${token}\n`;
+  `API key of the organization ${organization} (shown only once): ${token}\n`;
 
 async function readSetUp(
   settings: SettingsDeps,

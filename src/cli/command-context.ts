@@ -1,7 +1,7 @@
 import type { ExitCode } from "./exit.ts";
 import type { Io } from "./io.ts";
 
-/** What a command works with, and what it leaves behind. */
+/** Streams that a command uses, and the exit code that it sets. */
 export interface CommandContext {
   readonly io: Io;
   exitCode: ExitCode;

@@ -27,7 +27,9 @@ export async function runKeyCreation(
   await using database = openDatabase({ connection: store.database, maxConnections: 1 });
   const made = await database.db.transaction().execute((trx) => createFor(trx, wish, Date.now()));
   if (made === undefined) {
-    await print("No API key was created: there is no organization yet. Start the gateway once: it creates one with a key.\n");
+    await print(
+      "No API key was created: there is no organization yet. Start the gateway once: it creates one with a key.\n",
+    );
     return EXIT.failed;
   }
   await print(`${made}\n`);

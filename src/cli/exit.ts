@@ -1,9 +1,9 @@
-/** Exit codes; docs/command-line.md says them all. 128 + the signal's number: cut off by a signal. */
+/** Exit codes, documented in docs/command-line.md. A command ended by a signal exits with 128 plus the signal's number. */
 export const EXIT = {
   done: 0,
   failed: 1,
   wrongSettings: 2,
-  /** Of `plan`. */
+  /** `inlet plan` found changes. */
   differs: 2,
   dataDirInUse: 3,
   unavailable: 4,
@@ -12,7 +12,7 @@ export const EXIT = {
 } as const;
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
-/** Ends a command. The message is for the person who called it, and may hold what strangers wrote. */
+/** Ends a command with an exit code. The message is shown to the caller and may contain untrusted text. */
 export class CommandError extends Error {
   override readonly name = "CommandError";
   readonly exitCode: ExitCode;
@@ -23,6 +23,6 @@ export class CommandError extends Error {
   }
 }
 
-/** What was typed does not fit. */
-export const wrongUse = (message: string): CommandError =>
+/** Returns an error for invalid arguments. */
+export const usageError = (message: string): CommandError =>
   new CommandError(message, { exitCode: EXIT.wrongSettings });

@@ -1,12 +1,12 @@
 import type { Command } from "commander";
 
-/** What arguments and values of options are called that are files or folders. */
+/** Names of arguments and option values that are files or folders. */
 const FILES = ["file", "dir"];
 
 /**
- * Whether a shell is to complete the names of files there.
+ * Returns whether the shell should complete file names at the last word.
  *
- * @param words as typed behind the program's name; the last one is being typed, and may be empty
+ * @param words the words after the program's name; the last one is being typed and may be empty
  */
 export function isFilePlace(program: Command, words: readonly string[]): boolean {
   const before = words.slice(0, -1);
@@ -28,7 +28,7 @@ export function isFilePlace(program: Command, words: readonly string[]): boolean
   return FILES.includes(command.registeredArguments[position]?.name() ?? "");
 }
 
-/** The name of the value that an option takes next; undefined: none. */
+/** Returns the name of the option's value, or `undefined` if the option takes none. */
 function valueNameOf(command: Command, word: string): string | undefined {
   const option = command.options.find(({ short, long }) => word === short || word === long);
   return /[<[]([a-z]+)/.exec(option?.flags ?? "")?.[1];

@@ -1,7 +1,7 @@
 import { parseConfig } from "../config.ts";
 import { EXIT } from "./exit.ts";
 
-/** A command of the gateway's machine, as `parseConfig` takes it. Answers the exit code. */
+/** Runs a command that works on the gateway's own machine. Returns the exit code. */
 export async function runGatewayCommand(
   env: Readonly<Record<string, string | undefined>>,
   argv: readonly string[],
@@ -10,7 +10,7 @@ export async function runGatewayCommand(
   const parsed = parseConfig(env, argv);
   if (!parsed.ok) {
     const lines = parsed.error.map(({ path, message }) => `  ${path}: ${message}`);
-    process.stderr.write(`Inlet does not start: these settings are wrong.\n${lines.join("\n")}\n`);
+    process.stderr.write(`Inlet did not start: these settings are invalid.\n${lines.join("\n")}\n`);
     return tellsDifference ? EXIT.failed : EXIT.wrongSettings;
   }
   const command = parsed.value;

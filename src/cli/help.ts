@@ -4,17 +4,17 @@ import { SETTING_LIST, type SettingInfo } from "../settings.ts";
 export function renderHelp(): string {
   return `Usage: inlet [--config FILE] [--apply FILE [--plan] | --rotate-master-key | --revoke-key KEY | --seal-addresses] [--help] [--version]
 
-Takes events from webhooks to de-duplicated Redis streams by topic.
+Receives events and publishes them, deduplicated, to Redis streams by topic.
 
-  --config FILE   read settings from a file of NAME=value lines; the environment wins over it
-  --apply FILE    bring organizations, blueprints, apps and channels to what the file declares, and end
-  --plan          with --apply: say what that would change, and change nothing
+  --config FILE   read settings from a file of NAME=value lines; environment variables take precedence
+  --apply FILE    create and update the organizations, blueprints, apps and channels of a config file, then exit
+  --plan          with --apply: show the changes without applying them
   --rotate-master-key
-                  seal all stored secrets under INLET_NEW_MASTER_KEY, or a new key in the data directory, and end
+                  encrypt all stored secrets with INLET_NEW_MASTER_KEY, or with a new key in the data directory, then exit
   --revoke-key KEY
-                  revoke an API key, named by its id or by its beginning (ik_ and 8 characters), and end
+                  revoke an API key by its id or its prefix (ik_ and 8 characters), then exit
   --seal-addresses
-                  once no gateway of a release from before runs: keep addresses of channels sealed only, and end
+                  remove plain-text channel addresses once no gateway of an earlier version is running, then exit
 
 Settings, with their defaults:
 

@@ -5,18 +5,18 @@ export interface OutStream {
   readonly columns?: number | undefined;
 }
 
-/** A stream that a command reads; of a terminal key by key. */
+/** A stream that a command reads. A terminal in raw mode delivers one key at a time. */
 export interface InStream extends AsyncIterable<Uint8Array | string> {
   readonly isTTY?: boolean | undefined;
   readonly setRawMode?: (raw: boolean) => unknown;
 }
 
-/** What a command has of the process it runs in. */
+/** Streams, environment and stop signal of the process that runs a command. */
 export interface Io {
   readonly stdout: OutStream;
   readonly stderr: OutStream;
   readonly stdin: InStream;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Aborts when the caller wants it to end. */
+  /** Aborts when the caller stops the command. */
   readonly signal: AbortSignal;
 }

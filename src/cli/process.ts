@@ -4,7 +4,7 @@ import { DataDirInUseError } from "../gateway/stores.ts";
 import { createLog, type Log } from "../log.ts";
 import { EXIT } from "./exit.ts";
 
-/** SIGHUP: the terminal is closed. */
+/** Signals that stop the process, with their numbers. SIGHUP arrives when the terminal is closed. */
 const SIGNALS = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 } as const;
 const SAME_SIGNAL_MS = 500;
 
@@ -14,7 +14,7 @@ export const print = (text: string): Promise<void> =>
     process.stdout.write(text, (error) => (error ? reject(error) : resolve()));
   });
 
-/** Lines for a person where one looks, JSON where a program reads. */
+/** Opens a log that writes readable lines to a terminal and JSON to anything else. */
 export async function openLog(
   { logLevel: level }: Pick<Config, "logLevel">,
   stream: NodeJS.WriteStream,
@@ -26,7 +26,7 @@ export async function openLog(
   return stream === process.stdout ? createLog({ level }) : createLog({ level, destination: stream });
 }
 
-/** The message of an error, for the person who starts the program, beside the log and whatever its level. */
+/** Prints an error with its causes to standard error, whatever the log level. */
 export function complain(beginning: string, error: unknown): void {
   const causes: string[] = [];
   for (let one = error; one !== undefined && one !== null; one = (one as { cause?: unknown }).cause) {
@@ -35,15 +35,15 @@ export function complain(beginning: string, error: unknown): void {
   process.stderr.write(`${beginning}: ${causes.join(": ")}\n`);
 }
 
-/** Of several attempts at one connection each has its own error, and the whole has none. */
+/** Joins the errors of several connection attempts: their `AggregateError` has no message of its own. */
 function textOf(error: unknown): string {
   if (error instanceof AggregateError && error.message === "") return error.errors.map(textOf).join(", ");
   return error instanceof Error ? error.message : String(error);
 }
 
 /**
- * Aborts at the first signal, which drains; the second cuts. One that follows at once is the first again: a terminal, or
- * `timeout`, sends it to the whole group, and npm in that group hands on what it got itself.
+ * Returns a signal that aborts at the first stop signal, which starts a drain. A second one exits immediately. A repeat within
+ * half a second is ignored: a terminal signals the whole process group, and npm in that group forwards its own copy.
  */
 export function stopOnSignals(log: Log): AbortSignal {
   const stopping = new AbortController();
@@ -62,7 +62,7 @@ export function stopOnSignals(log: Log): AbortSignal {
   return stopping.signal;
 }
 
-/** What a command of the gateway's machine is given: standard output is for what it tells, its log goes to standard error. */
+/** Passed to a command on the gateway's machine. Results go to standard output, the log to standard error. */
 export interface CommandRun {
   readonly log: Log;
   readonly signal: AbortSignal;
@@ -70,9 +70,9 @@ export interface CommandRun {
 }
 
 /**
- * Runs a command that ends by itself, or by a signal. Answers its exit code, or that of what went wrong, which is said.
+ * Runs a command until it ends or a signal stops it. Returns its exit code. Prints any error and returns the code for it.
  *
- * @param failure what has not come about then: `No key is made`
+ * @param failure beginning of the error message, such as `No API key was created`
  */
 export async function runToExit(
   config: Pick<Config, "logLevel">,

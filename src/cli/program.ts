@@ -1,6 +1,6 @@
 import { Command, CommanderError } from "commander";
 import { findNearest } from "../lib/nearest.ts";
-import { reasonOf } from "./client/api.ts";
+import { formatCause } from "./client/api.ts";
 import type { CommandContext } from "./command-context.ts";
 import { COMMANDS, type CommandEntry } from "./commands/command-list.ts";
 import { CommandError, EXIT, type ExitCode } from "./exit.ts";
@@ -92,7 +92,7 @@ function conclude(error: unknown, { stderr, signal }: Io): ExitCode {
   // Commander has said it.
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.wrongSettings;
   if (signal.aborted) return EXIT.interrupted;
-  const message = error instanceof CommandError ? error.message : reasonOf(error);
+  const message = error instanceof CommandError ? error.message : formatCause(error);
   stderr.write(`${escapeLines(message)}\n`);
   return error instanceof CommandError ? error.exitCode : EXIT.failed;
 }

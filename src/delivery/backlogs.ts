@@ -1,5 +1,5 @@
-import type { GroupStanding } from "../bus/retention/retention-risk.ts";
-import { OTHER } from "../metrics/busiest.ts";
+import type { GroupStatus } from "../bus/retention/retention-risk.ts";
+import { OTHER } from "../metrics/channel-counts.ts";
 
 /** How far behind a subscription is, over all its topics; all that are not named themselves are together `other` of the app `other`. */
 export interface Backlog {
@@ -22,7 +22,7 @@ type Sum = { -readonly [K in keyof Backlog]: Backlog[K] };
 export function createBacklogs() {
   const sums = new Map<string, Sum>();
   return {
-    add(topic: string, group: GroupStanding): void {
+    add(topic: string, group: GroupStatus): void {
       const sum = sums.get(group.name) ?? nothing(topic.split(".")[5] ?? OTHER, group.name);
       sums.set(group.name, sum);
       addTo(sum, {

@@ -176,16 +176,16 @@ export function startHandlers(deps: HandlersDeps): Handlers {
   async function retry(
     { data }: Job<PendingDelivery>,
     options: { readonly signal: AbortSignal },
-  ): Promise<undefined | { readonly putOffMs: number }> {
+  ): Promise<undefined | { readonly postponeMs: number }> {
     const lane = lanes.get(data.subscriptionId);
     if (lane === undefined) {
       const found = await findHandled(db, keyring, data.subscriptionId);
-      return found === undefined ? undefined : { putOffMs: BUSY_MS };
+      return found === undefined ? undefined : { postponeMs: BUSY_MS };
     }
     const { subscription, breaker } = lane;
-    if (subscription.state === "paused") return { putOffMs: PAUSED_MS };
-    if (breaker.waitMs() > 0) return { putOffMs: breaker.waitMs() + BUSY_MS * Math.random() };
-    if (lane.sending() >= subscription.handler.concurrency) return { putOffMs: BUSY_MS };
+    if (subscription.state === "paused") return { postponeMs: PAUSED_MS };
+    if (breaker.waitMs() > 0) return { postponeMs: breaker.waitMs() + BUSY_MS * Math.random() };
+    if (lane.sending() >= subscription.handler.concurrency) return { postponeMs: BUSY_MS };
     if (await isDeletedEvent(db, data.topic, data.entryId)) return undefined;
     const result = await lane.send(data, options);
     if (result.kind === "taken") return undefined;
@@ -201,13 +201,13 @@ export function startHandlers(deps: HandlersDeps): Handlers {
   async function retryOrKeep(
     job: Job<PendingDelivery>,
     options: { readonly signal: AbortSignal },
-  ): Promise<undefined | { readonly putOffMs: number }> {
+  ): Promise<undefined | { readonly postponeMs: number }> {
     try {
       return await retry(job, options);
     } catch (error) {
       const facts = { event: "handler.retry_put_off", err: error, subscription: job.data.subscriptionId };
       log.debug(facts, "an event is sent again later");
-      return { putOffMs: STUCK_MS };
+      return { postponeMs: STUCK_MS };
     }
   }
 

@@ -5,7 +5,7 @@ import type { Groups } from "../bus/groups/groups.ts";
 import type { Appended } from "../bus/publish/publish.ts";
 import type { QuarantineStore } from "../bus/quarantine/quarantine.ts";
 import { type RetainedTopic, startRetentionSweeper } from "../bus/retention/retention.ts";
-import { createLookAtGroups } from "../bus/retention/retention-risk.ts";
+import { createInspectGroups } from "../bus/retention/retention-risk.ts";
 import type { Topics } from "../bus/topics/topics.ts";
 import { expireAudit } from "../data/accounts/audit-retention.ts";
 import type { DefaultTopicBytes } from "../data/accounts/organization-limits.ts";
@@ -34,7 +34,7 @@ export interface HousekeeperDeps {
   readonly groups: Groups;
   readonly topics: Topics;
   readonly quarantine: Pick<QuarantineStore, "purge" | "expire" | "readUsage">;
-  readonly deliveryRecords: Pick<DeliveryRecords, "purge" | "bytesOf" | "clear">;
+  readonly deliveryRecords: Pick<DeliveryRecords, "purge" | "readBytes" | "clear">;
   readonly clock: Clock;
   readonly log: Log;
   readonly auditRetentionDays: number;
@@ -156,7 +156,7 @@ export function startHousekeeper(deps: HousekeeperDeps): Housekeeper {
     isHolder,
     everyMs: timing.watchEveryMs,
     pages: topicPages,
-    lookAtGroups: createLookAtGroups({ redis }),
+    lookAtGroups: createInspectGroups({ redis }),
     mostShown,
   });
 

@@ -1,5 +1,5 @@
 import type { RetainedTopic } from "../bus/retention/retention.ts";
-import type { LookAtGroups } from "../bus/retention/retention-risk.ts";
+import type { InspectGroups } from "../bus/retention/retention-risk.ts";
 import type { Queryable } from "../data/database.ts";
 import { countDeadLetters } from "../data/subscriptions/dead-letters.ts";
 import { clearRisk, markAtRisk } from "../data/subscriptions/retention-risk.ts";
@@ -11,7 +11,7 @@ import { type Backlog, createBacklogs } from "./backlogs.ts";
 
 export interface RetentionWatchDeps {
   readonly db: Queryable;
-  readonly lookAtGroups: LookAtGroups;
+  readonly lookAtGroups: InspectGroups;
   readonly log: Log;
   /** All topics in pages; ends early where another gateway has the turn by now. */
   readonly pages: () => AsyncIterable<readonly RetainedTopic[]>;

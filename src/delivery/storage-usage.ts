@@ -1,4 +1,4 @@
-import { OTHER } from "../metrics/busiest.ts";
+import { OTHER } from "../metrics/channel-counts.ts";
 
 /** What an organization holds. */
 export interface StorageUsage {

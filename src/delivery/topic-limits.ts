@@ -22,7 +22,7 @@ export interface TopicLimitsDeps {
   readonly redis: RedisBus;
   readonly log: Log;
   /** They count, and go before anything else does. */
-  readonly deliveryRecords: Pick<DeliveryRecords, "bytesOf" | "clear">;
+  readonly deliveryRecords: Pick<DeliveryRecords, "readBytes" | "clear">;
   /** What topics of one organization may hold by default. */
   readonly topicBytesPerOrganization: DefaultTopicBytes;
   /** Told of entries that went, be they read or not, of an organization that has asked for it. */
@@ -118,7 +118,7 @@ export function createTopicLimits(deps: TopicLimitsDeps): TopicLimits {
       const held = new Map<string, number>();
       const recorded = new Map<string, number>();
       for (const [owner, topics] of topicsOf) {
-        const bytes = await deliveryRecords.bytesOf(owner);
+        const bytes = await deliveryRecords.readBytes(owner);
         recorded.set(owner, bytes);
         held.set(owner, sum(topics.values()) + bytes);
       }

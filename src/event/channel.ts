@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { integer, pathText } from "./setting-fields.ts";
 
-/** The name of a channel kind. `channels/kinds.ts` alone lists them. */
+/** Name of a channel kind. A plain string, because only `channels/kinds.ts` lists the kinds. */
 export type ChannelKindName = string;
 
 export const CHANNEL_STATES = [
@@ -14,14 +14,14 @@ export const CHANNEL_STATES = [
 ] as const;
 export type ChannelState = (typeof CHANNEL_STATES)[number];
 
-/** `[A-Za-z0-9_-]{1,64}`, unique in its app, never changed: it is part of every topic of the channel. */
+/** Unique within the app. It never changes because every topic name of the channel contains it. */
 export const channelUidSchema = z
   .string()
   .regex(/^[A-Za-z0-9_-]{1,64}$/, "must be 1 to 64 characters of A-Z a-z 0-9 _ -");
 
 /**
- * The channel as everything behind its address knows it. The address (the channel's id) is a credential and may be
- * rotated; `number` stays: dedupe, quarantine and the change feed go by it.
+ * Identifies a channel inside the gateway. The channel's address is a credential and can be rotated. `number` never changes,
+ * so dedupe, quarantine and the change feed use it as their key.
  */
 export interface ChannelIdentity {
   readonly number: number;
@@ -31,7 +31,7 @@ export interface ChannelIdentity {
   readonly organizationId: string;
 }
 
-/** The fields of a log line about a channel: the API finds it by app and uid; the number is how Redis and the feed name it. */
+/** Returns log fields that identify a channel. The API addresses it by app and uid; Redis keys and the change feed use the number. */
 export const channelFacts = ({
   number,
   uid,
@@ -46,71 +46,79 @@ export const channelFacts = ({
 
 const MIB = 1024 * 1024;
 
-/** The settings that every kind of channel has. A kind extends this shape by its own. Descriptions are read by people. */
+/** Settings that every channel kind has. Each kind extends this shape with its own. The descriptions appear in the API reference. */
 export const commonSettings = {
   dedupe: z
     .strictObject({
-      windowSeconds: integer(0, 2_592_000, 86_400).describe("How long an id is remembered; 0 turns it off."),
+      windowSeconds: integer(0, 2_592_000, 86_400).describe(
+        "Seconds for which an event id is remembered. 0 turns deduplication off.",
+      ),
       by: z
         .enum(["id", "content"])
         .default("id")
-        .describe("What makes two events the same: the id, or a hash of the whole item."),
+        .describe("Which value identifies a duplicate: the event id, or a hash of the whole item."),
       onConflict: z
         .enum(["quarantine", "duplicate", "publish"])
         .default("quarantine")
-        .describe("What becomes of a known id with other data."),
+        .describe("How to handle an event whose id is known but whose data differs."),
     })
     .prefault({})
-    .describe("How repeats are recognized."),
+    .describe("How the channel recognizes duplicate events."),
   retention: z
     .strictObject({
-      maxAgeSeconds: integer(60, 31_536_000, 604_800).describe("Older entries go."),
-      maxEntries: integer(1, 100_000_000, 100_000).describe("Beyond so many entries the oldest go."),
-      maxBytes: integer(MIB, 1024 * 1024 * MIB, 256 * MIB).describe(
-        "Beyond so many bytes (estimated) the oldest entries go.",
-      ),
+      maxAgeSeconds: integer(60, 31_536_000, 604_800).describe("Maximum age of an entry in seconds."),
+      maxEntries: integer(1, 100_000_000, 100_000).describe("Maximum number of entries."),
+      maxBytes: integer(MIB, 1024 * 1024 * MIB, 256 * MIB).describe("Maximum size in bytes (estimated)."),
     })
     .prefault({})
-    .describe("What each topic of the channel keeps: whichever comes first."),
+    .describe(
+      "Retention of each topic. The oldest entries are removed as soon as one of the limits is exceeded.",
+    ),
   onInvalid: z
     .enum(["quarantine", "reject"])
     .default("quarantine")
-    .describe("What becomes of an item that fails: kept, or its delivery is answered 400 as a whole."),
+    .describe(
+      "How to handle an invalid item: `quarantine` stores it, `reject` responds 400 to the whole delivery.",
+    ),
   onNoMatch: z
     .enum(["keepLast", "quarantine", "reject"])
     .default("keepLast")
     .describe(
-      "What becomes of an item that no definition matches: the newest are kept, all are, or its delivery is answered 400.",
+      "How to handle an item that matches no definition: `keepLast` stores the newest, `quarantine` stores all, `reject` responds 400 to the whole delivery.",
     ),
   itemsPath: pathText
     .optional()
-    .describe("A path over the body that yields the items of a delivery; without it the body is one."),
+    .describe("Path that selects the items in the body. Without it, the body is the only item."),
   pathSyntax: z
     .enum(["rfc9535", "jsonpath-plus"])
     .default("rfc9535")
-    .describe("How the channel's paths are written."),
+    .describe("Syntax of the channel's paths."),
   limits: z
     .strictObject({
-      maxBodyBytes: integer(1, 25 * MIB, 5 * MIB).describe("A larger body is answered 413."),
-      maxDepth: integer(1, 512, 128).describe("An item that nests deeper goes to quarantine."),
+      maxBodyBytes: integer(1, 25 * MIB, 5 * MIB).describe(
+        "Maximum body size in bytes. Larger bodies get 413.",
+      ),
+      maxDepth: integer(1, 512, 128).describe(
+        "Maximum nesting depth of an item. Deeper items go to quarantine.",
+      ),
       requestsPerSecond: integer(1, 100_000)
         .optional()
-        .describe("What the channel takes at most; more is answered 429."),
+        .describe("Maximum number of requests per second. Further requests get 429."),
     })
     .prefault({})
-    .describe("What the channel takes."),
+    .describe("Limits on incoming deliveries."),
   deliveryRecords: z
     .boolean()
     .default(true)
-    .describe("Whether the newest deliveries are kept for a day, to be looked at; false: none is."),
+    .describe("Whether to store the newest deliveries for a day, so that you can inspect them."),
   expectEverySeconds: integer(60, 31_536_000)
     .optional()
     .describe(
-      "How often an event should come: a channel from which none came for longer is told of as silent.",
+      "Expected maximum number of seconds between two events. If none arrives for longer, the channel is reported as silent.",
     ),
 } as const;
 
 const commonSettingsSchema = z.strictObject(commonSettings);
 
-/** The common part of a channel's settings, defaults filled in. */
+/** Common channel settings with defaults applied. */
 export type CommonSettings = z.output<typeof commonSettingsSchema>;

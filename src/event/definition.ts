@@ -1,13 +1,13 @@
 import { z } from "zod";
 
-/** A JSON Schema document as the user wrote it: an object, or `true`/`false`. */
+/** A JSON Schema document exactly as the user wrote it: an object, `true` or `false`. */
 export const jsonSchemaDocument = z.union([z.record(z.string(), z.unknown()), z.boolean()]);
 
 const path = z.string().min(1).max(1024);
 
 /**
- * One event definition of a channel: what of a delivery becomes an event, and of which type. Shapes only; that the paths
- * and the schema compile is checked where they are written.
+ * An event definition of a channel. It selects the part of a delivery that becomes an event of one type.
+ * This schema checks shapes only. The API route that writes definitions also compiles their paths and schemas.
  */
 export const definitionSchema = z
   .strictObject({
@@ -15,18 +15,21 @@ export const definitionSchema = z
       .string()
       .min(1)
       .max(255)
-      // As JSON Schema it is also read without the flag `u`, which `\p{Cc}` needs.
-      // biome-ignore lint/suspicious/noControlCharactersInRegex: a type with control characters is refused
+      // JSON Schema validators may compile the pattern without the `u` flag, which `\p{Cc}` needs.
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: this pattern rejects control characters
       .regex(/^[^\u0000-\u001f\u007f-\u009f]*$/, "must not contain control characters")
       .refine((type) => type.isWellFormed(), "must not contain lone surrogates")
-      .refine((type) => type !== "*", "must not be *, which stands for all types"),
-    typePath: path.nullable().optional().describe("null: none, also where the channel's preset has one"),
-    idPath: path.nullable().optional().describe("null: none, also where the channel's preset has one"),
+      .refine((type) => type !== "*", "must not be *, because * means all types"),
+    typePath: path.nullable().optional().describe("`null` turns the path of the channel's preset off."),
+    idPath: path.nullable().optional().describe("`null` turns the path of the channel's preset off."),
     payloadPath: path.optional(),
     schema: jsonSchemaDocument.optional(),
   })
   .readonly()
-  .meta({ id: "EventDefinition", description: "What of a delivery becomes an event, and of which type." });
+  .meta({
+    id: "EventDefinition",
+    description: "Selects the part of a delivery that becomes an event of one type.",
+  });
 
 export type Definition = z.infer<typeof definitionSchema>;
 
@@ -41,14 +44,14 @@ export const definitionsSchema = z
         context.addIssue({
           code: "custom",
           path: [index, "type"],
-          message: `the type ${JSON.stringify(type)} stands twice`,
+          message: `the type ${JSON.stringify(type)} is defined more than once`,
         });
       }
       seen.add(type);
     });
   });
 
-/** Definitions with the paths that they do not speak of themselves, as the channel's preset has them. */
+/** Fills in the preset's paths where a definition leaves them `undefined`. `null` keeps a path turned off. */
 export const fillPaths = (
   definitions: readonly Definition[],
   { typePath, idPath }: { readonly typePath?: string | undefined; readonly idPath?: string | undefined },

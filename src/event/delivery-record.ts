@@ -3,8 +3,12 @@ import type { EventReceipt, Outcome, QuarantineReceipt } from "./outcome.ts";
 import type { Values } from "./values.ts";
 
 /**
- * What a delivery came to, as its record tells. `quarantined`: one of its items at least is there. `refused`: its sender was
- * answered 4xx. `failed`: 5xx, it is not certain what became of it. `empty`: it had no item.
+ * Final status of a recorded delivery.
+ *
+ * - `quarantined` means that at least one item is in quarantine.
+ * - `refused` means that the response was 4xx.
+ * - `failed` means that the response was 5xx and the result is uncertain.
+ * - `empty` means that the delivery contained no items.
  */
 export const DELIVERY_STATUSES = [
   "published",
@@ -18,8 +22,12 @@ export const DELIVERY_STATUSES = [
 export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number];
 
 /**
- * How its sender was known. `unproved`: the channel tries its settings out, and they would have refused it. `none`: anyone who knows
- * the address is believed. `fetched`: the gateway asked for it. `unknown`: it was refused before anybody looked.
+ * Result of verifying the sender.
+ *
+ * - `unproved` means that verification failed, but the channel is in shadow mode and accepted the delivery.
+ * - `none` means that the channel accepts any sender that knows its address.
+ * - `fetched` means that the gateway fetched the delivery itself.
+ * - `unknown` means that the request was rejected before verification.
  */
 export const VERIFICATION_RESULTS = [
   "verified",
@@ -34,11 +42,11 @@ export interface RecordedVerification {
   readonly result: (typeof VERIFICATION_RESULTS)[number];
   readonly scheme: string;
   readonly preset: string | null;
-  /** An id that the signature covers. */
+  /** Delivery id covered by the signature. */
   readonly deliveryId: string | null;
 }
 
-/** One delivery as it is kept for people to look at, without secrets. */
+/** A stored delivery for people to inspect. It contains no secrets. */
 export interface DeliveryRecord {
   readonly id: string;
   readonly channelNumber: number;
@@ -46,38 +54,38 @@ export interface DeliveryRecord {
   readonly appId: string;
   readonly organizationId: string;
   readonly requestId: string | null;
-  /** Where it came from; null: it was fetched. */
+  /** Address of the sender. `null` when the gateway fetched the delivery. */
   readonly clientAddress: string | null;
   readonly method: string;
   readonly headers: Values;
   readonly query: Values;
   readonly receivedAtMs: number;
-  /** From its arrival until it was answered, or written. */
+  /** Time from arrival to the response. For a fetched delivery, to the write. */
   readonly durationMs: number;
   readonly status: DeliveryStatus;
-  /** Of the answer; null: nobody was answered. */
+  /** Status of the HTTP response. `null` when the gateway fetched the delivery. */
   readonly httpStatus: number | null;
-  /** Why it was refused, or failed; for the operator. */
+  /** Reason for the rejection or failure, written for the operator. */
   readonly reason: string | null;
   readonly verification: RecordedVerification;
   readonly outcome: Pick<Outcome, "received" | "published" | "duplicates" | "quarantined"> & {
-    /** The first of them. */
+    /** The first few receipts only. */
     readonly events: readonly EventReceipt[];
     readonly quarantine: readonly QuarantineReceipt[];
   };
-  /** Of the body as received; null: it was not read, or is not told. */
+  /** Size of the body as received. `null` when the body was not read or its size is withheld. */
   readonly bodyBytes: number | null;
-  /** False where it was refused, or is too large to be kept. */
+  /** Whether the body is stored. Bodies of rejected deliveries and oversized bodies are not. */
   readonly hasBody: boolean;
 }
 
-/** What the paths yielded of one item, by the definitions of then. */
+/** The values that the paths selected from one item, with the definitions at the time of the delivery. */
 export type RecordedItem = Pick<ExplainedItem, "item" | "failures" | "definitions" | "closest">;
 
-/** The record with what is shown of it alone. */
+/** A delivery record with its body and items, as shown on the page of one delivery. */
 export interface WholeDeliveryRecord {
   readonly record: DeliveryRecord;
-  /** Null where it was not kept. */
+  /** `null` when the body was not stored. */
   readonly body: Buffer | null;
   readonly items: readonly RecordedItem[];
 }

@@ -1,29 +1,29 @@
 /**
- * One event ready for the bus. `fields` is the entry as it will stand on the stream: name, value, name, value … in the
- * order specversion, id, source, type, time, datacontenttype, data | data_base64, subject?, dataschema?, traceparent?,
+ * An event ready to publish. `fields` is the stream entry, with alternating names and values in this order:
+ * specversion, id, source, type, time, datacontenttype, data | data_base64, subject?, dataschema?, traceparent?,
  * then the sender's extensions.
  */
 export interface OutgoingEvent {
   readonly id: string;
   readonly type: string;
   readonly topic: string;
-  /** The item of the delivery that it came from, from 0; null: the delivery as a whole. */
+  /** Zero-based index of the item in its delivery. `null` when the event is the whole delivery. */
   readonly item: number | null;
-  /** The identity for dedupe: a hash of at least 128 bits as 22 base64url characters; "" where nothing is remembered. */
+  /** Dedupe key: a hash of at least 128 bits as 22 base64url characters. Empty when deduplication is off. */
   readonly identity: string;
-  /** 64 bits of a hash of the data, as 11 base64url characters: tells a repeat from a conflict. */
+  /** 64 bits of a hash of the data as 11 base64url characters. Distinguishes a duplicate from a conflict. */
   readonly digest: string;
   readonly fields: readonly string[];
-  /** A value of `fields` that is large: its bytes in UTF-8, in memory of their own. "" stands in its place. */
+  /** A large value of `fields` as UTF-8 bytes outside the V8 heap. `fields[at]` is an empty string. */
   readonly large?: { readonly at: number; readonly bytes: Buffer };
-  /** Size of `fields` in UTF-8, with what `large` holds, for budgets and batches; an estimate. */
+  /** Estimated size of `fields` and `large` in UTF-8 bytes, for memory budgets and batches. */
   readonly bytes: number;
 }
 
-/** Signed bytes of a delivery, and a digest of the ids and types of its events, as the bus remembers them. */
+/** Fingerprint of a signed delivery, stored to detect replays: the same signed bytes under another event id or type. */
 export interface SignedMark {
-  /** 22 characters, as an event's. */
+  /** Hash of the signed bytes, 22 characters like an event's `identity`. */
   readonly identity: string;
-  /** 11 characters. */
+  /** Hash of the event ids and types, 11 characters. */
   readonly digest: string;
 }

@@ -1,4 +1,4 @@
-/** A function of the engine that the compiler does not know yet. */
+/** `JSON.rawJSON` and source text access in `JSON.parse`. V8 has them, but TypeScript's library does not declare them yet. */
 interface ExactJson {
   rawJSON(text: string): unknown;
   parse(
@@ -8,7 +8,7 @@ interface ExactJson {
 }
 const { parse, rawJSON }: ExactJson = JSON as typeof JSON & ExactJson;
 
-/** The value of a JSON text; numbers that a double does not print as they were spelled stay as text, for `JSON.stringify`. */
+/** Parses JSON so that `JSON.stringify` prints every number as in the source, even when a double cannot represent it. */
 export const parseExactly = (text: string): unknown =>
   parse(text, (_, value, { source }) =>
     typeof value === "number" && source !== undefined && source !== String(value) ? rawJSON(source) : value,

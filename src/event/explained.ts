@@ -2,54 +2,54 @@ import type { OutgoingEvent } from "./event.ts";
 import type { ItemFailure } from "./outcome.ts";
 import type { StructuredEvent } from "./typed-event.ts";
 
-/** The values that a path yields of an item. */
+/** The values that a path selects from an item. */
 export interface ExplainedPath {
   readonly path: string;
-  /** As they would be compared or taken: strings as they are, numbers as spelled; others as JSON. The first ten, each cut. */
+  /** The first ten values, each truncated: strings verbatim, numbers as spelled, everything else as JSON. */
   readonly values: readonly string[];
-  /** More than these were found. */
+  /** Whether the path selected more values than listed. */
   readonly isCut: boolean;
 }
 
-/** How one definition reads an item, whether it matches or not. */
+/** Result of applying one definition to an item. */
 export interface ExplainedDefinition {
   readonly type: string;
   readonly topic: string;
   readonly matches: boolean;
-  /** Null where it has none. */
+  /** `null` when the definition has no `typePath`. */
   readonly typePath: ExplainedPath | null;
   readonly idPath: ExplainedPath | null;
   readonly payloadPath: ExplainedPath | null;
 }
 
-/** The same, and what is wrong with the item there. */
+/** Result of applying one definition, with the reason why the item failed. */
 export interface ExplainedRule extends ExplainedDefinition {
   readonly failure: Pick<ItemFailure, "reason" | "path" | "detail"> | null;
 }
 
-/** The longest data that is shown. */
+/** Maximum length of event data in an explanation. Longer data is omitted. */
 export const MAX_EXPLAINED_DATA_CHARS = 4_096;
 
-/** An event as it would stand on its topic. */
+/** An event as it would be published. */
 export interface ExplainedEvent extends Pick<OutgoingEvent, "id" | "type" | "topic"> {
-  /** As text; null where it has none, or is bytes. */
+  /** Data as text. `null` when the event has no data or binary data. */
   readonly data: string | null;
-  /** The event itself; without its data where that is longer than `MAX_EXPLAINED_DATA_CHARS`. */
+  /** The event, without its data if that is longer than `MAX_EXPLAINED_DATA_CHARS`. */
   readonly event: StructuredEvent;
-  /** `new` would be appended, `duplicate` would not; the channel's settings decide about a `conflict`. */
+  /** `new` would be appended, `duplicate` would be skipped. `dedupe.onConflict` decides about a `conflict`. */
   readonly status: "new" | "duplicate" | "conflict";
-  /** The entry that has its id already. */
+  /** Existing stream entry with the same event id. */
   readonly entryId: string | null;
 }
 
-/** The events and failures of one item; null: the delivery as a whole. */
+/** Events and failures of one item. `item` is `null` for the delivery as a whole. */
 export interface ExplainedItem {
   readonly item: number | null;
   readonly events: readonly ExplainedEvent[];
-  /** The records that quarantine would keep. */
+  /** Failures that quarantine would store. */
   readonly failures: readonly ItemFailure[];
-  /** Step by step, in the order of the channel's definitions; empty where the item could not be read, and behind the first items. */
+  /** Results in the order of the channel's definitions. Empty for unreadable items and for all but the first few items. */
   readonly definitions: readonly ExplainedRule[];
-  /** Of an item that no definition matches: the type of the one that came closest. */
+  /** Type of the closest definition if none matched. */
   readonly closest: string | null;
 }

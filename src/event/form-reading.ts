@@ -1,21 +1,23 @@
 import { z } from "zod";
 
-/** How deliveries that come as a form are read. */
+/** How to read deliveries with a form-encoded body. */
 export const formReadingSchema = z.union(
   [
-    z.literal("fields").describe("As an object of its fields."),
+    z.literal("fields").describe("Reads the form as an object of its fields."),
     z
       .strictObject({
-        field: z.string().min(1).max(255).describe("The field whose text is the JSON of the delivery."),
+        field: z.string().min(1).max(255).describe("Name of the field that contains the JSON text."),
       })
-      .describe("By one field, whose JSON is read as if it had come as the body."),
+      .describe("Reads the JSON text of one field as the body."),
     z
       .strictObject({
-        refuse: z.string().min(1).max(1_024).describe("What to do at the sender, in a sentence."),
+        refuse: z
+          .string()
+          .min(1)
+          .max(1_024)
+          .describe("One sentence that says how to change the sender's configuration."),
       })
-      .describe(
-        "Not at all: they are quarantined as `invalid_body`, with what to do about it as the detail.",
-      ),
+      .describe("Quarantines form deliveries as `invalid_body`, with this text as the detail."),
   ],
   { error: 'must be "fields", {"field": …} or {"refuse": …} with a text' },
 );

@@ -2,15 +2,15 @@ import { createHmac } from "node:crypto";
 import { readAttributes } from "./cloud-event.ts";
 import { binaryHeaders } from "./typed-event.ts";
 
-/** An event as its entry has it, and where that stands. */
+/** A stream entry with its location. */
 export interface DeliveredEvent {
   readonly topic: string;
   readonly entryId: string;
-  /** Name, value, name, value … */
+  /** Alternating names and values. */
   readonly fields: readonly string[];
 }
 
-/** A request as it goes out; names of headers in lower case. */
+/** An outgoing request to a handler. Header names are in lower case. */
 export interface HandlerRequest {
   readonly method: "POST";
   readonly url: string;
@@ -19,11 +19,11 @@ export interface HandlerRequest {
 }
 
 /**
- * The request that hands an event to a handler: CloudEvents 1.0 in binary mode with the data as it was received, signed as
- * Standard Webhooks says (v1). Its `webhook-id` is the same at each attempt, and unlike that of any other event.
+ * Builds the request that delivers an event to a handler: CloudEvents 1.0 in binary mode, with the data unchanged, signed according
+ * to Standard Webhooks (v1). The `webhook-id` is unique per event and the same for every attempt.
  *
- * @param options.secret `whsec_` and base64, or base64 alone
- * @param options.atMs when it is sent: receivers refuse old signatures
+ * @param options.secret base64, with or without the `whsec_` prefix
+ * @param options.atMs time of sending; receivers reject old signatures
  */
 export function createHandlerRequest(
   event: DeliveredEvent,
@@ -58,7 +58,7 @@ export function createHandlerRequest(
   };
 }
 
-/** Entries of two topics may have one id. */
+/** Returns a short hash of the topic, needed because entry ids are only unique within one topic. */
 export const topicMark = (topic: string): string =>
   createHmac("sha256", "topic").update(topic).digest("base64url").slice(0, 12);
 

@@ -1,45 +1,45 @@
-/** Where a subscription's events are sent. */
+/** Settings of the HTTP handler that receives a subscription's events. */
 export interface HandlerSettings {
   readonly url: string;
   readonly connectionId: string | null;
-  /** For one attempt, from the call to the end of its answer. */
+  /** Timeout of one attempt, from the start of the request to the end of the response. */
   readonly timeoutMs: number;
-  /** Attempts under way at once, by each gateway. */
+  /** Maximum number of concurrent attempts per gateway. */
   readonly concurrency: number;
-  /** One event of a topic at a time, in order; one that fails holds its topic back. */
+  /** Whether to send the events of each topic in order, one at a time. A failing event blocks its topic. */
   readonly ordered: boolean;
-  /** It is sent events that somebody published to try a channel out; absent: it is not. */
+  /** Whether to send test events to the handler. Defaults to false. */
   readonly testEvents?: boolean;
 }
 
-/** One attempt at a handler, as dead letters tell of it. */
+/** One delivery attempt to a handler, as listed in a dead letter. */
 export interface HandlerAttempt {
-  /** RFC 3339. */
+  /** RFC 3339 timestamp. */
   readonly at: string;
-  /** Null where no answer came. */
+  /** `null` when the handler sent no response. */
   readonly status: number | null;
-  /** Why it failed: `http` for a status, else what stood in the way of an answer. */
+  /** Reason for the failure: `http` for an error status, otherwise the code of the network error. */
   readonly code: string;
   readonly durationMs: number;
 }
 
-/** An event on its way to a handler that did not take it at once; it carries its own copy. */
+/** An event that waits for another delivery attempt. It contains a copy of the entry, so that trimming the topic cannot lose it. */
 export interface PendingDelivery {
   readonly subscriptionId: string;
   readonly topic: string;
   readonly entryId: string;
-  /** The entry: name, value, name, value … */
+  /** The stream entry, with alternating names and values. */
   readonly fields: readonly string[];
-  /** When it was sent first, or again on demand. */
+  /** Time of the first attempt, or of the request to send the event again. */
   readonly firstAtMs: number;
-  /** Those of before, oldest first. */
+  /** Earlier attempts, oldest first. */
   readonly attempts: readonly HandlerAttempt[];
 }
 
-/** The attempts so far at an event that is to be sent to its handler once more; undefined where it is not. @throws UnavailableError */
+/** Returns the earlier attempts of an event that waits for a retry, or `undefined` if none is scheduled. @throws UnavailableError */
 export type FindRetry = (
   event: Pick<PendingDelivery, "subscriptionId" | "topic" | "entryId">,
 ) => Promise<Pick<PendingDelivery, "attempts"> | undefined>;
 
-/** Sends an event to its handler on demand; the same demand twice sends it once. @throws UnavailableError */
+/** Sends an event to its handler again. A repeated `demandId` has no effect. @throws UnavailableError */
 export type SendAgain = (demandId: string, delivery: PendingDelivery) => Promise<void>;

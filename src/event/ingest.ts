@@ -2,34 +2,37 @@ import type { ChannelIdentity, ChannelState, CommonSettings } from "./channel.ts
 import type { ItemFailure, Outcome } from "./outcome.ts";
 import type { RawRequest, SourcePosition, VerifiedDelivery } from "./received.ts";
 
-/** A channel in force, as far as a channel kind may see it; rules, secrets and verifiers stay behind `ingest`. */
+/** The part of an active channel that a channel kind may see. `ingest` hides rules, secrets and verifiers. */
 export interface ChannelHandle {
   readonly identity: ChannelIdentity;
   readonly state: ChannelState;
   readonly limits: CommonSettings["limits"];
-  /** All of its settings as its kind's schema gave them, secrets included: for the kind to read, and nobody else. */
+  /** All settings as parsed by the kind's schema, including secrets. Only the channel kind may read them. */
   readonly settings: unknown;
-  /** The methods that its address takes: POST, and those of its handshakes. */
+  /** HTTP methods that the address accepts: POST and the methods of the channel's handshakes. */
   readonly methods: readonly string[];
-  /** The answer to an accepted delivery: its outcome, or nothing but 200. */
+  /** Response body for an accepted delivery: its outcome, or an empty body. */
   readonly answer: "outcome" | "empty";
-  /** False for what no rule can read (415), told before anything of the body is looked at. */
+  /** Returns false for a content type that the channel cannot read. The sender gets 415 before the body is read. */
   readonly acceptsContentType: (contentType: string | undefined) => boolean;
 }
 
-/** The answer to a handshake. */
+/** Response to a provider's handshake request. */
 export interface HandshakeReply {
   readonly status: 200 | 201 | 202 | 204;
   readonly contentType: "text/plain" | "application/json";
-  /** Names in lower case. */
+  /** Header names in lower case. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 }
 
 /**
- * The result of a delivery. `accepted`: every event is on its stream and every failure in quarantine, as durable as the
- * gateway promises. `rejected`: the channel refuses invalid items (`onInvalid`, `onNoMatch`); nothing was written. `unverified`:
- * the sender is not who the channel expects; nothing was parsed. `handshake`: it was no delivery.
+ * Result of ingesting a delivery.
+ *
+ * - `accepted` means that all events are published and all failures are in quarantine, with the configured durability.
+ * - `rejected` means that the channel rejects invalid items (`onInvalid`, `onNoMatch`). Inlet wrote no item of the delivery.
+ * - `unverified` means that verification failed and the body was not parsed.
+ * - `handshake` means that the request was a handshake and not a delivery.
  */
 export type IngestResult =
   | { readonly kind: "accepted"; readonly outcome: Outcome }
@@ -39,29 +42,30 @@ export type IngestResult =
   | { readonly kind: "handshake"; readonly reply: HandshakeReply };
 
 /**
- * The one sink of all channel kinds. Answers only when the result is certain, at once where nothing is to be written. Nothing looks at
- * the body of what was accepted any more: its memory may be given back.
+ * Verifies, normalizes and publishes a delivery. All push channel kinds use it. It resolves only when the result is certain, and returns
+ * synchronously when it has no events to write. After it resolves, the caller may reuse the memory of the body.
  *
- * @throws UnavailableError when Redis or a budget stands in the way: what was appended stays, a retry completes it.
+ * @throws UnavailableError when Redis is unavailable or a budget is exhausted. Events appended so far remain, and a retry completes
+ * the delivery.
  */
 export type Ingest<C extends ChannelHandle = ChannelHandle> = (
   channel: C,
   request: RawRequest,
   options: {
     readonly signal: AbortSignal;
-    /** Asked once the sender is known to be who the channel expects: what it throws ends the delivery, and nothing was parsed. */
+    /** Called after verification and before parsing. Throw to reject the delivery. */
     readonly admit?: (channel: ChannelHandle) => void;
-    /** Told how many items the delivery holds once it is parsed, before anything is written. */
+    /** Called after parsing and before the first write with the number of items in the delivery. */
     readonly onItems?: (channel: ChannelHandle, items: number) => void;
   },
 ) => IngestResult | Promise<IngestResult>;
 
 /**
- * The sink of what the gateway fetched itself: the source is who was called, so nothing is verified, and nobody could be told of
- * a refusal: what fails is quarantined. The position moves in the write that brings the last of the delivery to its place.
+ * Ingests a delivery that the gateway fetched itself. It needs no verification, because the gateway chose the server it called.
+ * Failed items always go to quarantine, because no sender waits for a rejection. The last write also moves the source's position.
  *
- * @throws UnavailableError as `Ingest` does.
- * @throws StaleSourceError (bus) when `position` is no longer its owner's: nothing of what was refused is written.
+ * @throws UnavailableError like `Ingest`.
+ * @throws StaleSourceError (bus) when another worker owns the source. The rejected write changes no data.
  */
 export type IngestFetched<C extends ChannelHandle = ChannelHandle> = (
   channel: C,
@@ -74,19 +78,19 @@ export interface FetchedOptions {
   readonly position: SourcePosition;
 }
 
-/** Deliveries that go to the bus in one write. */
+/** A write that publishes one or more deliveries together. */
 export interface GatheredWrite {
-  /** How many of the deliveries, in their order; not 0. */
+  /** Number of consecutive deliveries in this write, at least 1. */
   readonly count: number;
-  /** How many items they hold; undefined: that is known once they are written. */
+  /** Total number of items. `undefined` when it is known only after the write. */
   readonly items: number | undefined;
-  /** Puts them there, with the position moved past the last of them. Throws as `IngestFetched` does. */
+  /** Publishes the deliveries and moves the position past the last one. Throws like `IngestFetched`. */
   readonly write: (options: FetchedOptions) => Promise<readonly IngestResult[]>;
 }
 
 /**
- * As `IngestFetched`, for many deliveries of a source at once: reads and checks them now, and answers the writes that they need, in
- * their order, as few as may be.
+ * Batch variant of `IngestFetched`. Parses and validates all deliveries immediately, and returns the minimum number of writes
+ * that publish them in order.
  */
 export type GatherFetched<C extends ChannelHandle = ChannelHandle> = (
   channel: C,

@@ -1,4 +1,4 @@
-/** Why an item is kept in quarantine instead of being published. A closed set: it is also a metric label. */
+/** Reasons for quarantining an item. The set is closed because the reason is also a metric label. */
 export const QUARANTINE_REASONS = [
   "no_match",
   "id_conflict",
@@ -15,16 +15,16 @@ export const QUARANTINE_REASONS = [
 ] as const;
 export type QuarantineReason = (typeof QUARANTINE_REASONS)[number];
 
-/** An item (or the delivery as a whole) that could not become the events that its channel's definitions ask for. */
+/** Describes why an item, or a whole delivery, could not become an event. */
 export interface ItemFailure {
-  /** The item's index in its delivery, from 0; null: the delivery as a whole, which was not split, or could not be. */
+  /** Zero-based index of the item. `null` for a whole delivery that was not or could not be split into items. */
   readonly item: number | null;
   readonly reason: QuarantineReason;
-  /** The definition's setting, or the JSON Pointer into the data, that the reason is about. */
+  /** The definition's setting that failed, or a JSON Pointer into the data. */
   readonly path?: string;
-  /** One sentence for the operator. */
+  /** Explanation for the operator in one sentence. */
   readonly detail: string;
-  /** The types of the definitions that failed, which a re-drive runs again; empty: all of today's. */
+  /** Event types of the failed definitions, which a redrive runs again. Empty to run all current definitions. */
   readonly definitions: readonly string[];
 }
 
@@ -32,7 +32,7 @@ export interface EventReceipt {
   readonly id: string;
   readonly type: string;
   readonly topic: string;
-  /** The stream entry: this event's own, or the first one's where it is a duplicate. */
+  /** Id of the stream entry. For a duplicate, the entry of the first event. */
   readonly entryId: string;
   readonly status: "published" | "duplicate";
 }
@@ -43,7 +43,7 @@ export interface QuarantineReceipt {
   readonly path?: string;
 }
 
-/** The outcome of one delivery; the body of a hook's 200. `received` counts items, `published` events. */
+/** Outcome of one delivery, also the body of a 200 response to a hook. `received` counts items, `published` counts events. */
 export interface Outcome {
   readonly received: number;
   readonly published: number;

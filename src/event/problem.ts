@@ -1,4 +1,4 @@
-/** The kinds of problems that are looked for. */
+/** The kinds of problems that Inlet detects. */
 export const PROBLEM_KINDS = [
   "channel_failing",
   "channel_silent",
@@ -16,11 +16,11 @@ export type ProblemKind = (typeof PROBLEM_KINDS)[number];
 export const PROBLEM_STATES = ["opened", "acknowledged", "resolved"] as const;
 export type ProblemState = (typeof PROBLEM_STATES)[number];
 
-/** `error`: events are refused, not delivered, or lost. `warning`: that may come. */
+/** An `error` means that events are being rejected, not delivered, or lost. A `warning` means that this may happen soon. */
 export const PROBLEM_SEVERITIES = ["warning", "error"] as const;
 export type ProblemSeverity = (typeof PROBLEM_SEVERITIES)[number];
 
-/** The objects that a problem is about, by name and title as they were when it was seen. */
+/** The objects that a problem affects, with their names and titles at the time of detection. */
 export interface ProblemAbout {
   readonly app?: { readonly id: string; readonly uid: string; readonly title: string } | undefined;
   readonly channel?: { readonly uid: string; readonly title: string | null } | undefined;
@@ -28,14 +28,14 @@ export interface ProblemAbout {
   readonly connection?: { readonly id: string; readonly name: string } | undefined;
 }
 
-/** The app of each organization to which Inlet itself publishes, and its one channel. */
+/** The system app of each organization, to which Inlet publishes its own events. It has one channel. */
 export const SYSTEM_APP = { uid: "inlet", title: "Inlet" } as const;
 export const PROBLEMS_CHANNEL = { uid: "problems", title: "Problems" } as const;
 
-/** The changes of state that are events. */
+/** State changes that Inlet publishes as events. */
 export type ProblemChange = "opened" | "resolved";
 
-/** The types of the events of problems: `<problem>.opened` and `<problem>.resolved`. */
+/** Returns the event type of a problem's state change, for example `channel_failing.opened`. */
 export const problemEventType = (kind: ProblemKind, change: ProblemChange): string => `${kind}.${change}`;
 export const PROBLEM_EVENT_TYPES: readonly string[] = PROBLEM_KINDS.flatMap((kind) => [
   problemEventType(kind, "opened"),

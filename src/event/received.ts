@@ -1,25 +1,24 @@
 import type { Values } from "./values.ts";
 
-/** One delivery as it arrived, before anything of it is believed: verification reads this and nothing else does. */
+/** An unverified request. Only verification may read it. */
 export interface RawRequest {
   readonly method: string;
-  /** Path with query, as sent. */
+  /** Path and query string as sent. */
   readonly target: string;
-  /** Names in lower case; a repeated header is an array. */
+  /** Names are in lower case. The values of a repeated header form an array. */
   readonly headers: Values;
-  /** The bytes after `Content-Encoding` was undone: what a sender signs. */
+  /** Body bytes after decoding `Content-Encoding`. Senders sign these bytes. */
   readonly body: Buffer;
   readonly arrivedAtMs: number;
-  /** Where it comes from, as the gateway knows it; absent: nowhere. */
+  /** IP address of the client. Missing when the request did not arrive over the network. */
   readonly clientAddress?: string;
-  /** As its answer tells it. */
+  /** The request id that the response carries. */
   readonly requestId?: string | undefined;
 }
 
 /**
- * A delivery whose sender is who the channel expects. `headers` and `query` no longer hold what the verification scheme
- * reads (credentials and signatures go no further: not to rules, quarantine, tails or logs). Repeated header and query
- * names are arrays.
+ * A delivery from a verified sender. `headers` and `query` exclude credentials and signatures, so that these never reach rules,
+ * quarantine, tails or logs. The values of a repeated name form an array.
  */
 export interface VerifiedDelivery {
   readonly method: string;
@@ -27,19 +26,18 @@ export interface VerifiedDelivery {
   readonly query: Values;
   readonly body: Buffer;
   readonly arrivedAtMs: number;
-  /** An id that the signature covers: names the delivery where no `idPath` does. */
+  /** Delivery id covered by the signature. It is the event id when the definition has no `idPath`. */
   readonly deliveryId?: string | undefined;
-  /** A digest of what was signed: the same again under another id or type is a replay. */
+  /** Digest of the signed bytes. The same digest under another event id or type is a replay. */
   readonly boundTo?: string | undefined;
-  /** SHA-256 of the body, 43 base64url characters, where verifying has made it. */
+  /** SHA-256 of the body as 43 base64url characters, if verification computed it. */
   readonly bodyHash?: string | undefined;
 }
 
 /**
- * Where a pull source stands, committed with the events that came before it. `epoch` is the fencing token of the owner;
- * `version` is the cursor's version that this write replaces (0 where there is none yet): the write is refused when the
- * stored one differs. Each write makes a new version, also where the cursor itself stays (`value` absent): what follows one
- * that was not written is refused.
+ * New read position of a pull source, committed in the same write as the events before it. `epoch` is the owner's fencing token.
+ * `version` is the cursor version that this write replaces, or 0 for the first write. Redis rejects the write if the stored version
+ * differs. Every write creates a new version, even without a `value`, so a write is rejected if the one before it was lost.
  */
 export interface SourcePosition {
   readonly epoch: number;

@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** A setting that is a whole number within bounds, with its default where it has one. */
+/** Schema of an integer setting with inclusive bounds and an optional default. */
 export function integer(min: number, max: number): z.ZodInt;
 export function integer(min: number, max: number, fallback: number): z.ZodDefault<z.ZodInt>;
 export function integer(min: number, max: number, fallback?: number): z.ZodInt | z.ZodDefault<z.ZodInt> {
@@ -8,16 +8,16 @@ export function integer(min: number, max: number, fallback?: number): z.ZodInt |
   return fallback === undefined ? schema : schema.default(fallback);
 }
 
-/** A setting that is a text with something in it. */
+/** Schema of a non-empty text setting. */
 export const text = (maxChars: number): z.ZodString => z.string().min(1).max(maxChars);
 
-/** A setting that is a path over a body or an item. */
+/** Schema of a setting that holds a path over a body or an item. */
 export const pathText = text(1024);
 
-/** Refuses a setting, named by its path (`resume.param`). */
+/** Rejects the setting at a dotted path such as `resume.param`. */
 export type Refuse = (path: string, message: string) => void;
 
-/** For settings that are allowed one by one, and not together. */
+/** Returns a function for rejecting settings that are valid alone but not in combination. */
 export const refuseIn =
   (context: z.RefinementCtx): Refuse =>
   (path, message) =>

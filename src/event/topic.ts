@@ -1,4 +1,4 @@
-/** The parts of a topic's name. */
+/** The parts of a topic name. */
 export interface TopicParts {
   readonly organizationId: string;
   readonly appId: string;
@@ -7,20 +7,21 @@ export interface TopicParts {
 }
 
 /**
- * The bus topic, which is also the stream's key: `events.<orgId>.apps.app.event_received.<appId>.<channelUid>.<type>`.
- * Control characters, white space, braces, wildcards of Redis and `%` itself are percent-encoded (UTF-8); all else of the type stays as it
- * is. Once made, a name is stored, and is what counts: one that was made under an older rule stays.
+ * Formats a topic name, which is also the stream's key: `events.<orgId>.apps.app.event_received.<appId>.<channelUid>.<type>`.
+ *
+ * Control characters, whitespace, braces, Redis wildcards and `%` in the type are percent-encoded as UTF-8. The database stores
+ * each name, so topics from earlier versions keep theirs when this rule changes.
  */
 export const topicOf = (parts: TopicParts): string => topicPrefixOf(parts) + encodeType(parts.type);
 
 /**
- * The part of the names that all topics of a channel share. Joined: V8 keeps a text that was put together of others as the tree of
- * those, and every channel in force keeps this one.
+ * Returns the common prefix of a channel's topic names. Every cached channel retains this string, so `join` builds it flat:
+ * V8 represents concatenated strings as a tree that keeps all parts alive.
  */
 export const topicPrefixOf = ({ organizationId, appId, channelUid }: Omit<TopicParts, "type">): string =>
   ["events", organizationId, "apps.app.event_received", appId, channelUid, ""].join(".");
 
-/** A type as it stands in the name of its topic. */
+/** Percent-encodes an event type for use in a topic name. */
 export function encodeType(type: string): string {
   return type.replace(/[\p{Cc}\s{}*?[\]\\^%]/gu, (char) => {
     let encoded = "";

@@ -6,10 +6,12 @@ import { parseExactly } from "./exact-json.ts";
 export type StructuredEvent = Readonly<Record<string, unknown>>;
 
 /**
- * The headers of an event in binary mode (HTTP binding of CloudEvents 1.0.2, section 3.1). They are the library's; but its body is
- * not sent, for it prints data anew: a sender of the event sends the bytes of its entry.
+ * Returns the headers of an event in binary mode (CloudEvents 1.0.2 HTTP binding, section 3.1).
  *
- * @param fields the entry: name, value, name, value …
+ * The `cloudevents` library builds the headers. The caller must send the original bytes as the body, because the library would
+ * serialize the data again.
+ *
+ * @param fields the stream entry, with alternating names and values
  */
 export function binaryHeaders(fields: readonly string[]): Record<string, string> {
   const { data_base64: _, datacontenttype, ...attributes } = readAttributes(fields).attributes;
@@ -18,20 +20,23 @@ export function binaryHeaders(fields: readonly string[]): Record<string, string>
   const event = Object.fromEntries(encoded.filter((each) => !isOurs(each)));
   const { headers } = HTTP.binary(event as Record<string, string> & CloudEventV1<undefined>);
   const ours = encoded.filter(isOurs).map(([name, value]) => [`ce-${name}`, value]);
-  // The library invents a type where there is none.
+  // The library adds a content type even if the event has none.
   const { "content-type": __, ...others } = headers as Record<string, string>;
   const type = datacontenttype === undefined ? {} : { "content-type": datacontenttype };
   return { ...type, ...others, ...Object.fromEntries(ours) };
 }
 
-/** The library prints a time anew, to the millisecond, and finds a name of every object in its own table. */
+/**
+ * Attributes that the library would change: it rounds `time` to milliseconds, and looks header names up in a plain object,
+ * which also has a `constructor`.
+ */
 const OWN_HEADERS: ReadonlySet<string> = new Set(["time", "constructor"]);
 
 /**
- * The event in structured mode, as a value that is printed with the numbers of its data as they were spelled.
+ * Returns the event in structured mode. `JSON.stringify` prints the numbers in its data as the sender spelled them.
  *
- * @param fields the entry: name, value, name, value …
- * @param maxDataChars longer data is left out
+ * @param fields the stream entry, with alternating names and values
+ * @param maxDataChars maximum length of the data; longer data is omitted
  */
 export function structuredEvent(fields: readonly string[], maxDataChars: number): StructuredEvent {
   const { attributes, text } = readAttributes(fields);
@@ -49,10 +54,13 @@ export function structuredEvent(fields: readonly string[], maxDataChars: number)
   return { ...printed, ...Object.fromEntries(entries.filter(([name]) => OWN_ATTRIBUTES.has(name))) };
 }
 
-/** The class prints a time anew, refuses an extension that an older version knew, and takes one for its own method. */
+/**
+ * Attributes that the `CloudEvent` class would change: it reformats `time`, rejects the old attribute `schemaurl`, and has a method
+ * called `validate`.
+ */
 const OWN_ATTRIBUTES: ReadonlySet<string> = new Set(["time", "schemaurl", "validate"]);
 
-/** Data that says that it is JSON, and is none, is shown as text. */
+/** Parses JSON data. Returns the text itself if the data is not valid JSON despite its content type. */
 function readExactly(text: string): unknown {
   try {
     return parseExactly(text);
@@ -61,7 +69,10 @@ function readExactly(text: string): unknown {
   }
 }
 
-/** Section 3.1.3.2: all but printable ASCII, and blanks, quotes and percent signs, by their UTF-8 bytes. */
+/**
+ * Percent-encodes spaces, double quotes, percent signs and everything outside printable ASCII as UTF-8 bytes
+ * (HTTP binding, section 3.1.3.2).
+ */
 function encodeHeader(value: string): string {
   return value
     .toWellFormed()

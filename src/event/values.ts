@@ -1,9 +1,9 @@
-/** Named values that may repeat, as in headers, queries and forms: a repeated name is an array in order of arrival. */
+/** Named values of headers, queries or forms. The values of a repeated name form an array in order of arrival. */
 export type Values = Readonly<Record<string, string | readonly string[]>>;
 
 /**
- * Inherits nothing: a sender may call a parameter `__proto__` or `constructor`, and it is a value like any other. V8 keeps objects
- * of a class by their shape, where one that is made without a prototype is a hash table, and reading it a multiple of the cost.
+ * An object without inherited properties, so that a sender may use names such as `__proto__` or `constructor`.
+ * It is a class because V8 gives its instances a hidden class. `Object.create(null)` makes a hash table, which is several times slower to read.
  */
 class Collected {
   [name: string]: string | string[];
@@ -11,7 +11,6 @@ class Collected {
 Reflect.deleteProperty(Collected.prototype, "constructor");
 Object.setPrototypeOf(Collected.prototype, null);
 
-/** Collects pairs. */
 export class ValueCollector {
   readonly collected: Record<string, string | string[]> = new Collected();
 
@@ -29,13 +28,13 @@ export function collectValues(pairs: Iterable<readonly [name: string, value: str
   return values.collected;
 }
 
-/** The query of a request target (`/path?a=1`), decoded as forms are. */
+/** Parses the query of a request target such as `/path?a=1`, with form decoding. */
 export function queryValues(target: string): Values {
   const start = target.indexOf("?");
   return start < 0 ? NONE : collectValues(new URLSearchParams(target.slice(start + 1)));
 }
 
-/** The values without the named ones; the same object where it has none of them. */
+/** Returns the values without the given names, or the same object if it contains none of them. */
 export function omitValues(values: Values, names: ReadonlySet<string>): Values {
   for (const name in values) if (names.has(name)) return withoutNamed(values, names);
   return values;

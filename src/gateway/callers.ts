@@ -13,7 +13,7 @@ import type { ShowLimitsDeps } from "../http/limits.ts";
 import type { ClientAddressOf } from "../lib/addresses/client-address.ts";
 import type { Foundation } from "./foundation.ts";
 
-/** Distinct wrong tokens that an address may send: many for a person, nothing for who tries them all. */
+/** Distinct wrong tokens per address. A person needs far fewer, and guessing a token takes far more. */
 const FAILED_TOKENS_PER_MINUTE = 60;
 
 export interface CallerPathDeps extends Pick<Foundation, "db" | "clock"> {
@@ -21,7 +21,7 @@ export interface CallerPathDeps extends Pick<Foundation, "db" | "clock"> {
   readonly keyring: Pick<Keyring, "accessTokenKey">;
   readonly redis: Pick<RedisBus, "call" | "callBuffer">;
   readonly clientAddressOf: ClientAddressOf;
-  /** As `createRateLimiters` takes it. */
+  /** Timeout of `createRateLimiters`, in milliseconds. */
   readonly limiterTimeoutMs?: number;
   readonly config: Pick<
     Config,
@@ -29,7 +29,7 @@ export interface CallerPathDeps extends Pick<Foundation, "db" | "clock"> {
   >;
 }
 
-/** Tells who calls the management API, and how often they may. */
+/** Identifies the callers of the management API and limits their requests. */
 export interface CallerPath extends AuthenticateDeps, ShowLimitsDeps {
   readonly accessTokens: AccessTokens;
 }

@@ -19,12 +19,12 @@ const ISSUER_LIMITS = {
   maxBytes: 1024 * 1024,
 } as const;
 
-/** The time of last use is recorded no more often; the database keeps to it over all workers. */
+/** Minimum interval between updates of a connection's last use. The database enforces it for all workers. */
 const RECORD_EVERY_MS = 60_000;
-/** Beyond this many connections, uses are recorded too early, and the database leaves them out. */
+/** With more connections, updates are sent too early, and the database ignores them. */
 const MAX_RECORDED = 10_000;
 
-/** Stored connections in use. Disposal waits for tokens that are being renewed. */
+/** Provides the credentials of stored connections. Disposal waits for tokens that are being renewed. */
 export function createConnections(deps: ConnectionsDeps) {
   const { outbound, clock, log } = deps;
   const issuerFetch = outbound.fetch(ISSUER_LIMITS);
@@ -32,7 +32,7 @@ export function createConnections(deps: ConnectionsDeps) {
   const renewer = createRenewer({ store, fetch: issuerFetch, clock, log });
   return {
     credentialsOf: createCredentialsOf({ load: store.load, renewer, noteUse: createRecordUse(deps), clock }),
-    /** To an issuer of tokens: three such calls end well within a turn of the renewer. */
+    /** For requests to token issuers. Three such calls fit into the lease of a renewal. */
     issuerFetch,
     [Symbol.asyncDispose]: () => renewer[Symbol.asyncDispose](),
   };
@@ -75,7 +75,7 @@ function createRecordUse({ db, clock, log }: ConnectionsDeps): (connectionId: st
       recordedAtMs.delete(connectionId);
       log.debug(
         { event: "connection.use_not_recorded", err: error, connection: connectionId },
-        "time of last use of a connection is not recorded",
+        "last use of a connection could not be recorded",
       );
     });
   };

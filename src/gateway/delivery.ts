@@ -23,7 +23,7 @@ export interface DeliveryDeps
   readonly timing: Partial<HandlersTiming>;
 }
 
-/** The way of events to handlers: every gateway may add retries, those with the role `delivery` work them off. */
+/** Sends events to handlers. Every gateway can queue retries. Gateways with the role `delivery` process them. */
 export interface Delivery extends AsyncDisposable {
   readonly sendAgain: SendAgain;
   readonly findRetry: FindRetry;

@@ -10,12 +10,12 @@ import type { ChannelIdentity } from "../event/channel.ts";
 import type { Definition } from "../event/definition.ts";
 import type { IngestResult } from "../event/ingest.ts";
 import { type AnswerHandshakeDeps, createAnswerHandshake } from "../ingest/answer-handshake.ts";
+import type { CompiledChannel } from "../ingest/compiled-channel.ts";
 import { createDeliveryRecorder } from "../ingest/delivery-recorder.ts";
 import { createDrainPaused } from "../ingest/drain-paused.ts";
 import { createExplain } from "../ingest/explain.ts";
 import { createGather } from "../ingest/gather.ts";
 import { createIngest } from "../ingest/ingest.ts";
-import type { CompiledChannel } from "../ingest/compiled-channel.ts";
 import { createExplainer, createNormalizer, createThreadShares } from "../ingest/normalizer.ts";
 import { createPauseBuffer } from "../ingest/pause-buffer.ts";
 import { createRulesCache } from "../ingest/rules-cache.ts";
@@ -40,26 +40,26 @@ export interface EventPathDeps
   > {
   readonly liveChannels: LiveChannels;
   readonly changes: Pick<ChangeFeed, "subscribe" | "stalenessMs">;
-  /** Stands before `/hooks/{channelId}` in addresses. */
+  /** Public URL in front of `/hooks/{channelId}`. */
   readonly hooksUrl: string;
-  /** Calls addresses that senders' settings name or pin. */
+  /** Calls URLs that a channel's settings name or pin. */
   readonly fetchPinned: FetchPinned;
   readonly captureSecret: AnswerHandshakeDeps["captureSecret"];
   readonly onAppended: (...appended: Appended) => void;
-  /** What an organization may use. */
+  /** Returns the limits of an organization. */
   readonly limitsOf: (organizationId: string) => Limits;
-  /** True of an organization whose topics hold more than they may. */
+  /** Returns whether the topics of an organization exceed their storage limit. */
   readonly isOverLimit: (organizationId: string) => boolean;
-  /** How long a look-up and a check may each take before a sender is told 503. */
+  /** Timeout of a channel lookup and of a schema validation, in milliseconds. After it the sender receives 503. */
   readonly timeoutMs?: number | undefined;
 }
 
 export type EventPath = ReturnType<typeof createEventPath>;
 
-/** Compiled paths that channels share; 1.2 kB each. */
+/** Maximum compiled paths that channels share. Each takes about 1.2 kB. */
 const MAX_PATHS = 10_000;
 
-/** The way of a delivery from a verified channel to the bus. */
+/** Creates the path of a delivery from a verified channel to the bus. */
 export function createEventPath(deps: EventPathDeps) {
   const { redis, keyring, liveChannels, fetchPinned, metrics, clock, changes, onAppended } = deps;
   const quarantineBytesOf = (id: string) => deps.limitsOf(id).quarantineBytes ?? Number.MAX_SAFE_INTEGER;
@@ -127,13 +127,13 @@ export function createEventPath(deps: EventPathDeps) {
     answerHandshake: createAnswerHandshake({
       async captureSecret(channel, secret) {
         const isKept = await deps.captureSecret(channel, secret);
-        // Here at once; normalizeQueue by the change feed.
+        // Takes effect here at once, and in other gateways through the change feed.
         rules.drop(channel.number);
         return isKept;
       },
       async visit(url, options) {
         await fetchPinned(url, options).catch((cause) => {
-          throw new UnavailableError("the address that a handshake names cannot be called", { cause });
+          throw new UnavailableError("the URL of a handshake cannot be called", { cause });
         });
       },
     }),
@@ -146,7 +146,7 @@ export function createEventPath(deps: EventPathDeps) {
     recorder,
     ingest,
     ...writer,
-    /** As the writer's; a source of an organization whose topics are full waits. */
+    /** Like the writer's function, but sources wait while the topics of their organization are full. */
     ingestFetched: ((channel, delivery, options) =>
       deps.isOverLimit(channel.identity.organizationId)
         ? rejectOverLimit()
@@ -162,12 +162,12 @@ export function createEventPath(deps: EventPathDeps) {
     pauses,
     drainPaused,
     readInWorker: normalizeQueue.readFor,
-    /** The channel in force by its inner number; undefined where it was deleted. @throws UnavailableError */
+    /** Returns the active channel with this internal channel id, or `undefined` if it was deleted. @throws UnavailableError */
     async findCompiledChannel(channelNumber: number): Promise<CompiledChannel | undefined> {
       const stored = await liveChannels.findByNumber(channelNumber);
       return stored && compileChannel(stored);
     },
-    /** The channel with this inner number, where it should fetch. @throws UnavailableError */
+    /** Returns the channel with this internal channel id, if it should fetch events. @throws UnavailableError */
     async findSource(channelNumber: number) {
       const source = await liveChannels.findSource(channelNumber);
       return source && { ...source, channel: compileChannel(source.channel) };
@@ -181,12 +181,12 @@ export function createEventPath(deps: EventPathDeps) {
 
 const rejectOverLimit = () =>
   Promise.reject(
-    new UnavailableError("the topics of the organization hold as much as they may", {
+    new UnavailableError("the organization has reached its topic storage limit", {
       retryAfterSeconds: 30,
     }),
   );
 
-/** Schemas did compile when they were written, so one that does not is out of order, not wrong. */
+/** A stored schema compiled when it was written. A later failure is reported as unavailable, not as an invalid delivery. */
 function validators(schemas: SchemaCompiler) {
   const { signal } = new AbortController();
   return (
@@ -231,7 +231,7 @@ function count(metrics: Metrics, channel: ChannelIdentity, result: IngestResult)
 
 const PINNED_LIMITS = { totalTimeoutMs: 5_000, maxBytes: 256 * 1024, maxRedirects: 0 } as const;
 
-/** Keys, certificates and confirmations, from addresses that a channel's settings have named or pinned. */
+/** Fetches keys, certificates and confirmations from URLs that a channel's settings name or pin. */
 export const createFetchPinned =
   (outbound: Pick<Outbound, "request">): FetchPinned =>
   async (url, { signal }) => {
@@ -239,6 +239,6 @@ export const createFetchPinned =
       { method: "GET", url, headers: {} },
       { ...PINNED_LIMITS, signal },
     );
-    if (status !== 200) throw new Error(`the answer was HTTP ${status}`);
+    if (status !== 200) throw new Error(`the response was HTTP ${status}`);
     return body;
   };

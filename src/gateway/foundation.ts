@@ -12,7 +12,7 @@ import type { Metrics } from "../metrics.ts";
 import type { Outbound } from "../net/outbound.ts";
 import type { Presets } from "../verify/presets.ts";
 
-/** The parts of a gateway that most others stand on; each names those that it takes. */
+/** The parts of a gateway that most other parts need. Each part picks the ones it uses. */
 export interface Foundation {
   readonly db: Database["db"];
   readonly changes: ChangeFeed;
@@ -25,7 +25,7 @@ export interface Foundation {
   readonly config: Config;
   readonly metrics: Metrics;
   readonly clock: Clock;
-  /** The time of Redis, by which workers agree on what is due. */
+  /** The clock of Redis. Workers use it to agree on due times. */
   readonly redisClock: Pick<RedisClock, "now" | "aheadMs">;
   readonly log: Log;
 }

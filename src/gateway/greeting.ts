@@ -2,23 +2,23 @@ import { type Bootstrapped, tellFirstStart } from "../data/bootstrap.ts";
 import type { RedisAddress } from "../lib/addresses/redis-address.ts";
 import type { Foundation } from "./foundation.ts";
 
-/** Resolves once the text has left the process. */
+/** Resolves once the text was written. */
 export type Print = (text: string) => Promise<void>;
 
 export interface GreetingFacts {
   readonly baseUrl: string;
-  /** Undefined: this gateway serves none. */
+  /** `undefined` if this gateway serves no documentation. */
   readonly docsUrl: string | undefined;
-  /** Likewise. */
+  /** `undefined` if this gateway serves no console. */
   readonly consoleUrl: string | undefined;
   readonly hooksUrl: string;
-  /** The call of redis-cli that reaches the Redis in use. */
+  /** The redis-cli command that connects to the Redis in use. */
   readonly redisCli: string;
 }
 
 /**
- * Greets the person who has just started the gateway. The first key is forgotten only once it was printed: one that was not is
- * printed by the next start.
+ * Prints a greeting for the person who started the gateway. The first API key is deleted only after it was printed. If printing fails, the
+ * next start prints it again.
  */
 export async function greet(
   { db, keyring, log }: Pick<Foundation, "db" | "keyring" | "log">,
@@ -34,13 +34,13 @@ export async function greet(
   } catch (err) {
     log.warn(
       { event: "gateway.greeting_failed", err },
-      "the first API key may not have been shown; the next start prints it again",
+      "the first API key may not have been printed; the next start prints it again",
     );
     if (!isPrinted) await print(renderGreeting({}, facts)).catch(() => {});
   }
 }
 
-/** On the first start the key, and two lines to paste. */
+/** Renders the greeting. The first start adds the API key and two commands to paste. */
 function renderGreeting(
   { apiKey, welcome }: Bootstrapped,
   { baseUrl, docsUrl, consoleUrl, hooksUrl, redisCli }: GreetingFacts,
@@ -49,7 +49,7 @@ function renderGreeting(
   if (docsUrl !== undefined) lines.push(`Guides and API reference: ${docsUrl}`);
   if (consoleUrl !== undefined) lines.push(`Console: ${consoleUrl}`);
   if (apiKey !== undefined) {
-    lines.push("", "The first API key, shown this once:", `  ${apiKey}`);
+    lines.push("", "The first API key, shown only once:", `  ${apiKey}`);
   }
   const [topic] = welcome?.topics ?? [];
   if (welcome !== undefined && topic !== undefined) {
@@ -66,8 +66,8 @@ function renderGreeting(
 }
 
 /**
- * The call of redis-cli by which a person reaches a Redis, for a shell. A password is asked for when it runs: what is printed
- * ends in logs.
+ * Formats the redis-cli command for a Redis address, quoted for a shell. redis-cli prompts for the password, because printed text ends up
+ * in logs.
  */
 export function formatRedisCli(address: RedisAddress, { cluster }: { readonly cluster: boolean }): string {
   const { host = "127.0.0.1", port = 6379, path, db = 0, username, password, tls } = address;

@@ -12,14 +12,14 @@ import type { MasterKeyWatch } from "./master-keys.ts";
 import type { Sources } from "./sources.ts";
 import type { Stores } from "./stores.ts";
 
-/** After this long without news of changes the promise "in force within two seconds" is off, and is said to be. */
+/** Configuration changes are promised to take effect within two seconds. If the change feed is older, `/readyz` says so. */
 const PROMISE_MS = 2_000;
 
-/** The checks of `/readyz`: is anything in the way of publishing, and how durable is what is published. */
+/** Creates the checks of `/readyz`. They report whether the gateway can publish, and how durable its events are. */
 export function createHealthChecks(deps: {
   readonly stores: Pick<Stores, "problems">;
   readonly redis: Pick<RedisBus, "state">;
-  /** Undefined where this worker runs none. */
+  /** `undefined` if this worker runs no sources. */
   readonly sources: Pick<Sources, "shards" | "workers"> | undefined;
   readonly masterKey: Pick<MasterKeyWatch, "problem">;
   readonly changes: Pick<ChangeFeed, "stalenessMs">;
@@ -54,8 +54,8 @@ export function createHealthChecks(deps: {
         const stalenessMs = changes.stalenessMs();
         const stalenessSeconds = Math.floor(stalenessMs / 1000);
         if (stalenessMs > MAX_STALENESS_MS)
-          return { ok: false, reason: `could not be read for ${stalenessSeconds} s` };
-        // Known channels can publish still: nothing is gained by taking this gateway out.
+          return { ok: false, reason: `the change feed has been unreadable for ${stalenessSeconds} s` };
+        // The gateway can still publish for known channels, so removing it from the load balancer would not help.
         const inForceWithinTwoSeconds = stalenessMs <= PROMISE_MS + 1_000;
         return { ok: true, facts: { inForceWithinTwoSeconds, stalenessSeconds } };
       },
@@ -67,13 +67,13 @@ export function createHealthChecks(deps: {
 const okUnless = (reason: string | false | undefined): CheckResult =>
   reason ? { ok: false, reason } : { ok: true };
 
-/** A gateway without shards may still take deliveries: others run the sources. */
+/** Always ok. A gateway without shards can still accept deliveries, and others run the sources. */
 const sourcesCheck = (sources: Pick<Sources, "shards" | "workers">): HealthCheck => ({
   name: "sources",
   check: () => ({ ok: true, facts: { shards: sources.shards().size, workers: sources.workers() } }),
 });
 
-/** Figures of the gateway as a whole, for `/metrics`. */
+/** Registers metrics of the gateway as a whole. */
 export function observeGateway({
   metrics,
   changes,
@@ -91,31 +91,31 @@ export function observeGateway({
   );
   metrics.observe(
     "inlet_subscriptions_retention_at_risk",
-    "Subscriptions that are about to lose unread events to retention; 0 on gateways that have not the turn to watch",
+    "Subscriptions that will soon lose unread events to retention; 0 unless this gateway holds the housekeeper lease",
     housekeeper.atRisk,
   );
   metrics.observe(
     "inlet_organizations_over_limit",
-    "Organizations whose topics hold more than they may, or too much of a Redis that is nearly full",
+    "Organizations over their topic storage limit, or with too large a share of a nearly full Redis",
     overLimit.count,
   );
   metrics.observe(
     "inlet_redis_memory_used_ratio",
-    "Of maxmemory; 0 where it is not limited",
+    "Used fraction of Redis maxmemory; 0 if it is not limited",
     () => redis.state().memoryUsedFraction ?? 0,
   );
-  metrics.observe("inlet_redis_ready", "1 while Redis takes what is published, else 0", () =>
+  metrics.observe("inlet_redis_ready", "1 while Redis accepts events, otherwise 0", () =>
     redis.state().ready ? 1 : 0,
   );
   const { version } = packageJson;
-  metrics.observeEach("inlet_build_info", "Always 1", ["version", "node"], () => [
+  metrics.observeEach("inlet_build_info", "Always 1, with the versions as labels", ["version", "node"], () => [
     { labels: { version, node: process.versions.node }, value: 1 },
   ]);
   observeBacklogs(metrics, housekeeper.backlogs);
   observeStorage(metrics, housekeeper);
 }
 
-/** Only the gateway that has the turn to look knows any. */
+/** Registers metrics of subscriptions. Only the gateway that holds the housekeeper lease has values. */
 function observeBacklogs(metrics: Metrics, backlogs: () => readonly Backlog[]): void {
   const observe = (name: string, help: string, of: (backlog: Backlog) => number): void =>
     metrics.observeEach(name, help, ["app", "subscription"], () =>
@@ -126,23 +126,23 @@ function observeBacklogs(metrics: Metrics, backlogs: () => readonly Backlog[]): 
     );
   observe(
     "inlet_subscription_lag_entries",
-    "Entries that the group of a subscription was not given yet",
+    "Entries not yet delivered to the consumer groups of a subscription",
     ({ lag }) => lag,
   );
-  observe("inlet_subscription_lag_seconds", "The age of the oldest of them", ({ lagSeconds }) => lagSeconds);
+  observe("inlet_subscription_lag_seconds", "Age of the oldest entry not yet delivered to the subscription", ({ lagSeconds }) => lagSeconds);
   observe(
     "inlet_subscription_unhandled_seconds",
-    "The age of the oldest entry that a subscription was not given, or has not acknowledged",
+    "Age of the oldest entry that a subscription has not received or not acknowledged",
     ({ unhandledSeconds }) => unhandledSeconds,
   );
   observe(
     "inlet_subscription_pending_entries",
-    "Entries that were given and not acknowledged",
+    "Entries delivered to the subscription but not acknowledged",
     ({ pending }) => pending,
   );
   observe(
     "inlet_subscription_dead_letters",
-    "Dead letters of a subscription's handler and readers",
+    "Dead letters of the handler and readers of a subscription",
     ({ deadLetters }) => deadLetters,
   );
 }
@@ -162,13 +162,13 @@ function observeStorage(
         value === undefined ? [] : [{ labels: { organization }, value }],
       ),
     );
-  observe("inlet_organization_topic_bytes", "What the topics of an organization hold", topicUsage, "bytes");
-  observe("inlet_organization_topic_limit_bytes", "What they may hold", topicUsage, "limit");
+  observe("inlet_organization_topic_bytes", "Size of an organization's topics in bytes", topicUsage, "bytes");
+  observe("inlet_organization_topic_limit_bytes", "Maximum size of an organization's topics in bytes", topicUsage, "limit");
   observe(
     "inlet_organization_quarantine_bytes",
-    "What the quarantine of an organization holds",
+    "Size of an organization's quarantine in bytes",
     quarantineUsage,
     "bytes",
   );
-  observe("inlet_organization_quarantine_limit_bytes", "What it may hold", quarantineUsage, "limit");
+  observe("inlet_organization_quarantine_limit_bytes", "Maximum size of an organization's quarantine in bytes", quarantineUsage, "limit");
 }

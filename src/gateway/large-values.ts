@@ -1,12 +1,12 @@
 import type { OutgoingEvent } from "../event/event.ts";
 import type { Normalized } from "../normalize/normalize.ts";
 
-/** Of fewer characters a copy is no more work than memory of its own. */
+/** Below this length, copying the text is as cheap as a separate buffer. */
 const MIN_CHARACTERS = 128 * 1024;
 
 /**
- * What a thread has normalized, with the large values as bytes, and their memory, which can be moved to another thread. As text they
- * would be copied there, and be garbage for which V8 looks through all of its heap.
+ * Converts large values to buffers that can be moved to another thread. As text they would be copied, and V8 would scan the whole heap to
+ * collect them. Returns the converted result and the buffers to move.
  */
 export function withLargeValues(normalized: Normalized): readonly [Normalized, readonly ArrayBuffer[]] {
   if (normalized.kind !== "normalized") return [normalized, []];
@@ -23,7 +23,7 @@ export function withLargeValues(normalized: Normalized): readonly [Normalized, r
   return [{ ...normalized, events }, moved];
 }
 
-/** What came from another thread, where buffers arrive as plain arrays of bytes, with its large values as buffers again. */
+/** Restores `Buffer` objects in a result from another thread, where they arrive as plain byte arrays. */
 export function withBuffers(normalized: Normalized): Normalized {
   if (normalized.kind !== "normalized") return normalized;
   const events = normalized.events.map((event): OutgoingEvent => {

@@ -5,22 +5,24 @@ import { LIMIT_NAMES, type LimitDefaults, type Limits } from "../data/accounts/l
 import { type DefaultTopicBytes, MOST_DEFAULT_BYTES } from "../data/accounts/organization-limits.ts";
 import { DEFAULT_KEY_FETCHES } from "../verify/keys/key-cache.ts";
 
-/** Half of a processor: 48 schemas of 75 KB take less at once. */
+/** Half of one CPU core. Compiling 48 schemas of 75 KB needs less. */
 const SCHEMA_COMPILE_MS_PER_MINUTE = 30_000;
 const MEBIBYTE = 1024 * 1024;
-/** Of Redis' memory, what one organization's topics may hold where nobody has said how much; and its quarantine. */
+/** Default limits for one organization, as a divisor of Redis' memory: for its topics and for its quarantine. */
 const TOPICS_DIVISOR = 4;
 const QUARANTINE_DIVISOR = 8;
-/** The operator's quarantine: strangers can fill it, and a full Redis takes nobody's events. */
+/**
+ * The operator's own quarantine may be larger. It must still be limited: unverified senders can fill it, and a full Redis rejects all
+ * events.
+ */
 const OPERATORS_QUARANTINE_DIVISOR = 2;
 
 const UNLIMITED = Object.fromEntries(LIMIT_NAMES.map((name) => [name, undefined])) as Limits;
 
 /**
- * What an organization may use by default. One organization must not fill Redis: where that has less memory than the usual limits
- * suppose, they follow from it.
+ * Computes the default limits of an organization. One organization must not be able to fill Redis, so the limits shrink with its memory.
  *
- * @param maxMemoryBytes of Redis; undefined: unlimited
+ * @param maxMemoryBytes memory limit of Redis; default: unlimited
  */
 export function computeLimitDefaults(
   config: Pick<

@@ -11,32 +11,35 @@ import { createFastPath, type FastPath } from "../http/fast-path/fast-path.ts";
 export interface Listener extends AsyncDisposable {
   readonly port: number;
   /**
-   * Answers by this from now on. Disposal of what it returns drains. Until `beforeClosing` has resolved, each answer is the last of
-   * its connection; then no connection is taken any more, and every request under way is answered, at most `DRAIN_MS` long.
+   * Serves `app` from now on. Disposing the result drains the listener. First it waits for `beforeClosing`, during which every response
+   * closes
+   * its connection. It then accepts no more connections and completes the requests in flight, for at most `DRAIN_MS`.
    */
   readonly serve: (app: App, beforeClosing?: () => Promise<unknown>) => AsyncDisposable;
 }
 
 const HEADERS_TIMEOUT_MS = 20_000;
-/** A body of 25 MiB over a slow line; what is slower holds a connection for nothing. */
+/** Enough for a body of 25 MiB over a slow line. A slower sender would only occupy a connection. */
 const REQUEST_TIMEOUT_MS = 60_000;
-/** Longer than the idle time of common load balancers (60 s), or they would send into a closing connection. */
+/** Longer than the idle timeout of common load balancers (60 s). Otherwise they could send into a closing connection. */
 const KEEP_ALIVE_MS = 75_000;
-/** What a person does about an address that cannot be listened on, by the system's error. */
+/** How to fix an address that cannot be bound, by the system's error code. */
 const SUGGESTIONS: Readonly<Record<string, string>> = {
   EADDRINUSE:
-    "another program has this port: end it, or set INLET_PORT to another one (0 takes any that is free)",
-  EACCES: "this user may not listen on this port: set INLET_PORT to 1024 or a higher one",
+    "another program uses this port: stop it, or set INLET_PORT to another port (0 chooses a free one)",
+  EACCES: "this user must not listen on this port: set INLET_PORT to 1024 or higher",
   EADDRNOTAVAIL:
-    "this machine does not have this address: set INLET_HOST to one of its own, or to 0.0.0.0 for all of them",
+    "this machine does not have this address: set INLET_HOST to one of its addresses, or to 0.0.0.0 for all",
 };
 const DRAIN_MS = 20_000;
 const DRAIN_POLL_MS = 25;
 
 /**
- * Listens (port 0: any free one), or rejects with what to do; the cause is the system's error (`EADDRINUSE`, `EACCES`).
+ * Binds the port (0 chooses a free one). Rejects with an error that says how to fix the problem. Its cause is the system's error
+ * (`EADDRINUSE`,
+ * `EACCES`).
  *
- * @param starting answers until it serves
+ * @param starting handles requests until `serve` is called
  */
 export async function startListener(
   { host, port }: Pick<Config, "host" | "port">,
@@ -47,7 +50,7 @@ export async function startListener(
   const server = createServer((incoming, outgoing) => {
     if (!serving.answerDirectly?.(incoming, outgoing)) void answer(incoming, outgoing);
   });
-  // Node's own way of taking a connection. It cannot be asked for by another name.
+  // Node's own handlers for new connections. Node has no public API for them.
   const nodeConnectionListeners = server.listeners("connection");
   const fastPath = createFastPath({
     answer: (request, reply) => serving.answerDirectly?.(request, reply) ?? false,
@@ -94,7 +97,7 @@ async function drain(server: Server, fastPath: FastPath): Promise<void> {
   });
   const deadline = performance.now() + DRAIN_MS;
   while (!closed && performance.now() < deadline) {
-    // A kept-alive connection whose request has just been answered is idle only now.
+    // A keep-alive connection becomes idle only after its last response.
     server.closeIdleConnections();
     fastPath.closeIdle();
     await delay(DRAIN_POLL_MS);

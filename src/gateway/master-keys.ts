@@ -12,19 +12,19 @@ import {
 } from "../lib/secrets/master-key.ts";
 import type { Log } from "../log.ts";
 
-/** The master keys that a gateway starts with. */
+/** The master keys at the start of a gateway. */
 export interface MasterKeys {
-  /** 32 bytes. */
+  /** Length: 32 bytes. */
   readonly masterKey: Buffer;
-  /** The one that comes in its place, or has. */
+  /** The key that replaces `masterKey`, or has already replaced it. */
   readonly newMasterKey: Buffer | undefined;
-  /** Where they are files; undefined: settings. */
+  /** The directory of the key files. `undefined` if the keys come from settings. */
   readonly dataDir: string | undefined;
-  /** True where the data directory had no key, and this start has made one. */
+  /** Whether this start created the key, because the data directory had none. */
   readonly isNew?: boolean;
 }
 
-/** From the settings, else from the data directory, whose lock must be held. */
+/** Loads the keys from the settings or from the data directory. The caller must hold the directory's lock. */
 export async function loadMasterKeys(
   { masterKey, newMasterKey }: Pick<Config, "masterKey" | "newMasterKey">,
   dataDir: string,
@@ -36,8 +36,8 @@ export async function loadMasterKeys(
 }
 
 /**
- * Opens the keyring, and ends a change of the key that was cut off between the database and the file. A key that was made for a
- * database which has another is not left behind, where it would stand in for the right one.
+ * Opens the keyring and completes a key rotation that was interrupted between the database and the key file. A new key that does not match
+ * the database is deleted, so that it cannot be mistaken for the right one.
  *
  * @throws WrongMasterKeyError
  */
@@ -56,9 +56,9 @@ export async function openMasterKeyring(db: Queryable, keys: MasterKeys, clock: 
 
 export type MasterKeyWatch = ReturnType<typeof createMasterKeyWatch>;
 
-const CHANGED = "the master key was changed: restart this gateway with the new one";
+const CHANGED = "the master key has changed: restart this gateway with the new key";
 
-/** Whether a running gateway still has the master key of the database. */
+/** Watches whether the running gateway still has the current master key. */
 export function createMasterKeyWatch(deps: {
   readonly keyring: Pick<Keyring, "reload">;
   readonly changes: ChangeSubscriptions;
@@ -73,13 +73,13 @@ export function createMasterKeyWatch(deps: {
         isKnown = known;
       },
       (error: unknown) =>
-        log.warn({ event: "master_key.reload_failed", err: error }, "changed master key cannot be read"),
+        log.warn({ event: "master_key.reload_failed", err: error }, "master key change could not be read"),
     );
   };
   changes.subscribe({
     onChange: ({ kind }) => void (kind === "masterKey" && reload()),
     onReset: reload,
   });
-  /** `problem` is for the operator; undefined: all is well. */
+  /** `problem` is shown to the operator. It returns `undefined` if the key is current. */
   return { problem: (): string | undefined => (isKnown ? undefined : CHANGED) };
 }

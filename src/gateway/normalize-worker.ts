@@ -1,4 +1,7 @@
-/** The worker thread's program: normalizes large deliveries, by rules and code that it is sent once, and reads what kinds have fetched. */
+/**
+ * The program of the worker thread. It normalizes large deliveries, with rules and code that it receives once, and runs `readLarge` of
+ * channel kinds.
+ */
 import { parentPort } from "node:worker_threads";
 import { LRUCache } from "lru-cache";
 import { channelKinds } from "../channels/kinds.ts";
@@ -15,21 +18,21 @@ import { type Explained, explainEach } from "../normalize/explain.ts";
 import { type Normalized, normalize, type Selection } from "../normalize/normalize.ts";
 import { withLargeValues } from "./large-values.ts";
 
-/** Rules as they can be sent: of the profile the kind's name stands in the channel. */
+/** Rules in a form that can be sent to the thread. The channel's kind identifies the profile. */
 export interface SentRules extends Omit<RuleSource, "profile"> {
-  /** By definition: undefined where it has no schema, or one that needs no code. */
+  /** One entry per definition. `undefined` if the definition has no schema, or its schema needs no code. */
   readonly generated: readonly CompiledSchema["generated"][];
 }
 
 export type WorkerRequest =
   | (NormalizeRequest & { readonly kind: "normalize" | "explain" })
-  /** For the `readLarge` of a channel kind. */
+  /** A job for `readLarge` of a channel kind. */
   | { readonly kind: "read"; readonly channelKind: ChannelKindName; readonly request: unknown };
 
 export interface NormalizeRequest {
-  /** Names a rule set for as long as the process lives. */
+  /** Identifies a rule set for the lifetime of the process. */
   readonly rulesId: number;
-  /** Without them the worker answers `missing` where it does not hold them. */
+  /** If they are missing and the worker does not have them, it answers `missing`. */
   readonly rules?: SentRules;
   readonly delivery: VerifiedDelivery;
   readonly only: Selection | undefined;
@@ -40,7 +43,7 @@ export type WorkerAnswer =
   | { readonly kind: "explained"; readonly explained: Explained }
   | { readonly kind: "read"; readonly read: unknown }
   | { readonly kind: "missing" }
-  /** A channel kind that was added to the gateway only. */
+  /** The channel kind exists only in the gateway, for example in a test. */
   | { readonly kind: "unknownKind" };
 
 interface HeldRules {
@@ -49,10 +52,10 @@ interface HeldRules {
 }
 
 const MAX_HELD_RULES = 256;
-/** Of all code, evaluated or not, in characters: fifty schemas of 75 kB are some 80 MB, so that two such channels do not drive each other out. */
+/** Maximum code in characters, evaluated or not. Fifty schemas of 75 kB generate about 80 MB, so two such channels fit. */
 const MAX_HELD_CODE = 160 * 1024 * 1024;
 
-/** Text until its first use. */
+/** Source text until its first use, then the evaluated function. */
 interface HeldCode {
   code: string | Check;
 }
@@ -65,7 +68,7 @@ function createAnswers(): (request: WorkerRequest) => WorkerAnswer | Promise<Wor
     const profile = channelKinds.get(source.channel.kind)?.profile;
     if (profile === undefined) return undefined;
     const compiled = compileRules({ ...source, profile });
-    if (!compiled.ok) throw new Error("rules that compile elsewhere do not compile here");
+    if (!compiled.ok) throw new Error("rules that compiled in the gateway do not compile in the worker");
     const digests = new Map(
       source.definitions.map(({ schema }, index) => [schema, generated[index]?.digest ?? ""] as const),
     );
@@ -83,7 +86,7 @@ function createAnswers(): (request: WorkerRequest) => WorkerAnswer | Promise<Wor
     const entry = sent ? hold(rulesId, sent) : held.get(rulesId);
     if (!entry) return { kind: sent ? "unknownKind" : "missing" };
     const { rules, digests } = entry;
-    // Those of this job, whatever the cache lets go of meanwhile.
+    // The code for this job. The cache may evict entries while the job runs.
     const own = new Map<string, HeldCode>();
     for (const digest of new Set(digests.values())) {
       if (digest === "") continue;
@@ -96,19 +99,19 @@ function createAnswers(): (request: WorkerRequest) => WorkerAnswer | Promise<Wor
       if (typeof schema === "boolean") return validatorOf(schema);
       const one = own.get(digests.get(schema) ?? "");
       if (!one) throw new Error("a schema was sent without its code");
-      // Only now: the job's CPU time pays for the definitions that it matches, not for all of its channel.
+      // Evaluate late, so that the job's CPU time only pays for definitions that match.
       if (typeof one.code === "string") one.code = evaluate(one.code);
       return { validate: one.code };
     };
     const { buffer, byteOffset, byteLength } = delivery.body;
-    // Buffers arrive as arrays of bytes.
+    // Buffers arrive as plain byte arrays.
     const whole = { ...delivery, body: Buffer.from(buffer, byteOffset, byteLength) };
     const deps = { validatorFor, newEventId: () => createId("evt", Date.now()) };
     if (request.kind === "explain") {
       return explainEach(rules, whole, deps, only).then((explained) => ({ kind: "explained", explained }));
     }
     const normalized = normalize(rules, whole, deps, only);
-    if (normalized instanceof Promise) throw new Error("nothing here answers later");
+    if (normalized instanceof Promise) throw new Error("normalizing in the worker must be synchronous");
     return { kind: "normalized", normalized };
   };
 
@@ -118,7 +121,7 @@ function createAnswers(): (request: WorkerRequest) => WorkerAnswer | Promise<Wor
     return one;
   }
 
-  // Time is bounded from outside, by the end of this thread.
+  // The main thread limits the time by terminating this thread, so patterns need no budget of their own.
   function evaluate(code: string): Check {
     return evaluateCode(code, { patternBudget: Number.POSITIVE_INFINITY });
   }
@@ -134,7 +137,7 @@ port.on("message", async (request: WorkerRequest) => {
     const [normalized, moved] = withLargeValues(answered.normalized);
     port.postMessage({ ...answered, normalized }, moved);
   } else port.postMessage(answered);
-  // The body is a copy that was made for this job.
+  // The body is a copy made for this job, so its memory can be freed.
   if (request.kind !== "read") freeBuffer(request.delivery.body);
 });
 port.postMessage({ kind: "ready" });

@@ -26,7 +26,7 @@ export interface ProblemsDeps extends Foundation {
 
 const REMEMBERED_SECONDS = 604_800;
 
-/** Looks for problems while this gateway has the housekeeper's turn. */
+/** Looks for problems while this gateway holds the housekeeper lease. */
 export async function startProblems(deps: ProblemsDeps): Promise<ProblemWatch> {
   const { bus, path, housekeeper, channelKinds, metrics, redisClock } = deps;
   const silence = createSilenceWatch({ ...deps, topics: bus.topics, clock: redisClock.now });
@@ -50,29 +50,29 @@ export async function startProblems(deps: ProblemsDeps): Promise<ProblemWatch> {
   });
   metrics.observe(
     "inlet_channels_silent",
-    "Channels from which no event came for longer than they say; 0 on gateways that have not the turn to look",
+    "Channels without an event for longer than their own limit; 0 unless this gateway holds the housekeeper lease",
     () => (housekeeper.isHolder() ? silence.silent() : 0),
   );
   metrics.observeEach(
     "inlet_problems",
-    "Open problems of all organizations; nothing on gateways that have not the turn to look",
+    "Open problems of all organizations; only on the gateway that holds the housekeeper lease",
     ["kind", "state"],
     () => watch.counts().map(({ kind, state, count }) => ({ labels: { kind, state }, value: count })),
   );
   metrics.observeBy(
     "inlet_problems_age_seconds",
-    "Time since problems of a kind were last looked for; nothing on gateways that have not the turn to look",
+    "Time since the last check for problems of a kind; only on the gateway that holds the housekeeper lease",
     "kind",
     watch.ages,
   );
   return watch;
 }
 
-/** The channel of the system app: of the kind whose events are CloudEvents, as those of problems are. */
+/** Builds the system app's channel for problem events. They are CloudEvents, so it is of that kind. */
 async function problemsChannel(deps: SettingsDeps): Promise<NewChannel> {
   const config = { dedupe: { windowSeconds: REMEMBERED_SECONDS } };
   const events = PROBLEM_EVENT_TYPES.map((type) => ({ type }));
   const checked = await checkSettings(deps, { kind: "cloudevents", config, events }, "");
-  if (!checked.ok) throw new Error("the channel of problems is not accepted");
+  if (!checked.ok) throw new Error("the settings of the problems channel are invalid");
   return { ...checked.value, ...PROBLEMS_CHANNEL };
 }

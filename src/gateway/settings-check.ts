@@ -5,15 +5,15 @@ import { startLoop } from "../lib/loop.ts";
 import type { Foundation } from "./foundation.ts";
 
 /**
- * Names at the start the channels whose stored settings this program would not accept: those that go on as they are stored, and
- * those that it cannot read, which are out of order until they are written anew. Secret settings are not looked at.
+ * Checks all stored channel settings at startup and logs the channels that this version would reject. Outdated settings still apply.
+ * Channels with unreadable settings are unavailable until they are written again. Secret settings are not checked.
  */
 export function startSettingsCheck(deps: Pick<Foundation, "db" | "channelKinds" | "metrics" | "log">) {
   const { db, channelKinds, metrics, log } = deps;
   let unfit = 0;
   metrics.observe(
     "inlet_channels_unfit",
-    "Channels whose stored settings this program cannot read, as of its start",
+    "Channels whose stored settings could not be parsed at startup",
     () => unfit,
   );
 
@@ -30,14 +30,14 @@ export function startSettingsCheck(deps: Pick<Foundation, "db" | "channelKinds" 
           const details = read.value.outdated;
           log.warn(
             { event: "channel.outdated", ...facts, details },
-            "channel has settings that are refused today",
+            "channel uses settings that are no longer valid",
           );
         } else {
           found++;
           const details = read?.error ?? [{ path: "kind", message: `there is no kind ${channel.kind}` }];
           log.error(
             { event: "channel.unfit", ...facts, details },
-            "channel has settings that cannot be read",
+            "channel settings cannot be parsed",
           );
         }
       }
@@ -49,6 +49,6 @@ export function startSettingsCheck(deps: Pick<Foundation, "db" | "channelKinds" 
     step: check,
     everyMs: Number.POSITIVE_INFINITY,
     onFailing: (err) =>
-      log.warn({ event: "channel.check_failing", err }, "stored settings cannot be checked"),
+      log.warn({ event: "channel.check_failing", err }, "stored channel settings could not be checked"),
   });
 }

@@ -22,7 +22,7 @@ import type { Foundation } from "./foundation.ts";
 
 export type SourceBus = ReturnType<typeof createSourceBus>;
 
-/** Cursors, states and leases of sources, for the workers that run them and for the API that shows them. */
+/** Cursors, states and leases of sources. Workers that run sources use them, and the API shows them. */
 export const createSourceBus = (redis: RedisBus) => ({
   positions: createSourcePositions({ redis }),
   states: createSourceStates({ redis }),
@@ -36,18 +36,18 @@ export interface SourcesDeps
   readonly runtimes: ReadonlyMap<ChannelKindName, Pick<ChannelRuntime, "stream" | "polled">>;
   readonly credentialsOf: CredentialsOf;
   readonly config: Pick<Config, "pollConcurrency" | "pollsPerOrigin" | "pollsPerOrganization">;
-  /** What an organization may use. */
+  /** Returns the limits of an organization. */
   readonly limitsOf: (organizationId: string) => Pick<Limits, "sourceDeliveriesPerSecond">;
   readonly changes: SupervisorDeps["changes"];
-  /** Aborts when the gateway is about to end: others take over from then on, whatever else is still being ended here. */
+  /** Aborts when the gateway begins to stop. Other workers then take over the sources at once. */
   readonly stopping: AbortSignal;
   readonly timing?: SourcesTiming | undefined;
 }
 
-/** `ttlMs` is how long a worker that fell silent keeps its shards, and the slots of its polls. */
+/** `ttlMs` is the time after which a worker without a heartbeat loses its shards and its poll slots. */
 export type SourcesTiming = NonNullable<SupervisorDeps["timing"]>;
 
-/** The sources that this worker runs. Disposal hands them over. */
+/** The sources that this worker runs. Disposal hands them over to other workers. */
 export type Sources = Pick<Supervisor, "shards" | "workers"> & AsyncDisposable;
 
 export function startSources(deps: SourcesDeps): Sources {
@@ -79,17 +79,17 @@ export function startSources(deps: SourcesDeps): Sources {
         case "ended":
           return metrics.sourceRuns.add(identity.kind, event.end.kind);
         case "cursorLost":
-          return log.warn({ event: "source.cursor_lost", ...facts }, "Redis has lost where a source stood");
+          return log.warn({ event: "source.cursor_lost", ...facts }, "Redis has lost the cursor of a source");
         case "refused":
           return metrics.rejectedSourceWrites.add(identity.kind, event.stale);
         case "recovered":
-          return log.info({ event: "source.recovered", ...facts }, "source is well again after an error");
+          return log.info({ event: "source.recovered", ...facts }, "source has recovered from an error");
         case "stopped": {
           const { state, end } = event;
           const code = "code" in end ? end.code : undefined;
           const reason = "message" in end ? end.message : undefined;
           const line = { event: "source.stopped", ...facts, state, end: end.kind, code, reason };
-          return log.warn(line, "source stopped, or is tried only now and then");
+          return log.warn(line, "source stopped, or is only retried occasionally");
         }
         default:
           return event satisfies never;
@@ -126,18 +126,18 @@ export function startSources(deps: SourcesDeps): Sources {
   const none = SOURCE_STATES.map((state) => [state, 0] as const);
   metrics.observeBy(
     "inlet_sources",
-    "Sources in the shards of this worker by state",
+    "Sources in the shards of this worker, by state",
     "state",
     () => new Map<string, number>([...none, ...supervisor.countStates()]),
   );
   metrics.observe(
     "inlet_source_shards",
-    "Shards of the sources that this worker has",
+    "Source shards held by this worker",
     () => supervisor.shards().size,
   );
   metrics.observe(
     "inlet_source_workers",
-    "Workers that run sources, as far as this one knows",
+    "Workers that run sources, as known to this worker",
     supervisor.workers,
   );
 
@@ -150,7 +150,7 @@ export function startSources(deps: SourcesDeps): Sources {
   };
   const onStopping = (): void => {
     leave().catch((error: unknown) =>
-      log.warn({ event: "source.handover_failed", err: error }, "sources are not handed over"),
+      log.warn({ event: "source.handover_failed", err: error }, "sources could not be handed over"),
     );
   };
   stopping.addEventListener("abort", onStopping, { once: true });

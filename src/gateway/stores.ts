@@ -13,22 +13,22 @@ import { acquireDataLock, type DataLock } from "../lib/servers/data-lock.ts";
 import type { Log } from "../log.ts";
 import { loadMasterKeys, type MasterKeys } from "./master-keys.ts";
 
-/** The PostgreSQL and the Redis of the gateway: given by the settings, or its own, which end with it. */
+/** The PostgreSQL and Redis of the gateway. They come from the settings, or are embedded servers that stop with the gateway. */
 export interface Stores extends AsyncDisposable {
   readonly database: DatabaseConnection;
-  /** As `openRedis` takes it. */
+  /** A URL list for `openRedis`. */
   readonly redisUrl: string;
   readonly keys: MasterKeys;
-  /** Of its own servers; empty when they run. */
+  /** Problems of the embedded servers. Empty while they run. */
   readonly problems: () => readonly string[];
 }
 
-/** The data directory belongs to a running gateway. */
+/** Thrown when another running gateway uses the data directory. */
 export class DataDirInUseError extends Error {
   override readonly name = "DataDirInUseError";
 }
 
-/** The data directory: owned, until disposal, by a gateway that keeps servers of its own there. @throws DataDirInUseError */
+/** Locks the data directory until disposal, if the gateway runs embedded servers in it. @throws DataDirInUseError */
 export function claimDataDir(config: Config): DataLock {
   const { databaseUrl, redisUrls, dataDir } = config;
   const ownsServers = databaseUrl === undefined || redisUrls.length === 0;
@@ -36,8 +36,8 @@ export function claimDataDir(config: Config): DataLock {
 }
 
 /**
- * @param options.dataDir claimed
- * @throws an Error that says what to do, when a server of its own does not start
+ * @param options.dataDir must already be locked
+ * @throws Error that says what to do, when an embedded server does not start
  */
 export async function openStores(
   config: Config,
@@ -50,13 +50,13 @@ export async function openStores(
     databaseUrl === undefined ? startLocalPostgres(starting) : undefined,
     redisUrls.length === 0 ? startLocalRedis(starting) : undefined,
   ]);
-  // If only one has started it must be stopped again.
+  // If only one server has started, stop it again.
   if (postgres.status === "fulfilled") opening.use(postgres.value);
   if (redis.status === "fulfilled") opening.use(redis.value);
   if (postgres.status === "rejected") throw postgres.reason;
   if (redis.status === "rejected") throw redis.reason;
 
-  // With a database of others the settings have demanded a key.
+  // With an external database, the settings require a key.
   const keys = await loadMasterKeys(config, dataDir);
   const owned = opening.move();
   return {
@@ -64,14 +64,14 @@ export async function openStores(
     redisUrl: redis.value === undefined ? redisUrls.join(",") : socketUrl(redis.value.socketPath),
     keys,
     problems: () => [
-      ...problemsOf("the own PostgreSQL", postgres.value),
-      ...problemsOf("the own Redis", redis.value),
+      ...problemsOf("the embedded PostgreSQL", postgres.value),
+      ...problemsOf("the embedded Redis", redis.value),
     ],
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
 }
 
-/** The database without Redis, for commands. @throws DataDirInUseError, and as `openStores` does */
+/** Opens the database without Redis, for commands. @throws DataDirInUseError and the errors of `openStores` */
 export async function openDatabaseStore(
   config: Config,
   { log, signal }: { readonly log: Log; readonly signal: AbortSignal },
@@ -90,7 +90,7 @@ export async function openDatabaseStore(
   };
 }
 
-/** The same for commands that write rows alone, beside a gateway that runs. @throws as `openDatabaseStore` does */
+/** The same for commands that only write rows. It also works while a gateway is running. @throws the errors of `openDatabaseStore` */
 export async function openDatabaseForCommand(
   config: Config,
   deps: { readonly log: Log; readonly signal: AbortSignal },
@@ -105,20 +105,20 @@ export async function openDatabaseForCommand(
   }
 }
 
-/** The PostgreSQL and the Redis of a data directory. */
+/** The embedded PostgreSQL and Redis of a data directory. */
 export interface EmbeddedStores extends AsyncDisposable {
   readonly postgres: PostgresSocket;
-  /** Path of the socket. */
+  /** Path of the Redis socket. */
   readonly redis: string;
-  /** Of a gateway that runs; else they were started for the caller, and end at disposal. */
+  /** Whether they belong to a running gateway. Otherwise they were started for the caller and stop on disposal. */
   readonly areRunning: boolean;
 }
 
 /**
- * Both own servers, for reading, of a gateway that runs or of one that does not. The master key is left alone.
+ * Opens both embedded servers for reading, whether or not a gateway is running. Does not touch the master key.
  *
  * @param options.dataDir its real, absolute path
- * @throws DataDirInUseError where a gateway has the directory and its servers do not answer, or a restore has it
+ * @throws DataDirInUseError when another process has the directory and its servers do not respond, or a restore is using it
  */
 export async function openEmbeddedStores(options: {
   readonly dataDir: string;
@@ -130,10 +130,10 @@ export async function openEmbeddedStores(options: {
   const lock = acquireDataLock(dataDir);
   if (!lock.ok) {
     if (existsSync(join(dataDir, UNFINISHED_RESTORE)))
-      throw new DataDirInUseError(`${lock.error.message}: a restore into it has not ended`);
+      throw new DataDirInUseError(`${lock.error.message}: a restore into it is not finished`);
     const [postgres, redis] = await Promise.all([findLocalPostgres(dataDir), findLocalRedis(dataDir)]);
     if (postgres && redis) return { postgres, redis, areRunning: true, async [Symbol.asyncDispose]() {} };
-    throw new DataDirInUseError(`${lock.error.message}; its PostgreSQL and its Redis do not answer (yet)`);
+    throw new DataDirInUseError(`${lock.error.message}; its PostgreSQL and Redis do not respond (yet)`);
   }
   opening.use(lock.value);
   rejectUnfinishedRestore(dataDir);
@@ -148,14 +148,14 @@ export async function openEmbeddedStores(options: {
   };
 }
 
-/** Stands in a data directory for as long as a restore into it has not ended. */
+/** A file in the data directory while a restore into it is incomplete. */
 export const UNFINISHED_RESTORE = "restore.unfinished";
 
 function lockDataDir({ dataDir }: Config): DataLock {
   const lock = tryLock(dataDir);
   if (!lock.ok) {
     const suggestion =
-      "end that one, or set INLET_DATA_DIR and INLET_PORT to a folder and a port of this one's own";
+      "stop that gateway, or set INLET_DATA_DIR and INLET_PORT to another directory and port";
     throw new DataDirInUseError(`${lock.error.message}: ${suggestion}`);
   }
   try {
@@ -167,11 +167,11 @@ function lockDataDir({ dataDir }: Config): DataLock {
   return lock.value;
 }
 
-/** Half of a backup would pass for all of it. */
+/** An incomplete restore must not be mistaken for a complete one. */
 function rejectUnfinishedRestore(dataDir: string): void {
   if (!existsSync(join(dataDir, UNFINISHED_RESTORE))) return;
   throw new Error(
-    `a restore into ${dataDir} was cut off, and it holds a part of the backup only: run \`inlet restore\` with it again, or remove the folder`,
+    `a restore into ${dataDir} was interrupted, so the directory holds only a part of the backup: run \`inlet restore\` again, or remove the directory`,
   );
 }
 
@@ -179,18 +179,18 @@ function tryLock(dataDir: string): ReturnType<typeof acquireDataLock> {
   try {
     return acquireDataLock(dataDir);
   } catch (cause) {
-    const suggestion = "it must be a folder of the user who starts Inlet; INLET_DATA_DIR sets another one";
+    const suggestion = "it must be a directory of the user who starts Inlet; set INLET_DATA_DIR to use another one";
     throw new Error(`the data directory ${dataDir} cannot be used: ${suggestion}`, { cause });
   }
 }
 
 function databaseConnection(url: string | undefined, own: LocalPostgres | undefined): DatabaseConnection {
   if (own !== undefined) return own.connection;
-  if (url === undefined) throw new Error("there is neither a database of its own nor one of others");
+  if (url === undefined) throw new Error("there is neither an embedded nor an external database");
   return { url };
 }
 
-/** A folder's name may hold what means something in a URL. */
+/** Encodes the path, because a directory name may contain characters that are special in a URL. */
 const socketUrl = (path: string): string => `unix://${path.split("/").map(encodeURIComponent).join("/")}`;
 
 function problemsOf(name: string, own: LocalPostgres | LocalRedis | undefined): readonly string[] {
@@ -198,7 +198,7 @@ function problemsOf(name: string, own: LocalPostgres | LocalRedis | undefined): 
   const { status } = own;
   return [
     status.state === "restarting"
-      ? `${name} ended (${status.reason}) and is restarted`
+      ? `${name} exited (${status.reason}) and is being restarted`
       : `${name} is ${status.state}`,
   ];
 }

@@ -6,11 +6,11 @@ import type { RequestEnv } from "./context.ts";
 import { ApiError } from "./problem.ts";
 
 export interface ConsoleDeps {
-  /** Where people sign in, besides API keys; undefined: nowhere. */
+  /** The sign-in page of an OpenID Connect issuer. `undefined` if only API keys can sign in. */
   readonly signIn:
     | { readonly issuer: string; readonly clientId: string; readonly audience: string }
     | undefined;
-  /** The folder that `config/console/build.ts` fills; default: that of this program. */
+  /** The output folder of `config/console/build.ts`. Default: the one of this installation. */
   readonly dist?: string;
 }
 
@@ -22,10 +22,10 @@ const TYPES: Readonly<Record<string, string>> = {
   svg: "image/svg+xml",
 };
 
-/** A file of the page: its name carries a hash of its content. */
+/** File name of an asset. It contains a hash of the content. */
 const ASSET = /^[\w-]+(?:\.[\w-]+)*\.(js|css|svg)$/;
 
-/** The encodings that stand beside a file, the shortest first. */
+/** Encodings of the precompressed files, smallest first. */
 const ENCODINGS = [
   { name: "br", ending: ".br" },
   { name: "gzip", ending: ".gz" },
@@ -42,7 +42,7 @@ const NOT_BUILT = `<!doctype html>
 </html>
 `;
 
-/** `/console`: the operator's page; `/` leads there, and it leads to `/docs`. It holds no secret: who opens it signs in, and calls the API like any other client. */
+/** Serves the console at `/console` and redirects `/` to it. The page contains no secrets: users sign in and it calls the public API. */
 export function createConsole({ signIn, dist = DIST }: ConsoleDeps): Hono<RequestEnv> {
   const page = new Hono<RequestEnv>();
   const secure = secureHeaders({
@@ -74,7 +74,7 @@ export function createConsole({ signIn, dist = DIST }: ConsoleDeps): Hono<Reques
     const name = c.req.param("name");
     const ending = ASSET.exec(name)?.[1] ?? "";
     const found = await readBest(c, join(dist, "assets", name), TYPES[ending] !== undefined);
-    if (found === undefined) throw new ApiError("not_found", "There is no such file of the console.");
+    if (found === undefined) throw new ApiError("not_found", "The console has no such file.");
     return answer(c, found, TYPES[ending] ?? "", "public, max-age=31536000, immutable");
   });
 
@@ -84,7 +84,7 @@ export function createConsole({ signIn, dist = DIST }: ConsoleDeps): Hono<Reques
     return answer(c, found, "text/html; charset=utf-8", "no-cache");
   };
   page.get("/console", index);
-  // The addresses of its views: the page finds out itself which of them it has.
+  // Paths of the console's views. The page does its own routing.
   page.get("/console/*", index);
   return page;
 }
@@ -94,7 +94,7 @@ interface Found {
   readonly encoding: string | undefined;
 }
 
-/** The file in the best encoding that the client takes; undefined where there is none. */
+/** Reads the file in the best encoding that the client accepts. Returns `undefined` if it does not exist. */
 async function readBest(c: Context, file: string, isKnown = true): Promise<Found | undefined> {
   if (!isKnown) return undefined;
   const accepted = c.req.header("accept-encoding") ?? "";

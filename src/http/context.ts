@@ -5,55 +5,55 @@ import type { ClientAddress } from "../lib/addresses/client-address.ts";
 import type { PlainReply } from "./fast-path/plain-reply.ts";
 import type { PlainRequest } from "./fast-path/plain-request.ts";
 
-/** Answers one request; `bindings` hold Node's own beneath it. */
+/** Handles one request. `bindings` holds the underlying Node objects. */
 export type Fetch = (request: Request, bindings: HttpBindings) => Response | Promise<Response>;
 
-/** A request as Node reads it, or as the fast path does. */
+/** A request read by `node:http` or by the fast path. */
 export type Incoming = IncomingMessage | PlainRequest;
 
-/** What answers it. */
+/** The response to an `Incoming`. */
 export type Outgoing = ServerResponse | PlainReply;
 
-/** Answers requests without web requests and responses, where it says that they are its own. */
+/** Handles a request without a web `Request` and `Response`. Returns false if the request is for another handler. */
 export type AnswerDirectly = (incoming: Incoming, outgoing: Outgoing) => boolean;
 
-/** All that answers at an address. */
+/** The handlers of all requests. */
 export interface App {
   readonly fetch: Fetch;
-  /** Asked first. */
+  /** Called first, if present. */
   readonly answerDirectly?: AnswerDirectly | undefined;
 }
 
-/** The only thing that a token is good for, as it stands in paths. */
+/** The only resource that a confined token may access. */
 export interface Confinement {
-  /** The parameter that names it: `conversationId`. */
+  /** Name of the path parameter that contains the id, for example `conversationId`. */
   readonly param: string;
   readonly id: string;
 }
 
-/** Who calls the management API, as the token says, and in which request. */
+/** The authenticated caller of a management API request. */
 export interface Caller {
   readonly requestId: string;
   readonly by: "apiKey" | "accessToken" | "oidc" | "liveToken";
-  /** The API key, be it brought itself or by an access token; null: another issuer's token, or a live one. */
+  /** The API key that was sent, or that issued the access token. `null` for a token of another issuer and for a live token. */
   readonly keyId: string | null;
   readonly accountId: string;
   readonly organizationId: string;
-  /** The space that an operation falls in where it names none. */
+  /** The space of operations that do not name one. */
   readonly defaultSpaceId: string | null;
   readonly permissions: ReadonlySet<string>;
-  /** Another issuer's token that names no organization: it opens no more than the routes that say so. */
+  /** Set for a token of another issuer that names no organization. It only opens routes that allow this. */
   readonly isUnplaced?: true;
-  /** It opens no more than the routes that say so, for that one thing; undefined: what its permissions open. */
+  /** If set, the token only opens routes that allow this confinement, and only for this resource. */
   readonly confinedTo?: Confinement;
 }
 
-/** Every request carries these. */
+/** Set for every request. */
 export interface RequestEnv {
   Variables: { requestId: string };
 }
 
-/** A request of the management API carries these once it is authenticated. */
+/** Set for a management API request once it is authenticated. */
 export interface ApiEnv {
   Variables: RequestEnv["Variables"] & { client: ClientAddress; limitState: RateLimitState; caller: Caller };
 }

@@ -17,13 +17,15 @@ export interface IdempotencyDeps {
 }
 
 /**
- * Does a creating request, unless its `Idempotency-Key` says that it was done: then it is answered as it was the first time, byte
- * for byte. What is kept is final: a success, or what the request itself made fail (below 500). After any other failure it may be
- * sent again. A gateway that dies between doing and keeping leaves a key of which nobody knows: that stays a 409, since
- * doing it twice would be worse. Answers may hold credentials: they are kept sealed, and given to the API key that asked only,
- * since another key of the same account may be allowed less.
+ * Runs a creating request once per `Idempotency-Key`. A repeated request receives the first response, byte for byte. Successes and client
+ * errors (below 500) are final. After any other failure the request may be repeated.
  *
- * @throws ApiError 400 for a key that is none, 409 for another request's key, or one whose first request is not finished
+ * If a gateway stops between the action and storing the response, the key stays unfinished and repeats receive 409. Running the action
+ * twice
+ * would be worse. Responses may contain credentials, so they are stored encrypted. They are only returned to the same API key, because
+ * another key of the account may have fewer permissions.
+ *
+ * @throws ApiError 400 for an invalid key, 409 for a key of another request or of one that is not finished
  */
 export type DoOnce = (c: Context<ApiEnv>, body: unknown, act: () => Promise<Response>) => Promise<Response>;
 
@@ -49,9 +51,9 @@ export function createDoOnce({ db, keyring, clock, log }: IdempotencyDeps): DoOn
       case "answered":
         return replay(JSON.parse(keyring.open(claim.sealedAnswer, place)));
       case "other":
-        throw conflict(`This ${KEY_HEADER} was used for another request.`);
+        throw conflict(`This ${KEY_HEADER} was already used for another request.`);
       case "unfinished":
-        throw conflict(`The first request of this ${KEY_HEADER} has no answer yet.`);
+        throw conflict(`The first request with this ${KEY_HEADER} is not finished.`);
       default:
         return claim satisfies never;
     }
@@ -64,7 +66,7 @@ export function createDoOnce({ db, keyring, clock, log }: IdempotencyDeps): DoOn
       headers: Object.fromEntries([...response.headers].filter(([name]) => KEPT_HEADERS.includes(name))),
       body: await response.clone().text(),
     };
-    // It is done, whatever becomes of this.
+    // The action is done, so a failure to store its response is only logged.
     await keepAnswer(db, named, keyring.seal(JSON.stringify(kept), place)).catch((failure: unknown) =>
       logLoss(log, failure),
     );
@@ -75,7 +77,7 @@ export function createDoOnce({ db, keyring, clock, log }: IdempotencyDeps): DoOn
 const logLoss = (log: Log, error: unknown): void =>
   log.warn(
     { event: "idempotency.answer_not_stored", err: error },
-    "answer of an idempotent request is not stored",
+    "response to an idempotent request could not be stored",
   );
 
 function createNamedRequest(c: Context<ApiEnv>, key: string, body: unknown): NamedRequest {
@@ -88,11 +90,11 @@ function createNamedRequest(c: Context<ApiEnv>, key: string, body: unknown): Nam
   const request = createHash("sha256")
     .update(`${keyId}\n${c.req.method} ${pathname}${search}\n${canonicalJson(body)}`)
     .digest();
-  // Requests with a confined token are named apart from those of the account that has lent it; no key of others has a space.
+  // Keys of confined tokens are stored apart from those of their account. A client's key cannot contain the space.
   return { organizationId, accountId, key: confinedTo ? `${confinedTo.id} ${key}` : key, request };
 }
 
-/** The answer, be it an error that the request itself brings about. @throws whatever else goes wrong */
+/** Returns the response, including client errors. Other errors are thrown. */
 async function finalAnswer(c: Context, act: () => Promise<Response>): Promise<Response> {
   try {
     return await act();

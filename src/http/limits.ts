@@ -6,21 +6,21 @@ import type { FailedTokens } from "./callers/failed-tokens.ts";
 import type { ApiEnv } from "./context.ts";
 import { type ApiError, createApiError, type ErrorResponse } from "./problem.ts";
 
-/** How much may still be asked for, in how many seconds the window begins anew. */
+/** Headers with the remaining requests and the seconds until the window resets. */
 export const limitHeaders = ({ limit, remaining, resetSeconds }: RateLimitState): Record<string, string> => ({
   "RateLimit-Limit": String(limit),
   "RateLimit-Remaining": String(remaining),
   "RateLimit-Reset": String(resetSeconds),
 });
 
-/** 429, with the time after which it is worth trying again. */
+/** A 429 response with `Retry-After`. */
 export const rateLimitResponse = (state: RateLimitState, message: string): ErrorResponse => ({
   code: "rate_limited",
   message,
   headers: { ...limitHeaders(state), "Retry-After": String(state.resetSeconds) },
 });
 
-/** The same, to be thrown. */
+/** The same as an error to throw. */
 export const rateLimitError = (state: RateLimitState, message: string): ApiError =>
   createApiError(rateLimitResponse(state, message));
 
@@ -30,8 +30,8 @@ export interface ShowLimitsDeps {
 }
 
 /**
- * Finds the client's address, and shows on every answer what is left of the caller's limit: its key's, or, before the key
- * is known, that of wrong tokens from its address.
+ * Determines the client's address and adds the caller's remaining limit to every response. Before the API key is known, that is the limit
+ * for wrong tokens from its address.
  */
 export function showLimits({ clientAddressOf, failedTokens }: ShowLimitsDeps): MiddlewareHandler<ApiEnv> {
   return async (c, next) => {

@@ -3,7 +3,7 @@ import { HTTPException } from "hono/http-exception";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
 import { type Finding, QuotaError, UnavailableError } from "../lib/errors.ts";
 
-/** The error codes of the API. A closed set; the status follows from the code. */
+/** The status of each error code of the API. The set of codes is closed. */
 export const STATUS_OF = {
   invalid_parameters: 400,
   unauthenticated: 401,
@@ -20,14 +20,14 @@ export const STATUS_OF = {
 export type ErrorCode = keyof typeof STATUS_OF;
 export const ERROR_CODES = Object.keys(STATUS_OF) as readonly ErrorCode[];
 
-/** The body of every answer that is an error. */
+/** The body of every error response. */
 export interface ErrorBody {
   readonly code: ErrorCode;
   readonly message: string;
   readonly details?: readonly Finding[];
 }
 
-/** What a caller is told of what was not done. A value: where refusals come by the thousand, none is made to be thrown. */
+/** An error response as a plain value, for hot paths where throwing would cost more than the rejection itself. */
 export interface ErrorResponse {
   readonly code: ErrorCode;
   readonly message: string;
@@ -36,8 +36,8 @@ export interface ErrorResponse {
 }
 
 /**
- * An error that is the caller's to read: thrown by a route, answered as it is. Its message never carries internals. It is an answer,
- * and no defect: it has no stack, which would cost a refusal more than all else that is done for it.
+ * An error that is sent to the client as it is, so its message must not reveal internals. It has no stack trace, because creating one would
+ * cost more than the rest of the rejection.
  */
 export class ApiError extends Error implements ErrorResponse {
   override readonly name = "ApiError";
@@ -64,30 +64,31 @@ export class ApiError extends Error implements ErrorResponse {
   }
 }
 
-/** A refusal, to be thrown. */
-export const createApiError = (refusal: ErrorResponse): ApiError =>
-  new ApiError(refusal.code, refusal.message, refusal);
+/** Converts an error response to an error to throw. */
+export const createApiError = (response: ErrorResponse): ApiError =>
+  new ApiError(response.code, response.message, response);
 
-/** A body of 1 MiB can be wrong in half a million places. */
+/** A body of 1 MiB can contain half a million errors. */
 export const MAX_DETAILS = 100;
 
-/** 400: what was sent does not fit; `details` names each field, the first hundred of them. */
+/** 400: the request is invalid. `details` lists the invalid fields, at most 100. */
 export const invalidParameters = (
   details: readonly Finding[],
-  message = "The request does not fit.",
+  message = "The request is invalid.",
 ): ApiError => new ApiError("invalid_parameters", message, { details: details.slice(0, MAX_DETAILS) });
 
-/** 404: nothing here, nothing of this organization, or not even an id. */
-export const notFound = (what: string): ApiError => new ApiError("not_found", `There is no such ${what}.`);
+/** 404: the resource does not exist, belongs to another organization, or the id is malformed. */
+export const notFound = (resource: string): ApiError =>
+  new ApiError("not_found", `There is no such ${resource}.`);
 
-/** 409: it exists already, or its state forbids it. */
+/** 409: the resource already exists or its state does not allow the request. */
 export const conflict = (message: string): ApiError => new ApiError("conflict", message);
 
-/** Any thrown value as the answer that a client may see. What is not ours to tell becomes a bare 500. */
+/** Converts any thrown value to an error that the client may see. Unexpected errors become a 500 without details. */
 export function toApiError(thrown: unknown): ApiError {
   if (thrown instanceof ApiError) return thrown;
   if (thrown instanceof QuotaError) {
-    return new ApiError("rate_limited", "Your organization has used up what it may have for now.", {
+    return new ApiError("rate_limited", "Your organization has used up its quota. Try again later.", {
       headers: { "retry-after": String(thrown.retryAfterSeconds) },
       cause: thrown,
     });
@@ -101,25 +102,26 @@ export function toApiError(thrown: unknown): ApiError {
   if (thrown instanceof HTTPException && thrown.status < 500) {
     return new ApiError("invalid_parameters", "The request cannot be read.", { cause: thrown });
   }
-  return new ApiError("internal", "Something went wrong inside Inlet.", { cause: thrown });
+  return new ApiError("internal", "Inlet failed to process the request because of an internal error.", {
+    cause: thrown,
+  });
 }
 
 export const toErrorBody = ({ code, message, details }: ErrorResponse): ErrorBody =>
   details && details.length > 0 ? { code, message, details } : { code, message };
 
-/** RFC 8288, relation `help`: where it stands what the code means, and what to do. */
+/** Adds a link to the documentation of the error code (RFC 8288, relation `help`). */
 export const toErrorHeaders = ({ code, headers }: ErrorResponse): Readonly<Record<string, string>> => ({
   link: `</docs/errors#${code}>; rel="help"`,
   ...headers,
 });
 
-/** The error as a response. */
 export const answerError = (c: Context, error: ApiError): Response =>
   c.json(toErrorBody(error), STATUS_OF[error.code], toErrorHeaders(error));
 
 const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
 
-/** Makes every answer of the app that no route gives an error body: unknown paths, other methods, whatever is thrown. */
+/** Sends an error body for unknown paths, wrong methods and thrown errors. */
 export function answerErrors<E extends Env>(app: Hono<E>): void {
   app.onError((thrown, c) => answerError(c, toApiError(thrown)));
   app.notFound((c) => {
@@ -129,12 +131,12 @@ export function answerErrors<E extends Env>(app: Hono<E>): void {
 }
 
 function methodNotAllowed(allowed: readonly string[]): ApiError {
-  return new ApiError("method_not_allowed", "This address does not take that method.", {
+  return new ApiError("method_not_allowed", "This address does not accept that method.", {
     headers: { allow: allowed.join(", ") },
   });
 }
 
-/** The methods that have a route of their own at this path; middleware, which takes all, is none. */
+/** Returns the methods that have a route at this path. Middleware, which matches all methods, does not count. */
 function allowedMethods<E extends Env>(app: Hono<E>, path: string): readonly string[] {
   return METHODS.filter((method) =>
     app.router.match(method, path)[0].some(([[, route]]) => route.method === method),

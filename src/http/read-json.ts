@@ -7,10 +7,10 @@ const MAX_BODY_BYTES = 1024 * 1024;
 const MAX_DEPTH = 256;
 
 /**
- * The body of a management request, parsed; undefined where there is none.
+ * Parses the body of a management request. Returns `undefined` for an empty body.
  *
- * @throws ApiError 413 past 1 MiB, 415 when it is not called JSON, 400 when it is not, or holds text that no database and no
- * bus can keep (NUL, lone surrogates).
+ * @throws ApiError 413 over 1 MiB, 415 without a JSON content type, 400 for invalid JSON or for text that cannot be stored (NUL, lone
+ * surrogates)
  */
 export async function readJson(c: Context): Promise<unknown> {
   const bytes = await readBytes(c.req.raw);
@@ -26,7 +26,7 @@ export async function readJson(c: Context): Promise<unknown> {
   return value;
 }
 
-/** @throws ApiError 400 where any text in it, at any depth, is such that no database and no bus can keep it */
+/** @throws ApiError 400 when any nested text cannot be stored in the database or on the bus */
 export function requireFitText(value: unknown): void {
   const findings: Finding[] = [];
   findUnfitText(value, [], findings);

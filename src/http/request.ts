@@ -12,46 +12,46 @@ import { invalidParameters, toApiError } from "./problem.ts";
 
 const VALID_REQUEST_ID = /^[A-Za-z0-9_.:-]{1,128}$/;
 
-/** The id of a request: the client's `X-Request-Id` where that is sane, else a new id. */
+/** Returns the client's `X-Request-Id` if it is well-formed, otherwise a new id. */
 export const resolveRequestId = (given: string | undefined, nowMs: number): string =>
   given !== undefined && VALID_REQUEST_ID.test(given) ? given : createId("req", nowMs);
 
-/** Gives each request its id; every answer carries it. */
+/** Assigns an id to each request. Every response carries it. */
 export function requestId(clock: Clock): MiddlewareHandler<RequestEnv> {
   return async (c, next) => {
     const id = resolveRequestId(c.req.header("x-request-id"), clock());
     c.set("requestId", id);
     await next();
-    // After the fact: a header set before it is lost when a route answers with a Response of its own.
+    // Set after the handler. Hono would drop headers set earlier if a route returns its own `Response`.
     c.header("X-Request-Id", id);
     c.header("X-Content-Type-Options", "nosniff");
     if (!c.res.headers.has("cache-control")) c.header("Cache-Control", "no-store");
   };
 }
 
-/** Refuses a request that two servers could take for different hosts. */
+/** Rejects requests with several `Host` headers. Two servers could read them as different hosts. */
 export const oneHost: MiddlewareHandler<{ Bindings: Partial<HttpBindings> }> = async (c, next) => {
   if (c.env?.incoming) requireOneHost(c.env.incoming);
   await next();
 };
 
-/** RFC 9112, section 3.2. Node keeps the first `Host` and drops others without a word. @throws ApiError 400 */
+/** Enforces RFC 9112 section 3.2. Node keeps the first `Host` header and silently drops the others. @throws ApiError 400 */
 export function requireOneHost({ rawHeaders }: IncomingMessage): void {
   let hosts = 0;
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i];
     if (name?.length === 4 && name.toLowerCase() === "host") hosts++;
   }
-  if (hosts > 1) throw invalidParameters([{ path: "Host", message: "stands more than once" }]);
+  if (hosts > 1) throw invalidParameters([{ path: "Host", message: "must not appear more than once" }]);
 }
 
 const COUNTED_METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "PUT", "DELETE"]);
 
-/** The pattern of the route that answers: of those that a path fits, the first that is no middleware. */
+/** Returns the pattern of the first matching route that is not middleware. */
 const routeOf = (c: Context): string =>
   matchedRoutes(c).find(({ method }) => method !== "ALL")?.path ?? routePath(c, -1);
 
-/** Counts and times the answers of the management API by the patterns of their routes, of which there are so many and no more. */
+/** Counts and times management API responses by route pattern. The number of patterns is bounded. */
 export function requestMetrics({
   apiRequests,
   apiRequestSeconds,
@@ -67,8 +67,8 @@ export function requestMetrics({
 }
 
 /**
- * One wide line for each request of the management API that went wrong or was made to change something. It names the route,
- * not the path: an address of a channel is a credential. The cause of an internal error stands here and nowhere else.
+ * Writes one log line for each failed or changing request of the management API. It names the route, because a path may contain a channel's
+ * address, which is a credential. The cause of an internal error appears only here.
  */
 export function requestLog(deps: { readonly log: Log; readonly clock: Clock }): MiddlewareHandler<ApiEnv> {
   return async (c, next) => {
@@ -87,7 +87,7 @@ export function requestLog(deps: { readonly log: Log; readonly clock: Clock }): 
   };
 }
 
-/** Counts requests that are refused, by caller and address, or by network where nobody is known; that one has no organization. */
+/** Counts rejected requests by caller and address, or by network if the caller is unknown. Unknown callers have no organization. */
 export function countRejections(refusals: Pick<RefusalCounts, "note">): MiddlewareHandler<ApiEnv> {
   return async (c, next) => {
     await next();
@@ -115,7 +115,7 @@ function describe(c: Context<ApiEnv>): Readonly<Record<string, unknown>> {
   };
 }
 
-/** In a wrong path the parameter may be anything, an address included. */
+/** In an invalid path, the parameter may hold any text, even a channel's address. */
 function appIdOf(c: Context<ApiEnv>): string | undefined {
   const appId = c.req.param("appId");
   return appId !== undefined && isId("app", appId) ? appId : undefined;

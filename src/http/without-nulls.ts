@@ -1,12 +1,13 @@
 import { z } from "zod";
 
 /**
- * Where null may stand for nothing: `body`: for any field that may be left out; `part` of one: for those that are not nullable,
- * for a part may tell null from nothing; `patch`: for none, there it accepts away, but in its lists, which are replaced whole.
+ * Where `null` means a missing field. `body`: in every optional field. `part`: in optional fields that are not nullable, because a nested
+ * object may distinguish `null` from missing. `patch`: only inside lists, which are replaced as a whole. Elsewhere in a patch, `null`
+ * deletes.
  */
 export type NullsIn = "body" | "part" | "patch";
 
-/** A value as if nobody had written those nulls. What the schema does not look into is data, and null inside it stays. */
+/** Removes the nulls that mean a missing field. Values that the schema does not describe are kept unchanged. */
 export function withoutNulls(schema: z.core.$ZodType, value: unknown, mode: NullsIn = "part"): unknown {
   if (typeof value !== "object" || value === null) return value;
   if (isWrapper(schema)) return withoutNulls(schema._zod.def.innerType, value, mode);
@@ -25,7 +26,7 @@ export function withoutNulls(schema: z.core.$ZodType, value: unknown, mode: Null
     if (one === null && isOmittable(field, mode)) return [];
     return [[name, withoutNulls(field, one, mode === "patch" ? mode : "part")]];
   });
-  // From entries, so that a member called __proto__ is one like any other.
+  // `fromEntries`, so that a field named `__proto__` is treated like any other.
   return Object.fromEntries(fields);
 }
 
@@ -34,7 +35,11 @@ const isOmittable = (field: z.core.$ZodType, mode: NullsIn): boolean =>
 
 const accepts = (schema: z.core.$ZodType, value: unknown): boolean => z.safeParse(schema, value).success;
 
-/** As the first form that accepts it so; mode none does, as the one that its literals name, for what is said of it. */
+/**
+ * Uses the first union member that accepts the value without its nulls. If no member does, it uses the member with matching literals, so
+ * that
+ * error messages refer to that member.
+ */
 function withoutNullsOf(forms: readonly z.core.$ZodType[], value: object, mode: NullsIn): unknown {
   for (const form of forms) {
     const given = withoutNulls(form, value, mode);

@@ -6,19 +6,20 @@ import type { CompiledChannel } from "./compiled-channel.ts";
 
 export interface AnswerHandshakeDeps {
   /**
-   * Keeps the secret that a channel's deliveries will be signed with. True where it is the channel's from now on, or was kept
-   * before; false where the channel has another one: that stays.
+   * Stores the secret that will sign a channel's deliveries. Returns true if the channel now has this secret. Returns false if it already
+   * has
+   * another one, which is kept.
    */
   readonly captureSecret: (channel: ChannelIdentity, secret: string) => Promise<boolean>;
-  /** Calls an address that a verified handshake names and its channel has pinned. @throws UnavailableError */
+  /** Calls a URL that a verified handshake contains and the channel's settings have pinned. @throws UnavailableError */
   readonly visit: (url: string, options: { readonly signal: AbortSignal }) => Promise<void>;
 }
 
 export type AnswerHandshake = ReturnType<typeof createAnswerHandshake>;
 
 /**
- * Does what a handshake asks for, then makes its answer; the error says why there is none. Throws UnavailableError where it cannot
- * be done now.
+ * Creates a function that performs the actions of a handshake and returns its reply, or an error that says why there is no reply. It throws
+ * an `UnavailableError` if an action is not possible at the moment.
  */
 export function createAnswerHandshake({ captureSecret, visit }: AnswerHandshakeDeps) {
   return async (
@@ -26,13 +27,13 @@ export function createAnswerHandshake({ captureSecret, visit }: AnswerHandshakeD
     { captured, visit: address, reply }: MatchedHandshake,
     { signal }: { readonly signal: AbortSignal },
   ): Promise<Result<HandshakeReply, string>> => {
-    // First, since it touches nothing: a secret must not be kept of a sender who then gets no answer.
+    // Build the reply first, as it has no side effects: without a reply, the secret must not be stored.
     const answer = reply();
     if (!answer.ok) return answer;
     if (captured?.ok === false) return captured;
     if (address?.ok === false) return address;
     if (captured !== undefined && !(await captureSecret(identity, captured.value))) {
-      return err("the channel has another secret already");
+      return err("the channel already has another secret");
     }
     if (address !== undefined) await visit(address.value, { signal });
     return answer;

@@ -7,17 +7,17 @@ import { compileRules } from "../normalize/compile.ts";
 import type { KindProfile } from "../normalize/profile.ts";
 import type { CompiledChannel } from "./compiled-channel.ts";
 
-/** How many schemas of one channel wait for the compiler at a time: a thousand must not stand before another channel's one. */
+/** Maximum schemas of one channel in the compiler's queue. A channel with a thousand schemas must not block the other channels. */
 const MAX_SCHEMAS_AT_ONCE = 4;
 
-/** Of no channel yet: what stands in its place has no bearing on whether a definition compiles. */
+/** A stand-in for a channel that does not exist yet. Its values do not affect compilation. */
 const PLACEHOLDER_CHANNEL = { number: 0, uid: "unborn", kind: "", appId: "", organizationId: "" };
 
 /**
- * Compiles what a channel is about to be given and tells what does not, under paths like `events[3].idPath`,
- * `events[3].schema/properties/a` and `config.itemsPath`.
+ * Compiles the paths and schemas of new definitions. Returns one finding per error, with a path such as `events[3].idPath`,
+ * `events[3].schema/properties/a` or `config.itemsPath`.
  *
- * @throws UnavailableError when the compiler cannot tell now.
+ * @throws UnavailableError when the compiler cannot decide at the moment
  */
 export async function checkDefinitions(
   schemas: Pick<SchemaCompiler, "check">,
@@ -46,10 +46,9 @@ export async function checkDefinitions(
 }
 
 /**
- * The channel as it would be with other definitions, to be explained by and never published to; findings where the channel could
- * not be given them.
+ * Returns a copy of the channel with other definitions, for explaining only. Returns findings if the definitions are invalid.
  *
- * @throws UnavailableError when the compiler cannot tell now.
+ * @throws UnavailableError when the compiler cannot decide at the moment
  */
 export async function tryDefinitions(
   schemas: Pick<SchemaCompiler, "check">,
@@ -62,6 +61,11 @@ export async function tryDefinitions(
   const source = { profile: activeRules.profile, config, definitions, organizationId };
   const findings = await checkDefinitions(schemas, source, signal);
   if (findings.length > 0) return err(findings);
-  const rules = compileRules({ ...source, channel: identity, topics: activeRules.topics, forms: activeRules.forms });
+  const rules = compileRules({
+    ...source,
+    channel: identity,
+    topics: activeRules.topics,
+    forms: activeRules.forms,
+  });
   return rules.ok ? ok({ ...channel, rules: rules.value }) : rules;
 }

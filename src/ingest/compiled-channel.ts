@@ -4,37 +4,37 @@ import type { ChannelHandle } from "../event/ingest.ts";
 import type { RuleSet } from "../normalize/compile.ts";
 import type { CompiledSender } from "../verify/verify.ts";
 
-/** When a channel's next delivery is kept: one of any end, and one that was not simply published. */
+/** Earliest times of the next delivery records: one for any delivery, one for a delivery that was not published. */
 export interface Sampling {
   nextAtMs: number;
   nextFailedAtMs: number;
 }
 
-/** Something that channels share, compiled, with the memory that it takes. */
+/** A compiled part that several channels share, with its memory size. */
 export interface SharedPart {
   readonly bytes: number;
 }
 
-/** A channel in force: what a kind sees of it, and all that `ingest` needs, compiled. */
+/** An active channel in compiled form. It extends the handle that channel kinds see by everything that `ingest` needs. */
 export interface CompiledChannel extends ChannelHandle {
-  /** As its kind's schema gave it: whole, with the opened secrets. */
+  /** The complete settings as parsed by the kind's schema, with decrypted secrets. */
   readonly config: CommonSettings;
-  /** Of the row: another one after each write. */
+  /** Version of the database row. Each write increases it. */
   readonly version: number;
   readonly connectionId: string | null;
-  /** The pause whose deliveries are not all through: what comes now stands behind them. */
+  /** The pause whose buffered deliveries are not yet published. New deliveries are queued behind them. `undefined` without such a pause. */
   readonly pause: number | undefined;
-  /** When its next delivery is kept as a record; absent: none is. */
+  /** When to record the next delivery. Missing if the channel records no deliveries. */
   readonly sampling?: Sampling;
-  /** How its senders are known, as records of deliveries tell it. */
+  /** The verification scheme and preset, as shown in delivery records. */
   readonly verification?: { readonly scheme: string; readonly preset: string | null };
   readonly rules: RuleSet;
   readonly sender: CompiledSender;
-  /** What of it other channels may share: those of equal content do. */
+  /** The parts that the channel shares with other channels of equal content. */
   readonly shares?: readonly SharedPart[];
 }
 
-/** The channel's settings for a write. */
+/** Converts the channel's settings to a publish policy. */
 export function toPublishPolicy({ config }: CompiledChannel): PublishPolicy {
   const { dedupe, retention } = config;
   return {

@@ -8,7 +8,12 @@ import type { Outcome } from "../event/outcome.ts";
 import type { Normalized, Selection } from "../normalize/normalize.ts";
 import { type CompiledChannel, toPublishPolicy } from "./compiled-channel.ts";
 import type { Normalizer } from "./normalizer.ts";
-import { createOutcome, toQuarantineReceipts, tooManyItemsFailure, createDeliveryFailure } from "./outcome.ts";
+import {
+  createDeliveryFailure,
+  createOutcome,
+  tooManyItemsFailure,
+  toQuarantineReceipts,
+} from "./outcome.ts";
 import type { Redrive } from "./write.ts";
 
 export interface DrainPausedDeps {
@@ -19,7 +24,7 @@ export interface DrainPausedDeps {
   readonly observe: (channel: CompiledChannel, result: IngestResult) => void;
 }
 
-/** A delivery that a pause has buffered, by its record. */
+/** A delivery that was buffered during a pause, with the id of its quarantine record. */
 export interface BufferedDelivery {
   readonly id: string;
   readonly delivery: QuarantinedItem["delivery"];
@@ -34,11 +39,11 @@ interface CleanDelivery {
   readonly bytes: number;
 }
 
-/** Runs buffered deliveries as if they came now, but none is refused any more. */
+/** Publishes buffered deliveries as if they had just arrived. Items that fail are quarantined, as the sender can no longer be told. */
 export function createDrainPaused(deps: DrainPausedDeps) {
   const { normalize, publish, quarantine, redrive, observe } = deps;
 
-  /** @throws UnavailableError when what became of it is not certain; running it again is safe. */
+  /** @throws UnavailableError when the result is not certain; calling it again is safe */
   async function one(
     channel: CompiledChannel,
     buffered: BufferedDelivery,
@@ -51,7 +56,7 @@ export function createDrainPaused(deps: DrainPausedDeps) {
     const outcome = isAccepted
       ? result.outcome
       : await quarantineAsInvalid(channel, buffered, result, signal);
-    // Items that failed have records of their own now.
+    // Failed items now have their own quarantine records.
     await quarantine.delete(channel.identity.organizationId, buffered.id);
     return outcome;
   }
@@ -63,7 +68,9 @@ export function createDrainPaused(deps: DrainPausedDeps) {
     signal: AbortSignal,
   ): Promise<Outcome> {
     const failure =
-      result.kind === "tooManyItems" ? tooManyItemsFailure(result.limit) : createDeliveryFailure("invalid_body", result.kind);
+      result.kind === "tooManyItems"
+        ? tooManyItemsFailure(result.limit)
+        : createDeliveryFailure("invalid_body", result.kind);
     const ids = await quarantine.put(identity, { delivery, items: [{ failure, keep: "all" }] }, { signal });
     return createOutcome(1, [], [], toQuarantineReceipts([failure], ids));
   }
@@ -81,7 +88,7 @@ export function createDrainPaused(deps: DrainPausedDeps) {
       { signal },
     );
     if (receipts.some(({ status }) => status === "conflict")) {
-      // None was released. Those that are on their streams by now are found there.
+      // No record was released. Retrying is safe, because events that are already on their topics count as duplicates.
       for (const { buffered } of batch) await one(channel, buffered, { signal });
       return;
     }
@@ -92,10 +99,11 @@ export function createDrainPaused(deps: DrainPausedDeps) {
   return {
     one,
     /**
-     * In their order. Many that make nothing but events are one write, or a channel that gets new deliveries all the time would
-     * never come to the end of the old ones.
+     * Publishes deliveries in order. Consecutive deliveries without failures share one write. Otherwise a busy channel would never finish
+     * its
+     * buffered deliveries.
      *
-     * @throws UnavailableError: those that are not certain stay buffered.
+     * @throws UnavailableError when a result is not certain; those deliveries stay buffered
      */
     async all(
       channel: CompiledChannel,
@@ -126,7 +134,7 @@ const toSelection = ({ id }: BufferedDelivery): Selection => ({
   asNewId: false,
 });
 
-/** Undefined for what makes more than events, or may be a replay. */
+/** Returns `undefined` if the delivery has failures or might be a replay. */
 function toCleanDelivery(buffered: BufferedDelivery, normalized: Normalized): CleanDelivery | undefined {
   if (normalized.kind !== "normalized" || normalized.failures.length > 0) return undefined;
   if (buffered.delivery.boundTo !== undefined) return undefined;
@@ -134,7 +142,7 @@ function toCleanDelivery(buffered: BufferedDelivery, normalized: Normalized): Cl
   return { buffered, received, events, bytes: sum(events.map(({ bytes }) => bytes)) };
 }
 
-/** Within one script call, which is all or nothing. */
+/** Returns whether the batch still fits into one script call, which is atomic. */
 function fits(batch: readonly CleanDelivery[], next: CleanDelivery): boolean {
   const events = sum(batch.map((clean) => clean.events.length)) + next.events.length;
   const bytes = sum(batch.map((clean) => clean.bytes)) + next.bytes;

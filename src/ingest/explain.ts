@@ -26,15 +26,16 @@ interface Draft {
 }
 
 /**
- * Says what a delivery would become by the channel's definitions, in the order of its items. Nothing is published, kept or counted.
- * Throws UnavailableError when a schema or what the bus knows cannot be had now.
+ * Creates a function that shows the events a delivery would become, in the order of its items. It does not publish, store or count
+ * anything.
+ * It throws an `UnavailableError` if a schema or the remembered event ids cannot be read at the moment.
  */
 export function createExplain(deps: {
   readonly explainEach: Explainer;
-  /** Undefined: what is asked for are steps and failures; events are left out. */
+  /** Finds event ids that are already known. `undefined` if only steps and failures are needed. Events are then omitted. */
   readonly findKnownIds: FindKnownIds | undefined;
 }) {
-  /** @param only explains one item alone, as a re-drive would run it */
+  /** @param only explains a single item, the way a redrive would run it */
   return async (
     channel: CompiledChannel,
     delivery: VerifiedDelivery,
@@ -72,7 +73,9 @@ export function createExplain(deps: {
         }));
         return {
           item,
-          events: findKnownIds ? draft.events.map((event) => toExplainedEvent(event, statuses.get(event))) : [],
+          events: findKnownIds
+            ? draft.events.map((event) => toExplainedEvent(event, statuses.get(event)))
+            : [],
           failures: draft.failures,
           definitions,
           closest: findClosest(definitions),
@@ -81,14 +84,17 @@ export function createExplain(deps: {
   };
 }
 
-function toExplainedEvent({ id, type, topic, fields }: OutgoingEvent, known: KnownId | undefined): ExplainedEvent {
+function toExplainedEvent(
+  { id, type, topic, fields }: OutgoingEvent,
+  known: KnownId | undefined,
+): ExplainedEvent {
   const data = readAttributes(fields).text ?? null;
   const event = structuredEvent(fields, MAX_EXPLAINED_DATA_CHARS);
   const entryId = known === undefined || known.kind === "new" ? null : known.entryId;
   return { id, type, topic, data, event, status: known?.kind ?? "new", entryId };
 }
 
-/** By the type that its path yields, where that is nearly its own; else the first whose path yields anything. */
+/** Finds the definition that almost matches. Prefers a type similar to the value of `typePath`, then the first path with any value. */
 function findClosest(definitions: readonly ExplainedDefinition[]): string | null {
   if (definitions.some(({ matches }) => matches)) return null;
   const types = definitions.map(({ type }) => type);

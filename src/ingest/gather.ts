@@ -4,14 +4,14 @@ import type { FetchedOptions, GatheredWrite, GatherFetched, IngestResult } from 
 import type { VerifiedDelivery } from "../event/received.ts";
 import type { Normalized } from "../normalize/normalize.ts";
 import { type CompiledChannel, toPublishPolicy } from "./compiled-channel.ts";
-import { findConflicts, createOutcome, toQuarantineReceipts } from "./outcome.ts";
+import { createOutcome, findConflicts, toQuarantineReceipts } from "./outcome.ts";
 import { toQuarantineItems, type Writer, type WriterDeps } from "./write.ts";
 
 export interface GatherDeps extends WriterDeps {
   readonly put: Writer["put"];
 }
 
-/** A delivery of which every item became its events. */
+/** A delivery whose items all became events. */
 interface CleanDelivery {
   readonly delivery: VerifiedDelivery;
   readonly received: number;
@@ -19,8 +19,8 @@ interface CleanDelivery {
 }
 
 /**
- * Gathers the frames of a source that came at once: neighbours that fit into one call of the script are one write, with one
- * position. A frame that something is wrong with, or whose check must be waited for, has a write of its own.
+ * Groups frames of a source that arrived together. Consecutive frames that fit into one script call share one write and one position. A
+ * frame with a failure, or one that needs asynchronous validation, is written separately.
  */
 export function createGather(deps: GatherDeps): GatherFetched<CompiledChannel> {
   const { normalize, publish, quarantine, observe, recorder, put } = deps;
@@ -49,7 +49,7 @@ export function createGather(deps: GatherDeps): GatherFetched<CompiledChannel> {
       const normalized = normalize(channel.rules, delivery);
       if (!isClean(normalized)) {
         close();
-        // Its write hears of it: maybe later than it is known, and never where one before it has failed.
+        // `write` reports the rejection later, or never if an earlier write fails.
         if (normalized instanceof Promise) normalized.catch(() => {});
         writes.push({
           count: 1,
@@ -98,7 +98,8 @@ export function createGather(deps: GatherDeps): GatherFetched<CompiledChannel> {
     const results: IngestResult[] = [];
     for (const one of settled) {
       const { delivery, received, conflicts } = one;
-      // The position has waited for the last of them: had the gateway died before, nobody would know of the conflicts.
+      // The position moves with the last quarantine write. If the gateway stopped before, the frames are read again and no conflict is
+      // lost.
       const ids =
         conflicts.length === 0
           ? []
@@ -123,7 +124,7 @@ const isClean = (
 ): normalized is Normalized & { kind: "normalized" } =>
   !(normalized instanceof Promise) && normalized.kind === "normalized" && normalized.failures.length === 0;
 
-/** One that holds too many is quarantined whole. */
+/** Returns the number of items. A delivery with too many items is quarantined as a whole. */
 function countItems(normalized: Normalized | Promise<Normalized>): number | undefined {
   if (normalized instanceof Promise) return undefined;
   return normalized.kind === "normalized" ? normalized.received : 1;

@@ -11,7 +11,7 @@ import {
   type Selection,
 } from "../normalize/normalize.ts";
 
-/** `normalize` with its dependencies, on this thread or on another. @throws UnavailableError */
+/** `normalize` with its dependencies bound, on this thread or a worker thread. @throws UnavailableError */
 export type Normalizer = (
   rules: RuleSet,
   delivery: VerifiedDelivery,
@@ -19,14 +19,17 @@ export type Normalizer = (
   maxWaitMs?: number,
 ) => Normalized | Promise<Normalized>;
 
-/** `explainEach` likewise. */
+/** `explainEach` with its dependencies bound, on this thread or a worker thread. */
 export type Explainer = (rules: RuleSet, delivery: VerifiedDelivery, only?: Selection) => Promise<Explained>;
 
-/** To send a smaller one takes as long as to normalize it, nearly whatever it holds. */
+/** Sending a smaller delivery to a worker takes about as long as normalizing it here. */
 const MIN_SENT_BYTES = 2 * 1024;
-/** Hundreds of times what an ordinary delivery takes. The garbage of all is collected in the time of some, which takes 1 to 3 ms. */
+/**
+ * CPU time from which a delivery counts as costly, hundreds of times the usual. Any delivery may include a garbage collection of 1 to 3 ms,
+ * so the limit is higher.
+ */
 const COSTLY_MS = 5;
-/** Of each second, what the costly deliveries of one organization may take of this thread: processor time, which no busy machine lengthens. */
+/** CPU time on this thread, per second, for the costly deliveries of one organization. CPU time does not grow on a busy machine. */
 const COSTLY_MS_PER_SECOND = 100;
 
 const CLOCKS = {
@@ -37,17 +40,17 @@ const CLOCKS = {
   },
 };
 
-/** What the deliveries of each organization take of this thread, by whichever way they are read. */
+/** Tracks how much time of this thread each organization uses. */
 export interface ThreadShares {
-  /** True where its costly ones have taken more than their part of the last second. */
+  /** Returns true if the organization's costly deliveries have used up their share of the last second. */
   readonly isUsedUp: (organizationId: string) => boolean;
-  /** Runs work of one on this thread, and notes what that takes before the first promise. */
+  /** Runs `work` on this thread and charges the CPU time until it returns. Time after the first `await` is not charged. */
   readonly run: <T>(organizationId: string, work: () => T) => T;
 }
 
-/** @param clocks in ms: a monotonic one, and the processor time of this thread */
+/** @param clocks in milliseconds: a monotonic clock, and the CPU time of this thread */
 export function createThreadShares({ nowMs, cpuMs } = CLOCKS): ThreadShares {
-  /** A token is a millisecond. */
+  /** One token is one millisecond of CPU time. */
   const buckets = createRateBuckets<string>();
 
   function spend(organizationId: string, tookMs: number): void {
@@ -69,8 +72,8 @@ export function createThreadShares({ nowMs, cpuMs } = CLOCKS): ThreadShares {
 }
 
 /**
- * Normalizes small deliveries on this thread, and inWorker those that would hold it up: large ones, and all but the smallest of an
- * organization whose deliveries have taken more than their part of the last second.
+ * Creates a function that normalizes small deliveries on this thread. A worker thread takes deliveries that would block it: large ones, and
+ * all but the smallest of an organization that has used up its share.
  */
 export const createNormalizer =
   (deps: NormalizeDeps, inWorker: Normalizer, shares: ThreadShares): Normalizer =>
@@ -82,7 +85,7 @@ export const createNormalizer =
     return shares.run(organizationId, () => normalize(rules, delivery, deps, only, maxWaitMs));
   };
 
-/** Explains here and inWorker as `createNormalizer` does: it costs at least as much, and records of deliveries ask for it unasked. */
+/** Chooses the thread as `createNormalizer` does. Explaining costs at least as much, and the delivery recorder does it automatically. */
 export const createExplainer =
   (deps: NormalizeDeps, inWorker: Explainer, shares: ThreadShares): Explainer =>
   (rules, delivery, only) => {

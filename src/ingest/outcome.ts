@@ -18,19 +18,19 @@ export const createDeliveryFailure = (reason: QuarantineReason, detail: string):
   definitions: [],
 });
 
-/** Where no sender can be told to send less: of a fetched delivery, or one that was accepted before. */
+/** For deliveries that were fetched or accepted earlier, so that no sender can be asked to split them. */
 export const tooManyItemsFailure = (limit: number): ItemFailure =>
   createDeliveryFailure("invalid_body", `the delivery contains more than ${limit} items`);
 
 const CONFLICTS = {
-  conflict: { reason: "id_conflict", detail: (id: string) => `the id ${id} is known with other data` },
+  conflict: { reason: "id_conflict", detail: (id: string) => `the id ${id} is already used with other data` },
   replayed: {
     reason: "replayed",
-    detail: (id: string) => `the same signed bytes came before under another id or type than ${id}`,
+    detail: (id: string) => `the same signed bytes arrived earlier with an id or type other than ${id}`,
   },
 } as const;
 
-/** The events that the bus did not take, as failures of their items: one per item and reason, naming all that it did not take. */
+/** Converts conflicting and replayed events to item failures. There is one failure per item and reason, which lists all affected types. */
 export function findConflicts(
   events: readonly OutgoingEvent[],
   receipts: readonly Receipt[],
@@ -57,7 +57,7 @@ export function toQuarantineReceipts(
 ): QuarantineReceipt[] {
   return failures.map(({ reason, path }, i) => {
     const id = ids[i];
-    if (id === undefined) throw new Error("a quarantined item got no record");
+    if (id === undefined) throw new Error("Redis returned no record id for a quarantined item");
     return path === undefined ? { id, reason } : { id, reason, path };
   });
 }
@@ -72,7 +72,7 @@ export function createOutcome(
   let published = 0;
   events.forEach(({ id, type, topic }, i) => {
     const receipt = receipts[i];
-    if (receipt === undefined) throw new Error("an event got no receipt");
+    if (receipt === undefined) throw new Error("Redis returned no receipt for an event");
     if (isConflict(receipt)) return;
     if (receipt.status === "published") published++;
     eventReceipts.push({ id, type, topic, entryId: receipt.entryId, status: receipt.status });

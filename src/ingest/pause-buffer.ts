@@ -4,19 +4,23 @@ import type { QuarantineStore } from "../bus/quarantine/quarantine.ts";
 import type { IngestResult } from "../event/ingest.ts";
 import type { VerifiedDelivery } from "../event/received.ts";
 import type { NewId } from "../lib/ids.ts";
-import type { DrainPaused } from "./drain-paused.ts";
 import type { CompiledChannel } from "./compiled-channel.ts";
-import { createOutcome, toQuarantineReceipts, createDeliveryFailure } from "./outcome.ts";
+import type { DrainPaused } from "./drain-paused.ts";
+import { createDeliveryFailure, createOutcome, toQuarantineReceipts } from "./outcome.ts";
 
-const PAUSED_FAILURE = createDeliveryFailure("paused", "the channel is paused, or deliveries of its pause are not all through");
+const PAUSED_FAILURE = createDeliveryFailure(
+  "paused",
+  "the channel is paused, or its buffered deliveries are not published yet",
+);
 const CHECK_EVERY_MS = 20;
 
 export type BufferWhilePaused = ReturnType<typeof createPauseBuffer>;
 
 /**
- * Deliveries come through in their order: one that comes after a pause stands behind those that the pause has buffered, until
- * none is left (`Pauses.end`). One that is buffered just as the last goes through would stay behind: so the pause is looked at
- * again after each write, and the delivery runs at once if the pause is over by then.
+ * Creates a function that keeps the order of deliveries across a pause. A delivery that arrives after the pause is queued until all
+ * buffered
+ * deliveries are published (`Pauses.end`). The pause could end while a delivery is being buffered. Therefore its state is read again after
+ * each write, and the delivery is published at once if the pause is over.
  */
 export function createPauseBuffer(deps: {
   readonly quarantine: Pick<QuarantineStore, "put">;
@@ -25,16 +29,16 @@ export function createPauseBuffer(deps: {
   readonly newDeliveryId: NewId;
 }) {
   const { quarantine, pauses, drainPaused, newDeliveryId } = deps;
-  /** Channels in force whose pause is known to be over; a change of the channel makes it another object. */
+  /** Channels whose pause is known to be over. Each change of a channel creates a new object, so entries never become stale. */
   const over = new WeakSet<CompiledChannel>();
   const closing = new Map<number, Promise<PauseState>>();
 
   async function stateOf({ identity, state }: CompiledChannel, pause: number): Promise<PauseState> {
-    if (state === "paused") return "keeps";
+    if (state === "paused") return "buffering";
     const ref = { channel: identity, pause };
     const now = await pauses.state(ref);
-    if (now !== "closes") return now;
-    // One looks for all that wait.
+    if (now !== "closing") return now;
+    // One check serves all waiting deliveries of the channel.
     const looking = closing.get(identity.number) ?? waitForEnd(ref);
     closing.set(identity.number, looking);
     return looking.finally(() => closing.delete(identity.number));
@@ -42,8 +46,8 @@ export function createPauseBuffer(deps: {
 
   async function waitForEnd(ref: Parameters<Pauses["state"]>[0]): Promise<PauseState> {
     const untilMs = performance.now() + CLOSING_MS;
-    let now: PauseState = "closes";
-    while (now === "closes" && performance.now() < untilMs) {
+    let now: PauseState = "closing";
+    while (now === "closing" && performance.now() < untilMs) {
       await delay(CHECK_EVERY_MS);
       now = await pauses.state(ref);
     }
@@ -51,10 +55,10 @@ export function createPauseBuffer(deps: {
   }
 
   /**
-   * Buffers a delivery of a paused channel, or of one whose buffered deliveries are not all through; undefined where they are,
-   * and it may pass.
+   * Buffers a delivery of a paused channel, or of a channel whose buffered deliveries are not all published. Returns `undefined` if the
+   * delivery can be processed now.
    *
-   * @throws UnavailableError when the quarantine is full, or what became of it is not certain.
+   * @throws UnavailableError when the quarantine is full or the result of the write is not certain
    */
   return async (
     channel: CompiledChannel,
@@ -67,8 +71,9 @@ export function createPauseBuffer(deps: {
       over.add(channel);
       return undefined;
     }
-    // Under a name of its own: two deliveries that are alike are two, and without ids of their own both publish.
-    // Signed bytes that are bound name a delivery that has no id.
+    // Give the delivery its own id, so that two identical deliveries without ids are both published. A delivery with bound signed bytes
+    // needs
+    // none, because those bytes identify it.
     const delivery =
       verified.boundTo === undefined
         ? { ...verified, deliveryId: verified.deliveryId ?? newDeliveryId() }
@@ -79,6 +84,9 @@ export function createPauseBuffer(deps: {
       const [id = ""] = ids;
       return { kind: "accepted", outcome: await drainPaused.one(channel, { id, delivery }, { signal }) };
     }
-    return { kind: "accepted", outcome: createOutcome(1, [], [], toQuarantineReceipts([PAUSED_FAILURE], ids)) };
+    return {
+      kind: "accepted",
+      outcome: createOutcome(1, [], [], toQuarantineReceipts([PAUSED_FAILURE], ids)),
+    };
   };
 }

@@ -4,40 +4,40 @@ import { UnavailableError } from "../lib/errors.ts";
 import { withTimeout } from "../lib/wait.ts";
 import type { CompiledChannel, SharedPart } from "./compiled-channel.ts";
 
-/** Of all channels that a worker keeps compiled, by address; beyond it the least used is compiled anew when it is next called. */
+/** Memory for all compiled channels of a worker. The least recently used channels are evicted and compiled again on their next request. */
 const MAX_BYTES = 128 * 1024 * 1024;
-/** Of a channel without what it may share, and its place in the cache, measured. */
+/** Measured size of a channel without its shared parts, with its cache entry. */
 const CHANNEL_BYTES = 1_000;
 const ABSENT_BYTES = 250;
 const LOOK_UP_TIMEOUT_MS = 4_000;
 
 export interface RulesCacheDeps {
-  /** Tells a true address from an invented one without any look-up. */
+  /** Returns whether a channel id is genuine, without a lookup. */
   readonly isChannelId: (channelId: string) => boolean;
   /**
-   * Reads and compiles the channel behind an address. `leftMs`: how long the address goes on; undefined: as long as the channel.
+   * Loads and compiles the channel with this id. `leftMs` is the remaining lifetime of the id, `undefined` if it does not expire.
    *
-   * @throws UnavailableError when that cannot be known now.
+   * @throws UnavailableError when it cannot be loaded at the moment
    */
   readonly load: (
     channelId: string,
   ) => Promise<{ readonly channel: CompiledChannel; readonly leftMs: number | undefined } | undefined>;
-  /** How long this worker has not been able to read the change feed, in ms. */
+  /** Milliseconds since the change feed was last read. */
   readonly feedStalenessMs: () => number;
-  /** How long a sender waits for a look-up, which goes on for the next one; default 4,000. */
+  /** How long a sender waits for a lookup. The lookup itself continues, for later requests. Default: 4,000. */
   readonly lookUpTimeoutMs?: number | undefined;
-  /** Default 128 MiB. */
+  /** Default: 128 MiB. */
   readonly maxBytes?: number;
 }
 
 export type RulesCache = ReturnType<typeof createRulesCache>;
 
-/** Stands for an address that is well made but names no channel (it was deleted). */
+/** Cached for a genuine channel id without a channel, for example after the channel was deleted. */
 const ABSENT = Symbol("absent");
 
 /**
- * Channels compiled and in force, by address, as many as fit into so much memory; what several of them share is counted once. A miss
- * is loaded once however many ask for it, and what was read before a change came in is not kept after it.
+ * Caches compiled channels by channel id, within a memory limit. Shared parts are counted once. Concurrent misses share one lookup. A
+ * channel that was read before a change is not cached after it.
  */
 export function createRulesCache(deps: RulesCacheDeps) {
   const {
@@ -47,9 +47,9 @@ export function createRulesCache(deps: RulesCacheDeps) {
     lookUpTimeoutMs = LOOK_UP_TIMEOUT_MS,
     maxBytes = MAX_BYTES,
   } = deps;
-  /** By channel number; nearly all channels have one. */
+  /** Channel ids by internal channel id. Almost all channels have one. */
   const addresses = new Map<number, string | readonly string[]>();
-  /** How many of the channels share it. */
+  /** Number of channels that share each part. */
   const uses = new Map<SharedPart, number>();
   let sharedBytes = 0;
   const channels = new LRUCache<string, CompiledChannel | typeof ABSENT>({
@@ -94,7 +94,7 @@ export function createRulesCache(deps: RulesCacheDeps) {
     sharedBytes -= shared.bytes;
   }
 
-  /** The least used go until the rest fits; not the last one, which was just asked for. */
+  /** Evicts the least recently used channels until the rest fits. The last one stays, as it was just requested. */
   function makeRoom(): void {
     while (channels.calculatedSize + sharedBytes > maxBytes && channels.size > 1) channels.pop();
   }
@@ -103,7 +103,7 @@ export function createRulesCache(deps: RulesCacheDeps) {
     const before = generation;
     const { channel, leftMs } = (await load(channelId)) ?? {};
     if (before !== generation) return channel;
-    // As it was asked for it may be a part of a longer text, which it would keep.
+    // The given id may be a slice of a longer string, which it would keep in memory. Copy it.
     const key = Buffer.from(channelId, "latin1").toString("latin1");
     channels.set(key, channel ?? ABSENT, leftMs === undefined ? {} : { ttl: Math.ceil(leftMs) });
     if (channel !== undefined) {
@@ -122,7 +122,7 @@ export function createRulesCache(deps: RulesCacheDeps) {
     return started;
   }
 
-  /** A look-up from now on must not be answered by a read that began before the change. */
+  /** After a change, a lookup must not receive a result that was read before it. */
   function startGeneration(): void {
     generation++;
     loading.clear();
@@ -130,20 +130,20 @@ export function createRulesCache(deps: RulesCacheDeps) {
 
   return {
     /**
-     * The channel in force behind an address, at once where it is cached.
+     * Returns the active channel with this channel id, synchronously if it is cached.
      *
-     * @throws UnavailableError when that cannot be known now.
+     * @throws UnavailableError when it cannot be looked up at the moment
      */
     find(channelId: string): CompiledChannel | undefined | Promise<CompiledChannel | undefined> {
       const cached = channels.get(channelId);
       if (cached === undefined && !isChannelId(channelId)) return undefined;
       if (feedStalenessMs() > MAX_STALENESS_MS)
-        throw new UnavailableError("changes cannot be read since ten minutes");
+        throw new UnavailableError("the change feed has been unreadable for more than 10 minutes");
       if (cached !== undefined) return cached === ABSENT ? undefined : cached;
-      const late = `the look-up of a channel takes more than ${lookUpTimeoutMs} ms`;
+      const late = `looking up the channel took more than ${lookUpTimeoutMs} ms`;
       return withTimeout(lookUpTimeoutMs, loading.get(channelId) ?? startLoading(channelId), late);
     },
-    /** Forgets what is known of a channel, by its inner number. */
+    /** Removes a channel by its internal channel id. */
     drop(channelNumber: number): void {
       startGeneration();
       for (const channelId of addressesOf(channelNumber)) channels.delete(channelId);

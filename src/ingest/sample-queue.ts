@@ -1,23 +1,23 @@
-/** A sample that waits, of a channel. */
+/** A queued sample of a channel. */
 export interface QueuedSample {
   readonly channel: { readonly identity: { readonly number: number; readonly organizationId: string } };
-  /** What it holds besides its place. */
+  /** Size of its body. */
   readonly bytes: number;
 }
 
 interface OrganizationQueue<T> {
-  /** By the channel's number. */
+  /** By internal channel id. */
   readonly samples: Map<number, T>;
   bytes: number;
 }
 
 /**
- * Things that wait, one of a channel, in a bounded number and size. Organizations take turns, and where there is no room the one
- * that has the max waiting gives way: what one brings neither drops nor delays another's.
+ * A bounded queue with at most one sample per channel. Organizations are served round-robin. If the queue is full, the organization with
+ * the largest share loses its newest sample, so that one organization cannot displace or delay another.
  */
 export class SampleQueue<T extends QueuedSample> {
   readonly #max: { readonly samples: number; readonly bytes: number };
-  /** By organization, in the order of their turns. */
+  /** By organization, in round-robin order. */
   readonly #queues = new Map<string, OrganizationQueue<T>>();
   #samples = 0;
   #bytes = 0;
@@ -30,14 +30,17 @@ export class SampleQueue<T extends QueuedSample> {
     return this.#queues.get(organizationId)?.samples.get(number);
   }
 
-  /** Puts it behind its organization's others, or in the place of its channel's. Answers what had to give way, itself maybe. */
+  /**
+   * Appends a sample to its organization's queue, or replaces the sample of the same channel. Returns the evicted samples, which may
+   * include the new one.
+   */
   put(sample: T): readonly T[] {
     const { number, organizationId } = sample.channel.identity;
     const queue = this.#queues.get(organizationId) ?? { samples: new Map(), bytes: 0 };
     this.#queues.set(organizationId, queue);
     const before = queue.samples.get(number);
     if (before) this.#take(organizationId, queue, before);
-    // Taking the last one has ended the queue.
+    // Removing the last sample deleted the organization's queue.
     this.#queues.set(organizationId, queue);
     queue.samples.set(number, sample);
     queue.bytes += sample.bytes;
@@ -48,13 +51,13 @@ export class SampleQueue<T extends QueuedSample> {
     return evicted;
   }
 
-  /** The one whose turn it is; undefined where nothing waits. */
+  /** Returns the next sample, or `undefined` if the queue is empty. */
   peek(): T | undefined {
     const [queue] = this.#queues.values();
     return queue?.samples.values().next().value;
   }
 
-  /** Takes it; its organization goes behind all others. */
+  /** Removes and returns the next sample. Its organization moves to the end. */
   shift(): T | undefined {
     const [next] = this.#queues;
     const sample = this.peek();
@@ -65,13 +68,15 @@ export class SampleQueue<T extends QueuedSample> {
     return sample;
   }
 
-  /** The newest of the organization that holds the largest part of what there is. */
+  /** Removes the newest sample of the organization with the largest share. */
   #evictOne(): T {
     let heaviest: [string, OrganizationQueue<T>] | undefined;
     for (const each of this.#queues)
-      if (heaviest === undefined || this.#computeShare(each[1]) >= this.#computeShare(heaviest[1])) heaviest = each;
+      if (heaviest === undefined || this.#computeShare(each[1]) >= this.#computeShare(heaviest[1]))
+        heaviest = each;
     const newest = heaviest && [...heaviest[1].samples.values()].at(-1);
-    if (heaviest === undefined || newest === undefined) throw new Error("nothing waits, and it is too much");
+    if (heaviest === undefined || newest === undefined)
+      throw new Error("the sample queue is empty but over its limit");
     this.#take(...heaviest, newest);
     return newest;
   }

@@ -1,12 +1,12 @@
-/** Counts of one channel; they are added to in place. */
+/** Counts of one channel. Add to them in place. */
 export interface ChannelCounts {
-  /** Deliveries by what became of them. */
+  /** Deliveries by result. */
   accepted: number;
   handshake: number;
   unverified: number;
   refused: number;
   failed: number;
-  /** Items by what became of them. */
+  /** Items by outcome. */
   published: number;
   duplicate: number;
   quarantined: number;
@@ -22,36 +22,42 @@ export interface ChannelName {
   readonly uid: string;
 }
 
-/** The label of the rest; no app, subscription or organization has this id. */
+/** Label of all channels that are not shown individually. No app, subscription or organization has this id. */
 export const OTHER = "other";
 const OTHERS = { appId: OTHER, uid: OTHER } as const;
 
-/** Channels that are counted one by one, so that the busiest of them are known; what further ones count is of the rest. */
+/** Maximum channels that are counted individually, to find the busiest ones. Further channels count as `other`. */
 const MAX_COUNTED_CHANNELS = 10_000;
 const RANK_EVERY_MS = 30_000;
-/** A channel that is shown stays until another is half as score again: series that come and go are of no use. */
+/** A shown channel stays until another one is half as busy again, because short-lived series are useless. */
 const SHOWN_BONUS = 1.5;
-/** Deliveries below which a channel makes room for others. */
+/** A channel with fewer deliveries is no longer counted individually. */
 const MIN_SCORE = 0.5;
 
 interface Counted {
   readonly name: ChannelName;
-  /** Since they were last read. */
+  /** Since the last scrape. */
   readonly counts: ChannelCounts;
-  /** Deliveries, those of long ago counting less, as of the last election. */
+  /** Exponentially weighted number of deliveries, as of the last ranking. */
   score: number;
-  /** Deliveries that were handed on since then. */
+  /** Deliveries since the last ranking that were already scraped. */
   recent: number;
-  /** Set while it is shown. */
+  /** The counts to show. `undefined` if the channel is not shown. */
   shown: ChannelCounts | undefined;
 }
 
 /**
- * Counts by channel, for so many of the busiest, and for the rest together. The series of a channel that comes up later begins at 0:
- * what it had counted stays with the rest. What one that leaves has counted since the last reading goes there. So no
- * sum of rates jumps, and nothing is counted twice or not at all.
+ * Counts by channel for the busiest channels, and for all others together. The series of a newly shown channel starts at 0, and its earlier
+ * counts stay with the others. When a channel is no longer shown, its counts since the last scrape move to the others. So the sum of all
+ * rates never jumps, and each delivery is counted exactly once.
  */
-export function createChannelCounter({ maxShown, nowMs }: { readonly maxShown: number; readonly nowMs: () => number }) {
+export function createChannelCounter({
+  maxShown,
+  nowMs,
+}: {
+  readonly maxShown: number;
+  readonly nowMs: () => number;
+}) {
   const channels = new Map<number, Counted>();
   const rest = noCounts();
   let shown = 0;
@@ -72,7 +78,7 @@ export function createChannelCounter({ maxShown, nowMs }: { readonly maxShown: n
     return counted.counts;
   }
 
-  /** Hands on what was counted since the last reading. */
+  /** Moves the counts since the last scrape to the shown series. */
   function settle(one: Counted): void {
     one.recent += sumDeliveries(one.counts);
     const into = one.shown ?? rest;
@@ -97,9 +103,9 @@ export function createChannelCounter({ maxShown, nowMs }: { readonly maxShown: n
   }
 
   return {
-    /** To be asked for at each count, not kept. */
+    /** Call this for each count. Do not keep the result. */
     countsOf: (name: ChannelName): ChannelCounts => channels.get(name.number)?.counts ?? add(name),
-    /** All that is shown, the rest last. */
+    /** Returns all shown series. The others come last. */
     read(): readonly { readonly name: Pick<ChannelName, "appId" | "uid">; readonly counts: ChannelCounts }[] {
       if (nowMs() - rankedAtMs >= RANK_EVERY_MS) {
         rankedAtMs = nowMs();
@@ -117,7 +123,8 @@ export function createChannelCounter({ maxShown, nowMs }: { readonly maxShown: n
 const sumDeliveries = (counts: ChannelCounts): number =>
   DELIVERY_RESULTS.reduce((sum, result) => sum + counts[result], 0);
 
-const computeRank = ({ score, shown }: Counted): number => (shown === undefined ? score : score * SHOWN_BONUS);
+const computeRank = ({ score, shown }: Counted): number =>
+  shown === undefined ? score : score * SHOWN_BONUS;
 
 const noCounts = (): ChannelCounts => ({
   accepted: 0,

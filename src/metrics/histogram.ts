@@ -1,24 +1,24 @@
 import { Histogram, type Registry } from "prom-client";
 
-/** Times by one label from a closed set. */
+/** Durations by one label from a closed set. */
 export interface Timings {
-  /** @param value of the label */
+  /** @param value the label value */
   readonly observe: (value: string, seconds: number) => void;
 }
 
-/** From a millisecond to the longest that anybody waits for. */
+/** From one millisecond to the longest usual timeout. */
 export const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
 
 interface HistogramConfig {
   readonly name: string;
   readonly help: string;
-  /** Undefined: none, and all values are one. */
+  /** `undefined` for a histogram without labels. */
   readonly label?: string;
   readonly buckets?: readonly number[];
   readonly registers: Registry[];
 }
 
-/** A histogram for the way of events: prom-client makes an object and hashes its labels at each value. */
+/** Creates a histogram for hot paths. prom-client would allocate an object and hash the labels for each value. */
 export function createTimings({ buckets = SECONDS, label, ...config }: HistogramConfig): Timings {
   const series = new Map<string, Series>();
   new ReadHistogram({
@@ -45,7 +45,7 @@ export function createTimings({ buckets = SECONDS, label, ...config }: Histogram
 }
 
 interface Series {
-  /** By bucket, each alone; the last is what is beyond all of them. */
+  /** Count per bucket, not cumulative. The last one counts values above all buckets. */
   readonly counts: Float64Array;
   sum: number;
 }
@@ -77,7 +77,7 @@ function toValues(
   return values;
 }
 
-/** What the registry asks for when it is read. */
+/** A prom-client histogram that reads its values when scraped. */
 class ReadHistogram extends Histogram {
   readonly #read: () => readonly Value[];
   readonly #facts: Pick<HistogramConfig, "name" | "help">;

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { createGroups } from "../../src/bus/groups/groups.ts";
-import { slotOf } from "../../src/bus/keys.ts";
+import { computeSlot } from "../../src/bus/keys.ts";
 import { createCommands } from "../../src/consumer/commands.ts";
 import { chunkTopics } from "../../src/lib/stream-chunks.ts";
 import { now, openTestRedis, testChannel, testEvent, testPolicy, testPublish } from "../bus/support.ts";
@@ -13,7 +13,7 @@ test("a read takes at most 64 streams, and in a Cluster only streams of one slot
   expect(Math.max(...chunks.map(({ length }) => length))).toBe(64);
   const slotted = chunkTopics([...topics, ...topics.map((topic) => `${topic}{same}`)], true);
   expect(new Set(slotted.flat()).size).toBe(1000);
-  for (const chunk of slotted) expect(new Set(chunk.map(slotOf)).size).toBe(1);
+  for (const chunk of slotted) expect(new Set(chunk.map(computeSlot)).size).toBe(1);
   expect(slotted.filter(({ length }) => length > 1).flat()).not.toHaveLength(0);
 });
 

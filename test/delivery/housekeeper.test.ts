@@ -294,7 +294,7 @@ describe("an organization whose topics hold more than they may", () => {
       isOverLimit: overLimit.has,
     });
     const verified = (organizationId: string) =>
-      limits.verified({ identity: { number: 1, organizationId }, limits: {} } as ChannelHandle);
+      limits.checkVerified({ identity: { number: 1, organizationId }, limits: {} } as ChannelHandle);
     expect(() => verified(theirs.organizationId)).toThrow(ApiError);
     expect(() => verified(ours.organizationId)).not.toThrow();
 

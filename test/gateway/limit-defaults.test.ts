@@ -24,7 +24,10 @@ it("one organization cannot fill a small Redis by default; what the operator has
 
 it("the operator's organization has no limit by default but that its quarantine leaves half of Redis", () => {
   const boundOf = (maxMemoryBytes?: number) => {
-    const { operators } = computeLimitDefaults({ ...settings, topicMebibytesPerOrganization: 80 }, maxMemoryBytes);
+    const { operators } = computeLimitDefaults(
+      { ...settings, topicMebibytesPerOrganization: 80 },
+      maxMemoryBytes,
+    );
     return Object.entries(operators).filter(([, limit]) => limit !== undefined);
   };
   expect(boundOf(96 * MIB)).toEqual([["quarantineBytes", 48 * MIB]]);

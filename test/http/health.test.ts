@@ -60,7 +60,7 @@ describe("/healthz and /readyz", () => {
           fine: { ok: true },
           bus: { ok: false, reason: "Redis is loading" },
           database: { ok: false, reason: "fails" },
-          feed: { ok: false, reason: "gives no answer" },
+          feed: { ok: false, reason: "does not respond" },
         },
       },
     ]);
@@ -90,7 +90,10 @@ describe("/metrics", () => {
   });
 
   it("are all that a listener of their own answers, without a token", async () => {
-    const app = createMetricsApp({ clock: Date.now, metrics: createMetrics({ includeProcessMetrics: true }) });
+    const app = createMetricsApp({
+      clock: Date.now,
+      metrics: createMetrics({ includeProcessMetrics: true }),
+    });
     const listener = await startListener({ host: "127.0.0.1", port: 0 }, app);
     closing.push(async () => listener[Symbol.asyncDispose]());
     const at = `http://127.0.0.1:${listener.port}`;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { webhook } from "../../src/channels/webhook/webhook.ts";
 import type { Definition } from "../../src/event/definition.ts";
-import { compileRules, topicOfRule } from "../../src/normalize/compile.ts";
+import { compileRules, getRuleTopic } from "../../src/normalize/compile.ts";
 import { ITEM_ROOT, type KindProfile } from "../../src/normalize/profile.ts";
 import { channel, rulesOf, type Settings, settings } from "./support.ts";
 
@@ -71,7 +71,7 @@ describe("compiled definitions", () => {
 
   it("have topics in which the special characters of their types are percent-encoded", () => {
     const rules = rulesOf([{ type: "order {new} ü" }]);
-    const [topic] = rules.always.map((rule) => topicOfRule(rules, rule));
+    const [topic] = rules.always.map((rule) => getRuleTopic(rules, rule));
     expect(topic).toBe("events.org_1.apps.app.event_received.app_1.hook.order%20%7Bnew%7D%20ü");
   });
 

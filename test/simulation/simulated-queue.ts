@@ -127,7 +127,7 @@ export class SimulatedQueue {
       const end = async (): Promise<void> => {
         if (!isHeld()) return;
         stored.held = undefined;
-        if (outcome !== undefined) stored.dueMs = this.#server.timeMs() + outcome.putOffMs;
+        if (outcome !== undefined) stored.dueMs = this.#server.timeMs() + outcome.postponeMs;
         else {
           this.#jobs.delete(id);
           if (scheduleId !== undefined) this.#addNext(scheduleId);

@@ -2,7 +2,7 @@ import type { RedisBus } from "../../src/bus/connection/redis.ts";
 import { startRedisClock } from "../../src/bus/connection/redis-clock.ts";
 import { createSlots } from "../../src/bus/limits/slots.ts";
 import { createPublish, type PublishPolicy } from "../../src/bus/publish/publish.ts";
-import { createShardLeases, shardOf } from "../../src/bus/sources/shard-leases.ts";
+import { computeShard, createShardLeases } from "../../src/bus/sources/shard-leases.ts";
 import { createSourcePositions } from "../../src/bus/sources/source-positions.ts";
 import { createSourceStates } from "../../src/bus/sources/source-states.ts";
 import type { SourceChannel } from "../../src/channels/pull/open-run.ts";
@@ -144,12 +144,12 @@ export function startWorker(
       worker: name,
       log,
       leases: createShardLeases({ redis }),
-      timing: { ttlMs: TTL_MS, tickEveryMs: TTL_MS / 3, mostTaken: 96, mostGiven: 48 },
+      timing: { ttlMs: TTL_MS, tickEveryMs: TTL_MS / 3, maxTakenPerTick: 96, maxReleasedPerTick: 48 },
       async vacate(shards) {
         await endsWithin(1_500, runners.ended(shards));
       },
       onHeld(held) {
-        const ours = streams.filter(({ number }) => held.has(shardOf(number)));
+        const ours = streams.filter(({ number }) => held.has(computeShard(number)));
         runners.reconcile(new Map(ours.map((row) => [row.number, row])));
       },
     }),
@@ -242,10 +242,10 @@ function busOf(general: Link, writing: Link, isSlotted: boolean): RedisBus {
     name: "redis",
     facts: undefined,
     problem: undefined,
-    refusal: undefined,
+    writeRejection: undefined,
     check: () => {},
-    noteWrite: () => {},
-    opened: async () => {},
+    recordWriteResult: () => {},
+    waitUntilOpen: async () => {},
     send: (command: string, args: (string | Buffer)[]) => writing.send(command, args),
     async [Symbol.asyncDispose]() {},
   };

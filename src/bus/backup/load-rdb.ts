@@ -7,7 +7,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Redis } from "ioredis";
 import { luaScript } from "../../lib/lua.ts";
 import type { Log } from "../../log.ts";
-import { askOnce } from "../connection/general-connection.ts";
+import { withTemporaryClient } from "../connection/general-connection.ts";
 import { RDB_FILE, startLocalRedis } from "../connection/local-redis.ts";
 import { SHARD_KEYS, slotsKey } from "../keys.ts";
 
@@ -15,48 +15,49 @@ export interface RdbLoad {
   /** Real, absolute path of a data directory without a Redis, owned by this process. */
   readonly dataDir: string;
   readonly content: Readable;
-  /** All topics that were ever written for a pull source, by its channel's number. */
-  readonly topicsOf: (channelNumber: number) => Promise<readonly string[]>;
+  /** Returns all topics that a pull source ever wrote to, by its internal channel id. */
+  readonly listTopics: (channelNumber: number) => Promise<readonly string[]>;
   /** Entries that were deleted while the snapshot was taken. */
   readonly deleted: readonly { readonly topic: string; readonly entryId: string }[];
   readonly log: Log;
   readonly signal: AbortSignal;
 }
 
-/** Of one command; the longest is to delete keys. */
+/** Timeout of one command. Deleting keys takes longest. */
 const TIMEOUT_MS = 60_000;
-const LOOK_EVERY_MS = 100;
+const POLL_INTERVAL_MS = 100;
 const CURSORS = "inlet:{c.*}:cursor";
 const SCAN_COUNT = "1000";
 
 /**
- * Makes the append-only file of a data directory's own Redis from an RDB file. Runs of pull sources that were under way are refused from
- * then on, by a higher epoch; leases of shards and slots have gone, so that nobody waits for their ends.
+ * Loads an RDB file into the embedded Redis of a data directory and converts it to an append-only file. Raises the epoch of every
+ * pull source, which fences runs from before the snapshot. Deletes leases of shards and slots, so that no worker waits for them.
  *
- * Answers how many sources there are. @throws Error where Redis does not take the file: the message ends with its log
+ * @returns the number of pull sources
+ * @throws Error when Redis does not load the file; the message ends with the Redis log
  */
 export async function loadRdb(options: RdbLoad): Promise<{ readonly sources: number }> {
-  const { dataDir, content, topicsOf, deleted, log, signal } = options;
+  const { dataDir, content, listTopics: topicsOf, deleted, log, signal } = options;
   const file = join(dataDir, "redis", RDB_FILE);
   await mkdir(join(dataDir, "redis"), { recursive: true, mode: 0o700 });
   await pipeline(content, createWriteStream(file, { mode: 0o600 }), { signal });
   let sources = 0;
   {
     await using redis = await startLocalRedis({ dataDir, log, signal, fromRdb: true });
-    await askOnce({ path: redis.socketPath }, TIMEOUT_MS, async (client) => {
+    await withTemporaryClient({ path: redis.socketPath }, TIMEOUT_MS, async (client) => {
       sources = await fenceSources(client, topicsOf);
       const leases = [SHARD_KEYS.workers, SHARD_KEYS.owners, ...(await findKeys(client, slotsKey("*")))];
       await client.del(...leases);
       for (const { topic, entryId } of deleted) await client.xdel(topic, entryId);
       await client.config("SET", "appendonly", "yes");
-      await untilAppendOnly(client, signal);
+      await waitForAppendOnly(client, signal);
     });
   }
   await rm(file);
   return { sources };
 }
 
-async function fenceSources(client: Redis, topicsOf: RdbLoad["topicsOf"]): Promise<number> {
+async function fenceSources(client: Redis, topicsOf: RdbLoad["listTopics"]): Promise<number> {
   const call = (command: string, args: readonly (string | number)[]) => client.call(command, ...args);
   const fence = luaScript({ call }, new URL("../sources/source-fence.lua", import.meta.url));
   const cursors = await findKeys(client, CURSORS);
@@ -77,15 +78,15 @@ async function findKeys(client: Redis, pattern: string): Promise<readonly string
   }
 }
 
-/** Until all that it holds is in the append-only file, on disk. */
-async function untilAppendOnly(client: Redis, signal: AbortSignal): Promise<void> {
+/** Waits until Redis has written all data to the append-only file on disk. */
+async function waitForAppendOnly(client: Redis, signal: AbortSignal): Promise<void> {
   for (;;) {
     const info = await client.info("persistence");
     const field = (name: string) => new RegExp(`^${name}:(\\w+)`, "m").exec(info)?.[1];
     if (field("aof_rewrite_in_progress") === "0" && field("aof_rewrite_scheduled") === "0") {
       if (field("aof_enabled") === "1" && field("aof_last_bgrewrite_status") === "ok") return;
-      throw new Error("Redis could not write its append-only file: its log says why");
+      throw new Error("Redis could not write its append-only file. See the Redis log for the reason.");
     }
-    await delay(LOOK_EVERY_MS, undefined, { signal });
+    await delay(POLL_INTERVAL_MS, undefined, { signal });
   }
 }

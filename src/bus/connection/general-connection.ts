@@ -10,40 +10,40 @@ export type CommandArg = string | number | Buffer;
 
 export interface RedisCaller {
   /**
-   * One command; the reply in RESP2's shapes.
+   * Sends one command and returns its reply in RESP2 form.
    *
-   * @throws UnavailableError when Redis is away, loading, read-only, full or slow.
+   * @throws UnavailableError when Redis is unreachable, loading, read-only, full or slow.
    */
   call(command: string, args: readonly CommandArg[]): Promise<unknown>;
-  /** As `call`, with the strings of the reply as Buffers. */
+  /** Like `call`, but returns strings of the reply as Buffers. */
   callBuffer(command: string, args: readonly CommandArg[]): Promise<unknown>;
 }
 
-/** Which Redis it is: all that opening another connection to it takes. */
+/** Address of a Redis server or Cluster; enough to open another connection to it. */
 export interface RedisEndpoint {
   readonly isCluster: boolean;
-  /** The server, or nodes to begin with; the credentials of the first serve for all. */
+  /** The server, or the first nodes to contact in a Cluster. All nodes use the credentials of the first. */
   readonly seeds: readonly [RedisAddress, ...RedisAddress[]];
 }
 
-/** How a client of its own differs from the general connection; see `RedisOptions` of ioredis. */
+/** Options in which a dedicated client differs from the general connection; see `RedisOptions` of ioredis. */
 export interface ClientOptions {
   readonly maxRetriesPerRequest?: number | null;
   readonly autoResendUnfulfilledCommands?: boolean;
   readonly socketTimeout?: number;
 }
 
-/** The connection for everything that is not the publishing of events: reads, groups, administration. */
+/** The connection for everything except publishing events: reads, consumer groups, administration. */
 export interface GeneralConnection extends RedisCaller, AsyncDisposable {
-  /** The client's slot table; undefined on a single server. */
+  /** The Cluster client; `undefined` on a single server. */
   readonly cluster: Cluster | undefined;
 }
 
-/** From 100 ms, doubled, to a second, a quarter of it at random. */
+/** Returns the reconnect delay: 100 ms, doubled each time up to one second, with ±25 % jitter. */
 export const reconnectMs = (times: number): number =>
   Math.min(50 * 2 ** Math.min(times, 10), 1000) * (0.75 + Math.random() / 2);
 
-/** Of every connection that we make. */
+/** Options of every Redis connection. */
 export const CLIENT_OPTIONS = {
   protocol: 2,
   autoResendUnfulfilledCommands: false,
@@ -52,7 +52,7 @@ export const CLIENT_OPTIONS = {
   disableClientInfo: true,
 } as const;
 
-const shared = {
+const SHARED_OPTIONS = {
   ...CLIENT_OPTIONS,
   maxRetriesPerRequest: 1,
   socketTimeout: COMMAND_TIMEOUT_MS,
@@ -60,17 +60,17 @@ const shared = {
   connectionName: "inlet",
 } as const;
 
-/** Connects to one server or to a Cluster. Commands wait a little while it is away, then fail as UnavailableError. */
+/** Connects to a server or Cluster. While it is unreachable, commands wait briefly, then fail with UnavailableError. */
 export function openGeneralConnection(endpoint: RedisEndpoint, log: Log): GeneralConnection {
   const client = openClient(endpoint, {});
   client.on("error", (error: Error) =>
-    log.debug({ event: "redis.error", err: error }, "an error of a Redis connection"),
+    log.debug({ event: "redis.error", err: error }, "Redis connection error"),
   );
 
   async function send(command: string, args: readonly CommandArg[], encoding: "utf8" | null) {
     try {
       const sent = client.sendCommand(new Command(command, [...args], { replyEncoding: encoding }));
-      const late = `Redis has not answered ${command} within ${COMMAND_TIMEOUT_MS} ms`;
+      const late = `Redis did not reply to ${command} within ${COMMAND_TIMEOUT_MS} ms`;
       return await withTimeout(COMMAND_TIMEOUT_MS, sent as Promise<unknown>, late);
     } catch (error) {
       throw toBusError(error);
@@ -88,14 +88,14 @@ export function openGeneralConnection(endpoint: RedisEndpoint, log: Log): Genera
 }
 
 /**
- * Connects once, asks, and disconnects.
+ * Runs `use` with a temporary client, then disconnects it.
  *
- * @throws the error of the connection, which ioredis tells by an event, before the one by which it rejects
+ * @throws the connection error if there is one. ioredis only emits it as an event and rejects with a less specific error.
  */
-export async function askOnce<T>(
+export async function withTemporaryClient<T>(
   address: RedisAddress,
   timeoutMs: number,
-  ask: (client: Redis) => Promise<T>,
+  use: (client: Redis) => Promise<T>,
 ): Promise<T> {
   const client = new Redis({
     ...address,
@@ -112,7 +112,7 @@ export async function askOnce<T>(
   });
   try {
     await client.connect();
-    return await ask(client);
+    return await use(client);
   } catch (error) {
     throw failure ?? error;
   } finally {
@@ -120,20 +120,20 @@ export async function askOnce<T>(
   }
 }
 
-/** A client of its own that reconnects for ever; its opener listens to its errors and disconnects it. */
+/** Opens a dedicated client that reconnects forever. The caller must handle its `error` events and disconnect it. */
 export function openClient({ isCluster, seeds }: RedisEndpoint, options: ClientOptions): Redis | Cluster {
   const [first] = seeds;
-  if (!isCluster) return new Redis({ ...first, ...shared, ...options, retryStrategy: reconnectMs });
+  if (!isCluster) return new Redis({ ...first, ...SHARED_OPTIONS, ...options, retryStrategy: reconnectMs });
   const { username, password, tls } = first;
   return new Cluster(
     seeds.map(({ host = "127.0.0.1", port = 6379 }) => ({ host, port })),
     {
       clusterRetryStrategy: reconnectMs,
       slotsRefreshTimeout: 2000,
-      // Has no default, whatever its documentation says.
+      // Must be set: despite its documentation, ioredis has no default.
       slotsRefreshInterval: 5000,
       redisOptions: {
-        ...shared,
+        ...SHARED_OPTIONS,
         ...options,
         ...(username === undefined ? {} : { username }),
         ...(password === undefined ? {} : { password }),

@@ -9,12 +9,12 @@ import { serverEnvironment } from "../../lib/servers/server-process.ts";
 import { makeSocketDir, removeSocketDir } from "../../lib/servers/socket-dir.ts";
 import { type SupervisedServer, superviseServer } from "../../lib/servers/supervise.ts";
 import type { Log } from "../../log.ts";
-import { askOnce } from "./general-connection.ts";
+import { withTemporaryClient } from "./general-connection.ts";
 
 const run = promisify(execFile);
 
 export interface LocalRedis extends SupervisedServer {
-  /** Absolute path of its only door, for ioredis' `path` and `redis-cli -s`. */
+  /** Absolute path of its Unix socket, the only way to connect; for ioredis' `path` and `redis-cli -s`. */
   readonly socketPath: string;
 }
 
@@ -22,30 +22,32 @@ export interface LocalRedisOptions {
   /** Real, absolute path, owned by this process (`acquireDataLock`). */
   readonly dataDir: string;
   readonly log: Log;
-  /** Ends the start only; the running server is ended by disposing it. */
+  /** Cancels the start only. To stop a running server, dispose it. */
   readonly signal: AbortSignal;
-  /** Bytes; half of what this machine or its control group has unless given. */
+  /** Default: half of the memory of this machine or of its control group. */
   readonly maxMemoryBytes?: number;
-  /** How long it may not answer before it counts as hung; 20 s unless given. */
+  /** Time without a reply after which the server counts as hung. Default: 20 s. */
   readonly maxSilenceMs?: number;
-  /** Begins with what `redis/<RDB_FILE>` holds, and keeps nothing until it is told `CONFIG SET appendonly yes`. */
+  /** Loads `redis/<RDB_FILE>` at the start, without persistence until the caller sends `CONFIG SET appendonly yes`. */
   readonly fromRdb?: boolean;
 }
 
-/** In `<dataDir>/redis`, while a restore is under way. */
+/** File in `<dataDir>/redis` that exists during a restore. */
 export const RDB_FILE = "restore.rdb";
 
-const LOOK_TIMEOUT_MS = 2_000;
+const INSPECT_TIMEOUT_MS = 2_000;
 const SOCKET_NAME = "redis.sock";
 const CONFIG_FILE = "redis.conf";
-/** Scripts that declare their flags (`#!lua flags=…`) came with 7.0. */
+/** Redis 7.0 introduced scripts that declare their flags (`#!lua flags=…`). */
 const MIN_MAJOR = 7;
-/** Valkey is the same server under the name that some systems ship. */
+/** Some systems ship Valkey, a compatible fork, instead of Redis. */
 const PROGRAMS = ["redis-server", "valkey-server"];
 
 /**
- * Starts, or takes back, the redis-server under `<dataDir>/redis`; resolves when it answers and has loaded. The data
- * lock must be held. Throws an Error whose message says what to do.
+ * Starts the embedded Redis under `<dataDir>/redis`, or adopts one that is already running there. Resolves when it replies and has
+ * loaded its data. The caller must hold the data lock.
+ *
+ * @throws Error whose message says how to fix the problem
  */
 export async function startLocalRedis(options: LocalRedisOptions): Promise<LocalRedis> {
   const { dataDir, log, signal, fromRdb = false } = options;
@@ -68,13 +70,13 @@ export async function startLocalRedis(options: LocalRedisOptions): Promise<Local
         env: serverEnvironment(),
       },
       logFile: join(dataDir, "log", "redis.log"),
-      findOrphan: () => findRunning(redisDir, socketPath),
+      findOrphan: () => findRunningPid(redisDir, socketPath),
       probe: async (pid) => {
-        const seen = await lookAt(socketPath);
+        const seen = await inspectServer(socketPath);
         if (seen?.pid !== pid) return "silent";
         return seen.loading ? "busy" : "ready";
       },
-      // On SIGTERM Redis completes the append-only file.
+      // On SIGTERM Redis flushes the append-only file before it exits.
       stopSignals: ["SIGTERM"],
       stopGraceMs: 30_000,
       maxSilenceMs: options.maxSilenceMs ?? 20_000,
@@ -93,18 +95,18 @@ export async function startLocalRedis(options: LocalRedisOptions): Promise<Local
   };
 }
 
-/** The socket of the Redis that a running gateway keeps under the data directory (its real path); undefined: there is none. */
+/** Returns the socket of the embedded Redis that runs under a data directory (real path), or `undefined`. */
 export async function findLocalRedis(dataDir: string): Promise<string | undefined> {
   const socketPath = await configuredSocket(dataDir);
   if (socketPath === undefined) return undefined;
-  const seen = await lookAt(socketPath);
+  const seen = await inspectServer(socketPath);
   return seen?.dir === join(dataDir, "redis") && !seen.loading ? socketPath : undefined;
 }
 
-/** Whether a Redis works under the data directory (its real path), also where it does not answer (yet). */
+/** Returns true if an embedded Redis runs under a data directory (real path), even if it does not reply. */
 export async function hasLocalRedis(dataDir: string): Promise<boolean> {
   const socketPath = await configuredSocket(dataDir);
-  return socketPath !== undefined && (await findRunning(join(dataDir, "redis"), socketPath)) !== undefined;
+  return socketPath !== undefined && (await findRunningPid(join(dataDir, "redis"), socketPath)) !== undefined;
 }
 
 async function configuredSocket(dataDir: string): Promise<string | undefined> {
@@ -113,7 +115,7 @@ async function configuredSocket(dataDir: string): Promise<string | undefined> {
   return quoted?.replaceAll(/\\(.)/g, "$1");
 }
 
-/** The redis-server of this machine. @throws an Error that says what to do */
+/** Finds the redis-server program on the PATH. @throws Error that says how to install it */
 export async function findRedisProgram(): Promise<string> {
   for (const program of PROGRAMS) {
     const version = await run(program, ["--version"]).catch(() => undefined);
@@ -121,11 +123,11 @@ export async function findRedisProgram(): Promise<string> {
     if (major >= MIN_MAJOR) return program;
     if (major)
       throw new Error(
-        `${program} on the PATH is of version ${major}; Inlet needs ${MIN_MAJOR} or later (or REDIS_URL)`,
+        `${program} on the PATH has version ${major}. Install version ${MIN_MAJOR} or later, or set REDIS_URL to another server.`,
       );
   }
   throw new Error(
-    `redis-server is not on the PATH. Install it with \`${installLine()}\`, or set REDIS_URL to a server of your own.`,
+    `redis-server is not on the PATH. Install it with \`${installLine()}\`, or set REDIS_URL to an existing server.`,
   );
 }
 
@@ -140,7 +142,7 @@ function renderConfig(options: {
 }): string {
   const quoted = (path: string) => `"${path.replaceAll("\\", "\\\\").replaceAll('"', '\\"')}"`;
   return `${[
-    "# Written by Inlet at each start: changes here are lost.",
+    "# Written by Inlet at each start. Changes in this file are lost.",
     "port 0",
     `unixsocket ${quoted(options.socketPath)}`,
     "unixsocketperm 700",
@@ -156,33 +158,33 @@ function renderConfig(options: {
     "aof-load-truncated yes",
     `maxmemory ${options.maxMemoryBytes}`,
     "maxmemory-policy noeviction",
-    // A backup reads all through the socket: it waits for nobody who may want to read it too, and writes no file.
+    // Backups stream the snapshot over the socket: without a file, and without a delay to wait for more replicas.
     "repl-diskless-sync yes",
     "repl-diskless-sync-delay 0",
     "lazyfree-lazy-expire yes",
     "hash-max-listpack-entries 128",
-    // Six events of the usual size fill a node of the default 4 kB badly: 76 bytes of each are lost.
+    // Events of typical size fit the default nodes of 4 kB badly: about 76 bytes per event would be wasted.
     "stream-node-max-bytes 8192",
   ].join("\n")}\n`;
 }
 
-/** `constrainedMemory` is the control group's limit: 0 or beyond the machine's memory where there is none. */
+/** Without a control group limit, `constrainedMemory` is 0 or larger than the machine's memory. */
 function availableMemoryBytes(): number {
   const limit = process.constrainedMemory();
   return limit > 0 ? Math.min(limit, totalmem()) : totalmem();
 }
 
-/** Found by its socket, or by its pid file where it does not answer: two servers would spoil the append-only file. */
-async function findRunning(redisDir: string, socketPath: string): Promise<number | undefined> {
-  const seen = await lookAt(socketPath);
+/** Finds a running server by its socket, or by its pid file if it does not reply. Two servers would corrupt the append-only file. */
+async function findRunningPid(redisDir: string, socketPath: string): Promise<number | undefined> {
+  const seen = await inspectServer(socketPath);
   if (seen && seen.dir === redisDir) return seen.pid;
   const pid = Number.parseInt(await readFile(join(redisDir, "redis.pid"), "utf8").catch(() => ""), 10);
   if (!(pid > 1) || (await processIncarnation(pid)) === undefined) return undefined;
   return (await worksIn(pid, redisDir)) ? pid : undefined;
 }
 
-async function lookAt(socketPath: string) {
-  return askOnce({ path: socketPath }, LOOK_TIMEOUT_MS, async (client) => {
+async function inspectServer(socketPath: string) {
+  return withTemporaryClient({ path: socketPath }, INSPECT_TIMEOUT_MS, async (client) => {
     const [info, directory] = await Promise.all([client.info(), client.config("GET", "dir")]);
     const field = (name: string) => new RegExp(`^${name}:(\\d+)`, "m").exec(info)?.[1];
     const [, dir] = directory as readonly string[];

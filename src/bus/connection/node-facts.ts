@@ -1,16 +1,16 @@
-/** The facts that one Redis server reports. */
+/** Facts that one Redis server reports about itself. */
 export interface NodeFacts {
   readonly version: string;
   readonly isLoading: boolean;
   readonly isReplica: boolean;
   readonly isCluster: boolean;
   readonly evictionPolicy: string | undefined;
-  /** Used over allowed memory, 0 to 1 and above; without `maxmemory` over the machine's. */
+  /** Used memory divided by `maxmemory` (or by the machine's memory without it). Can exceed 1. */
   readonly memoryUsedFraction: number | undefined;
-  /** `maxmemory`; undefined: none is set. */
+  /** `maxmemory`, or `undefined` if it is not set. */
   readonly maxMemoryBytes: number | undefined;
   readonly appendOnly: boolean;
-  /** `always`, `everysec`, `no`; undefined where CONFIG may not be read. */
+  /** `always`, `everysec` or `no`; `undefined` if Redis rejects CONFIG. */
   readonly appendFsync: string | undefined;
   readonly hasWaitAof: boolean;
   readonly connectedReplicas: number;
@@ -18,10 +18,10 @@ export interface NodeFacts {
 
 export const MEMORY_ALARM_FRACTION = 0.85;
 
-/** Sends a command and resolves with its reply; strings as strings. */
+/** Sends a command and resolves with its reply. */
 export type SendCommand = (command: string, args: readonly string[]) => Promise<unknown>;
 
-/** Reads the facts; one that the server may not show is unknown, not an error, except INFO itself. */
+/** Reads the facts of a server. Only INFO is required; facts from other rejected commands are unknown. */
 export async function readNodeFacts(send: SendCommand): Promise<NodeFacts> {
   const [info, config, waitAof] = await Promise.all([
     send("info", []),
@@ -45,19 +45,19 @@ export async function readNodeFacts(send: SendCommand): Promise<NodeFacts> {
   };
 }
 
-/** A reason why the server is unfit at any durability; it stops the start. */
-export function unfitness(facts: NodeFacts): string | undefined {
+/** Returns why Inlet cannot use the server at any durability level, or `undefined`. Stops the start. */
+export function findUnfitReason(facts: NodeFacts): string | undefined {
   if (Number.parseInt(facts.version, 10) < 7) {
-    return `Redis ${facts.version} is too old: 7.0 or later is needed`;
+    return `Redis ${facts.version} is too old; install version 7.0 or later`;
   }
   if (facts.evictionPolicy !== undefined && facts.evictionPolicy !== "noeviction") {
-    return `maxmemory-policy is ${facts.evictionPolicy}, which throws away acknowledged events: set noeviction`;
+    return `maxmemory-policy is ${facts.evictionPolicy}, which deletes acknowledged events when memory is full; set it to noeviction`;
   }
   return undefined;
 }
 
-/** A state that passes by itself: the server loads, or is a replica until a failover or the next look. */
-export function passingProblem(facts: NodeFacts): string | undefined {
+/** Returns a problem that resolves without action (loading, or a replica during a failover), or `undefined`. */
+export function findTemporaryProblem(facts: NodeFacts): string | undefined {
   if (facts.isLoading) return "Redis is loading its data";
   return facts.isReplica ? "Redis is a read-only replica" : undefined;
 }

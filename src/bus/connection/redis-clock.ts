@@ -6,35 +6,35 @@ import type { RedisBus } from "./redis.ts";
 export interface RedisClockDeps {
   readonly redis: Pick<RedisBus, "call">;
   readonly log: Log;
-  /** This machine's clock. */
+  /** Clock of this machine. Default: `Date.now`. */
   readonly clock?: Clock;
   readonly everyMs?: number;
 }
 
-/** The clock by which all workers agree on what is due: that of Redis. Disposal stops comparing. */
+/** Redis time, which all workers share to decide when jobs are due. Disposal stops the comparison. */
 export interface RedisClock extends AsyncDisposable {
-  /** Redis time in ms; by this machine's clock where the two agree, or until Redis has been asked. */
+  /** Returns Redis time in ms. Uses this machine's clock if the two agree, or before the first reply of Redis. */
   readonly now: Clock;
-  /** By how much this machine's clock is ahead (negative: behind), as `now` counts with it: 0 where the two agree. */
+  /** Returns by how many ms this machine's clock is ahead of Redis (negative if behind); 0 if the difference is below a second. */
   readonly aheadMs: () => number;
-  /** The same as it is, for people. */
+  /** Returns the measured difference in ms, without rounding small ones to 0. For display. */
   readonly differenceMs: () => number;
 }
 
-/** Two clocks that differ by less agree: each comparison is off by the time that an answer takes. */
+/** Smaller differences count as agreement, because a comparison is only as exact as the reply is fast. */
 const AGREE_MS = 1_000;
 const WARN_MS = 5_000;
-/** An answer that took longer tells no time. */
-const MAX_ANSWER_MS = 1_000;
+/** Slower replies are ignored: they are too imprecise for a comparison. */
+const MAX_REPLY_MS = 1_000;
 
 /**
- * Compares this machine's clock with that of Redis, again and again. Between two answers the time goes on by the monotonic clock of
- * the process, so that a clock that is set meanwhile changes nothing.
+ * Compares this machine's clock with that of Redis periodically. Between two replies it advances by the monotonic clock of the
+ * process, so that changes of the system clock have no effect.
  */
 export async function startRedisClock(deps: RedisClockDeps): Promise<RedisClock> {
   const { redis, log, clock = Date.now, everyMs = 5_000 } = deps;
   let known: { readonly redisMs: number; readonly atMs: number } | undefined;
-  let isTold = false;
+  let isReported = false;
 
   const redisMs = (): number =>
     known === undefined ? clock() : known.redisMs + (performance.now() - known.atMs);
@@ -48,15 +48,15 @@ export async function startRedisClock(deps: RedisClockDeps): Promise<RedisClock>
     const sentAtMs = performance.now();
     const [seconds, microseconds] = (await redis.call("time", [])) as [string, string];
     const atMs = performance.now();
-    if (atMs - sentAtMs > MAX_ANSWER_MS) return;
+    if (atMs - sentAtMs > MAX_REPLY_MS) return;
     known = { redisMs: Number(seconds) * 1_000 + Number(microseconds) / 1_000, atMs: (sentAtMs + atMs) / 2 };
     const differs = Math.abs(differenceMs()) > WARN_MS;
-    if (differs === isTold) return;
-    isTold = differs;
+    if (differs === isReported) return;
+    isReported = differs;
     const facts = { aheadSeconds: Math.round(differenceMs() / 1_000) };
-    if (differs) log.warn({ event: "clock.differs", ...facts }, "this machine's clock is not that of Redis");
+    if (differs) log.warn({ event: "clock.differs", ...facts }, "this machine's clock differs from the clock of Redis; check time synchronization on both machines");
     else
-      log.info({ event: "clock.agrees", ...facts }, "this machine's clock agrees with that of Redis again");
+      log.info({ event: "clock.agrees", ...facts }, "this machine's clock agrees with the clock of Redis again");
   }
 
   await compare().catch(() => {});
@@ -64,7 +64,7 @@ export async function startRedisClock(deps: RedisClockDeps): Promise<RedisClock>
     step: compare,
     everyMs,
     waitsFirst: true,
-    onFailing: (err) => log.debug({ event: "clock.unknown", err }, "the time of Redis cannot be read"),
+    onFailing: (err) => log.debug({ event: "clock.unknown", err }, "reading the time of Redis failed"),
   });
   return {
     now: () => clock() - aheadMs(),

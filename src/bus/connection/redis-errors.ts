@@ -1,8 +1,8 @@
 import { ReplyError } from "ioredis";
 import { UnavailableError } from "../../lib/errors.ts";
 
-/** Replies by which Redis says "not now". */
-const PASSING = new Set([
+/** Codes of error replies that are temporary. */
+const TRANSIENT = new Set([
   "LOADING",
   "READONLY",
   "OOM",
@@ -17,35 +17,30 @@ const PASSING = new Set([
   "UNBLOCKED",
 ]);
 
-/**
- * The code at the head of an error reply: `WRONGTYPE`, `OOM`; undefined where the error is not Redis' reply.
- */
+/** Returns the code of a Redis error reply, such as `WRONGTYPE` or `OOM`, or `undefined` for any other error. */
 export function replyCode(error: unknown): string | undefined {
   return error instanceof ReplyError && error instanceof Error ? error.message.split(" ", 1)[0] : undefined;
 }
 
-/**
- * The error as the floors above should see it: a passing state or a broken connection as UnavailableError, others as
- * they are.
- */
+/** Converts temporary errors and connection errors to UnavailableError for the layers above. Returns other errors unchanged. */
 export function toBusError(error: unknown): unknown {
   if (error instanceof UnavailableError) return error;
   const code = replyCode(error);
-  if (code !== undefined && !PASSING.has(code)) return error;
+  if (code !== undefined && !TRANSIENT.has(code)) return error;
   const text = error instanceof Error ? error.message : String(error);
   return new UnavailableError(`Redis: ${text}`, { cause: error });
 }
 
-/** Replies by which a server refuses every write, whatever it holds, while it goes on answering questions. */
-const REFUSES_WRITES = new Set(["OOM", "MISCONF", "NOREPLICAS", "NOPERM", "READONLY", "CLUSTERDOWN"]);
+/** Error codes of a server that rejects every write but still serves reads. */
+const REJECTS_ALL_WRITES = new Set(["OOM", "MISCONF", "NOREPLICAS", "NOPERM", "READONLY", "CLUSTERDOWN"]);
 
-/** A write that Redis took is not as durable as was asked for. */
+/** Thrown when Redis has applied a write but did not confirm the required durability. */
 export class NotDurableError extends UnavailableError {}
 
-/** Why a server takes no writes at all, for the operator; undefined where the error is about this write alone. */
-export function writeRefusal(error: unknown): string | undefined {
-  if (error instanceof NotDurableError) return `Redis does not keep writes as asked for: ${error.message}`;
+/** Returns why a server rejects all writes, for the operator, or `undefined` if the error concerns only this write. */
+export function findWriteRejection(error: unknown): string | undefined {
+  if (error instanceof NotDurableError) return `Redis does not reach the required durability: ${error.message}`;
   const cause = error instanceof UnavailableError ? error.cause : error;
-  if (!(cause instanceof Error) || !REFUSES_WRITES.has(replyCode(cause) ?? "")) return undefined;
-  return `Redis refuses writes: ${cause.message}`;
+  if (!(cause instanceof Error) || !REJECTS_ALL_WRITES.has(replyCode(cause) ?? "")) return undefined;
+  return `Redis rejects writes: ${cause.message}`;
 }

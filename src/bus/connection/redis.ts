@@ -6,55 +6,55 @@ import type { Log } from "../../log.ts";
 import { RedisUnfitError } from "../errors.ts";
 import { type DurabilityDemand, type DurabilityLevel, durabilityProblem } from "./durability.ts";
 import {
-  askOnce,
   openGeneralConnection,
   type RedisCaller,
   type RedisEndpoint,
+  withTemporaryClient,
 } from "./general-connection.ts";
-import { type NodeFacts, readNodeFacts, unfitness } from "./node-facts.ts";
-import { type RedisState, stateOf } from "./redis-state.ts";
+import { findUnfitReason, type NodeFacts, readNodeFacts } from "./node-facts.ts";
+import { computeRedisState, type RedisState } from "./redis-state.ts";
 import { openWriteConnection } from "./write-connection.ts";
 import { createClusterRouter, createSingleRouter, type WriteRouter } from "./write-router.ts";
 
 const WRITE_TIMEOUT_MS = 3500;
 const FIRST_CONTACT_BACKOFF_MS = 250;
 const FIRST_CONTACT_TIMEOUT_MS = 3000;
-const FIRST_LOOK_MS = 2000;
+const FIRST_CHECK_MS = 2000;
 
 export interface OpenRedisOptions {
-  /** A comma list of `redis://`, `rediss://` or `unix://` addresses. Cluster is detected. */
+  /** Comma-separated `redis://`, `rediss://` or `unix://` addresses. A Cluster is detected automatically. */
   readonly url: string;
   readonly log: Log;
   readonly durability: DurabilityLevel;
   readonly durabilityAsserted: boolean;
-  /** Ends the wait for the first connection. */
+  /** Cancels the wait for the first connection. */
   readonly signal: AbortSignal;
-  /** How long a write may take before its outcome counts as unknown; default 3,500. */
+  /** Time after which the outcome of a write counts as unknown. Default: 3,500. */
   readonly writeTimeoutMs?: number | undefined;
-  /** How often the servers are looked at; default 5,000. */
+  /** Interval between checks of the servers. Default: 5,000. */
   readonly checkEveryMs?: number;
 }
 
-/** One Redis or one Cluster. Reconnects by itself for ever. */
+/** Connections to one Redis server or Cluster. Reconnects automatically, forever. */
 export interface RedisBus extends RedisCaller, AsyncDisposable {
   readonly isCluster: boolean;
-  /** For those who need a connection of their own. */
+  /** Address for modules that open a dedicated connection. */
   readonly endpoint: RedisEndpoint;
-  /** The state that `/readyz` shows; from memory. */
+  /** Returns the cached state for `/readyz`, without a call to Redis. */
   state(): RedisState;
-  /** The connections that events are written through; only `createPublish` uses them. `state` is theirs. */
+  /** Connections for publishing, used only by `createPublish`. `state` describes them. */
   readonly writes: WriteRouter;
-  /** The same for large writes: small ones do not stand in line behind their bytes. */
+  /** Separate connections for large writes, so that small ones do not queue behind their bytes. */
   readonly largeWrites: WriteRouter;
   readonly publishScript: LuaScript;
   readonly demand: DurabilityDemand;
 }
 
 /**
- * Connects, and waits for as long as Redis is away until `signal` aborts. A Redis that is loading or a
- * replica for now is no reason to wait: `state` tells.
+ * Connects to Redis. While Redis is unreachable, waits until `signal` aborts. Does not wait while Redis loads or is a replica:
+ * `state` reports that.
  *
- * @throws RedisUnfitError on a Redis that is too old, evicts, or is less durable than asked for.
+ * @throws RedisUnfitError when Redis is too old, evicts keys, or is less durable than required.
  */
 export async function openRedis(options: OpenRedisOptions): Promise<RedisBus> {
   const { log, signal, checkEveryMs = 5000, writeTimeoutMs = WRITE_TIMEOUT_MS } = options;
@@ -65,14 +65,14 @@ export async function openRedis(options: OpenRedisOptions): Promise<RedisBus> {
     openWriteConnection({ address, demand, log, writeTimeoutMs, checkEveryMs, scripts: [publishScript] });
 
   const { address, facts } = await firstContact(addresses, log, signal);
-  refuseUnfit(addressName(address), facts, demand);
+  assertFit(addressName(address), facts, demand);
   await using opening = new AsyncDisposableStack();
   const endpoint: RedisEndpoint = {
     isCluster: facts.isCluster,
     seeds: facts.isCluster ? [address, ...addresses] : [address],
   };
   const general = opening.use(openGeneralConnection(endpoint, log));
-  const cluster = general.cluster && (await slotsKnown(general.cluster, signal));
+  const cluster = general.cluster && (await waitForSlots(general.cluster, signal));
   const openRouter = (): WriteRouter =>
     cluster === undefined
       ? createSingleRouter(openWrites(address))
@@ -80,9 +80,9 @@ export async function openRedis(options: OpenRedisOptions): Promise<RedisBus> {
   const writes = opening.use(openRouter());
   const largeWrites = opening.use(openRouter());
   const connections = [...writes.connections(), ...largeWrites.connections()];
-  await Promise.allSettled(connections.map((connection) => connection.opened(FIRST_LOOK_MS)));
+  await Promise.allSettled(connections.map((connection) => connection.waitUntilOpen(FIRST_CHECK_MS)));
   for (const connection of writes.connections()) {
-    if (connection.facts) refuseUnfit(connection.name, connection.facts, demand);
+    if (connection.facts) assertFit(connection.name, connection.facts, demand);
   }
   const open = opening.move();
   return {
@@ -90,7 +90,7 @@ export async function openRedis(options: OpenRedisOptions): Promise<RedisBus> {
     endpoint,
     call: general.call,
     callBuffer: general.callBuffer,
-    state: () => stateOf(writes.connections(), demand, facts.isCluster),
+    state: () => computeRedisState(writes.connections(), demand, facts.isCluster),
     writes,
     largeWrites,
     publishScript,
@@ -99,7 +99,7 @@ export async function openRedis(options: OpenRedisOptions): Promise<RedisBus> {
   };
 }
 
-/** The first of the addresses that answers, a master before a replica; asks on until one does. */
+/** Returns the first address that replies, preferring a master. Retries until one does. */
 async function firstContact(
   addresses: readonly RedisAddress[],
   log: Log,
@@ -110,7 +110,7 @@ async function firstContact(
     let replica: { address: RedisAddress; facts: NodeFacts } | undefined;
     for (const address of addresses) {
       try {
-        const facts = await askOnce(address, FIRST_CONTACT_TIMEOUT_MS, (client) =>
+        const facts = await withTemporaryClient(address, FIRST_CONTACT_TIMEOUT_MS, (client) =>
           readNodeFacts((command, args) => client.call(command, ...args)),
         );
         if (facts.isCluster || !facts.isReplica) return { address, facts };
@@ -125,12 +125,12 @@ async function firstContact(
   }
 }
 
-function refuseUnfit(name: string, facts: NodeFacts, demand: DurabilityDemand): void {
-  const reason = unfitness(facts) ?? durabilityProblem(facts, demand);
+function assertFit(name: string, facts: NodeFacts, demand: DurabilityDemand): void {
+  const reason = findUnfitReason(facts) ?? durabilityProblem(facts, demand);
   if (reason !== undefined) throw new RedisUnfitError(`${name}: ${reason}`);
 }
 
-async function slotsKnown(cluster: Cluster, signal: AbortSignal): Promise<Cluster> {
+async function waitForSlots(cluster: Cluster, signal: AbortSignal): Promise<Cluster> {
   while (cluster.status !== "ready") await delay(20, undefined, { signal });
   return cluster;
 }

@@ -4,23 +4,23 @@ import { freeBuffer } from "../../lib/free-buffer.ts";
 
 type Argument = string | Buffer;
 
-/** Shorter texts are joined first: to write one into a buffer costs about as much as to join so many characters. */
+/** Shorter texts are joined before they are written, because a separate write costs about as much as joining this many characters. */
 const LONG_TEXT = 512;
-/** Larger bytes go to the socket as they are: to copy megabytes takes milliseconds of the thread that everybody waits for. */
-const MOST_COPIED_BYTES = 64 * 1024;
-/** Before each argument its length, of which Redis takes nine digits, and after both a line break. */
+/** Larger buffers are passed to the socket without copying. Copying megabytes would block the event loop for milliseconds. */
+const MAX_COPIED_BYTES = 64 * 1024;
+/** Framing of an argument: `$`, its length (at most nine digits), and two line breaks. */
 const FRAME_BYTES = 1 + 9 + 2 + 2;
-/** A character of JavaScript is at most three bytes of UTF-8. */
-const MOST_BYTES_PER_CHARACTER = 3;
-const LEAST_BUFFER_BYTES = 64 * 1024;
-/** A larger buffer is given up: it was a large call's. Of a smaller one only what was written to is really in memory. */
-const MOST_KEPT_BYTES = 4 * 1024 * 1024;
-/** As many calls as are under way on a connection. */
-const MOST_KEPT = 2;
+/** A UTF-16 code unit is at most three bytes in UTF-8. */
+const MAX_BYTES_PER_CHARACTER = 3;
+const MIN_BUFFER_BYTES = 64 * 1024;
+/** Larger buffers are freed after use. Pooled buffers use physical memory only for the pages that were written. */
+const MAX_POOLED_BYTES = 4 * 1024 * 1024;
+/** Maximum pooled buffers: one per call in flight on a connection. */
+const MAX_POOLED_BUFFERS = 2;
 
 /**
- * Buffers of one connection that commands are written into, again and again: a call of many deliveries is some hundred kilobytes,
- * for which the system would have to clear memory each time.
+ * Pool of reusable command buffers for one connection. A call with many deliveries has some hundred kilobytes, and a new buffer of
+ * that size must be zeroed by the operating system each time.
  */
 export class CommandBuffers {
   readonly #spare: Buffer[] = [];
@@ -28,19 +28,20 @@ export class CommandBuffers {
   take(bytes: number): Buffer {
     const spare = this.#spare.pop();
     if (spare !== undefined && spare.length >= bytes) return spare;
-    return Buffer.allocUnsafeSlow(Math.max(LEAST_BUFFER_BYTES, 2 ** Math.ceil(Math.log2(bytes))));
+    return Buffer.allocUnsafeSlow(Math.max(MIN_BUFFER_BYTES, 2 ** Math.ceil(Math.log2(bytes))));
   }
 
-  /** To be called once nothing of it is still to be sent. */
+  /** Returns a buffer to the pool. Call only after the socket has sent all its bytes. */
   giveBack(buffer: Buffer): void {
-    if (this.#spare.length < MOST_KEPT && buffer.length <= MOST_KEPT_BYTES) this.#spare.push(buffer);
+    if (this.#spare.length < MAX_POOLED_BUFFERS && buffer.length <= MAX_POOLED_BYTES)
+      this.#spare.push(buffer);
     else freeBuffer(buffer);
   }
 }
 
 /**
- * A command of ioredis that writes itself (RESP, "Sending commands to a Redis server") into a buffer that is used again. ioredis
- * joins all arguments to one text, which is then measured, copied and encoded: most of what a delivery of some kilobytes costs.
+ * An ioredis command that encodes itself into a reusable buffer (RESP, "Sending commands to a Redis server"). ioredis would join all
+ * arguments into one string, then measure, copy and encode it. That was most of the cost of a delivery of a few kilobytes.
  */
 export class SentCommand extends Command {
   #arguments: readonly Argument[];
@@ -54,15 +55,15 @@ export class SentCommand extends Command {
   }
 
   /**
-   * Writes all to the socket but the end, which is answered, to be written next. ioredis asks once, as nothing is sent twice. What was
-   * written is let go: a command outlives its answer by some collections of young memory, and the texts of all deliveries grew old with
-   * it, to be copied and marked for a tenth of what a delivery costs.
+   * Writes the command to the socket, except its last part, which it returns for ioredis to write. ioredis calls this once, because
+   * commands are never resent. Drops the arguments afterwards: the command object outlives its reply by several young-generation
+   * collections, and retained delivery texts would be promoted, which costs about 10 % of a delivery.
    */
   override toWritable(socket: Writable): Buffer {
     let most = FRAME_BYTES + this.name.length + FRAME_BYTES;
     for (const arg of this.#arguments) {
       const isText = typeof arg === "string";
-      most += FRAME_BYTES + (isText ? MOST_BYTES_PER_CHARACTER * arg.length : isCopied(arg) ? arg.length : 0);
+      most += FRAME_BYTES + (isText ? MAX_BYTES_PER_CHARACTER * arg.length : isCopied(arg) ? arg.length : 0);
     }
     const buffer = this.#buffers.take(most);
     this.#buffer = buffer;
@@ -72,35 +73,35 @@ export class SentCommand extends Command {
       socket.write(bytes);
       from = at;
     });
-    this.#arguments = NOTHING;
+    this.#arguments = NO_ARGUMENTS;
     return buffer.subarray(from, end);
   }
 
-  /** To be called once Redis has answered: the socket has nothing of it any more. */
+  /** Releases the buffer. Call after Redis has replied, because the socket then needs it no longer. */
   giveBack(): void {
     if (this.#buffer !== undefined) this.#buffers.giveBack(this.#buffer);
     this.#buffer = undefined;
   }
 }
 
-const NOTHING: readonly Argument[] = [];
+const NO_ARGUMENTS: readonly Argument[] = [];
 
-const isCopied = ({ length }: Buffer): boolean => length <= MOST_COPIED_BYTES;
+const isCopied = ({ length }: Buffer): boolean => length <= MAX_COPIED_BYTES;
 
-/** Returns where it ends. Large bytes are left out: `leaveOut` is told where they belong. */
+/** Encodes a command and returns the end offset. Calls `onLargeBytes` with each buffer that it does not copy, and its offset. */
 function writeCommand(
   buffer: Buffer,
   name: string,
   args: readonly Argument[],
-  leaveOut: (bytes: Buffer, at: number) => void,
+  onLargeBytes: (bytes: Buffer, at: number) => void,
 ): number {
   let at = 0;
-  // `text` is what is written next: `before`, then the short texts from the argument `first` on.
+  // `text` holds the characters not yet written: `before`, then the short arguments from index `first` on.
   let first = 0;
   let before = `*${args.length + 1}\r\n$${name.length}\r\n${name}\r\n`;
   let text = before;
-  // To measure a text takes several times as long as to write it, and nearly each has as many bytes as characters: only where one has
-  // more, all that are written with it are measured and written again.
+  // Assumes that all characters are ASCII, because measuring a text takes several times longer than writing it. If the byte count
+  // differs, the lengths are measured and the texts are written again.
   const write = (next: number, frame: string): number => {
     const bytes = buffer.write(text + frame, at);
     if (bytes === text.length + frame.length) return at + bytes;
@@ -118,7 +119,7 @@ function writeCommand(
     if (typeof arg !== "string") {
       if (isCopied(arg)) at = from + arg.copy(buffer, from);
       else {
-        leaveOut(arg, from);
+        onLargeBytes(arg, from);
         at = from;
       }
     } else {

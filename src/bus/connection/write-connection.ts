@@ -4,17 +4,23 @@ import { UnavailableError } from "../../lib/errors.ts";
 import type { LuaScript } from "../../lib/lua.ts";
 import { withTimeout } from "../../lib/wait.ts";
 import type { Log } from "../../log.ts";
-import { type DurabilityDemand, type DurabilityWait, durabilityProblem, waitFor } from "./durability.ts";
+import { type DurabilityDemand, type DurabilityWait, durabilityProblem, requiredWait } from "./durability.ts";
 import { CLIENT_OPTIONS, reconnectMs } from "./general-connection.ts";
-import { type NodeFacts, passingProblem, readNodeFacts, type SendCommand, unfitness } from "./node-facts.ts";
-import { NotDurableError, replyCode, toBusError, writeRefusal } from "./redis-errors.ts";
+import {
+  findTemporaryProblem,
+  findUnfitReason,
+  type NodeFacts,
+  readNodeFacts,
+  type SendCommand,
+} from "./node-facts.ts";
+import { findWriteRejection, NotDurableError, replyCode, toBusError } from "./redis-errors.ts";
 import { CommandBuffers, SentCommand } from "./sent-command.ts";
 
 const DEADLINE_CHECK_MS = 100;
 const UNFIT_RECHECK_MS = 300;
 const WAIT_TIMEOUT_MS = 2000;
-/** A script that may write, and does not: the shebang makes Redis refuse it where it would refuse any write, in any slot. */
-const NO_WRITE = "#!lua\nreturn 0";
+/** An empty script that is declared as writing, so Redis rejects it whenever it would reject a write to any slot. */
+const WRITE_PROBE = "#!lua\nreturn 0";
 
 export interface WriteConnectionOptions {
   readonly address: RedisAddress;
@@ -22,36 +28,35 @@ export interface WriteConnectionOptions {
   readonly log: Log;
   readonly writeTimeoutMs: number;
   readonly checkEveryMs: number;
-  /** Loaded on each connect, before anything is sent. */
+  /** Scripts to load after each connect, before the first write. */
   readonly scripts: readonly LuaScript[];
 }
 
 /**
- * The connection to one master that events are written through. Nothing is queued while it is away and
- * nothing is sent twice. It opens once the server was looked at and found fit, and again after each
- * reconnect.
+ * Connection to one master for publishing. Queues no commands while disconnected and never sends a command twice. It opens after a
+ * check has found the server fit, and again after each reconnect.
  */
 export interface WriteConnection extends AsyncDisposable {
   readonly name: string;
-  /** The facts of the last look; undefined until the first one. */
+  /** Facts from the last check; `undefined` before the first. */
   readonly facts: NodeFacts | undefined;
-  /** Why nothing can be written now. */
+  /** Why the connection is closed for writes, or `undefined` if it is open. */
   readonly problem: string | undefined;
-  /** Why the server took no writes when it was last asked to; it is asked again all the same. */
-  readonly refusal: string | undefined;
+  /** Why the server rejected the last write, or `undefined`. Writes are still attempted. */
+  readonly writeRejection: string | undefined;
   /**
    * Sends one command. Commands of one tick keep their order on the wire.
    *
-   * @param sinceMs when the write began to wait (`performance.now()`): it fails `writeTimeoutMs` later.
-   * @throws UnavailableError when it was not sent or its outcome is unknown; Redis' own error replies as they are.
+   * @param sinceMs start of the wait (`performance.now()`); the write fails `writeTimeoutMs` later.
+   * @throws UnavailableError when the command was not sent or its outcome is unknown. Other Redis error replies are thrown unchanged.
    */
   send(command: string, args: readonly (string | Buffer)[], sinceMs: number): Promise<unknown>;
-  /** How a write ended: an error that would meet any other write is the refusal until one is taken. */
-  noteWrite(error?: unknown): void;
-  /** Looks at the server again at once: a reply said that something has changed. */
+  /** Records the result of a write. An error that would affect every write becomes `writeRejection` until a write succeeds. */
+  recordWriteResult(error?: unknown): void;
+  /** Checks the server now. Called when a reply indicates that its state has changed. */
   check(): void;
-  /** Resolves when open; rejects as `send` would once `timeoutMs` have passed. */
-  opened(timeoutMs: number): Promise<void>;
+  /** Resolves when the connection is open. Rejects like `send` after `timeoutMs`. */
+  waitUntilOpen(timeoutMs: number): Promise<void>;
 }
 
 interface Pending {
@@ -70,7 +75,7 @@ export function openWriteConnection(options: WriteConnectionOptions): WriteConne
   let refusal: string | undefined;
   let checkTimer: NodeJS.Timeout | undefined;
   let isClosed = false;
-  let lookingAt: Redis | undefined;
+  let inspecting: Redis | undefined;
   let openedNow = Promise.withResolvers<void>();
 
   function setProblem(next: string | undefined) {
@@ -86,8 +91,8 @@ export function openWriteConnection(options: WriteConnectionOptions): WriteConne
   }
 
   function noteWrite(error?: unknown) {
-    const next = error === undefined ? undefined : writeRefusal(error);
-    // An error that is of one write alone says nothing about others.
+    const next = error === undefined ? undefined : findWriteRejection(error);
+    // Ignores errors that concern only one write.
     if (next === refusal || (error !== undefined && next === undefined)) return;
     const isNews = (next === undefined) !== (refusal === undefined);
     refusal = next;
@@ -104,90 +109,90 @@ export function openWriteConnection(options: WriteConnectionOptions): WriteConne
       enableOfflineQueue: false,
       enableReadyCheck: false,
       maxRetriesPerRequest: 0,
-      // A server that says nothing to a handshake. Writes and looks have deadlines of their own, which come first.
+      // Only for a server that does not reply to the handshake. Writes and checks have earlier deadlines.
       socketTimeout: 2 * writeTimeoutMs,
       connectionName: "inlet-write",
       retryStrategy: (times) => reconnectMs(times - 1),
     });
     next.on("ready", () => {
-      if (next === redis) look();
+      if (next === redis) inspectServer();
     });
     next.on("close", () => {
       if (next === redis && !isClosed) setProblem(`not connected to ${name}`);
     });
     next.on("error", (error: Error) =>
-      log.debug({ event: "redis.error", redis: name, err: error }, "an error of a Redis connection"),
+      log.debug({ event: "redis.error", redis: name, err: error }, "Redis connection error"),
     );
     next.connect().catch(() => {});
     return next;
   }
 
-  /** Looks at the server, opens or closes the gate, and comes back. */
-  function look() {
+  /** Checks the server, opens or closes the connection accordingly, and schedules the next check. */
+  function inspectServer() {
     clearTimeout(checkTimer);
-    // One look at a time: many refusals may ask for one at once.
-    if (lookingAt === redis) return;
+    // Runs one check at a time, because many rejected writes can request one at once.
+    if (inspecting === redis) return;
     const seen = redis;
-    lookingAt = seen;
+    inspecting = seen;
     const send: SendCommand = (command, args) =>
       seen.sendCommand(new Command(command, [...args], { replyEncoding: "utf8" })) as Promise<unknown>;
-    // Under the deadline of writes: also where nothing is written, a silent server is noticed.
+    // Shares the deadline of writes, so that a silent server is noticed even without traffic.
     const silence = Promise.withResolvers<never>();
     const entry: Pending = { sinceMs: performance.now(), reject: silence.reject };
     pending.add(entry);
     const inspected = Promise.race([inspect(send), silence.promise]).finally(() => {
       pending.delete(entry);
-      if (lookingAt === seen) lookingAt = undefined;
+      if (inspecting === seen) inspecting = undefined;
     });
-    const unseen = (error: unknown): string =>
-      `${name} cannot be looked at: ${error instanceof Error ? error.message : error}`;
-    void inspected.catch(unseen).then((next) => {
+    const formatInspectError = (error: unknown): string =>
+      `${name} cannot be checked: ${error instanceof Error ? error.message : error}`;
+    void inspected.catch(formatInspectError).then((next) => {
       if (isClosed || seen !== redis || seen.status !== "ready") return;
       setProblem(next);
       const isWell = next === undefined && refusal === undefined;
-      checkTimer = setTimeout(look, isWell ? options.checkEveryMs : UNFIT_RECHECK_MS);
+      checkTimer = setTimeout(inspectServer, isWell ? options.checkEveryMs : UNFIT_RECHECK_MS);
     });
   }
 
   async function inspect(send: SendCommand) {
     facts = await readNodeFacts(send);
-    const found = unfitness(facts) ?? passingProblem(facts) ?? durabilityProblem(facts, demand);
+    const found = findUnfitReason(facts) ?? findTemporaryProblem(facts) ?? durabilityProblem(facts, demand);
     if (found === undefined && problem !== undefined) {
       await Promise.all(options.scripts.map(({ text }) => send("script", ["load", text])));
     }
-    if (found === undefined) await tryWrite(send, facts).then(() => noteWrite(), noteTried);
+    if (found === undefined) await probeWrite(send, facts).then(() => noteWrite(), recordProbeResult);
     return found;
   }
 
-  /** A user of Redis who may run known scripts only is refused this one, and writes all the same. */
-  const noteTried = (error: unknown): void => {
+  /** Ignores NOPERM: a Redis user that may run only known scripts is denied the probe but can still publish. */
+  const recordProbeResult = (error: unknown): void => {
     if (replyCode(error) !== "NOPERM") noteWrite(error);
   };
 
-  /** Also where no event comes, or none any more, since this gateway says that it is not ready. */
-  async function tryWrite(send: SendCommand, seen: NodeFacts) {
-    await send("eval", [NO_WRITE, "0"]);
-    if (refusal !== undefined) await awaitDurability({ send }, waitFor(seen, demand));
+  /** Sends a probe write, so that a recovery is noticed even if no events arrive because this gateway reports not ready. */
+  async function probeWrite(send: SendCommand, seen: NodeFacts) {
+    await send("eval", [WRITE_PROBE, "0"]);
+    if (refusal !== undefined) await awaitDurability({ send }, requiredWait(seen, demand));
   }
 
   let checkedAtMs = performance.now();
-  let cameLate = false;
+  let isLateTick = false;
   const deadlines = setInterval(() => {
     const nowMs = performance.now();
-    // Timers come before sockets: after a stall of this thread the answers are still to be read. They get one more turn.
-    cameLate = !cameLate && nowMs - checkedAtMs > 2 * DEADLINE_CHECK_MS;
+    // After a stall of this thread, timers run before sockets are read. Skips one tick so that waiting replies can arrive.
+    isLateTick = !isLateTick && nowMs - checkedAtMs > 2 * DEADLINE_CHECK_MS;
     checkedAtMs = nowMs;
-    if (cameLate) return;
+    if (isLateTick) return;
     if (![...pending].some(({ sinceMs }) => sinceMs <= nowMs - writeTimeoutMs)) return;
     log.warn(
       { event: "redis.silent", redis: name, pending: pending.size },
-      "Redis does not answer; the connection is made anew",
+      "Redis does not reply; reconnecting",
     );
     const stuck = redis;
     redis = connect();
-    setProblem(`${name} does not answer`);
+    setProblem(`${name} does not reply`);
     failPending(
-      new UnavailableError(`no answer from ${name} within ${writeTimeoutMs} ms; the outcome is unknown`),
+      new UnavailableError(`no reply from ${name} within ${writeTimeoutMs} ms; the outcome is unknown`),
     );
     stuck.disconnect();
   }, DEADLINE_CHECK_MS);
@@ -208,15 +213,15 @@ export function openWriteConnection(options: WriteConnectionOptions): WriteConne
     get problem() {
       return problem;
     },
-    get refusal() {
+    get writeRejection() {
       return refusal;
     },
-    noteWrite,
+    recordWriteResult: noteWrite,
     send(command, args, sinceMs) {
       if (problem !== undefined) return Promise.reject(new UnavailableError(problem));
-      // A later piece of a delivery that has used up its time is no reason to break the connection.
+      // A later piece of a delivery can exceed the deadline before it is sent. That is no reason to drop the connection.
       if (performance.now() - sinceMs >= writeTimeoutMs) {
-        return Promise.reject(new UnavailableError(`${name} was too slow for all of a delivery`));
+        return Promise.reject(new UnavailableError(`${name} was too slow: not all parts of the delivery were written within ${writeTimeoutMs} ms`));
       }
       return new Promise((resolve, reject) => {
         const entry: Pending = { sinceMs, reject };
@@ -235,8 +240,8 @@ export function openWriteConnection(options: WriteConnectionOptions): WriteConne
         );
       });
     },
-    check: look,
-    opened(timeoutMs) {
+    check: inspectServer,
+    waitUntilOpen(timeoutMs) {
       if (problem === undefined) return Promise.resolve();
       return withTimeout(timeoutMs, openedNow.promise, problem);
     },
@@ -252,7 +257,8 @@ export function openWriteConnection(options: WriteConnectionOptions): WriteConne
 }
 
 /**
- * Sends the waits in the same tick as the write, so that they follow it; resolves when enough is reported.
+ * Sends WAITAOF or WAIT and resolves when the required durability is confirmed. Must be called in the same tick as the write, so that
+ * the commands follow it on the connection.
  *
  * @throws NotDurableError
  */
@@ -266,9 +272,9 @@ export async function awaitDurability(
   const replicas = wait.replicas > 0 ? send("wait", [String(wait.replicas), timeout], sinceMs) : undefined;
   const [fsynced, replicated] = await Promise.all([fsync, replicas]);
   if (fsync !== undefined && !(Array.isArray(fsynced) && Number(fsynced[0]) >= 1)) {
-    throw new NotDurableError("the append-only file was not synced in time");
+    throw new NotDurableError(`the append-only file was not synced within ${WAIT_TIMEOUT_MS} ms`);
   }
   if (replicas !== undefined && !(Number(replicated) >= wait.replicas)) {
-    throw new NotDurableError(`${replicated} of ${wait.replicas} replicas have the write`);
+    throw new NotDurableError(`${replicated} of ${wait.replicas} required replicas have the write`);
   }
 }

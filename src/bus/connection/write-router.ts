@@ -6,19 +6,19 @@ import type { WriteConnection } from "./write-connection.ts";
 
 const RECONCILE_MS = 1000;
 
-/** Finds the master that a write goes to. */
+/** Finds the connection to the master that must receive a write. */
 export interface WriteRouter extends AsyncDisposable {
-  /** True where keys of different slots cannot be written together. */
+  /** Whether one call can write only keys of the same Cluster slot. */
   readonly isSlotted: boolean;
   /**
-   * The connection to a slot's master.
+   * Returns the connection to a slot's master.
    *
-   * @throws UnavailableError while nobody serves the slot.
+   * @throws UnavailableError while no master serves the slot.
    */
   connectionFor(slot: number): WriteConnection;
-  /** The connection that a MOVED or ASK reply points to, once open; undefined for any other error. */
+  /** Resolves with the open connection that a MOVED or ASK error points to, or with `undefined` for any other error. */
   redirect(error: unknown): Promise<{ connection: WriteConnection; isAsking: boolean } | undefined>;
-  /** To every master. */
+  /** Returns the connections to all masters. */
   connections(): readonly WriteConnection[];
 }
 
@@ -33,8 +33,8 @@ export function createSingleRouter(connection: WriteConnection): WriteRouter {
 }
 
 /**
- * Follows the slot table that ioredis keeps. Writes do not go through its Cluster client: it would repeat
- * them by itself, and WAIT must follow a write on the same connection.
+ * Routes writes by the slot table of ioredis. Does not write through its Cluster client, because that client resends commands
+ * automatically, and WAIT must follow a write on the same connection.
  */
 export function createClusterRouter(
   cluster: Cluster,
@@ -52,12 +52,9 @@ export function createClusterRouter(
     return connection;
   }
 
-  /**
-   * Opens connections to new masters, so that their state is known, and closes those to nodes that serve
-   * nothing.
-   */
+  /** Opens connections to new masters, so that their state is known. Closes connections to nodes that are no longer masters. */
   function reconcile() {
-    // A dead master answers no MOVED: who took over is to be asked for.
+    // A dead master sends no MOVED reply, so the new master must be looked up.
     if ([...byNode.values()].some(({ problem }) => problem !== undefined)) cluster.refreshSlotsCache();
     const masters = new Set<string>();
     for (const [master] of Object.values(cluster.slots)) if (master !== undefined) masters.add(master);
@@ -77,7 +74,7 @@ export function createClusterRouter(
     isSlotted: true,
     connectionFor(slot) {
       const node = cluster.slots[slot]?.[0];
-      if (node === undefined) throw new UnavailableError(`no master serves slot ${slot}`);
+      if (node === undefined) throw new UnavailableError(`No master of the Redis Cluster serves slot ${slot}.`);
       return connectionTo(node);
     },
     async redirect(error) {
@@ -88,7 +85,7 @@ export function createClusterRouter(
       const node = cause.message.split(" ")[2];
       if (node === undefined || node.startsWith(":")) return undefined;
       const connection = connectionTo(node);
-      await connection.opened(1000);
+      await connection.waitUntilOpen(1000);
       return { connection, isAsking: code === "ASK" };
     },
     connections: () => [...byNode.values()],

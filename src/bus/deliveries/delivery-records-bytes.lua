@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
--- What an organization's delivery records hold, less those of channels whose records have all ended.
--- KEYS: the bytes of the organization (delivery-records.lua)
+-- Returns the size of an organization's delivery records. Corrects the stored sizes of channels whose records have all expired.
+-- KEYS:  the organization's byte counts (delivery-records.lua)
 -- Reply: bytes
 local call = redis.call
 

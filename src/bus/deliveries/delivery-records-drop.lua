@@ -1,7 +1,8 @@
 #!lua flags=allow-oom
--- Removes delivery records of a channel, and keeps gateways from writing what they hold of it still.
--- KEYS: the bytes of the organization (delivery-records.lua)
--- ARGV: channel, how long nothing is written (ms), records …; none: all
+-- Deletes delivery records of a channel. Also sets the channel's guard key, so that gateways drop records that they have not
+-- written yet.
+-- KEYS:  the organization's byte counts (delivery-records.lua)
+-- ARGV:  channel, duration of the guard (ms), ids of the records ...; without ids all records of the channel
 local call = redis.call
 
 -- @include ./delivery-records.lua
@@ -12,10 +13,10 @@ for n = 3, #ARGV do
   chosen[ARGV[n]] = true
 end
 call('SET', store.guard(channel), '', 'PX', ARGV[2])
-local others = store.others(channel)
+local others = store.bytesOfOthers(channel)
 local _, held = store.removeWhere(channel, function(id)
   return #ARGV == 2 or chosen[id] == true
 end)
 if call('EXISTS', KEYS[1]) == 1 then
-  store.note(channel, others, held)
+  store.saveBytes(channel, others, held)
 end

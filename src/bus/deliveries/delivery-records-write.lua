@@ -1,8 +1,10 @@
--- Keeps delivery records, each in the place of older ones of its channel where there is no room.
--- KEYS: the bytes of organizations (delivery-records.lua)
--- ARGV: most records of a channel, most bytes of a channel, of an organization, how long one is kept (ms), then for each record:
---   which of KEYS, channel, id, arrival (ms), "<status> <request id or ->", record, what its paths yielded, body
--- Reply: how many were written
+#!lua
+-- Stores delivery records. Each evicts older records of its channel if there is not enough room.
+-- KEYS:  the byte counts of organizations (delivery-records.lua)
+-- ARGV:  maximum records per channel, maximum bytes per channel, maximum bytes per organization, retention (ms);
+--        then for each record: index of its organization in KEYS, channel, id, arrival (ms), "<status> <request id or ->",
+--        record (JSON), values of its paths (JSON), body (base64)
+-- Reply: number of stored records
 local call = redis.call
 local most, channelBytes, organizationBytes = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local keepMs = tonumber(ARGV[4])
@@ -19,19 +21,19 @@ for n = 5, #ARGV, 8 do
   local store = openDeliveryRecords(bytes)
   if call('EXISTS', store.guard(channel)) == 0 then
     local index = store.index(channel)
-    local others = store.others(channel)
-    -- Their hashes have ended by themselves.
+    local others = store.bytesOfOthers(channel)
+    -- Removes index members whose record hashes have already expired.
     call('ZREMRANGEBYSCORE', index, '-inf', now - keepMs)
     local held, left = 0, call('ZRANGE', index, 0, -1)
     for _, member in ipairs(left) do
-      local _, size = store.partsOf(member)
+      local _, size = store.parseMember(member)
       held = held + tonumber(size)
     end
     local size = #record + #items + #body + OVERHEAD
     local limit = math.min(channelBytes, organizationBytes - others)
     local oldest = 1
     while oldest <= #left and (#left - oldest + 1 >= most or held + size > limit) do
-      local older, olderSize = store.partsOf(left[oldest])
+      local older, olderSize = store.parseMember(left[oldest])
       call('ZREM', index, left[oldest])
       call('UNLINK', store.record(older))
       held = held - tonumber(olderSize)
@@ -45,7 +47,7 @@ for n = 5, #ARGV, 8 do
       held = held + size
       written = written + 1
     end
-    store.note(channel, others, held)
+    store.saveBytes(channel, others, held)
     call('PEXPIRE', bytes, keepMs)
   end
 end

@@ -1,11 +1,11 @@
--- The delivery records of one organization; a fragment that other scripts include. It expects `call`, and defines
--- `openDeliveryRecords(bytes)`.
+-- Delivery records of one organization. Included by other scripts. Uses `call`. Defines openDeliveryRecords(bytes), where `bytes`
+-- is the key inlet:{d.<organization>}:b.
 --
--- All keys begin with that of the bytes less its last letter, inlet:{d.<organization>}: and one tag:
---   b             hash: bytes by channel, "t" in all
+-- All keys share the prefix inlet:{d.<organization>}: and end with:
+--   b             hash: bytes per channel, and "t" for the total
 --   x:<channel>   sorted set: "<record> <bytes> <status> <request id or ->" by arrival (ms)
---   r:<record>    hash: m the record (JSON), i what its paths yielded (JSON), b its body in base64
---   g:<channel>   string: until it ends nothing is written, for it may have been deleted
+--   r:<record>    hash: m record (JSON), i values of its paths (JSON), b body (base64)
+--   g:<channel>   string: guard. While it exists, gateways drop records of the channel, because they may have been deleted.
 local function openDeliveryRecords(bytes)
   local prefix = string.sub(bytes, 1, -2)
   local store = {}
@@ -22,16 +22,16 @@ local function openDeliveryRecords(bytes)
     return prefix .. 'g:' .. channel
   end
 
-  function store.partsOf(member)
+  function store.parseMember(member)
     return string.match(member, '^(%S+) (%d+)')
   end
 
-  -- Removes the members that a test chooses; answers what is left of them and its bytes.
+  -- Removes the members for which `isChosen` returns true. Returns the remaining members and their bytes.
   function store.removeWhere(channel, isChosen)
     local index = store.index(channel)
     local left, held = {}, 0
     for _, member in ipairs(call('ZRANGE', index, 0, -1)) do
-      local id, size = store.partsOf(member)
+      local id, size = store.parseMember(member)
       if isChosen(id) then
         call('ZREM', index, member)
         call('UNLINK', store.record(id))
@@ -43,12 +43,13 @@ local function openDeliveryRecords(bytes)
     return left, held
   end
 
-  -- Notes what a channel holds now; answers what others hold.
-  function store.others(channel)
+  -- Returns the bytes of all other channels.
+  function store.bytesOfOthers(channel)
     return tonumber(call('HGET', bytes, 't') or 0) - tonumber(call('HGET', bytes, channel) or 0)
   end
 
-  function store.note(channel, others, held)
+  -- Stores the bytes of a channel and the new total.
+  function store.saveBytes(channel, others, held)
     if held > 0 then
       call('HSET', bytes, channel, held)
     else

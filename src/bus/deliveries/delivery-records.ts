@@ -7,10 +7,10 @@ import type {
 import { luaScript } from "../../lib/lua.ts";
 import { mapBounded } from "../../lib/map-bounded.ts";
 import type { RedisBus } from "../connection/redis.ts";
-import { deliveryBytesKey, deliveryIndexKey, deliveryRecordKey, slotOf } from "../keys.ts";
+import { computeSlot, deliveryBytesKey, deliveryIndexKey, deliveryRecordKey } from "../keys.ts";
 
 export interface DeliveryRecordLimits {
-  /** Of a channel. */
+  /** Maximum number of records per channel. */
   readonly records: number;
   readonly channelBytes: number;
   readonly organizationBytes: number;
@@ -26,10 +26,9 @@ export const DELIVERY_RECORD_LIMITS: DeliveryRecordLimits = {
   keepMs: 24 * 3600 * 1000,
 };
 
-/** A record to be kept. */
 export type NewDeliveryRecord = WholeDeliveryRecord;
 
-/** What a list goes by; the record itself is read by its id. */
+/** Index data of a delivery record, by which lists are filtered and sorted. */
 export interface ListedDelivery {
   readonly id: string;
   readonly channelNumber: number;
@@ -40,11 +39,11 @@ export interface ListedDelivery {
 
 export type DeliveryRecords = ReturnType<typeof createDeliveryRecords>;
 
-/** Longer than a gateway holds a record before it writes it, and than that write takes. */
+/** Longer than a gateway buffers a record before the write, plus the write itself. */
 const GUARD_MS = 10_000;
 const CONCURRENCY = 16;
 
-/** The newest deliveries of each channel, for people to look at: a day, bounded, and less durable than events. */
+/** Stores the newest deliveries of each channel for inspection: bounded, for one day, and less durable than events. */
 export function createDeliveryRecords({
   redis,
   limits = DELIVERY_RECORD_LIMITS,
@@ -57,9 +56,9 @@ export function createDeliveryRecords({
   const runBytes = luaScript(redis, new URL("./delivery-records-bytes.lua", import.meta.url));
   const { records, channelBytes, organizationBytes, keepMs } = limits;
 
-  async function writeTogether(some: readonly NewDeliveryRecord[]): Promise<number> {
-    const keys = [...new Set(some.map(({ record }) => deliveryBytesKey(record.organizationId)))];
-    const args = some.flatMap(({ record, items, body }) => [
+  async function writeBatch(batch: readonly NewDeliveryRecord[]): Promise<number> {
+    const keys = [...new Set(batch.map(({ record }) => deliveryBytesKey(record.organizationId)))];
+    const args = batch.flatMap(({ record, items, body }) => [
       keys.indexOf(deliveryBytesKey(record.organizationId)) + 1,
       record.channelNumber,
       record.id,
@@ -74,17 +73,18 @@ export function createDeliveryRecords({
 
   return {
     /**
-     * Keeps them as far as there is room; answers how many. One call, in a Cluster one per slot.
+     * Stores records as far as there is room and returns how many were stored. One script call, or one per slot in a Cluster.
      *
      * @throws UnavailableError
      */
-    async write(some: readonly NewDeliveryRecord[]): Promise<number> {
-      const slotOfRecord = ({ record }: NewDeliveryRecord) => slotOf(deliveryBytesKey(record.organizationId));
-      const groups = redis.isCluster ? [...Map.groupBy(some, slotOfRecord).values()] : [some];
-      const written = await Promise.all(groups.filter(({ length }) => length > 0).map(writeTogether));
+    async write(batch: readonly NewDeliveryRecord[]): Promise<number> {
+      const computeRecordSlot = ({ record }: NewDeliveryRecord) =>
+        computeSlot(deliveryBytesKey(record.organizationId));
+      const groups = redis.isCluster ? [...Map.groupBy(batch, computeRecordSlot).values()] : [batch];
+      const written = await Promise.all(groups.filter(({ length }) => length > 0).map(writeBatch));
       return written.reduce((sum, count) => sum + count, 0);
     },
-    /** In order of arrival, then id; times in ms, `toMs` exclusive. */
+    /** Lists records by arrival, then id. `toMs` is exclusive. */
     async list(
       organizationId: string,
       channelNumbers: readonly number[],
@@ -94,11 +94,11 @@ export function createDeliveryRecords({
       const pages = await mapBounded(channelNumbers, CONCURRENCY, async (channelNumber) => {
         const key = deliveryIndexKey(organizationId, channelNumber);
         const reply = (await redis.call("zrangebyscore", [key, ...range, "withscores"])) as string[];
-        return listedOf(reply, channelNumber);
+        return parseListed(reply, channelNumber);
       });
       return pages.flat().sort((a, b) => a.receivedAtMs - b.receivedAtMs || (a.id < b.id ? -1 : 1));
     },
-    /** In the order of the ids, without those that have ended. */
+    /** Reads records in the order of the ids, without expired ones. */
     async read(organizationId: string, ids: readonly string[]): Promise<readonly DeliveryRecord[]> {
       const texts = await mapBounded(ids, CONCURRENCY, (id) =>
         redis.call("hget", [deliveryRecordKey(organizationId, id), "m"]),
@@ -117,24 +117,24 @@ export function createDeliveryRecords({
         body: read.hasBody ? Buffer.from(body ?? "", "base64") : null,
       };
     },
-    /** Removes these records of a channel, and what gateways hold of the channel and have not written. */
+    /** Deletes records of a channel. Also makes gateways drop the channel's records that they have not written yet. */
     async delete(organizationId: string, channelNumber: number, ids: readonly string[]): Promise<void> {
       if (ids.length === 0)
         await redis.call("set", [guardKey(organizationId, channelNumber), "", "px", GUARD_MS]);
       else await runDrop([deliveryBytesKey(organizationId)], [channelNumber, GUARD_MS, ...ids]);
     },
-    /** Removes all of a channel. */
+    /** Deletes all records of a channel. */
     async purge(organizationId: string, channelNumber: number): Promise<void> {
       await runDrop([deliveryBytesKey(organizationId)], [channelNumber, GUARD_MS]);
     },
-    /** Removes all of an organization, to make room. */
+    /** Deletes all records of an organization, to free memory. */
     async clear(organizationId: string): Promise<void> {
       const key = deliveryBytesKey(organizationId);
       for (const field of (await redis.call("hkeys", [key])) as string[])
         if (field !== "t") await runDrop([key], [field, GUARD_MS]);
     },
-    /** The bytes that an organization's records hold. */
-    bytesOf: async (organizationId: string): Promise<number> =>
+    /** Returns the size of an organization's records in bytes. */
+    readBytes: async (organizationId: string): Promise<number> =>
       Number(await runBytes([deliveryBytesKey(organizationId)], [])),
   };
 }
@@ -142,7 +142,7 @@ export function createDeliveryRecords({
 const guardKey = (organizationId: string, channelNumber: number): string =>
   `${deliveryBytesKey(organizationId).slice(0, -1)}g:${channelNumber}`;
 
-function listedOf(reply: readonly string[], channelNumber: number): readonly ListedDelivery[] {
+function parseListed(reply: readonly string[], channelNumber: number): readonly ListedDelivery[] {
   return reply.flatMap((member, at) => {
     if (at % 2 === 1) return [];
     const [id = "", , status = "", requestId = "-"] = member.split(" ");
@@ -159,7 +159,7 @@ function listedOf(reply: readonly string[], channelNumber: number): readonly Lis
   });
 }
 
-/** Headers and query get back the prototype-less shape in which they arrived. */
+/** Restores headers and query as objects without a prototype, as they were on arrival. */
 function readRecord(text: string): DeliveryRecord {
   const { headers, query, ...rest } = JSON.parse(text) as DeliveryRecord;
   return {

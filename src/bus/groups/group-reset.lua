@@ -1,8 +1,8 @@
 #!lua
--- Sets a consumer group anew: made where it is missing, else made again, without what was pending.
--- KEYS: stream
--- ARGV: group, the id after which it starts
--- Reply: how many pending entries were dropped
+-- Resets a consumer group to a start id: deletes it with its pending entries, if it exists, and creates it again.
+-- KEYS:  stream
+-- ARGV:  group, id after which the group starts
+-- Reply: number of dropped pending entries
 local pending = 0
 if redis.call('EXISTS', KEYS[1]) == 1 then
   for _, info in ipairs(redis.call('XINFO', 'GROUPS', KEYS[1])) do

@@ -7,20 +7,20 @@ import { luaScript } from "../../lib/lua.ts";
 import type { RedisBus } from "../connection/redis.ts";
 import { replyCode } from "../connection/redis-errors.ts";
 
-/** A consumer group as XINFO describes it. */
+/** A consumer group as reported by XINFO GROUPS. */
 export interface GroupInfo {
   readonly name: string;
   readonly consumers: number;
   readonly pending: number;
   readonly lastDeliveredId: string;
-  /** Entries not yet delivered; undefined where Redis cannot tell. */
+  /** Number of undelivered entries; `undefined` if Redis does not know it. */
   readonly lag: number | undefined;
 }
 
-/** Consumer groups on topics, and the keys by which readers find them. */
+/** Manages consumer groups on topics, and the keys by which readers find them. */
 export type Groups = ReturnType<typeof createGroups>;
 
-/** Redis time. */
+/** Reads the clock of Redis, in milliseconds. */
 export async function readRedisTimeMs(redis: Pick<RedisBus, "call">): Promise<number> {
   const [seconds, microseconds] = (await redis.call("time", [])) as [string, string];
   return Number(seconds) * 1000 + Math.floor(Number(microseconds) / 1000);
@@ -41,7 +41,7 @@ export function createGroups({ redis }: { readonly redis: RedisBus }) {
   };
 
   return {
-    /** Makes the group, and the stream with it, where it is missing; true when made. */
+    /** Creates the group, and its stream, if it does not exist. Returns true if it was created. */
     async ensure(topic: string, group: string, startId: string): Promise<boolean> {
       try {
         await redis.call("xgroup", ["create", topic, group, startId, "mkstream"]);
@@ -51,13 +51,13 @@ export function createGroups({ redis }: { readonly redis: RedisBus }) {
         throw error;
       }
     },
-    /** Sets the group anew; answers how many pending entries were dropped. */
+    /** Resets the group to a start id. Returns the number of dropped pending entries. */
     async reset(topic: string, group: string, startId: string): Promise<number> {
       return Number(await runReset([topic], [group, startId]));
     },
     /**
-     * Removes the group and its readers' dead letters; true where the group was there. The stream goes with its last group where it
-     * was made for groups only.
+     * Removes the group and its readers' dead letters. Returns true if the group existed. Also removes the stream if this was its
+     * last group and it never held an entry.
      */
     async remove(topic: string, group: string): Promise<boolean> {
       return (await runRemove([topic], [group])) === 1;
@@ -66,7 +66,7 @@ export function createGroups({ redis }: { readonly redis: RedisBus }) {
     async find(topic: string, group: string): Promise<GroupInfo | undefined> {
       return (await list(topic)).find(({ name }) => name === group);
     },
-    /** The set at `inlet:sub:<id>` by which readers find the topics of a subscription, and the mark that it stands. */
+    /** Writes the set `inlet:sub:<id>`, where readers find the topics of a subscription, and marks the subscription as existing. */
     async setTopics(subscriptionId: string, topics: readonly string[]): Promise<void> {
       await redis.call("set", [knownSubscriptionKey(subscriptionId), ""]);
       await runSet([subscriptionKey(subscriptionId)], topics);
@@ -76,7 +76,7 @@ export function createGroups({ redis }: { readonly redis: RedisBus }) {
       await redis.call("unlink", [subscriptionKey(subscriptionId)]);
       await redis.call("unlink", [pausedSubscriptionKey(subscriptionId)]);
     },
-    /** Tells readers that ask (`inlet-consumer`) to wait, or to go on. */
+    /** Pauses or resumes readers. Only `inlet-consumer` checks this key. */
     async setPaused(subscriptionId: string, isPaused: boolean): Promise<void> {
       const key = pausedSubscriptionKey(subscriptionId);
       await (isPaused ? redis.call("set", [key, ""]) : redis.call("unlink", [key]));
@@ -84,10 +84,10 @@ export function createGroups({ redis }: { readonly redis: RedisBus }) {
   };
 }
 
-/** The groups of an `XINFO GROUPS` reply. */
+/** Parses an `XINFO GROUPS` reply. */
 export function parseGroups(reply: unknown): readonly GroupInfo[] {
   return (reply as unknown[][]).map((pairs) => {
-    const fields = pairsOf(pairs);
+    const fields = parsePairs(pairs);
     const lag = fields.get("lag");
     return {
       name: String(fields.get("name")),
@@ -99,10 +99,10 @@ export function parseGroups(reply: unknown): readonly GroupInfo[] {
   });
 }
 
-/** Name, value, name, value …, as Redis answers maps. */
-export const pairsOf = (reply: readonly unknown[]): ReadonlyMap<unknown, unknown> =>
+/** Parses a RESP2 map: a flat list of alternating names and values. */
+export const parsePairs = (reply: readonly unknown[]): ReadonlyMap<unknown, unknown> =>
   new Map(reply.flatMap((name, i) => (i % 2 ? [] : [[name, reply[i + 1]]])));
 
-/** XINFO says it in words. */
+/** XINFO reports a missing key only in its message text, under the generic code ERR. */
 export const isNoSuchKey = (error: unknown): boolean =>
   error instanceof Error && error.message.includes("no such key");

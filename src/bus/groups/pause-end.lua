@@ -1,9 +1,9 @@
 #!lua
--- Ends a pause once its buffer is empty. Where little is left it closes: deliveries that come now are refused for a moment instead of
--- being buffered behind, or the buffer would never be empty.
--- KEYS: the organization's budget (quarantine-store.lua)
--- ARGV: channel, pause, how long it closes (ms; 0: not yet), what little is
--- Reply: 1 where it is over, 0 where something is left
+-- Ends a pause if its buffer is empty. If only a few deliveries are left, it can close the buffer for a moment: new deliveries
+-- are then rejected instead of buffered, because otherwise a busy channel's buffer would never become empty.
+-- KEYS:  the organization's quarantine budget (quarantine-store.lua)
+-- ARGV:  channel, pause, how long to close the buffer (ms, 0 to keep it open), maximum left deliveries at which to close it
+-- Reply: 1 if the pause is over, 0 if deliveries are left
 local call = redis.call
 local left = call('ZCARD', string.sub(KEYS[1], 1, -2) .. 'x:' .. ARGV[1] .. ':paused')
 if left == 0 then

@@ -3,25 +3,25 @@ import { luaScript } from "../../lib/lua.ts";
 import type { RedisBus } from "../connection/redis.ts";
 import { quarantineBudgetKey } from "../keys.ts";
 
-/** Which pause of which channel; a later one has the greater number. */
+/** Identifies a pause of a channel. A later pause has a higher number. */
 export interface PauseRef {
   readonly channel: Pick<ChannelIdentity, "number" | "organizationId">;
   readonly pause: number;
 }
 
-/** `closes`: little is left; it is over in a moment. */
-export type PauseState = "keeps" | "closes" | "over";
+/** `closing`: few deliveries are left, and new ones are rejected for a moment until the buffer is empty. */
+export type PauseState = "buffering" | "closing" | "over";
 
 /**
- * Whether all that a pause has buffered in quarantine is through. It is said beside the quarantine itself, so that no worker
- * can be told that nothing is left while another's delivery is being kept. Each method throws UnavailableError.
+ * Tracks whether the buffer of a pause has been drained. The state is stored next to the quarantine itself. So a pause cannot end
+ * while another worker is adding a delivery to its buffer. Each method throws UnavailableError.
  */
 export type Pauses = ReturnType<typeof createPauses>;
 
-/** Longer than the last deliveries take to come through; a delivery waits for the end no longer. */
-export const CLOSES_MS = 1_000;
+/** Maximum time that a buffer stays closed, and that a new delivery waits for its end. Draining the last deliveries takes less. */
+export const CLOSING_MS = 1_000;
 
-const STATES: readonly PauseState[] = ["keeps", "closes", "over"];
+const STATES: readonly PauseState[] = ["buffering", "closing", "over"];
 
 export function createPauses({ redis }: { readonly redis: RedisBus }) {
   const runState = luaScript(redis, new URL("./pause-state.lua", import.meta.url));
@@ -30,15 +30,18 @@ export function createPauses({ redis }: { readonly redis: RedisBus }) {
     async state({ channel, pause }: PauseRef): Promise<PauseState> {
       const key = quarantineBudgetKey(channel.organizationId);
       const reply = await runState([key], [channel.number, pause]);
-      return STATES[Number(reply)] ?? "keeps";
+      return STATES[Number(reply)] ?? "buffering";
     },
-    /** Ends the pause if nothing is left of it; true where nothing was. Else, with `closes`, says so where at most `little` is left. */
+    /**
+     * Ends the pause and returns true if its buffer is empty. Otherwise returns false, and with `closes` closes the buffer if at most
+     * `maxLeft` deliveries are left.
+     */
     async end(
       { channel, pause }: PauseRef,
-      { closes, little }: { readonly closes: boolean; readonly little: number },
+      { closes, little: maxLeft }: { readonly closes: boolean; readonly little: number },
     ): Promise<boolean> {
       const key = quarantineBudgetKey(channel.organizationId);
-      const args = [channel.number, pause, closes ? CLOSES_MS : 0, little];
+      const args = [channel.number, pause, closes ? CLOSING_MS : 0, maxLeft];
       return (await runEnd([key], args)) === 1;
     },
   };

@@ -3,56 +3,56 @@ import { luaScript } from "../../lib/lua.ts";
 import { mapBounded } from "../../lib/map-bounded.ts";
 import type { RedisBus } from "../connection/redis.ts";
 import { compareEntryIds } from "../entry-id.ts";
-import { type Groups, isNoSuchKey, pairsOf } from "./groups.ts";
+import { type Groups, isNoSuchKey, parsePairs } from "./groups.ts";
 
 /**
- * How far a group is with one entry. `pending`: a reader has it, `setAside`: its readers did not take it after all attempts,
- * `acknowledged`: it is done with, or was handed on to be sent once more.
+ * State of one entry in a consumer group. `pending`: a reader has taken it. `setAside`: it is a dead letter of the group's readers.
+ * `acknowledged`: it was handled, or redriven from the dead letters.
  */
-export type GroupReading =
+export type GroupProgress =
   | { readonly group: string; readonly state: "unread" | "setAside" | "acknowledged" }
   | {
       readonly group: string;
       readonly state: "pending";
       readonly reader: string;
       readonly idleMs: number;
-      /** How often it was given to a reader. */
+      /** Number of deliveries to a reader. */
       readonly deliveries: number;
     };
 
-/** A reader of a group as Redis knows it. */
+/** A reader of a group (a consumer in Redis terms). */
 export interface GroupReader {
   readonly name: string;
   readonly pending: number;
-  /** Since it last asked. */
+  /** Time since its last request. */
   readonly idleMs: number;
 }
 
-export type Readings = ReturnType<typeof createReadings>;
+export type GroupProgressReader = ReturnType<typeof createGroupProgressReader>;
 
-/** Of the newest that readers have set aside; their bytes keep Redis from answering others for some milliseconds at most. */
-const MAX_LETTERS = 500;
-const MAX_LETTER_BYTES = 8 * 1024 * 1024;
+/** Limits of a search through the newest dead letters, so that it blocks Redis for a few milliseconds at most. */
+const MAX_DEAD_LETTERS = 500;
+const MAX_DEAD_LETTER_BYTES = 8 * 1024 * 1024;
 const CONCURRENCY = 16;
 
-/** Who has read what, as asked for this moment. All throw UnavailableError. */
-export function createReadings({
+/** Reads the current progress of groups and readers from Redis. All methods throw UnavailableError. */
+export function createGroupProgressReader({
   redis,
   groups,
 }: {
   readonly redis: RedisBus;
   readonly groups: Pick<Groups, "list">;
 }) {
-  const runIsSetAside = luaScript(redis, new URL("./is-set-aside.lua", import.meta.url));
+  const runIsDeadLettered = luaScript(redis, new URL("./is-set-aside.lua", import.meta.url));
 
-  async function isSetAside(topic: string, group: string, entryId: string): Promise<boolean> {
+  async function isDeadLettered(topic: string, group: string, entryId: string): Promise<boolean> {
     const key = deadLettersKey(topic, group);
-    return (await runIsSetAside([key], [entryId, MAX_LETTERS, MAX_LETTER_BYTES])) === 1;
+    return (await runIsDeadLettered([key], [entryId, MAX_DEAD_LETTERS, MAX_DEAD_LETTER_BYTES])) === 1;
   }
 
   return {
-    /** By each group that is on the topic. */
-    async ofEntry(topic: string, entryId: string): Promise<readonly GroupReading[]> {
+    /** Returns the state of an entry in each group of its topic. */
+    async readEntryProgress(topic: string, entryId: string): Promise<readonly GroupProgress[]> {
       const found = await groups.list(topic);
       return mapBounded(found, CONCURRENCY, async ({ name: group, lastDeliveredId }) => {
         if (compareEntryIds(entryId, lastDeliveredId) > 0) return { group, state: "unread" };
@@ -62,15 +62,15 @@ export function createReadings({
           const [, reader, idleMs, deliveries] = pending;
           return { group, state: "pending", reader, idleMs, deliveries };
         }
-        return { group, state: (await isSetAside(topic, group, entryId)) ? "setAside" : "acknowledged" };
+        return { group, state: (await isDeadLettered(topic, group, entryId)) ? "setAside" : "acknowledged" };
       });
     },
-    /** The readers of a group on one topic; none where it is not there. */
-    async readersOf(topic: string, group: string): Promise<readonly GroupReader[]> {
+    /** Returns the readers of a group on one topic, or an empty list if the group does not exist. */
+    async listReaders(topic: string, group: string): Promise<readonly GroupReader[]> {
       try {
         const reply = (await redis.call("xinfo", ["consumers", topic, group])) as unknown[][];
         return reply.map((pairs) => {
-          const fields = pairsOf(pairs);
+          const fields = parsePairs(pairs);
           const [pending, idleMs] = [Number(fields.get("pending")), Number(fields.get("idle"))];
           return { name: String(fields.get("name")), pending, idleMs };
         });

@@ -1,28 +1,28 @@
 import { deadLettersKey, subscriptionKey } from "../../event/subscription-keys.ts";
 import { mapBounded } from "../../lib/map-bounded.ts";
 import type { RedisBus } from "../connection/redis.ts";
-import { idBefore, msOfEntry } from "../entry-id.ts";
+import { idBefore, parseEntryMs } from "../entry-id.ts";
 import type { EntryIndex } from "../topics/entry-index.ts";
 import { type GroupInfo, type Groups, readRedisTimeMs } from "./groups.ts";
 
-/** The groups of a subscription as they should stand: one on each of its topics, just before the start. */
+/** Desired consumer groups of a subscription: one on each of its topics, starting just before `startMs`. */
 export interface SubscriptionGroups {
   readonly id: string;
-  /** Milliseconds of Redis time; 0: from the first entry on. */
+  /** Redis time in ms; 0 to start at the first entry. */
   readonly startMs: number;
   readonly topics: readonly string[];
   readonly isPaused: boolean;
 }
 
 const CONCURRENCY = 32;
-/** Undelivered entries of one topic that are counted one by one where Redis does not know their number. */
+/** Maximum undelivered entries of a topic to count individually if Redis does not know the lag. */
 const MAX_COUNTED = 500;
-/** Topics asked for lags at once. */
+/** Maximum number of topics whose lag is read for one request. */
 const MAX_LAG_TOPICS = 2_000;
 
 /**
- * Makes missing groups and leaves the others alone; answers the topics whose group was made. Groups come before the set by
- * which readers find their topics, so that no reader is sent to a topic without its group.
+ * Creates missing groups and returns their topics. Creates groups before it writes the set of topics for readers, so that every
+ * topic in the set has its group.
  */
 export async function ensureGroups(groups: Groups, wanted: SubscriptionGroups): Promise<readonly string[]> {
   const { id, startMs, topics, isPaused } = wanted;
@@ -33,7 +33,7 @@ export async function ensureGroups(groups: Groups, wanted: SubscriptionGroups): 
   return topics.filter((_, i) => made[i]);
 }
 
-/** Sets the groups of a subscription anew at its start, on all its topics; answers how many pending entries were dropped. */
+/** Resets the groups of a subscription on all its topics to `startMs`. Returns the number of dropped pending entries. */
 export async function rewindSubscription(
   groups: Groups,
   { id, startMs, topics }: Omit<SubscriptionGroups, "isPaused">,
@@ -43,7 +43,7 @@ export async function rewindSubscription(
   return dropped.reduce((sum, count) => sum + count, 0);
 }
 
-/** Removes the groups of a subscription, on the topics in its set and on those given besides, then the set. */
+/** Removes the groups of a subscription on the topics in its set and on the given topics, then the set. */
 export async function removeSubscription(
   { redis, groups }: { readonly redis: RedisBus; readonly groups: Groups },
   id: string,
@@ -55,21 +55,21 @@ export async function removeSubscription(
   await groups.removeTopics(id);
 }
 
-/** Where a subscription's readers stand, over all its topics. */
+/** Backlog of a subscription's readers, over all its topics. A value is `null` when it is unknown. */
 export interface Backlog {
-  /** Entries that its group has not been given yet; null where that is not known. */
+  /** Number of undelivered entries. */
   readonly lag: number | null;
-  /** The age of the oldest of them by Redis time; 0 where there is none. */
+  /** Age of the oldest undelivered entry by Redis time; 0 when there is none. */
   readonly lagSeconds: number | null;
-  /** Entries that were given and not acknowledged. */
+  /** Entries delivered to the subscription but not acknowledged. */
   readonly pending: number | null;
-  /** Entries that readers set aside after their last attempt. */
+  /** Number of the readers' dead letters. */
   readonly setAside: number | null;
 }
 
 export const UNKNOWN_BACKLOG: Backlog = { lag: null, lagSeconds: null, pending: null, setAside: null };
 
-/** By subscription; nothing of those that are together too many to ask for. */
+/** Returns backlogs by subscription id. Returns an empty map if the subscriptions have more than `MAX_LAG_TOPICS` topics. */
 export async function readBacklogs(
   deps: { readonly redis: RedisBus; readonly groups: Groups; readonly entries: EntryIndex },
   subscriptions: readonly Pick<SubscriptionGroups, "id" | "topics">[],
@@ -83,7 +83,7 @@ export async function readBacklogs(
     const found = (await deps.groups.list(topic)).filter(({ name }) => wanted.has(name));
     const read = await mapBounded(found, CONCURRENCY, async (group) => {
       const setAside = Number(await deps.redis.call("xlen", [deadLettersKey(topic, group.name)]));
-      const waiting = await readWaiting(deps.entries, topic, group, nowMs);
+      const waiting = await readLag(deps.entries, topic, group, nowMs);
       return [group.name, { ...waiting, pending: group.pending, setAside }] as const;
     });
     byTopic.set(topic, new Map(read));
@@ -91,22 +91,22 @@ export async function readBacklogs(
   return new Map(
     subscriptions.map(({ id, topics }) => {
       const each = topics.map((topic) => byTopic.get(topic)?.get(id) ?? UNKNOWN_BACKLOG);
-      const over = (of: keyof Backlog, join: (a: number, b: number) => number): number | null =>
+      const combine = (of: keyof Backlog, join: (a: number, b: number) => number): number | null =>
         each.reduce<number | null>((all, { [of]: one }) => {
           return all === null || one === null ? null : join(all, one);
         }, 0);
       const sum = (a: number, b: number): number => a + b;
       const backlog = {
-        lag: over("lag", sum),
-        pending: over("pending", sum),
-        setAside: over("setAside", sum),
+        lag: combine("lag", sum),
+        pending: combine("pending", sum),
+        setAside: combine("setAside", sum),
       };
-      return [id, { ...backlog, lagSeconds: over("lagSeconds", Math.max) }];
+      return [id, { ...backlog, lagSeconds: combine("lagSeconds", Math.max) }];
     }),
   );
 }
 
-async function readWaiting(
+async function readLag(
   entries: EntryIndex,
   topic: string,
   { lag, lastDeliveredId }: GroupInfo,
@@ -116,6 +116,6 @@ async function readWaiting(
   const range = { from: `(${lastDeliveredId}`, to: "+" };
   const { ids, ended } = await entries.listIds(topic, range, lag === undefined ? MAX_COUNTED : 1);
   const [oldest] = ids;
-  const ageMs = oldest === undefined ? 0 : Math.max(0, nowMs - msOfEntry(oldest));
+  const ageMs = oldest === undefined ? 0 : Math.max(0, nowMs - parseEntryMs(oldest));
   return { lag: lag ?? (ended ? ids.length : null), lagSeconds: ageMs / 1000 };
 }

@@ -2,10 +2,10 @@ import { createHash } from "node:crypto";
 import { CronExpressionParser } from "cron-parser";
 
 /**
- * When a scheduled job comes, for ever: each `everyMs` since the Unix epoch, or by a cron expression (five fields, or six with
- * seconds in front) on the clock of an IANA timezone; in either case `offsetMs` later, and less than `jitterMs` more, which
- * differs from time to time. The jitter is no chance: each computation of a plan gives the same times, so that workers that set the
- * same plan do not push each other's jobs about.
+ * Schedule of a repeated job: multiples of `everyMs` since the Unix epoch, or a cron expression (five fields, or six with leading
+ * seconds) in an IANA timezone. Each time is shifted by `offsetMs` plus a jitter from 0 up to `jitterMs` (exclusive).
+ *
+ * The jitter is pseudo-random but deterministic, so that workers that set the same plan compute the same times.
  */
 export type JobPlan = Repetition & { readonly offsetMs: number; readonly jitterMs: number };
 
@@ -17,19 +17,19 @@ type Repetition =
     };
 
 /**
- * The first time of the plan that is later than `afterMs`; undefined where there is none (`0 0 30 2 *`).
+ * Returns the first time of the plan after `afterMs`, or `undefined` if there is none (`0 0 30 2 *`).
  *
- * @throws Error on a cron expression or a timezone that cannot be read.
+ * @throws Error on an invalid cron expression or timezone.
  */
 export function nextTimeMs(plan: JobPlan, afterMs: number): number | undefined {
-  for (const baseMs of "everyMs" in plan ? beats(plan, afterMs) : cronTimes(plan, afterMs)) {
+  for (const baseMs of "everyMs" in plan ? intervalTimes(plan, afterMs) : cronTimes(plan, afterMs)) {
     const atMs = baseMs + plan.offsetMs + jitterAtMs(plan, baseMs);
     if (atMs > afterMs) return atMs;
   }
   return undefined;
 }
 
-/** How long one time of the plan is from the one after, by the next two; Infinity where there are no two. */
+/** Returns the time between the next two times of the plan, or Infinity if there are fewer than two. */
 export function gapMs(plan: JobPlan, afterMs: number): number {
   if ("everyMs" in plan) return plan.everyMs;
   const plain = { ...plan, offsetMs: 0, jitterMs: 0 };
@@ -38,26 +38,26 @@ export function gapMs(plan: JobPlan, afterMs: number): number {
   return first === undefined || second === undefined ? Number.POSITIVE_INFINITY : second - first;
 }
 
-/** The plan as one line of text, equal for equal plans. */
+/** Formats a plan as one line of text. Equal plans give equal texts. */
 export const formatPlan = (plan: JobPlan): string =>
   "everyMs" in plan
     ? JSON.stringify([plan.offsetMs, plan.jitterMs, plan.everyMs])
     : JSON.stringify([plan.offsetMs, plan.jitterMs, plan.cron, plan.timezone]);
 
-/** Reads what `formatPlan` wrote. */
+/** Parses the output of `formatPlan`. */
 export function parsePlan(text: string): JobPlan {
-  const [offsetMs, jitterMs, what, timezone] = JSON.parse(text) as [number, number, number | string, string];
-  return typeof what === "number"
-    ? { offsetMs, jitterMs, everyMs: what }
-    : { offsetMs, jitterMs, cron: what, timezone };
+  const [offsetMs, jitterMs, repetition, timezone] = JSON.parse(text) as [number, number, number | string, string];
+  return typeof repetition === "number"
+    ? { offsetMs, jitterMs, everyMs: repetition }
+    : { offsetMs, jitterMs, cron: repetition, timezone };
 }
 
-function* beats(plan: JobPlan & { readonly everyMs: number }, afterMs: number): Generator<number> {
+function* intervalTimes(plan: JobPlan & { readonly everyMs: number }, afterMs: number): Generator<number> {
   const { everyMs, offsetMs, jitterMs } = plan;
-  let beat = Math.floor((afterMs - offsetMs - jitterMs) / everyMs) * everyMs;
+  let time = Math.floor((afterMs - offsetMs - jitterMs) / everyMs) * everyMs;
   for (;;) {
-    yield beat;
-    beat += everyMs;
+    yield time;
+    time += everyMs;
   }
 }
 
@@ -73,14 +73,14 @@ function* cronTimes(
     try {
       atMs = times.next().getTime();
     } catch {
-      // A throw here means that there is no such time; an expression that cannot be read has thrown before.
+      // An invalid expression has thrown before. A throw here means that the expression has no further time.
       return;
     }
     yield atMs;
   }
 }
 
-/** At least 0 and less than `jitterMs`; the same for the same plan and time. */
+/** Returns the jitter of a time: at least 0, less than `jitterMs`, and always the same for the same plan and time. */
 function jitterAtMs(plan: JobPlan, baseMs: number): number {
   if (plan.jitterMs === 0) return 0;
   const digest = createHash("md5")

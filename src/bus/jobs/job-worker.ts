@@ -13,52 +13,54 @@ import { openClient } from "../connection/general-connection.ts";
 import type { RedisBus } from "../connection/redis.ts";
 import { replyCode } from "../connection/redis-errors.ts";
 
-/** A job as its handler gets it. */
+/** A job as passed to its handler. */
 export interface Job<D> {
   readonly id: string;
   readonly data: D;
-  /** When it was to begin, by Redis time. */
+  /** Due time, by Redis time. */
   readonly dueAtMs: number;
-  /** How often it was begun, this time included: more than once where it was put off, failed, or its worker died. */
+  /** Number of starts, including this one. Above 1 if the job was postponed, failed, or its worker died. */
   readonly starts: number;
   readonly createdAtMs: number;
-  /** By which schedule it comes; undefined where it was added. */
+  /** Schedule that created the job; `undefined` if it was added individually. */
   readonly scheduleId: string | undefined;
 }
 
 /**
- * Resolves when the job is over, or tells that it is to come again later. A throw is a failed attempt. `signal` aborts when the
- * worker stops, or when Redis could not be told for so long that the job is held for lost and given to another.
+ * Runs a job. Resolves with `undefined` when the job is finished, or with `postponeMs` to run it again later. A throw counts as a
+ * failed attempt.
+ *
+ * `signal` aborts when the worker stops, or when the job's lock could not be renewed in time and another worker may run the job.
  */
 export type JobHandler<D> = (
   job: Job<D>,
   options: { readonly signal: AbortSignal },
-) => Promise<undefined | { readonly putOffMs: number }>;
+) => Promise<undefined | { readonly postponeMs: number }>;
 
 export interface WorkOptions {
   readonly concurrency: number;
-  /** Before the next attempt of a job whose handler threw for the n-th time; default a second, doubled each time. */
+  /** Returns the delay before the next attempt after the n-th failure. Default: one second, doubled each time. */
   readonly backoffMs?: (failures: number) => number;
-  /** How long a worker that died keeps its jobs, and again about as long until others look for such jobs; default 15,000. */
+  /** Lock duration of a job. After a worker dies, other workers take its jobs within about twice this time. Default: 15,000. */
   readonly lockMs?: number;
-  /** How long disposal waits for the jobs under way before their signal aborts; default 2,000. */
+  /** Time that disposal waits for running jobs before it aborts their signal. Default: 2,000. */
   readonly graceMs?: number;
-  /** A job whose workers died more often is dropped: it was perhaps the cause; default 5. */
+  /** A job whose worker died more often is dropped, because the job may be the cause. Default: 5. */
   readonly maxDeaths?: number;
 }
 
 const MAX_DEATHS = 5;
-/** A worker that dies takes along who was to wake up next: the others look so often by themselves. */
-const LOOK_EVERY_S = 1;
-/** More than it blocks for, ten seconds at most; a connection that is silent for longer is dead. */
-const SILENCE_MS = 15_000;
-/** BullMQ asks again at once after an error reply (full, read-only): no jobs are taken for so long. */
-const REST_MS = 1_000;
-/** An error that comes so long after the last one is another outage, and is a warning again. */
-const QUIET_MS = 30_000;
+/** Polling interval. A worker that dies can lose the wake-up for the next job, so others also poll. */
+const POLL_INTERVAL_S = 1;
+/** Must exceed BullMQ's blocking read of at most ten seconds. A connection silent for longer is dead. */
+const SOCKET_TIMEOUT_MS = 15_000;
+/** Pause after an error reply such as OOM or READONLY, because BullMQ would retry immediately. */
+const PAUSE_AFTER_ERROR_MS = 1_000;
+/** An error after this much time without errors counts as a new outage and is logged as a warning again. */
+const OUTAGE_GAP_MS = 30_000;
 const ABORTED_GRACE_MS = 2_000;
 
-/** Disposal takes no more jobs, waits for those under way, and leaves to others those that do not end in time. */
+/** Starts a worker. Disposal stops taking jobs, waits for running ones, and leaves the rest to other workers. */
 export function startJobWorker<D extends object>(
   deps: {
     readonly redis: Pick<RedisBus, "endpoint">;
@@ -72,25 +74,25 @@ export function startJobWorker<D extends object>(
   options: WorkOptions,
 ): AsyncDisposable {
   const { redis, name, prefix, log, repeatStrategy, backend } = deps;
-  const { concurrency, backoffMs = doubledSecond, lockMs = 15_000, graceMs = 2_000 } = options;
+  const { concurrency, backoffMs = exponentialBackoffMs, lockMs = 15_000, graceMs = 2_000 } = options;
   const stopping = new AbortController();
-  /** One of each job under way: signals that outlive them by far would gather listeners. */
-  const underWay = new Set<AbortController>();
+  /** One controller per running job. A signal shared by all jobs would accumulate listeners. */
+  const inFlight = new Set<AbortController>();
   let onIdle = (): void => {};
   let failedAtMs = Number.NEGATIVE_INFINITY;
-  let resting: Promise<void> | undefined;
+  let pausing: Promise<void> | undefined;
 
   async function process(job: BullJob<D>, token?: string, held?: AbortSignal): Promise<void> {
-    const ending = new AbortController();
-    underWay.add(ending);
+    const controller = new AbortController();
+    inFlight.add(controller);
     try {
-      const signal = held ? AbortSignal.any([ending.signal, held]) : ending.signal;
-      const result = await handler(describe(job), { signal });
+      const signal = held ? AbortSignal.any([controller.signal, held]) : controller.signal;
+      const result = await handler(toJob(job), { signal });
       if (result === undefined) return;
-      await job.moveToDelayed(Date.now() + result.putOffMs, token);
+      await job.moveToDelayed(Date.now() + result.postponeMs, token);
     } finally {
-      underWay.delete(ending);
-      if (underWay.size === 0) onIdle();
+      inFlight.delete(controller);
+      if (inFlight.size === 0) onIdle();
     }
     throw new DelayedError();
   }
@@ -98,10 +100,10 @@ export function startJobWorker<D extends object>(
   const client = openClient(redis.endpoint, {
     maxRetriesPerRequest: null,
     autoResendUnfulfilledCommands: true,
-    socketTimeout: SILENCE_MS,
+    socketTimeout: SOCKET_TIMEOUT_MS,
   });
   client.on("error", (error: Error) =>
-    log.debug({ event: "redis.error", err: error }, "Redis connection of a worker"),
+    log.debug({ event: "redis.error", err: error }, "Redis connection error of a job worker"),
   );
   const workerOptions: WorkerOptions = {
     connection: client,
@@ -110,34 +112,34 @@ export function startJobWorker<D extends object>(
     lockDuration: lockMs,
     stalledInterval: lockMs,
     maxStalledCount: options.maxDeaths ?? MAX_DEATHS,
-    runRetryDelay: REST_MS,
-    drainDelay: LOOK_EVERY_S,
+    runRetryDelay: PAUSE_AFTER_ERROR_MS,
+    drainDelay: POLL_INTERVAL_S,
     removeOnComplete: { count: 0 },
     removeOnFail: { count: 0 },
     settings: { repeatStrategy, backoffStrategy: backoffMs },
   };
   const worker = new Worker<D, void>(name, process, workerOptions, backend);
   worker.on("error", (error) => {
-    // A job that begins meanwhile says nothing: a full Redis refuses BullMQ's look for jobs, and lets one that was delayed begin.
-    const isNew = performance.now() - failedAtMs > QUIET_MS && !stopping.signal.aborted;
+    // Does not reset when a job starts: a full Redis can still start a delayed job while it rejects the fetch of further jobs.
+    const isNew = performance.now() - failedAtMs > OUTAGE_GAP_MS && !stopping.signal.aborted;
     failedAtMs = performance.now();
-    log[isNew ? "warn" : "debug"]({ event: "jobs.failing", err: error }, "jobs have to wait");
-    if (replyCode(error) !== undefined) resting ??= rest().catch(() => {});
+    log[isNew ? "warn" : "debug"]({ event: "jobs.failing", err: error }, "Redis error: jobs are delayed");
+    if (replyCode(error) !== undefined) pausing ??= pauseAfterError().catch(() => {});
   });
-  worker.on("failed", (job, err) => log.warn({ event: "job.failed", err, job: job?.id }, "a job has failed"));
+  worker.on("failed", (job, err) => log.warn({ event: "job.failed", err, job: job?.id }, "a job failed"));
   worker.on("lockRenewalFailed", (ids: string[]) => {
-    for (const id of ids) worker.cancelJob(id, "held for lost");
+    for (const id of ids) worker.cancelJob(id, "lock lost");
   });
 
-  async function rest(): Promise<void> {
+  async function pauseAfterError(): Promise<void> {
     await worker.pause(true);
-    await sleep(REST_MS, stopping.signal);
-    resting = undefined;
+    await sleep(PAUSE_AFTER_ERROR_MS, stopping.signal);
+    pausing = undefined;
     if (!stopping.signal.aborted) await worker.resume();
   }
 
   const idle = (): Promise<void> =>
-    underWay.size === 0
+    inFlight.size === 0
       ? Promise.resolve()
       : new Promise((resolve) => {
           onIdle = resolve;
@@ -145,26 +147,26 @@ export function startJobWorker<D extends object>(
 
   async function stop(): Promise<void> {
     stopping.abort();
-    // While Redis is away BullMQ would wait, without end, for a connection to close that there is not.
+    // While Redis is unreachable, BullMQ's close() would wait forever for its connection.
     const ended = client.status === "ready" ? worker.close() : idle();
     if (!(await endsWithin(graceMs, ended))) {
-      for (const ending of underWay) ending.abort();
+      for (const controller of inFlight) controller.abort();
       if (!(await endsWithin(ABORTED_GRACE_MS, ended))) {
-        log.warn({ event: "jobs.left", jobs: underWay.size }, "jobs are left to the other workers");
+        log.warn({ event: "jobs.left", jobs: inFlight.size }, "jobs did not stop in time; other workers will run them again");
       }
     }
-    // Jobs that have not ended by now are not waited for, nor are their locks renewed.
+    // Forces the close: no longer waits for running jobs and stops renewing their locks.
     worker.closing = undefined;
     await worker.close(true);
     client.disconnect();
-    await resting;
+    await pausing;
   }
 
   let stopped: Promise<void> | undefined;
   return { [Symbol.asyncDispose]: () => (stopped ??= stop()) };
 }
 
-function describe<D>(job: BullJob<D>): Job<D> {
+function toJob<D>(job: BullJob<D>): Job<D> {
   return {
     id: job.id ?? "",
     data: job.data,
@@ -175,4 +177,4 @@ function describe<D>(job: BullJob<D>): Job<D> {
   };
 }
 
-const doubledSecond = (failures: number): number => 1_000 * 2 ** Math.min(failures - 1, 16);
+const exponentialBackoffMs = (failures: number): number => 1_000 * 2 ** Math.min(failures - 1, 16);

@@ -1,5 +1,6 @@
 #!lua flags=allow-oom
--- Tells all gateways whose topics hold too much: also, and above all, where Redis is full.
--- KEYS: where it stands
--- ARGV: organizations as JSON, how long it holds (ms)
+-- Stores the organizations whose topics are over their storage limit. The flag lets it run when Redis is full, which is when the
+-- list matters most.
+-- KEYS:  the list
+-- ARGV:  organization ids (JSON array), ttl (ms)
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])

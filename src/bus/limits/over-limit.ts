@@ -6,7 +6,7 @@ import { OVER_LIMIT_KEY } from "../keys.ts";
 
 const READ_EVERY_MS = 2_000;
 
-/** Tells all gateways for so long whose topics hold too much. @throws UnavailableError */
+/** Publishes to all gateways, for `ttlMs`, which organizations are over their topic storage limit. @throws UnavailableError */
 export function createWriteOverLimit(redis: RedisBus) {
   const runLua = luaScript(redis, new URL("./over-limit.lua", import.meta.url));
   return async (organizationIds: readonly string[], ttlMs: number): Promise<void> => {
@@ -15,13 +15,16 @@ export function createWriteOverLimit(redis: RedisBus) {
   };
 }
 
-/** Knows whose topics hold too much, as the housekeeper saw last. While Redis is away, nobody is new. */
+/** Organizations over their topic storage limit, as last found by the housekeeper. Unchanged while Redis is unreachable. */
 export interface OverLimit extends AsyncDisposable {
   readonly has: (organizationId: string) => boolean;
   readonly count: () => number;
 }
 
-/** Reads it before it answers, so that nothing is let through meanwhile; where that fails Redis is away, and takes nothing. */
+/**
+ * Reads the list before it resolves, so that the limit applies from the first delivery. If that read fails, Redis is unreachable and
+ * accepts no events anyway.
+ */
 export async function startOverLimit(deps: {
   readonly redis: RedisBus;
   readonly log: Log;
@@ -45,7 +48,7 @@ export async function startOverLimit(deps: {
     onFailing: (err) =>
       log.debug(
         { event: "storage.limits_not_read", err },
-        "organizations over their topic limit are not known",
+        "reading the organizations over their topic storage limit failed",
       ),
   });
   return {

@@ -1,8 +1,8 @@
 #!lua
--- Counts one into a window of fixed length, which begins with its first count.
--- KEYS: counter
--- ARGV: length of the window (s)
--- Reply: {counted in this window, milliseconds until it ends}
+-- Increments the counter of a fixed window. The first count starts the window.
+-- KEYS:  counter
+-- ARGV:  length of the window (s)
+-- Reply: {count in this window, ms until the window ends}
 
 redis.call("SET", KEYS[1], 0, "EX", ARGV[1], "NX")
 local counted = redis.call("INCR", KEYS[1])

@@ -36,8 +36,8 @@ interface RateCount {
 }
 
 /** A request must not wait for its counter for long. */
-const PATIENCE_MS = 300;
-const REST_MS = 1_000;
+const TIMEOUT_MS = 300;
+const SKIP_REDIS_MS = 1_000;
 /** Keys counted in this process while Redis is away; beyond it the least recent window begins anew. */
 const MAX_LOCAL_KEYS = 50_000;
 
@@ -49,33 +49,33 @@ const MAX_LOCAL_KEYS = 50_000;
 export function createRateLimiters(deps: {
   readonly redis: RedisCaller;
   /** How long a count may take before it is Redis that is slow; default 300. */
-  readonly patienceMs?: number | undefined;
+  readonly timeoutMs?: number | undefined;
 }) {
-  const { redis, patienceMs = PATIENCE_MS } = deps;
+  const { redis, timeoutMs: patienceMs = TIMEOUT_MS } = deps;
   const runLua = luaScript(redis, new URL("./rate-count.lua", import.meta.url));
   const windows = new LRUCache<string, number>(upToEntries(MAX_LOCAL_KEYS));
-  let restsUntilMs = 0;
+  let skipRedisUntilMs = 0;
   let failing = false;
 
   async function countInRedis(key: string, windowSeconds: number): Promise<RateCount> {
     const nowMs = performance.now();
-    if (nowMs < restsUntilMs) throw new UnavailableError("Redis is not asked for counters just now");
-    if (failing) restsUntilMs = nowMs + REST_MS;
+    if (nowMs < skipRedisUntilMs) throw new UnavailableError("Redis is not asked for counters just now");
+    if (failing) skipRedisUntilMs = nowMs + SKIP_REDIS_MS;
     try {
       const late = `Redis has not counted within ${patienceMs} ms`;
       const reply = await withTimeout(patienceMs, runLua([key], [windowSeconds]), late);
       failing = false;
-      restsUntilMs = 0;
+      skipRedisUntilMs = 0;
       const [counted, endsInMs] = reply as [number, number];
       return { counted, endsInMs };
     } catch (error) {
       failing = true;
-      restsUntilMs = performance.now() + REST_MS;
+      skipRedisUntilMs = performance.now() + SKIP_REDIS_MS;
       throw error;
     }
   }
 
-  function countHere(key: string, windowSeconds: number): RateCount {
+  function countLocally(key: string, windowSeconds: number): RateCount {
     const counted = (windows.get(key) ?? 0) + 1;
     windows.set(key, counted, { ttl: windowSeconds * 1_000, noUpdateTTL: true });
     return { counted, endsInMs: windows.getRemainingTTL(key) };
@@ -86,7 +86,7 @@ export function createRateLimiters(deps: {
     async take(key) {
       const counter = rateKey(name, key);
       const { counted, endsInMs } = await countInRedis(counter, windowSeconds).catch(() =>
-        countHere(counter, windowSeconds),
+        countLocally(counter, windowSeconds),
       );
       return {
         limit,

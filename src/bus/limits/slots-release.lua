@@ -1,14 +1,14 @@
 #!lua flags=allow-oom
--- Gives slots back, and keeps free ones for those who wait.
--- KEYS: the places (slots.lua)
--- ARGV: token of the holder, how long one is kept for the next in line (ms), then the limit of each place
--- Reply: of each whose turn it is now its name, since when it waits, …
+-- Releases a holder's slots and reserves free slots for the names that wait longest.
+-- KEYS:  the semaphores (slots.lua)
+-- ARGV:  token of the holder, how long a slot stays reserved (ms), then the limit of each semaphore
+-- Reply: names with a new reservation, each followed by the time since which it waits (ms): {name, since, name, since, ...}
 local call = redis.call
-local keptMs = tonumber(ARGV[2])
+local reservedMs = tonumber(ARGV[2])
 -- @include ./slots.lua
-local turns = {}
-for i, place in ipairs(KEYS) do
-  call('ZREM', place, ARGV[1])
-  handOver(place, tonumber(ARGV[2 + i]), turns)
+local reservations = {}
+for i, semaphore in ipairs(KEYS) do
+  call('ZREM', semaphore, ARGV[1])
+  reserveFreeSlots(semaphore, tonumber(ARGV[2 + i]), reservations)
 end
-return turns
+return reservations

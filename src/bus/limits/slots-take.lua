@@ -1,38 +1,39 @@
 #!lua
--- Takes a slot of each of several places, or none; who finds one full waits there, where it is a place to wait at.
--- KEYS: the places (slots.lua)
--- ARGV: token of the holder, name of who asks, since when it waits (ms), how long the slots are held (ms), how long one is kept
---   for the next in line (ms); then of each place its limit and 1 where it is one to wait at
--- Reply: {the first place that is full, counted from 1, or 0; of each other whose turn it is now its name, since when it waits, …}
+-- Takes one slot of each semaphore, or no slot at all. If a semaphore is full, the name joins its queue, if it has one.
+-- KEYS:  the semaphores (slots.lua)
+-- ARGV:  token of the holder, name of the caller, time since which it waits (ms), how long to hold the slots (ms), how long a slot
+--        stays reserved (ms); then for each semaphore: its limit, and "1" if callers can queue for it
+-- Reply: {index of the first full semaphore from 1, or 0 if the slots were taken; then the names with a new reservation, each
+--        followed by the time since which it waits (ms)}
 local call = redis.call
-local token, name, since, heldMs, keptMs = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
+local token, name, since, heldMs, reservedMs = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 -- @include ./slots.lua
-local longest = now + math.max(heldMs, keptMs)
+local longest = now + math.max(heldMs, reservedMs)
 local full = 0
-for i, place in ipairs(KEYS) do
-  -- A clock that was set back must not prolong what the dead hold.
-  for _, holder in ipairs(call('ZRANGEBYSCORE', place, string.format('(%d', longest), '+inf')) do
-    call('ZADD', place, longest, holder)
+for i, semaphore in ipairs(KEYS) do
+  -- Shortens holds that end too far in the future. Otherwise a clock that was set back would keep a dead holder's slots.
+  for _, holder in ipairs(call('ZRANGEBYSCORE', semaphore, string.format('(%d', longest), '+inf')) do
+    call('ZADD', semaphore, longest, holder)
   end
-  call('ZREM', place, 'r:' .. name)
-  if full == 0 and taken(place) >= tonumber(ARGV[4 + 2 * i]) then
+  call('ZREM', semaphore, 'r:' .. name)
+  if full == 0 and countTaken(semaphore) >= tonumber(ARGV[4 + 2 * i]) then
     full = i
   end
 end
 
-local turns = { full }
+local reservations = { full }
 if full == 0 then
-  for _, place in ipairs(KEYS) do
-    call('ZREM', place .. ':w', name)
-    call('ZADD', place, now + heldMs, token)
-    call('PEXPIRE', place, heldMs)
+  for _, semaphore in ipairs(KEYS) do
+    call('ZREM', semaphore .. ':w', name)
+    call('ZADD', semaphore, now + heldMs, token)
+    call('PEXPIRE', semaphore, heldMs)
   end
 elseif ARGV[5 + 2 * full] == '1' then
   call('ZADD', KEYS[full] .. ':w', 'LT', since, name)
-  call('PEXPIRE', KEYS[full] .. ':w', WAITING_KEPT_MS)
+  call('PEXPIRE', KEYS[full] .. ':w', QUEUE_TTL_MS)
 end
--- Slots kept for it where it does not get in, and those of holders that died.
-for i, place in ipairs(KEYS) do
-  handOver(place, tonumber(ARGV[4 + 2 * i]), turns)
+-- Passes on free slots: those reserved for this name if it was not admitted, and those of holders that died.
+for i, semaphore in ipairs(KEYS) do
+  reserveFreeSlots(semaphore, tonumber(ARGV[4 + 2 * i]), reservations)
 end
-return turns
+return reservations

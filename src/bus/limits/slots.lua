@@ -1,30 +1,31 @@
--- Places of which so many may be taken; a fragment of slots-take.lua and slots-release.lua. It expects `call` and `keptMs`,
--- and defines `now`, taken and handOver.
+-- Semaphores with a queue. Included by slots-take.lua and slots-release.lua. Uses `call` and `reservedMs`.
+-- Defines `now`, countTaken and reserveFreeSlots.
 --
--- A place is a sorted set: who holds a slot of it, by when that ends (ms, by Redis TIME). Beside it <place>:w, who waits for one,
--- by since when. A slot that comes free is kept for the one that has waited longest, as `r:<name>`, for `keptMs`, so that nobody
--- takes it before.
-local WAITING_KEPT_MS = 600000
+--   <semaphore>      sorted set: holder token by the end of its hold (ms, Redis time)
+--   <semaphore>:w    sorted set, the queue: name by the time since which it waits
+-- A slot that becomes free is reserved for the name that waits longest: member "r:<name>", for `reservedMs`. So no other caller
+-- can take it in the meantime.
+local QUEUE_TTL_MS = 600000
 local time = call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 
-local function taken(place)
-  call('ZREMRANGEBYSCORE', place, '-inf', now)
-  return call('ZCARD', place)
+local function countTaken(semaphore)
+  call('ZREMRANGEBYSCORE', semaphore, '-inf', now)
+  return call('ZCARD', semaphore)
 end
 
--- Keeps free slots for those who wait; adds to `turns` their names, each with since when it has waited.
-local function handOver(place, limit, turns)
-  while taken(place) < limit do
-    local first = call('ZPOPMIN', place .. ':w')
+-- Reserves free slots for queued names. Appends each name and the time since which it waits to `reservations`.
+local function reserveFreeSlots(semaphore, limit, reservations)
+  while countTaken(semaphore) < limit do
+    local first = call('ZPOPMIN', semaphore .. ':w')
     if not first[1] then
       return
     end
-    call('ZADD', place, now + keptMs, 'r:' .. first[1])
-    if call('PTTL', place) < keptMs then
-      call('PEXPIRE', place, keptMs)
+    call('ZADD', semaphore, now + reservedMs, 'r:' .. first[1])
+    if call('PTTL', semaphore) < reservedMs then
+      call('PEXPIRE', semaphore, reservedMs)
     end
-    turns[#turns + 1] = first[1]
-    turns[#turns + 1] = first[2]
+    reservations[#reservations + 1] = first[1]
+    reservations[#reservations + 1] = first[2]
   end
 end

@@ -4,12 +4,12 @@ import type { RedisBus } from "../connection/redis.ts";
 import { slotsKey } from "../keys.ts";
 
 /** Something of which only so many may be under way at once, over all workers. */
-export interface Place {
+export interface Semaphore {
   /** Names it among all; any text. */
   readonly key: string;
   readonly limit: number;
   /** A request that finds it full gets in line, and is told of its turn. */
-  readonly waits: boolean;
+  readonly canQueue: boolean;
 }
 
 export interface SlotRequest {
@@ -17,11 +17,11 @@ export interface SlotRequest {
   readonly name: string;
   /** The line goes by it: the oldest first. */
   readonly sinceMs: number;
-  readonly places: readonly Place[];
+  readonly semaphores: readonly Semaphore[];
 }
 
 /** One in line for whom a slot is kept now. */
-export interface Turn {
+export interface SlotReservation {
   readonly name: string;
   readonly sinceMs: number;
 }
@@ -31,13 +31,13 @@ export interface Slot {
   /** Aborts when it may be another's: it could not be renewed in time. */
   readonly lost: AbortSignal;
   /** Answers the next in line. @throws UnavailableError: then it comes free when it runs out. */
-  readonly release: () => Promise<readonly Turn[]>;
+  readonly release: () => Promise<readonly SlotReservation[]>;
 }
 
 /** `full`: `place` is, and none is taken. `turns` are others whose turn it is now. */
-export type TakenSlot = { readonly turns: readonly Turn[] } & (
+export type TakenSlot = { readonly turns: readonly SlotReservation[] } & (
   | { readonly kind: "taken"; readonly slot: Slot }
-  | { readonly kind: "full"; readonly place: Place }
+  | { readonly kind: "full"; readonly place: Semaphore }
 );
 
 export type Slots = ReturnType<typeof createSlots>;
@@ -85,22 +85,22 @@ export function createSlots({
       lost: lost.signal,
       async release() {
         clearInterval(timer);
-        return turnsOf(await runRelease(keys, [token, keptMs, ...limits]));
+        return parseReservations(await runRelease(keys, [token, keptMs, ...limits]));
       },
     };
   }
 
   return {
     /** A slot of each of the places, or of none. @throws UnavailableError */
-    async take({ name, sinceMs, places }: SlotRequest): Promise<TakenSlot> {
+    async take({ name, sinceMs, semaphores: places }: SlotRequest): Promise<TakenSlot> {
       const token = randomUUID();
       const keys = places.map(({ key }) => slotsKey(key));
       const limits = places.map(({ limit }) => limit);
-      const bounds = places.flatMap(({ limit, waits }) => [limit, waits ? 1 : 0]);
+      const bounds = places.flatMap(({ limit, canQueue: waits }) => [limit, waits ? 1 : 0]);
       const reply = await runTake(keys, [token, name, sinceMs, heldMs, keptMs, ...bounds]);
       const [full, ...rest] = reply as [number, ...string[]];
       const place = places[full - 1];
-      const turns = turnsOf(rest);
+      const turns = parseReservations(rest);
       return place === undefined
         ? { kind: "taken", slot: hold(token, keys, limits), turns }
         : { kind: "full", place, turns };
@@ -108,7 +108,7 @@ export function createSlots({
   };
 }
 
-function turnsOf(reply: unknown): readonly Turn[] {
+function parseReservations(reply: unknown): readonly SlotReservation[] {
   const parts = reply as readonly string[];
   return parts.flatMap((name, i) => (i % 2 ? [] : [{ name, sinceMs: Number(parts[i + 1]) }]));
 }

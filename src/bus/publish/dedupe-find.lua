@@ -1,8 +1,9 @@
 #!lua flags=no-writes
--- Says whether ids of a topic are known, as publish.lua would; writes nothing.
--- KEYS: topic
--- ARGV: window (ms), slicing; then, per event, identity (22) and digest (11)
--- Reply: per event "" (unknown), "=<entry id>" (same data) or "!<entry id>" (other data)
+-- Checks which event ids a topic already remembers, by the same rules as publish.lua. Writes no data.
+-- KEYS:  topic
+-- ARGV:  dedupe window (ms), slicing; then one string per event: identity (22) and digest (11)
+-- Reply: one string per event: "" if the id is unknown, "=<entry id>" if it is known with the same data, "!<entry id>" if it
+--        is already used with other data
 local call, ARGV, KEYS = redis.call, ARGV, KEYS
 local sub, find, format, floor = string.sub, string.find, string.format, math.floor
 local time = call('TIME')
@@ -19,10 +20,10 @@ if notes[1] then
   end
 end
 local policy = { window = tonumber(ARGV[1]), slicing = ARGV[2], text = '' }
-local view = viewOf(topic, policy)
-local answers = {}
+local view = openView(topic, policy)
+local replies = {}
 for n = 3, #ARGV do
   local digest, entryId = recall(view, policy, sub(ARGV[n], 1, IDENTITY))
-  answers[#answers + 1] = not entryId and '' or (digest == sub(ARGV[n], IDENTITY + 1) and '=' or '!') .. entryId
+  replies[#replies + 1] = not entryId and '' or (digest == sub(ARGV[n], IDENTITY + 1) and '=' or '!') .. entryId
 end
-return answers
+return replies

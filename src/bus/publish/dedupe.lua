@@ -1,31 +1,46 @@
--- The memory of ids; a fragment of publish.lua. It expects `call`, `time`, `now` (ms) and a memory {prefix, notes, views, slices} of a topic
--- or of signed bytes, and defines viewOf, recall, recallOrClaim, store and unclaim.
+-- The dedupe memory: remembers the ids of published events, and the signed bytes of deliveries. Included by publish.lua and
+-- dedupe-find.lua. Uses `call`, `time`, `now` (ms) and a memory {prefix, notes, views, slices}.
+-- Defines openView, recall, recallOrClaim, store and unclaim.
 --
--- An id is remembered in the slice of time in which it was published. A slice is a few small hashes that grow by linear hashing and
--- expire at once: {<topic>}:<slicing, none for the default's><slice modulo 8>, from the second on with .<bucket, hexadecimal>. Field "n" of
--- the first one counts them; absent: there is only that one. The names are short and the values packed because a topic that seldom
--- hears of anything has a hash for each id. A slice is gone before its name comes again: it lives for five slices at most.
--- Field: the identity. Value: the digest (11), then milliseconds since the slice began (4 bytes) and the sequence number (0, 1, 2 or 4
--- bytes); for an entry outside these bounds, as after a clock was set back, its milliseconds (6) and sequence number (1 or 4).
--- {<topic>}:e notes as w<slicing> until when (ms) a slicing may matter; only topics that ever used another than the default's do.
+-- Time is divided into slices. An id is stored in the slice in which it was published, and all ids of a slice expire together.
+-- A slice is one or more small hashes ("buckets") that grow by linear hashing:
+--   <prefix><slicing><slice index modulo 8>                    first bucket; <slicing> is empty for the default slicing
+--   <prefix><slicing><slice index modulo 8>.<bucket in hex>    further buckets
+-- <prefix> is "{<topic>}:" or "inlet:{b.<channel>}:". Field "n" of the first bucket counts the buckets; without it there is one.
+-- A slice lives for at most five slice lengths, so it has expired before its key name is used again.
+--
+-- Hash field: the identity (22). Hash value: the digest (11), then the entry id in one of two packed forms:
+--   relative: milliseconds since the start of the slice (4 bytes), sequence number (0, 1, 2 or 4 bytes)
+--   absolute: milliseconds (6 bytes), sequence number (1 or 4 bytes). Used if the relative form does not fit, for example after
+--             the clock was set back.
+-- Names are short and values packed because a topic with rare events needs a hash for each id.
+--
+-- The hash <prefix>e ("notes") has a field w<slicing> per slicing: the time (ms) until which its slices can matter. It has such
+-- fields only if the memory ever used another slicing than the default.
 local packInt, unpackInt, byte, char = struct.pack, struct.unpack, string.byte, string.char
 local IDENTITY, DIGEST = 22, 11
--- Redis keeps a hash of up to 128 fields as a listpack. A bucket that passes this makes its slice split one bucket; those whose
--- turn is still to come go on growing, so that the limit lies well below.
+-- Ids in a bucket above which the slice splits one bucket. Redis stores a hash of up to 128 fields compactly (listpack).
+-- Linear hashing splits buckets in order, so a full bucket keeps growing until its own split. Hence the margin.
 local BUCKET_IDS = 80
--- A bucket that someone has filled on purpose would keep Redis from the others while it is split: its slice stops growing.
-local MOST_MOVED = 1000
+-- Fields above which a bucket is not split, because moving them would block Redis. Only a sender that picks its ids on
+-- purpose can fill a bucket so far; the slice then stops growing.
+local MAX_MOVED = 1000
 local DEFAULT_SLICING = 'r'
 local DEFAULT_WINDOW = 86400000
 
--- From 165 ms ("a") to 8 days ("w"); the default's is 6 hours. A window is at most four slices long.
+-- Returns the slice length in ms: from 165 ms ("a") to 8 days ("w"), 6 hours for the default. A window has at most four slices.
 local function sliceLength(slicing)
   return DEFAULT_WINDOW / 4 * 2 ^ (byte(slicing) - byte(DEFAULT_SLICING))
 end
 
--- Of a slice: its first bucket; milliseconds of its begin and end; number of buckets and the power of two at or below it, once known; the
--- bucket that an identity was last looked for in; whether it exists, nil while that is not known; the time of the entry packed last. Ids
--- come to the newest one alone: older ones are left out where they do not exist.
+-- Adds the slices of a window to `slices`, newest first. New ids are stored in the newest slice only, so older slices that do
+-- not exist are skipped. Fields of a slice:
+--   base                        key of the first bucket
+--   start, expiresAt            ms
+--   count, round                number of buckets, and the largest power of two not above it; nil until read
+--   lastIdentity, lastBucket    cached result of findBucket
+--   exists                      nil while unknown
+--   ms, time, isOutside         cached packing of the last entry time
 local function addSlices(slices, topic, slicing, window)
   local length = sliceLength(slicing)
   local name = topic.prefix .. (slicing == DEFAULT_SLICING and '' or slicing)
@@ -34,10 +49,10 @@ local function addSlices(slices, topic, slicing, window)
     local base = name .. index % 8
     local slice, isOlder = topic.slices[base], index < newestIndex
     if slice == nil then
-      -- All fields here: a table that grows is made anew again and again.
+      -- Lists all fields, because Lua reallocates a table that grows.
       slice = (not isOlder or call('EXISTS', base) == 1) and {
         base = base, start = floor(index * length), expiresAt = (index + 1) * length + window, exists = isOlder or nil,
-        count = nil, round = nil, asked = nil, answer = nil, ms = nil, time = nil, isOutside = nil,
+        count = nil, round = nil, lastIdentity = nil, lastBucket = nil, ms = nil, time = nil, isOutside = nil,
       }
       topic.slices[base] = slice
     end
@@ -47,9 +62,9 @@ local function addSlices(slices, topic, slicing, window)
   end
 end
 
--- How a policy sees a topic: the slices of its own slicing, newest first, then those of slicings that were in use before the
--- window was changed.
-local function viewOf(topic, policy)
+-- Returns the slices that a policy must search: `slices` of its own slicing, newest first, and `others` of slicings that were
+-- used before the channel's window was changed.
+local function openView(topic, policy)
   local slices, others = {}, {}
   local view = { slices = slices, others = others, noteOwn = nil, noteDefault = nil }
   topic.views[policy.text] = view
@@ -84,7 +99,7 @@ end
 local function noteSlicings(topic, policy, view)
   local notes = topic.notes or {}
   topic.notes = notes
-  -- Those of other policies in this call were made without what is noted now.
+  -- Drops the views of other policies in this call: they do not know the slicings noted here.
   topic.views = { [policy.text] = view }
   if view.noteDefault then
     notes['w' .. DEFAULT_SLICING] = now + DEFAULT_WINDOW
@@ -104,49 +119,51 @@ local function setCount(slice, count)
   while round * 2 <= count do
     round = round * 2
   end
-  slice.count, slice.round, slice.asked = count, round, nil
+  slice.count, slice.round, slice.lastIdentity = count, round, nil
 end
 
--- Of 30 bits of what is a hash already: its low bits are spread as evenly as theirs.
-local function hashOf(identity)
+-- Returns a number from the first five characters (30 bits) of an identity. An identity is a hash itself, so the low bits
+-- are evenly distributed.
+local function hashIdentity(identity)
   local a, b, c, d, e = byte(identity, 1, 5)
   return (((a * 37 + b) * 37 + c) * 37 + d) * 37 + e
 end
 
-local function keyOf(slice, bucket)
+local function bucketKey(slice, bucket)
   return bucket == 0 and slice.base or format('%s.%x', slice.base, bucket)
 end
 
-local function bucketOf(slice, identity)
+local function findBucket(slice, identity)
   if slice.count == 1 then
     return slice.base
   end
-  -- What is not found is remembered next.
-  if slice.asked == identity then
-    return slice.answer
+  -- An identity that was not found is stored next, so the last result is often reused.
+  if slice.lastIdentity == identity then
+    return slice.lastBucket
   end
-  local bucket = hashOf(identity) % (slice.round * 2)
+  local bucket = hashIdentity(identity) % (slice.round * 2)
   if bucket >= slice.count then
     bucket = bucket - slice.round
   end
-  local key = keyOf(slice, bucket)
-  slice.asked, slice.answer = identity, key
+  local key = bucketKey(slice, bucket)
+  slice.lastIdentity, slice.lastBucket = identity, key
   return key
 end
 
--- Every bucket below the count exists, or nothing would tell that it has yet to be given its end.
+-- Splits the next bucket of a slice. Empty buckets get a dummy field "e": every bucket below the count must exist, because its
+-- expiry is set only when it is created.
 local function splitNext(slice)
   local count, round, till = slice.count, slice.round, format('%d', slice.expiresAt)
   local from = count - round
-  local fromKey, toKey = keyOf(slice, from), keyOf(slice, count)
-  if call('HLEN', fromKey) > MOST_MOVED then
+  local fromKey, toKey = bucketKey(slice, from), bucketKey(slice, count)
+  if call('HLEN', fromKey) > MAX_MOVED then
     return
   end
   local fields = call('HGETALL', fromKey)
   local moved, gone, size, buckets = {}, {}, 0, round * 2
   for i = 1, #fields, 2 do
     local field = fields[i]
-    if #field == IDENTITY and hashOf(field) % buckets == count then
+    if #field == IDENTITY and hashIdentity(field) % buckets == count then
       size = size + 1
       gone[size], moved[size * 2 - 1], moved[size * 2] = field, field, fields[i + 1]
     end
@@ -165,7 +182,7 @@ local function splitNext(slice)
   call('PEXPIREAT', toKey, till)
 end
 
--- What a slice remembers of an identity.
+-- Returns the stored value of an identity in a slice, or false/nil if there is none.
 local function findIn(slice, identity)
   if not slice.count then
     local found = call('HMGET', slice.base, 'n', identity)
@@ -177,11 +194,11 @@ local function findIn(slice, identity)
   elseif slice.exists == nil then
     slice.exists = call('EXISTS', slice.base) == 1
   end
-  return slice.exists and call('HGET', bucketOf(slice, identity), identity)
+  return slice.exists and call('HGET', findBucket(slice, identity), identity)
 end
 
 local function pack(slice, digest, ms, sequence)
-  -- Many entries of a call share their time.
+  -- Caches the packed time, because many entries of a call share it.
   if slice.ms ~= ms then
     local since = ms - slice.start
     slice.ms, slice.isOutside = ms, since < 0 or since >= 4294967296
@@ -193,7 +210,7 @@ local function pack(slice, digest, ms, sequence)
   return digest .. slice.time .. packInt((sequence >= 65536 or slice.isOutside) and '>I4' or '>I2', sequence)
 end
 
--- Answers digest, milliseconds and sequence number.
+-- Returns digest, milliseconds and sequence number of a stored value.
 local function unpackFrom(slice, value)
   local bytes = #value - DIGEST
   local isAbsolute = bytes == 7 or bytes == 10
@@ -203,8 +220,9 @@ local function unpackFrom(slice, value)
   return sub(value, 1, DIGEST), isAbsolute and ms or slice.start + ms, sequence
 end
 
--- The entry remembered last; nothing where that is past the window. The newest slice is left out where `first` is 2.
-local function newest(view, policy, identity, first)
+-- Returns digest, milliseconds and sequence number of the most recent entry with this identity. Returns nil if that entry is
+-- older than the window. With `first` = 2 the newest slice is skipped.
+local function findNewest(view, policy, identity, first)
   local slices, others = view.slices, view.others
   local digest, ms, sequence
   for n = first, #slices do
@@ -228,29 +246,30 @@ local function newest(view, policy, identity, first)
   end
 end
 
--- Answers digest and entry id of what is remembered.
+-- Returns digest and entry id of a remembered identity, or nil.
 local function recall(view, policy, identity)
-  local digest, ms, sequence = newest(view, policy, identity, 1)
+  local digest, ms, sequence = findNewest(view, policy, identity, 1)
   if digest then
     return digest, format('%.0f-%.0f', ms, sequence)
   end
 end
 
--- Looking at one bucket of four keeps their sizes as well; which ones is for no sender to foresee.
-local turn = tonumber(time[2])
--- What was remembered last, for an entry that is not there yet.
-local claimedIn, claimed
+-- Counts claims. Checking the bucket size at every fourth claim is enough to keep buckets small. The count starts at the
+-- current microseconds, so that a sender cannot predict which claims are checked.
+local claimCount = tonumber(time[2])
+-- The last claim whose entry is not appended yet; unclaim() removes it.
+local claimedSlice, claimedIdentity
 
 local function store(slice, identity, digest, ms, sequence)
-  call('HSET', bucketOf(slice, identity), identity, pack(slice, digest, ms, sequence))
+  call('HSET', findBucket(slice, identity), identity, pack(slice, digest, ms, sequence))
 end
 
--- Remembers, where nothing is remembered, an entry that is about to be; else answers as `recall` does. One look at the newest slice does
--- both.
+-- Returns digest and entry id like `recall` if the identity is known. Otherwise stores it for the entry that is about to be
+-- appended, and returns nil. HSETNX does both in one command on the newest slice.
 local function recallOrClaim(memory, policy, identity, digest, ms, sequence)
-  local view = memory.views[policy.text] or viewOf(memory, policy)
+  local view = memory.views[policy.text] or openView(memory, policy)
   local slice = view.slices[1]
-  if newest(view, policy, identity, 2) then
+  if findNewest(view, policy, identity, 2) then
     return recall(view, policy, identity)
   end
   if view.noteOwn or view.noteDefault then
@@ -261,19 +280,19 @@ local function recallOrClaim(memory, policy, identity, digest, ms, sequence)
     setCount(slice, tonumber(count or 1))
     slice.exists = count and true or nil
   end
-  local bucket = bucketOf(slice, identity)
+  local bucket = findBucket(slice, identity)
   if call('HSETNX', bucket, identity, pack(slice, digest, ms, sequence)) == 0 then
     slice.exists = true
     local knownDigest, knownId = recall(view, policy, identity)
     if knownDigest then
       return knownDigest, knownId
     end
-    -- Its time is past the window, as after a clock was set.
+    -- The stored time is outside the window, for example after the clock was changed.
     store(slice, identity, digest, ms, sequence)
   end
-  claimedIn, claimed = slice, identity
-  turn = turn + 1
-  if not slice.exists or turn % 4 == 0 then
+  claimedSlice, claimedIdentity = slice, identity
+  claimCount = claimCount + 1
+  if not slice.exists or claimCount % 4 == 0 then
     local held = call('HLEN', bucket)
     if held == 1 and not slice.exists then
       call('PEXPIREAT', bucket, format('%d', slice.expiresAt))
@@ -284,11 +303,11 @@ local function recallOrClaim(memory, policy, identity, digest, ms, sequence)
   end
 end
 
--- Forgets what was claimed for an entry that could not be appended.
+-- Removes the last claim after its entry could not be appended.
 local function unclaim()
-  if claimedIn then
-    call('HDEL', bucketOf(claimedIn, claimed), claimed)
-    -- With its last field a hash is gone, and its end with it.
-    claimedIn.exists, claimedIn = nil, nil
+  if claimedSlice then
+    call('HDEL', findBucket(claimedSlice, claimedIdentity), claimedIdentity)
+    -- Redis deletes an empty hash together with its expiry, so `exists` is unknown again.
+    claimedSlice.exists, claimedSlice = nil, nil
   end
 end

@@ -1,9 +1,9 @@
 import type { OutgoingEvent } from "../../event/event.ts";
 import { luaScript } from "../../lib/lua.ts";
 import type { RedisBus } from "../connection/redis.ts";
-import { slicingOf } from "./publish.ts";
+import { computeSlicing } from "./publish.ts";
 
-/** An event's id on the bus: not there, there with the same data, or there with other data. */
+/** Whether a topic knows an event id: `new`, known with the same data (`duplicate`), or with other data (`conflict`). */
 export type KnownId =
   | { readonly kind: "new" }
   | { readonly kind: "duplicate" | "conflict"; readonly entryId: string };
@@ -13,8 +13,10 @@ export type FindKnownIds = ReturnType<typeof createFindKnownIds>;
 const NEW: KnownId = { kind: "new" };
 
 /**
- * Looks up ids as publishing the events would, in their order; nothing is written, and of two alike both are new. Events that are not
- * remembered are new. Throws UnavailableError.
+ * Looks up event ids by the rules of publishing, without writing. Results are in the order of the events. Two equal unknown events
+ * are both `new`, and so are events without deduplication.
+ *
+ * @throws UnavailableError
  */
 export function createFindKnownIds({ redis }: { readonly redis: RedisBus }) {
   const runLua = luaScript(redis, new URL("./dedupe-find.lua", import.meta.url));
@@ -25,17 +27,17 @@ export function createFindKnownIds({ redis }: { readonly redis: RedisBus }) {
     const known: KnownId[] = events.map(() => NEW);
     if (dedupeWindowMs === 0) return known;
     const places = [...events.entries()].filter(([, { identity }]) => identity !== "");
-    for (const [topic, asked] of Map.groupBy(places, ([, event]) => event.topic)) {
-      const marks = asked.map(([, event]) => `${event.identity}${event.digest}`);
-      const args = [dedupeWindowMs, slicingOf(dedupeWindowMs), ...marks];
-      const answers = (await runLua([topic], args)) as string[];
-      for (const [n, [place]] of asked.entries()) known[place] = read(answers[n] ?? "");
+    for (const [topic, lookups] of Map.groupBy(places, ([, event]) => event.topic)) {
+      const marks = lookups.map(([, event]) => `${event.identity}${event.digest}`);
+      const args = [dedupeWindowMs, computeSlicing(dedupeWindowMs), ...marks];
+      const replies = (await runLua([topic], args)) as string[];
+      for (const [n, [place]] of lookups.entries()) known[place] = parseKnownId(replies[n] ?? "");
     }
     return known;
   };
 }
 
-function read(answer: string): KnownId {
-  if (answer === "") return NEW;
-  return { kind: answer.startsWith("=") ? "duplicate" : "conflict", entryId: answer.slice(1) };
+function parseKnownId(reply: string): KnownId {
+  if (reply === "") return NEW;
+  return { kind: reply.startsWith("=") ? "duplicate" : "conflict", entryId: reply.slice(1) };
 }

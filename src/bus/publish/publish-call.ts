@@ -3,42 +3,47 @@ import type { OutgoingEvent } from "../../event/event.ts";
 import type { SourcePosition } from "../../event/received.ts";
 import type { EncodedQuarantine } from "../quarantine/quarantine-record.ts";
 
-/** A part of a delivery that one script call writes as a whole. Where its keys lie is the caller's care. */
+/** A part of a delivery that one script call writes completely. In a Cluster the caller makes sure that its keys share a slot. */
 export interface PublishGroup {
   readonly policy: string;
   readonly events: readonly OutgoingEvent[];
   readonly position?: GroupPosition | undefined;
   readonly quarantine?: EncodedQuarantine | undefined;
   readonly release?: { readonly budgetKey: string; readonly ids: readonly string[] } | undefined;
-  /** The signed bytes of the delivery, in the memory of its channel. */
+  /** Signed bytes of the delivery, and the key prefix of the channel's memory. */
   readonly signed?: { readonly memoryKey: string; readonly mark: string } | undefined;
-  /** Its signed bytes are known under other ids or types: nothing of it is published. */
+  /** Whether the signed bytes are known with other ids or types. Then no new event is published. */
   readonly isReplay?: boolean;
-  /** Estimated size, of which a call takes only so much. */
+  /** Estimated size; limits how many groups fit one call. */
   readonly bytes: number;
 }
 
 interface GroupPosition {
   readonly source: number;
   readonly at: SourcePosition;
-  /** Absent: the cursor lies in another slot, and only the topics' epochs are checked. */
+  /** `undefined` when the cursor is in another Cluster slot. Then only the epochs of the topics are checked. */
   readonly cursor?: { readonly key: string; readonly commits: boolean };
 }
 
 type Arg = string | Buffer;
 
-/** The arguments of EVALSHA after the script: number of keys, keys, ARGV; publish.lua and publish-group.lua describe them. */
+/** Returns the EVALSHA arguments after the script: key count, keys, ARGV. publish.lua and publish-group.lua describe them. */
 export function encodeCall(
   groups: readonly PublishGroup[],
   settings: {
-    /** True where a WAIT follows, which must cover duplicates too. */
+    /** Whether a WAIT follows. It must also cover duplicates, so the script then always writes. */
     readonly mustWrite: boolean;
     readonly quarantineLimits: string;
   },
 ): Arg[] {
-  const call: Call = { args: [], keys: new Numbered(), forms: new Numbered(), lastForms: new Map() };
+  const call: Call = {
+    args: [],
+    keys: new NumberedTexts(),
+    templates: new NumberedTexts(),
+    lastTemplates: new Map(),
+  };
   for (const group of groups) encodeGroup(group, call);
-  const { args, keys, forms } = call;
+  const { args, keys, templates: forms } = call;
   return [
     String(keys.texts.length),
     ...keys.texts,
@@ -52,29 +57,30 @@ export function encodeCall(
 
 interface Call {
   readonly args: Arg[];
-  readonly keys: Numbered;
-  readonly forms: Numbered;
-  /** The last one of each topic: mostly that of its next event too, whose text need not be made then. */
-  readonly lastForms: Map<string, Form>;
+  readonly keys: NumberedTexts;
+  readonly templates: NumberedTexts;
+  /** Last template of each topic. The next event mostly uses the same one, so its text need not be built again. */
+  readonly lastTemplates: Map<string, EventTemplate>;
 }
 
-interface Form {
+/** Values that many events of a call share; sent once (see publish.lua). */
+interface EventTemplate {
   readonly number: string;
   readonly policy: string;
   readonly memoryKey: string | undefined;
-  /** Of the entry's strings; 0 where the form holds all but three values. */
+  /** Number of the entry's strings, or 0 if the template has all values except id, time and data. */
   readonly count: number;
   readonly source: string | undefined;
   readonly type: string | undefined;
   readonly contentType: string | undefined;
 }
 
-/** Texts that a call holds once, by their numbers from 1. */
-class Numbered {
+/** Collects distinct texts and numbers them from 1. */
+class NumberedTexts {
   readonly texts: string[] = [];
   readonly #numbers = new Map<string, string>();
 
-  of(text: string): string {
+  numberFor(text: string): string {
     let number = this.#numbers.get(text);
     if (number === undefined) {
       number = String(this.texts.push(text));
@@ -100,23 +106,24 @@ function encodeGroup(group: PublishGroup, call: Call): void {
     args.push(String(source), String(at.epoch), String(at.version));
     if (cursor === undefined) args.push("0");
     else if (cursor.commits) {
-      args.push(`-${keys.of(cursor.key)}`, at.value === undefined ? "=" : `>${at.value}`);
-    } else args.push(keys.of(cursor.key));
+      args.push(`-${keys.numberFor(cursor.key)}`, at.value === undefined ? "=" : `>${at.value}`);
+    } else args.push(keys.numberFor(cursor.key));
   }
-  if (quarantine) args.push(keys.of(quarantine.budgetKey), ...quarantine.args);
-  if (release) args.push(keys.of(release.budgetKey), String(release.ids.length), ...release.ids);
-  if (signed) args.push(keys.of(signed.memoryKey), signed.mark);
+  if (quarantine) args.push(keys.numberFor(quarantine.budgetKey), ...quarantine.args);
+  if (release) args.push(keys.numberFor(release.budgetKey), String(release.ids.length), ...release.ids);
+  if (signed) args.push(keys.numberFor(signed.memoryKey), signed.mark);
   for (const one of events) encodeEvent(one, group.policy, undefined, call);
 }
 
-/** Only what differs from event to event is sent with each: in Redis a string costs about as much as its length. */
+/** Adds an event to the call. Sends only the values that its template lacks, because every argument costs Redis time. */
 function encodeEvent(event: OutgoingEvent, policy: string, signed: PublishGroup["signed"], call: Call): void {
   const { args } = call;
   const { fields } = event;
-  const form = formOf(event, policy, signed?.memoryKey, call);
-  args.push(form.number, event.identity === "" ? "" : event.identity + event.digest);
+  const template = findOrAddTemplate(event, policy, signed?.memoryKey, call);
+  args.push(template.number, event.identity === "" ? "" : event.identity + event.digest);
   if (signed) args.push(signed.mark);
-  if (form.count === 0) args.push(fields[3] ?? "", fields[9] ?? "", event.large?.bytes ?? fields[13] ?? "");
+  if (template.count === 0)
+    args.push(fields[3] ?? "", fields[9] ?? "", event.large?.bytes ?? fields[13] ?? "");
   else {
     const first = args.length;
     args.push(...fields);
@@ -124,12 +131,12 @@ function encodeEvent(event: OutgoingEvent, policy: string, signed: PublishGroup[
   }
 }
 
-function formOf(
+function findOrAddTemplate(
   { topic, fields }: OutgoingEvent,
   policy: string,
   memoryKey: string | undefined,
-  { keys, forms, lastForms }: Call,
-): Form {
+  { keys, templates: forms, lastTemplates: lastForms }: Call,
+): EventTemplate {
   const isUsual = hasUsualNames(fields);
   const source = isUsual ? fields[5] : undefined;
   const type = isUsual ? fields[7] : undefined;
@@ -145,12 +152,12 @@ function formOf(
     (isUsual ? last.count === 0 : last.count === fields.length)
   )
     return last;
-  // Each of the values has a line of its own, so none but the last may hold a line break.
+  // The template has one line per value, so only the last value may contain a line break.
   const count = isUsual && !source?.includes("\n") && !type?.includes("\n") ? 0 : fields.length;
-  const places = `${keys.of(topic)} ${memoryKey === undefined ? "0" : keys.of(memoryKey)}`;
+  const places = `${keys.numberFor(topic)} ${memoryKey === undefined ? "0" : keys.numberFor(memoryKey)}`;
   const common = count === 0 ? `\n${source}\n${type}\n${contentType}` : "";
-  const number = forms.of(`${policy} ${places} ${count}${common}`);
-  const form = { number, policy, memoryKey, count, source, type, contentType };
-  lastForms.set(topic, form);
-  return form;
+  const number = forms.numberFor(`${policy} ${places} ${count}${common}`);
+  const template = { number, policy, memoryKey, count, source, type, contentType };
+  lastForms.set(topic, template);
+  return template;
 }

@@ -1,39 +1,43 @@
--- Groups of several events, or with more than events; a fragment of publish.lua, whose variables it uses. It defines runGroup, which
--- reads the group at `at`, moves `at` behind it and answers its words, and sizeOfGroup, of any group.
+-- Handles groups that need a head: several events, quarantine records, a cursor, and so on. Included by publish.lua, whose
+-- variables it uses. Defines:
+--   runGroup(head)         publishes the group at `at`, moves `at` past it and returns its reply
+--   computeGroupSize(at)   returns how many arguments the group at `at` has; works for every kind of group
 --
--- Such a group begins with a head and goes on with its parts:
---   head     "<window ms> <slicing> <max entries> <r|d> <events> <parts>"; parts: 1 (a position follows) + 2 (quarantine follows)
---            + 4 (a release follows) + 8 (signed bytes follow) + 16 (the delivery is a replay: nothing of it is published)
---   position source, epoch, version, place of the cursor in KEYS (0: not in this call; negative: commit it); where it is committed
---            also ">" and the new value, or "=" where only the version moves. It stays where an event of the group conflicts
---   quarantine  place of the budget in KEYS, channel, digest of the delivery, its method and headers (JSON), its body, number of items and,
---            after a space, the bytes that its organization may hold in the place of those in ARGV[2];
---            per item: id for a new record, "all" or "newest", "<item>.<reason>", reason, the record (JSON)
---   release  place of the budget in KEYS, number of records, their ids; they stay where an event of the group conflicts
---   signed bytes  place of the channel's memory; identity and digest. Without events, whether they are a replay is all that is answered
---   events   per event: its form's number; identity and digest, or ""; the strings of the entry
-local function refuse(code, text)
-  error({ refused = '-' .. code .. ' ' .. text })
+-- Arguments of such a group, in order:
+--   head        "<window ms> <slicing> <max entries> <r|d> <events> <parts>". `parts` is the sum of the flags below
+--   position    (flag 1) source, epoch, version, index of the cursor in KEYS. The index is 0 if the cursor is not in this call.
+--               It is negative if the group commits the cursor; then one more argument follows: ">" and the new value, or "=" to
+--               increment the version only. A conflict in the group prevents the commit.
+--   quarantine  (flag 2) index of the budget in KEYS; channel; digest of the delivery; its method and headers (JSON); its body;
+--               "<items>" or "<items> <bytes>", where <bytes> replaces the organization limit of ARGV[2].
+--               Then five arguments per item: id for a new record, "all" or "newest", "<item>.<reason>", reason, record (JSON)
+--   release     (flag 4) index of the budget in KEYS, number of records, their ids. A conflict in the group prevents the release.
+--   signed      (flag 8) index of the channel's signed-bytes memory in KEYS; identity and digest as one string.
+--               If the group has no events, the reply only says whether the delivery is a replay
+--   replay      (flag 16) no arguments. The delivery is a known replay, so the script publishes no new event.
+--   events      per event: number of its template; identity and digest as one string, or ""; the strings of the entry
+local function reject(code, text)
+  error({ rejection = '-' .. code .. ' ' .. text })
 end
 
 -- @include ../sources/source-position.lua
 
--- The quarantine store's functions are made only by calls that need them.
-local openStore
-local function storeOf(budget)
-  if not openStore then
+-- Creates the quarantine store's functions on first use, because creating them costs time in every call.
+local openQuarantine
+local function openStore(budget)
+  if not openQuarantine then
     -- @include ../quarantine/quarantine-store.lua
-    openStore = openQuarantineStore
+    openQuarantine = openQuarantineStore
   end
-  return openStore(budget)
+  return openQuarantine(budget)
 end
 
 local function readQuarantine()
   local newestItems, newestBytes, channelBytes, organizationBytes, keepMs, reasons =
     match(ARGV[2], '(%d+) (%d+) (%d+) (%d+) (%d+) (.*)')
-  local items, ofOrganization = match(ARGV[at + 5], '^(%d+) ?(%d*)$')
+  local items, organizationLimit = match(ARGV[at + 5], '^(%d+) ?(%d*)$')
   local write = {
-    store = storeOf(KEYS[tonumber(ARGV[at])]),
+    store = openStore(KEYS[tonumber(ARGV[at])]),
     channel = ARGV[at + 1],
     delivery = ARGV[at + 1] .. ':' .. ARGV[at + 2],
     meta = ARGV[at + 3],
@@ -43,7 +47,7 @@ local function readQuarantine()
       newestItems = tonumber(newestItems),
       newestBytes = tonumber(newestBytes),
       channelBytes = tonumber(channelBytes),
-      organizationBytes = tonumber(ofOrganization) or tonumber(organizationBytes),
+      organizationBytes = tonumber(organizationLimit) or tonumber(organizationBytes),
       keepMs = tonumber(keepMs),
       reasons = reasons,
     },
@@ -74,14 +78,14 @@ local function openHead(text)
   return head
 end
 
--- Also of a group whose form cannot be opened.
-local function sizeOfGroup(first)
-  local function sizeOfEvent(place)
-    local memory, count = match(ARGV[FIRST_FORM - 1 + ARGV[place]], '^%d+ %a %d+ %a %d+ (%d+) (%d+)')
+-- Reads template texts directly, so that it also works if opening a template failed.
+local function computeGroupSize(first)
+  local function computeEventSize(place)
+    local memory, count = match(ARGV[FIRST_TEMPLATE - 1 + ARGV[place]], '^%d+ %a %d+ %a %d+ (%d+) (%d+)')
     return 2 + (memory == '0' and 0 or 1) + (count == '0' and 3 or tonumber(count))
   end
   if not find(ARGV[first], ' ', 1, true) then
-    return sizeOfEvent(first)
+    return computeEventSize(first)
   end
   local head, place = heads[ARGV[first]] or openHead(ARGV[first]), first + 1
   if head.parts % 2 == 1 then
@@ -97,13 +101,13 @@ local function sizeOfGroup(first)
     place = place + 2
   end
   for _ = 1, head.events do
-    place = place + sizeOfEvent(place)
+    place = place + computeEventSize(place)
   end
   return place - first
 end
 
-local function runGroup(opening)
-  local head = heads[opening] or openHead(opening)
+local function runGroup(firstArgument)
+  local head = heads[firstArgument] or openHead(firstArgument)
   local policy, events, parts = head.policy, head.events, head.parts
   at = at + 1
   local position, quarantine, release, memory, mark
@@ -126,35 +130,35 @@ local function runGroup(opening)
     at = at + 2
   end
 
-  local first, eventForms = at, {}
+  local first, eventTemplates = at, {}
   for n = 1, events do
-    local form = forms[ARGV[at]] or openForm(ARGV[at])
-    eventForms[n] = form
-    at = at + 2 + form.size
+    local template = templates[ARGV[at]] or openTemplate(ARGV[at])
+    eventTemplates[n] = template
+    at = at + 2 + template.size
     if position then
-      checkEpoch(form.topic, position)
+      checkEpoch(template.topic, position)
     end
   end
   if quarantine then
     local full = quarantine.store.check(quarantine)
     if full then
-      refuse('FULL', 'the quarantine of the ' .. full .. ' is full')
+      reject('FULL', 'the quarantine of the ' .. full .. ' is full')
     end
   end
 
-  -- From here on it writes.
+  -- All checks have passed. The script writes from here on.
   local replayed = parts >= 16 or mark and isReplay(memory, policy, mark)
   local answers, conflicts = {}, false
   local place = first
   for n = 1, events do
-    local form = eventForms[n]
+    local template = eventTemplates[n]
     if position then
-      stampEpoch(form.topic, position)
+      stampEpoch(template.topic, position)
     end
-    local answer = publish(form, ARGV[place + 1], place + 2, replayed)
+    local answer = publish(template, ARGV[place + 1], place + 2, replayed)
     conflicts = conflicts or answer == '!' or answer == '?'
     answers[n] = answer
-    place = place + 2 + form.size
+    place = place + 2 + template.size
   end
   if quarantine then
     quarantine.store.write(quarantine, answers)
@@ -163,7 +167,7 @@ local function runGroup(opening)
   if release and not conflicts then
     wrote = true
     for n = release + 2, release + 1 + tonumber(ARGV[release + 1]) do
-      storeOf(KEYS[tonumber(ARGV[release])]).drop(ARGV[n])
+      openStore(KEYS[tonumber(ARGV[release])]).drop(ARGV[n])
     end
   end
   if position and position.commits and not conflicts then

@@ -1,48 +1,48 @@
 import { UnavailableError } from "../../lib/errors.ts";
 import { FairQueue } from "../../lib/fair-queue.ts";
 import { isNoScript } from "../../lib/lua.ts";
-import { type DurabilityWait, waitFor } from "../connection/durability.ts";
+import { type DurabilityWait, requiredWait } from "../connection/durability.ts";
 import type { RedisBus } from "../connection/redis.ts";
 import { awaitDurability, type WriteConnection } from "../connection/write-connection.ts";
 import type { WriteRouter } from "../connection/write-router.ts";
 import { StaleSourceError } from "../errors.ts";
 import { encodeCall, type PublishGroup } from "./publish-call.ts";
 
-/** The most that one script call holds, so that no call keeps Redis from the others for long. */
+/** Limits of one script call, so that no call blocks Redis for long. */
 export const MAX_CALL_EVENTS = 500;
 export const MAX_CALL_BYTES = 4 * 1024 * 1024;
 /**
- * While Redis works on a call, what comes gathers for the next one: a call costs Redis its own sync, and an event in a call of
- * 30 five sixths of one in a call of 20. A second call is sent ahead where so many groups have gathered that little is won by waiting.
+ * Groups that arrive while a call is in flight are batched into the next one. Each call costs Redis one fsync, and larger calls cost
+ * less per event. A second call is sent early once `GROUPS_SENT_AHEAD` groups wait, because larger batches then gain little.
  */
 const MAX_CALLS = 2;
 const GROUPS_SENT_AHEAD = 64;
-/** A WAIT holds its connection: more calls would only stand in line behind it. */
+/** WAIT blocks its connection, so further calls would only queue behind it. */
 const MAX_WAITING_CALLS = 1;
-/** Organizations that a call is filled up without, as what they wait with is too large for what is left of it. */
-const MOST_PASSED = 16;
-const REDIRECTS = 3;
+/** Organizations whose next group may be skipped while filling a call, because it does not fit the remaining space. */
+const MAX_SKIPPED = 16;
+const MAX_RETRIES = 3;
 const QUARANTINE_RETRY_SECONDS = 60;
 
 interface Queued {
   readonly group: PublishGroup;
-  readonly delivery: DeliveryOnItsWay;
+  readonly delivery: PendingDelivery;
   readonly resolve: (words: string) => void;
   readonly reject: (error: unknown) => void;
 }
 
 interface Lane {
-  /** In turns by organization: one that brings much waits for itself. */
+  /** Scheduled round-robin by organization, so a busy organization delays only its own groups. */
   readonly queue: FairQueue<string, Queued>;
-  callsUnderWay: number;
+  callsInFlight: number;
   isScheduled: boolean;
 }
 
-/** All groups of a delivery share it: they end together, however many they are. */
-export interface DeliveryOnItsWay {
+/** Shared by all groups of a delivery, so that they have one deadline. */
+export interface PendingDelivery {
   readonly organizationId: string;
   readonly signal: AbortSignal;
-  /** When it came, by `performance.now()`; a write of it fails so and so much later. */
+  /** Start of the wait for Redis (`performance.now()`). The write timeout counts from here. */
   readonly sinceMs: number;
 }
 
@@ -50,11 +50,11 @@ export interface LanesOptions {
   readonly writes: WriteRouter;
   readonly quarantineLimits: string;
   readonly onCall: ((seconds: number) => void) | undefined;
-  /** Of one call, where it holds more than one group. */
+  /** Maximum bytes of a call with more than one group. */
   readonly maxCallBytes: number;
 }
 
-/** Gathers the groups submitted within one turn of the event loop into one call per slot. */
+/** Batches the groups submitted within one event loop iteration into one script call per Cluster slot. */
 export function createLanes(
   { publishScript, demand }: Pick<RedisBus, "publishScript" | "demand">,
   { writes, quarantineLimits, onCall, maxCallBytes }: LanesOptions,
@@ -77,20 +77,20 @@ export function createLanes(
         for (const queued of lane.queue.drain()) queued.reject(error);
         break;
       }
-      const wait = connection.facts && waitFor(connection.facts, demand);
+      const wait = connection.facts && requiredWait(connection.facts, demand);
       const isWaiting = wait !== undefined && (wait.localFsync || wait.replicas > 0);
       const maxCalls = isWaiting ? MAX_WAITING_CALLS : lane.queue.size < GROUPS_SENT_AHEAD ? 1 : MAX_CALLS;
-      if (connection.problem === undefined && lane.callsUnderWay >= maxCalls) return;
+      if (connection.problem === undefined && lane.callsInFlight >= maxCalls) return;
       const call = takeCall(lane.queue, maxCallBytes);
       if (call.length === 0) continue;
-      lane.callsUnderWay++;
+      lane.callsInFlight++;
       void run(connection, call, isWaiting ? wait : undefined).finally(() => {
-        lane.callsUnderWay--;
+        lane.callsInFlight--;
         if (lane.queue.size > 0) schedule(slot, lane);
-        else if (lane.callsUnderWay === 0) lanes.delete(slot);
+        else if (lane.callsInFlight === 0) lanes.delete(slot);
       });
     }
-    if (lane.callsUnderWay === 0) lanes.delete(slot);
+    if (lane.callsInFlight === 0) lanes.delete(slot);
   }
 
   async function run(first: WriteConnection, call: readonly Queued[], wait: DurabilityWait | undefined) {
@@ -107,13 +107,14 @@ export function createLanes(
       onCall?.((performance.now() - sentAt) / 1000);
       call.forEach(({ resolve, reject }, i) => {
         const words = replies[i];
-        if (words === undefined) reject(new UnavailableError("the script has not answered for a delivery"));
-        else if (words.charCodeAt(0) === 45 /* - */) reject(refusalOf(words));
+        if (words === undefined)
+          reject(new UnavailableError("The publish script returned no reply for a delivery."));
+        else if (words.charCodeAt(0) === 45 /* - */) reject(parseRejection(words));
         else resolve(words);
       });
     } catch (error) {
-      const refusal = asUnavailable(error);
-      for (const { reject } of call) reject(refusal);
+      const failure = toUnavailableError(error);
+      for (const { reject } of call) reject(failure);
     }
   }
 
@@ -132,11 +133,11 @@ export function createLanes(
         const reply = connection.send(script[0], [script[1], ...args], sinceMs);
         const durable = wait && awaitDurability(connection, wait, sinceMs);
         const replies = durable === undefined ? await reply : (await Promise.all([reply, durable]))[0];
-        connection.noteWrite();
+        connection.recordWriteResult();
         return replies as readonly string[];
       } catch (error) {
-        connection.noteWrite(error);
-        if (attempt >= REDIRECTS) throw error;
+        connection.recordWriteResult(error);
+        if (attempt >= MAX_RETRIES) throw error;
         if (isNoScript(error)) {
           script = ["eval", publishScript.text];
           continue;
@@ -149,17 +150,19 @@ export function createLanes(
     }
   }
 
-  /** Puts a group of a slot (0 where there are none) into a call; calls back with the words of the script's reply. */
+  /**
+   * Queues a group for the next call of its slot (0 on a single server). Calls `resolve` with the words of the script's reply.
+   */
   return (
     slot: number,
     group: PublishGroup,
-    delivery: DeliveryOnItsWay,
+    delivery: PendingDelivery,
     resolve: Queued["resolve"],
     reject: Queued["reject"],
   ): void => {
     let lane = lanes.get(slot);
     if (lane === undefined) {
-      lane = { queue: new FairQueue(), callsUnderWay: 0, isScheduled: false };
+      lane = { queue: new FairQueue(), callsInFlight: 0, isScheduled: false };
       lanes.set(slot, lane);
     }
     lane.queue.push(delivery.organizationId, { group, delivery, resolve, reject });
@@ -168,20 +171,19 @@ export function createLanes(
 }
 
 /**
- * Takes as many groups, in their turns, as fit into one call; groups given up meanwhile are refused and left out. One that does not
- * fit begins the next call: were it the end of this one, large groups of one organization would let one small group of each
- * other pass at a time.
+ * Takes as many groups as fit one call, round-robin by organization. Rejects groups whose signal has aborted. A group that does not
+ * fit is set aside and starts a later call. Ending the call there would let large groups of one organization slow all others.
  */
 function takeCall(queue: FairQueue<string, Queued>, maxBytes: number): Queued[] {
   let events = 0;
   let bytes = 0;
-  let passed = 0;
+  let skipped = 0;
   const call: Queued[] = [];
   for (let queued = queue.peek(); queued !== undefined; queued = queue.peek()) {
     const { group, delivery } = queued;
     const isFull = events + group.events.length > MAX_CALL_EVENTS || bytes + group.bytes > maxBytes;
     if (call.length > 0 && isFull && !delivery.signal.aborted) {
-      if (bytes >= maxBytes || ++passed > MOST_PASSED) break;
+      if (bytes >= maxBytes || ++skipped > MAX_SKIPPED) break;
       queue.setAside();
       continue;
     }
@@ -198,15 +200,13 @@ function takeCall(queue: FairQueue<string, Queued>, maxBytes: number): Queued[] 
   return call;
 }
 
-/**
- * After any error the events are not certain, also after one that only an operator can mend, such as a missing permission.
- */
-function asUnavailable(error: unknown): UnavailableError {
+/** Returns any error as UnavailableError. The outcome is always unknown, even if only an operator can fix the cause. */
+function toUnavailableError(error: unknown): UnavailableError {
   if (error instanceof UnavailableError) return error;
   return new UnavailableError(`Redis: ${error instanceof Error ? error.message : error}`, { cause: error });
 }
 
-function refusalOf(words: string): Error {
+function parseRejection(words: string): Error {
   const space = words.indexOf(" ");
   const code = words.slice(1, space);
   const text = words.slice(space + 1);

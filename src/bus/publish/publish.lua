@@ -1,40 +1,60 @@
 #!lua
--- Appends the events of one or several deliveries ("groups"), each event at most once within its dedupe window, with their
--- quarantine records and, for pull sources, the cursor. A script is not rolled back, so each group is checked whole before its
--- first write. The shebang makes Redis (from 7.0 on) answer OOM, READONLY and MISCONF before the script begins.
+-- Appends the events of one or more groups to their topics, each event at most once within its dedupe window. A group is one
+-- delivery or a part of it. It can also write quarantine records and, for a pull source, commit the cursor.
 --
--- KEYS    what the arguments refer to by its place, from 1: topics, cursors (inlet:{c.<channel>}:cursor), quarantine budgets
---         (inlet:{q.<organization>}:b), memories of signed bytes (inlet:{b.<channel>}:). Companions are derived, all with the tag of their owner: {<topic>}:e (epochs, dedupe
---         slicings in use), {<topic>}:[<slicing>]<slice>[.<bucket>] (dedupe), inlet:{q.<organization>}:… (quarantine-store.lua).
--- ARGV[1] "1" where the call must write even if it appends nothing, so that a following WAIT covers what it found
--- ARGV[2] "<newest items> <newest bytes> <channel bytes> <organization bytes> <keep ms> <reasons>": the quarantine's limits
--- ARGV[3] number of forms, which follow it. A form is what many events of a call have in common, sent once:
---         "<window ms> <slicing> <max entries> <r|d> <place of the topic> <place of the memory of signed bytes, or 0> <count>": r reports a
---         known id with other data, d calls it a duplicate; the entry is so many strings, name and value in turn. Where count is 0, lines
---         with source, type and datacontenttype follow, and the entry is the values of id, time and data (specversion is 1.0)
--- then the groups. Most are one event and no more than its signed bytes: they begin with the number of its form:
---   form's number; identity (22) and digest (11) of the event, or ""; where the form has a memory, identity (22) of what was signed and
---   digest (11) of the ids and types that came of it; the strings of the entry
--- publish-group.lua describes the others.
+-- Redis does not roll back a script, so each group is checked completely before its first write. Because of the `#!lua` line,
+-- Redis (from 7.0 on) rejects the whole call with OOM, READONLY or MISCONF before the script starts.
 --
--- Reply: one string per group. Its words are, per event, "<entry id>" (published), "=<entry id>" (duplicate), "!" (conflict) or
--- "?" (a replay: signed bytes that are remembered with another digest), then, per quarantined item, its record's id. Or "-<code> <text>",
--- the group refused: EPOCH, CURSOR (a stale source), FULL (a quarantine budget), else an error of Redis; only after an error of Redis
--- may a part of the group be written.
+-- KEYS    Every key that the arguments refer to, by its index from 1:
+--           topics
+--           cursors                   inlet:{c.<channel>}:cursor
+--           quarantine budgets        inlet:{q.<organization>}:b
+--           signed-bytes memories     inlet:{b.<channel>}:
+--         The script derives related keys, always with the same hash tag:
+--           {<topic>}:e                                epochs and dedupe slicings in use
+--           {<topic>}:[<slicing>]<slice>[.<bucket>]    dedupe (dedupe.lua)
+--           inlet:{q.<organization>}:...               quarantine (quarantine-store.lua)
+-- ARGV[1] "1" if the call must write even if it appends no event, so that a following WAIT also covers duplicates; else "0".
+-- ARGV[2] Quarantine limits: "<newest items> <newest bytes> <channel bytes> <organization bytes> <keep ms> <reasons>".
+-- ARGV[3] Number of templates. A template holds the values that many events of the call share, so that they are sent once.
+-- then    One argument per template:
+--           "<window ms> <slicing> <max entries> <r|d> <topic> <memory> <count>"
+--           <r|d>     r reports a known id with other data as a conflict; d reports it as a duplicate
+--           <topic>   index of the topic in KEYS
+--           <memory>  index of the signed-bytes memory in KEYS, or 0
+--           <count>   number of strings in the entry (names and values alternate). If it is 0, three lines follow in the template:
+--                     source, type, datacontenttype. Then an event sends only the values of id, time and data; specversion is 1.0.
+-- then    The groups. Most are a single event, optionally with signed bytes, and begin with a template number:
+--           template number
+--           identity (22) and digest (11) of the event as one string, or "" to skip deduplication
+--           only with a memory: identity (22) of the signed bytes and digest (11) of the ids and types derived from them
+--           the strings of the entry
+--         A group that begins with a text containing spaces is described in publish-group.lua.
 --
--- Calls hold dozens of events, and Redis does nothing else meanwhile: what runs for each event makes no table, and no string but
--- those that Redis is given; functions that few calls need are made by those, as making one costs time in each.
+-- Reply: one string per group. A rejected group replies "-<code> <text>" with one of these codes:
+--           EPOCH, CURSOR   the pull source is stale
+--           FULL            a quarantine budget is used up
+--           REDIS, SCRIPT   an error; only then may a part of the group already be written
+--         An accepted group replies words separated by spaces, first one per event:
+--           "<entry id>"    published
+--           "=<entry id>"   duplicate of that entry
+--           "!"             conflict: the id is already used with other data
+--           "?"             replay: the signed bytes are known with another digest
+--         then the record id of each quarantined item.
+--
+-- Performance: a call holds dozens of events, and Redis serves no other client meanwhile. Code that runs per event creates no
+-- tables, and no strings except arguments of Redis commands. Rarely needed functions are created on first use.
 
 local call, ARGV, KEYS = redis.call, ARGV, KEYS
 local sub, find, format, match, floor = string.sub, string.find, string.format, string.match, math.floor
-local FIRST_FORM = 4
+local FIRST_TEMPLATE = 4
 
 local time = call('TIME')
 local now = time[1] * 1000 + floor(time[2] / 1000)
 local wrote = false
-local at, start = FIRST_FORM + ARGV[3], 0
+local at, start = FIRST_TEMPLATE + ARGV[3], 0
 
-local topics, policies, forms, appendedTo = {}, {}, {}, {}
+local topics, policies, templates, appendedTo = {}, {}, {}, {}
 
 local function openPolicy(text)
   local window, slicing, maxEntries, conflict = match(text, '^(%d+) (%a) (%d+) (%a)')
@@ -42,14 +62,14 @@ local function openPolicy(text)
     window = tonumber(window),
     slicing = slicing,
     maxEntries = maxEntries,
-    reports = conflict == 'r',
+    reportsConflicts = conflict == 'r',
     text = text,
   }
   policies[text] = policy
   return policy
 end
 
--- A topic, or the signed bytes of a channel: what has a memory.
+-- Opens a dedupe memory: that of a topic, or that of a channel's signed bytes.
 local function openMemory(place, key, prefix)
   local memory = { key = key, prefix = prefix, views = {}, slices = {}, notes = nil, id = nil, ms = nil, sequence = nil }
   local notes = call('HGETALL', prefix .. 'e')
@@ -72,38 +92,39 @@ local function openTopic(place)
   return openMemory(place, key, '{' .. key .. '}:')
 end
 
-local function openForm(number)
+local function openTemplate(number)
   local policyText, topic, memory, count, common =
-    match(ARGV[FIRST_FORM - 1 + number], '^(%d+ %a %d+ %a) (%d+) (%d+) (%d+)(.*)$')
+    match(ARGV[FIRST_TEMPLATE - 1 + number], '^(%d+ %a %d+ %a) (%d+) (%d+) (%d+)(.*)$')
   topic, memory, count = tonumber(topic), tonumber(memory), tonumber(count)
-  local form = {
+  local template = {
     policy = policies[policyText] or openPolicy(policyText),
     topic = topics[topic] or openTopic(topic),
     count = count,
     size = count == 0 and 3 or count,
   }
-  form.key = form.topic.key
+  template.key = template.topic.key
   if memory > 0 then
-    form.signed = topics[memory] or openMemory(memory, KEYS[memory], KEYS[memory])
+    template.signed = topics[memory] or openMemory(memory, KEYS[memory], KEYS[memory])
   end
   if count == 0 then
-    form.source, form.type, form.contentType = match(common, '^\n([^\n]*)\n([^\n]*)\n(.*)$')
+    template.source, template.type, template.contentType = match(common, '^\n([^\n]*)\n([^\n]*)\n(.*)$')
   end
-  forms[number] = form
-  return form
+  templates[number] = template
+  return template
 end
 
 -- @include ./dedupe.lua
 
--- Answers the entry's id. All entries of a call on a topic have the time of the first one: the ids of the others are known before.
-local function append(form, first)
-  local topic, count = form.topic, form.count
+-- Appends an event and returns its entry id. All entries of a call on one topic share the milliseconds of the first one,
+-- so the ids of the later ones are known in advance.
+local function append(template, first)
+  local topic, count = template.topic, template.count
   local id, entryId = topic.id or '*', nil
   if count == 0 then
-    entryId = call('XADD', form.key, id, 'specversion', '1.0', 'id', ARGV[first], 'source', form.source, 'type', form.type,
-      'time', ARGV[first + 1], 'datacontenttype', form.contentType, 'data', ARGV[first + 2])
+    entryId = call('XADD', template.key, id, 'specversion', '1.0', 'id', ARGV[first], 'source', template.source, 'type', template.type,
+      'time', ARGV[first + 1], 'datacontenttype', template.contentType, 'data', ARGV[first + 2])
   else
-    entryId = call('XADD', form.key, id, unpack(ARGV, first, first + count - 1))
+    entryId = call('XADD', template.key, id, unpack(ARGV, first, first + count - 1))
   end
   if topic.id then
     topic.sequence = topic.sequence + 1
@@ -111,31 +132,31 @@ local function append(form, first)
     local dash = find(entryId, '-', 1, true)
     topic.id = sub(entryId, 1, dash) .. '*'
     topic.ms, topic.sequence = tonumber(sub(entryId, 1, dash - 1)), tonumber(sub(entryId, dash + 1))
-    topic.maxEntries = form.policy.maxEntries
+    topic.maxEntries = template.policy.maxEntries
     appendedTo[#appendedTo + 1] = topic
   end
   wrote = true
   return entryId
 end
 
--- Whether signed bytes came before under other ids or types; else they are remembered.
+-- Returns true if the signed bytes are known with other ids or types. Otherwise remembers them.
 local function isReplay(memory, policy, mark)
   local digest = sub(mark, IDENTITY + 1)
   local known = recallOrClaim(memory, policy, sub(mark, 1, IDENTITY), digest, now, 0)
-  claimedIn, wrote = nil, wrote or not known
+  claimedSlice, wrote = nil, wrote or not known
   return known and known ~= digest
 end
 
--- Answers the word for an event whose entry begins at `first`.
-local function publish(form, mark, first, replayed)
+-- Publishes the event whose entry begins at argument `first`. Returns its word of the reply.
+local function publish(template, mark, first, replayed)
   if mark == '' then
-    return replayed and '?' or append(form, first)
+    return replayed and '?' or append(template, first)
   end
-  local policy, topic = form.policy, form.topic
+  local policy, topic = template.policy, template.topic
   local identity, digest = sub(mark, 1, IDENTITY), sub(mark, IDENTITY + 1)
   local ms, sequence, knownDigest, knownId = now, 0, nil, nil
   if replayed then
-    knownDigest, knownId = recall(topic.views[policy.text] or viewOf(topic, policy), policy, identity)
+    knownDigest, knownId = recall(topic.views[policy.text] or openView(topic, policy), policy, identity)
   else
     if topic.id then
       ms, sequence = topic.ms, topic.sequence + 1
@@ -143,34 +164,35 @@ local function publish(form, mark, first, replayed)
     knownDigest, knownId = recallOrClaim(topic, policy, identity, digest, ms, sequence)
   end
   if knownId then
-    return policy.reports and knownDigest ~= digest and '!' or '=' .. knownId
+    return policy.reportsConflicts and knownDigest ~= digest and '!' or '=' .. knownId
   elseif replayed then
     return '?'
   end
-  local entryId = append(form, first)
+  local entryId = append(template, first)
   if topic.ms ~= ms or topic.sequence ~= sequence then
-    store(claimedIn, identity, digest, topic.ms, topic.sequence)
+    store(claimedSlice, identity, digest, topic.ms, topic.sequence)
   end
-  claimedIn = nil
+  claimedSlice = nil
   return entryId
 end
 
--- A group that is one event and no more than its signed bytes.
-local function runOne(form)
+-- Runs a group that consists of a single event, optionally with signed bytes.
+local function runSingleEvent(template)
   local mark, first, replayed = ARGV[at + 1], at + 2, false
-  if form.signed then
-    replayed = isReplay(form.signed, form.policy, ARGV[first])
+  if template.signed then
+    replayed = isReplay(template.signed, template.policy, ARGV[first])
     first = first + 1
   end
-  at = first + form.size
-  return publish(form, mark, first, replayed)
+  at = first + template.size
+  return publish(template, mark, first, replayed)
 end
 
 local groups
-local function otherGroups()
+-- Creates the functions of publish-group.lua on first use.
+local function loadGroups()
   if not groups then
     -- @include ./publish-group.lua
-    groups = { run = runGroup, sizeOf = sizeOfGroup }
+    groups = { run = runGroup, computeSize = computeGroupSize }
   end
   return groups
 end
@@ -180,12 +202,12 @@ local function runGroups()
   local last = #ARGV
   while at <= last do
     start = at
-    local opening = ARGV[at]
-    local form = forms[opening]
-    if not form and not find(opening, ' ', 1, true) then
-      form = openForm(opening)
+    local firstArgument = ARGV[at]
+    local template = templates[firstArgument]
+    if not template and not find(firstArgument, ' ', 1, true) then
+      template = openTemplate(firstArgument)
     end
-    replies[#replies + 1] = form and runOne(form) or otherGroups().run(opening)
+    replies[#replies + 1] = template and runSingleEvent(template) or loadGroups().run(firstArgument)
   end
 end
 
@@ -193,9 +215,9 @@ while at <= #ARGV do
   local done, problem = pcall(runGroups)
   if not done then
     unclaim()
-    at = start + otherGroups().sizeOf(start)
+    at = start + loadGroups().computeSize(start)
     if type(problem) == 'table' then
-      problem = problem.refused or '-REDIS ' .. (problem.err or 'unknown')
+      problem = problem.rejection or '-REDIS ' .. (problem.err or 'unknown')
     else
       problem = '-SCRIPT ' .. tostring(problem)
     end

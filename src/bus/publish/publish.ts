@@ -6,7 +6,7 @@ import { createFairBudget } from "../../lib/fair-budget.ts";
 import { freeBuffer } from "../../lib/free-buffer.ts";
 import type { NewId } from "../../lib/ids.ts";
 import type { RedisBus } from "../connection/redis.ts";
-import { cursorKey, quarantineBudgetKey, signedBytesKey, slotOf } from "../keys.ts";
+import { computeSlot, cursorKey, quarantineBudgetKey, signedBytesKey } from "../keys.ts";
 import {
   encodeLimits,
   encodeQuarantine,
@@ -15,32 +15,32 @@ import {
   type QuarantineWrite,
 } from "../quarantine/quarantine-record.ts";
 import type { PublishGroup } from "./publish-call.ts";
-import { createLanes, type DeliveryOnItsWay, MAX_CALL_BYTES, MAX_CALL_EVENTS } from "./publish-lanes.ts";
+import { createLanes, MAX_CALL_BYTES, MAX_CALL_EVENTS, type PendingDelivery } from "./publish-lanes.ts";
 
 export interface PublishPolicy {
   readonly dedupeWindowMs: number;
-  /** A known id with other data: reported as a conflict, or taken for a duplicate. */
+  /** Handling of a known id with other data: report a conflict, or treat it as a duplicate. */
   readonly onConflict: "report" | "duplicate";
   readonly maxEntries: number;
-  /** Of each topic; handed on to `onAppended`, by which retention keeps up with busy topics. */
+  /** Maximum bytes per topic. Passed to `onAppended`, so that retention can trim busy topics early. */
   readonly maxBytes?: number;
 }
 
-/** One delivery. */
+/** The events and quarantine items of one delivery, published together. */
 export interface PublishBatch {
   readonly channel: ChannelIdentity;
   readonly events: readonly OutgoingEvent[];
   readonly policy: PublishPolicy;
-  /** Items of the same delivery that are known to have failed. */
+  /** Items of the same delivery that failed before publishing. */
   readonly quarantine?: QuarantineWrite | undefined;
-  /** Quarantine records that this publish replaces (a re-drive). They stay where an event of it conflicts. */
+  /** Quarantine records that a redrive replaces. They are kept if one of the events conflicts. */
   readonly release?: readonly string[] | undefined;
   /**
-   * What was signed, where that tells replays: remembered in its channel for the dedupe window. Under another mark of ids and types
-   * than at first nothing of the delivery is published that is not known by its id.
+   * Signed bytes of the delivery, if the channel detects replays by them. Remembered per channel for the dedupe window. If the
+   * same bytes arrive with other ids or types, the delivery is a replay and only known events are reported as duplicates.
    */
   readonly signed?: SignedMark | undefined;
-  /** Of a pull source: where it stands once this delivery is written. It stays where an event conflicts. */
+  /** Position of a pull source after this delivery. The cursor is not moved if an event conflicts. */
   readonly position?: SourcePosition | undefined;
 }
 
@@ -48,54 +48,54 @@ export type Receipt =
   | { readonly status: "published" | "duplicate"; readonly entryId: string }
   | { readonly status: "conflict" | "replayed" };
 
-/** Parallel to the batch's `events` and to its `quarantine.items`. */
+/** `receipts` is parallel to the batch's `events`, `quarantineIds` to its `quarantine.items`. */
 export interface PublishResult {
   readonly receipts: readonly Receipt[];
   readonly quarantineIds: readonly string[];
 }
 
 /**
- * Appends the events of a delivery, each at most once within the dedupe window, and writes its quarantine
- * records. Resolves when all of it is as durable as the gateway promises. On one Redis up to 500 events and 4
- * MiB are one script, all or nothing; more goes in such pieces, in order. In a Cluster it is one script per
- * slot, then the release and the cursor. Ends within five seconds; once sent, a call is
- * no longer given up for `signal`. The large values of events are gone once it has resolved.
+ * Appends the events of a delivery, each at most once within the dedupe window, and writes its quarantine records. Resolves when
+ * all writes are as durable as configured.
  *
- * @throws UnavailableError when it was refused or its outcome is unknown; a retry is safe.
- * @throws StaleSourceError when `position` is no longer its owner's.
+ * On a single Redis, up to 500 events and 4 MiB are one atomic script call. Larger deliveries are split into such calls, in order.
+ * In a Cluster each slot is one call; the release and the cursor follow. Settles within five seconds. `signal` does not cancel a
+ * call that was sent. The buffers of large event values are freed once it has resolved.
+ *
+ * @throws UnavailableError when the delivery was rejected or its outcome is unknown; a retry is safe.
+ * @throws StaleSourceError when the source no longer owns `position`.
  */
 export type Publish = (batch: PublishBatch, options: PublishOptions) => Promise<PublishResult>;
 
 export interface PublishOptions {
   readonly signal: AbortSignal;
-  /** When its sender began to wait for Redis, by `performance.now()`; default now. Calls of one delivery share it. */
+  /** Start of the wait for Redis (`performance.now()`), shared by all calls of a delivery. Default: now. */
   readonly sinceMs?: number;
 }
 
-/** An event that was appended under a policy with `maxBytes`. */
+/** Arguments of `onAppended`, for an event whose policy has `maxBytes`. */
 export type Appended = readonly [topic: string, bytes: number, maxBytes: number];
 
 export interface PublishDeps {
   readonly redis: RedisBus;
-  /** Makes the id of a quarantine record. */
   readonly newQuarantineId: NewId;
   readonly onAppended?: (...appended: Appended) => void;
-  /** Told of each call of the script that was answered, with the seconds that it took. */
+  /** Called after each successful script call with its duration in seconds. */
   readonly onCall?: (seconds: number) => void;
-  /** Bytes queued and under way, beyond which publishing is refused, shared by organizations; default 64 MiB. */
+  /** Maximum bytes queued and in flight, shared fairly by organizations. More are rejected. Default: 64 MiB. */
   readonly maxBytesInFlight?: number;
   readonly quarantineLimits?: QuarantineLimits;
-  /** What the quarantine of an organization may hold; undefined: as the limits have it. */
-  readonly quarantineBytesOf?: (organizationId: string) => number | undefined;
+  /** Returns the quarantine limit of an organization, or `undefined` to use `quarantineLimits`. */
+  readonly getQuarantineLimitBytes?: (organizationId: string) => number | undefined;
 }
 
 const NO_WORDS: readonly string[] = [];
-/** The script's words for a known id with other data, and for signed bytes known under other ids or types. */
+/** Reply words of publish.lua: a known id with other data, and signed bytes known with other ids or types. */
 const CONFLICT = "!";
 const REPLAYED = "?";
 /**
- * A larger group is a call of its own on a connection of its own: Redis takes its bytes while it works on small ones, of other
- * organizations too, and only what it does with it then keeps it from them.
+ * Groups above this size are single calls on a separate connection. So their transfer does not delay the small groups of other
+ * organizations; only their execution does.
  */
 const LARGE_BYTES = 128 * 1024;
 const DEFAULT_WINDOW_MS = 86_400_000;
@@ -109,7 +109,7 @@ export function createPublish(deps: PublishDeps): Publish {
   const lanes = { quarantineLimits: limits, onCall: deps.onCall };
   const submitSmall = createLanes(redis, { ...lanes, writes: redis.writes, maxCallBytes: MAX_CALL_BYTES });
   const submitLarge = createLanes(redis, { ...lanes, writes: redis.largeWrites, maxCallBytes: LARGE_BYTES });
-  // What moves a cursor comes in the order of the cursor's versions, whatever its size.
+  // Groups with a position always use the small lane, because cursor versions must be committed in order.
   const submit: typeof submitSmall = (slot, group, ...rest) =>
     (group.bytes > LARGE_BYTES && group.position === undefined ? submitLarge : submitSmall)(
       slot,
@@ -126,9 +126,14 @@ export function createPublish(deps: PublishDeps): Publish {
       const { organizationId } = batch.channel;
       const delivery = { organizationId, signal, sinceMs };
       const policy = encodePolicy(batch.policy);
-      const whole = groupOf(batch, policy, newQuarantineId, deps.quarantineBytesOf?.(organizationId));
+      const whole = createGroup(
+        batch,
+        policy,
+        newQuarantineId,
+        deps.getQuarantineLimitBytes?.(organizationId),
+      );
       if (!inFlight.take(organizationId, whole.bytes)) {
-        throw new UnavailableError("too many bytes of the organization are on their way to Redis already");
+        throw new UnavailableError("The organization has too many bytes in flight to Redis. Retry later.");
       }
       const fail = (error: unknown): void => {
         inFlight.giveBack(organizationId, whole.bytes);
@@ -136,17 +141,18 @@ export function createPublish(deps: PublishDeps): Publish {
       };
       const done = (words: readonly string[]): void => {
         inFlight.giveBack(organizationId, whole.bytes);
-        const result = readWords(words, batch.events.length);
-        noteAppended(batch, result);
-        // Nothing of it is on its way any more, as it may be where the call has failed.
+        const result = parseReply(words, batch.events.length);
+        reportAppended(batch, result);
+        // Safe only on success: after a failed call the socket may still be sending these bytes.
         for (const { large } of batch.events) if (large !== undefined) freeBuffer(large.bytes);
         resolve(result);
       };
-      if (!isSlotted && fitsOneCall(whole)) submit(0, whole, delivery, (words) => done(wordsOf(words)), fail);
+      if (!isSlotted && fitsOneCall(whole))
+        submit(0, whole, delivery, (words) => done(splitWords(words)), fail);
       else (isSlotted ? writeBySlot : writeInOrder)(whole, delivery).then(done, fail);
     });
 
-  function noteAppended({ events, policy: { maxBytes } }: PublishBatch, { receipts }: PublishResult): void {
+  function reportAppended({ events, policy: { maxBytes } }: PublishBatch, { receipts }: PublishResult): void {
     if (onAppended === undefined || maxBytes === undefined) return;
     for (let i = 0; i < events.length; i++) {
       const event = events[i];
@@ -156,21 +162,21 @@ export function createPublish(deps: PublishDeps): Publish {
     }
   }
 
-  function submitted(slot: number, group: PublishGroup, delivery: DeliveryOnItsWay): Promise<string> {
+  function submitAsync(slot: number, group: PublishGroup, delivery: PendingDelivery): Promise<string> {
     return new Promise((resolve, reject) => submit(slot, group, delivery, resolve, reject));
   }
 
-  /** One Redis: pieces in order. The first has the quarantine, the last the release and the cursor. */
-  async function writeInOrder(whole: PublishGroup, delivery: DeliveryOnItsWay): Promise<readonly string[]> {
+  /** Writes to a single Redis in ordered pieces. The first has the quarantine, the last the release and the cursor. */
+  async function writeInOrder(whole: PublishGroup, delivery: PendingDelivery): Promise<readonly string[]> {
     const { policy, events, position, quarantine, release, signed } = whole;
-    const pieces = cutEvents(events);
-    if (pieces.length <= 1) return wordsOf(await submitted(0, whole, delivery));
+    const pieces = splitEvents(events);
+    if (pieces.length <= 1) return splitWords(await submitAsync(0, whole, delivery));
     const checked = position?.cursor && { ...position, cursor: { ...position.cursor, commits: false } };
-    const answers: string[] = [];
+    const eventWords: string[] = [];
     let quarantineIds = NO_WORDS;
     for (const [i, piece] of pieces.entries()) {
       const isLast = i === pieces.length - 1;
-      const isDone = isLast && !holdsBack(answers);
+      const isDone = isLast && !hasConflict(eventWords);
       const group: PublishGroup = {
         policy,
         ...piece,
@@ -179,58 +185,61 @@ export function createPublish(deps: PublishDeps): Publish {
         ...(release && isDone && { release }),
         ...(signed && { signed }),
       };
-      const words = wordsOf(await submitted(0, group, delivery));
-      for (const word of words.slice(0, piece.events.length)) answers.push(word);
+      const words = splitWords(await submitAsync(0, group, delivery));
+      for (const word of words.slice(0, piece.events.length)) eventWords.push(word);
       if (i === 0) quarantineIds = words.slice(piece.events.length);
     }
-    return [...answers, ...quarantineIds];
+    return [...eventWords, ...quarantineIds];
   }
 
-  /** A Cluster: signed bytes first; then a call per slot at once; then the release and the cursor. */
-  async function writeBySlot(whole: PublishGroup, delivery: DeliveryOnItsWay): Promise<readonly string[]> {
+  /** Writes to a Cluster: checks the signed bytes, then writes all slots in parallel, then the release and the cursor. */
+  async function writeBySlot(whole: PublishGroup, delivery: PendingDelivery): Promise<readonly string[]> {
     const { policy, events, position, quarantine, release, signed } = whole;
     const isReplay =
       signed !== undefined &&
-      (await submitted(slotOf(signed.memoryKey), { policy, events: [], signed, bytes: 0 }, delivery)) ===
-        REPLAYED;
-    const answers = new Array<string>(events.length).fill("");
+      (await submitAsync(
+        computeSlot(signed.memoryKey),
+        { policy, events: [], signed, bytes: 0 },
+        delivery,
+      )) === REPLAYED;
+    const eventWords = new Array<string>(events.length).fill("");
     const epochOnly = position && { source: position.source, at: position.at };
-    const bySlot = Map.groupBy(events.entries(), ([, { topic }]) => slotOf(topic));
+    const bySlot = Map.groupBy(events.entries(), ([, { topic }]) => computeSlot(topic));
     const writePart = async ([slot, part]: readonly [number, (readonly [number, OutgoingEvent])[]]) => {
       const places = part.values();
-      for (const piece of cutEvents(part.map(([, event]) => event))) {
+      for (const piece of splitEvents(part.map(([, event]) => event))) {
         const group = { policy, ...piece, isReplay, ...(epochOnly && { position: epochOnly }) };
-        for (const word of wordsOf(await submitted(slot, group, delivery))) {
-          answers[places.next().value?.[0] ?? 0] = word;
+        for (const word of splitWords(await submitAsync(slot, group, delivery))) {
+          eventWords[places.next().value?.[0] ?? 0] = word;
         }
       }
     };
-    const alone = { policy, events: [], bytes: 0 };
+    const emptyGroup = { policy, events: [], bytes: 0 };
     const [quarantineIds] = await Promise.all([
       quarantine
-        ? submitted(
-            slotOf(quarantine.budgetKey),
-            { ...alone, quarantine, bytes: quarantine.bytes },
+        ? submitAsync(
+            computeSlot(quarantine.budgetKey),
+            { ...emptyGroup, quarantine, bytes: quarantine.bytes },
             delivery,
-          ).then(wordsOf)
+          ).then(splitWords)
         : NO_WORDS,
       ...[...bySlot].map(writePart),
     ]);
-    if (holdsBack(answers)) return [...answers, ...quarantineIds];
+    if (hasConflict(eventWords)) return [...eventWords, ...quarantineIds];
     await Promise.all([
-      release && submitted(slotOf(release.budgetKey), { ...alone, release }, delivery),
+      release && submitAsync(computeSlot(release.budgetKey), { ...emptyGroup, release }, delivery),
       position?.cursor &&
-        submitted(
-          slotOf(position.cursor.key),
-          { ...alone, position, bytes: position.at.value?.length ?? 0 },
+        submitAsync(
+          computeSlot(position.cursor.key),
+          { ...emptyGroup, position, bytes: position.at.value?.length ?? 0 },
           delivery,
         ),
     ]);
-    return [...answers, ...quarantineIds];
+    return [...eventWords, ...quarantineIds];
   }
 }
 
-function groupOf(
+function createGroup(
   batch: PublishBatch,
   policy: string,
   newQuarantineId: NewId,
@@ -247,7 +256,7 @@ function groupOf(
     policy,
     events,
     bytes,
-    // All groups have one shape, and no member is copied.
+    // Creates every group with the same object shape, for V8, and copies no member.
     position: position && {
       source: channel.number,
       at: position,
@@ -266,8 +275,8 @@ function groupOf(
 }
 
 /**
- * Gives the same text again while the policy stays as it was, as most channels leave it: a call compares it with that of the delivery
- * before, and the same text is equal without being read. Joined, for the reason that `sourceOf` has.
+ * Caches the text of the last policy. Most channels share a policy, and comparing identical string objects is a pointer comparison.
+ * Uses `join`, because a concatenated string would be flattened on first use.
  */
 function createPolicyEncoder(): (policy: PublishPolicy) => string {
   let last: PublishPolicy | undefined;
@@ -280,15 +289,15 @@ function createPolicyEncoder(): (policy: PublishPolicy) => string {
       last.onConflict !== onConflict
     ) {
       const word = onConflict === "report" ? "r" : "d";
-      text = [dedupeWindowMs, slicingOf(dedupeWindowMs), maxEntries, word].join(" ");
+      text = [dedupeWindowMs, computeSlicing(dedupeWindowMs), maxEntries, word].join(" ");
       last = policy;
     }
     return text;
   };
 }
 
-/** The slicing (dedupe.lua) is the shortest of its ladder whose four slices cover the window. */
-export function slicingOf(dedupeWindowMs: number): string {
+/** Returns the dedupe slicing (dedupe.lua): the shortest one whose four slices cover the window. */
+export function computeSlicing(dedupeWindowMs: number): string {
   const steps = Math.ceil(Math.log2(dedupeWindowMs / DEFAULT_WINDOW_MS));
   return String.fromCharCode(DEFAULT_SLICING + Math.max(SHORTEST_SLICING, Math.min(steps, LONGEST_SLICING)));
 }
@@ -296,18 +305,18 @@ export function slicingOf(dedupeWindowMs: number): string {
 const fitsOneCall = ({ bytes, events }: PublishGroup): boolean =>
   events.length <= MAX_CALL_EVENTS && bytes <= MAX_CALL_BYTES;
 
-const wordsOf = (reply: string): readonly string[] => (reply === "" ? NO_WORDS : reply.split(" "));
+const splitWords = (reply: string): readonly string[] => (reply === "" ? NO_WORDS : reply.split(" "));
 
-function readWords(words: readonly string[], events: number): PublishResult {
-  if (words.length === events) return { receipts: words.map(receiptOf), quarantineIds: NO_WORDS };
-  return { receipts: words.slice(0, events).map(receiptOf), quarantineIds: words.slice(events) };
+function parseReply(words: readonly string[], events: number): PublishResult {
+  if (words.length === events) return { receipts: words.map(parseReceipt), quarantineIds: NO_WORDS };
+  return { receipts: words.slice(0, events).map(parseReceipt), quarantineIds: words.slice(events) };
 }
 
-/** The cursor stays, and what is released, until the quarantine has what was not published. */
-const holdsBack = (answers: readonly string[]): boolean =>
-  answers.includes(CONFLICT) || answers.includes(REPLAYED);
+/** Whether the cursor and the release must wait until the unpublished events are in quarantine. */
+const hasConflict = (eventWords: readonly string[]): boolean =>
+  eventWords.includes(CONFLICT) || eventWords.includes(REPLAYED);
 
-function receiptOf(word: string): Receipt {
+function parseReceipt(word: string): Receipt {
   if (word === CONFLICT) return { status: "conflict" };
   if (word === REPLAYED) return { status: "replayed" };
   return word.startsWith("=")
@@ -320,11 +329,8 @@ interface Piece {
   readonly bytes: number;
 }
 
-/**
- * Cuts events into pieces that fit one script call each, in order; one that is larger than a call is its own
- * piece.
- */
-function cutEvents(events: readonly OutgoingEvent[]): readonly Piece[] {
+/** Splits events into ordered pieces that fit one script call. An event larger than a call is a piece on its own. */
+function splitEvents(events: readonly OutgoingEvent[]): readonly Piece[] {
   const pieces: Piece[] = [];
   let piece: OutgoingEvent[] = [];
   let bytes = 0;

@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
--- Removes one quarantine record, and its delivery with the last that points to it.
--- KEYS: the organization's budget
--- ARGV: record
--- Reply: 1 where it was there, else 0
+-- Deletes a quarantine record. Also deletes its delivery if this was the delivery's last record.
+-- KEYS:  the organization's quarantine budget (quarantine-store.lua)
+-- ARGV:  record id
+-- Reply: 1 if the record existed, else 0
 local call, time, now = redis.call, {}, 0
 
 -- @include ./quarantine-store.lua

@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
--- Removes the quarantine records of a channel that are older than an age.
--- KEYS: the organization's budget
--- ARGV: channel, age (ms; below 0: all), most records, indexes (quarantine-store.lua), parted by spaces
--- Reply: how many were removed; as many as the most: there may be more
+-- Deletes quarantine records of a channel that are older than a given age.
+-- KEYS:  the organization's quarantine budget (quarantine-store.lua)
+-- ARGV:  channel, age (ms; below 0 for all records), maximum number of records, indexes separated by spaces
+-- Reply: number of deleted records. If it equals the maximum, there may be more.
 local call = redis.call
 local time = call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)

@@ -1,8 +1,8 @@
 #!lua flags=no-writes
--- Lists quarantine records over several channels and indexes, in order of first arrival, then id.
--- KEYS: the organization's budget
--- ARGV: from, to (µs, as ZRANGEBYSCORE takes them), offset, limit, indexes parted by spaces (quarantine-store.lua), channels …
--- Reply: how many there are in all, then the ids of the page
+-- Returns one page of quarantine record ids over several channels and indexes, ordered by first arrival, then id.
+-- KEYS:  the organization's quarantine budget (quarantine-store.lua)
+-- ARGV:  from, to (µs, in ZRANGEBYSCORE syntax), offset, limit, indexes separated by spaces, channels ...
+-- Reply: {total number of matching records, ids of the page ...}
 local call = redis.call
 local prefix = string.sub(KEYS[1], 1, -2)
 local from, to = ARGV[1], ARGV[2]
@@ -26,7 +26,7 @@ if #sets == 1 then
   return { total, unpack(call('ZRANGEBYSCORE', sets[1], from, to, 'LIMIT', offset, limit)) }
 end
 
--- What lies before the page is not read: the latest moment is sought before which at most `offset` records arrived.
+-- Skips most records before the page: a binary search finds the latest time before which at most `offset` records arrived.
 local start, skipped = from, 0
 if offset > 0 then
   local low, high = 0, 2 ^ 52

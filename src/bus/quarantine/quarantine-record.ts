@@ -142,11 +142,11 @@ export function encodeQuarantine(
 
 /** 128 bits over the parts that a sender's retry repeats, as 22 base64url characters. */
 function deliveryDigest({ method, headers, query, body, deliveryId }: VerifiedDelivery): string {
-  const told = Object.entries(headers)
+  const comparedHeaders = Object.entries(headers)
     .filter(([name]) => !HOP_HEADERS.has(name) && !HOP_PREFIXES.some((prefix) => name.startsWith(prefix)))
     .sort(([a], [b]) => (a < b ? -1 : 1));
   return createHash("sha256")
-    .update(JSON.stringify([method, told, Object.entries(query), deliveryId]))
+    .update(JSON.stringify([method, comparedHeaders, Object.entries(query), deliveryId]))
     .update("\0")
     .update(body)
     .digest("base64url")

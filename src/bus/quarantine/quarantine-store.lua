@@ -1,16 +1,21 @@
--- The quarantine of one organization; a fragment that other scripts include. It expects `call`, `time` (the reply of TIME) and `now` (ms), and defines
--- `openQuarantineStore(budget)`.
+-- Quarantine of one organization. Included by other scripts. Uses `call`, `time` (reply of TIME) and `now` (ms).
+-- Defines openQuarantineStore(budget), where `budget` is the key inlet:{q.<organization>}:b.
 --
--- All keys begin with the budget's less its last letter, inlet:{q.<organization>}: and one tag, so that budgets are exact:
---   b                            hash: bytes kept. "t" in all; "<channel>:a" of records kept for days; "<channel>:<reason>" of
---                                those whose newest are kept; "<channel>:<reason>:dropped" counts what gave way;
---                                "<channel>:over" the newest pause of the channel of which nothing is left, "<channel>:closes" until
---                                when one closes (pause-end.lua)
---   r:<record>                   hash: s the record (JSON), ch its channel, f and l first and last arrival (ms), n how often, x its
---                                index, a its account in b, d its delivery, i its field there, z its bytes
---   d:<channel>:<digest>         hash: m method, headers and so on (JSON), b body, c account, z bytes, o records kept for days,
---                                and "<item, or whole>.<reason>" -> record: as long as there is one, there is the delivery
---   x:<channel>:<index>          sorted set: record by first arrival (µs); index is a reason, "<reason>:last" where the newest are kept
+-- All keys share the prefix and hash tag inlet:{q.<organization>}: so one script can keep the budgets exact. They end with:
+--   b                        hash: budget, bytes per account
+--                              "t"                          total
+--                              "<channel>:a"                records stored for days
+--                              "<channel>:<reason>"         records of which only the newest are kept
+--                            and other facts
+--                              "<channel>:<reason>:dropped" number of evicted records
+--                              "<channel>:over"             newest pause of the channel whose buffer has been emptied
+--                              "<channel>:closes"           time (ms) until which a pause buffer is closed (pause-end.lua)
+--   r:<record>               hash: s record (JSON), ch channel, f and l first and last arrival (ms), n number of arrivals, x index,
+--                            a account in b, d delivery, i field in that delivery, z bytes
+--   d:<channel>:<digest>     hash: m method, headers and so on (JSON), b body, c account, z bytes, o number of records stored for
+--                            days; and a field "<item, or whole>.<reason>" per record with its id. Deleted with its last record.
+--   x:<channel>:<index>      sorted set: record by first arrival (µs). <index> is a reason, or "<reason>:last" for records of which
+--                            only the newest are kept
 local DELIVERY_FIELDS = 5
 local RECORD_OVERHEAD = 600
 local DELIVERY_OVERHEAD = 400
@@ -31,7 +36,7 @@ local function openQuarantineStore(budget)
     call('HSET', delivery, 'c', to)
   end
 
-  -- The account of any record that still points at the delivery.
+  -- Returns the account of any record that still points to the delivery.
   local function accountOfRest(delivery)
     for _, field in ipairs(call('HKEYS', delivery)) do
       if string.find(field, '.', 1, true) then
@@ -40,7 +45,7 @@ local function openQuarantineStore(budget)
     end
   end
 
-  -- Removes one record, and its delivery with the last; answers 1 where it was there.
+  -- Deletes a record, and its delivery if this was its last record. Returns 1 if the record existed, else 0.
   function store.drop(id)
     local key = prefix .. 'r:' .. id
     local record = call('HMGET', key, 'ch', 'x', 'a', 'd', 'i', 'z')
@@ -65,7 +70,7 @@ local function openQuarantineStore(budget)
     return 1
   end
 
-  -- Removes up to `most` records of an index that arrived before `beforeMs`; answers how many.
+  -- Deletes up to `most` records of an index that arrived before `beforeMs`. Returns their number.
   function store.dropOlder(index, beforeMs, most)
     local ids = call('ZRANGEBYSCORE', prefix .. 'x:' .. index, '-inf', '(' .. string.format('%d', beforeMs * 1000), 'LIMIT', 0, most)
     for _, id in ipairs(ids) do
@@ -74,7 +79,7 @@ local function openQuarantineStore(budget)
     return #ids
   end
 
-  -- Removes up to `most` records of a channel that are past their keep; answers how many.
+  -- Deletes up to `most` records of a channel that are older than `keepMs`. Returns their number.
   function store.expire(channel, reasons, keepMs, most)
     local removed = 0
     for reason in string.gmatch(reasons, '%S+') do
@@ -85,7 +90,8 @@ local function openQuarantineStore(budget)
     return removed
   end
 
-  local function weigh(write)
+  -- Returns the bytes that a write would add to the channel's account and to the total.
+  local function computeBytes(write)
     local deliveryKey = prefix .. 'd:' .. write.delivery
     write.isNew = call('EXISTS', deliveryKey) == 0
     write.deliveryBytes = write.isNew and #write.meta + #write.body + DELIVERY_OVERHEAD or 0
@@ -112,12 +118,13 @@ local function openQuarantineStore(budget)
     return all + (keepsAll and delivery or 0), all + newest + delivery
   end
 
-  -- Before the first write: answers "channel" or "organization" where a budget is too small. Only what is past its keep may go.
+  -- Called before the first write. Returns "channel" or "organization" if that budget is too small, else nil. Deletes only
+  -- expired records to make room.
   function store.check(write)
     local limits = write.limits
     local account = write.channel .. ':a'
-    local forChannel, inAll = weigh(write)
-    local function refusal()
+    local forChannel, inAll = computeBytes(write)
+    local function findExceeded()
       local held = call('HMGET', budget, account, 't')
       if forChannel > 0 and tonumber(held[1] or 0) + forChannel > limits.channelBytes then
         return 'channel'
@@ -126,12 +133,12 @@ local function openQuarantineStore(budget)
         return 'organization'
       end
     end
-    local answer = refusal()
-    if answer and store.expire(write.channel, limits.reasons, limits.keepMs, 1000) > 0 then
-      forChannel, inAll = weigh(write)
-      answer = refusal()
+    local exceeded = findExceeded()
+    if exceeded and store.expire(write.channel, limits.reasons, limits.keepMs, 1000) > 0 then
+      forChannel, inAll = computeBytes(write)
+      exceeded = findExceeded()
     end
-    return answer
+    return exceeded
   end
 
   local function keepNewest(channel, reason, limits)
@@ -152,14 +159,14 @@ local function openQuarantineStore(budget)
     end
   end
 
-  -- Adds the items' record ids to `answers`.
+  -- Writes the items. Appends the record id of each item to `answers`.
   function store.write(write, answers)
     local deliveryKey = prefix .. 'd:' .. write.delivery
     local channel = write.channel
     local account = channel .. ':a'
     local isTrimmed = {}
     for _, item in ipairs(write.items) do
-      -- Not by `item.known`: the same item may stand twice in one write.
+      -- Reads again instead of using `item.known`, because one write can contain the same item twice.
       local id = call('HGET', deliveryKey, item.field)
       if id then
         call('HINCRBY', prefix .. 'r:' .. id, 'n', 1)

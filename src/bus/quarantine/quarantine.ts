@@ -39,24 +39,24 @@ export type QuarantineStore = ReturnType<typeof createQuarantineStore>;
 const RECORDS_AT_ONCE = 200;
 /** Also records that a server with a clock ahead has written. */
 const EVERY_AGE_MS = -1_000_000_000_000;
-const NEVER_REMEMBERED = { dedupeWindowMs: 0, onConflict: "report", maxEntries: 1 } as const;
+const NO_DEDUPE_POLICY = { dedupeWindowMs: 0, onConflict: "report", maxEntries: 1 } as const;
 /** Both indexes of each reason: of records kept for days, and of those that give way to newer ones. */
 const INDEXES = QUARANTINE_REASONS.flatMap((reason) => [reason, `${reason}:last`]);
 /** The indexes of what failed, and is kept for days. */
-const FAILED = QUARANTINE_REASONS.filter((reason) => reason !== "paused");
+const FAILURE_REASONS = QUARANTINE_REASONS.filter((reason) => reason !== "paused");
 
 /** Items that could not be published, in Redis beside the events and as durable as they. */
 export function createQuarantineStore({
   redis,
   publish,
   limits,
-  bytesOf,
+  getLimitBytes: bytesOf,
 }: {
   readonly redis: RedisBus;
   readonly publish: Publish;
   readonly limits?: QuarantineLimits;
   /** What an organization may hold; undefined: as the limits have it. */
-  readonly bytesOf?: (organizationId: string) => number | undefined;
+  readonly getLimitBytes?: (organizationId: string) => number | undefined;
 }) {
   const { keepMs, organizationBytes } = limits ?? QUARANTINE_LIMITS;
   const limitOf = (organizationId: string): number => bytesOf?.(organizationId) ?? organizationBytes;
@@ -101,7 +101,7 @@ export function createQuarantineStore({
       quarantine: QuarantineWrite,
       { position, ...options }: PublishOptions & Pick<PublishBatch, "position">,
     ): Promise<readonly string[]> {
-      const batch = { channel, events: [], policy: NEVER_REMEMBERED, quarantine };
+      const batch = { channel, events: [], policy: NO_DEDUPE_POLICY, quarantine };
       return (await publish({ ...batch, ...(position && { position }) }, options)).quarantineIds;
     },
     /** In order of first arrival, then id. `total` counts all that fit the filter. */
@@ -162,7 +162,7 @@ export function createQuarantineStore({
     },
     /** How many items of a channel that are kept for days came since then, those that a pause keeps left out. */
     async countKept(organizationId: string, channelNumber: number, sinceMs: number): Promise<number> {
-      const args = [sinceMs * 1000, "+inf", 0, 0, FAILED.join(" "), channelNumber];
+      const args = [sinceMs * 1000, "+inf", 0, 0, FAILURE_REASONS.join(" "), channelNumber];
       const [total] = (await runList([quarantineBudgetKey(organizationId)], args)) as [number];
       return total;
     },

@@ -1,13 +1,15 @@
 #!lua flags=no-writes
--- Looks at the groups of a topic: how far behind each is, and whether it is about to lose an entry that was not handled yet.
--- KEYS: stream
--- ARGV: max age (ms), max entries, max bytes, the part of them from which on it is a risk, samples for MEMORY USAGE,
---       first group (from 1), most groups looked at
--- Reply: the next group to look at, or 0; then for each: name; 1 where it is at risk, else 0; entries not delivered yet; the age of
--- the oldest of them (ms); the age of the oldest that is not delivered or pending (ms); entries pending; its readers' dead letters
+-- Reports for each consumer group of a topic how far behind it is, and whether retention may soon trim entries that it has not
+-- handled.
+-- KEYS:  stream
+-- ARGV:  maximum age (ms), maximum entries, maximum bytes, fraction of these limits above which a group is at risk, samples for
+--        MEMORY USAGE, first group (from 1), maximum number of groups
+-- Reply: index of the next group to read, or 0; then seven values per group: name; 1 if at risk, else 0; undelivered entries;
+--        age of the oldest undelivered entry (ms); age of the oldest undelivered or pending entry (ms); pending entries; dead
+--        letters of its readers
 --
--- A stream does not know the rank of an entry. What stands from the oldest unread one on is told by the group's lag while it is
--- the first undelivered; beyond that, and where Redis does not know the lag, it is estimated by time between the stream's ends.
+-- A stream does not know the position of an entry. The number of entries behind the oldest unread one is the group's lag, if
+-- that entry is the first undelivered one. Otherwise, or if Redis does not know the lag, it is estimated from the entries' times.
 local topic = KEYS[1]
 local max_age, max_entries, max_bytes, part, samples, first, most =
   tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5], tonumber(ARGV[6]), tonumber(ARGV[7])
@@ -28,7 +30,7 @@ if length > 0 then
   is_filling = length > part * max_entries or bytes > part * max_bytes
 end
 
--- The part of the stream that stands from an entry on.
+-- Returns the estimated fraction of the stream from an entry to the end.
 local function share_from(id)
   local span = ms_of(tail) - ms_of(head)
   return span > 0 and (ms_of(tail) - ms_of(id)) / span or 1
@@ -42,7 +44,7 @@ local function older(a, b)
   return tonumber(string.match(a, '%d+$')) < tonumber(string.match(b, '%d+$'))
 end
 
--- The oldest entry that is not delivered yet, and the oldest that is not handled.
+-- Returns the oldest undelivered entry and the oldest unhandled one (undelivered or pending).
 local function oldest_of(group)
   if length == 0 then
     return
@@ -52,7 +54,7 @@ local function oldest_of(group)
   local unread = undelivered
   if group.pending > 0 then
     local pending = redis.call('XPENDING', topic, group.name)[2]
-    -- One that was trimmed already is past saving.
+    -- Skips a pending entry that was already trimmed: it cannot be saved.
     local left = redis.call('XRANGE', topic, pending, '+', 'COUNT', 1)[1]
     if left and (not unread or older(left[1], unread)) then
       unread = left[1]

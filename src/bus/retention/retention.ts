@@ -16,16 +16,16 @@ export interface RetainedTopic extends RetentionLimits {
 
 const MEMORY_SAMPLES = 20;
 /** A bounded time in which Redis answers nobody else. */
-const MOST_AT_ONCE = 20_000;
+const MAX_ENTRIES_PER_CALL = 20_000;
 /** Part of `maxBytes` that a topic may grow by, as this process sees it, before it is trimmed out of turn. */
-const GROWTH_PART = 16;
-const LEAST_GROWTH_BYTES = 256 * 1024;
+const GROWTH_DIVISOR = 16;
+const MIN_GROWTH_BYTES = 256 * 1024;
 /** After so many the bus is taken to be away. */
-const MOST_FAILURES_IN_A_ROW = 10;
+const MAX_FAILURES_IN_A_ROW = 10;
 const MAX_WATCHED_TOPICS = 100_000;
 const DEFAULT_INTERVAL_MS = 60_000;
 /** In a hurry the pause between sweeps is divided by it. */
-const HURRIED_PART = 3;
+const HURRIED_DIVISOR = 3;
 
 /** Trims a topic to its limits; answers how many entries went, and how many entries and bytes are left. */
 export function createTrimTopic({ redis }: { readonly redis: RedisBus }) {
@@ -33,7 +33,7 @@ export function createTrimTopic({ redis }: { readonly redis: RedisBus }) {
   return async ({ topic, maxAgeSeconds, maxEntries, maxBytes }: RetainedTopic) => {
     let removed = 0;
     for (;;) {
-      const args = [maxAgeSeconds * 1000, maxEntries, maxBytes, MEMORY_SAMPLES, MOST_AT_ONCE];
+      const args = [maxAgeSeconds * 1000, maxEntries, maxBytes, MEMORY_SAMPLES, MAX_ENTRIES_PER_CALL];
       const reply = (await runLua([topic], args)) as [number, number, number, number];
       removed += reply[0];
       if (reply[2] === 0) return { removed, length: reply[1], bytes: reply[3] };
@@ -46,7 +46,11 @@ export function createTrimAcknowledged({ redis }: { readonly redis: RedisBus }) 
   const runLua = luaScript(redis, new URL("./trim-acknowledged.lua", import.meta.url));
   return async (topic: string): Promise<number> => {
     for (;;) {
-      const reply = (await runLua([topic], [MEMORY_SAMPLES, MOST_AT_ONCE])) as [number, number, number];
+      const reply = (await runLua([topic], [MEMORY_SAMPLES, MAX_ENTRIES_PER_CALL])) as [
+        number,
+        number,
+        number,
+      ];
       if (reply[2] === 0) return reply[1];
     }
   };
@@ -100,7 +104,7 @@ export function startRetentionSweeper(deps: RetentionSweeperDeps) {
         failedInARow = 0;
       } catch (err) {
         // One topic that fails must not let the others fill the memory.
-        if (++failedInARow >= MOST_FAILURES_IN_A_ROW) throw err;
+        if (++failedInARow >= MAX_FAILURES_IN_A_ROW) throw err;
         log.warn({ event: "retention.trim_failed", topic: topic.topic, err }, "a topic could not be swept");
       }
     }
@@ -109,7 +113,7 @@ export function startRetentionSweeper(deps: RetentionSweeperDeps) {
 
   const loop = startLoop({
     step: sweep,
-    everyMs: () => (isHurried() ? intervalMs / HURRIED_PART : intervalMs),
+    everyMs: () => (isHurried() ? intervalMs / HURRIED_DIVISOR : intervalMs),
     retry: { initialMs: intervalMs, maxMs: intervalMs, factor: 1, jitter: 0.5 },
     onFailing: (err) =>
       log.warn({ event: "retention_sweep.failing", err }, "the retention sweep was cut short"),
@@ -125,7 +129,7 @@ export function startRetentionSweeper(deps: RetentionSweeperDeps) {
      */
     noteAppended(topic: string, bytes: number, maxBytes: number): void {
       const grown = (growth.get(topic) ?? 0) + bytes;
-      if (grown < Math.max(maxBytes / GROWTH_PART, LEAST_GROWTH_BYTES)) {
+      if (grown < Math.max(maxBytes / GROWTH_DIVISOR, MIN_GROWTH_BYTES)) {
         // Forgetting a count delays a trim until the next sweep; unbounded counts would be a leak.
         if (growth.size >= MAX_WATCHED_TOPICS) growth.clear();
         growth.set(topic, grown);

@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
--- Trims what all groups of a topic have acknowledged. A topic without groups keeps all: nobody has read it.
--- KEYS: stream
--- ARGV: samples for MEMORY USAGE, most entries removed in one call
--- Reply: {entries removed, bytes left, 1 where there is more to remove}
+-- Trims entries that all groups of a topic have acknowledged. Trims no entry of a topic without groups: it has no readers yet.
+-- KEYS:  stream
+-- ARGV:  samples for MEMORY USAGE, maximum entries to remove in one call
+-- Reply: {removed entries, remaining bytes, 1 if there is more to remove, else 0}
 local topic, samples, most = KEYS[1], ARGV[1], tonumber(ARGV[2])
 if redis.call('EXISTS', topic) == 0 then
   return { 0, 0, 0 }
@@ -12,7 +12,7 @@ local function parse(id)
   local ms, sequence = string.match(id, '^(%d+)-(%d+)$')
   return { ms = ms, sequence = sequence }
 end
--- Numbers of 64 bits as digits: Lua's own lose the last ones.
+-- Compares 64-bit numbers as digit strings, because Lua numbers lose the last digits.
 local function is_less(a, b)
   if #a ~= #b then
     return #a < #b
@@ -26,7 +26,7 @@ local function is_older(a, b)
   return is_less(a.sequence, b.sequence)
 end
 
--- The oldest entry that one of the groups still needs.
+-- Finds the oldest entry that at least one group still needs.
 local needed
 for _, raw in ipairs(redis.call('XINFO', 'GROUPS', topic)) do
   local group = {}

@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
 -- Trims a topic to its limits.
--- KEYS: stream
--- ARGV: max age (ms), max entries, max bytes, samples for MEMORY USAGE, most entries removed in one call
--- Reply: {entries removed, entries left, 1 where there is more to remove, bytes left}
+-- KEYS:  stream
+-- ARGV:  maximum age (ms), maximum entries, maximum bytes, samples for MEMORY USAGE, maximum entries to remove in one call
+-- Reply: {removed entries, remaining entries, 1 if there is more to remove, else 0, remaining bytes}
 local topic = KEYS[1]
 local maxAge, maxEntries, maxBytes, samples, most =
   tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
@@ -14,8 +14,8 @@ end
 local time = redis.call('TIME')
 local oldest = string.format('%d', math.max(0, time[1] * 1000 + math.floor(time[2] / 1000) - maxAge))
 
--- Exact trimming is needed, or the last hundred entries of an idle topic would never go; but it has no limit of its own, so that far
--- too long a stream is first cut by whole nodes.
+-- Trims by whole nodes first ("~"), because exact trimming has no LIMIT. Then trims exactly: otherwise the last hundred entries
+-- of an idle topic would never be removed. Returns true if there is more to remove.
 local function trim(strategy, threshold)
   if redis.call('XTRIM', topic, strategy, '~', threshold, 'LIMIT', most) >= most then
     return true
@@ -27,7 +27,7 @@ end
 local left_bytes = 0
 local isMore = trim('MINID', oldest) or trim('MAXLEN', maxEntries)
 if not isMore then
-  -- Entries differ in size, and the estimate is from a few samples: cut, then look again.
+  -- Entries differ in size and the estimate uses a few samples, so it trims and measures up to three times.
   for _ = 1, 3 do
     local length = redis.call('XLEN', topic)
     local bytes = length > 0 and redis.call('MEMORY', 'USAGE', topic, 'SAMPLES', samples) or 0

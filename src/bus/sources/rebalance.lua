@@ -1,17 +1,17 @@
 #!lua
--- A worker renews its lease and takes shards that nobody has, up to its fair share.
--- KEYS: workers (sorted set by the end of their lease, ms), owners (hash, shard to worker)
--- ARGV: worker; ttl (ms); number of shards; the most to take at once
--- Reply: the number of live workers; the fair share; then the worker's shards
+-- Renews a worker's lease and gives it free shards, up to its fair share.
+-- KEYS:  workers (sorted set: worker by end of its lease, ms), owners (hash: shard to worker)
+-- ARGV:  worker, ttl (ms), number of shards, maximum number of shards to take in one call
+-- Reply: {number of live workers, fair share, the worker's shards ...}
 --
--- A lease is the worker's, and its shards hang on it: renewing is one write, however many they are. A worker that comes takes
--- nothing at its first renewal: those that come with it are to be counted first.
+-- Only the worker has a lease; its shards depend on it. So renewing is one write, regardless of the number of shards.
+-- A new worker takes no shard at its first renewal, so that workers that start at the same time are counted first.
 local call = redis.call
-local worker, ttl, shards, most = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local worker, ttl, shards, maxNew = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local time = call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
--- A clock that was set back must not prolong the lease of a worker that is gone.
+-- Shortens leases that end too far in the future. Otherwise a clock that was set back would keep a dead worker alive.
 for _, name in ipairs(call('ZRANGEBYSCORE', KEYS[1], string.format('(%d', now + ttl), '+inf')) do
   call('ZADD', KEYS[1], now + ttl, name)
 end
@@ -38,7 +38,7 @@ for shard = 0, shards - 1 do
     free[#free + 1] = shard
   end
 end
-local taken = isNew and 0 or math.min(most, share - #held, #free)
+local taken = isNew and 0 or math.min(maxNew, share - #held, #free)
 for i = 1, taken do
   call('HSET', KEYS[2], free[i], worker)
   held[#held + 1] = free[i]

@@ -7,7 +7,7 @@ import { SHARD_KEYS } from "../keys.ts";
 export const SHARDS = 256;
 
 /** The shard of a source; neighbours in number are spread over all. */
-export const shardOf = (channelNumber: number): number =>
+export const computeShard = (channelNumber: number): number =>
   (Math.imul(channelNumber ^ (channelNumber >>> 16), 0x9e3779b1) >>> 24) % SHARDS;
 
 export interface ShardLease {

@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
--- Gives shards back.
--- KEYS: workers, owners
--- ARGV: worker; "1" where it leaves, with all that it has; else the shards
--- Reply: how many were its own
+-- Releases shards of a worker.
+-- KEYS:  workers, owners
+-- ARGV:  worker; "1" to remove the worker and release all its shards, or "0" and the shards to release
+-- Reply: number of released shards
 local call = redis.call
 local worker, leaves = ARGV[1], ARGV[2] == '1'
 local shards = {}

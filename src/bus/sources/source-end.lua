@@ -1,11 +1,15 @@
 #!lua
--- Writes down how a run of a pull source ended, unless another has taken the source over.
--- KEYS: cursor
--- ARGV: the run's epoch; failures in a row; for how many ms its sender wants no calls; for how many ms it is left alone after a
--- failure; how a run that keeps an interval ended: "done", "more" (it goes on at once), or "" (it did not come to its end); "1" where its
--- sender refused it, "0" where it was good, or ""; after how many such refusals in a row, over how many ms, they count as lasting; for how many
--- ms it is left alone then
--- Reply: 0 where the source is another's; 1 where it is written; 2 where its refusals last
+-- Stores the result of a run of a pull source, unless another run has taken the source over.
+-- KEYS:  cursor
+-- ARGV:  1 epoch of the run
+--        2 consecutive failures
+--        3 delay requested by the sender (ms), 0 for none
+--        4 delay after a failure (ms), 0 for none
+--        5 progress of a run with an interval: "done", "more" (it continues at once), or "" (it did not finish)
+--        6 "1" if the sender rejected the run, "0" if the run succeeded, "" otherwise
+--        7, 8 number of consecutive rejections, and their duration (ms), from which on they count as persistent
+--        9 delay after persistent rejections (ms)
+-- Reply: 0 if another run owns the source, 1 if written, 2 if written and the rejections are persistent
 local call = redis.call
 if call('HGET', KEYS[1], 'e') ~= ARGV[1] then
   return 0
@@ -19,13 +23,13 @@ local function keep(field, number, since)
     call('HDEL', KEYS[1], field)
   end
 end
-local retry, isLasting = tonumber(ARGV[4]), false
+local retry, isPersistent = tonumber(ARGV[4]), false
 if ARGV[6] == '1' then
   call('HSETNX', KEYS[1], 'ws', string.format('%d', now))
-  local refusals = call('HINCRBY', KEYS[1], 'w', 1)
+  local rejections = call('HINCRBY', KEYS[1], 'w', 1)
   local forMs = now - tonumber(call('HGET', KEYS[1], 'ws'))
-  isLasting = refusals >= tonumber(ARGV[7]) and forMs >= tonumber(ARGV[8])
-  if isLasting then
+  isPersistent = rejections >= tonumber(ARGV[7]) and forMs >= tonumber(ARGV[8])
+  if isPersistent then
     retry = math.max(retry, tonumber(ARGV[9]))
   end
 elseif ARGV[6] == '0' then
@@ -41,4 +45,4 @@ if ARGV[5] == 'more' then
 elseif ARGV[5] == 'done' and call('HEXISTS', KEYS[1], 'b') == 1 then
   call('HSET', KEYS[1], 'd', '1')
 end
-return isLasting and 2 or 1
+return isPersistent and 2 or 1

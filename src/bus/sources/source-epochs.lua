@@ -1,5 +1,5 @@
--- The epochs that topics have seen of a pull source; a fragment. It expects `call` and KEYS, and defines highestEpoch and
--- stampEpochs over the topics from the given place in KEYS on. {<topic>}:e, field s<source>, as source-position.lua reads it.
+-- Reads and stamps the epochs that topics have seen of a pull source (hash {<topic>}:e, field s<source>). Included by other
+-- scripts. Uses `call` and KEYS. Defines highestEpoch and stampEpochs, which cover the topics from index `first` in KEYS on.
 local function epochsKey(topic)
   return '{' .. topic .. '}:e'
 end

@@ -1,8 +1,8 @@
 #!lua
--- Refuses every run of a pull source that has begun, and moves nothing else: the next to take it over goes on from its cursor.
--- KEYS: cursor; then the topics of the source
--- ARGV: source
--- Reply: the epoch
+-- Fences all current runs of a pull source by raising its epoch. The cursor value stays, so the next owner continues from it.
+-- KEYS:  cursor; then all topics of the source
+-- ARGV:  source
+-- Reply: the new epoch, as a string
 local call = redis.call
 -- @include ./source-epochs.lua
 local source = ARGV[1]

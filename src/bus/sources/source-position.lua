@@ -1,9 +1,9 @@
--- The position of a pull source; a fragment of publish.lua. It expects `call`, `now`, `refuse`, KEYS, ARGV, `at` (moved on by readPosition)
--- and topics {key, prefix, notes}, and defines readPosition, checkCursor, commitCursor, checkEpoch and stampEpoch.
+-- Checks and commits the position of a pull source. Included by publish.lua. Uses `call`, `now`, `reject`, `at`, KEYS, ARGV and
+-- topics {key, prefix, notes}. Defines readPosition (moves `at`), checkCursor, commitCursor, checkEpoch and stampEpoch.
 --
--- Each topic holds the highest epoch that it has seen of a source: {<topic>}:e, field s<source>. The cursor is a hash: e epoch,
--- v version, c value, made when the source is taken over (source-take-over.lua), and gone with its channel: only the epoch that
--- took over last may commit, by compare-and-set on the version.
+-- Each topic stores the highest epoch that it has seen of a source: hash {<topic>}:e, field s<source>.
+-- The cursor is a hash: e epoch, v version, c value. source-take-over.lua creates it, and it is deleted with its channel.
+-- Only the epoch that took over last may commit the cursor, by compare-and-set on the version.
 local function readPosition()
   local place = tonumber(ARGV[at + 3])
   local position = {
@@ -23,10 +23,10 @@ end
 local function checkCursor(position)
   local held = call('HMGET', position.cursor, 'e', 'v')
   if tonumber(held[1]) ~= position.epoch then
-    refuse('EPOCH', 'the cursor is held under epoch ' .. (held[1] or 'none'))
+    reject('EPOCH', 'the cursor is held under epoch ' .. (held[1] or 'none'))
   end
   if tonumber(held[2] or 0) ~= position.version then
-    refuse('CURSOR', 'the cursor is at version ' .. (held[2] or '0'))
+    reject('CURSOR', 'the cursor is at version ' .. (held[2] or '0'))
   end
 end
 
@@ -42,7 +42,7 @@ end
 local function checkEpoch(topic, position)
   local held = topic.notes and topic.notes[position.field]
   if held and held > position.epoch then
-    refuse('EPOCH', topic.key .. ' has seen epoch ' .. format('%d', held))
+    reject('EPOCH', topic.key .. ' has seen epoch ' .. format('%d', held))
   end
 end
 

@@ -1,8 +1,8 @@
 import { luaScript } from "../../lib/lua.ts";
 import type { RedisBus } from "../connection/redis.ts";
 import { StaleSourceError } from "../errors.ts";
-import { cursorKey, slotOf } from "../keys.ts";
-import { numberOf } from "./source-states.ts";
+import { computeSlot, cursorKey } from "../keys.ts";
+import { parseOptionalNumber } from "./source-states.ts";
 
 /** A pull source on the bus. */
 export interface SourceRef {
@@ -58,11 +58,11 @@ export interface RunEnding {
   /** `done`: it came to its end; `more`: it did, and goes on at once with the rest. Default: neither. */
   readonly progress?: "done" | "more" | undefined;
   /** Its sender refused it, and when refusals count as lasting; `none`: it was good, and earlier ones count no longer. Default: neither. */
-  readonly refusal?: LastingRefusals | "none" | undefined;
+  readonly refusal?: RejectionThreshold | "none" | undefined;
 }
 
 /** Refusals of so many runs in a row, over so long, are no passing mistake: the source is left alone for longer then. */
-export interface LastingRefusals {
+export interface RejectionThreshold {
   readonly count: number;
   readonly forMs: number;
   readonly retryInMs: number;
@@ -71,7 +71,7 @@ export interface LastingRefusals {
 export type SourcePositions = ReturnType<typeof createSourcePositions>;
 export type StoredCursor = Awaited<ReturnType<SourcePositions["read"]>>;
 
-const TAKE_OVERS = 4;
+const MAX_TAKE_OVERS = 4;
 
 /** Where pull sources stand, and who may move them. Each method throws UnavailableError when Redis cannot tell. */
 export function createSourcePositions({ redis }: { readonly redis: RedisBus }) {
@@ -87,13 +87,13 @@ export function createSourcePositions({ redis }: { readonly redis: RedisBus }) {
   /** Cluster: stamps the topics, slot by slot; answers the highest epoch that any of them had seen. */
   async function stamp({ number, topics }: SourceRef, epoch: number): Promise<number> {
     const seen = await Promise.all(
-      [...Map.groupBy(topics, slotOf).values()].map((keys) => runStamp(keys, [number, epoch])),
+      [...Map.groupBy(topics, computeSlot).values()].map((keys) => runStamp(keys, [number, epoch])),
     );
     return Math.max(0, ...seen.map(Number));
   }
 
   /** Cluster: the cursor may have moved before the last topic was stamped. */
-  async function readAgain(number: number, epoch: number): Promise<Omit<AcquiredSource, "isFirst">> {
+  async function rereadCursor(number: number, epoch: number): Promise<Omit<AcquiredSource, "isFirst">> {
     const row = await redis.call("hmget", [cursorKey(number), "e", "v", "s", "f", "c"]);
     const [held, ...rest] = row as (string | null)[];
     if (Number(held) !== epoch) {
@@ -113,13 +113,13 @@ export function createSourcePositions({ redis }: { readonly redis: RedisBus }) {
       { skipBackoff = false, spacing }: TakeOverOptions = {},
     ): Promise<AcquiredSource | BackoffPending> {
       const { intervalMs, retryMs } = spacing ?? { intervalMs: 0, retryMs: 0 };
-      let least = 0;
-      let isAgain = false;
+      let minEpoch = 0;
+      let isRetry = false;
       let isFirst = false;
-      for (let attempt = 0; attempt < TAKE_OVERS; attempt++) {
+      for (let attempt = 0; attempt < MAX_TAKE_OVERS; attempt++) {
         // A run that it began itself is none to keep a distance from.
-        const waits = isAgain ? [0, 0] : [intervalMs, retryMs];
-        const args = [source.number, least, skipBackoff ? "1" : "0", ...waits];
+        const waits = isRetry ? [0, 0] : [intervalMs, retryMs];
+        const args = [source.number, minEpoch, skipBackoff ? "1" : "0", ...waits];
         const reply = await runTakeOver(keysOf(source), args);
         const [kind, first, ...rest] = reply as [string, string | number, ...(string | null)[]];
         if (kind === "backoff" || kind === "interval") return { kind, waitMs: Number(first) };
@@ -127,9 +127,9 @@ export function createSourcePositions({ redis }: { readonly redis: RedisBus }) {
         isFirst ||= kind === "begun";
         if (!isSlotted) return { ...readAcquired(epoch, rest), isFirst };
         const seen = await stamp(source, epoch);
-        if (seen <= epoch) return { ...(await readAgain(source.number, epoch)), isFirst };
-        least = seen + 1;
-        isAgain = true;
+        if (seen <= epoch) return { ...(await rereadCursor(source.number, epoch)), isFirst };
+        minEpoch = seen + 1;
+        isRetry = true;
       }
       throw new StaleSourceError("epoch", "the topics are stamped by another again and again");
     },
@@ -140,8 +140,8 @@ export function createSourcePositions({ redis }: { readonly redis: RedisBus }) {
       return {
         value: value ?? undefined,
         version: Number(version ?? 0),
-        updatedAtMs: numberOf(updatedAtMs),
-        startedAtMs: numberOf(startedAtMs),
+        updatedAtMs: parseOptionalNumber(updatedAtMs),
+        startedAtMs: parseOptionalNumber(startedAtMs),
       };
     },
     /** How many of its last runs in a row have failed. */
@@ -169,7 +169,7 @@ export function createSourcePositions({ redis }: { readonly redis: RedisBus }) {
     ): Promise<"gone" | "written" | "lasting"> {
       const { failures, notBeforeMs, retryInMs, progress = "", refusal } = ending;
       const args = [epoch, failures, Math.ceil(notBeforeMs), Math.ceil(retryInMs), progress];
-      const { count, forMs, retryInMs: slowMs } = typeof refusal === "object" ? refusal : NO_REFUSAL;
+      const { count, forMs, retryInMs: slowMs } = typeof refusal === "object" ? refusal : NO_REJECTION;
       const refused = refusal === undefined ? "" : refusal === "none" ? "0" : "1";
       const reply = await runEnd([cursorKey(channelNumber)], [...args, refused, count, forMs, slowMs]);
       return reply === 0 ? "gone" : reply === 2 ? "lasting" : "written";
@@ -177,7 +177,7 @@ export function createSourcePositions({ redis }: { readonly redis: RedisBus }) {
   };
 }
 
-const NO_REFUSAL: LastingRefusals = { count: 0, forMs: 0, retryInMs: 0 };
+const NO_REJECTION: RejectionThreshold = { count: 0, forMs: 0, retryInMs: 0 };
 
 function readAcquired(
   epoch: number,

@@ -1,9 +1,10 @@
 #!lua
--- Sets the cursor of a pull source by hand, or resets it. Its runner is refused from now on, and no wait goes on: not
--- even one that its sender asked for, which may have been a mistake, or another sender; nor that of its interval.
--- KEYS: cursor; then, on one Redis, the topics of the source
--- ARGV: source; the version that it must be at, or ""; ">" and the new value, or "" to begin anew
--- Reply: the new version, or -1 where it is at another
+-- Sets or resets the cursor of a pull source on a user's request. Fences the current run by raising the epoch.
+-- Also ends every wait: after a failure, between runs, and the one that the sender requested. The sender's request may have been
+-- a mistake, or the source may point to another sender now.
+-- KEYS:  cursor; then the topics of the source (none in a Cluster)
+-- ARGV:  source; the version that the cursor must have, or "" for any; ">" and the new value, or "" to start from the beginning
+-- Reply: the new version, or -1 if the cursor has another version
 local call = redis.call
 local time = call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)

@@ -1,8 +1,8 @@
 #!lua
--- Stamps an epoch on topics of a pull source, unless one of them has seen a higher one.
--- KEYS: topics
--- ARGV: source, epoch
--- Reply: the highest epoch that they had seen; they are stamped where it is no higher than the one given
+-- Stamps an epoch on topics of a pull source, unless one of them has already seen a higher epoch.
+-- KEYS:  topics
+-- ARGV:  source, epoch
+-- Reply: the highest epoch that the topics had seen, as a string. If it is above the given epoch, no topic was stamped.
 local call = redis.call
 -- @include ./source-epochs.lua
 local source, epoch = ARGV[1], tonumber(ARGV[2])

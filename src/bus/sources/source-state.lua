@@ -1,8 +1,9 @@
 #!lua
--- Writes the state of a pull source, unless another has taken the source over.
--- KEYS: cursor, state
--- ARGV: the run's epoch; names and values in turn, "" removes; "at" is "since" where it changes "state"
--- Reply: 1 where it is written, 0 where the source is another's
+-- Writes the visible state of a pull source, unless another run has taken the source over.
+-- KEYS:  cursor, state
+-- ARGV:  epoch of the run; then field names and values, alternating. An empty value deletes the field. The field "at" is not
+--        stored under its name: its value is written to "since" when "state" changes.
+-- Reply: 1 if written, 0 if another run owns the source
 local call = redis.call
 if call('HGET', KEYS[1], 'e') ~= ARGV[1] then
   return 0

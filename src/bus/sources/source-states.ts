@@ -48,17 +48,17 @@ export function createSourceStates({ redis }: { readonly redis: RedisBus }) {
       const [state, since, owner, lastEventAt, lastError, lag, nextAt] = row as (string | null)[];
       return {
         state: SOURCE_STATES.find((known) => known === state),
-        sinceMs: numberOf(since),
+        sinceMs: parseOptionalNumber(since),
         owner: owner ?? undefined,
-        lastEventAtMs: numberOf(lastEventAt),
+        lastEventAtMs: parseOptionalNumber(lastEventAt),
         lastError: lastError == null ? undefined : (JSON.parse(lastError) as SourceError),
-        lagMs: numberOf(lag),
-        nextAtMs: numberOf(nextAt),
+        lagMs: parseOptionalNumber(lag),
+        nextAtMs: parseOptionalNumber(nextAt),
       };
     },
   };
 }
 
 /** Of a field that may not be there. */
-export const numberOf = (text: string | null | undefined): number | undefined =>
+export const parseOptionalNumber = (text: string | null | undefined): number | undefined =>
   text == null ? undefined : Number(text);

@@ -1,13 +1,13 @@
 #!lua flags=no-writes
--- Names entries of a range without handing out what is in them.
--- KEYS: stream
--- ARGV: from, to (as XRANGE takes them), most ids, most bytes looked at, 1 where the newest come first
--- Reply: 1 where the range ends with these ids, 0 where it goes on; then the ids
+-- Lists the entry ids of a range, without returning the entries' contents.
+-- KEYS:  stream
+-- ARGV:  from, to (in XRANGE syntax), maximum number of ids, maximum bytes to scan, 1 to list the newest first
+-- Reply: {1 if the range ends with these ids, 0 if there are more; then the ids}
 local newest_first = ARGV[5] == '1'
 local from, to, limit, bytes_left = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local reply = {1}
 while true do
-  -- One at a time: a reply of many would be as large as all their payloads.
+  -- Reads one entry at a time, because a reply with many would hold all their payloads in memory.
   local found
   if newest_first then
     found = redis.call('XREVRANGE', KEYS[1], to, from, 'COUNT', 1)

@@ -71,7 +71,7 @@ async function* mergeHeads(
     yield { topic, entryId };
     const known = headAt(topic, ids, at + 1, ended);
     const next = known ?? (ended ? undefined : await read(topic, `(${entryId}`));
-    if (next) heads.splice(placeOf(heads, next.key, comesAfter), 0, next);
+    if (next) heads.splice(findInsertIndex(heads, next.key, comesAfter), 0, next);
   }
 }
 
@@ -87,7 +87,7 @@ function sortKey(entryId: string): string {
 }
 
 /** Where a head belongs among heads of which the last comes next. */
-function placeOf(
+function findInsertIndex(
   heads: readonly Head[],
   key: string,
   comesAfter: (key: string, other: string) => boolean,

@@ -1,7 +1,7 @@
 #!lua flags=no-writes
--- When something was last appended to streams, be it there still or not.
--- KEYS: streams
--- Reply: the newest time (ms) of all, 0 where nothing ever was
+-- Returns the time of the last append to any of the streams, even if that entry has been removed since.
+-- KEYS:  streams
+-- Reply: the time (ms), or 0 if no entry was ever appended
 local newest = 0
 for _, key in ipairs(KEYS) do
   if redis.call('EXISTS', key) == 1 then

@@ -1,9 +1,9 @@
 #!lua flags=no-writes
--- Reads on in several streams.
--- KEYS: streams
--- ARGV: most entries, most bytes (the entry that passes them is the last), then for each stream the id after which to read
--- Reply: the server's time (ms); 1 where there may be more than was read, else 0; then, per entry, the place of its stream, its id
--- and its fields
+-- Reads the entries after given ids in several streams.
+-- KEYS:  streams
+-- ARGV:  maximum entries, maximum bytes (the entry that exceeds them is the last one), then for each stream the id after which
+--        to read
+-- Reply: {server time (ms), 1 if there may be more entries, else 0; then per entry: index of its stream in KEYS, id, fields}
 local time = redis.call('TIME')
 local entries_left, bytes_left = tonumber(ARGV[1]), tonumber(ARGV[2])
 local reply = { time[1] * 1000 + math.floor(time[2] / 1000), 0 }
@@ -14,7 +14,7 @@ for place, key in ipairs(KEYS) do
       reply[2] = 1
       return reply
     end
-    -- One at a time: how large the next one is nobody knows.
+    -- Reads one entry at a time, because the size of the next one is unknown.
     local entry = redis.call('XRANGE', key, '(' .. after, '+', 'COUNT', 1)[1]
     if not entry then
       break

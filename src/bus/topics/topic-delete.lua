@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
--- Removes a topic and its companions, a bounded number of keys a call: dedupe buckets first, the stream last.
--- KEYS: stream
--- ARGV: 1 where a stream that holds an entry is to stay. What earlier calls have removed of its companions is gone
--- Reply: 1 where there is more to remove, 0 when done, -1 where it stays
+-- Deletes a topic and its related keys, a limited number per call: dedupe buckets first, the stream last.
+-- KEYS:  stream
+-- ARGV:  "1" to keep a stream that holds entries; its related keys that earlier calls deleted are lost
+-- Reply: 1 if there is more to delete, 0 when done, -1 if the stream is kept
 local topic = KEYS[1]
 if ARGV[1] == '1' and redis.call('XLEN', topic) > 0 then
   return -1
@@ -10,7 +10,7 @@ end
 local prefix = '{' .. topic .. '}:'
 local MOST = 500
 
--- Dedupe slices, as dedupe.lua names them.
+-- Deletes the dedupe slices. See dedupe.lua for their key names.
 local slicings = { [''] = true }
 for _, field in ipairs(redis.call('HKEYS', prefix .. 'e')) do
   if string.sub(field, 1, 1) == 'w' then
@@ -23,7 +23,7 @@ for slicing in pairs(slicings) do
   for slice = 0, 7 do
     local base = prefix .. slicing .. slice
     local count = tonumber(redis.call('HGET', base, 'n') or 1)
-    -- From the last bucket down, the count kept up to date: what a call leaves is a smaller slice.
+    -- Deletes from the last bucket down and keeps the count correct, so that an unfinished call leaves a smaller, valid slice.
     while count > 1 and removed < MOST do
       count = count - 1
       redis.call('UNLINK', base .. '.' .. string.format('%x', count))
@@ -36,7 +36,7 @@ for slicing in pairs(slicings) do
     removed = removed + redis.call('UNLINK', base)
   end
 end
--- Dead letters of readers, as keys.ts names them.
+-- Deletes the readers' dead letters. See keys.ts for their key names.
 if redis.call('EXISTS', topic) == 1 then
   for _, row in ipairs(redis.call('XINFO', 'GROUPS', topic)) do
     local group = {}

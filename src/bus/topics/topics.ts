@@ -2,8 +2,8 @@ import { deadLettersKey } from "../../event/subscription-keys.ts";
 import { luaScript } from "../../lib/lua.ts";
 import type { RedisBus } from "../connection/redis.ts";
 import { ENTRY_ID } from "../entry-id.ts";
-import { isNoSuchKey, pairsOf, parseGroups } from "../groups/groups.ts";
-import { slotOf } from "../keys.ts";
+import { isNoSuchKey, parseGroups, parsePairs } from "../groups/groups.ts";
+import { computeSlot } from "../keys.ts";
 import type { EntryRange } from "./entry-index.ts";
 
 /** One entry of a stream, as it stands there. */
@@ -16,7 +16,7 @@ export type TopicInfo = NonNullable<Awaited<ReturnType<Topics["find"]>>>;
 export type Topics = ReturnType<typeof createTopics>;
 
 /** Copies of events may be large. */
-const LETTERS_AT_ONCE = 50;
+const DEAD_LETTERS_PER_PAGE = 50;
 /** More make the estimate better and the command slower. */
 const MEMORY_SAMPLES = 10;
 
@@ -48,17 +48,17 @@ export function createTopics({ redis }: { readonly redis: RedisBus }) {
       }
     },
     /** Deletes what readers could not handle of one entry: the copies among the dead letters of these groups. */
-    async deleteLetters(topic: string, entryId: string, groups: readonly string[]): Promise<void> {
+    async deleteDeadLetters(topic: string, entryId: string, groups: readonly string[]): Promise<void> {
       for (const key of groups.map((group) => deadLettersKey(topic, group))) {
         for (let from = "-"; ; ) {
-          const page = (await redis.call("xrange", [key, from, "+", "COUNT", LETTERS_AT_ONCE])) as [
+          const page = (await redis.call("xrange", [key, from, "+", "COUNT", DEAD_LETTERS_PER_PAGE])) as [
             string,
             string[],
           ][];
           const ids = page.filter(([, fields]) => fields[1] === entryId).map(([id]) => id);
           if (ids.length > 0) await redis.call("xdel", [key, ...ids]);
           const last = page.at(-1);
-          if (last === undefined || page.length < LETTERS_AT_ONCE) break;
+          if (last === undefined || page.length < DEAD_LETTERS_PER_PAGE) break;
           from = `(${last[0]}`;
         }
       }
@@ -85,7 +85,7 @@ export function createTopics({ redis }: { readonly redis: RedisBus }) {
     /** When something was last appended to any of them, by Redis time, be it there still or not; undefined: never. */
     async lastAppendedMs(topics: readonly string[]): Promise<number | undefined> {
       const times = await Promise.all(
-        [...Map.groupBy(topics, slotOf).values()].map((keys) => runLastAppended(keys, [])),
+        [...Map.groupBy(topics, computeSlot).values()].map((keys) => runLastAppended(keys, [])),
       );
       const newest = Math.max(0, ...times.map(Number));
       return newest === 0 ? undefined : newest;
@@ -110,7 +110,7 @@ export function parseEntry([entryId, pairs]: RawEntry): TopicEntry {
 }
 
 function parseStream(reply: unknown) {
-  const fields = pairsOf(reply as unknown[]);
+  const fields = parsePairs(reply as unknown[]);
   const idOf = (entry: unknown) => (Array.isArray(entry) ? String(entry[0]) : undefined);
   return {
     length: Number(fields.get("length")),

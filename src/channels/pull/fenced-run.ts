@@ -10,21 +10,21 @@ import { OrderedWrites } from "./ordered-writes.ts";
 import { SLOW_RETRY_MS } from "./source-end.ts";
 import { SourceReport } from "./source-report.ts";
 
-/** A delivery costs so much on its way besides its bytes. */
+/** Estimated overhead of a delivery in flight, in addition to its body. */
 const DELIVERY_BYTES = 512;
-/** Nobody asks for a longer wait in earnest, and who does so by mistake must not stop a source for good. */
+/** Upper bound for a wait requested by the server, so that an absurd `Retry-After` cannot stop a source for good. */
 const MAX_WAIT_MS = 24 * 3_600_000;
 const MAX_MESSAGE_CHARS = 500;
-/** So many refusals in a row, over so long, are no mistake of a moment: a restart, a maintenance page. */
+/** A restart or maintenance page also rejects requests. Only this many rejections in a row over this time count as persistent. */
 const PERSISTENT_REJECTION = { count: 5, forMs: 10 * 60_000, retryInMs: SLOW_RETRY_MS };
-/** A stream that was open for so long is well, though nothing has come. */
+/** A stream that stays open this long counts as healthy even without events. */
 const HEALTHY_AFTER_MS = 30_000;
 const NO_QUERY = Object.freeze(Object.create(null));
 
 export interface FencedRunOptions<C> {
   readonly channel: C;
   readonly acquired: AcquiredSource;
-  /** True where it has run before. */
+  /** Whether the source has run before, on any worker. */
   readonly hasRunBefore: boolean;
   readonly owner: string;
   readonly signal: AbortSignal;
@@ -34,13 +34,13 @@ export interface FencedRunOptions<C> {
 interface Written {
   readonly cursor?: string;
   readonly signal: AbortSignal;
-  /** How many the deliveries hold, where that is known before they are written. */
+  /** Number of items in the deliveries, if known before the write. */
   readonly items?: number | undefined;
 }
 
 /**
- * One run of a source that was taken over; all that it writes is fenced by its epoch and kept in order. One object for all that an
- * open stream holds here, for there may be thousands.
+ * One run of an acquired source. Its epoch fences every write, and the writes keep their order. A single object per open stream saves
+ * memory, since a worker may hold thousands.
  */
 export class FencedRun<C extends SourceChannel> implements OpenRun, StreamRun {
   readonly channel: C;
@@ -61,7 +61,7 @@ export class FencedRun<C extends SourceChannel> implements OpenRun, StreamRun {
   #hasWritten = false;
   #isHealthy: boolean;
   #healthyTimer: NodeJS.Timeout | undefined;
-  /** True where the caller reports the lag itself: it knows better. */
+  /** Whether the caller reports the lag. Its value is more accurate than the one measured here. */
   #isLagReported = false;
 
   constructor(deps: RunDeps<C>, inFlight: Limiter, options: FencedRunOptions<C>) {
@@ -85,7 +85,7 @@ export class FencedRun<C extends SourceChannel> implements OpenRun, StreamRun {
     this.#report = new SourceReport((facts) => states.write(number, epoch, facts, clock()));
     this.#isHealthy = channel.state === "active";
     this.#report.note({ state: "connecting", owner, nextAtMs: null });
-    // Redis knows nothing of it any more.
+    // Redis has lost the cursor of a source that ran before.
     if (acquired.isFirst && hasRunBefore) {
       deps.observe({ kind: "cursorLost", channel });
       this.warn("cursor_lost", CURSOR_LOST);
@@ -96,7 +96,7 @@ export class FencedRun<C extends SourceChannel> implements OpenRun, StreamRun {
     return this;
   }
 
-  // Functions, which a kind may take out of its run, where methods would forget whose they are.
+  // Arrow functions, because channel kinds may destructure the run and would lose `this` with methods.
   readonly ingest: StreamRun["ingest"] = (delivery, options) =>
     this.#publish([delivery], options, (written) =>
       this.#deps.ingest(this.channel, toVerifiedDelivery(delivery), written),
@@ -171,7 +171,7 @@ export class FencedRun<C extends SourceChannel> implements OpenRun, StreamRun {
     }
   }
 
-  /** Sends deliveries as one write, after all before it and as fast as their organization may. */
+  /** Publishes deliveries in one write, after all earlier writes and within the organization's rate. */
   #publish<T extends IngestResult | readonly IngestResult[]>(
     deliveries: readonly FetchedDelivery[],
     options: Written,
@@ -197,7 +197,7 @@ export class FencedRun<C extends SourceChannel> implements OpenRun, StreamRun {
       arrivedAtMs = Math.min(arrivedAtMs, delivery.arrivedAtMs);
     }
     using _ = await this.#inFlight.acquire(bytes, { signal: options.signal, whose });
-    // Past its lease a run sends nothing more, whatever it has read.
+    // The lease may have ended during the wait. A run must not write after that.
     this.signal.throwIfAborted();
     const position = this.#positionAt(version, options.cursor);
     const result = await write({ signal: options.signal, position });
@@ -217,7 +217,7 @@ export class FencedRun<C extends SourceChannel> implements OpenRun, StreamRun {
     return cursor === undefined ? { epoch, version } : { epoch, version, value: cursor };
   }
 
-  /** The source is well again: its channel says so. */
+  /** Sets the channel back to `active` after a failure. */
   async #recover(): Promise<void> {
     if (this.#isHealthy) return;
     this.#isHealthy = true;
@@ -231,7 +231,7 @@ export class FencedRun<C extends SourceChannel> implements OpenRun, StreamRun {
     return { code, message: message.slice(0, MAX_MESSAGE_CHARS), atMs: this.#deps.clock() };
   }
 
-  /** @param nowMs when it ended: the plan goes by the clock of that moment, which may be set meanwhile */
+  /** @param nowMs when the run ended. The caller reads the clock early because it may be adjusted while earlier writes settle. */
   async #writeEnd(end: SourceEnd, plan: RunPlan, nowMs: number): Promise<void> {
     const { positions, setState, observe } = this.#deps;
     const { channel } = this;
@@ -252,7 +252,7 @@ export class FencedRun<C extends SourceChannel> implements OpenRun, StreamRun {
       refusal: isRejection ? PERSISTENT_REJECTION : end.kind === "done" ? "none" : undefined,
     };
     const written = await positions.end(number, this.#epoch, ending);
-    // Another has taken it over: how this run ended says nothing of that one.
+    // Another worker has taken the source over. The end of this run must not change that worker's state.
     if (written === "gone") return;
     const isLasting = written === "lasting";
     const found = isLasting ? stateIfPersistent : STATE_AFTER[end.kind];
@@ -296,7 +296,7 @@ const toVerifiedDelivery = ({ headers, body, arrivedAtMs, deliveryId }: FetchedD
 const CURSOR_LOST =
   "Redis no longer knows where the source stood: it begins anew where `startAt` says, and what came before that is not fetched";
 
-/** The state of a channel after a run has ended so. */
+/** The channel state to set when a run ends. Ends that are not listed leave it unchanged. */
 const STATE_AFTER: { readonly [K in SourceEnd["kind"]]?: "paused" | "error" | "needsReauth" } = {
   finished: "paused",
   broken: "error",

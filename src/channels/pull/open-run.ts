@@ -8,7 +8,7 @@ import type { CredentialsOf } from "../../net/credentials.ts";
 import type { SourceEnd, StreamRun } from "../source.ts";
 import type { SourcePace } from "./source-pace.ts";
 
-/** A channel in force, as far as a run needs it. */
+/** The part of an active channel that a run needs. */
 export interface SourceChannel extends ChannelHandle {
   readonly version: number;
   readonly connectionId: string | null;
@@ -16,36 +16,33 @@ export interface SourceChannel extends ChannelHandle {
 
 export interface OpenRun {
   readonly run: StreamRun;
-  /** How many runs have failed in a row before this one, on whatever worker. */
+  /** Number of consecutive failed runs before this one, on any worker. */
   readonly failures: number;
-  /** Whether a delivery of this run has been written. */
+  /** Whether this run has published a delivery. */
   readonly hasWritten: () => boolean;
-  /** Adds to the source's state; written soon, not at once. */
+  /** Adds facts to the source's visible state. They are written shortly afterwards, in a batch. */
   readonly report: (facts: { readonly lagMs?: number }) => void;
   /**
-   * Writes down how the run ended: its state, the count of failures, and with `notBeforeMs` or after a failure until when the
-   * source is left alone. Undefined: the run was ended from here (pause,
-   * hand-over); nothing is counted. What the run still writes is waited for first.
-   *
+   * Records how the run ended: the state, the failure count, and the time before which the source must not run again. `undefined` when this
+   * worker ended the run (pause or hand-over); then no failure is counted. Waits for pending writes first.
    * @throws UnavailableError
    */
   readonly end: (end: SourceEnd | undefined, plan?: RunPlan) => Promise<void>;
 }
 
 export interface RunPlan {
-  /** When the next run is meant to begin. */
+  /** When the next run should start, in ms since the Unix epoch. */
   readonly nextAtMs?: number | undefined;
-  /** Failures in a row, this run included; default: one more after `failed`, none after any other end. */
+  /** Number of consecutive failures including this run. Defaults to one more after `failed`, and to 0 after other ends. */
   readonly failures?: number;
   readonly progress?: RunEnding["progress"];
 }
 
-/** The dependencies of one run. */
 export interface RunDeps<C extends SourceChannel = SourceChannel> {
   readonly credentialsOf: CredentialsOf;
   readonly positions: SourcePositions;
   readonly states: SourceStates;
-  /** Keeps the deliveries of an organization's sources to its rate. */
+  /** Limits the rate of the organization's deliveries. */
   readonly pace: SourcePace;
   readonly ingest: IngestFetched<C>;
   readonly gather: GatherFetched<C>;
@@ -53,18 +50,20 @@ export interface RunDeps<C extends SourceChannel = SourceChannel> {
     channel: C,
     options: { readonly signal: AbortSignal; readonly position: SourcePosition },
   ) => Promise<void>;
-  /** Sets a channel's state, unless it was written to since. True where it was another. */
+  /** Sets a channel's state unless the channel was changed since. Returns whether the state changed. */
   readonly setState: (
     channel: { readonly number: number; readonly version: number },
     state: FoundState,
   ) => Promise<boolean>;
-  /** False where a write is seen before the cursor has moved with it (Cluster): then each waits for the one before. */
+  /**
+   * Whether writes may be sent without waiting for earlier ones. False on a Redis Cluster, where a write can be visible before its cursor.
+   */
   readonly isPipelined: boolean;
   readonly clock: Clock;
   readonly observe: (event: SourceObservation) => void;
 }
 
-/** For counters and the log. */
+/** Reported to metrics and the log. */
 export type SourceObservation =
   | { readonly kind: "ended"; readonly channel: ChannelHandle; readonly end: SourceEnd }
   | {
@@ -74,6 +73,6 @@ export type SourceObservation =
       readonly end: SourceEnd;
     }
   | { readonly kind: "recovered" | "cursorLost"; readonly channel: ChannelHandle }
-  /** The first answer of a run; `isAgain`: not of the first run that the source ever had. */
+  /** The first response of a run. `isAgain` is false on the first run of the source. */
   | { readonly kind: "opened"; readonly channel: ChannelHandle; readonly isAgain: boolean }
   | { readonly kind: "refused"; readonly channel: ChannelHandle; readonly stale: "epoch" | "cursor" };

@@ -1,33 +1,36 @@
 import { StaleSourceError } from "../../bus/errors.ts";
 
-/** Sends a write that makes version `version + 1` of a cursor out of `version`. */
+/** Sends a write that moves the cursor from `version` to `version + 1`. */
 export type SendWrite<T> = (version: number) => Promise<T>;
 
 interface Write {
   readonly version: number;
-  /** True from the moment on when whatever is sent follows it. */
+  /** Whether a write sent from now on reaches Redis after this one. */
   isSent: boolean;
   readonly done: Promise<void>;
 }
 
 /**
- * The writes of one run of a source. Keeps them in the order in which they are added, without waiting for each: the bus refuses a
- * write whose predecessor has not made its version. That happens to sound ones too, where the predecessor is still at work: it was
- * large and goes in pieces, or has a conflict to put away first. Nothing of the refused write was written then: it is sent again once
- * the predecessor is through, and so are those behind it, one after the other.
+ * Sends the writes of one source run in order, without waiting for each response. The bus rejects a write if the previous write has not yet
+ * stored its cursor version. This also happens to valid writes while the previous one is in progress, because it is large or must
+ * quarantine a conflict first. A rejected write has stored no data, so it is sent again once the previous write is done, and so are the
+ * writes after it.
  */
 export class OrderedWrites {
   readonly #isPipelined: boolean;
   #last: Write;
   #failure: { readonly error: unknown } | undefined;
 
-  /** @param options.isPipelined false where what one write brings may be seen without its version (Cluster): each waits for the last. */
+  /**
+   * @param options.isPipelined false on a Redis Cluster, where events can be visible before their cursor version. Then each write waits for
+   * the previous one.
+   */
   constructor(options: { readonly version: number; readonly isPipelined: boolean }) {
     this.#isPipelined = options.isPipelined;
     this.#last = { version: options.version, isSent: true, done: Promise.resolve() };
   }
 
-  /** Sends it after all before it. Once one has failed, no later one is sent. */
+  /** Sends a write after all earlier ones. After a failed write, no later write is sent. */
   add<T>(send: SendWrite<T>): Promise<T> {
     if (this.#failure) return Promise.reject(this.#failure.error);
     const before = this.#last;
@@ -36,7 +39,7 @@ export class OrderedWrites {
     this.#last = write;
     done.catch(() => {});
     const sent = this.#sendInOrder(before, write, send);
-    // What it brought is the caller's: kept here it would stay until the next write.
+    // `done` must not hold the result, or it would stay in memory until the next write.
     sent.then(
       () => resolve(),
       (error: unknown) => {
@@ -47,7 +50,7 @@ export class OrderedWrites {
     return sent;
   }
 
-  /** Resolves when none is under way; never rejects. */
+  /** Resolves when all writes have settled. Never rejects. */
   settled(): Promise<void> {
     return this.#last.done.then(noop, noop);
   }

@@ -1,8 +1,8 @@
 import { z } from "zod";
 
 /**
- * The settings that every pull kind has besides `commonSettings`, spread after them: where a delivery was fetched there is no
- * sender whom a refusal could reach, so what fails is always kept.
+ * Settings of every pull kind, to be spread after `commonSettings`. A fetched delivery has no sender to notify, so failed items are always
+ * quarantined.
  */
 export const pullSettings = {
   connection: z

@@ -2,10 +2,10 @@ import { z } from "zod";
 import { refuseIn, text } from "../../event/setting-fields.ts";
 import { FRAMING_HEADERS } from "../../lib/framing-headers.ts";
 
-/** Set by the connection, the body or the protocol, for every kind. */
+/** Headers set by the connection, the body or the protocol, for every kind. */
 const RESERVED_HEADERS: readonly string[] = ["accept-encoding", "proxy-connection", ...FRAMING_HEADERS];
 
-/** Settings are shown to everyone who may read the channel. */
+/** Settings are visible to everyone who may read the channel, so these headers are not allowed. */
 const SECRET_HEADERS: readonly string[] = [
   "api-key",
   "authorization",
@@ -19,10 +19,10 @@ const MAX_HEADERS = 50;
 
 /** RFC 9110, section 5.1. */
 const FIELD_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
-/** RFC 9110, section 5.5: white space around a value is no part of it, and would not arrive. */
+/** RFC 9110, section 5.5. Whitespace around a value is not part of it and would be lost in transit. */
 export const FIELD_VALUE = /^(?:[\x21-\x7e\x80-\xff](?:[\t\x20-\x7e\x80-\xff]*[\x21-\x7e\x80-\xff])?)?$/;
 
-/** An absolute address of HTTP that may be shown: credentials belong into a connection. */
+/** Returns why a URL is not allowed in visible settings, or `undefined` if it is. Credentials belong in a connection. */
 export function findUrlError(text: string): string | undefined {
   const url = URL.parse(text);
   if (url === null) return "is not a URL";
@@ -44,7 +44,7 @@ export const urlSettings = (findError = findUrlError) =>
 
 const INVALID_HEADER_VALUE = "is not the value of a header: no line breaks, no white space around it";
 
-/** @param reserved names in lower case that the kind sets itself, besides those that all do */
+/** @param reserved lowercase names of headers that the kind sets itself */
 export const headersSettings = (reserved: readonly string[]) =>
   z
     .record(

@@ -14,18 +14,21 @@ export interface SilenceDeps {
   readonly log: Log;
 }
 
-/** Finds the channels, of whatever kind, from which no event came for longer than they say. */
+/** Finds channels of any kind that have had no event for longer than `expectEverySeconds`. */
 export interface SilenceWatch {
-  /** Logs each that is new among them. @throws UnavailableError */
+  /**
+   * Logs each channel that has become silent since the last check, and returns all silent channels.
+   * @throws UnavailableError
+   */
   readonly check: (signal: AbortSignal) => Promise<readonly ExpectedChannel[]>;
-  /** How many the last look has found. */
+  /** Number of silent channels found by the last check. */
   readonly silent: () => number;
 }
 
 const PAGE = 500;
 const AT_ONCE = 8;
 
-/** Whether no event of a channel came for longer than it says; a channel that was just written has all its time. */
+/** Returns whether a channel's last event is older than `expectEverySeconds`. A change of the channel restarts that time. */
 export async function isSilent(
   { topics, clock }: Pick<SilenceDeps, "topics" | "clock">,
   channel: Pick<ExpectedChannel, "topics" | "updatedAt" | "expectEverySeconds">,

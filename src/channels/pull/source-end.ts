@@ -19,8 +19,8 @@ export const failed = (code: string, message: string, notBeforeMs?: number): Fai
   ...(notBeforeMs !== undefined && { notBeforeMs }),
 });
 
-/** A failure that looks as if it would last; it may be a mistake of a moment all the same. */
-export const refused = (code: string, message: string): Failed => ({
+/** A failure that is likely to last, such as an invalid request. It counts toward the channel's error state. */
+export const rejected = (code: string, message: string): Failed => ({
   ...failed(code, message),
   isRejection: true,
 });
@@ -30,42 +30,45 @@ export const broken = (code: string, message: string): SourceEnd => ({ kind: "br
 export const doneAt = (notBeforeMs: number | undefined): SourceEnd =>
   notBeforeMs === undefined ? { kind: "done" } : { kind: "done", notBeforeMs };
 
-/** After an error, or where its channel needs other credentials, a source is tried so seldom. */
+/** Interval between retries while a channel is in state `error` or `needsReauth`. */
 export const SLOW_RETRY_MS = 15 * 60_000;
 
 /**
- * Statuses by which a server refuses the request as it is. Not among them are 403 and 404, which come while a server is deployed
- * anew or before a right is granted.
+ * Statuses by which a server rejects the request as invalid. 403 and 404 are missing because servers also send them during a deployment or
+ * before a permission is granted.
  */
 const REJECTION_STATUSES: readonly number[] = [
   400, 401, 405, 406, 410, 411, 413, 414, 415, 422, 431, 501, 505,
 ];
 
-/** Settings or names, not luck, decide whether these come again. */
+/** These failures depend on settings or host names, so they are likely to repeat. */
 const PERMANENT_FAILURES: readonly OutboundFailure[] = ["blocked", "redirects"];
 
-/** The end by an answer that is none of those wanted, for every kind of source. */
+/** Returns the end of a run whose response has an unexpected status. */
 export function endForStatus(status: number, notBeforeMs: number | undefined): Failed {
   const hint = status === 401 ? ": it wants credentials, and the channel has no connection" : "";
   const message = `The server answers with the status ${status}${hint}`;
   const isRejection = REJECTION_STATUSES.includes(status) && notBeforeMs === undefined;
-  return isRejection ? refused(`http_${status}`, message) : failed(`http_${status}`, message, notBeforeMs);
+  return isRejection ? rejected(`http_${status}`, message) : failed(`http_${status}`, message, notBeforeMs);
 }
 
-/** Each try may renew a token, and a server may lock an account after some: none comes sooner. */
+/** Minimum wait after rejected credentials. Each attempt may refresh a token, and some servers lock an account after several failures. */
 const CREDENTIALS_RETRY_MS = 60_000;
 
 /**
- * The end by a 401 to a call with credentials. A server that is restored or deployed anew may refuse good ones for a moment; a
- * grant that its issuer calls dead is dead.
+ * Returns the end of a run whose credentials were rejected with 401. A server may briefly reject valid credentials after a restart, so this
+ * counts as a failure, not as `needsReauth`.
  */
 export function credentialsRejected(nowMs: number, notBeforeMs: number | undefined): Failed {
   const message = "The server refuses the credentials of the connection (401)";
   const soonestMs = Math.max(nowMs + CREDENTIALS_RETRY_MS, notBeforeMs ?? 0);
-  return { ...refused("http_401", message), notBeforeMs: soonestMs, stateIfPersistent: "needsReauth" };
+  return { ...rejected("http_401", message), notBeforeMs: soonestMs, stateIfPersistent: "needsReauth" };
 }
 
-/** The end by a call that failed, or whose credentials did. @throws the error where neither the server nor they have done it */
+/**
+ * Returns the end of a run whose call or credentials failed.
+ * @throws the error itself if neither the server nor the credentials caused it
+ */
 export function endForCallError(error: unknown): SourceEnd {
   if (error instanceof NeedsReauthError) return { kind: "needsReauth", message: error.message };
   if (error instanceof OriginNotAllowedError)
@@ -73,10 +76,10 @@ export function endForCallError(error: unknown): SourceEnd {
   if (error instanceof UnavailableError) return failed("unavailable", "The credentials cannot be read now");
   if (!(error instanceof OutboundError)) throw error;
   const { code, message } = error;
-  return PERMANENT_FAILURES.includes(code) ? refused(code, message) : failed(code, message);
+  return PERMANENT_FAILURES.includes(code) ? rejected(code, message) : failed(code, message);
 }
 
-/** The end of a run that threw; undefined where the source is another's now. */
+/** Returns the end of a run that threw, or `undefined` if another worker has taken the source over. */
 export function endForThrownError(error: unknown, log: Log): SourceEnd | undefined {
   if (error instanceof StaleSourceError) return undefined;
   if (error instanceof UnavailableError) {
@@ -87,7 +90,6 @@ export function endForThrownError(error: unknown, log: Log): SourceEnd | undefin
   return failed("internal", "The run ended with an internal error.");
 }
 
-/** A request without credentials. */
 export const withoutCredentials = (request: OutboundRequest): AuthorizedRequest => ({
   request,
   secretHeaders: [],
@@ -95,7 +97,7 @@ export const withoutCredentials = (request: OutboundRequest): AuthorizedRequest 
   generation: undefined,
 });
 
-/** A call with its credentials, which are renewed once where the server refuses them (401). */
+/** Sends a request with its credentials. If the server responds with 401, renews the credentials and tries once more. */
 export async function callAuthorized<R extends { readonly status: number }>(
   {
     credentials,

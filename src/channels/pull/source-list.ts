@@ -4,12 +4,12 @@ import type { ChannelIdentity, ChannelKindName } from "../../event/channel.ts";
 import type { ChannelKind, ChannelRuntime } from "../kind.ts";
 import { readStoredSettings } from "../stored-settings.ts";
 
-/** A pull source that should run, as far as what keeps it going must know. */
+/** A pull source that should run. */
 export interface DesiredSource {
   readonly identity: ChannelIdentity;
-  /** Changes with every write to the channel. */
+  /** Incremented by every change of the channel. */
   readonly version: number;
-  /** The channel's `config` without its secret settings, defaults filled in by the kind's schema. */
+  /** The channel's `config` with defaults filled in, without its secret settings. */
   readonly settings: unknown;
 }
 
@@ -19,17 +19,17 @@ export interface SourceListDeps {
   readonly runtimes: ReadonlyMap<ChannelKindName, Pick<ChannelRuntime, "stream" | "polled">>;
 }
 
-/** The sources that a look has found. */
+/** The sources found by one check. */
 export interface SourceSnapshot {
-  /** Every channel of a kind that fetches. */
+  /** All channels of pull kinds, including those that should not run. */
   readonly all: readonly SourceRow[];
-  /** Those that should run and are kept open. */
+  /** The stream sources that should run, by channel number. */
   readonly streams: ReadonlyMap<number, SourceRow>;
-  /** Those that should run and are asked now and then; the same objects as in the look before, where they are as they were. */
+  /** The polled sources that should run. Unchanged sources are the same objects as in the previous check. */
   readonly polled: readonly DesiredSource[];
 }
 
-/** Looks for the sources that should run. @throws UnavailableError */
+/** Returns a function that lists the sources that should run. It throws `UnavailableError` when the database is unavailable. */
 export function createSourceList(deps: SourceListDeps): () => Promise<SourceSnapshot> {
   const { db, channelKinds, runtimes } = deps;
   const kinds = [...runtimes].flatMap(([kind, { stream, polled }]) => (stream || polled ? [kind] : []));
@@ -37,7 +37,7 @@ export function createSourceList(deps: SourceListDeps): () => Promise<SourceSnap
 
   function desiredSource(row: SourceRow, config: Readonly<Record<string, unknown>>): DesiredSource {
     const { number, uid, kind, appId, organizationId, version } = row;
-    // A secret that it needs may be missing here: what was stored had its defaults when it was written.
+    // Required secrets are missing here, so strict parsing could fail. The defaults were filled in when the channel was stored.
     const own = channelKinds.get(kind);
     const read = own && readStoredSettings(own.settings, config);
     return {
@@ -58,7 +58,7 @@ export function createSourceList(deps: SourceListDeps): () => Promise<SourceSnap
       const before = known.get(row.number);
       const config = configs.get(row.number);
       if (before?.version === row.version) next.set(row.number, before);
-      // Deleted since it was listed: the next look does not find it.
+      // Without a config, the channel was deleted after it was listed.
       else if (config !== undefined) next.set(row.number, desiredSource(row, config));
     }
     known = next;

@@ -4,16 +4,13 @@ import { unlessAborted } from "../../lib/wait.ts";
 
 export interface SourcePace {
   /**
-   * Resolves when so many deliveries of the organization's sources may go on (default 1), and counts the items that they hold (default:
-   * one each); undefined: at once. Rejects where the signal aborts first.
+   * Resolves when `count` deliveries of the organization may be published (default 1). Charges `items` to the rate (default: one per
+   * delivery). Returns `undefined` if they may be published at once. Rejects if the signal aborts first.
    */
   readonly wait: (organizationId: string, options: PaceOptions) => Promise<void> | undefined;
-  /**
-   * Counts so many items besides, of deliveries that have waited: they may bring more than there is room for, and the next ones wait
-   * until that is made up for.
-   */
+  /** Charges extra items after a delivery was let through. The rate goes into debt, and later deliveries wait until it is paid off. */
   readonly overdraw: (organizationId: string, items: number) => void;
-  /** How many are to wait for each other at most: those of a quarter of a second. */
+  /** Maximum number of deliveries to publish as one batch: as many as the rate allows in a quarter of a second. */
   readonly maxBatchSize: (organizationId: string) => number;
 }
 
@@ -24,21 +21,21 @@ export interface PaceOptions {
 }
 
 export interface SourcePaceDeps {
-  /** Of an organization, in items; undefined: as fast as they come. */
+  /** The organization's rate in items per second. `undefined` when it is unlimited. */
   readonly deliveriesPerSecondOf: (organizationId: string) => number | undefined;
-  /** Milliseconds, monotonic. */
+  /** Monotonic clock in milliseconds. */
   readonly nowMs?: () => number;
   readonly sleep?: Sleep;
 }
 
-/** Of those that go on together the first is no later for the last. */
+/** Caps how long the first delivery of a batch waits for the last one. */
 const MAX_BATCH_SECONDS = 0.25;
-/** Several turns at a time: a timer for each would be most of the work. */
+/** Shortest sleep. One timer per delivery would cost more CPU than the deliveries. */
 const MIN_SLEEP_MS = 10;
 
 /**
- * How fast the deliveries of each organization's sources go on to the bus: by the token buckets that hooks have, but what comes too
- * fast waits for its turn, and with it the server that sends it. Those of one organization wait in line, and keep no other waiting.
+ * Limits how fast each organization's sources publish, with token buckets as for hooks. Deliveries over the rate wait in order instead of
+ * being rejected, which slows the server down by backpressure. Organizations do not delay each other.
  */
 export function createSourcePace(deps: SourcePaceDeps): SourcePace {
   const { deliveriesPerSecondOf, nowMs = () => performance.now(), sleep = sleepByClock } = deps;
@@ -52,7 +49,7 @@ export function createSourcePace(deps: SourcePaceDeps): SourcePace {
     if (rate !== undefined && items > 0) buckets.overdraw(organizationId, items, rate, nowMs());
   }
 
-  /** The last in line of each organization that waits; never rejects. */
+  /** The last waiter of each organization. These promises never reject. */
   const lines = new Map<string, Promise<void>>();
 
   async function waitForTurns(
@@ -84,7 +81,7 @@ export function createSourcePace(deps: SourcePaceDeps): SourcePace {
       return undefined;
     }
     const turn = waitForTurns(organizationId, left, items - count, before, signal);
-    // One that gives up keeps the others in their order.
+    // Waits for the previous waiter too, so that an aborted one does not let later deliveries overtake.
     const last = Promise.allSettled([before, turn]).then(leave);
     function leave(): void {
       if (lines.get(organizationId) === last) lines.delete(organizationId);

@@ -1,20 +1,20 @@
 import type { SourceFacts } from "../../bus/sources/source-states.ts";
 
-/** Facts that change with every event are written no more often. */
+/** Minimum interval between writes of facts that change with every event. */
 const WRITE_EVERY_MS = 5_000;
-/** States and errors are written so soon: a poll has several in that time, of which the last one counts. */
+/** Delay before a state or an error is written. A poll changes its state several times in this time, and only the last one is written. */
 const WRITE_SOON_MS = 100;
 const RETRY_MS = 1_000;
 
-/** Answers false where the source is another's by now: the rest is none of its business. */
+/** Writes facts. Resolves to false if another worker owns the source now; then no more facts are written. */
 export type WriteFacts = (facts: SourceFacts) => Promise<boolean>;
 
-/** Brings the state of one run to where people see it. */
+/** Batches the visible state of one run and writes it to Redis. */
 export class SourceReport {
   readonly #write: WriteFacts;
   #pending: SourceFacts = {};
   #timer: NodeJS.Timeout | undefined;
-  /** When the timer is over. */
+  /** When the pending timer fires. */
   #dueAtMs = Number.POSITIVE_INFINITY;
   #writtenAtMs = Number.NEGATIVE_INFINITY;
   #writing: Promise<void> | undefined;
@@ -24,7 +24,7 @@ export class SourceReport {
     this.#write = write;
   }
 
-  /** A state or an error is written soon, with what else is told until then; all else a little later. */
+  /** Adds facts. A state or an error is written soon, together with all pending facts. Other facts wait longer. */
   note(facts: SourceFacts): void {
     if (this.#isClosed) return;
     this.#pending = { ...this.#pending, ...facts };
@@ -33,7 +33,7 @@ export class SourceReport {
       this.#schedule(Math.max(0, this.#writtenAtMs + WRITE_EVERY_MS - performance.now()));
   }
 
-  /** Writes what is left, once; nothing is written afterwards. */
+  /** Writes the pending facts once. Later facts are dropped. */
   async close(): Promise<void> {
     clearTimeout(this.#timer);
     await this.#writing;
@@ -51,7 +51,7 @@ export class SourceReport {
     try {
       if (!(await this.#write(facts))) this.#isClosed = true;
     } catch {
-      // Facts that were told since are newer.
+      // Facts noted since the failed write are newer, so they win.
       this.#pending = { ...facts, ...this.#pending };
       if (!this.#isClosed) this.#schedule(RETRY_MS);
     }
@@ -61,13 +61,13 @@ export class SourceReport {
     if (this.#writing !== undefined) return;
     this.#writing = this.#writePending().finally(() => {
       this.#writing = undefined;
-      // One that failed waits longer.
+      // A failed write has already scheduled its retry.
       if (this.#timer !== undefined || this.#isClosed || Object.keys(this.#pending).length === 0) return;
       this.#schedule(isUrgent(this.#pending) ? WRITE_SOON_MS : WRITE_EVERY_MS);
     });
   }
 
-  /** No later than so; a sooner write stays. */
+  /** Schedules a write in at most `inMs`. An earlier pending write stays. */
   #schedule(inMs: number): void {
     const atMs = performance.now() + inMs;
     if (this.#timer !== undefined && this.#dueAtMs <= atMs) return;

@@ -3,17 +3,16 @@ import { createLimiter } from "../../lib/limiter.ts";
 import { FencedRun } from "./fenced-run.ts";
 import type { OpenRun, RunDeps, SourceChannel } from "./open-run.ts";
 
-/** Begins runs: one connection of a stream, or one poll. */
+/** Opens runs of sources. A run is one stream connection or one poll. */
 export interface SourceRuns {
   /**
-   * Takes the source over: its last owner is fenced from now on. Nothing is taken while the source is to be left alone.
-   *
-   * @param options.owner the worker's name, as the source's state shows it
-   * @param options.skipBackoff do not wait for what failed before: a person has changed something
-   * @param options.spacing how far runs are to be apart; absent: as near as they come
-   * @param options.onOpened told when its stream is open, or its poll's answer there
-   * @throws UnavailableError when that cannot be known or done now.
-   * @throws StaleSourceError when another worker takes it over at the same moment.
+   * Takes the source over and fences its previous owner. Does not take it over while it must not run yet.
+   * @param options.owner the worker's name, shown in the source's state
+   * @param options.skipBackoff whether to ignore the backoff of earlier failures, because a person changed the channel
+   * @param options.spacing minimum time between runs; none by default
+   * @param options.onOpened called when the stream is open or the poll has its response
+   * @throws UnavailableError when Redis or the database is unavailable
+   * @throws StaleSourceError when another worker takes the source over at the same time
    */
   readonly openRun: (
     channelNumber: number,
@@ -29,34 +28,41 @@ export interface SourceRuns {
 
 export type OpeningRun =
   | { readonly kind: "open"; readonly open: OpenRun }
-  /** Not before so many ms from now: its sender said so, or it failed; or the interval since the last run began is not over. */
+  /**
+   * The source must not run for `waitMs`. `backoff`: it failed, or its server asked to wait. `interval`: the interval since the last run
+   * has not passed.
+   */
   | { readonly kind: "backoff" | "interval"; readonly waitMs: number }
-  /** It should not run: it is deleted, not active, or nobody asks for it. */
+  /** The source should not run: its channel is deleted or inactive, or has no subscription. */
   | { readonly kind: "none" };
 
-/** A source that should run. */
 export interface WantedSource<C extends SourceChannel = SourceChannel> {
-  /** In force. */
   readonly channel: C;
-  /** All that were ever written for it. */
+  /** All topics ever created for the channel. */
   readonly topics: readonly string[];
-  /** True where it is noted that it has begun to run. */
+  /** Whether the first run of the source is recorded in the database. */
   readonly hasBegun: boolean;
 }
 
 export interface SourceRunsDeps<C extends SourceChannel = SourceChannel> extends RunDeps<C> {
-  /** Undefined where it is not active, or nobody asks for it. @throws UnavailableError */
+  /**
+   * Returns `undefined` if the channel is inactive or has no subscription.
+   * @throws UnavailableError
+   */
   readonly findSource: (channelNumber: number) => Promise<WantedSource<C> | undefined>;
-  /** Notes that a source has begun to run. @throws UnavailableError */
+  /**
+   * Records the first run of a source.
+   * @throws UnavailableError
+   */
   readonly noteBegun: (channelNumber: number) => Promise<void>;
 }
 
-/** Of all sources together, on their way to the bus: less than what it takes, so that sources wait instead of being refused. */
+/** Limit over all sources of this worker. It is lower than the bus's own limit, so that sources wait instead of being rejected. */
 const MAX_BYTES_IN_FLIGHT = 16 * 1024 * 1024;
 
 export function createSourceRuns<C extends SourceChannel>(deps: SourceRunsDeps<C>): SourceRuns {
   const { findSource, noteBegun, positions } = deps;
-  /** Sources of which it is noted that they have begun. */
+  /** Sources whose first run is recorded. */
   const started = new Set<number>();
   const inFlight = createLimiter(MAX_BYTES_IN_FLIGHT);
   return {
@@ -68,7 +74,7 @@ export function createSourceRuns<C extends SourceChannel>(deps: SourceRunsDeps<C
       const hasRunBefore = started.has(channelNumber) || source.hasBegun;
       const acquired = await positions.takeOver({ number: channelNumber, topics }, { skipBackoff, spacing });
       if (acquired.kind !== "acquired") return acquired;
-      // Not before: Redis has lost nothing of a source that it could not take over.
+      // Recorded only after a successful take-over. Otherwise a source that never had a cursor would be reported as having lost it.
       if (!hasRunBefore) await noteBegun(channelNumber);
       started.add(channelNumber);
       return {

@@ -20,7 +20,7 @@ export interface SupervisorDeps extends SourceListDeps {
   readonly leases: ShardLeases;
   readonly runs: SourceRuns;
   readonly polls: Polls;
-  /** This worker, unlike all others and all before. */
+  /** Unique name of this worker. A restarted worker gets a new one. */
   readonly worker: string;
   readonly clock: Clock;
   readonly log: Log;
@@ -29,34 +29,32 @@ export interface SupervisorDeps extends SourceListDeps {
 }
 
 export interface SupervisorTiming {
-  /** Between looks at everything; changes are looked at once. */
+  /** Interval between full checks. Changes are picked up at once. */
   readonly checkEveryMs: number;
-  /** Between two looks at least, however many changes come. */
+  /** Minimum time between two checks, however many changes arrive. */
   readonly minCheckGapMs: number;
-  /** How long a shard that is given away waits for its runs to end. What still runs then is fenced by its successor. */
+  /** How long to wait for the runs of a released shard to end. The next owner fences any run that is still active. */
   readonly graceMs: number;
 }
 
-/** Runs the sources of this worker's shards. Disposal ends them and hands them over. */
+/** Runs the sources of this worker's shards. Disposal ends them and releases the shards. */
 export interface Supervisor extends AsyncDisposable {
-  /** The sources in this worker's shards by their state: over all workers each counts once. */
+  /** Number of sources in this worker's shards by state. The sum over all workers counts each source once. */
   readonly countStates: () => ReadonlyMap<SourceState, number>;
-  /** The shards of this worker. */
   readonly shards: () => ReadonlySet<number>;
-  /** Live workers. */
+  /** Number of live workers. */
   readonly workers: () => number;
 }
 
 const TIMING: SupervisorTiming = { checkEveryMs: 30_000, minCheckGapMs: 200, graceMs: 1_500 };
-/** So many streams begin at a time; thousands at once would stand in each other's way, and at one server's door. */
+/** Maximum number of streams that connect at the same time. Without it, thousands would compete for CPU and hit the same server at once. */
 const STARTS_AT_ONCE = 64;
 const RETRY: Backoff = { initialMs: 1_000, maxMs: 1_000, factor: 1, jitter: 0 };
 const NO_SOURCES: SourceSnapshot = { all: [], streams: new Map(), polled: [] };
 
 /**
- * Brings what runs in line with what should: sources that are kept open run on the worker that has their shard, one run of each
- * however many subscriptions and workers there are; those that are asked now and then are handed to `polls`. All of it is read from
- * the database, so that it comes back after any restart.
+ * Starts and stops sources until the running ones match the desired ones. A stream source runs once, on the worker that holds its shard.
+ * Polled sources are passed to `polls`. The desired state is read from the database, so it survives restarts.
  */
 export function startSupervisor(deps: SupervisorDeps): Supervisor {
   const { runtimes, runs, polls, worker, changes, clock, log, random = Math.random } = deps;
@@ -116,7 +114,7 @@ export function startSupervisor(deps: SupervisorDeps): Supervisor {
     onRecovered: () => log.info({ event: "supervisor.recovered" }, "sources are listed again"),
   });
 
-  /** A run under way goes by what was there when it began. */
+  /** A run uses the settings and credentials from its start, so a change must restart it. */
   function restart(channelNumber: number): void {
     runners.restart(channelNumber);
     polls.requestPoll(channelNumber);
@@ -156,7 +154,7 @@ export function startSupervisor(deps: SupervisorDeps): Supervisor {
   };
 }
 
-/** The state of a source that its channel's own state decides. */
+/** Returns the source state that follows from the channel's state, or `undefined` if the run decides. */
 function findChannelState(state: SourceSnapshot["all"][number]["state"]): SourceState | undefined {
   return state === "paused" || state === "error" || state === "needsReauth" ? state : undefined;
 }

@@ -31,10 +31,10 @@ export const sseCursorFormat: CursorFormat = {
     const parsed = cursorSchema.safeParse(value);
     if (!parsed.success) return err(findingsOf(parsed.error));
     const { mode } = getStoredSettings(sseSettings, settings).resume;
-    const refused = (message: string) => err([{ path: "lastEventId", message }]);
-    if (mode === "none") return refused("is never told to the server where `resume.mode` is none");
+    const rejected = (message: string) => err([{ path: "lastEventId", message }]);
+    if (mode === "none") return rejected("is never told to the server where `resume.mode` is none");
     const { lastEventId } = parsed.data;
-    if (mode === "lastEventId" && !isSendable(lastEventId)) return refused("holds what no header can");
+    if (mode === "lastEventId" && !isSendable(lastEventId)) return rejected("holds what no header can");
     return ok(formatSseCursor(parsed.data));
   },
 };

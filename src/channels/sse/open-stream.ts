@@ -8,7 +8,7 @@ import {
   credentialsRejected,
   endForCallError,
   endForStatus,
-  refused,
+  rejected,
 } from "../pull/source-end.ts";
 import type { SourceEnd, SourceRun } from "../source.ts";
 import { isSendable } from "./cursor.ts";
@@ -62,7 +62,7 @@ export async function openStream(
     if (isStream(response)) return body;
     if (status === 200) {
       const type = describeContentType(getContentType(response));
-      return refused("content_type", `The server answers with ${type}, not with text/event-stream`);
+      return rejected("content_type", `The server answers with ${type}, not with text/event-stream`);
     }
     if (status === 204) return { kind: "finished", message: "The server said that there is no more (204)" };
     const nowMs = clock();

@@ -1,7 +1,7 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { Body } from "../../net/body.ts";
 import { OutboundError } from "../../net/outbound.ts";
-import { failed, refused } from "../pull/source-end.ts";
+import { failed, rejected } from "../pull/source-end.ts";
 import type { FetchedDelivery, SourceEnd, StreamRun } from "../source.ts";
 import { parseSseCursor } from "./cursor.ts";
 import {
@@ -92,7 +92,7 @@ class Connection {
     const failure = this.#failure;
     if (failure === undefined || this.#run.signal.aborted) return this.#end ?? { kind: "done" };
     if (!(failure.error instanceof RejectedFrameError)) throw failure.error;
-    return refused("refused_event", failure.error.message);
+    return rejected("refused_event", failure.error.message);
   }
 
   async #readBody(): Promise<void> {
@@ -135,7 +135,7 @@ class Connection {
       this.#onRetry(message.ms);
     } else if (message.id !== undefined && message.id.length > MAX_ID_CHARS) {
       const text = `An id has more than ${MAX_ID_CHARS} characters: the server could not be told where to go on`;
-      this.#finish(refused("id_too_long", text));
+      this.#finish(rejected("id_too_long", text));
     } else if (message.kind === "checkpoint") {
       this.#writer.skip(this.#numbering.checkpoint(message.id));
     } else {
@@ -171,7 +171,7 @@ function findResumeId(cursor: string | undefined, { resume, startAt }: SseSettin
 
 /** The end of a stream that breaks. */
 function toSourceEnd(error: unknown): SourceEnd {
-  if (error instanceof EventTooLargeError) return refused("event_too_large", error.message);
+  if (error instanceof EventTooLargeError) return rejected("event_too_large", error.message);
   if (!(error instanceof OutboundError)) throw error;
   return error.code === "timeout"
     ? failed("idle_timeout", "Nothing came for too long (idleTimeoutMs)")

@@ -7,7 +7,7 @@ import {
 } from "../../lib/secrets/passphrase.ts";
 import { createSealingKey } from "../../lib/secrets/secret.ts";
 import type { Config } from "../../settings.ts";
-import { CommandError, wrongUse } from "../exit.ts";
+import { CommandError, usageError } from "../exit.ts";
 import type { Io } from "../io.ts";
 import { readSecret } from "../output/prompt.ts";
 import { type BackupAbout, MASTER_KEY_PLACE } from "./manifest.ts";
@@ -19,18 +19,18 @@ const MIN_CHARACTERS = 12;
 export async function choosePassphrase(io: Io): Promise<string> {
   const given = io.env[PASSPHRASE_VARIABLE];
   if (!given && !io.stdin.isTTY) {
-    throw wrongUse(
+    throw usageError(
       `A backup holds the master key sealed under a passphrase: set ${PASSPHRASE_VARIABLE}, or leave the key out by --without-master-key and keep it elsewhere.`,
     );
   }
   const passphrase =
     given || (await readSecret(io, "Passphrase that the master key is to be sealed under: "));
   if (passphrase.length < MIN_CHARACTERS)
-    throw wrongUse(
+    throw usageError(
       `A passphrase has ${MIN_CHARACTERS} characters at least: a thief of the file can try many.`,
     );
   if (!given && (await readSecret(io, "The same once more: ")) !== passphrase)
-    throw wrongUse("The two are not the same.");
+    throw usageError("The two are not the same.");
   return passphrase;
 }
 
@@ -82,12 +82,12 @@ export async function openMasterKey(
   const { id, sealed } = stored;
   if (ofSettings !== undefined) {
     if (createSealingKey(ofSettings).id === id) return { kind: "setting" };
-    throw wrongUse(`INLET_MASTER_KEY is not the master key of this backup (${id}).`);
+    throw usageError(`INLET_MASTER_KEY is not the master key of this backup (${id}).`);
   }
   if (sealed === null || leaveOut) return { kind: "apart", id };
   const given = io.env[PASSPHRASE_VARIABLE];
   if (!given && !io.stdin.isTTY) {
-    throw wrongUse(
+    throw usageError(
       `The backup's master key is sealed under a passphrase: set ${PASSPHRASE_VARIABLE}, or restore by --without-master-key and put the key there yourself.`,
     );
   }
@@ -97,7 +97,7 @@ export async function openMasterKey(
     if (key !== undefined && createSealingKey(key).id === id) return { kind: "file", key };
   } catch (error) {
     if (error instanceof WrongPassphraseError)
-      throw wrongUse("The passphrase is not the one that this backup's master key was sealed under.");
+      throw usageError("The passphrase is not the one that this backup's master key was sealed under.");
     throw error;
   }
   throw new CommandError(`The backup holds another master key than it says (${id}).`);

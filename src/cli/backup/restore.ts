@@ -13,7 +13,7 @@ import { checkArchive, readArchive } from "../../lib/archive/read-archive.ts";
 import { putMasterKey } from "../../lib/secrets/master-key.ts";
 import { acquireDataLock, type DataLock } from "../../lib/servers/data-lock.ts";
 import type { Log } from "../../log.ts";
-import { CommandError, EXIT, wrongUse } from "../exit.ts";
+import { CommandError, EXIT, usageError } from "../exit.ts";
 import type { Io } from "../io.ts";
 import type { Output } from "../output/output.ts";
 import { bytesText, createProgress, type Progress } from "../output/progress.ts";
@@ -82,7 +82,7 @@ export async function restore(io: Io, output: Output, wish: RestoreWish): Promis
 /** What is restored is for a gateway with stores of its own. */
 function refuseOtherStores({ databaseUrl, redisUrls }: Config): void {
   if (databaseUrl === undefined && redisUrls.length === 0) return;
-  throw wrongUse(
+  throw usageError(
     "Nothing is restored: DATABASE_URL or REDIS_URL is set, and a gateway with them would not use the data directory.",
   );
 }
@@ -154,7 +154,7 @@ async function fill(restoring: Restoring): Promise<number> {
       content,
       log,
       signal,
-      topicsOf: (channelNumber) => topicsOf(database, channelNumber),
+      listTopics: (channelNumber) => topicsOf(database, channelNumber),
       deleted: await erasedAround(database, about.takenAt),
     });
     return sources;

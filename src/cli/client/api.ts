@@ -1,27 +1,27 @@
 import { CommandError, EXIT, type ExitCode } from "../exit.ts";
 import type { Credentials } from "./credentials.ts";
 
-/** What stands in a query; undefined is left out. */
+/** Query parameters. `undefined` values are omitted. */
 export type Query = Readonly<Record<string, string | number | boolean | undefined>>;
 
-/** The management API of one gateway. Each call throws a `CommandError` that says what is wrong, with the exit code for it. */
+/** Client of one gateway's management API. Failed calls throw a `CommandError` with a message and an exit code. */
 export interface Api {
   readonly baseUrl: string;
   readonly get: <T>(path: string, query?: Query) => Promise<T>;
   readonly post: <T>(path: string, body?: object) => Promise<T>;
   readonly put: <T>(path: string, body: object) => Promise<T>;
   readonly delete: <T>(path: string, query?: Query) => Promise<T>;
-  /** Pages of a list, until so many are there. */
+  /** Reads pages of a list until `most` items were read or the list ends. */
   readonly list: <T>(path: string, query?: Query, most?: number) => Promise<Listed<T>>;
-  /** The answer as text: parsed, its numbers could change. */
+  /** Returns the response body as text, because parsing could change large numbers. */
   readonly text: (path: string, query?: Query) => Promise<string>;
-  /** The answer as it comes, whatever its status. @throws CommandError where none comes */
+  /** Returns the response with any status. @throws CommandError if the gateway does not respond */
   readonly open: (path: string, options?: OpenOptions) => Promise<Response>;
 }
 
 export interface Listed<T> {
   readonly items: readonly T[];
-  /** Of all pages. */
+  /** Number of items on all pages. */
   readonly total: number;
 }
 
@@ -33,8 +33,8 @@ export interface OpenOptions {
   readonly signal?: AbortSignal;
 }
 
-/** The error that a gateway has answered. */
-export class ApiRefusal extends CommandError {
+/** Error response of a gateway. */
+export class ApiError extends CommandError {
   readonly status: number;
   readonly retryAfterSeconds: number | undefined;
 
@@ -68,13 +68,13 @@ export function createApi({ baseUrl, apiKey }: Credentials, signal: AbortSignal)
           ...headers,
         },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-        // A key goes nowhere else.
+        // Following a redirect could send the API key to another server.
         redirect: "error",
         signal: ownSignal ?? AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
       });
     } catch (error) {
       if (signal.aborted || ownSignal?.aborted) throw signal.reason ?? error;
-      throw new CommandError(`${baseUrl} cannot be reached: ${reasonOf(error)}`, {
+      throw new CommandError(`${baseUrl} cannot be reached: ${formatCause(error)}`, {
         exitCode: EXIT.unavailable,
         cause: error,
       });
@@ -83,14 +83,17 @@ export function createApi({ baseUrl, apiKey }: Credentials, signal: AbortSignal)
 
   async function call(path: string, options: OpenOptions = {}): Promise<Response> {
     const response = await open(path, options);
-    if (!response.ok) throw await refusalOf(response, baseUrl);
+    if (!response.ok) throw await parseErrorResponse(response, baseUrl);
     return response;
   }
 
   async function read<T>(path: string, options: OpenOptions = {}): Promise<T> {
     const response = await call(path, options);
     return (await response.json().catch((cause: unknown) => {
-      throw new CommandError(`${baseUrl} does not answer as a gateway does.`, { cause });
+      throw new CommandError(
+        `${baseUrl} did not return JSON. Check that this is the address of an Inlet gateway.`,
+        { cause },
+      );
     })) as T;
   }
 
@@ -118,8 +121,8 @@ export function createApi({ baseUrl, apiKey }: Credentials, signal: AbortSignal)
   };
 }
 
-/** The segments of a path, as they stand in an address. */
-export const pathOf = (...segments: readonly string[]): string =>
+/** Formats URL path segments, percent-encoded. */
+export const formatPath = (...segments: readonly string[]): string =>
   segments.map((segment) => `/${encodeURIComponent(segment)}`).join("");
 
 function queryText(query: Query = {}): string {
@@ -129,8 +132,8 @@ function queryText(query: Query = {}): string {
   return given.length === 0 ? "" : `?${new URLSearchParams(given)}`;
 }
 
-/** The body of an error as a message, with the exit code that goes with its status. */
-export async function refusalOf(response: Response, baseUrl: string): Promise<ApiRefusal> {
+/** Turns an error response into an error with a message and the exit code for its status. */
+export async function parseErrorResponse(response: Response, baseUrl: string): Promise<ApiError> {
   const { status } = response;
   const body = await response.json().catch(() => undefined);
   const { message, details } = (body ?? {}) as {
@@ -138,10 +141,11 @@ export async function refusalOf(response: Response, baseUrl: string): Promise<Ap
     readonly details?: readonly { readonly path: string; readonly message: string }[];
   };
   const lines = (Array.isArray(details) ? details : []).map(({ path, message }) => `  ${path}: ${message}`);
-  const text = typeof message === "string" ? message : `${baseUrl} answers ${status}.`;
-  const hint = status === 401 ? [`The key for ${baseUrl} is not accepted: run \`inlet login\`.`] : [];
+  const text = typeof message === "string" ? message : `${baseUrl} returned status ${status}.`;
+  const hint =
+    status === 401 ? [`${baseUrl} rejected the API key. Run \`inlet login\` to store another one.`] : [];
   const retryAfter = Number(response.headers.get("retry-after") ?? Number.NaN);
-  return new ApiRefusal([text, ...lines, ...hint].join("\n"), {
+  return new ApiError([text, ...lines, ...hint].join("\n"), {
     status,
     retryAfterSeconds: Number.isFinite(retryAfter) ? retryAfter : undefined,
     exitCode: exitCodeOf(status),
@@ -153,10 +157,10 @@ function exitCodeOf(status: number): ExitCode {
   return status === 429 || status === 503 ? EXIT.unavailable : EXIT.failed;
 }
 
-/** `fetch` says only that it has failed; its cause says why. */
-export function reasonOf(error: unknown): string {
+/** Returns the message of the error's cause: `fetch` itself only reports that it failed. */
+export function formatCause(error: unknown): string {
   const cause = error instanceof Error ? (error.cause ?? error) : error;
-  if (cause instanceof AggregateError && cause.errors.length > 0) return reasonOf(cause.errors[0]);
+  if (cause instanceof AggregateError && cause.errors.length > 0) return formatCause(cause.errors[0]);
   if (!(cause instanceof Error)) return String(cause);
   const { code } = cause as NodeJS.ErrnoException;
   return code === undefined || cause.message.includes(code) ? cause.message : `${cause.message} (${code})`;

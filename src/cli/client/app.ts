@@ -1,10 +1,10 @@
-import { wrongUse } from "../exit.ts";
+import { usageError } from "../exit.ts";
 import { escapeText } from "../output/escape.ts";
 import type { Api } from "./api.ts";
-import { pathOf } from "./api.ts";
+import { formatPath } from "./api.ts";
 import type { App, Channel } from "./entities.ts";
 
-/** The app that is meant: by its id or uid, or the only one that there is. @throws CommandError */
+/** Finds an app by its id or uid, or the only app if none is named. @throws CommandError */
 export async function findApp(api: Api, named: string | undefined): Promise<App> {
   const { items } = await api.list<App>("/apps");
   // The system app is Inlet's own.
@@ -13,18 +13,20 @@ export async function findApp(api: Api, named: string | undefined): Promise<App>
   const [app, ...others] = found;
   const known = items.map(({ id, uid }) => `  ${id} ${escapeText(uid)}`).join("\n");
   if (app === undefined) {
-    throw wrongUse(
-      named === undefined ? "There is no app yet." : `There is no app ${named}. There are:\n${known}`,
+    throw usageError(
+      named === undefined
+        ? "There is no app yet. Create one with `inlet apps install`."
+        : `There is no app ${named}. Existing apps:\n${known}`,
     );
   }
   if (others.length === 0) return app;
-  throw wrongUse(
+  throw usageError(
     named === undefined
-      ? `Say which app is meant, by --app or INLET_APP:\n${known}`
-      : `Several apps are called ${named}; name one by its id:\n${known}`,
+      ? `Choose an app with --app or INLET_APP:\n${known}`
+      : `Several apps have the uid ${named}. Use the id instead:\n${known}`,
   );
 }
 
-/** A channel of the app by its id or uid. @throws CommandError */
+/** Gets a channel of the app by its id or uid. @throws CommandError */
 export const getChannel = (api: Api, app: App, named: string): Promise<Channel> =>
-  api.get<Channel>(`${pathOf("apps", app.id, "channels", named)}`);
+  api.get<Channel>(`${formatPath("apps", app.id, "channels", named)}`);

@@ -8,12 +8,12 @@ import { findApp } from "./app.ts";
 import { findCredentials } from "./credentials.ts";
 import type { App } from "./entities.ts";
 
-/** What a command of the API works with. */
+/** Everything that a command needs to call the API and print results. */
 export interface Client {
   readonly api: Api;
   readonly output: Output;
   readonly io: Io;
-  /** The app that the caller means. @throws CommandError */
+  /** Finds the app that the caller chose. @throws CommandError */
   readonly app: () => Promise<App>;
 }
 
@@ -23,21 +23,24 @@ interface ClientOptions {
   readonly output?: OutputFormat;
 }
 
-/** Options that every command of the API takes. */
+/** Adds the options of every command that calls the API. */
 export const apiOptions = (command: Command): Command =>
   command
-    .addOption(new Option("-o, --output <format>", "how to print").choices(["table", "json"]))
-    .option("--url <address>", "the gateway's address (default: INLET_URL, else as `inlet login` keeps it)");
+    .addOption(new Option("-o, --output <format>", "output format").choices(["table", "json"]))
+    .option(
+      "--url <address>",
+      "gateway address (default: INLET_URL, then the address stored by `inlet login`)",
+    );
 
-/** The same, and which app is meant. */
+/** Adds the same options and `--app`. */
 export const appOptions = (command: Command): Command =>
   apiOptions(command).option(
     "-a, --app <app>",
-    "the app by its id or uid (default: INLET_APP, else the only one)",
+    "id or uid of the app (default: INLET_APP, then the only app)",
   );
 
-/** Makes a commander action: it gets the client, the arguments and the options, and may answer an exit code. */
-export const acting =
+/** Creates a commander action from a function that gets the client, arguments and options, and may return an exit code. */
+export const createAction =
   <A extends readonly unknown[], O extends object = object>(
     context: CommandContext,
     act: (client: Client, args: A, options: O) => Promise<ExitCode | undefined>,
@@ -56,7 +59,7 @@ export const acting =
     context.exitCode = (await act(client, command.processedArgs as unknown as A, options)) ?? EXIT.done;
   };
 
-/** Shows examples in a command's help: a line to paste, and what it does. */
+/** Adds examples to a command's help. Each one is a command line and its meaning. */
 export const examples = (
   command: Command,
   lines: readonly (readonly [line: string, meaning: string])[],
@@ -66,26 +69,26 @@ export const examples = (
   return command.addHelpText("after", `\nExamples:\n${shown.join("\n")}`);
 };
 
-/** A whole number, for an option. */
+/** Returns a parser for an option whose value is an integer within bounds. */
 export const parseCount =
   (least: number, most: number) =>
   (text: string): number => {
     const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;
     if (value >= least && value <= most) return value;
-    throw new InvalidArgumentError(`It is to be a whole number from ${least} to ${most}.`);
+    throw new InvalidArgumentError(`must be an integer between ${least} and ${most}`);
   };
 
 const UNITS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** A time in the past, as `2h` or RFC 3339, in ms since 1970. */
+/** Parses a time in the past, such as `2h` or an RFC 3339 time, to ms since 1970. */
 export function parsePast(text: string): number {
   const { count, unit } = /^(?<count>\d{1,9})(?<unit>[smhd])$/.exec(text)?.groups ?? {};
   if (count !== undefined && unit !== undefined) return Date.now() - Number(count) * (UNITS[unit] ?? 0);
   const atMs = /^\d{4}-\d{2}-\d{2}/.test(text) ? Date.parse(text) : Number.NaN;
   if (Number.isFinite(atMs)) return atMs;
-  throw new InvalidArgumentError("It is to be a time such as 30m, 2h, 7d or 2026-01-31T08:00:00Z.");
+  throw new InvalidArgumentError("must be a time such as 30m, 2h, 7d or 2026-01-31T08:00:00Z");
 }
 
-/** As the API takes a time. */
-export const timeText = (atMs: number | undefined): string | undefined =>
+/** Formats a time as the API expects it. */
+export const formatTime = (atMs: number | undefined): string | undefined =>
   atMs === undefined ? undefined : new Date(atMs).toISOString();

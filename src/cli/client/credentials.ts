@@ -1,10 +1,10 @@
 import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
-import { CommandError, EXIT, wrongUse } from "../exit.ts";
+import { CommandError, EXIT, usageError } from "../exit.ts";
 import type { Io } from "../io.ts";
 
-/** Where a gateway is, and a key for it. */
+/** Address of a gateway, and an API key for it. */
 export interface Credentials {
   /** `https://host/v1` */
   readonly baseUrl: string;
@@ -14,15 +14,15 @@ export interface Credentials {
 const DEFAULT_URL = "http://127.0.0.1:8080";
 const FILE = "credentials.json";
 
-/** Folder of what the command line keeps for a person. */
+/** Returns the folder in which the CLI stores files of the current user. */
 export function configDir(env: Io["env"]): string {
   const base = env.XDG_CONFIG_HOME || join(env.HOME || homedir(), ".config");
   return join(base, "inlet");
 }
 
 /**
- * By the environment (`INLET_URL`, `INLET_API_KEY`), else as `inlet login` has kept them. A kept key goes to the address that it was
- * kept for, and to no other.
+ * Returns the credentials from `INLET_URL` and `INLET_API_KEY`, or those stored by `inlet login`. A stored key is only sent to
+ * the address for which it was stored.
  *
  * @throws CommandError
  */
@@ -37,7 +37,7 @@ export async function findCredentials(env: Io["env"], urlOption?: string): Promi
   );
 }
 
-/** Where the gateway is that a command would call. @throws CommandError */
+/** Returns the address that a command would call. @throws CommandError */
 export const findBaseUrl = async (env: Io["env"], urlOption?: string): Promise<string> =>
   baseUrlOf(env, urlOption, await readCredentials(env));
 
@@ -46,7 +46,7 @@ function baseUrlOf(env: Io["env"], urlOption: string | undefined, stored: Creden
   return url === undefined ? (stored?.baseUrl ?? parseUrl(DEFAULT_URL)) : parseUrl(url);
 }
 
-/** @throws CommandError for a file that cannot be read */
+/** @throws CommandError if the file cannot be read or is invalid */
 export async function readCredentials(env: Io["env"]): Promise<Credentials | undefined> {
   const file = join(configDir(env), FILE);
   const text = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
@@ -56,7 +56,7 @@ export async function readCredentials(env: Io["env"]): Promise<Credentials | und
   if (text === undefined) return undefined;
   const parsed = parseStored(text);
   if (parsed === undefined)
-    throw new CommandError(`${file} is not as \`inlet login\` writes it: run that again`);
+    throw new CommandError(`${file} is not a valid credentials file. Run \`inlet login\` again.`);
   return parsed;
 }
 
@@ -69,7 +69,7 @@ export async function writeCredentials(env: Io["env"], credentials: Credentials)
   return file;
 }
 
-/** Whether there were any. */
+/** Deletes the stored credentials. Returns false if none were stored. */
 export async function removeCredentials(env: Io["env"]): Promise<boolean> {
   const file = join(configDir(env), FILE);
   return rm(file).then(
@@ -81,11 +81,11 @@ export async function removeCredentials(env: Io["env"]): Promise<boolean> {
   );
 }
 
-/** The address of the API of what a person calls the gateway's address. @throws CommandError */
+/** Returns the API base URL for a gateway address that a person typed. @throws CommandError */
 export function parseUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol) || url.username !== "" || url.search !== "") {
-    throw wrongUse(`${text} is not the address of a gateway, such as https://inlet.example.com`);
+    throw usageError(`${text} is not a gateway address; it must look like https://inlet.example.com`);
   }
   return `${url.origin}${url.pathname.replace(/\/+$/, "").replace(/\/v1$/, "")}/v1`;
 }

@@ -1,11 +1,11 @@
 import { readFile } from "node:fs/promises";
 import type { Command } from "commander";
-import { wrongUse } from "../exit.ts";
+import { usageError } from "../exit.ts";
 import type { Io } from "../io.ts";
 import { readBytes } from "../output/prompt.ts";
-import { type Api, pathOf } from "./api.ts";
+import { type Api, formatPath } from "./api.ts";
 
-/** A delivery as it is typed. */
+/** Command-line options that describe a delivery. */
 export interface DeliveryOptions {
   readonly data?: string;
   readonly header?: readonly string[];
@@ -14,13 +14,13 @@ export interface DeliveryOptions {
 }
 
 export interface TypedDelivery {
-  /** Names in lower case. */
+  /** Header names are in lower case. */
   readonly headers: Readonly<Record<string, string>>;
   readonly query: string;
   readonly body: Buffer;
 }
 
-/** A provider's sample, as the API tells it. */
+/** Sample delivery of a provider, as returned by the API. */
 export interface Sample {
   readonly headers: Readonly<Record<string, string>>;
   readonly query: Readonly<Record<string, string>>;
@@ -31,8 +31,8 @@ export const deliveryOptions = (command: Command): Command =>
   command
     .option("-d, --data <data>", "the body: text, @file, or @- for standard input")
     .option("-H, --header <header...>", "a header, as 'Name: value'")
-    .option("--query <query>", "as in the address, without the question mark")
-    .option("--preset <name>", "a sample of that provider's; what else is given replaces its parts");
+    .option("--query <query>", "query string without the question mark")
+    .option("--preset <name>", "send the provider's sample; other options replace its parts");
 
 /** @throws CommandError */
 export async function readDelivery(api: Api, io: Io, options: DeliveryOptions): Promise<TypedDelivery> {
@@ -40,9 +40,9 @@ export async function readDelivery(api: Api, io: Io, options: DeliveryOptions): 
   const sample =
     preset === undefined
       ? undefined
-      : (await api.get<{ readonly sample: Sample }>(pathOf("presets", preset))).sample;
+      : (await api.get<{ readonly sample: Sample }>(formatPath("presets", preset))).sample;
   if (data === undefined && sample === undefined)
-    throw wrongUse("There is no body: give --data, or --preset.");
+    throw usageError("There is no body. Use --data or --preset.");
   return {
     headers: {
       "content-type": "application/json",
@@ -54,18 +54,18 @@ export async function readDelivery(api: Api, io: Io, options: DeliveryOptions): 
   };
 }
 
-/** Text, `@file`, or `@-`. @throws CommandError */
+/** Reads text as it is, a file for `@file`, or standard input for `@-`. @throws CommandError */
 export async function readData(io: Io, data: string): Promise<Buffer> {
   if (!data.startsWith("@")) return Buffer.from(data);
   if (data === "@-") return readBytes(io.stdin);
   return readFile(data.slice(1)).catch((error: NodeJS.ErrnoException) => {
-    throw wrongUse(`${data.slice(1)} cannot be read (${error.code}).`);
+    throw usageError(`${data.slice(1)} cannot be read (${error.code}).`);
   });
 }
 
 export function parseHeader(text: string): readonly [string, string] {
   const { name, value } = /^(?<name>[A-Za-z0-9!#$%&'*+.^_`|~-]+):\s*(?<value>.*)$/s.exec(text)?.groups ?? {};
   if (name === undefined || value === undefined)
-    throw wrongUse(`${text} is not a header such as 'Name: value'.`);
+    throw usageError(`${text} is not a header; it must look like 'Name: value'.`);
   return [name.toLowerCase(), value.trim()];
 }

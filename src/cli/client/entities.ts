@@ -1,11 +1,11 @@
-/** What the command line reads of the API's entities; GET /v1/openapi.json describes them whole. */
+/** Fields of API entities that the CLI reads. GET /v1/openapi.json describes the complete entities. */
 
 export interface App {
   readonly id: string;
   readonly uid: string;
   readonly title: string;
   readonly blueprintId: string | null;
-  /** Null: the system app. */
+  /** `null` for the system app. */
   readonly spaceId: string | null;
   readonly createdAt: string;
 }
@@ -75,7 +75,7 @@ export interface ApiKey {
   readonly createdAt: string;
 }
 
-/** An event as the API answers it. */
+/** An event as returned by the API. */
 export interface ApiEvent {
   readonly id: string;
   readonly source: string;

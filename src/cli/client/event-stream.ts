@@ -2,23 +2,23 @@ import { EventStreamParser } from "../../channels/sse/event-stream-parser.ts";
 import { backoffMs } from "../../lib/backoff.ts";
 import { sleep } from "../../lib/sleep.ts";
 import { CommandError } from "../exit.ts";
-import { type Api, ApiRefusal, pathOf, reasonOf, refusalOf } from "./api.ts";
+import { type Api, ApiError, formatCause, formatPath, parseErrorResponse } from "./api.ts";
 
-/** One step of a stream: an event, or that nothing else stands before that position. */
+/** One step of a stream: an event, or only a new position if there are no events up to it. */
 export interface StreamStep {
-  /** Where the reader stands once it has this. */
+  /** Position of the reader after this step. */
   readonly position: string;
-  /** The event as JSON text; undefined: there is none with this step. */
+  /** The event as JSON text, or `undefined` if this step only moves the position. */
   readonly event: string | undefined;
 }
 
 export interface FollowOptions {
   readonly appId: string;
   readonly type?: string | undefined;
-  /** From there on; undefined: from now. */
+  /** Position after which to start; `undefined` starts now. */
   readonly from: string | undefined;
   readonly signal: AbortSignal;
-  /** Told when the stream is open, and when it has to wait and why. */
+  /** Called when the stream opens, and when it waits before the next attempt. */
   readonly onState: (state: StreamState) => void;
 }
 
@@ -27,15 +27,15 @@ export type StreamState =
   | { readonly kind: "waiting"; readonly reason: string; readonly waitMs: number };
 
 const MAX_EVENT_BYTES = 256 * 1024 * 1024;
-/** The gateway says each quarter of a minute that it is there: after a laptop's sleep a connection is dead, and nobody tells. */
+/** The gateway sends a heartbeat every 15 s. After a laptop slept, a connection can be dead without any error. */
 const MAX_SILENCE_MS = 40_000;
 const BACKOFF = { initialMs: 250, maxMs: 5_000, factor: 2, jitter: 0.5 } as const;
 
 /**
- * Follows the events of an app, from a position on, through everything that ends a stream: a gateway that restarts or answers 503, a
- * network that is away, a machine that slept. Ends when the signal aborts.
+ * Follows an app's events from a position. Reconnects after a gateway restart, a 503, a network failure or a machine's sleep.
+ * Ends when the signal aborts.
  *
- * @throws CommandError where trying again does not help: the key, the app, the position
+ * @throws CommandError if a retry cannot help: invalid key, unknown app or invalid position
  */
 export async function* followEvents(
   api: Api,
@@ -55,9 +55,9 @@ export async function* followEvents(
       }
     } catch (error) {
       if (signal.aborted) return;
-      if (error instanceof ApiRefusal && !isPassing(error.status)) throw error;
-      if (error instanceof ApiRefusal) retryAfterMs = (error.retryAfterSeconds ?? 0) * 1_000;
-      reason = error instanceof CommandError ? error.message : reasonOf(error);
+      if (error instanceof ApiError && !isPassing(error.status)) throw error;
+      if (error instanceof ApiError) retryAfterMs = (error.retryAfterSeconds ?? 0) * 1_000;
+      reason = error instanceof CommandError ? error.message : formatCause(error);
     }
     if (signal.aborted) return;
     failures++;
@@ -67,18 +67,18 @@ export async function* followEvents(
   }
 }
 
-/** Too many requests, and whatever the gateway or what stands before it cannot do just now. */
+/** Returns whether a status is temporary: too many requests, or an error of the gateway or a proxy. */
 const isPassing = (status: number): boolean => status === 429 || status >= 500;
 
 async function* readStream(api: Api, options: FollowOptions): AsyncGenerator<StreamStep, void, undefined> {
   const { appId, type, from, signal, onState } = options;
   using watch = watchSilence();
-  const response = await api.open(`${pathOf("apps", appId)}/events/stream`, {
+  const response = await api.open(`${formatPath("apps", appId)}/events/stream`, {
     query: { type },
     headers: from === undefined ? {} : { "last-event-id": from },
     signal: AbortSignal.any([signal, watch.signal]),
   });
-  if (!response.ok) throw await refusalOf(response, api.baseUrl);
+  if (!response.ok) throw await parseErrorResponse(response, api.baseUrl);
   onState({ kind: "open" });
   const parser = new EventStreamParser({ maxEventBytes: MAX_EVENT_BYTES });
   let position = from;
@@ -89,17 +89,17 @@ async function* readStream(api: Api, options: FollowOptions): AsyncGenerator<Str
       position = message.id ?? position;
       if (position === undefined) continue;
       yield { position, event: message.kind === "frame" ? message.data : undefined };
-      // The time that the reader took over it is no silence of the stream.
+      // Time that the reader spent on this event does not count as silence.
       watch.heard();
     }
   }
 }
 
-/** Aborts when nothing was heard for too long. */
+/** Aborts when no data arrived for `MAX_SILENCE_MS`. */
 function watchSilence(): Disposable & { readonly signal: AbortSignal; readonly heard: () => void } {
   const silence = new AbortController();
   const timer = setTimeout(
-    () => silence.abort(new Error("the gateway has not been heard of for a while")),
+    () => silence.abort(new Error("the gateway sent no data for 40 seconds")),
     MAX_SILENCE_MS,
   );
   timer.unref();
@@ -110,8 +110,8 @@ function watchSilence(): Disposable & { readonly signal: AbortSignal; readonly h
   };
 }
 
-/** The position of a time, after which all events come. */
+/** Returns the stream position for a time: all later events follow it. */
 export const positionOf = (atMs: number): string => String(Math.max(0, Math.floor(atMs)));
 
-/** The uid of the channel that an event came by, as its topic says it. */
+/** Returns the channel uid that is part of a topic name. */
 export const channelOf = (topic: string): string => topic.split(".", 7)[6] ?? "";

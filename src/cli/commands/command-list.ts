@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import type { CommandContext } from "../command-context.ts";
 
-/** The file of a command: it says its arguments, and does its work only in its action, which loads what it needs. */
+/** Module of a command. `define` only declares arguments; the action loads the code that does the work. */
 export interface CommandModule {
   readonly define: (command: Command, context: CommandContext) => void | Promise<void>;
 }
@@ -14,87 +14,87 @@ export interface CommandEntry {
 }
 
 const GATEWAY = "The gateway:";
-const SESSION = "Which gateway:";
-const RESOURCES = "What there is:";
+const SESSION = "Connection and status:";
+const RESOURCES = "Resources:";
 const EVENTS = "Events:";
 
-/** All commands. A file is loaded when its command is called, asked for help, or completed. */
+/** All commands. A module is loaded when its command is run, completed, or asked for help. */
 export const COMMANDS: readonly CommandEntry[] = [
   {
     name: "start",
-    summary: "Run the gateway (what happens without a command)",
+    summary: "Run the gateway (default command)",
     group: GATEWAY,
     load: () => import("./gateway/start.ts"),
   },
   {
     name: "plan",
-    summary: "Say what a declared set-up would change; exit code 2 where it would",
+    summary: "Show what `apply` would change (exits with 2 if anything would)",
     group: GATEWAY,
     load: () => import("./gateway/plan.ts"),
   },
   {
     name: "apply",
-    summary: "Bring the gateway to a declared set-up",
+    summary: "Apply a declarative config file",
     group: GATEWAY,
     load: () => import("./gateway/apply.ts"),
   },
   {
     name: "rotate-master-key",
-    summary: "Seal all stored secrets under another master key",
+    summary: "Encrypt all stored secrets with another master key",
     group: GATEWAY,
     load: () => import("./gateway/rotate-master-key.ts"),
   },
   {
     name: "seal-addresses",
-    summary: "Keep addresses of channels sealed only, once older gateways are gone",
+    summary: "Remove plain-text channel addresses once no older gateway is running",
     group: GATEWAY,
     load: () => import("./gateway/seal-addresses.ts"),
   },
   {
     name: "backup",
-    summary: "Write what the gateway keeps in its own PostgreSQL and Redis into one file",
+    summary: "Write the embedded PostgreSQL and Redis into one file",
     group: GATEWAY,
     load: () => import("./gateway/backup.ts"),
   },
   {
     name: "restore",
-    summary: "Make a data directory of a backup",
+    summary: "Create a data directory from a backup",
     group: GATEWAY,
     load: () => import("./gateway/restore.ts"),
   },
   {
     name: "login",
-    summary: "Keep a gateway's address and an API key",
+    summary: "Store a gateway's address and an API key",
     group: SESSION,
     load: () => import("./session/login.ts"),
   },
   {
     name: "logout",
-    summary: "Forget them",
+    summary: "Remove stored credentials",
     group: SESSION,
     load: () => import("./session/logout.ts"),
   },
   {
     name: "status",
-    summary: "Say how the gateway and its apps are",
+    summary: "Show the state of the gateway and its apps",
     group: SESSION,
     load: () => import("./session/status.ts"),
   },
   {
     name: "doctor",
-    summary: "Say what is wrong with this installation and the gateway, and what to do",
+    summary: "Check this installation and the gateway, and suggest fixes",
     group: SESSION,
     load: () => import("./session/doctor.ts"),
   },
   {
     name: "problems",
-    summary: "List what is wrong with channels, handlers, subscriptions; acknowledge it",
+    summary: "List and acknowledge problems of channels, handlers and subscriptions",
     group: SESSION,
     load: () => import("./resources/problems.ts"),
   },
   {
     name: "completion",
-    summary: "Print a shell's completion of commands and options",
+    summary: "Print a shell completion script",
     group: SESSION,
     load: () => import("./session/completion.ts"),
   },
@@ -112,25 +112,25 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: "sources",
-    summary: "Say how channels that fetch stand; set their cursors",
+    summary: "Show the state of sources; set their cursors",
     group: RESOURCES,
     load: () => import("./resources/sources.ts"),
   },
   {
     name: "subscriptions",
-    summary: "List, make, pause, resume, rewind, delete subscriptions",
+    summary: "List, create, pause, resume, rewind, delete subscriptions",
     group: RESOURCES,
     load: () => import("./resources/subscriptions.ts"),
   },
   {
     name: "presets",
-    summary: "List the providers that are known, and how to set one up",
+    summary: "List provider presets, and show how to set one up",
     group: RESOURCES,
     load: () => import("./resources/presets.ts"),
   },
   {
     name: "keys",
-    summary: "List, make, revoke API keys",
+    summary: "List, create, revoke API keys",
     group: RESOURCES,
     load: () => import("./resources/keys.ts"),
   },
@@ -142,13 +142,13 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: "tail",
-    summary: "Show events as they come",
+    summary: "Show events as they arrive",
     group: EVENTS,
     load: () => import("./events/tail.ts"),
   },
   {
     name: "listen",
-    summary: "Send events to a server on this machine, as a handler gets them",
+    summary: "Forward events to a local server, in the same form as to a handler",
     group: EVENTS,
     load: () => import("./events/listen.ts"),
   },

@@ -1,6 +1,6 @@
 import type { Config } from "../../config.ts";
 import type { CommandContext } from "../command-context.ts";
-import { type ExitCode, wrongUse } from "../exit.ts";
+import { type ExitCode, usageError } from "../exit.ts";
 
 /** Runs what works on the gateway's machine with its settings. */
 export async function runOnMachine(
@@ -25,7 +25,7 @@ export async function runWithConfig(
   if (!parsed.ok || parsed.value.kind !== "start") {
     const findings = parsed.ok ? [] : parsed.error;
     const lines = findings.map(({ path, message }) => `  ${path}: ${message}`);
-    throw wrongUse(`These settings are wrong.\n${lines.join("\n")}`);
+    throw usageError(`These settings are wrong.\n${lines.join("\n")}`);
   }
   context.exitCode = (await run(parsed.value.config)) as ExitCode;
 }

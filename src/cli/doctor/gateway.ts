@@ -1,5 +1,5 @@
 import packageJson from "../../../package.json" with { type: "json" };
-import { createApi, reasonOf } from "../client/api.ts";
+import { createApi, formatCause } from "../client/api.ts";
 import { type Credentials, findBaseUrl, findCredentials } from "../client/credentials.ts";
 import type { Problem } from "../client/entities.ts";
 import { aboutOf } from "../commands/resources/problems.ts";
@@ -49,7 +49,7 @@ async function lookAtReadiness(baseUrl: string, signal: AbortSignal): Promise<re
     ready = (await response.json()) as Ready;
   } catch (error) {
     const cure = "Start it (`inlet start`), or name another one by --url or `inlet login`.";
-    return [wrong("gateway", `${origin} cannot be reached, or is none: ${reasonOf(error)}`, cure)];
+    return [wrong("gateway", `${origin} cannot be reached, or is none: ${formatCause(error)}`, cure)];
   }
   const failing = Object.entries(ready.checks ?? {}).filter(([, { ok: isOk }]) => !isOk);
   const cure = "Look at its log (event names are in the page Logs) and at its stores.";

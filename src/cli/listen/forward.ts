@@ -1,7 +1,7 @@
 import { createHandlerRequest } from "../../event/handler-request.ts";
 import { backoffMs } from "../../lib/backoff.ts";
 import { sleep } from "../../lib/sleep.ts";
-import { reasonOf } from "../client/api.ts";
+import { formatCause } from "../client/api.ts";
 import type { ListenedEvent } from "./entry.ts";
 
 /** The end of one event's way: what the local server has answered. */
@@ -46,7 +46,7 @@ export async function forward(event: ListenedEvent, options: ForwardOptions): Pr
     } catch (error) {
       if (late.aborted) return { status: undefined, latencyMs: performance.now() - startedAt };
       if (signal.aborted) return undefined;
-      onWaiting(reasonOf(error));
+      onWaiting(formatCause(error));
       await sleep(backoffMs(BACKOFF, failures, Math.random), signal);
       if (signal.aborted) return undefined;
     }

@@ -1,4 +1,4 @@
-import { pathOf } from "../client/api.ts";
+import { formatPath } from "../client/api.ts";
 import type { Client } from "../client/command.ts";
 import type { App } from "../client/entities.ts";
 import { channelOf, followEvents } from "../client/event-stream.ts";
@@ -91,7 +91,7 @@ export async function listen({ api, output, io }: Client, wish: ListenWish): Pro
   async function readExactly(json: string): Promise<ListenedEvent> {
     const event = readEntry(json);
     if (!event.hasLineEnds) return event;
-    const path = pathOf("apps", app.id, "events", event.topic, event.entryId);
+    const path = formatPath("apps", app.id, "events", event.topic, event.entryId);
     return api.text(path).then(readEntry, () => event);
   }
 

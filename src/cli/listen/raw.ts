@@ -1,6 +1,6 @@
 import { FRAMING_HEADERS } from "../../lib/framing-headers.ts";
 import { sleep } from "../../lib/sleep.ts";
-import { ApiRefusal, pathOf, reasonOf, refusalOf } from "../client/api.ts";
+import { ApiError, formatCause, formatPath, parseErrorResponse } from "../client/api.ts";
 import type { Client } from "../client/command.ts";
 import type { App } from "../client/entities.ts";
 import { CommandError, EXIT } from "../exit.ts";
@@ -42,11 +42,11 @@ export async function listenRaw({ api, output, io }: Client, wish: RawWish): Pro
   const { app, url, channels, timeoutMs } = wish;
   const { signal } = io;
   output.note(`Sends deliveries of ${app.uid} to ${url}.\n${HEAD}`);
-  const path = pathOf("apps", app.id, "deliveries");
+  const path = formatPath("apps", app.id, "deliveries");
   const seen = new Set<string>();
   /** Records are written a moment after their deliveries: by the gateway's clock it is told which came before. */
   const beginning = await api.open(path, { query: { limit: 1 } });
-  if (!beginning.ok) throw await refusalOf(beginning, api.baseUrl);
+  if (!beginning.ok) throw await parseErrorResponse(beginning, api.baseUrl);
   const sinceMs = Date.parse(beginning.headers.get("date") ?? "") || Date.now();
   await beginning.body?.cancel();
 
@@ -58,7 +58,7 @@ export async function listenRaw({ api, output, io }: Client, wish: RawWish): Pro
     for (const { id } of items) seen.add(id);
     for (const id of [...seen].slice(0, Math.max(0, seen.size - 10 * NEWEST))) seen.delete(id);
     for (const { id } of unseen) {
-      const whole = await api.get<WholeDelivery>(`${path}${pathOf(id)}`).catch(unlessGone);
+      const whole = await api.get<WholeDelivery>(`${path}${formatPath(id)}`).catch(unlessGone);
       if (whole !== undefined) await sendOn(whole);
     }
   }
@@ -80,7 +80,7 @@ export async function listenRaw({ api, output, io }: Client, wish: RawWish): Pro
       show(about, response.status, `${response.status} ${Math.round(performance.now() - startedAt)} ms`);
     } catch (error) {
       if (signal.aborted) return;
-      show(about, undefined, `not taken: ${reasonOf(error)}`);
+      show(about, undefined, `not taken: ${formatCause(error)}`);
     }
   }
 
@@ -116,13 +116,13 @@ const isWanted = (uid: string, channels: readonly string[]): boolean =>
 
 /** The record was the oldest of its channel, and made room for another. */
 function unlessGone(error: unknown): undefined {
-  if (!(error instanceof ApiRefusal) || error.status !== 404) throw error;
+  if (!(error instanceof ApiError) || error.status !== 404) throw error;
 }
 
 /** The gateway is away. */
 const isPassing = (error: unknown): error is CommandError =>
   error instanceof CommandError &&
-  (error.exitCode === EXIT.unavailable || (error instanceof ApiRefusal && error.status >= 500));
+  (error.exitCode === EXIT.unavailable || (error instanceof ApiError && error.status >= 500));
 
 function headersOf(headers: WholeDelivery["headers"]): Headers {
   const sent = new Headers();

@@ -8,7 +8,7 @@ import { blueprint } from "../../resources/apps/blueprints/schema.ts";
 const name = z.string().min(1).max(255);
 const uid = z.string().regex(/^[A-Za-z0-9_.-]{1,64}$/, "must be 1 to 64 characters of A-Z a-z 0-9 _ . -");
 
-/** A channel of an app: what it adds to the channel of that uid in the blueprint, or one of its own. */
+/** A channel of an app. It overrides the blueprint's channel with the same uid, or adds a new one. */
 const channel = z.strictObject({
   uid: channelUidSchema,
   kind: z.string().optional(),
@@ -27,7 +27,7 @@ const app = z.strictObject({
   /** Default: the blueprint's. */
   title: name.optional(),
   description: z.string().max(4_096).nullable().optional(),
-  /** Default: the first that is declared. */
+  /** Default: the first declared space. */
   space: name.optional(),
   channels: z.array(channel).max(100).default([]),
 });
@@ -50,7 +50,7 @@ const file = z.strictObject({
   organizations: z.array(organization),
 });
 
-/** The declarations of a file, checked by their shape only. */
+/** Parses a config file. Checks only its shape, not the names in it. */
 export function parseSetUp(text: string): Result<readonly DeclaredOrganization[], readonly Finding[]> {
   let json: unknown;
   try {
@@ -62,7 +62,7 @@ export function parseSetUp(text: string): Result<readonly DeclaredOrganization[]
   return parsed.success ? ok(parsed.data.organizations) : err(findingsOf(parsed.error));
 }
 
-/** Names that stand twice or name nothing. */
+/** Returns duplicate names, and references to objects that the file does not declare. */
 export const findWrongNames = (organizations: readonly DeclaredOrganization[]): readonly Finding[] => [
   ...twice(organizations, ["organizations"], "name", (one) => one.name),
   ...organizations.flatMap((one, index) => findDangling(one, ["organizations", index])),
@@ -85,20 +85,20 @@ function findDangling(
       findings.push({ path: formatPath([...at, field]), message });
     const blueprint = blueprints.find(({ uid }) => uid === one.blueprint);
     if (one.blueprint !== undefined && !blueprint)
-      note("blueprint", "names no blueprint of this organization here");
+      note("blueprint", "must be the uid of a blueprint of the same organization in this file");
     if (one.blueprint === undefined && one.title === undefined)
-      note("title", "is needed where there is no blueprint");
+      note("title", "is required if the app has no blueprint");
     if (one.space !== undefined && !spaces.some(({ name }) => name === one.space)) {
-      note("space", "names no space of this organization here");
+      note("space", "must be the name of a space of the same organization in this file");
     }
     findings.push(...twice(one.channels, [...at, "channels"], "uid", ({ uid }) => uid));
     for (const [number, { uid, kind }] of one.channels.entries()) {
       const known = blueprint?.channels.find((channel) => channel.uid === uid);
       const path = formatPath([...at, "channels", number, "kind"]);
       if (!known && kind === undefined)
-        findings.push({ path, message: "is needed: no blueprint has the channel" });
+        findings.push({ path, message: "is required because the blueprint has no channel with this uid" });
       if (known && kind !== undefined && kind !== known.kind)
-        findings.push({ path, message: "is not the blueprint's" });
+        findings.push({ path, message: "must be the kind that the blueprint gives this channel" });
     }
   }
   return findings;
@@ -115,6 +115,6 @@ function twice<T>(
   return keys.flatMap((key, index) =>
     firsts.get(key) === index
       ? []
-      : [{ path: formatPath([...base, index, field]), message: "stands here twice" }],
+      : [{ path: formatPath([...base, index, field]), message: "is used twice; it must be unique" }],
   );
 }

@@ -7,13 +7,16 @@ import { createId } from "../../lib/ids.ts";
 import type { WantedOrganization } from "./check.ts";
 import { type Organization, SetUpConflict, type Step } from "./plan.ts";
 
-/** The name in the file of the organization that the first start makes. */
+/** Name that a config file uses for the organization created by the first start. */
 const FIRST_ORGANIZATION = "default";
 
 /**
- * Finds the organization that a set-up made under that name, or makes it with its first space, a service account and a key that
- * may do all; `default` is the first start's. Never by the name that it shows: its own people may change that, and another
- * organization's secrets would follow. `token`: the first key of one that was made.
+ * Finds the organization that an earlier apply created under this name, or creates it. A new organization gets a space, a
+ * service account and a key with all permissions. `default` is the organization of the first start.
+ *
+ * The display name is never used for the search: members may change it, and could then receive another organization's secrets.
+ *
+ * @returns `token`, the first key, only if the organization is new
  */
 export async function reconcileOrganization(
   trx: Trx,
@@ -56,7 +59,7 @@ async function findDeclared(trx: Trx, name: string): Promise<string | undefined>
   return cluster?.organizationId ?? undefined;
 }
 
-/** Finds the space by its name, or makes it. */
+/** Finds the space by its name, or creates it. */
 export async function reconcileSpace(
   trx: Trx,
   organization: Organization,
@@ -71,7 +74,7 @@ export async function reconcileSpace(
     .where("name", "=", name)
     .limit(2)
     .execute();
-  if (rows.length > 1) throw new SetUpConflict("there are several of that name: rename all but one");
+  if (rows.length > 1) throw new SetUpConflict("several spaces have this name; rename all but one");
   if (rows.length === 1) return { action: "unchanged", object };
   const id = createId("spc", nowMs);
   const at = new Date(nowMs);

@@ -1,6 +1,6 @@
 import type { Finding } from "../../lib/errors.ts";
 
-/** An organization as it is found: under its declared name. */
+/** An organization with its declared name. */
 export interface Organization {
   readonly id: string;
   readonly name: string;
@@ -8,21 +8,21 @@ export interface Organization {
 
 type StepAction = "create" | "update" | "unchanged" | "unmanaged";
 
-/** The action on one object. */
+/** One object of a plan, and the action for it. */
 export interface Step {
   readonly action: StepAction;
-  /** `channel hooks of github in acme` */
+  /** For example `channel hooks of github in acme`. */
   readonly object: string;
-  /** Fields that an update changes; secrets are marked, no value is told. */
+  /** Names of the fields that an update changes. Secrets are marked. Values are never shown. */
   readonly fields?: readonly string[];
 }
 
-/** An object that cannot be brought to what the file says; nothing of it was changed. */
+/** An object cannot be updated to match the file. The object is unchanged. */
 export class SetUpConflict extends Error {
   override readonly name = "SetUpConflict";
 }
 
-/** Actions to be done, or done, in order. */
+/** Planned or completed actions, in order. */
 export interface Report {
   readonly steps: readonly Step[];
   /** Conflicts; `path` names the object. */
@@ -36,7 +36,7 @@ const MARKS: Readonly<Record<StepAction, string>> = {
   unmanaged: ".",
 };
 
-/** One line per object, then the sum of it. */
+/** Formats one line per object, followed by the totals. */
 export function renderSteps(steps: readonly Step[]): string {
   const lines = steps.map(({ action, object, fields = [] }) => {
     const what = fields.length > 0 ? `: ${fields.join(", ")}` : "";

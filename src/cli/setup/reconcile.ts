@@ -8,15 +8,15 @@ import { reconcileOrganization, reconcileSpace } from "./organizations.ts";
 import { type Organization, type Report, SetUpConflict, type Step } from "./plan.ts";
 import { findUnmanaged } from "./unmanaged.ts";
 
-/** Runs it in a transaction: one of its own, or one that is undone in the end. */
+/** Runs a function in a transaction. For a plan, the transaction is rolled back. */
 export type InTransaction = <T>(run: (trx: Trx) => Promise<T>) => Promise<T>;
 
-/** Shows the first key of an organization, within the transaction that makes it: one that nobody saw does not come to be. */
+/** Shows a new organization's first key inside the transaction that creates it. If showing it fails, the key is not created. */
 export type TellKey = (organization: string, token: string) => Promise<void>;
 
 /**
- * Brings what there is to what is wanted, in order, each object in a transaction of `within`; an app that is new comes with
- * its channels. What stands against an object is reported, and the others go on.
+ * Creates and updates the declared objects in order, each in a transaction of `within`. A new app and its channels share one
+ * transaction. A conflict on one object is reported, and the remaining objects are still applied.
  */
 export async function reconcile(
   deps: ChannelDeps & { readonly tellKey: TellKey },

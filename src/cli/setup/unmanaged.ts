@@ -5,7 +5,7 @@ import type { Organization, Step } from "./plan.ts";
 
 const SHOWN = 20;
 
-/** Objects of the organization that the file does not declare; none is touched. Long lists end in a count. */
+/** Lists objects of the organization that the file does not declare. They are left unchanged. Long lists end in a count. */
 export async function findUnmanaged(
   trx: Trx,
   organization: Organization,

@@ -120,7 +120,7 @@ function openUnder(keys: readonly SealingKey[], sealed: string, row: string): st
       other = error;
     }
   }
-  throw new UnavailableError("the master key was changed: restart this gateway with the new one", {
+  throw new UnavailableError("the master key has changed: restart this gateway with the new key", {
     cause: other,
   });
 }

@@ -2,28 +2,30 @@ import { createSecretKey } from "node:crypto";
 import { errors, jwtVerify, SignJWT } from "jose";
 import type { Clock } from "../../lib/clock.ts";
 
-/** How long an access token may be used, unless its key ends before. */
+/** Maximum lifetime of an access token. It ends earlier if its key does. */
 export const ACCESS_TOKEN_SECONDS = 900;
 
-/** Names Inlet in its own tokens; the key, which every cluster has for itself, tells clusters apart. */
+/** Issuer of Inlet's own tokens. It is the same for all clusters. The signing key tells them apart. */
 export const ACCESS_TOKEN_ISSUER = "inlet";
 
 const ALGORITHM = "HS256";
 const TYPE = "at+jwt";
 
 /**
- * Access tokens: each stands for an API key, or for an identity of another issuer's subject in one organization. It holds
- * nothing but the id of that, and is worth what that is worth when the token is used.
+ * Access tokens. Each refers to an API key, or to the identity of another issuer's subject in one organization. The token contains only
+ * that
+ * id, and its permissions are read when it is used.
  */
 export interface AccessTokens {
   readonly issue: (id: string, forSeconds: number) => Promise<string>;
-  /** The id of the key or identity that the token stands for; undefined where it is not ours, was changed, or has expired. */
+  /** Returns the id of the key or identity. Returns `undefined` if the token is foreign, modified or expired. */
   readonly verify: (token: string) => Promise<string | undefined>;
 }
 
 /**
- * JSON Web Tokens (RFC 7519) of the type `at+jwt` (RFC 9068), signed with the cluster's own key by one algorithm, whatever
- * a token says of itself. Nobody but the gateways of one cluster has to verify them, so the key is shared, not public.
+ * Creates JSON Web Tokens (RFC 7519) of type `at+jwt` (RFC 9068). The algorithm is fixed, regardless of the token's header. Only gateways
+ * of
+ * the cluster verify them, so a shared key is enough.
  */
 export function createAccessTokens(options: { readonly key: Buffer; readonly clock: Clock }): AccessTokens {
   const { clock } = options;

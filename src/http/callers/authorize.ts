@@ -1,49 +1,49 @@
 import type { Context } from "hono";
 import type { ApiEnv, Caller } from "../context.ts";
 import { ApiError } from "../problem.ts";
-import { bearerToken, resolveCaller, ORGANIZATION_HEADER } from "./authenticate.ts";
+import { bearerToken, ORGANIZATION_HEADER, resolveCaller } from "./authenticate.ts";
 import type { Identify } from "./identify.ts";
 
-/** Holds every permission, of today and of tomorrow. */
+/** Grants every permission, including ones added later. */
 export const ALL_PERMISSIONS = "*";
 
-/** @throws ApiError 403 that names the permission. */
+/** @throws ApiError 403 that names the missing permission */
 export function requirePermission(caller: Caller, permission: string): void {
   if (holds(caller, permission)) return;
-  throw new ApiError("permission_denied", `This needs the permission ${permission}.`);
+  throw new ApiError("permission_denied", `This requires the permission ${permission}.`);
 }
 
-/** The permission that a route demands of its caller. */
+/** The permission that a route requires. */
 export interface RoutePermission {
-  /** Null: nothing. */
+  /** `null` if the route requires no permission. */
   readonly permission: string | null;
-  /** The parameter of its path by which confined tokens may come in. */
+  /** The path parameter through which confined tokens may use the route. */
   readonly confined?: string;
-  /** Another issuer's token may come in that names no organization. */
+  /** Set if the route accepts tokens of another issuer that name no organization. */
   readonly unplaced?: true;
 }
 
-/** @throws ApiError 403 that names the permission, or says that the token is for something else. */
+/** @throws ApiError 403 that names the missing permission, or says that the token is for something else */
 export function requireAllowed(caller: Caller, { permission, confined, unplaced }: RoutePermission): void {
   if (caller.isUnplaced && !unplaced)
     throw new ApiError(
       "permission_denied",
-      `Name your organization in ${ORGANIZATION_HEADER}, or get a token for it by POST /auth/tokens.`,
+      `Name your organization in ${ORGANIZATION_HEADER}, or request a token for it with POST /auth/tokens.`,
     );
   if (caller.confinedTo !== undefined) {
     if (caller.confinedTo.param === confined) return;
     throw new ApiError(
       "permission_denied",
-      `This token opens ${caller.confinedTo.param} ${caller.confinedTo.id} alone.`,
+      `This token is only valid for ${caller.confinedTo.param} ${caller.confinedTo.id}.`,
     );
   }
   if (permission !== null) requirePermission(caller, permission);
 }
 
 /**
- * Nobody grants, or takes from others, more than they hold. A role is granted with the permissions that it has.
+ * Ensures that callers only grant or take away permissions that they have. A role counts with all its permissions.
  *
- * @throws ApiError 403 that names the permissions that the caller lacks
+ * @throws ApiError 403 that names the missing permissions
  */
 export function requireHeld(
   caller: Caller,
@@ -55,27 +55,28 @@ export function requireHeld(
   const named = lacking.slice(0, MAX_NAMED).join(", ") + (lacking.length > MAX_NAMED ? ", …" : "");
   throw new ApiError(
     "permission_denied",
-    `You can only ${act} permissions that you hold; you lack ${named}.`,
+    `You can only ${act} permissions that you have. You lack ${named}.`,
   );
 }
 
 const MAX_NAMED = 20;
 
-/** True of a caller who has it. */
+/** Returns whether the caller has the permission. */
 export const holds = ({ permissions }: Pick<Caller, "permissions">, permission: string): boolean =>
   permissions.has(ALL_PERMISSIONS) || permissions.has(permission);
 
-/** All permissions that can be granted: those that routes ask for (null: none), and the one that holds them all. */
+/** Returns all permissions that can be granted: those that routes require, and `*`. Routes without a permission pass `null`. */
 export function permissionCatalog(routePermissions: Iterable<string | null>): readonly string[] {
   const names = [...routePermissions].filter((name) => name !== null);
   return [ALL_PERMISSIONS, ...new Set(names.sort())];
 }
 
 /**
- * True while the caller of an answer that goes on may still have it: its token is in force, for the same organization, with that
+ * Returns whether the caller of a streaming response may still receive it. The token must be active, for the same organization, and have
+ * the
  * permission.
  *
- * @throws UnavailableError when that cannot be known.
+ * @throws UnavailableError when this cannot be checked at the moment
  */
 export type StillAllowed = (c: Context<ApiEnv>, permission: string) => Promise<boolean>;
 

@@ -10,44 +10,44 @@ import type { Clock } from "../../lib/clock.ts";
 import { UnavailableError } from "../../lib/errors.ts";
 import { PUBLIC_KEY_ALGORITHMS } from "../../verify/token/jwt-settings.ts";
 
-/** The facts of a token that is believed. */
+/** The verified claims of a token. */
 export interface IssuerToken {
   readonly subject: string;
-  /** The organization that the token is for, by the claim or the setting of the operator; undefined: it does not say. */
+  /** The organization of the token, from its claim or the operator's setting. `undefined` if neither names one. */
   readonly organizationId: string | undefined;
   readonly expiresAtMs: number;
 }
 
-/** Tokens of another issuer. */
+/** Verifies tokens of another issuer. */
 export interface OidcIssuer {
   readonly issuer: string;
   /**
-   * The facts of a token that this issuer has signed for us; undefined for any other token.
+   * Returns the claims of a token that this issuer signed for Inlet, or `undefined` for any other token.
    *
-   * @throws UnavailableError when the issuer's keys are not known and cannot be had.
+   * @throws UnavailableError when the issuer's keys cannot be fetched
    */
   readonly verify: (token: string) => Promise<IssuerToken | undefined>;
 }
 
-/** No shared secrets (`HS…`), no `none`. */
+/** Excludes shared secrets (`HS…`) and `none`. */
 const ALGORITHMS = [...PUBLIC_KEY_ALGORITHMS, "Ed25519"];
 
-/** How far the issuer's clock and ours may differ. */
+/** Allowed difference between the issuer's clock and ours. */
 const CLOCK_TOLERANCE_SECONDS = 30;
-/** Keys are asked for again after this long, so that those that an issuer withdraws end. */
+/** Keys are fetched again after this time, so that withdrawn keys stop working. */
 const KEYS_MAX_AGE_MS = 600_000;
-/** A key that is not among the known ones makes us fetchFromIssuer again, no more often than this: anybody can name one. */
+/** An unknown key id triggers another fetch, at most this often, because anyone can invent a key id. */
 const UNKNOWN_KEY_COOLDOWN_MS = 30_000;
-/** An issuer that gives no answer is left alone for so long. */
+/** After a failed request, the issuer is not called for this long. */
 const FAILURE_COOLDOWN_MS = 1_000;
-/** Of OpenID Connect Core 1.0, section 2: `sub` is at most 255 characters. */
+/** OpenID Connect Core 1.0, section 2, limits `sub` to 255 characters. */
 const MAX_SUBJECT_CHARS = 255;
 
 export interface OidcOptions {
-  /** As the issuer spells it: compared character by character. */
+  /** Compared character by character with the issuer's own spelling. */
   readonly issuer: string;
   readonly audience: string;
-  /** The claim that names an organization by its id. */
+  /** The claim that contains an organization's id. */
   readonly organizationClaim?: string | undefined;
   /** The organization of tokens without that claim. */
   readonly organizationId?: string | undefined;
@@ -56,8 +56,8 @@ export interface OidcOptions {
 }
 
 /**
- * Verifies tokens by the keys that the issuer publishes (OpenID Connect Discovery 1.0, section 4; RFC 7517), asked for when the
- * first token comes. The issuer is the operator's own setting: it may be in a private network.
+ * Creates a verifier that uses the issuer's published keys (OpenID Connect Discovery 1.0, section 4; RFC 7517). Keys are fetched when the
+ * first token arrives. The operator configures the issuer, so private networks are allowed.
  */
 export function createOidcIssuer({
   issuer,
@@ -71,7 +71,7 @@ export function createOidcIssuer({
   let retryAtMs = 0;
 
   async function fetchFromIssuer(url: string): Promise<unknown> {
-    if (performance.now() < retryAtMs) throw new Error("the issuer has just failed to answer");
+    if (performance.now() < retryAtMs) throw new Error("the last request to the issuer failed a moment ago");
     try {
       return await fetchJson(url);
     } catch (error) {
@@ -81,11 +81,14 @@ export function createOidcIssuer({
   }
 
   async function discover(): Promise<RemoteJWKSet> {
-    const found = (await fetchFromIssuer(discoveryUrl(issuer))) as { issuer?: unknown; jwks_uri?: unknown } | null;
-    if (found?.issuer !== issuer) throw new Error(`the discovery document of ${issuer} is another issuer's`);
+    const found = (await fetchFromIssuer(discoveryUrl(issuer))) as {
+      issuer?: unknown;
+      jwks_uri?: unknown;
+    } | null;
+    if (found?.issuer !== issuer) throw new Error(`the discovery document of ${issuer} names another issuer`);
     const jwksUrl = URL.parse(String(found.jwks_uri));
     if (jwksUrl?.protocol !== new URL(issuer).protocol) {
-      throw new Error(`the discovery document of ${issuer} names no address of keys by the same protocol`);
+      throw new Error(`the discovery document of ${issuer} names no jwks_uri with the same protocol`);
     }
     return createRemoteJWKSet(jwksUrl, {
       cacheMaxAge: KEYS_MAX_AGE_MS,
@@ -102,9 +105,9 @@ export function createOidcIssuer({
       return await keys(header, token);
     } catch (error) {
       if (isTokenError(error)) throw error;
-      // Known keys serve on when an unknown one was asked for; else the issuer may have moved them.
+      // Known keys remain usable. Otherwise the issuer may have moved its keys, so discover them again.
       if (!keys?.fresh) known = undefined;
-      throw new UnavailableError(`the keys of ${issuer} cannot be had`, { cause: error });
+      throw new UnavailableError(`the keys of ${issuer} cannot be fetched`, { cause: error });
     }
   };
 
@@ -138,7 +141,7 @@ export function createOidcIssuer({
 const discoveryUrl = (issuer: string): string =>
   `${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`;
 
-/** The keys are known, and the token names none of them. */
+/** The issuer's keys are available, and the token does not match any of them. */
 const isTokenError = (error: unknown): boolean =>
   error instanceof errors.JWKSNoMatchingKey ||
   error instanceof errors.JWKSMultipleMatchingKeys ||
@@ -154,7 +157,7 @@ const isSubject = (text: string | undefined): text is string =>
 const DOCUMENT_TIMEOUT_MS = 3_000;
 const MAX_DOCUMENT_BYTES = 1024 * 1024;
 
-/** A JSON document of an issuer: three seconds, 1 MiB, no redirects. @throws Error when it cannot be had so */
+/** Fetches a JSON document of the issuer within three seconds, up to 1 MiB and without redirects. @throws Error when that fails */
 async function fetchJson(url: string): Promise<unknown> {
   const response = await fetch(url, {
     headers: { accept: "application/json" },
@@ -163,7 +166,7 @@ async function fetchJson(url: string): Promise<unknown> {
   });
   if (response.status !== 200) {
     await response.body?.cancel();
-    throw new Error(`${url} answers ${response.status}`);
+    throw new Error(`${url} responded with HTTP ${response.status}`);
   }
   return JSON.parse(await readText(response));
 }
@@ -175,7 +178,7 @@ async function readText(response: Response): Promise<string> {
   for await (const chunk of response.body ?? []) {
     bytes += chunk.length;
     if (bytes > MAX_DOCUMENT_BYTES)
-      throw new Error(`${response.url} answers more than ${MAX_DOCUMENT_BYTES} bytes`);
+      throw new Error(`${response.url} responded with more than ${MAX_DOCUMENT_BYTES} bytes`);
     text += decoder.decode(chunk, { stream: true });
   }
   return text + decoder.decode();

@@ -1,4 +1,4 @@
-// A button at each block of a page that copies it. A browser has no clipboard for a page from another machine without TLS: then none.
+// Adds a copy button to each code block. Browsers offer no clipboard to pages loaded from another machine without TLS.
 
 const COPIED_MS = 2_000;
 

@@ -7,12 +7,12 @@ import type { RequestEnv } from "../context.ts";
 import { layout, missingPage, searchPage } from "./layout.ts";
 import { type Library, openLibrary } from "./library.ts";
 
-/** Only what this gateway serves itself: nothing is loaded from elsewhere, nothing stands in the page, nobody frames it. */
+/** Allows only resources of this gateway. It forbids inline scripts, external resources and framing. */
 const POLICY = {
   defaultSrc: ["'none'"],
   scriptSrc: ["'self'"],
   styleSrc: ["'self'"],
-  // The icons of the reference's style sheet stand in it.
+  // The style sheet of the API reference embeds its icons.
   imgSrc: ["'self'", "data:"],
   connectSrc: ["'self'"],
   baseUri: ["'none'"],
@@ -20,7 +20,7 @@ const POLICY = {
   frameAncestors: ["'none'"],
 };
 
-/** Addresses are relative, so that the page also stands behind a proxy that adds a prefix. */
+/** Relative URLs, so that the page works behind a proxy that adds a path prefix. */
 const REFERENCE = `<!doctype html>
 <html lang="en">
   <head>
@@ -42,7 +42,7 @@ const { resolve } = createRequire(import.meta.url);
 const JAVASCRIPT = "text/javascript; charset=utf-8";
 const CSS = "text/css; charset=utf-8";
 
-/** The files of the pages; those of the reference are most of them of the package `swagger-ui-dist`. */
+/** Assets of the pages. Most files of the API reference come from the package `swagger-ui-dist`. */
 const ASSETS = {
   "copy.js": { file: new URL("./copy.js", import.meta.url), type: JAVASCRIPT },
   "docs.css": { file: new URL("./docs.css", import.meta.url), type: CSS },
@@ -52,7 +52,7 @@ const ASSETS = {
   "reference.js": { file: new URL("./reference.js", import.meta.url), type: JAVASCRIPT },
 } as const;
 
-/** The pictures that the pages show. */
+/** Images in the pages. */
 const IMAGES = {
   "console.png": { file: new URL("../../docs/images/console.png", import.meta.url), type: "image/png" },
 } as const;
@@ -60,13 +60,13 @@ const IMAGES = {
 const CACHE_CONTROL = "public, max-age=3600";
 const MAX_QUERY_CHARS = 200;
 
-/** `/docs`: the guides, a page for each provider, a search, and the API's description as a page. */
+/** Serves `/docs`: the guides, a page per provider, a search, and the API reference. */
 export function createDocs({ presets }: { readonly presets: Presets }): Hono<RequestEnv> {
   const docs = new Hono<RequestEnv>();
   const secure = secureHeaders({ contentSecurityPolicy: POLICY, xFrameOptions: "DENY" });
   docs.use("/docs", secure);
   docs.use("/docs/*", secure);
-  // Read when the first page is asked for: most gateways are never asked.
+  // Opened on first use, because most gateways never serve it.
   let opened: Library | undefined;
   const library = (): Library => (opened ??= openLibrary(presets));
 

@@ -3,7 +3,7 @@ import { addressFrom, type DocsPage, type Hit, type Library, toRoot } from "./li
 
 type Html = ReturnType<typeof html>;
 
-/** A page with the list of all pages and the search beside it. */
+/** Renders a page with the page list and the search form. */
 export function layout(library: Library, page: DocsPage): Html {
   const headings = page.headings.length > 1 ? page.headings : [];
   return frame(
@@ -20,10 +20,10 @@ export function layout(library: Library, page: DocsPage): Html {
   );
 }
 
-/** What a search has found. */
+/** Renders search results. */
 export function searchPage(library: Library, words: string, hits: readonly Hit[]): Html {
   const found =
-    hits.length === 0 ? "Nothing was found" : `${hits.length} ${hits.length === 1 ? "place" : "places"}`;
+    hits.length === 0 ? "No results" : `${hits.length} ${hits.length === 1 ? "result" : "results"}`;
   return frame(
     library,
     "search",
@@ -46,16 +46,16 @@ export function searchPage(library: Library, words: string, hits: readonly Hit[]
   );
 }
 
-/** What is answered for a page that does not exist. */
+/** Renders the 404 page. */
 export const missingPage = (library: Library, path: string): Html =>
   frame(
     library,
     path,
-    "No such page",
+    "Page not found",
     "",
     html`
     <main id="content">
-      <h1>There is no such page</h1>
+      <h1>Page not found</h1>
       <p>Choose one from the list, or search.</p>
     </main>`,
   );
@@ -74,7 +74,7 @@ function frame(library: Library, path: string, title: string, words: string, con
     <script src="${root}/assets/copy.js" defer></script>
   </head>
   <body>
-    <a class="skip" href="#content">To the content</a>
+    <a class="skip" href="#content">Skip to content</a>
     <header>
       <a class="home" href="${root}">Inlet</a>
       <form role="search" action="${root}/search">

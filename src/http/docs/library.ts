@@ -5,23 +5,23 @@ import type { Presets } from "../../verify/presets.ts";
 import { type Rendered, renderMarkdown } from "./markdown.ts";
 import { presetPage } from "./preset-page.ts";
 
-/** A guide, or the page of a provider. */
+/** A guide or a provider page. */
 export interface DocsPage extends Rendered {
-  /** Its address under `/docs`, as `settings` or `presets/stripe`; of the first page empty. */
+  /** Path below `/docs`, for example `settings` or `presets/stripe`. Empty for the start page. */
   readonly path: string;
 }
 
-/** A group of the list of pages: a heading of the first page with the pages that are named under it. */
+/** A group in the page list: a heading of the start page with the pages linked below it. */
 export interface DocsGroup {
   readonly title: string;
   readonly paths: readonly string[];
 }
 
-/** A place that was found, and the words around what was looked for. */
+/** A search result with the text around the match. */
 export interface Hit {
   readonly page: string;
   readonly path: string;
-  /** The fragment; empty: the page's beginning. */
+  /** URL fragment. Empty for the beginning of the page. */
   readonly id: string;
   readonly title: string;
   readonly text: string;
@@ -31,22 +31,23 @@ export interface Library {
   readonly groups: readonly DocsGroup[];
   readonly titleOf: (path: string) => string | undefined;
   readonly page: (path: string) => DocsPage | undefined;
-  /** The places that hold all words, or their beginnings; best first. */
+  /** Finds sections that contain all words or words starting with them, best match first. */
   readonly search: (words: string) => Promise<readonly Hit[]>;
 }
 
 const FOLDER = new URL("../../docs/", import.meta.url);
 const MAX_HITS = 30;
 const EXCERPT_CHARS = 240;
-/** Of what is looked for: each one goes through the whole index, and anybody may ask. */
+/** Maximum search words. Each one scans the whole index, and the search is public. */
 const MAX_WORDS = 8;
 const PROVIDER_RANK = 0.3;
 
 const tokenize: (text: string) => string[] = MiniSearch.getDefault("tokenize");
 
 /**
- * The pages of `src/docs` and one for each provider. All are read at once; each is rendered when it is asked for. The first search
- * renders all of them, some tenths of a second of work, page by page: deliveries are taken in between.
+ * Opens the pages in `src/docs` and one page per provider. Sources are read at once, and each page is rendered on first use. The first
+ * search
+ * renders all pages. That takes some tenths of a second, so it yields to the event loop after each page.
  */
 export function openLibrary(presets: Presets): Library {
   const files = readdirSync(FOLDER).filter((file) => file.endsWith(".md"));
@@ -83,17 +84,17 @@ export function openLibrary(presets: Presets): Library {
   };
 }
 
-/** The way from a page to the first one, relative: the pages also stand behind a proxy that adds a prefix. */
+/** Returns the relative URL from a page to the start page. Relative URLs work behind a proxy that adds a path prefix. */
 export const toRoot = (path: string): string =>
   `${"../".repeat(path === "" ? 0 : path.split("/").length)}docs`;
 
-/** The address of a page, seen from another. */
+/** Returns the relative URL from one page to another. */
 export const addressFrom = (from: string, to: string): string =>
   to === "" ? toRoot(from) : `${toRoot(from)}/${to}`;
 
 const pathOf = (file: string): string => (file === "index.md" ? "" : file.replace(/\.md$/, ""));
 
-/** Links between the files are links between the pages; a file that is not served is named only. */
+/** Converts links between files to links between pages. Returns `undefined` for files that are not served. */
 function addressIn(from: string) {
   return (href: string): string | undefined => {
     if (/^(https?:|#)/.test(href)) return href;
@@ -108,7 +109,7 @@ function addressIn(from: string) {
   };
 }
 
-/** What the first page lists, heading by heading. */
+/** Returns the groups of the start page. */
 function groupsOf(index: string): readonly DocsGroup[] {
   return index
     .split(/^## /m)
@@ -130,7 +131,7 @@ async function indexOf(paths: readonly string[], pageOf: Library["page"]): Promi
       prefix: ({ length }) => length > 1,
       tokenize: (text) => [...new Set(tokenize(text))].slice(0, MAX_WORDS),
       boost: { title: 4, page: 2 },
-      // The providers' pages are many and alike: a guide, or a row of one, answers first.
+      // Guides rank above provider pages, which are many and similar.
       boostDocument: (key: string) => (key.startsWith("presets/") ? PROVIDER_RANK : 1),
     },
   });
@@ -142,7 +143,7 @@ async function indexOf(paths: readonly string[], pageOf: Library["page"]): Promi
   return index;
 }
 
-/** The text around the first word that was found. */
+/** Returns the text around the first match. */
 function excerpt(text: string, terms: readonly string[]): string {
   const plain = text.replaceAll(/\s+/g, " ").trim();
   const places = terms.map((term) => plain.toLowerCase().indexOf(term)).filter((at) => at >= 0);

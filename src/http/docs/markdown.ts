@@ -1,27 +1,27 @@
 import { Marked, type Token, type Tokens } from "marked";
 
-/** A place of a page that search finds and an address names: a section, or a row of a table that stands for one name. */
+/** A section that the search can find: a heading, or a table row for one name. */
 export interface Place {
-  /** The fragment of its address; empty: the page's beginning. */
+  /** URL fragment. Empty for the beginning of the page. */
   readonly id: string;
   readonly title: string;
   readonly text: string;
 }
 
-/** A page as it is shown. */
+/** A rendered page. */
 export interface Rendered {
   readonly title: string;
   readonly html: string;
   readonly places: readonly Place[];
-  /** The headings of the second level, for the list beside the page. */
+  /** Headings of level two, for the table of contents. */
   readonly headings: readonly { readonly id: string; readonly title: string }[];
 }
 
 /**
- * A page of Markdown (GitHub's flavour) as HTML. Headings get the anchors that GitHub gives them. A row of a table whose first
- * code span is a name gets an anchor of that name, so that a setting, an error or a metric has an address.
+ * Renders GitHub-flavored Markdown as HTML. Headings have GitHub's anchors. A table row whose first code span is a name has that name as
+ * its anchor, so that you can link to a setting, an error or a metric.
  *
- * @param addressOf where a link of the page leads, or a picture stands; undefined: nowhere that is served, so that its text alone is shown.
+ * @param addressOf returns the URL of a link or image, or `undefined` to show only its text
  */
 export function renderMarkdown(text: string, addressOf: (href: string) => string | undefined): Rendered {
   const ids = new Set<string>();
@@ -75,7 +75,7 @@ export function renderMarkdown(text: string, addressOf: (href: string) => string
   return { title, html, places, headings };
 }
 
-/** The sections of a page, each with the text until the next heading, and its named rows. */
+/** Returns the sections of a page, each with the text up to the next heading, and its named table rows. */
 function placesOf(tokens: readonly Token[], title: string): readonly Place[] {
   const places: { id: string; title: string; text: string }[] = [{ id: "", title, text: "" }];
   for (const token of tokens) {
@@ -97,7 +97,7 @@ function placesOf(tokens: readonly Token[], title: string): readonly Place[] {
   return places.map((place) => ({ ...place, id: place.id.replace(/^row:/, "") }));
 }
 
-/** What a row stands for: the code span that is the whole of its first or second cell. */
+/** Returns the name of a row: the code span that fills its first or second cell. */
 function rowName(row: readonly Tokens.TableCell[]): string | undefined {
   for (const { tokens } of row.slice(0, 2)) {
     const [first] = tokens;
@@ -109,7 +109,7 @@ function rowName(row: readonly Tokens.TableCell[]): string | undefined {
 const isHeading = (token: Token): token is Tokens.Heading => token.type === "heading";
 const isTable = (token: Token): token is Tokens.Table => token.type === "table";
 
-/** The words of a piece of Markdown, without its marks. */
+/** Converts Markdown to plain text. */
 function plainText(tokens: readonly Token[]): string {
   return tokens
     .map((token): string => {
@@ -127,7 +127,7 @@ function plainText(tokens: readonly Token[]): string {
     .join("");
 }
 
-/** The anchor of a heading, as GitHub makes it. */
+/** Returns GitHub's anchor for a heading. */
 const headingId = (title: string): string =>
   title
     .toLowerCase()

@@ -1,6 +1,6 @@
 import type { Preset, Presets } from "../../verify/presets.ts";
 
-/** The page of a provider in Markdown: how to receive from it, step by step, and what to know of its weaknesses. */
+/** Renders the page of a provider as Markdown. It explains step by step how to receive webhooks, and lists the weaknesses. */
 export function presetPage(preset: Preset): string {
   const { documentationUrl, notes, secret, otherSecrets, handshakes } = preset;
   const title = escapeMarkdown(preset.title);
@@ -18,7 +18,9 @@ export function presetPage(preset: Preset): string {
   };
   const secrets = [
     ...(secret
-      ? [`- **${escapeMarkdown(secret.label)}**: ${escapeMarkdown(secret.hint)} It is set as \`config.secrets[].value\`.`]
+      ? [
+          `- **${escapeMarkdown(secret.label)}**: ${escapeMarkdown(secret.hint)} It is set as \`config.secrets[].value\`.`,
+        ]
       : []),
     ...otherSecrets.map(
       ({ name, label, hint }) =>
@@ -87,7 +89,7 @@ ${weaknesses(preset)
 `;
 }
 
-/** A request as it comes in; a fence in it cannot end the block that it stands in. */
+/** Formats the sample as an HTTP request. Backticks are indented so that they cannot end the code block. */
 function sampleText({ sample }: Preset): string {
   const headers = Object.entries(sample.headers).map(([name, value]) => `${name}: ${value}`);
   const query = new URLSearchParams(sample.query).toString();
@@ -95,7 +97,7 @@ function sampleText({ sample }: Preset): string {
   return lines.join("\n").replaceAll(/^`/gm, " `");
 }
 
-/** A text of the preset as Markdown that shows it as it is. */
+/** Escapes text for Markdown. */
 const escapeMarkdown = (text: string): string => text.replaceAll(/[\\`*_[\]<>~|:]/g, "\\$&");
 
 const pathCell = (path: string | undefined): string =>
@@ -123,7 +125,7 @@ function describeWeakness({ scheme, toleranceSeconds }: Preset["verification"]):
   }
 }
 
-/** The table of all providers, as the page on senders has it. */
+/** Renders the table of all providers for the guide on senders. */
 export function renderPresetTable(presets: Presets): string {
   const rows = [...presets.values()].map(({ preset, title, verification, secret, handshakes }) =>
     [

@@ -1,7 +1,7 @@
-// The page `/docs/reference` in the browser: Swagger UI, which reads a document of this size for seconds. It is handed the operations'
-// heads, and the whole of one when that is opened.
+// The page `/docs/reference` with Swagger UI, which needs seconds for a document of this size. It therefore receives only a summary of each
+// operation. The rest is loaded when an operation is opened.
 
-/** What a list of operations shows; all else of an operation is read when it is opened. */
+/** The fields that the list of operations shows. */
 const HEAD = ["operationId", "summary", "tags", "deprecated", "security", "servers"];
 
 window.addEventListener("load", () => {
@@ -63,7 +63,7 @@ window.addEventListener("load", () => {
     statePlugins: {
       layout: {
         wrapSelectors: {
-          // What is found is shown, whether its heading was open or not.
+          // Show search results even if their group is collapsed.
           isShown:
             (isShown, { layoutSelectors }) =>
             (_, thing, ...rest) =>
@@ -81,7 +81,7 @@ window.addEventListener("load", () => {
     defaultModelsExpandDepth: -1,
     filter: true,
     validatorUrl: null,
-    // A token that is typed in is held in the page, and no longer than it is open.
+    // A token that the user enters is lost when the page is closed.
     persistAuthorization: false,
     presets: [window.SwaggerUIBundle.presets.apis],
     plugins: [heads, search],
@@ -94,13 +94,13 @@ const mapValues = (object, map) =>
 const pick = (object, names) =>
   Object.fromEntries(Object.entries(object).filter(([name]) => names.includes(name)));
 
-/** What is searched for; before anything was typed it is `true`. */
+/** Returns the search text. Swagger UI uses `true` before the first input. */
 const phraseOf = (layoutSelectors) => {
   const phrase = layoutSelectors.currentFilter();
   return typeof phrase === "string" ? phrase : "";
 };
 
-/** Every word stands somewhere in the operation's method, path, names or heading. */
+/** Returns whether every word occurs in the operation's method, path, names or group. */
 function fits(one, tag, phrase) {
   const names = ["operationId", "summary"].map((name) => one.getIn(["operation", name]));
   const text = [one.get("method"), one.get("path"), ...names, tag].join(" ").toLowerCase();
@@ -110,13 +110,13 @@ function fits(one, tag, phrase) {
     .every((word) => text.includes(word));
 }
 
-/** The part with its references followed; where one would stand within itself, it is left out. */
+/** Resolves references in a part of the document. A reference to an enclosing object is replaced by a note. */
 function resolve(whole, part, open) {
   if (Array.isArray(part)) return part.map((one) => resolve(whole, one, open));
   if (typeof part !== "object" || part === null) return part;
   const { $ref, ...rest } = part;
   if (typeof $ref !== "string") return mapValues(part, (one) => resolve(whole, one, open));
-  if (open.includes($ref)) return { description: "As above.", ...rest };
+  if (open.includes($ref)) return { description: "Recursive: see the enclosing object.", ...rest };
   const found = $ref
     .slice("#/".length)
     .split("/")

@@ -4,45 +4,50 @@ import { type Head, PlainRequest, readHead } from "./plain-request.ts";
 
 export interface FastPathDeps {
   /**
-   * Answers a request, or says that it is not its own: then nothing has become of it. One whose body is unread it answers before it
-   * returns, or not at all; others later.
+   * Handles a request, or returns false without side effects. For a request with an unread body, the reply must be sent before it returns.
+   * Other replies may be sent later.
    */
   readonly answer: (request: PlainRequest, reply: PlainReply) => boolean;
-  /** Takes a connection over for good; what has come on it and was not answered is read there anew. */
+  /** Passes a connection to `node:http` permanently. Received bytes without a response are pushed back and parsed again. */
   readonly handOffToNode: (socket: Socket) => void;
-  /** How long a new connection may say nothing. */
+  /** Timeout for the first request of a new connection. */
   readonly firstRequestMs: number;
-  /** How long it may rest once a request of it was answered, and how long the system may take to take the answer. */
+  /** Timeout for an idle connection after a response, and for the operating system to accept the response. */
   readonly keepAliveMs: number;
 }
 
-/** All connections are looked at once a second: a timer of each, set anew by each read and write, would cost a request 0.5 µs. */
+/** All connections are checked once a second. A timer per connection, reset on each read and write, would cost 0.5 µs per request. */
 const CHECK_INTERVAL_MS = 1_000;
 
-/** Reads the requests of connections, until it leaves them to Node. */
+/** Reads requests from connections until it hands them off to `node:http`. */
 export interface FastPath {
   readonly take: (socket: Socket) => void;
-  /** Each answer is the last of its connection from now on. */
+  /** From now on, every response closes its connection. */
   readonly answerLast: () => void;
-  /** Ends connections that were answered and have no request under way. Those that have said nothing yet, or not all, go to Node. */
+  /**
+   * Closes connections that had a response and have no request in flight. Connections without a complete first request go to `node:http`.
+   */
   readonly closeIdle: () => void;
   readonly closeAll: () => void;
 }
 
-/** Head and body. As much as a socket reads at once. */
+/** Maximum size of head and body: one socket read. */
 const MAX_REQUEST_BYTES = 64 * 1024;
-/** What comes in more pieces, or is not whole after so long, has a slow sender: Node has clocks for those. */
+/** A request in more pieces, or one that takes longer, has a slow sender. `node:http` has timeouts for those. */
 const MAX_PIECES = 64;
 const PIECES_MS = CHECK_INTERVAL_MS;
-/** A sender that was refused may still be sending; for so long it is listened to, lest it misses the answer. */
+/**
+ * A sender may still be sending after an early response, and would miss it if the socket closed at once. Reading continues for this long.
+ */
 const DRAIN_MS = CHECK_INTERVAL_MS;
-/** Of all requests that have not come whole, as their heads announce them. Node reads the others. */
+/** Announced size of all incomplete requests. Beyond it, `node:http` reads the others. */
 const MAX_PARTIAL_BYTES = 16 * 1024 * 1024;
 
 /**
- * Reads requests without the parser, streams and objects of `node:http`, which cost a small delivery as much as all that becomes of it:
- * those that are short, and plain as `readHead` says; of long ones the heads, for who refuses them by those. At the first one that is
- * neither, or that nobody answers here, its connection goes to Node with all that has come, and stays there.
+ * Reads requests without the parser, streams and objects of `node:http`, which cost as much as the rest of a small delivery. It reads
+ * short,
+ * plain requests (see `readHead`), and only the heads of long ones, so that they can be rejected early. At the first other request, the
+ * connection is handed off to `node:http` with all its bytes, for good.
  */
 export function createFastPath(deps: FastPathDeps): FastPath {
   const connections = new Set<Connection>();
@@ -80,17 +85,17 @@ export function createFastPath(deps: FastPathDeps): FastPath {
 interface Shared extends FastPathDeps {
   readonly keepAlive: string;
   isLast: boolean;
-  /** How often all connections were looked at. */
+  /** Number of checks so far. */
   checks: number;
   partialBytes: number;
 }
 
 interface Connection extends Pick<FastPath, "closeIdle">, Pick<ReplyTarget, "destroy"> {
-  /** Ends what has rested for too long. */
+  /** Closes the connection if it was idle for too long. */
   readonly checkIdle: () => void;
 }
 
-/** A request of which not all has come. */
+/** A request that has not arrived completely. */
 interface PartialRequest {
   readonly head: Head;
   readonly pieces: Buffer[];
@@ -99,14 +104,14 @@ interface PartialRequest {
 
 const getRequestBytes = ({ bytes, bodyBytes }: Head): number => bytes + bodyBytes;
 
-/** @param onGone told once, when the connection has closed or was left to Node */
+/** @param onGone called once, when the connection has closed or was handed off to `node:http` */
 function readFrom(socket: Socket, shared: Shared, onGone: () => void): Connection {
   let state: "reading" | "answering" | "flushing" | "ending" | "left" = "reading";
   let wasAnswered = false;
   let hasEnded = false;
-  /** The reply to the request under way is the last one. */
+  /** The reply to the current request closes the connection. */
   let closes = false;
-  /** The body of the request under way is dropped as it comes. */
+  /** The body of the current request is discarded. */
   let isUnread = false;
   let partialRequest: PartialRequest | undefined;
   let expiresAtCheck = 0;
@@ -116,7 +121,7 @@ function readFrom(socket: Socket, shared: Shared, onGone: () => void): Connectio
     else if (state !== "ending") pushBack(bytes);
   };
 
-  /** Until the request before is answered: it is read anew then, and the end of what comes behind it. */
+  /** Pauses reading until the current request has its response. The bytes, and the end of the stream, are read again after it. */
   function pushBack(bytes: Buffer): void {
     socket.pause();
     socket.unshift(bytes);
@@ -139,7 +144,7 @@ function readFrom(socket: Socket, shared: Shared, onGone: () => void): Connectio
     partialRequest = { head, pieces: [bytes], missing: getRequestBytes(head) - bytes.length };
     shared.partialBytes += getRequestBytes(head);
     expireAfter(PIECES_MS);
-    // A socket that has closed knows the address of its sender only where it was asked before.
+    // A closed socket only knows its remote address if it was read before.
     void socket.remoteAddress;
   }
 
@@ -157,12 +162,12 @@ function readFrom(socket: Socket, shared: Shared, onGone: () => void): Connectio
     return Buffer.concat(pieces);
   }
 
-  /** @param bytes of the request, and perhaps of others behind it */
+  /** @param bytes the request, possibly followed by others */
   function answer(head: Head, bytes: Buffer): void {
     state = "answering";
     closes = head.closes;
     const end = getRequestBytes(head);
-    // In memory of its own: that of a body may be given back at once.
+    // Copy the rest, because the memory of a body may be freed early.
     if (bytes.length > end) pushBack(Buffer.from(bytes.subarray(end)));
     const request = new PlainRequest(head, bytes.subarray(head.bytes, end), socket);
     if (shared.answer(request, new PlainReply(target))) return;
@@ -178,7 +183,7 @@ function readFrom(socket: Socket, shared: Shared, onGone: () => void): Connectio
     handOff(bytes);
   }
 
-  /** Its sender has ended, or is gone: what it is answered, and whether that can be sent, is seen as of all others. */
+  /** Handles a request that its sender cut off. The handler decides about the response, as for all other requests. */
   function answerIncomplete(request: PartialRequest): void {
     const { head } = request;
     const cut = new PlainRequest(head, takePartialRequest(request).subarray(head.bytes), socket, "cut");
@@ -187,7 +192,7 @@ function readFrom(socket: Socket, shared: Shared, onGone: () => void): Connectio
     if (!shared.answer(cut, new PlainReply(target))) end();
   }
 
-  /** Once true it stays so: a reply that says so is followed by the end. */
+  /** Once true, it stays true: a reply that announces the close is followed by it. */
   const isLast = (): boolean => shared.isLast || closes || hasEnded;
   const target: ReplyTarget = {
     reply(head, body, closesHere) {
@@ -220,7 +225,7 @@ function readFrom(socket: Socket, shared: Shared, onGone: () => void): Connectio
     socket.end();
   }
 
-  /** What was answered is sent. */
+  /** Closes the connection after the response is sent. */
   function endSoon(): void {
     state = "ending";
     socket.destroySoon();
@@ -258,7 +263,7 @@ function readFrom(socket: Socket, shared: Shared, onGone: () => void): Connectio
     ["data", onData],
     ["end", onEnd],
     ["close", onClose],
-    // Its `close` comes behind it.
+    // `close` follows every error.
     ["error", () => {}],
   ] as const;
   for (const [event, listener] of listeners) socket.on(event, listener);

@@ -1,17 +1,17 @@
 import { STATUS_CODES, validateHeaderName, validateHeaderValue } from "node:http";
 
-/** The connection that a reply is written to. */
+/** The connection that receives a reply. */
 export interface ReplyTarget {
   /**
-   * Writes the headers that say how the connection goes on behind the others, then the body.
+   * Appends the connection headers to `head`, then writes the body.
    *
-   * @param closes true where it is to end behind this reply
+   * @param closes whether to close the connection after this reply
    */
   readonly reply: (head: string, body: string, closes: boolean) => void;
   readonly destroy: () => void;
 }
 
-/** The answer to a request that was read on the fast path. */
+/** The response to a request that was read on the fast path. */
 export class PlainReply {
   headersSent = false;
   readonly #target: ReplyTarget;
@@ -21,12 +21,12 @@ export class PlainReply {
   }
 
   /**
-   * Writes all at once; `Date` and what the connection needs come of themselves.
+   * Sends the complete reply. `Date` and the connection headers are added automatically.
    *
-   * @param lines of headers that are known to be right, each with its end
-   * @param headers further ones, in lower case; `connection` is `close`, if anything
-   * @param body of as many bytes as `lines` say; a 204 has none
-   * @throws TypeError for what may not stand in a head; then nothing was sent
+   * @param lines header lines that need no validation, each with its line end
+   * @param headers further headers, in lower case; `connection` can only be `close`
+   * @param body its size must match `lines`; a 204 has none
+   * @throws TypeError for an invalid header, before any byte is sent
    */
   send(status: number, lines: string, headers: Readonly<Record<string, string>>, body = ""): void {
     let head = status === 200 ? OK : `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ""}\r\n`;
@@ -50,7 +50,7 @@ export class PlainReply {
 
 const OK = "HTTP/1.1 200 OK\r\n";
 
-/** The last one made: thousands of replies leave within one second. */
+/** Cached, as thousands of replies are sent within one second. */
 let last = { second: 0, text: "" };
 
 function dateHeader(): string {

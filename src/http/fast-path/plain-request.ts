@@ -1,37 +1,40 @@
 import type { Socket } from "node:net";
 import { ValueCollector } from "../../event/values.ts";
 
-/** Longer heads are rare, and left to Node. */
+/** Longer heads are rare. They are handed off to `node:http`. */
 const MAX_HEAD_BYTES = 4 * 1024;
 /**
- * The heads that are read here: a small part of what RFC 9112 allows, in which nothing can be understood in two ways. A target that is a
- * path, names of token characters straight before their colons, values of visible ASCII, lines that end as they must; nothing else.
+ * The accepted heads: a small, unambiguous subset of RFC 9112. The target is a path, a colon directly follows each name, values are visible
+ * ASCII, and every line ends with CRLF.
  */
 const HEAD = /^POST \/[!-~]* HTTP\/1\.1\r\n(?:[!#$%&'*+.^_`|~\dA-Za-z-]+:[\t -~]*\r\n)+\r\n$/;
 const HEAD_END = Buffer.from("\r\n\r\n");
 const TARGET_AT = "POST ".length;
 const VERSION = " HTTP/1.1\r\n";
-/** All that a number holds exactly. */
+/** The largest number of digits that a JavaScript number represents exactly. */
 const LENGTH = /^\d{1,15}$/;
 
-/** The head of a request as it stood at the beginning of what came. */
+/** The parsed head of a request. */
 export interface Head {
   readonly target: string;
-  /** By their names in lower case; none of them stands there twice. */
+  /** By lower-case name. Names do not repeat. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Where the body begins. */
+  /** Size of the head. The body follows it. */
   readonly bytes: number;
-  /** As long as the body is, by the head. */
+  /** Size of the body, as announced by the head. */
   readonly bodyBytes: number;
-  /** Its sender wants no other answer on its connection. */
+  /** The client closes the connection after this request. */
   readonly closes: boolean;
 }
 
-/** Reads the head of a request as Node reads it (test/http/fast-path). Undefined: Node is to read it, and to say what is wrong with it. */
+/**
+ * Parses the head of a request exactly as Node does (see test/http/fast-path). Returns `undefined` if Node must read it, or report its
+ * errors.
+ */
 export function readHead(bytes: Buffer): Head | undefined {
   const end = bytes.indexOf(HEAD_END) + HEAD_END.length;
   if (end < HEAD_END.length || end > MAX_HEAD_BYTES) return undefined;
-  // No more than the head: who keeps a header keeps all of it.
+  // Decode only the head, because a header string keeps the whole decoded text in memory.
   const text = bytes.toString("latin1", 0, end);
   if (!HEAD.test(text)) return undefined;
   const targetEnd = text.indexOf(" ", TARGET_AT);
@@ -44,7 +47,7 @@ export function readHead(bytes: Buffer): Head | undefined {
   return { target: text.slice(TARGET_AT, targetEnd), headers, bytes: end, bodyBytes: Number(length), closes };
 }
 
-/** What changes how a message is framed or what its connection is for, or has a rule of its own with Node. */
+/** Headers that change message framing or the connection, or that Node treats specially. */
 const needsNodeParser = (headers: Head["headers"]): boolean =>
   headers.expect !== undefined ||
   headers.trailer !== undefined ||
@@ -53,7 +56,7 @@ const needsNodeParser = (headers: Head["headers"]): boolean =>
   headers["set-cookie"] !== undefined ||
   headers["transfer-encoding"] !== undefined;
 
-/** The lines between two places. Undefined where a name repeats: what that means depends on the name. */
+/** Parses the header lines in a range. Returns `undefined` if a name repeats, because its meaning then depends on the name. */
 function readHeaders(text: string, from: number, to: number): Record<string, string> | undefined {
   const headers = new ValueCollector().collected as Record<string, string>;
   for (let at = from; at < to; ) {
@@ -68,12 +71,12 @@ function readHeaders(text: string, from: number, to: number): Record<string, str
 }
 
 /**
- * What came of a body. `cut`: it ended before it was whole. `unread`: it is too long to be read here, and its request may be refused by
- * its head; else it is nobody's here.
+ * The state of a body. `cut` ended before it was complete. `unread` is too long for the fast path, but its request may be rejected by its
+ * head. Otherwise the request is handed off.
  */
 export type BodyState = "whole" | "cut" | "unread";
 
-/** A request of which nothing more is read: as much of Node's own as hooks look at. */
+/** A complete request with the members of `IncomingMessage` that hooks use. */
 export class PlainRequest {
   readonly method = "POST";
   readonly complete = true;
@@ -91,7 +94,6 @@ export class PlainRequest {
     this.#body = body;
   }
 
-  /** The body. */
   read(): Buffer {
     return this.#body;
   }

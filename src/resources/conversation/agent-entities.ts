@@ -13,7 +13,7 @@ import {
 import { mapInput } from "../kit/free-form.ts";
 import { shape, type TableOf } from "../kit/shape.ts";
 
-/** Agents and what they know, as they are written, stored and answered, by themselves and inside other entities. */
+/** Request bodies, table rows and responses of agents and knowledge bases, also when they are nested in other entities. */
 const MAX_SUGGESTIONS = 100;
 const MAX_TOOLS = 200;
 
@@ -38,11 +38,11 @@ const knowledgeBaseFields = {
       .datetime({ offset: true })
       .refine(
         (text) => Math.abs(Date.parse(text)) < Date.UTC(9_999),
-        "must be a time that comes before the year 9999",
+        "must be a time before the year 9999",
       )
       .nullable()
       .default(null)
-      .meta({ description: "When it was last made searchable.", example: "2026-01-31T09:30:00.000Z" }),
+      .meta({ description: "When the knowledge base was last indexed for search.", example: "2026-01-31T09:30:00.000Z" }),
   ),
   metadata: json(mapInput, z.record(z.string(), z.unknown())),
 };
@@ -50,7 +50,7 @@ const knowledgeBaseFields = {
 export const knowledgeBase = shape({
   prefix: "kb",
   fields: knowledgeBaseFields,
-  meta: { id: "KnowledgeBase", description: "What agents know." },
+  meta: { id: "KnowledgeBase", description: "A source of knowledge for agents." },
 });
 
 const suggestion = z.strictObject({
@@ -66,11 +66,11 @@ const suggestions = z
     const seen = new Set<string>();
     all.forEach(({ id }, index) => {
       if (id !== undefined && seen.has(id))
-        context.addIssue({ code: "custom", path: [index, "id"], message: `the id ${id} stands twice` });
+        context.addIssue({ code: "custom", path: [index, "id"], message: `the id ${id} is used twice` });
       if (id !== undefined) seen.add(id);
     });
   })
-  .meta({ description: "What a person may ask to begin with." });
+  .meta({ description: "Suggested first questions." });
 
 const agentFields = {
   uid: uidField("agent"),
@@ -80,7 +80,7 @@ const agentFields = {
     .max(255)
     .nullable()
     .default(null)
-    .meta({ description: "What participants name it by; unique in the organization.", example: "support" }),
+    .meta({ description: "The name that participants refer to. Unique in the organization.", example: "support" }),
   name: nameInput.meta({ example: "Support" }),
   description: textUpTo(4_096),
   color: textUpTo(64).meta({ example: "#3366ff" }),
@@ -89,7 +89,7 @@ const agentFields = {
   blueprintId: idInput("A blueprint."),
   organizationId,
   spaceId,
-  serviceAccountId: idInput("The account that it acts as."),
+  serviceAccountId: idInput("The account that the agent acts as."),
   customAvatarId: opaqueIdInput,
   avatarPublicUrl: z
     .url({ protocol: /^https?$/, error: "must be a URL of http or https" })
@@ -109,7 +109,7 @@ export const agent = shape({
   prefix: "agt",
   fields: agentFields,
   inside: {
-    knowledgeBase: knowledgeBase.entity.nullable().meta({ description: "Null inside another entity." }),
+    knowledgeBase: knowledgeBase.entity.nullable().meta({ description: "`null` when nested in another entity." }),
   },
   meta: { id: "Agent", description: "An AI agent." },
 });

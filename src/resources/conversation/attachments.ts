@@ -4,20 +4,20 @@ import type { Shown } from "../../http/fields.ts";
 import type { Field } from "../kit/field.ts";
 import { textUpTo } from "../kit/fields.ts";
 
-/** Bytes that come with a message: arrays of integers in bodies and answers, Base64 in the table. */
+/** Attachments of a message. Requests and responses hold bytes as arrays of integers, the table holds Base64. */
 const MAX_ATTACHMENTS = 16;
-/** Metadata and payload of all of a message's attachments. A list answers up to 200 messages. */
+/** Maximum size of metadata and payload over all attachments of a message. A list page can hold 200 messages. */
 const MAX_ATTACHED_BYTES = 65_536;
 
 const isByte = (value: unknown): boolean =>
   typeof value === "number" && Number.isInteger(value) && value >= 0 && value <= 255;
 
-/** An array of bytes. One finding names the first that is none: a body holds half a million numbers. */
+/** Array of bytes. Only the first invalid byte is reported, because a body can hold half a million numbers. */
 const bytesInput = z
   .custom<readonly number[]>()
   .superRefine((bytes: unknown, context) => {
     const refuse = (path: number[], message: string) =>
-      // Nothing that is made of it is looked into.
+      // Stops here: the size check below must not run on an invalid array.
       context.addIssue({ code: "custom", path, message, continue: false });
     if (!Array.isArray(bytes)) return refuse([], "must be an array of integers from 0 to 255");
     const wrong = bytes.findIndex((value) => !isByte(value));
@@ -44,9 +44,9 @@ const attachmentsInput = z
   .superRefine((attachments, context) => {
     const length = attachments.reduce((sum, one) => sum + one.metadata.length + one.payload.length, 0);
     if (length > MAX_ATTACHED_BYTES)
-      context.addIssue({ code: "custom", message: `must hold ${MAX_ATTACHED_BYTES} bytes in all at most` });
+      context.addIssue({ code: "custom", message: `must hold at most ${MAX_ATTACHED_BYTES} bytes in total` });
   })
-  .meta({ description: `Up to ${MAX_ATTACHMENTS}, with ${MAX_ATTACHED_BYTES} bytes in all.`, example: [] });
+  .meta({ description: `Up to ${MAX_ATTACHMENTS} attachments with ${MAX_ATTACHED_BYTES} bytes in total.`, example: [] });
 
 const bytes = z.array(z.int().min(0).max(255));
 const attachmentSchema = z
@@ -57,17 +57,17 @@ const attachmentSchema = z
     metadata: bytes.meta({ description: "Bytes.", example: [] }),
     payload: bytes.meta({ description: "Bytes.", example: [104, 105] }),
   })
-  .meta({ id: "Attachment", description: "Bytes that come with a message." });
+  .meta({ id: "Attachment", description: "A file or other binary data attached to a message." });
 type Attachment = Shown<z.output<typeof attachmentSchema>>;
 
-/** In the table. */
+/** Attachment as stored in the table, with Base64 instead of byte arrays. */
 type StoredAttachment = Omit<Attachment, "metadata" | "payload"> & {
   readonly metadata: string;
   readonly payload: string;
 };
 
 const toBase64 = (bytes: readonly number[]): string => Buffer.from(bytes).toString("base64");
-// Six times as fast as to spread them.
+// Six times as fast as spreading the buffer.
 const fromBase64 = (text: string): readonly number[] => Buffer.from(text, "base64").toJSON().data;
 
 const attachmentsOf = (stored: readonly StoredAttachment[]): readonly Attachment[] =>

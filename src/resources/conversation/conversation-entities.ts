@@ -9,8 +9,8 @@ import { agent } from "./agent-entities.ts";
 import { attachments } from "./attachments.ts";
 
 /**
- * Rooms and conversations, as they are written, stored and answered. The entity that is asked for is complete; those inside it
- * carry their own fields, a message its attachments; of what would follow one is null, many are absent.
+ * Request bodies, table rows and responses of rooms and conversations. The requested entity is complete. A nested entity has its
+ * own fields, and a nested message its attachments. Deeper single entities are null, and deeper lists are omitted.
  */
 declare module "../../data/tables.ts" {
   interface Tables {
@@ -21,25 +21,25 @@ declare module "../../data/tables.ts" {
   }
 }
 
-const INSIDE = "Null inside another entity.";
+const INSIDE = "`null` when nested in another entity.";
 const NEWEST =
-  "The newest, oldest first; an answer holds 1,000 of a kind and 1 MiB of attachments, shared out evenly.";
-/** Of a list that holds the newest alone. */
-const count = z.int().meta({ description: "How many there are in all." }).optional();
+  "Only the newest, sorted from oldest to newest. A response holds up to 1,000 of a kind and 1 MiB of attachments, divided evenly.";
+/** Total count next to a list that only holds the newest. */
+const count = z.int().meta({ description: "Total number." }).optional();
 const MAX_INT4 = 2_147_483_647;
 const text = z.string().nullable();
 
 const participantFields = {
   roomId: readOnly(id("room")),
-  conversationId: once(idInput("A conversation of the room to take part in; null: the room itself.")),
-  accountId: idInput("An account; null: somebody without one."),
+  conversationId: once(idInput("A conversation of the room. `null` for the room itself.")),
+  accountId: idInput("An account. `null` for a participant without one."),
   agentIdentifier: textInput.meta({ description: "An agent's `identifier`.", example: "support" }),
   firstName: textInput,
   lastName: textInput,
   autoJoin: z
     .boolean()
     .default(false)
-    .meta({ description: "Joins each conversation of the room when it is begun." }),
+    .meta({ description: "Whether the participant joins each new conversation of the room." }),
   isAdmin: z.boolean().default(false),
   isAgent: z.boolean().default(false),
   scope: json(freeFormInput),
@@ -52,20 +52,20 @@ export const participant = shape({
     account: account.part.nullable().meta({ description: INSIDE }),
     agent: agent.entity
       .nullable()
-      .meta({ description: `The agent of that identifier, where there is one. ${INSIDE}` }),
+      .meta({ description: `The agent with this \`agentIdentifier\`, if it exists. ${INSIDE}` }),
   },
-  meta: { id: "Participant", description: "Who takes part in a room, or in one conversation there." },
+  meta: { id: "Participant", description: "A participant of a room or of one of its conversations." },
 });
 
 export const contentInput = z.string().min(1).max(32_768).meta({ example: "Hello" });
 const messageFields = {
   organizationId,
-  /** That of its conversation, where it has one. */
+  /** The room of the message, or of its conversation. */
   roomId: hidden(z.string()),
-  conversationId: readOnly(text.meta({ description: "Null: said in the room itself." })),
-  // Who has been handed a live token is not who has handed it over.
+  conversationId: readOnly(text.meta({ description: "`null` for a message in the room itself." })),
+  // A live token was issued to the account that started the conversation, but somebody else uses it.
   authorId: orElse(
-    readOnly(text.meta({ description: "Null: it came by the live token, or its account is gone." })),
+    readOnly(text.meta({ description: "`null` if it was sent with the live token, or its author was deleted." })),
     ({ caller }) => (caller.by === "liveToken" ? null : caller.accountId),
   ),
   content: contentInput,
@@ -81,10 +81,10 @@ export const message = shape({
       return conversation.part.nullable().meta({ description: INSIDE });
     },
     get room(): z.ZodNullable<Inside<typeof roomFields>> {
-      return room.part.nullable().meta({ description: `${INSIDE} Null to a live token.` });
+      return room.part.nullable().meta({ description: `${INSIDE} Also \`null\` for a caller with a live token.` });
     },
   },
-  meta: { id: "Message", description: "What was said." },
+  meta: { id: "Message", description: "A message in a room or conversation." },
 });
 
 export const roomIdInput = z
@@ -96,10 +96,10 @@ const conversationFields = {
   roomId: withAnswer(once(roomIdInput), id("room")),
   authorId: orElse(readOnly(text), ({ caller }) => caller.accountId),
   ownerId,
-  /** That of its room when it was begun. */
+  /** The room's space at the time the conversation was created. */
   spaceId: readOnly(text),
   title: titleInput,
-  /** It has a live token, which is in force. */
+  /** Whether the conversation has a valid live token. */
   isLive: orElse(readOnly(z.boolean()), () => false),
   /** SHA-256 of the live token. */
   liveTokenHash: hidden(z.custom<Buffer>().nullable()),
@@ -109,7 +109,7 @@ export const conversation = shape({
   prefix: "conv",
   fields: conversationFields,
   inside: {
-    liveToken: text.meta({ description: "Told once, by `CreateLiveConversation`; else null." }),
+    liveToken: text.meta({ description: "Only present in the response of `CreateLiveConversation`, otherwise `null`." }),
     messages: z.array(message.entity).meta({ description: NEWEST }).optional(),
     messageCount: count,
     participants: z.array(participant.entity).meta({ description: NEWEST }).optional(),
@@ -128,12 +128,12 @@ const roomFields = {
   allowGuestConversations: z
     .boolean()
     .default(false)
-    .meta({ description: "For clients to read: whether guests may begin conversations." }),
+    .meta({ description: "Whether guests may start conversations. Clients read this; Inlet does not enforce it." }),
   allowMessages: z
     .boolean()
     .default(true)
-    .meta({ description: "False: nothing is said in it, nor in its conversations." }),
-  immutable: z.boolean().default(false).meta({ description: "True: it is never changed again." }),
+    .meta({ description: "Whether the room and its conversations accept messages." }),
+  immutable: z.boolean().default(false).meta({ description: "Whether the room is frozen. An immutable room can never be changed again." }),
 };
 export const room = shape({
   prefix: "room",
@@ -143,14 +143,14 @@ export const room = shape({
     conversationCount: count,
     messages: z
       .array(message.entity)
-      .meta({ description: `Those of its conversations among them. ${NEWEST}` })
+      .meta({ description: `Messages of the room and its conversations. ${NEWEST}` })
       .optional(),
     messageCount: count,
     participants: z
       .array(participant.entity)
-      .meta({ description: `Those of the room itself. ${NEWEST}` })
+      .meta({ description: `Participants of the room itself. ${NEWEST}` })
       .optional(),
     participantCount: count,
   },
-  meta: { id: "Room", description: "Where conversations take place." },
+  meta: { id: "Room", description: "A place for conversations and messages." },
 });

@@ -6,7 +6,7 @@ import { message, participant } from "./conversation-entities.ts";
 
 type Owner = "room_id" | "conversation_id";
 
-/** The newest messages and participants of each room or conversation, as its answer holds them. */
+/** Loads the newest messages and participants of rooms or conversations. Returns a function that renders those of one. */
 export async function insideOf(db: Queryable, owner: Owner, ids: readonly string[]) {
   const weight = sql`length(attachments::text)`;
   const parts = { table: "messages", owner, columns: sql`*`, weight };

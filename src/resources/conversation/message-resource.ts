@@ -3,14 +3,14 @@ import type { Row } from "../../data/tables.ts";
 import type { Caller } from "../../http/context.ts";
 import { conversation, message, room } from "./conversation-entities.ts";
 
-/** Messages are alike in a room and in a conversation. */
+/** Settings that messages of rooms and messages of conversations share. */
 export const messageResource = {
   words: "message",
   table: "messages",
   shape: message,
   datedBy: "database",
   async inside(db: Queryable, rows: readonly Row<"messages">[], caller: Caller) {
-    // A live token is good for its conversation, not for the room that this takes place in.
+    // A live token gives access to its conversation, not to the room.
     const roomIds = caller.confinedTo ? [] : rows.map(({ roomId }) => roomId);
     const conversationIds = rows.flatMap(({ conversationId }) => conversationId ?? []);
     const rooms = await db.selectFrom("rooms").selectAll().where("id", "in", roomIds.concat("")).execute();

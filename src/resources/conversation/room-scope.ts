@@ -6,13 +6,13 @@ import { getRow } from "../kit/references.ts";
 
 export const ROOMS = { table: "rooms", prefix: "room", words: "room" } as const;
 
-/** The room as it stays until the transaction ends. @throws ApiError 404 */
+/** Returns the room and locks it against changes until the transaction ends. @throws ApiError 404 */
 export const lockRoom = (trx: Trx, caller: Caller, id: string): Promise<Row<"rooms">> =>
   getRow(trx, caller, ROOMS, id, "share");
 
-/** The same of one that takes messages. @throws ApiError 404, 409 */
+/** Same as `lockRoom`, but rejects a room that accepts no messages. @throws ApiError 404, 409 */
 export async function lockOpenRoom(trx: Trx, caller: Caller, id: string): Promise<Row<"rooms">> {
   const room = await lockRoom(trx, caller, id);
-  if (!room.allowMessages) throw conflict("The room takes no messages.");
+  if (!room.allowMessages) throw conflict("The room accepts no messages, because allowMessages is false.");
   return room;
 }

@@ -26,8 +26,9 @@ import { type EntityOf, type Inside, shape, type TableOf } from "../kit/shape.ts
 import { permissionsInput, roleIdsInput } from "./iam-grants.ts";
 
 /**
- * Identity and access, as it is written, stored and answered. The entity that is asked for is complete; those inside it carry
- * their own fields, their permissions, a member its roles and a group its members; of what would follow one is null, many are absent.
+ * Request bodies, table rows and responses of identity and access. The requested entity is complete. A nested entity has its own
+ * fields and permissions; a nested member also has its roles, and a nested group its members. Deeper single entities are null,
+ * and deeper lists are omitted.
  */
 declare module "../../data/tables.ts" {
   interface Tables {
@@ -43,8 +44,8 @@ declare module "../../data/tables.ts" {
   }
 }
 
-const INSIDE = { description: "null inside another entity" };
-/** Those of one organization that do not name it themselves. */
+const INSIDE = { description: "`null` when nested in another entity." };
+/** For entities whose request and response have no `organizationId` field. */
 const noColumn = hidden(unstored(z.string()));
 const accountId = withAnswer(once(accountIdInput), id("acc"));
 
@@ -58,7 +59,7 @@ export const permissionSchema = z
   })
   .meta({
     id: "Permission",
-    description: "What may be done: the first noun of a path, `.read` or `.write`.",
+    description: "An allowed operation. The name is the first noun of a path, followed by `.read` or `.write`.",
   });
 export type Permission = Shown<z.output<typeof permissionSchema>>;
 
@@ -66,7 +67,7 @@ const roleFields = {
   name: nameInput,
   description: textUpTo(4_096),
   organizationId,
-  /** Names, each once, in order. */
+  /** Sorted names without duplicates. */
   permissions: permissionsInput,
 };
 export const role = shape({
@@ -75,16 +76,16 @@ export const role = shape({
   inside: {
     permissions: z
       .record(z.string(), permissionSchema)
-      .meta({ description: "Its permissions by their names." }),
+      .meta({ description: "The permissions of the role, by name." }),
   },
-  meta: { id: "Role", description: "Permissions under a name, to be given to API keys and members." },
+  meta: { id: "Role", description: "A named set of permissions for API keys and members." },
 });
 
 const spaceFields = { name: nameInput.meta({ example: "Production" }), organizationId };
 export const space = shape({
   prefix: "spc",
   fields: spaceFields,
-  meta: { id: "Space", description: "A part of an organization that apps are installed in." },
+  meta: { id: "Space", description: "A part of an organization. Apps are installed in a space." },
 });
 
 const groupMemberFields = {
@@ -95,7 +96,7 @@ const groupMemberFields = {
 export const groupMember = shape({
   prefix: "gm",
   fields: groupMemberFields,
-  meta: { id: "GroupMember", description: "That an account belongs to a group." },
+  meta: { id: "GroupMember", description: "The membership of an account in a group." },
 });
 
 const groupFields = {
@@ -106,14 +107,14 @@ const groupFields = {
       .array(z.string())
       .max(1_000)
       .default([])
-      .meta({ description: "The ids of the accounts in it.", example: [] }),
+      .meta({ description: "The ids of the accounts in the group.", example: [] }),
   ),
 };
 export const group = shape({
   prefix: "grp",
   fields: groupFields,
   inside: { members: z.array(groupMember.entity) },
-  meta: { id: "Group", description: "Accounts under a name. It grants nothing." },
+  meta: { id: "Group", description: "A named set of accounts. A group grants no permissions." },
 });
 
 export const membershipFields = {
@@ -124,7 +125,7 @@ export const membershipFields = {
     .min(0)
     .max(2_147_483_647)
     .default(0)
-    .meta({ description: "A rank among the members, the organization's to read. It grants nothing." }),
+    .meta({ description: "A rank that the organization interprets itself. It grants no permissions." }),
   permissions: permissionsInput,
   roleIds: writeOnly(roleIdsInput),
 };
@@ -135,12 +136,12 @@ export const membership = shape({
     get organization(): z.ZodNullable<Inside<typeof organizationFields>> {
       return organization.part.nullable().meta(INSIDE);
     },
-    permissions: z.array(permissionSchema).meta({ description: "Held beside those of the roles." }),
+    permissions: z.array(permissionSchema).meta({ description: "Permissions in addition to those of the roles." }),
     roles: z.array(role.entity),
   },
   meta: {
     id: "Membership",
-    description: "That an account belongs to an organization, and what it may do there.",
+    description: "The membership of an account in an organization, with its permissions there.",
   },
 });
 
@@ -150,7 +151,7 @@ const organizationFields = {
   iamId: opaqueIdInput,
   tenantId: opaqueIdInput,
   logoAssetId: opaqueIdInput,
-  /** Its name in a declared set-up, which alone writes it. */
+  /** Name in the declarative configuration. Only the configuration writes it. */
   declaredName: hidden(z.string().nullable()),
 };
 export const organization = shape({
@@ -164,7 +165,7 @@ export const organization = shape({
   },
   meta: {
     id: "Organization",
-    description: "Whose everything else is: nothing is seen across organizations.",
+    description: "The owner of all other resources. Organizations cannot see each other's resources.",
   },
 });
 
@@ -177,15 +178,15 @@ const identityFields = {
     .min(1)
     .max(255)
     .default("org")
-    .meta({ description: "An OIDC issuer, or `org`: the organization's own naming.", example: "org" }),
+    .meta({ description: "An OIDC issuer, or `org` for names that the organization assigns.", example: "org" }),
   identifier: z
     .string()
     .min(1)
     .max(255)
-    .meta({ description: "Who it is to the provider: an OIDC issuer's `sub`.", example: "ada" }),
+    .meta({ description: "The account's name at the provider. For an OIDC issuer, the `sub` claim.", example: "ada" }),
   email: z.email().max(255).nullable().default(null).meta({ example: "ada@example.com" }),
   phone: textInput,
-  info: json(bounded(z.unknown(), MAX_INFO_CHARS).default(null).meta({ description: "Anything, or null." })),
+  info: json(bounded(z.unknown(), MAX_INFO_CHARS).default(null).meta({ description: "Any JSON value, or `null`." })),
 };
 export const identity = shape({
   prefix: "idn",
@@ -195,11 +196,14 @@ export const identity = shape({
       return account.part.nullable().meta(INSIDE);
     },
   },
-  meta: { id: "Identity", description: "Who an account is to somebody else." },
+  meta: { id: "Identity", description: "The name of an account at an OIDC issuer or within the organization." },
 });
 
 const accountFields = {
-  /** Who made it, and sees it also where it is no member; null: made before that was kept. */
+  /**
+   * The organization that created the account. It sees the account even after the membership ends. `null` for accounts from
+   * before this column existed.
+   */
   organizationId: hidden(z.string().nullable()),
   name: nameInput.meta({ example: "Ada Lovelace" }),
   firstName: textInput,
@@ -209,9 +213,9 @@ const accountFields = {
   appUid: textInput,
   platformIdentityId: opaqueIdInput,
   profilePictureAssetId: opaqueIdInput,
-  isService: once(z.boolean().default(false).meta({ description: "A program's, not a person's." })),
+  isService: once(z.boolean().default(false).meta({ description: "Whether a program uses the account, not a person." })),
   status: withCreateSchema(
-    z.enum(["pending", "active", "disabled"]).meta({ description: "Only an active account may call." }),
+    z.enum(["pending", "active", "disabled"]).meta({ description: "Only an active account can call the API." }),
     z.enum(["pending", "active"]).default("pending"),
   ),
 };
@@ -222,22 +226,22 @@ export const account = shape({
     identities: z.array(identity.entity).optional(),
     memberships: z
       .array(membership.entity)
-      .meta({ description: "Its membership of the caller's organization." })
+      .meta({ description: "The account's membership in the caller's organization." })
       .optional(),
   },
-  meta: { id: "Account", description: "Who calls: a person, or a program." },
+  meta: { id: "Account", description: "A person or a program that calls the API." },
 });
 
 const defaultSpaceId = z
   .string()
   .nullable()
   .optional()
-  .meta({ description: "A space of the organization. Default: the caller's.", example: null });
+  .meta({ description: "A space of the organization. Default: the caller's default space.", example: null });
 export const apiKeyFields = {
   name: nameInput.meta({ example: "Deployment" }),
   prefix: readOnly(
     z.string().nullable().meta({
-      description: "How the key begins; null for one made elsewhere.",
+      description: "The first characters of the key. `null` for a key that was imported.",
       example: "ik_8d2k5v9q",
     }),
   ),
@@ -246,11 +250,11 @@ export const apiKeyFields = {
     once(
       accountIdInput
         .optional()
-        .meta({ description: "Who calls with it. Default: a new service account of the key's name." }),
+        .meta({ description: "The account that uses the key. Default: a new service account with the name of the key." }),
     ),
-    id("acc").meta({ description: "Who calls with it." }),
+    id("acc").meta({ description: "The account that uses the key." }),
   ),
-  /** It stands in the column `space_id`. */
+  /** Stored in the column `space_id`. */
   defaultSpaceId: orElse(unstored(defaultSpaceId), ({ caller }) => caller.defaultSpaceId),
   spaceId: hidden(z.string().nullable()),
   roleIds: roleIdsInput,
@@ -260,11 +264,11 @@ export const apiKeyFields = {
       .datetime({ offset: true })
       .nullable()
       .default(null)
-      .meta({ description: "From then on it lets nobody in.", example: "2030-01-31T09:30:00.000Z" }),
+      .meta({ description: "The key is invalid from this time on. `null` if it does not expire.", example: "2030-01-31T09:30:00.000Z" }),
   ),
   createdById: orElse(
     readOnly(
-      z.string().nullable().meta({ description: "The account that has made it; null: the operator." }),
+      z.string().nullable().meta({ description: "The account that created the key. `null` if the operator created it." }),
     ),
     ({ caller }) => caller.accountId,
   ),
@@ -276,13 +280,13 @@ export const apiKey = shape({
   prefix: "key",
   fields: apiKeyFields,
   inside: {
-    defaultSpaceId: z.string().nullable().meta({ description: "Where what names no space belongs." }),
+    defaultSpaceId: z.string().nullable().meta({ description: "The space of requests that name no space." }),
   },
-  meta: { id: "ApiKey", description: "A bearer token of an organization. The key itself is shown once." },
+  meta: { id: "ApiKey", description: "A bearer token of an organization. The token is shown once, on creation." },
 });
 
 export const newApiKeySchema = apiKey.entity
   .extend({ key: z.string().meta({ description: "The bearer token.", example: "ik_8d2k5v9q…" }) })
-  .meta({ id: "NewApiKey", description: "An API key with the token, which is never shown again." });
+  .meta({ id: "NewApiKey", description: "An API key with its bearer token. The token cannot be retrieved later." });
 export type NewApiKey = Shown<z.output<typeof newApiKeySchema>>;
 export type Organization = EntityOf<typeof organization>;

@@ -9,11 +9,11 @@ import { isId } from "../../lib/ids.ts";
 import type { RowDeps } from "../kit/resource-spec.ts";
 
 export interface IamDeps extends RowDeps {
-  /** The names of all permissions that there are, `*` among them, in order. */
+  /** Returns the sorted names of all permissions, including `*`. */
   readonly permissionNames: () => readonly string[];
 }
 
-/** A key or a membership may do all of both. */
+/** Grant of an API key or a membership: its permissions plus the permissions of its roles. */
 export interface Grant {
   readonly permissions: readonly string[];
   readonly roleIds: readonly string[];
@@ -24,7 +24,7 @@ export const permissionsInput = z
   .max(500)
   .default([])
   .meta({
-    description: "Names of permissions, held beside those of the roles; who gives them must hold them.",
+    description: "Permissions in addition to those of the roles. The caller must hold each permission that it adds.",
     example: ["apps.read"],
   });
 
@@ -32,12 +32,12 @@ export const roleIdsInput = z
   .array(z.string())
   .max(100)
   .default([])
-  .meta({ description: "Roles; who gives them must hold their permissions.", example: [] });
+  .meta({ description: "Ids of roles. The caller must hold all permissions of each role that it adds.", example: [] });
 
 /**
- * The permissions, each once and in order, if the caller may give away those that are not in `before`.
+ * Checks that the caller may grant each permission that is not in `before`. Returns the sorted permissions without duplicates.
  *
- * @throws ApiError 400 where there is no such permission, 403 where the caller does not hold it
+ * @throws ApiError 400 for an unknown permission, 403 for a permission that the caller does not hold
  */
 export function grantPermissions(
   { permissionNames }: IamDeps,
@@ -49,7 +49,7 @@ export function grantPermissions(
   const findings = permissions.flatMap((name, index) =>
     known.includes(name) || before.includes(name)
       ? []
-      : [{ path: `permissions[${index}]`, message: "is not the name of a permission" }],
+      : [{ path: `permissions[${index}]`, message: "must be the name of a permission" }],
   );
   if (findings.length > 0) throw invalidParameters(findings);
   requireHeld(caller, without(permissions, before));
@@ -57,9 +57,10 @@ export function grantPermissions(
 }
 
 /**
- * The same with roles, which nobody deletes until the transaction ends.
+ * Checks that the caller may grant the permissions and roles. Locks the added roles, so they cannot be deleted before the
+ * transaction ends.
  *
- * @throws ApiError 400, 403, and 404 where the caller's organization has no such role
+ * @throws ApiError 400, 403, or 404 if the caller's organization has no such role
  */
 export async function grant(
   trx: Trx,
@@ -74,7 +75,7 @@ export async function grant(
   return { permissions: granted, roleIds: sorted(roleIds) };
 }
 
-/** All that a key or membership may do. */
+/** Returns all permissions of a grant, including the permissions of its roles. */
 export async function permissionsOfGrant(
   trx: Trx,
   caller: Caller,
@@ -84,7 +85,8 @@ export async function permissionsOfGrant(
 }
 
 /**
- * Nobody takes from others more than they hold: by disabling, revoking or deleting, or by a smaller grant.
+ * Checks that the caller holds all permissions that `before` has and `after` lacks. A caller must not remove permissions that it
+ * does not hold, whether by changing, revoking or deleting a grant.
  *
  * @throws ApiError 403
  */
@@ -98,7 +100,7 @@ export async function requireTakeable(
   requireHeld(caller, without(await permissionsOfGrant(trx, caller, before), left), "take away");
 }
 
-/** All that an account may do in the caller's organization: by its keys in force, and as a member. */
+/** Returns all permissions of an account in the caller's organization: those of its valid keys and of its membership. */
 export async function permissionsOfAccount(
   trx: Trx,
   caller: Caller,
@@ -125,7 +127,7 @@ export async function permissionsOfAccount(
   });
 }
 
-/** What is about to lose all that it may do, or a role that is about to lose `*`. */
+/** The key or account that is about to lose all permissions, or the role that is about to lose `*`. */
 interface Losing {
   readonly keyId?: string;
   readonly accountId?: string;
@@ -133,10 +135,10 @@ interface Losing {
 }
 
 /**
- * The organization keeps a key in force, of an active account, that may do all; requests that would take two at once wait for
- * each other. To be called after all rows are locked.
+ * Checks that the organization keeps at least one valid key with `*` whose account is active. An advisory lock serializes these
+ * checks, so that two requests cannot remove the last two keys together. Call it after locking all rows.
  *
- * @throws ApiError 409 where that is the last one
+ * @throws ApiError 409 if no such key would remain
  */
 export async function requireOtherAdministrator(
   trx: Trx,
@@ -163,7 +165,7 @@ export async function requireOtherAdministrator(
       AND ('*' = ANY (api_keys.permissions) OR ${byRole("")})`.execute(trx);
   const [found] = rows;
   if (found?.had && !found.keeps)
-    throw conflict("It is the last that may do all in the organization: make another API key with * first.");
+    throw conflict("This would remove the organization's last API key with *. Create another API key with * first.");
 }
 
 async function getRoles(

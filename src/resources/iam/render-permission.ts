@@ -9,8 +9,8 @@ import type { EntityOf } from "../kit/shape.ts";
 import { type Permission, role } from "./iam-entities.ts";
 
 /**
- * A permission as its organization's entity. It has no row: id and times follow from the organization's id and the name, so
- * that they stay what they are, and a new resource brings its permissions to every organization by being there.
+ * Renders a permission as an entity of an organization. Permissions have no table: the id and times are derived from the
+ * organization's id and the name, so they never change. A new resource adds its permissions to every organization this way.
  */
 export function renderPermission(organizationId: string, name: string): Permission {
   const madeAtMs = timeOfId(organizationId);
@@ -26,7 +26,7 @@ export function renderPermission(organizationId: string, name: string): Permissi
   };
 }
 
-/** The permissions of roles by their names; each is made once for all of them. */
+/** Returns a function that renders the permissions of a role by name. The roles share each rendered permission. */
 export function rolePermissions(): (row: Row<"roles">) => { permissions: Record<string, Permission> } {
   const made = new Map<string, Permission>();
   const permission = (organizationId: string, name: string): Permission => {
@@ -47,7 +47,11 @@ export function renderRoles(rows: readonly Row<"roles">[]): EntityOf<typeof role
 
 type Held = Pick<Row<"memberships">, "permissions" | "roleIds">;
 
-/** The permissions and roles that members of one organization hold. @param roles those of the organization that are among theirs, or more */
+/**
+ * Returns a function that renders the permissions and roles of a member.
+ *
+ * @param roles must include all roles that the members have
+ */
 export function heldPermissions(organizationId: string, roles: readonly Row<"roles">[]) {
   const rendered = renderRoles(roles);
   return ({ permissions, roleIds }: Held) => ({
@@ -56,7 +60,7 @@ export function heldPermissions(organizationId: string, roles: readonly Row<"rol
   });
 }
 
-/** The roles that memberships name. */
+/** Lists the roles of the given memberships. */
 export const rolesOf = (
   db: Queryable,
   scope: Pick<Caller, "organizationId">,
@@ -70,10 +74,10 @@ export const rolesOf = (
     memberships.flatMap(({ roleIds }) => roleIds),
   );
 
-/** `knowledgeBases.read` → `See what is below /knowledge-bases.` */
+/** `knowledgeBases.read` → `Read everything under /knowledge-bases.` */
 function describe(name: string): string {
-  if (name === "*") return "See and change everything.";
+  if (name === "*") return "Read and change everything.";
   const [noun = "", verb] = name.split(".");
   const path = noun.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
-  return `${verb === "read" ? "See" : "Change"} what is below /${path}.`;
+  return `${verb === "read" ? "Read" : "Change"} everything under /${path}.`;
 }

@@ -4,7 +4,7 @@ import type { Caller } from "../../http/context.ts";
 import { notFound } from "../../http/problem.ts";
 import { isId } from "../../lib/ids.ts";
 
-/** The accounts that an organization sees: its members, and those that it has made. */
+/** Selects the accounts visible to an organization: its members and the accounts that it created. */
 export const visibleAccounts = (db: Queryable, { organizationId }: Pick<Caller, "organizationId">) =>
   db
     .selectFrom("accounts")
@@ -21,7 +21,11 @@ export const visibleAccounts = (db: Queryable, { organizationId }: Pick<Caller, 
       ]),
     );
 
-/** Those accounts, which nobody deletes until the transaction ends. @throws ApiError 404 where one is not seen */
+/**
+ * Returns the accounts with these ids, locked against deletion until the transaction ends.
+ *
+ * @throws ApiError 404 when an account does not exist or is not visible to the caller's organization
+ */
 export async function requireAccounts(
   trx: Trx,
   caller: Caller,

@@ -2,22 +2,22 @@ import type { z } from "zod";
 import type { Shown } from "../../http/fields.ts";
 import type { Listed } from "../../http/page.ts";
 
-/** A list as `answerList` gives it: a bare array, the full count in `X-Total-Count`. */
+/** A list response: a bare JSON array, with the total count in the `X-Total-Count` header. */
 export interface ListAnswer<S extends z.ZodType = z.ZodType> {
   readonly kind: "list";
   readonly of: S;
 }
 
-/** Not JSON: a page, a stream. The handler answers with a `Response` of its own. */
+/** A response that is not JSON, such as a page or a stream. The handler builds the `Response`. */
 export interface NonJsonAnswer {
   readonly kind: "other";
   readonly contentType: string;
   readonly description: string;
-  /** When it answers 400, in the same form. */
+  /** Description of its 400 response, which has the same content type. */
   readonly refusal?: string;
 }
 
-/** A route's success, always a 200. */
+/** The successful response of a route. Its status is always 200. */
 export type Answer = z.ZodType | ListAnswer | NonJsonAnswer;
 
 export const listOf = <S extends z.ZodType>(of: S): ListAnswer<S> => ({ kind: "list", of });
@@ -33,7 +33,7 @@ export const isList = (answer: Answer): answer is ListAnswer => "kind" in answer
 export const isNonJson = (answer: Answer): answer is NonJsonAnswer =>
   "kind" in answer && answer.kind === "other";
 
-/** A handler returns this for that answer. A `Response` goes out as it is. */
+/** The value that a handler returns for answer `A`. A `Response` is sent unchanged. */
 export type HandlerResult<A extends Answer> =
   | Response
   | (A extends ListAnswer<infer S>

@@ -1,11 +1,11 @@
 import { isForeignKeyViolation, isUniqueViolation } from "../../data/database.ts";
 import { conflict } from "../../http/problem.ts";
 
-/** @throws ApiError 409 with that message, when the database has a row like the one that is written */
+/** Awaits a write. @throws ApiError 409 with `message` when it violates a unique constraint */
 export const conflictIfTaken = <T>(message: string, written: Promise<T>): Promise<T> =>
   toConflict(message, isUniqueViolation, written);
 
-/** @throws ApiError 409 with that message, when other rows refer to the one that is deleted */
+/** Awaits a deletion. @throws ApiError 409 with `message` when other rows still refer to the deleted row */
 export const conflictIfInUse = <T>(message: string, deleted: Promise<T>): Promise<T> =>
   toConflict(message, isForeignKeyViolation, deleted);
 

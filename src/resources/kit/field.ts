@@ -5,9 +5,10 @@ import { timestamp } from "../../http/fields.ts";
 import { formatTimestamp } from "../../lib/clock.ts";
 
 /**
- * Fields of a resource, each written once: bodies, answer, column and row type follow from it. A plain Zod schema is a field
- * that clients write, that is answered, and whose column holds the value as it is. The functions below say what differs; they
- * compose: `kept(time(timestamp.nullable()))`.
+ * A resource field. Request bodies, the response, the column and the row type are all derived from this one declaration.
+ *
+ * A plain Zod schema declares a field that clients can write, that responses include, and that is stored unchanged. The
+ * functions below declare deviations from that, and can be combined: `readOnly(time(timestamp.nullable()))`.
  */
 export interface Field<
   S extends z.ZodType = z.ZodType,
@@ -15,27 +16,27 @@ export interface Field<
   A extends z.ZodType | null = z.ZodType | null,
   W extends Written = Written,
 > {
-  /** Its value: what a body holds, where one does. */
+  /** Schema of the value in a request body. */
   readonly schema: S;
-  /** As it is answered; null: it is not. */
+  /** Schema of the value in a response. `null` when responses omit the field. */
   readonly answer: A;
   readonly written: W;
-  /** Its value in the body of a POST; default: the same. */
+  /** Schema of the value in the body of a POST. Default: `schema`. */
   readonly made?: z.ZodType;
-  /** False: it has no column; hooks read and write it. */
+  /** Whether the field has a column. If not, hooks read and write its value. */
   readonly stored: boolean;
   readonly toColumn: (value: unknown) => unknown;
   readonly fromColumn: (column: unknown) => unknown;
-  /** Its value in a new row where none is given. */
+  /** Computes the value for a new row when the request omits it. */
   readonly orElse?: ((fresh: NewRow) => unknown) | undefined;
-  /** For types alone. */
+  /** Exists only in the type, to carry the column type. */
   readonly column?: Column;
 }
 
-/** The bodies that hold a field: those of POST and PUT, of POST alone, none. */
+/** The requests whose bodies may contain a field: `always` is POST and PUT, `once` is only POST. */
 export type Written = "always" | "once" | "never";
 
-/** The facts about a row that is being made. */
+/** Values that a computed default can use. */
 export interface NewRow {
   readonly id: string;
   readonly caller: Caller;
@@ -57,7 +58,7 @@ type With<
   A extends z.ZodType | null = AnswerOf<E>,
 > = Field<SchemaOf<E>, ColumnOf<E>, A, W>;
 
-/** The entry with all that it leaves unsaid. */
+/** Returns the field for an entry, with the defaults filled in for a plain schema. */
 export const toField = (entry: Entry): Field =>
   entry instanceof z.ZodType
     ? {
@@ -70,11 +71,11 @@ export const toField = (entry: Entry): Field =>
       }
     : entry;
 
-/** The field with changes; its type is that of the call. */
+/** Copies a field with changes. The caller states the resulting type, which TypeScript cannot infer. */
 const change = <F extends Field>(entry: Entry, changes: Partial<Field>): F =>
   ({ ...toField(entry), ...changes }) as F;
 
-/** Kept as JSON; null is SQL's null. */
+/** Stores the value as JSON. A `null` value is stored as SQL NULL. */
 export const json = <S extends z.ZodType, A extends z.ZodType = z.ZodType<Value<S>>>(
   schema: S,
   answer?: A,
@@ -84,7 +85,7 @@ export const json = <S extends z.ZodType, A extends z.ZodType = z.ZodType<Value<
     toColumn: (value) => (value === null ? null : JSON.stringify(value)),
   });
 
-/** A time: text in bodies and answers, a timestamp in the table. */
+/** A time, which is text in requests and responses and a timestamp in the table. */
 export const time = <S extends z.ZodType<string | null>>(
   schema: S,
 ): Field<
@@ -98,51 +99,52 @@ export const time = <S extends z.ZodType<string | null>>(
     toColumn: (value) => (typeof value === "string" ? new Date(value) : value),
   });
 
-/** A number that the table keeps as an exact decimal, which is read as text. */
+/** A number stored as an exact SQL decimal. The database driver returns it as text. */
 export const decimal = <S extends z.ZodType<number>>(
   schema: S,
 ): Field<S, ColumnType<string, number, number>, z.ZodType<number>, "always"> =>
   change(schema, { fromColumn: Number });
 
-/** Given when it is made, and never changed. */
+/** Can be set on creation, and never changes afterwards. */
 export const once = <E extends Entry>(entry: E): With<E, "once"> => change(entry, { written: "once" });
 
-/** Never in a body: `orElse` or hooks write it. A schema is that of the answer, as it is. */
+/** Never accepted in a request: `orElse` or a hook writes it. A plain schema is used unchanged for the response. */
 export const readOnly = <E extends Entry>(
   entry: E,
 ): With<E, "never", E extends z.ZodType ? E : AnswerOf<E>> =>
   change(entry, { written: "never", ...(entry instanceof z.ZodType && { answer: entry }) });
 
-/** Never in an answer. */
+/** Never included in a response. */
 export const writeOnly = <E extends Entry>(entry: E): With<E, WrittenOf<E>, null> =>
   change(entry, { answer: null });
 
-/** Never in a body or an answer. */
+/** Never part of a request or a response. */
 export const hidden = <E extends Entry>(entry: E): With<E, "never", null> =>
   change(entry, { written: "never", answer: null });
 
-/** Made with other values than it can be changed to. */
+/** Accepts other values on creation than on a change. */
 export const withCreateSchema = <E extends Entry>(entry: E, made: z.ZodType): With<E> =>
   change(entry, { made });
 
-/** In bodies alone: hooks read it from elsewhere, and write it there. */
+/** Only part of requests, without a column. Hooks read and write the value elsewhere. */
 export const unstored = <S extends z.ZodType>(schema: S): Field<S, never, null, "always"> =>
   change(schema, { stored: false, answer: null });
 
-/** Answered by another schema than the one that follows from what is written. */
+/** Uses `answer` in responses instead of the schema derived from the request schema. */
 export const withAnswer = <E extends Entry, A extends z.ZodType>(
   entry: E,
   answer: A,
 ): With<E, WrittenOf<E>, A> => change(entry, { answer });
 
-/** With a value that is computed where none is given. */
+/** Computes the value when the request omits it. */
 export const orElse = <E extends Entry>(entry: E, value: (fresh: NewRow) => unknown): With<E> =>
   change(entry, { orElse: value });
 
 /**
- * The schema of an answer after that of what is written: the same type, description and example, without limits and defaults.
- * Limits bind what is written from now on; what was written before them is answered all the same. `textOf` says what stands
- * for a text.
+ * Derives a response schema from a request schema: the same type, description and example, without limits and defaults.
+ * Limits apply to new writes only, and values stored before a limit was introduced must still be returned.
+ *
+ * @param textOf creates the schema that replaces each string schema
  */
 function toAnswerSchema(written: z.ZodType, textOf: () => z.ZodType = () => z.string()): z.ZodType {
   const { description, example } = written.meta() ?? {};
@@ -170,6 +172,6 @@ function withoutLimits(written: z.ZodType, textOf: () => z.ZodType): z.ZodType {
   return written;
 }
 
-/** A member that may be left out may be missing from what was stored. */
+/** A member that is optional in requests may also be missing from a stored value. */
 const toMemberSchema = (field: z.ZodType, inner: (schema: z.ZodType) => z.ZodType): z.ZodType =>
   field instanceof z.ZodOptional ? inner(field).optional() : inner(field);

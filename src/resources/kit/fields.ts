@@ -2,23 +2,22 @@ import { z } from "zod";
 import { id, timestamp } from "../../http/fields.ts";
 import { orElse, readOnly, withAnswer } from "./field.ts";
 
-/** Fields that many resources have. */
 export const nameInput = z.string().min(1).max(255).meta({ example: "Operators" });
-/** A short text, or none. */
+/** A text of at most 255 characters, or `null`. */
 export const textInput = z.string().max(255).nullable().default(null);
-/** A text of that length at most, or none. */
+/** A text of at most `maxChars` characters, or `null`. */
 export const textUpTo = (maxChars: number) => z.string().max(maxChars).nullable().default(null);
-/** The id of one of those, or none: see `references`. */
+/** The id of another entity, or `null`. List the field in `references` to check that the entity exists. */
 export const idInput = (description: string) => z.string().nullable().default(null).meta({ description });
-/** An id of something that Inlet does not keep, or none: stored as given. */
+/** The id of an entity outside of Inlet, or `null`. */
 export const opaqueIdInput = z
   .string()
   .max(255)
   .nullable()
   .default(null)
-  .meta({ description: "Stored as given." });
+  .meta({ description: "An id in another system. Inlet stores it and does not interpret it." });
 export const accountIdInput = z.string().meta({
-  description: "An account of the caller's organization.",
+  description: "Id of an account that the caller's organization can see.",
   example: "acc_01jc9x2k4v8m3n5p7q9r1s0",
 });
 
@@ -27,19 +26,18 @@ export const organizationId = readOnly(id("org"));
 const optionalId = (description: string) => z.string().nullable().optional().meta({ description });
 const idAnswer = z.string().nullable();
 
-/** The space that it falls in: the one that is named, null for none, or the caller's default one where nothing is said. */
+/** The space of the entity: `null` for none, or the caller's default space when the request omits the field. */
 export const spaceId = withAnswer(
-  orElse(optionalId("Default: the caller's default space."), ({ caller }) => caller.defaultSpaceId),
+  orElse(optionalId("Id of a space, or null for none. Default: the caller's default space."), ({ caller }) => caller.defaultSpaceId),
   idAnswer,
 );
 
-/** The account that it belongs to. */
 export const ownerId = withAnswer(
-  orElse(optionalId("An account. Default: the caller's."), ({ caller }) => caller.accountId),
+  orElse(optionalId("Id of the account that owns the entity, or null for none. Default: the caller's account."), ({ caller }) => caller.accountId),
   idAnswer,
 );
 
-/** A name that is an id for people; default: the id. */
+/** A readable name that identifies the entity within its organization. Default: its id. */
 export const uidField = (words: string) =>
   withAnswer(
     orElse(
@@ -53,5 +51,5 @@ export const uidField = (words: string) =>
     z.string(),
   );
 
-/** When an entity was made and last changed: the fields of its schema. */
+/** The schemas of the two timestamps that every entity has. */
 export const times = { createdAt: timestamp, updatedAt: timestamp };

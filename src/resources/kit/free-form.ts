@@ -2,29 +2,33 @@ import { z } from "zod";
 
 const MAX_CHARS = 65_536;
 
-/** Keeps it at a size that a page of them can have. */
+/** Limits a value's size as JSON, so that a full page of such values stays small enough to return. */
 export const bounded = <S extends z.ZodType>(json: S, maxChars = MAX_CHARS): S =>
   json.refine(
     (value) => (JSON.stringify(value) ?? "").length <= maxChars,
-    `must be ${maxChars} characters of JSON at most`,
+    `must be at most ${maxChars} characters as JSON`,
   );
 
-/** Any JSON that a client keeps with an entity, or null. */
-export const freeFormInput = bounded(z.unknown()).default(null).meta({ description: "Anything, or null." });
+/** Any JSON value that a client stores with an entity, or `null`. */
+export const freeFormInput = bounded(z.unknown()).default(null).meta({ description: "Any JSON value, or null." });
 
 const isMap = (value: unknown): boolean =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** The same by names, of which each is as good as another: a record of zod leaves `__proto__` out. None: empty. */
+/**
+ * Any JSON object, with any member names. Default: `{}`.
+ *
+ * `z.record` is not used because it drops a member named `__proto__`.
+ */
 export const mapInput = bounded(
   z.custom<Readonly<Record<string, unknown>>>().refine(isMap, "must be an object"),
 )
   .default({})
   .meta({
-    description: "Anything, by names.",
+    description: "A JSON object with any members.",
     shown: { type: "object", additionalProperties: {} },
   });
 
-/** As it is written to a column: SQL's null for none. */
+/** Converts a value for a JSON column. `null` becomes SQL NULL instead of the JSON text `null`. */
 export const toJsonColumn = (value: unknown): string | null =>
   value === null ? null : JSON.stringify(value);

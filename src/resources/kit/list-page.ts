@@ -2,8 +2,9 @@ import { type SelectQueryBuilder, sql } from "kysely";
 import type { Listed, Page } from "../../http/page.ts";
 
 /**
- * A page of the query's rows, by creation and then id where no other order is given, and how many there are in all: in one query, but for a page past
- * the end of a list that is not empty.
+ * Returns a page of the query's rows with the total count. The default order is by creation time, then id.
+ *
+ * One database query returns both. A second one is needed only for a page beyond the end of the list.
  */
 export async function listPage<DB, TB extends keyof DB, O>(
   query: SelectQueryBuilder<DB, TB, O>,
@@ -22,12 +23,12 @@ export async function listPage<DB, TB extends keyof DB, O>(
   return { items, total: first?.listTotal ?? 0 };
 }
 
-/** The page with its rows as entities. */
+/** Renders each row of a page. */
 export const mapPage = <R, E>({ items, total }: Listed<R>, render: (row: R) => E): Listed<E> => ({
   items: items.map((row) => render(row)),
   total,
 });
 
-/** The filters that a query has, for `eb.and(…)`. */
+/** Drops filters that the request omits, so that the result can be passed to `eb.and(…)`. */
 export const omitUndefined = <F extends object>(filters: F): { [K in keyof F]?: Exclude<F[K], undefined> } =>
   Object.fromEntries(Object.entries(filters).filter(([, value]) => value !== undefined)) as F;

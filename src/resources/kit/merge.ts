@@ -3,20 +3,20 @@ import { invalidParameters } from "../../http/problem.ts";
 import { mergePatch } from "../../lib/json/merge-patch.ts";
 import { parseInput } from "./resource.ts";
 
-/** The body of a PUT where `input` is that of a POST: any of its fields. `applyPatch` makes the whole of it. */
+/** Derives the body schema of a PUT from that of a POST: every field becomes optional. Apply such a body with `applyPatch`. */
 export const toPatchSchema = (input: z.ZodObject): z.ZodType<object> => z.strictObject(patchFields(input));
 
-/** The same where the body repeats the id that is in the path: see `withoutId`. */
+/** Like `toPatchSchema`, for a body that must repeat the id from the path. See `withoutId`. */
 export const toPatchSchemaWithId = (input: z.ZodObject) =>
   z.strictObject({
     ...patchFields(input),
-    id: z.string().meta({ description: "The id that is in the path." }),
+    id: z.string().meta({ description: "The same id as in the path." }),
   });
 
-/** The changes in a body that repeats its path's id. @throws ApiError 400 where it names another */
+/** Returns the body without its `id`. @throws ApiError 400 when it differs from the id in the path */
 export function withoutId(id: string, patch: { readonly id: string }): object {
   if (patch.id !== id)
-    throw invalidParameters([{ path: "id", message: "must be the id that is in the path" }]);
+    throw invalidParameters([{ path: "id", message: "must equal the id in the path" }]);
   const { id: _, ...changes } = patch;
   return changes;
 }
@@ -28,16 +28,18 @@ function patchFields(input: z.ZodObject): Record<string, z.ZodType> {
 
 function patchField(field: z.ZodType): z.ZodType {
   if (!field.safeParse(undefined).success) return field.optional();
-  // A default would fill in what a patch leaves alone.
+  // A default would overwrite stored values of fields that the patch omits.
   const given = field instanceof z.ZodDefault ? (field.unwrap() as z.ZodType) : field;
   return (given instanceof z.ZodObject ? toPatchSchema(given) : given).optional().meta(field.meta() ?? {});
 }
 
 /**
- * The content after the patch (RFC 7396); null clears a field that is nullable. Objects of known members merge; a
- * free-form value is replaced whole, and null inside it is data.
+ * Applies a JSON Merge Patch (RFC 7396) and validates the result.
  *
- * @throws ApiError 400
+ * `null` clears a nullable field. Objects with declared members are merged. A free-form value is replaced as a whole, so a
+ * `null` inside of it is data.
+ *
+ * @throws ApiError 400 when the result does not match the schema
  */
 export function applyPatch<S extends z.ZodObject>(input: S, before: z.output<S>, patch: object): z.output<S> {
   const merged = mergePatch(before, patch) as object;

@@ -1,30 +1,30 @@
 import { z } from "zod";
 
-/** Money, in bodies and answers. An amount is a decimal number as text: it is kept, computed and answered exactly. */
+/** A monetary amount as a decimal string, so that no rounding occurs when it is stored, added or returned. */
 const AMOUNT = /^(?:0|[1-9]\d{0,11})(?:\.\d{1,4})?$/;
 
 export const amountInput = z
   .string()
-  .regex(AMOUNT, "must be a decimal number of at most 12 digits and 4 decimals")
-  .meta({ description: "A decimal number.", example: "19.90" });
+  .regex(AMOUNT, "must be a decimal number with at most 12 digits before and 4 after the point")
+  .meta({ description: "Amount as a decimal string, with up to 4 decimals.", example: "19.90" });
 
-/** As it is answered: a sum of two may be longer by a digit. */
+/** An amount in a response. It may have one digit more than an input amount, because it can be the sum of two. */
 export const amount = z
   .string()
   .regex(
     /^(?:0|[1-9]\d{0,12})(?:\.\d{1,4})?$/,
-    "must be a decimal number of at most 13 digits and 4 decimals",
+    "must be a decimal number with at most 13 digits before and 4 after the point",
   )
-  .meta({ description: "A decimal number.", example: "19.90" });
+  .meta({ description: "Amount as a decimal string, with up to 4 decimals.", example: "19.90" });
 
 const CURRENCIES: ReadonlySet<string> = new Set(Intl.supportedValuesOf("currency"));
 
-const CODE = { description: "ISO 4217.", example: "EUR" };
+const CODE = { description: "Currency code (ISO 4217).", example: "EUR" };
 
 export const currencyInput = z
   .string()
-  .refine((code) => CURRENCIES.has(code), "must be a currency code of ISO 4217")
+  .refine((code) => CURRENCIES.has(code), "must be an ISO 4217 currency code, such as EUR")
   .meta(CODE);
 
-/** As it is answered: what is no currency any more was one when it was written. */
+/** A currency in a response. Any code is allowed, because a stored currency may have been withdrawn since. */
 export const currency = z.string().meta(CODE);

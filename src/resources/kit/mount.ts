@@ -12,16 +12,20 @@ import { isList } from "./answer.ts";
 import { parseInput, type Resource } from "./resource.ts";
 import type { QuerySchema, Route } from "./route.ts";
 
-/** A route at its place below the version. */
+/** A route together with its full path and its permission. */
 export interface MountedRoute extends Route {
   readonly tag: string;
-  /** The whole path with its parameters as `:name`. */
+  /** Path below the API version, with parameters written as `:name`. */
   readonly fullPath: string;
-  /** The caller must hold it; null: nothing is needed. */
+  /** Permission that the caller needs. `null` when any caller may use the route. */
   readonly permission: string | null;
 }
 
-/** The routes of all resources, static segments before parameters. @throws Error where a path and its parameters differ */
+/**
+ * Collects the routes of all resources. Static path segments come before parameters, so that the router matches them first.
+ *
+ * @throws Error when the parameters in a path differ from those that its route declares
+ */
 export function collectRoutes<Deps>(
   resources: readonly Resource<Deps>[],
   deps: Deps,
@@ -38,15 +42,15 @@ function mountedRoute<Deps>({ path, tag }: Resource<Deps>, route: Route): Mounte
   const named = [...fullPath.matchAll(/:([A-Za-z]+)/g)].map(([, name]) => name);
   const described = Object.keys(route.params ?? {});
   if (named.sort().join() !== described.sort().join()) {
-    throw new Error(`${route.operation}: the parameters of ${fullPath} are not those that it describes`);
+    throw new Error(`${route.operation}: the parameters in ${fullPath} differ from the declared params`);
   }
   if (route.confined !== undefined && !described.includes(route.confined)) {
-    throw new Error(`${route.operation}: there is no ${route.confined} in ${fullPath}`);
+    throw new Error(`${route.operation}: ${fullPath} has no parameter ${route.confined}`);
   }
   return { ...route, tag, fullPath, permission: computePermission(fullPath, route) };
 }
 
-/** `/knowledge-bases/:id` → `knowledgeBases.read`. `POST …/list` is a read that takes its page in the body. */
+/** Computes the permission of a route, for example `knowledgeBases.read` for `GET /knowledge-bases/:id`. */
 function computePermission(fullPath: string, { method, permission }: Route): string | null {
   if (permission !== undefined) return permission;
   const [, noun = ""] = fullPath.split("/");
@@ -54,18 +58,18 @@ function computePermission(fullPath: string, { method, permission }: Route): str
   return `${camelCased}.${isRead(method, fullPath) ? "read" : "write"}`;
 }
 
-/** Changes nothing: a GET, or a list that takes its page in the body. */
+/** Whether a request only reads: a GET, or a `POST …/list`, which carries its page parameters in the body. */
 export const isRead = (method: string, path: string): boolean =>
   method.toLowerCase() === "get" || (method.toLowerCase() === "post" && path.endsWith("/list"));
 
-/** Where one path has a name and the other a parameter, the name comes first. */
+/** Sort key of a path: at each position, a static segment sorts before a parameter. */
 const rank = (path: string): string =>
   path
     .split("/")
     .map((segment) => (segment.startsWith(":") ? "1" : "0"))
     .join("");
 
-/** Lets the API answer the route: permission, query, body, path, then what it does. */
+/** Registers a route. Each request passes the checks for permission, query, body and path before the handler runs. */
 export function mountRoute(api: Hono<ApiEnv>, route: MountedRoute, doOnce: DoOnce): void {
   const { method, fullPath, matched, path } = route;
   const pattern = matched ? fullPath.slice(0, fullPath.length - path.length) + matched.path : fullPath;
@@ -90,15 +94,15 @@ function respond(c: Context<ApiEnv>, { method, answer, versioned }: MountedRoute
   return isList(answer) ? answerList(c, result as Listed<unknown>) : c.json(result as object);
 }
 
-/** @throws ApiError 400 that names what the route does not know, what stands twice, and what does not fit */
+/** Parses the query. @throws ApiError 400 naming each unknown, repeated or invalid parameter */
 function readQuery({ query, anyQuery }: Route, c: Context): z.output<QuerySchema> {
   const given = c.req.query();
   requireFitText(given);
   if (!anyQuery) {
     const known = query?.shape ?? {};
     const findings = Object.entries(c.req.queries()).flatMap(([path, values]) => {
-      if (!Object.hasOwn(known, path)) return [{ path, message: "is not a known parameter" }];
-      return values.length > 1 ? [{ path, message: "stands more than once" }] : [];
+      if (!Object.hasOwn(known, path)) return [{ path, message: "is not a parameter of this operation" }];
+      return values.length > 1 ? [{ path, message: "must not appear more than once" }] : [];
     });
     if (findings.length > 0) throw invalidParameters(findings);
   }
@@ -125,6 +129,6 @@ function parseParams(
   );
 }
 
-/** To a token that is good for one thing there is no other. */
+/** Whether the caller's token is confined to one entity and the path names a different one. */
 const isOutOfReach = (caller: Caller | undefined, param: string, value: string | undefined): boolean =>
   caller?.confinedTo?.param === param && caller.confinedTo.id !== value;

@@ -2,26 +2,28 @@ import { type RawBuilder, sql } from "kysely";
 import type { Queryable } from "../../data/database.ts";
 import type { Listed } from "../../http/page.ts";
 
-/** How many of a kind one answer holds inside the entities that it is about, all together. */
+/** Maximum number of nested rows of one kind in a response, over all owners. */
 const MAX_INSIDE = 1_000;
-/** And how much of what weighs. */
+/** Maximum total weight of these nested rows, in bytes or characters as `weight` measures it. */
 const MAX_WEIGHT = 1_048_576;
 
-/** Rows that belong to others, in a table with an index by owner and creation. */
+/** Rows that belong to an owner row. Their table needs an index on owner and creation time. */
 export interface Parts {
   readonly table: string;
-  /** The column that names the owner. */
+  /** Column with the owner's id. */
   readonly owner: string;
   readonly columns: RawBuilder<unknown>;
-  /** How much room one takes, beside its other columns; default: none. */
+  /** SQL expression for the size of a row's variable-length content. Default: 0. */
   readonly weight?: RawBuilder<unknown>;
-  /** Which of them; default: all. */
+  /** SQL condition that selects rows. Default: all rows. */
   readonly where?: RawBuilder<unknown>;
 }
 
 /**
- * The newest rows of each owner, oldest first, and how many there are: no more of each than an even share of what one answer may
- * hold, by number and by weight, but the newest in any case.
+ * Reads the newest rows of each owner, sorted oldest first, together with the total count per owner.
+ *
+ * The limits of a response, in rows and in weight, are shared equally between the owners. Each owner's newest row is always
+ * included.
  */
 export async function readNewestPerOwner<R>(
   db: Queryable,

@@ -7,17 +7,17 @@ import { notFound } from "../../http/problem.ts";
 import { isId } from "../../lib/ids.ts";
 import { requireAccounts } from "./account-scope.ts";
 
-/** Tables whose rows belong to one organization each, or are one. */
+/** Names of the tables whose rows each belong to an organization. Includes the table of organizations itself. */
 export type OwnedTable = {
   [T in keyof Tables]: Tables[T] extends Timestamps & { id: string } ? T : never;
 }[keyof Tables];
 
-/** Rows that others name by their ids. */
+/** A kind of row that other rows refer to by id. */
 export interface Reference<T extends OwnedTable = OwnedTable> {
   readonly table: T;
-  /** How their ids begin. */
+  /** Prefix of the ids, without the underscore. */
   readonly prefix: string;
-  /** As one is called in a sentence. */
+  /** Noun for one such row, used in messages. */
   readonly words: string;
 }
 
@@ -28,25 +28,25 @@ export const ARTIFACTS = { table: "artifacts", prefix: "art", words: "artifact" 
 export const STORES: Reference = { table: "stores", prefix: "store", words: "store" };
 export const COLLECTIONS = { table: "collections", prefix: "col", words: "collection" } as const;
 export const STATES = { table: "states", prefix: "state", words: "state" } as const;
-/** Those that the organization sees, its own or not. */
+/** Accounts visible to the organization. They may belong to another organization. */
 export const ACCOUNTS: Reference = { table: "accounts", prefix: "acc", words: "account" };
 export const SPACES: Reference = { table: "spaces", prefix: "spc", words: "space" };
 
-/** A query of any of these tables. */
+/** A row of any table, where the code does not know the table's type. */
 export type AnyRow = Readonly<Record<string, unknown>>;
 export type AnyRows = SelectQueryBuilder<Record<"rows", AnyRow>, "rows", AnyRow>;
 
-/** The table by the columns that all of them have, or that its caller knows it to have. */
+/** Gives access to a table without its column types. The caller must know that the columns it names exist. */
 export const anyTable = (db: Queryable) => db as unknown as Kysely<Record<"rows", AnyRow>>;
 
-/** The rows whose column has that value. */
+/** Selects the rows of `table` whose `column` equals `value`. */
 export const rowsWhere = (db: Queryable, table: OwnedTable, column: string, value: unknown): AnyRows =>
   anyTable(db)
     .selectFrom(table as "rows")
     .selectAll()
     .where(column, "=", value);
 
-/** The organization's rows by creation, or those of them whose column has one of the values. */
+/** Returns the organization's rows in order of creation. With `column`, only the rows whose column has one of `values`. */
 export async function listRows<T extends OwnedTable>(
   db: Queryable,
   { organizationId }: Pick<Caller, "organizationId">,
@@ -59,7 +59,7 @@ export async function listRows<T extends OwnedTable>(
   return (await found.orderBy("createdAt").orderBy("id").execute()) as object[] as Row<T>[];
 }
 
-/** Until the transaction ends nobody deletes the row (`keyShare`), or changes it (`share`), or locks it either (`update`). */
+/** Until the transaction ends, `keyShare` blocks deletion of the row, `share` also changes, and `update` also other locks. */
 export type Lock = "keyShare" | "share" | "update";
 
 export function locked(rows: AnyRows, lock: Lock | undefined): AnyRows {
@@ -77,7 +77,7 @@ export function locked(rows: AnyRows, lock: Lock | undefined): AnyRows {
   }
 }
 
-/** The row of that id that the organization has. @throws ApiError 404 */
+/** Returns the row with this id. @throws ApiError 404 when the organization has no such row */
 export async function getRow<T extends OwnedTable>(
   db: Queryable,
   scope: Pick<Caller, "organizationId">,
@@ -92,7 +92,11 @@ export async function getRow<T extends OwnedTable>(
   return row as Row<T>;
 }
 
-/** The caller's organization has that row, and nobody deletes it until the transaction ends; null names none. @throws ApiError 404 */
+/**
+ * Checks that the row exists and blocks its deletion until the transaction ends. Does nothing when `id` is `null`.
+ *
+ * @throws ApiError 404 when the caller's organization has no such row
+ */
 export async function requireRow(
   trx: Trx,
   caller: Caller,

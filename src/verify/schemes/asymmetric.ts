@@ -24,26 +24,26 @@ const algorithm = z.enum(SIGNATURE_ALGORITHMS);
 const shape = z.strictObject({
   scheme: z
     .literal("asymmetric")
-    .describe("A signature under a public key: Ed25519, ECDSA or RSA (PKCS #1 v1.5)."),
+    .describe("A signature made with a private key: Ed25519, ECDSA or RSA (PKCS #1 v1.5)."),
   algorithm: algorithm
     .optional()
     .describe(
-      "The algorithm; keys of another kind are passed over. rsa-sha1 is weak, and needs `allowWeak`.",
+      "The signature algorithm. Keys of another type are ignored. rsa-sha1 is weak and needs `allowWeak`.",
     ),
   algorithmFrom: z
     .strictObject({
-      source: requestSourceSchema.describe("What says which algorithm was used."),
+      source: requestSourceSchema.describe("Value of the request that names the algorithm."),
       values: z
         .record(z.string().min(1).max(64), algorithm)
-        .refine((values) => Object.keys(values).length <= 8, "must be 8 at most")
-        .describe("What it may say, and the algorithm that each stands for; all else is refused."),
+        .refine((values) => Object.keys(values).length <= 8, "must have at most 8 entries")
+        .describe("Maps each accepted value to its algorithm. Other values are rejected."),
     })
     .optional()
-    .describe("For senders that use several: in place of `algorithm`."),
+    .describe("Selects the algorithm per request. Use it instead of `algorithm` for senders with several."),
   ecdsaFormat: z
     .enum(["der", "ieee-p1363"])
     .default("der")
-    .describe("How an ECDSA signature is put into bytes: ASN.1 DER, or r and s at full length."),
+    .describe("Format of an ECDSA signature: ASN.1 DER, or r and s concatenated at full length."),
   keys: signatureKeysSchema,
   ...signedMessageSettings,
 });
@@ -57,28 +57,28 @@ const settings = shape
     checkMessage,
     checkSettings(({ algorithm, algorithmFrom, allowWeak, keys, template = "" }, note) => {
       if ((algorithm === undefined) === (algorithmFrom === undefined)) {
-        note("algorithm", "is needed, or `algorithmFrom`, but not both");
+        note("algorithm", "set either `algorithm` or `algorithmFrom`");
       }
       const used = [algorithm, ...Object.values(algorithmFrom?.values ?? {})];
       if (!allowWeak && used.includes("rsa-sha1")) {
         const field = algorithm === undefined ? "algorithmFrom" : "algorithm";
-        note(field, "rsa-sha1 is weak: needs `allowWeak: true`");
+        note(field, "rsa-sha1 is weak and needs `allowWeak: true`");
       }
       if (keys.from === "secrets" && USES_SECRET.test(template)) {
-        note("template", "holds {{secret}}, but the secrets are the public keys");
+        note("template", "must not use {{secret}}: the channel's secrets are the public keys");
       }
     }),
   )
   .describe("Deliveries signed with a private key.");
 
-/** A signature under one of the sender's public keys, over the raw body or a text that holds it. */
+/** Verifies a signature with the sender's public keys, over the raw body or a text that contains it. */
 export const asymmetric = defineScheme({
   scheme: "asymmetric",
   settings,
   needsSecret: ({ keys, template = "" }) => keys.from === "secrets" || USES_SECRET.test(template),
   findWrongSecret: ({ keys }, secret) =>
     keys.from === "secrets" && parsePublicKeys(secret) === undefined
-      ? "is no public key that can be read"
+      ? "must be a public key in a supported format"
       : undefined,
   create(options) {
     const read = compileMessage(options);
@@ -86,7 +86,7 @@ export const asymmetric = defineScheme({
     const findKeys = compileKeys(options.keys);
     const readId =
       options.keys.from === "url" && options.keys.keyId ? compileSource(options.keys.keyId) : undefined;
-    const mismatch = reject("mismatch", "no signature is right under any of the sender's keys");
+    const mismatch = reject("mismatch", "no signature matches any of the sender's keys");
     return {
       ...consumedBy(options),
       fetchesKeys: areKeysFetched(options.keys),
@@ -98,7 +98,7 @@ export const asymmetric = defineScheme({
         if (!algorithm.ok) return algorithm;
         const keyId = readId?.(view);
         if (readId !== undefined && keyId === undefined) {
-          return reject("missing", "the id of the key is missing or repeated");
+          return reject("missing", "the key id is missing or repeated");
         }
         const found = findKeys(view, context);
         if (!found.ok) return found;
@@ -116,7 +116,7 @@ export const asymmetric = defineScheme({
           );
         const judge = (keys: readonly PublicKey[]): Verdict | Promise<Verdict> => {
           if (isRight(keys)) return ok(proved());
-          // The sender may have new keys by now.
+          // The sender may have rotated its keys since the last fetch.
           const renewed = found.value.renew?.();
           return renewed
             ? renewed.then((others) => (others && isRight(others) ? ok(proved()) : mismatch))
@@ -148,7 +148,7 @@ function isSignedBy(
   });
 }
 
-/** Keys times signatures times secrets: each is another pass over what is signed. */
+/** Limit on keys × signatures × secrets, because each attempt hashes the signed bytes again. */
 const MAX_ATTEMPTS = 64;
 
 function compileAlgorithm({ algorithm, algorithmFrom }: AsymmetricSettings) {
@@ -159,7 +159,7 @@ function compileAlgorithm({ algorithm, algorithmFrom }: AsymmetricSettings) {
     if (fixed) return fixed;
     const said = known.get(read?.(view) ?? "");
     return said === undefined
-      ? reject("malformed", "the request names no algorithm that is accepted")
+      ? reject("malformed", "the request does not name an accepted algorithm")
       : ok(said);
   };
 }

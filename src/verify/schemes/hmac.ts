@@ -13,12 +13,12 @@ import { deriveKey, findWrongKey, secretKeySchema } from "../secret-key.ts";
 import { defineScheme, reject } from "../verifier.ts";
 
 const shape = z.strictObject({
-  scheme: z.literal("hmac").describe("A keyed hash (RFC 2104) of the body, or of a text that holds it."),
-  algorithm: z.enum(HASHES).default("sha256").describe("The hash. md5 is weak, and needs `allowWeak`."),
+  scheme: z.literal("hmac").describe("An HMAC (RFC 2104) of the body, or of a text that contains it."),
+  algorithm: z.enum(HASHES).default("sha256").describe("Hash function. md5 is weak and needs `allowWeak`."),
   construction: z
     .enum(["hmac", "plain"])
     .default("hmac")
-    .describe("plain: a bare hash of a template that holds {{secret}}; weak, and needs `allowWeak`."),
+    .describe("`plain` is a bare hash of a template that contains {{secret}}. It is weak and needs `allowWeak`."),
   key: secretKeySchema,
   ...signedMessageSettings,
 });
@@ -30,18 +30,18 @@ const settings = shape
     checkMessage,
     checkSettings(({ algorithm, construction, allowWeak, template = "" }, note) => {
       if (construction === "plain" && !/\{\{\s*secret\b/.test(template)) {
-        note("construction", "plain is no signature unless `template` holds {{secret}}");
+        note("construction", "plain needs a `template` that contains {{secret}}");
       }
       if (allowWeak) return;
-      if (algorithm === "md5") note("algorithm", "md5 is weak: needs `allowWeak: true`");
-      if (construction === "plain") note("construction", "plain is weak: needs `allowWeak: true`");
+      if (algorithm === "md5") note("algorithm", "md5 is weak and needs `allowWeak: true`");
+      if (construction === "plain") note("construction", "plain is weak and needs `allowWeak: true`");
     }),
   )
   .describe("Deliveries signed with a shared secret.");
 
 /**
- * A keyed hash of the raw body, or of a text that holds it, under any of the channel's secrets. All secrets and all signatures
- * are tried and each comparison takes constant time, so that neither the time nor the answer tells which one was close.
+ * Verifies an HMAC of the raw body, or of a text that contains it, with any of the channel's secrets. Tries every secret with every
+ * signature in constant time, so that timing reveals no near match.
  */
 export const hmac = defineScheme({
   scheme: "hmac",
@@ -71,7 +71,7 @@ export const hmac = defineScheme({
         if (context.signsForAnyone && couldHandshakeSign(bytes(""))) {
           return reject(
             "mismatch",
-            "what is signed is no more than a handshake of the channel signs for anyone",
+            "the signed text could have come from a handshake of the channel, which signs for any caller",
           );
         }
         return ok(proved());
@@ -80,7 +80,7 @@ export const hmac = defineScheme({
   },
 });
 
-/** A handshake signs texts of these characters and this length at most, after any of its filters. */
+/** Characters that a text signed by a handshake can contain, after all filters. */
 const HANDSHAKE_SIGNABLE = /^[A-Za-z0-9_~+/=%-]*$/;
 const MAX_HANDSHAKE_BYTES = 16_384;
 
@@ -89,14 +89,14 @@ function couldHandshakeSign(pieces: readonly (string | Buffer)[]): boolean {
   return pieces.every((piece) => HANDSHAKE_SIGNABLE.test(piece.toString()));
 }
 
-/** The signature that a secret gives to pieces of text; undefined for a secret of which no key comes. */
+/** Compiles the signing function for a secret. It is `undefined` if no key can be derived from the secret. */
 export function compileDigest({
   algorithm,
   construction,
   key,
 }: HmacSettings): (secret: string) => Hmac | undefined {
   const { encoding, stripPrefix, append, hash } = key;
-  // The text of the secret is the key of most senders.
+  // Most senders use the text of the secret as the key.
   const isPlainText =
     encoding === "utf8" && stripPrefix === undefined && append === undefined && hash === undefined;
   const keyOf = (secret: string) => (isPlainText ? secret : deriveKey(key, secret));

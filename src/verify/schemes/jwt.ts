@@ -8,20 +8,20 @@ import { checkToken } from "../token/check-token.ts";
 import { jwtSettings, usesSharedSecrets } from "../token/jwt-settings.ts";
 import { defineScheme, reject } from "../verifier.ts";
 
-/** Longer than any header that comes through. */
+/** Longer than any header that Node accepts. */
 const MAX_TOKEN_LENGTH = 16_384;
 const COMPACT = /^(?:bearer +)?(?<token>[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+)$/i;
 
-/** A JSON Web Token in compact form (RFC 7515 section 7.1), signed by one of the algorithms that the settings name. */
+/** Verifies a JSON Web Token in compact form (RFC 7515 section 7.1), signed with one of the algorithms in the settings. */
 export const jwt = defineScheme({
   scheme: "jwt",
   settings: jwtSettings,
-  // As keys, or as what a claim must be.
+  // Secrets are the keys, or the required value of a claim.
   needsSecret: ({ keys, secretClaim }) => keys.from === "secrets" || secretClaim !== undefined,
   findWrongSecret: ({ keys, key, algorithms }, secret) => {
     if (keys.from !== "secrets") return undefined;
     if (usesSharedSecrets(algorithms)) return findWrongKey(key, secret);
-    return parsePublicKeys(secret) === undefined ? "is no public key that can be read" : undefined;
+    return parsePublicKeys(secret) === undefined ? "must be a public key in a supported format" : undefined;
   },
   create(options) {
     const read = compileSource(options.source);
@@ -44,7 +44,7 @@ export const jwt = defineScheme({
           return reject("missing", `the token in ${where} ${name} is missing or repeated`);
         const token = text.length > MAX_TOKEN_LENGTH ? undefined : COMPACT.exec(text)?.groups?.token;
         if (token === undefined)
-          return reject("malformed", `what stands in ${where} ${name} is no signed token`);
+          return reject("malformed", `the value in ${where} ${name} is not a signed token`);
         return checkToken(token, { settings: options, view, context, findKeys });
       },
     };

@@ -8,33 +8,33 @@ const settings = z
   .strictObject({
     scheme: z
       .literal("standardWebhooks")
-      .describe("Standard Webhooks: v1 (HMAC-SHA256) and v1a (Ed25519) over id, time and body."),
+      .describe("Standard Webhooks: v1 (HMAC-SHA256) and v1a (Ed25519) over id, timestamp and body."),
     headerPrefix: z
       .string()
-      .regex(/^[A-Za-z0-9-]{1,64}-$/, "must be what its headers begin with, such as webhook-")
+      .regex(/^[A-Za-z0-9-]{1,64}-$/, "must be a header prefix that ends with -, such as webhook-")
       .default("webhook-")
-      .describe("What stands before id, timestamp and signature in the names of its headers, such as svix-."),
+      .describe("Prefix of the headers for id, timestamp and signature, such as svix-."),
     secretEncoding: z
       .enum(["base64", "utf8"])
       .default("base64")
       .describe(
-        "How the secrets of v1 are written, after whsec_ where they have it; those of v1a are public keys: whpk_ and base64.",
+        "Encoding of v1 secrets after the optional prefix whsec_. Secrets of v1a are public keys: whpk_ followed by base64.",
       ),
     toleranceSeconds: z
       .int()
       .min(1)
       .max(604_800)
       .default(300)
-      .describe("How far the time may be from that of receipt, before or after."),
+      .describe("Maximum difference in seconds between the timestamp and the time of receipt, in either direction."),
   })
-  .describe("Deliveries signed by the Standard Webhooks specification, whose ids are signed too.");
+  .describe("Deliveries signed according to the Standard Webhooks specification. The signature covers the id.");
 
 const PUBLIC_KEY_PREFIX = "whpk_";
 const ED25519_BYTES = 32;
 
 /**
- * Standard Webhooks 1.0.0 (specification, "Signature scheme"): `webhook-signature` holds signatures apart by spaces, `v1,…` or
- * `v1a,…` in base64, over `id.timestamp.body`. Secrets of one version never verify the other.
+ * Standard Webhooks 1.0.0 (specification, "Signature scheme"). `webhook-signature` lists signatures separated by spaces, `v1,…` or
+ * `v1a,…` in base64, over `id.timestamp.body`. Secrets of one version never verify signatures of the other.
  */
 export const standardWebhooks = defineScheme({
   scheme: "standardWebhooks",
@@ -42,12 +42,12 @@ export const standardWebhooks = defineScheme({
   needsSecret: true,
   findWrongSecret: ({ secretEncoding }, secret) => {
     if (secret.startsWith("whsk_"))
-      return "is the sender's private key: only its public key (whpk_…) is needed";
+      return "must not be the sender's private key; enter its public key (whpk_…)";
     if (isPublicKey(secret))
       return Buffer.from(stripKeyPrefix(secret), "base64").length === ED25519_BYTES
         ? undefined
-        : "is not whpk_ and an Ed25519 key of 32 bytes in base64";
-    return deriveKey(keySettings(secretEncoding), secret) ? undefined : `is not written in ${secretEncoding}`;
+        : "must be whpk_ followed by a 32-byte Ed25519 key in base64";
+    return deriveKey(keySettings(secretEncoding), secret) ? undefined : `must be valid ${secretEncoding}`;
   },
   create(options) {
     const message = toMessageSettings(options);
@@ -60,7 +60,7 @@ export const standardWebhooks = defineScheme({
       keys: { from: "secrets" },
     });
     const parts = new WeakMap<readonly string[], ReturnType<typeof splitSecrets>>();
-    /** The same lists for the same one, by which each keeps what it makes of them. */
+    /** Returns identical arrays for the same array of secrets, because both verifiers cache by array identity. */
     function getParts(secrets: readonly string[]): ReturnType<typeof splitSecrets> {
       const known = parts.get(secrets) ?? splitSecrets(secrets);
       parts.set(secrets, known);
@@ -82,7 +82,7 @@ export const standardWebhooks = defineScheme({
 
 export type StandardSettings = z.output<typeof settings>;
 
-/** Its symmetric signatures (v1), as the settings of `hmac`. */
+/** Converts the settings to `hmac` settings for the symmetric signatures (v1). */
 export const toHmacSettings = (options: StandardSettings) => ({
   scheme: "hmac",
   ...toMessageSettings(options),

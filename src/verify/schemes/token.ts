@@ -12,24 +12,24 @@ import { defineScheme, reject } from "../verifier.ts";
 const shape = z.strictObject({
   scheme: z
     .literal("token")
-    .describe("The secret itself comes with each delivery; anyone who sees one can send others."),
+    .describe("The sender includes the secret in each delivery. Anyone who sees a delivery can forge others."),
   in: z
     .enum(["header", "bearer", "basic", "query", "body"])
     .default("header")
     .describe(
-      "Where it stands: a header; `Authorization: Bearer`, or in its place the query parameter access_token; `Authorization: Basic`, of which the secret is user:password; a query parameter; the body. A channel's address has no further path: it is a credential itself.",
+      "Location of the token: a header; `Authorization: Bearer` or the query parameter access_token; `Authorization: Basic`, with user:password as the secret; a query parameter; or the body. The path is not available, because the channel's address is a credential itself.",
     ),
   name: nameField
     .optional()
     .describe(
-      "The header (any case), query parameter, or path in the body ($.token; of a form, $.field); where a path yields several values, each must be right. Of bearer and basic: absent.",
+      "Name of the header (case-insensitive) or query parameter, or path in the body ($.token; for forms, $.field). If a path yields several values, every value must match. Not allowed with bearer and basic.",
     ),
   prefix: z
     .string()
     .min(1)
     .max(64)
     .optional()
-    .describe("What stands before it in the header, such as `Token `."),
+    .describe("Text before the token in the header, such as `Token `."),
 });
 
 export type TokenSettings = z.output<typeof shape>;
@@ -39,20 +39,20 @@ const settings = shape
     checkSettings(({ in: where, name, prefix }, note) => {
       const isAuthorization = where === "bearer" || where === "basic";
       if (isAuthorization && name !== undefined)
-        note("name", `is Authorization where \`in\` is ${where}: leave it out`);
+        note("name", `is not allowed when \`in\` is ${where}, which always reads Authorization`);
       if (!isAuthorization) {
-        const wrong = name === undefined ? "is needed" : findWrongName(where, name);
+        const wrong = name === undefined ? "is required" : findWrongName(where, name);
         if (wrong !== undefined) note("name", wrong);
       }
       if (prefix !== undefined && where !== "header")
-        note("prefix", "stands only before a token in a header");
+        note("prefix", "is only allowed when `in` is header");
     }),
   )
-  .describe("A shared secret that is sent along.");
+  .describe("A shared secret that the sender includes in each delivery.");
 
 /**
- * A shared secret that comes with each delivery. Digests are compared, not texts: neither the length nor how much of it is right
- * shows in the time that it takes.
+ * Verifies a shared secret in the delivery. Compares digests instead of texts, so that timing reveals neither the length of the
+ * secret nor how much of it matches.
  */
 export const token = defineScheme({
   scheme: "token",
@@ -62,7 +62,7 @@ export const token = defineScheme({
     const read = compileReader(options);
     const { in: where, name = "authorization" } = options;
     const missing = reject("missing", `the token in ${where} ${name} is missing or repeated`);
-    const mismatch = reject("mismatch", `the token in ${where} ${name} is not the channel's`);
+    const mismatch = reject("mismatch", `the token in ${where} ${name} does not match any secret of the channel`);
     const place = {
       in: where === "query" || where === "body" ? where : "header",
       name,
@@ -80,7 +80,7 @@ export const token = defineScheme({
   },
 });
 
-/** All tokens that a request brings; each must be right. Undefined where there is none that can be read. */
+/** Returns all tokens in a request, each of which must match; `undefined` if the request has no readable token. */
 type ReadTokens = (request: RawRequest, readAs: string | undefined) => readonly string[] | undefined;
 
 function compileReader({ in: where, name = "", prefix = "" }: TokenSettings): ReadTokens {
@@ -92,7 +92,7 @@ function compileReader({ in: where, name = "", prefix = "" }: TokenSettings): Re
         const inHeader = /^bearer +(?<token>\S+)$/i.exec(headerText(headers.authorization) ?? "")?.groups
           ?.token;
         const inQuery = queryValues(target)[BEARER_PARAMETER];
-        // RFC 6750 section 2: by one method, not by two.
+        // RFC 6750 section 2 allows one method per request, not both.
         if (inQuery === undefined) return one(inHeader);
         return inHeader === undefined && typeof inQuery === "string" ? one(inQuery) : undefined;
       };
@@ -115,11 +115,11 @@ function compileReader({ in: where, name = "", prefix = "" }: TokenSettings): Re
   }
 }
 
-/** `user:password` of RFC 7617, in UTF-8. */
+/** Decodes the Basic credentials (RFC 7617) to `user:password`, as UTF-8. */
 function basicCredentials(header: string): string | undefined {
   const encoded = /^basic +(?<encoded>[A-Za-z0-9+/]+={0,2})$/i.exec(header)?.groups?.encoded;
   return encoded === undefined ? undefined : Buffer.from(encoded, "base64").toString("utf8");
 }
 
-/** RFC 6750 section 2.3, which HTTP webhooks for event delivery 1.0.2 ask targets to take (section 3.2). */
+/** RFC 6750 section 2.3. "HTTP 1.1 Web Hooks for Event Delivery" 1.0.2 requires targets to accept it (section 3.2). */
 const BEARER_PARAMETER = "access_token";

@@ -4,7 +4,7 @@ import { type OutgoingRequest, putInto } from "./place.ts";
 
 type Paths = Pick<Preset, "typePath" | "idPath" | "itemsPath" | "verification">;
 
-/** Another event than the sample: of that type, where it can be told, and with an id of its own. */
+/** Turns a sample into a new event: sets a fresh id and, if `type` is given, the type. The error explains why the type cannot be set. */
 export function freshenSample(
   request: OutgoingRequest,
   paths: Paths,
@@ -18,11 +18,11 @@ export function freshenSample(
   if (type === undefined) return ok(fresh);
   const place = paths.typePath === undefined ? undefined : parsePlace(paths.typePath, paths.itemsPath);
   if (place === undefined)
-    return err("its type does not stand in one place that could be set: give the whole body by --data");
+    return err("the preset has no single place for the type; pass the whole body with --data");
   return putInto(fresh, place, () => type);
 }
 
-/** Where the signed bytes tell replays, each sample has bytes of its own. */
+/** Makes the signed bytes unique if the channel uses them to detect replays (`bindDedupe`). */
 function withUniqueBytes(
   request: OutgoingRequest,
   { verification }: Paths,
@@ -40,7 +40,7 @@ function findIdPlaces({ idPath, itemsPath, verification }: Paths): readonly Plac
     readonly scheme: string;
     readonly headerPrefix?: string;
   };
-  // The id that Standard Webhooks sign.
+  // Standard Webhooks sign the id in this header.
   const signed = scheme === "standardWebhooks" ? [{ in: "header", name: `${headerPrefix}id` } as const] : [];
   const place = idPath === undefined ? undefined : parsePlace(idPath, itemsPath);
   return place === undefined ? signed : [...signed, place];
@@ -49,7 +49,7 @@ function findIdPlaces({ idPath, itemsPath, verification }: Paths): readonly Plac
 const IN_HEADER = /^\$headers\['([^']+)'\]$/;
 const IN_QUERY = /^\$query(?:\.(\w+)|\['([^']+)'\])$/;
 
-/** Where a path leads, of several items into the first. Undefined for what verification's paths cannot say. */
+/** Converts a path to a place, using the first of several items; `undefined` if verification paths cannot express it. */
 function parsePlace(path: string, itemsPath = "$"): Place | undefined {
   const header = IN_HEADER.exec(path)?.[1];
   if (header !== undefined) return { in: "header", name: header };
@@ -62,10 +62,10 @@ function parsePlace(path: string, itemsPath = "$"): Place | undefined {
 const DIGITS = "0123456789";
 const LOWER = "abcdefghijklmnopqrstuvwxyz";
 
-/** An id of the same form: what comes before its last separator stays, unless it is all hexadecimal. */
+/** Creates a random id of the same form. Keeps the part before the last separator, unless the id is all hexadecimal. */
 function createSimilarId(before: unknown, random: () => number): unknown {
   if (typeof before === "number") return Math.floor((0.1 + 0.9 * random()) * 10 ** String(before).length);
-  // A number that no double holds stands as its text.
+  // A number beyond double precision is represented by its source text, not as a number.
   const text = typeof before === "string" ? before : `${Math.floor(random() * 1e15)}`;
   const pick = (letters: string): string => letters[Math.floor(random() * letters.length)] ?? "";
   if (/^[0-9a-f-]+$/i.test(text)) {

@@ -2,10 +2,10 @@ import { parseExactly } from "../../event/exact-json.ts";
 import { err, ok, type Result } from "../../lib/result.ts";
 import { parseBodyPath, type Step } from "../message/body-path.ts";
 
-/** A request that is made ready to be sent. */
+/** A request that the CLI prepares for sending. */
 export interface OutgoingRequest {
   readonly method: string;
-  /** In lower case. */
+  /** Names in lower case. */
   readonly headers: Readonly<Record<string, string>>;
   /** Path and query. */
   readonly target: string;
@@ -17,7 +17,7 @@ interface Place {
   readonly name: string;
 }
 
-/** Puts a text somewhere into a request; the error says why it cannot stand there. */
+/** Sets a value in a header, query parameter or body path; the error explains why the value cannot be set. */
 export function putInto(
   request: OutgoingRequest,
   place: Place,
@@ -58,13 +58,13 @@ function putIntoForm(
   change: (before: unknown) => unknown,
 ): Result<string, string> {
   const [step, ...others] = steps;
-  if (others.length > 0 || typeof step?.key !== "string") return err("a form has no such place");
+  if (others.length > 0 || typeof step?.key !== "string") return err("a form has only top-level fields");
   const form = new URLSearchParams(text);
   form.set(step.key, String(change(form.get(step.key) ?? undefined)));
   return ok(form.toString());
 }
 
-/** All else stays as it was spelled, but for the space between tokens. */
+/** Sets a value in a JSON text. Number spelling and escapes elsewhere are preserved; whitespace between tokens is not. */
 function putIntoJson(
   text: string,
   steps: readonly Step[],
@@ -74,13 +74,13 @@ function putIntoJson(
   try {
     root = parseExactly(text);
   } catch {
-    return err("the body is no JSON");
+    return err("the body is not valid JSON");
   }
   const found = changeAt(root, steps, change);
-  return found ? ok(JSON.stringify(root)) : err("the body has no such place");
+  return found ? ok(JSON.stringify(root)) : err("the body has no value at this path");
 }
 
-/** Changes the place in the value; of `[*]` each. A last member may be new. */
+/** Changes the value at a path, every element for `[*]`. Adds the last member if it does not exist. */
 function changeAt(
   value: unknown,
   [step, ...rest]: readonly Step[],

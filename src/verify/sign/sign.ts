@@ -14,10 +14,10 @@ import { type OutgoingRequest, putInto } from "./place.ts";
 
 export interface SignOptions {
   readonly secret: string;
-  /** The part of the address before `/hooks/…`, as the gateway tells it. */
+  /** Public base URL of the gateway: the part of a channel's address before `/hooks/…`. */
   readonly hooksUrl: string;
   readonly nowMs: number;
-  /** The content type by which the channel reads bodies, where that is not what the sender says. */
+  /** Content type that the channel reads bodies as, when it differs from the one that the sender declares. */
   readonly readAs?: string | undefined;
 }
 
@@ -25,8 +25,8 @@ type Settings = Readonly<Record<string, unknown>> & { readonly scheme?: unknown 
 type Signed = Result<OutgoingRequest, string>;
 
 /**
- * The request as its provider would send it now: signed under a shared secret, with the time of now. What comes was verified by the
- * same settings. The error says why it cannot be signed here.
+ * Signs a request as its provider would, with a shared secret and the current time. The result has been verified with the same
+ * settings. The error explains why the request cannot be signed here.
  */
 export async function signRequest(
   request: OutgoingRequest,
@@ -35,12 +35,12 @@ export async function signRequest(
 ): Promise<Signed> {
   if (verification.scheme === "none") return ok(request);
   const ways = verification.scheme === "anyOf" ? (verification.of as readonly Settings[]) : [verification];
-  let reason = "its scheme has no way that signs";
+  let reason = "the verification scheme cannot sign requests";
   for (const way of ways) {
     const signed = await signWith(request, way, options);
     if (!signed.ok) reason = signed.error;
     else if (await isVerified(signed.value, way, options)) return signed;
-    else reason = "the secret, or what is sent, does not fit its scheme";
+    else reason = "the secret or the request does not match the verification scheme";
   }
   return err(reason);
 }
@@ -61,11 +61,11 @@ async function signWith(request: OutgoingRequest, way: Settings, options: SignOp
     case "jwt":
       return signToken(request, settings as JwtSettings, options);
     default:
-      return err("it is signed by a private key, which only the provider has");
+      return err("only the provider can sign this delivery, because it alone has the private key");
   }
 }
 
-/** What is sent is asked of the verifier itself: a signature that would be refused helps nobody. */
+/** Checks the signed request with the verifier itself, so that the CLI never sends a request that the channel would reject. */
 async function isVerified(signed: OutgoingRequest, way: Settings, options: SignOptions): Promise<boolean> {
   const { secret, hooksUrl, nowMs, readAs } = options;
   const context = { secrets: [secret], hooksUrl, readAs, keys: NO_KEYS };
@@ -76,7 +76,7 @@ async function isVerified(signed: OutgoingRequest, way: Settings, options: SignO
   ).ok;
 }
 
-/** Shared secrets need no keys that are fetched. */
+/** Key source without keys, because schemes with shared secrets fetch none. */
 const NO_KEYS: KeySource = { get: () => [], renew: async () => undefined };
 
 function signMessage(request: OutgoingRequest, settings: HmacSettings, options: SignOptions): Signed {
@@ -107,7 +107,7 @@ function signMessage(request: OutgoingRequest, settings: HmacSettings, options: 
   const place = { in: settings.in, name: settings.name };
   const write = (signature: string): Signed =>
     prepared.ok ? putInto(prepared.value, place, () => writeValue(signature, settings, beside)) : prepared;
-  // Its place is taken first: what is signed may stand beside it.
+  // Writes a placeholder first, because the signed text may include other items of the signature's header.
   const length = createHash(settings.algorithm).update("").digest().length;
   const empty = write(Buffer.alloc(length, 1).toString(settings.encoding));
   if (!empty.ok) return empty;
@@ -115,13 +115,13 @@ function signMessage(request: OutgoingRequest, settings: HmacSettings, options: 
   const message = compileMessage(settings)({ ...empty.value, arrivedAtMs: nowMs }, context);
   if (!message.ok) return err(message.error.message);
   const signature = compileDigest(settings)(secret)?.(message.value.bytes(secret));
-  if (signature === undefined) return err("the secret is not written as its scheme takes it");
+  if (signature === undefined) return err("the secret does not have the encoding that the scheme requires");
   return items !== undefined && beside.some(([name]) => name === items.key)
-    ? err("what stands beside the signature has its name")
+    ? err("another item next to the signature has the signature's key")
     : write(signature.toString(settings.encoding));
 }
 
-/** The header, parameter or member with the signature in it, and with what stands beside it. */
+/** Formats the value that contains the signature and the items next to it, such as a timestamp. */
 function writeValue(
   signature: string,
   { prefix = "", items }: Pick<SignedMessageSettings, "prefix" | "items">,
@@ -183,10 +183,10 @@ async function signToken(
   const { algorithms, keys, key, issuer, audience, claims, bodyHash, deliveryIdClaim, source } = settings;
   const [algorithm = ""] = algorithms;
   if (!usesSharedSecrets(algorithms) || keys.from !== "secrets") {
-    return err("its token is signed by a private key, which only the provider has");
+    return err("only the provider can sign this token, because it alone has the private key");
   }
   const bytes = deriveKey(key, options.secret);
-  if (bytes === undefined) return err("the secret is not written as its scheme takes it");
+  if (bytes === undefined) return err("the secret does not have the encoding that the scheme requires");
   const nowSeconds = Math.floor(options.nowMs / 1_000);
   const [firstIssuer, firstAudience] = [issuer, audience].map((one) => (Array.isArray(one) ? one[0] : one));
   const payload = {

@@ -21,17 +21,17 @@ interface TokenCheck {
   readonly findKeys: FindKeys;
 }
 
-/** The claims of a token about its key; none is proved. */
+/** Unverified header of a token, which names its algorithm and key. */
 interface TokenHeader {
   readonly algorithm: string;
   readonly keyId: string | undefined;
 }
 
 /**
- * Checks a token's signature, then its claims (RFC 7519 section 7.2). Its header only chooses among the keys and algorithms
- * that the settings name.
+ * Checks a token's signature, then its claims (RFC 7519 section 7.2). The token's header can only select from the keys and
+ * algorithms in the settings.
  *
- * @throws UnavailableError where the keys cannot be fetched
+ * @throws UnavailableError if the keys cannot be fetched
  */
 export async function checkToken(
   token: string,
@@ -39,7 +39,7 @@ export async function checkToken(
 ): Promise<Result<Verification, VerificationFailure>> {
   const header = parseTokenHeader(token);
   if (header === undefined || !(settings.algorithms as readonly string[]).includes(header.algorithm)) {
-    return reject("malformed", "the token names no algorithm that is accepted");
+    return reject("malformed", "the token does not name an accepted algorithm");
   }
   const nowMs = view.request.arrivedAtMs;
   const options = toVerifyOptions(settings, nowMs);
@@ -55,7 +55,7 @@ export async function checkToken(
         : verified;
     }
   }
-  return reject("mismatch", "the token is signed by none of the keys");
+  return reject("mismatch", "the token's signature matches none of the keys");
 }
 
 function parseTokenHeader(token: string): TokenHeader | undefined {
@@ -69,7 +69,7 @@ function parseTokenHeader(token: string): TokenHeader | undefined {
   }
 }
 
-/** Of the id that the token names, where keys have ids, and for its algorithm. */
+/** Whether a key is currently valid and matches the token's algorithm and key id. A key or token without an id matches any. */
 const matchesKey = (one: PublicKey, { algorithm, keyId }: TokenHeader, nowMs: number): boolean =>
   (one.id === undefined || keyId === undefined || one.id === keyId) &&
   (one.algorithm === undefined || one.algorithm === algorithm) &&
@@ -88,7 +88,7 @@ function toVerifyOptions(settings: JwtSettings, nowMs: number): JWTVerifyOptions
   };
 }
 
-/** Undefined where the signature is not the key's. */
+/** Verifies the token with one key; `undefined` if the key did not sign it. */
 async function verifyWithKey(
   key: KeyObject,
   token: string,
@@ -102,10 +102,10 @@ async function verifyWithKey(
       const isTime = ["nbf", "iat", "exp"].includes(error.claim);
       return reject(
         isTime ? "stale" : "mismatch",
-        `the token's claim ${error.claim} is missing or not as it must be`,
+        `the token's claim ${error.claim} is missing or has the wrong value`,
       );
     }
-    // Any other: the signature is wrong, the key is of another kind, or what is signed is no token.
+    // Other errors mean a wrong signature, a key of another type, or a payload that is not a token.
     return undefined;
   }
 }
@@ -119,18 +119,18 @@ function checkClaims(
 ): Result<Verification, VerificationFailure> {
   for (const [name, wanted] of Object.entries(claims)) {
     if (!Object.hasOwn(payload, name) || payload[name] !== wanted) {
-      return reject("mismatch", `the token's claim ${name} is missing or not as it must be`);
+      return reject("mismatch", `the token's claim ${name} is missing or has the wrong value`);
     }
   }
   if (secretClaim !== undefined && !secrets.some((secret) => payload[secretClaim] === secret)) {
-    return reject("mismatch", `the token's claim ${secretClaim} is none of the channel's secrets`);
+    return reject("mismatch", `the token's claim ${secretClaim} matches no secret of the channel`);
   }
   if (bodyHash !== undefined && !isHashOf(body, payload[bodyHash.claim], bodyHash)) {
-    return reject("mismatch", "the body is not the one whose hash is in the token");
+    return reject("mismatch", "the body does not match the hash in the token");
   }
   const id = deliveryIdClaim === undefined ? undefined : payload[deliveryIdClaim];
   if (id !== undefined && (typeof id !== "string" || !isDeliveryId(id))) {
-    return reject("malformed", `the token's claim ${deliveryIdClaim} is no id`);
+    return reject("malformed", `the token's claim ${deliveryIdClaim} is not a valid delivery id`);
   }
   return ok({
     ...(id === undefined ? {} : { deliveryId: id }),

@@ -5,7 +5,7 @@ import { ENCODINGS } from "../message/settings.ts";
 import { requestSourceSchema } from "../message/source.ts";
 import { secretKeySchema } from "../secret-key.ts";
 
-/** Signatures by a private key that only the sender has. */
+/** Algorithms that sign with a private key, which only the sender has. */
 export const PUBLIC_KEY_ALGORITHMS = [
   "RS256",
   "RS384",
@@ -25,63 +25,63 @@ const claimText = z.string().min(1).max(1_024);
 const oneOrMore = z.union([claimText, z.array(claimText).min(1).max(16)]);
 
 const shape = z.strictObject({
-  scheme: z.literal("jwt").describe("A JSON Web Token (RFC 7519), signed."),
+  scheme: z.literal("jwt").describe("A signed JSON Web Token (RFC 7519)."),
   source: requestSourceSchema
     .default({ in: "header", name: "authorization" })
-    .describe("Where the token stands; a word Bearer before it is dropped."),
+    .describe("Location of the token. A leading `Bearer ` is ignored."),
   keys: tokenKeysSchema,
   key: secretKeySchema,
   algorithms: z
     .array(z.enum([...PUBLIC_KEY_ALGORITHMS, ...SECRET_ALGORITHMS]))
     .min(1)
     .max(8)
-    .describe("What it may be signed by; HS… only, with secrets as keys, or none of HS…."),
-  issuer: oneOrMore.optional().describe("What `iss` must be, or one of which."),
-  audience: oneOrMore.optional().describe("What `aud` must be or hold, or one of which."),
+    .describe("Accepted signature algorithms: either only HS… with the channel's secrets as keys, or no HS… at all."),
+  issuer: oneOrMore.optional().describe("Accepted value or values of `iss`."),
+  audience: oneOrMore.optional().describe("Accepted value or values of `aud`. If `aud` is a list, one match suffices."),
   claims: z
     .record(claimName, z.union([z.string(), z.number(), z.boolean()]))
     .default({})
-    .describe("Further claims that must be there with these values."),
+    .describe("Other claims that the token must contain with exactly these values."),
   secretClaim: claimName
     .optional()
     .describe(
-      "The claim that must be one of the channel's secrets: for senders that sign for all their customers under the same keys, such as the `email` of a service account.",
+      "A claim that must equal one of the channel's secrets, such as the `email` of a service account. For senders that sign for all their customers with the same keys.",
     ),
   bodyHash: z
     .strictObject({
-      claim: claimName.describe("The claim that holds it."),
-      algorithm: z.enum(["sha256", "sha384", "sha512"]).default("sha256").describe("The hash."),
-      encoding: z.enum(ENCODINGS).default("hex").describe("How it is written."),
+      claim: claimName.describe("The claim that contains the hash."),
+      algorithm: z.enum(["sha256", "sha384", "sha512"]).default("sha256").describe("Hash function."),
+      encoding: z.enum(ENCODINGS).default("hex").describe("Encoding of the hash."),
     })
     .optional()
-    .describe("A claim that binds the token to the body: its hash."),
+    .describe("A claim with the hash of the body, which binds the token to the body."),
   deliveryIdClaim: claimName
     .optional()
-    .describe("The claim that names the delivery where no idPath does, such as jti."),
-  requireExpiry: z.boolean().default(true).describe("Refuses a token without `exp`."),
+    .describe("The claim with the delivery's id, such as jti. Used when no idPath applies."),
+  requireExpiry: z.boolean().default(true).describe("Whether to reject a token without `exp`."),
   maxAgeSeconds: z
     .int()
     .min(1)
     .max(604_800)
     .optional()
-    .describe("How long ago it may have been issued (`iat`, which must be there)."),
+    .describe("Maximum age of the token in seconds, measured from the claim `iat`, which is then required."),
   clockSkewSeconds: z
     .int()
     .min(0)
     .max(3_600)
     .default(60)
-    .describe("How far the sender's clock may be from the gateway's."),
+    .describe("Tolerated difference in seconds between the sender's clock and the gateway's."),
   bindDedupe: z
     .enum(["none", "signedBytes"])
     .default("none")
     .describe(
-      "signedBytes: the token is remembered for the dedupe window, beside the ids; the same again under another id or type is quarantined as replayed.",
+      "`signedBytes` remembers the token for the dedupe window, in addition to the event ids. The same token under another id or type is quarantined as replayed.",
     ),
 });
 
 export type JwtSettings = z.output<typeof shape>;
 
-/** True where the keys are secrets that the sender shares. */
+/** Whether the tokens are signed with shared secrets instead of private keys. */
 export const usesSharedSecrets = (algorithms: readonly string[]): boolean =>
   algorithms.every((name) => name.startsWith("HS"));
 
@@ -89,17 +89,17 @@ export const jwtSettings = shape
   .check(
     checkSettings(({ algorithms, keys, secretClaim }, note) => {
       if (secretClaim !== undefined && keys.from === "secrets") {
-        note("secretClaim", "cannot be: the channel's secrets are the keys, which no token holds");
+        note("secretClaim", "is not allowed when the channel's secrets are the keys");
       }
       const bySecret = algorithms.filter((name) => name.startsWith("HS")).length;
       if (bySecret > 0 && bySecret < algorithms.length) {
-        note("algorithms", "mixes HS… with others: a public key could be taken for a secret");
+        note("algorithms", "must not mix HS… with other algorithms: an attacker could use a public key as the secret");
       } else if (bySecret > 0 && keys.from !== "secrets") {
         note(
           "keys",
-          "must be the channel's secrets where `algorithms` are HS…: what others can read is no secret",
+          "must be the channel's secrets when `algorithms` are HS…: keys that others can read are not secret",
         );
       }
     }),
   )
-  .describe("Deliveries with a signed token.");
+  .describe("Deliveries that contain a signed token.");

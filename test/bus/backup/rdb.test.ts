@@ -67,7 +67,7 @@ describe("a snapshot of the own Redis", () => {
       return await loadRdb({
         dataDir: to,
         content: transfer.content,
-        topicsOf,
+        listTopics: topicsOf,
         deleted: [erased],
         log,
         signal,

@@ -71,11 +71,11 @@ test("an organization's bytes are bounded over its channels, and told; what a ch
   const other = { ...testChannel(), organizationId: one.organizationId };
   const stranger = testChannel();
   await records.write([recordOf(one, 10_000), recordOf(stranger, 10_000)]);
-  const held = await records.bytesOf(one.organizationId);
+  const held = await records.readBytes(one.organizationId);
   expect(held).toBeGreaterThan(13_000);
   expect(await records.write([recordOf(other, 10_000)])).toBe(0);
   await records.purge(one.organizationId, one.number);
-  expect(await records.bytesOf(one.organizationId)).toBe(0);
+  expect(await records.readBytes(one.organizationId)).toBe(0);
   expect(await records.write([recordOf(other, 10_000)])).toBe(1);
   expect(await idsOf(stranger)).toHaveLength(1);
 });
@@ -89,7 +89,7 @@ test("every key ends by itself", async () => {
   }
   // Its content is gone: what is left of it holds nothing, is not listed whole, and is not counted.
   await server.client.del(`inlet:{d.${channel.organizationId}}:x:${channel.number}`);
-  expect(await records.bytesOf(channel.organizationId)).toBe(0);
+  expect(await records.readBytes(channel.organizationId)).toBe(0);
 });
 
 test("what was deleted is not written by a gateway that holds it still, and other channels' is", async () => {

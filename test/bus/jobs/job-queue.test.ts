@@ -135,7 +135,7 @@ describe("a job", () => {
     await using _ = queue.work(
       async (job) => {
         starts.push(job.starts);
-        return job.starts < 3 ? { putOffMs: 20 } : undefined;
+        return job.starts < 3 ? { postponeMs: 20 } : undefined;
       },
       { concurrency: 1 },
     );

@@ -1,11 +1,11 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import {
   createSlots,
-  type Place,
+  type Semaphore,
   type Slot,
+  type SlotReservation,
   type Slots,
   type TakenSlot,
-  type Turn,
 } from "../../../src/bus/limits/slots.ts";
 import { opened } from "../../support/opened.ts";
 import { startRedis } from "../../support/redis.ts";
@@ -17,9 +17,9 @@ const otherRedis = opened(() => openTestRedis(server.url, PATIENT));
 
 afterEach(() => void vi.useRealTimers());
 
-const place = (key: string, limit: number, waits = true): Place => ({ key, limit, waits });
+const place = (key: string, limit: number, waits = true): Semaphore => ({ key, limit, canQueue: waits });
 
-const names = (turns: readonly Turn[]) => turns.map(({ name }) => name);
+const names = (turns: readonly SlotReservation[]) => turns.map(({ name }) => name);
 
 const HOUR_MS = 3_600_000;
 /** Nothing runs out by itself while a test runs. */
@@ -27,10 +27,10 @@ const patient = { heldMs: HOUR_MS, keptMs: HOUR_MS };
 
 let since = 0;
 /** Each that asks gets in line behind those before. */
-const ask = (slots: Slots, name: string, ...places: Place[]): Promise<TakenSlot> =>
-  slots.take({ name, sinceMs: ++since, places });
+const ask = (slots: Slots, name: string, ...places: Semaphore[]): Promise<TakenSlot> =>
+  slots.take({ name, sinceMs: ++since, semaphores: places });
 
-async function take(slots: Slots, name: string, ...places: Place[]): Promise<Slot> {
+async function take(slots: Slots, name: string, ...places: Semaphore[]): Promise<Slot> {
   const answer = await ask(slots, name, ...places);
   if (answer.kind !== "taken") throw new Error(`${answer.place.key} is full`);
   return answer.slot;
@@ -66,7 +66,7 @@ describe("slots", () => {
     const holder = await take(slots, "a", only);
     for (const name of ["b", "c"]) expect((await ask(slots, name, only)).kind).toBe("full");
     // Asking again, and later, costs nobody their place.
-    await slots.take({ name: "b", sinceMs: since - 1, places: [only] });
+    await slots.take({ name: "b", sinceMs: since - 1, semaphores: [only] });
     expect(names(await holder.release())).toEqual(["b"]);
     for (const name of ["d", "c"]) expect((await ask(slots, name, only)).kind).toBe("full");
     const turn = await take(slots, "b", only);
@@ -149,7 +149,7 @@ describe("slots", () => {
     expect((await ask(slots, "b", two)).kind).toBe("full");
     const waitedSince = since;
     await server.client.zadd("inlet:{slots}:crashed", 1, "dead", 1, "dead too");
-    const asked = await ask(slots, "c", { ...two, waits: false });
+    const asked = await ask(slots, "c", { ...two, canQueue: false });
     expect(asked).toMatchObject({ kind: "taken", turns: [{ name: "b", sinceMs: waitedSince }] });
     if (asked.kind === "taken") await asked.slot.release();
   });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { createLookAtGroups } from "../../../src/bus/retention/retention-risk.ts";
+import { createInspectGroups } from "../../../src/bus/retention/retention-risk.ts";
 import { openedBus } from "../support.ts";
 
 const { server, redis } = openedBus();
@@ -23,7 +23,7 @@ const read = async (topic: string, name: string, count: number): Promise<string[
   )) as [string, [string, string[]][]][] | null;
   return (reply?.[0]?.[1] ?? []).map(([id]) => id);
 };
-const look = createLookAtGroups({ redis });
+const look = createInspectGroups({ redis });
 const atRisk = async (topic: string, limits: Partial<typeof ROOMY> = {}): Promise<readonly string[]> => {
   const groups = await look({ topic, ...ROOMY, ...limits });
   return groups.filter(({ isAtRisk }) => isAtRisk).map(({ name }) => name);

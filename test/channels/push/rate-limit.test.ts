@@ -12,8 +12,8 @@ it("the items of a delivery count towards its organization's rate, and its calle
     return { kind: "tooManyItems", limit: 2 };
   };
   const ingest = limitedIngest(parsed, {
-    verified: () => told.push(["verified", 0]),
-    counted: (_, items) => told.push(["counted", items]),
+    checkVerified: () => told.push(["verified", 0]),
+    countItems: (_, items) => told.push(["counted", items]),
   });
   const { signal } = new AbortController();
   const [channel, request] = [pushChannel(1_000), {} as RawRequest];

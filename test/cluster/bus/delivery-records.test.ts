@@ -45,9 +45,9 @@ test("records of many organizations are written together, each in its slot, and 
   for (const [at, { organizationId, number }] of channels.entries()) {
     const id = made[at]?.record.id ?? "";
     expect(await records.find(organizationId, id)).toEqual(made[at]);
-    expect(await records.bytesOf(organizationId)).toBeGreaterThan(0);
+    expect(await records.readBytes(organizationId)).toBeGreaterThan(0);
     await records.delete(organizationId, number, [id]);
     expect(await records.list(organizationId, [number])).toEqual([]);
-    expect(await records.bytesOf(organizationId)).toBe(0);
+    expect(await records.readBytes(organizationId)).toBe(0);
   }
 });

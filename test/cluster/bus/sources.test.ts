@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { cursorKey, slotOf } from "../../../src/bus/keys.ts";
+import { computeSlot, cursorKey } from "../../../src/bus/keys.ts";
 import { createShardLeases, SHARDS } from "../../../src/bus/sources/shard-leases.ts";
 import { createSourcePositions } from "../../../src/bus/sources/source-positions.ts";
 import {
@@ -47,7 +47,7 @@ function testSource() {
 describe("a source in a Cluster", () => {
   test("fences its previous owner on topics in many slots before its cursor is read", async () => {
     const { channel, ref, write, take, lengths } = testSource();
-    expect(new Set(ref.topics.map(slotOf)).size).toBeGreaterThan(6);
+    expect(new Set(ref.topics.map(computeSlot)).size).toBeGreaterThan(6);
     const old = await take();
     await write(old.epoch, 0);
     const next = await take();

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { bodyFormatOf, readBody } from "../../../src/normalize/body/bodies.ts";
+import { parseBodyFormat, readBody } from "../../../src/normalize/body/bodies.ts";
 import { runToEnd } from "../../support/run-to-end.ts";
 
 function read(body: Buffer | string, contentType?: string) {
@@ -33,21 +33,21 @@ describe("the format of a body", () => {
     ["image/png", "bytes"],
     ["garbage", "bytes"],
   ])("of the content type %s is %s", (contentType, kind) => {
-    expect(bodyFormatOf(contentType)?.kind).toBe(kind);
+    expect(parseBodyFormat(contentType)?.kind).toBe(kind);
   });
 
   it.each([
     "multipart/form-data; boundary=x",
     "Multipart/Mixed",
   ])("of the content type %s is not accepted", (contentType) => {
-    expect(bodyFormatOf(contentType)).toBeUndefined();
+    expect(parseBodyFormat(contentType)).toBeUndefined();
   });
 
   it.each([
     "text/plain; charset=ISO-8859-1",
     'text/plain; a=b; Charset="iso-8859-1"',
   ])("includes the charset of %s", (type) => {
-    expect(bodyFormatOf(type)).toEqual({ kind: "text", charset: "iso-8859-1" });
+    expect(parseBodyFormat(type)).toEqual({ kind: "text", charset: "iso-8859-1" });
   });
 });
 

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { type Location, targetsOf } from "../../../src/normalize/body/json-scan.ts";
+import { buildTargets, type Location } from "../../../src/normalize/body/json-scan.ts";
 import { JsonText } from "../../../src/normalize/body/payload-slice.ts";
 import { breakText, createRandom, randomText } from "./json-texts.ts";
 
@@ -75,7 +75,7 @@ export function findInRandomTexts(seed: number, rounds: number) {
   for (let round = 0; round < rounds; round++) {
     const json = JsonText.parse(randomText(random));
     for (const { location, value } of everyValue(json.value)) {
-      const found = json.find(targetsOf([location]), value);
+      const found = json.find(buildTargets([location]), value);
       const elements = found?.elements() ?? [];
       const values = elements.map(({ text }) => JSON.parse(text));
       const isSame = isDeepStrictEqual(JSON.parse(found?.text ?? ""), value);

@@ -69,7 +69,7 @@ export function createPollWriter(
         done += items.length;
         position.add(items);
         if (done === fresh.length) endPage();
-        if (position.room() < 0) throw createPositionFullError();
+        if (position.remainingCapacity() < 0) throw createPositionFullError();
         if (items.length === 0) {
           await save();
           return { kind: "through" };

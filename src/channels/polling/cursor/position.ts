@@ -20,7 +20,7 @@ export interface Position {
   /** True while what is found is only taken note of: `startAt: "now"`. Nothing is selected then. */
   readonly isPriming: () => boolean;
   /** How many items more can be added; it must not be written while this is negative. */
-  readonly room: () => number;
+  readonly remainingCapacity: () => number;
   /** The page's items that are new, in the order in which they are to be published. */
   readonly select: (page: Page) => readonly PageItem[];
   readonly add: (items: readonly PageItem[]) => void;
@@ -35,7 +35,7 @@ export interface Position {
   /** The server says that it would answer what it answered last. */
   readonly unchanged?: () => void;
   /** The server no longer knows what the position refers to. False where nothing can be done about it. */
-  readonly expire?: (what: "page" | "position") => boolean;
+  readonly expire?: (target: "page" | "position") => boolean;
   /** As JSON, for `restore`. */
   readonly save: () => unknown;
 }

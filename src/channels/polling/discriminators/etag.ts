@@ -44,7 +44,7 @@ function createPosition({ itemKey, order }: DiscriminatorContext, saved: SavedSe
     cursor: () => undefined,
     isPriming: () => isPriming,
     // While a version is published in parts, the one before is remembered as well.
-    room: () => 2 * MAX_KEYS - keys.size,
+    remainingCapacity: () => 2 * MAX_KEYS - keys.size,
     select({ items }) {
       if (items.length > MAX_KEYS) throw createPositionFullError();
       if (isPriming) return [];

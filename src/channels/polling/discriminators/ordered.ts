@@ -119,7 +119,7 @@ export function createOrderedPosition<K extends OrderKey>(
     cursor: () => templateValue(computeFloor()),
     head: () => templateValue(at),
     isPriming: () => isPriming,
-    room: () => MAX_KEYS - keys.size,
+    remainingCapacity: () => MAX_KEYS - keys.size,
     select({ items }) {
       const floor = computeFloor();
       const ordered: { readonly item: PageItem; readonly orderKey: K }[] = [];

@@ -78,15 +78,15 @@ function createPosition(
     return true;
   }
 
-  const room = (): number => maxKeys - touched.size;
+  const remainingCapacity = (): number => maxKeys - touched.size;
   return {
     cursor: () => undefined,
     isPriming: () => isPriming,
-    room,
+    remainingCapacity,
     select({ items }) {
       const unknown = unknownItems(items, order, { itemKey, isKnown });
       if (!isPriming) return [...unknown.values()];
-      if (unknown.size > room()) throw createPositionFullError();
+      if (unknown.size > remainingCapacity()) throw createPositionFullError();
       for (const key of unknown.keys()) touch(key);
       return [];
     },

@@ -158,7 +158,7 @@ function createPosition(
     url: () => (as === "url" ? token : undefined),
     resumeAt: () => next,
     isPriming: () => isPriming,
-    room: () => Number.POSITIVE_INFINITY,
+    remainingCapacity: () => Number.POSITIVE_INFINITY,
     select({ items }) {
       if (isPriming) return [];
       return [
@@ -190,9 +190,9 @@ function createPosition(
       next = undefined;
       isPriming = false;
     },
-    expire(what) {
+    expire(target) {
       next = undefined;
-      if (what === "page") return true;
+      if (target === "page") return true;
       if (token === undefined || onExpired === "stop") return false;
       token = undefined;
       keys.forget(() => true);

@@ -2,7 +2,7 @@ import type { Clock } from "../../../lib/clock.ts";
 import type { Redact } from "../../../lib/secrets/redact.ts";
 import type { AuthorizedRequest } from "../../../net/credentials.ts";
 import type { OutboundRequest, OutboundResponse } from "../../../net/outbound.ts";
-import { type Failed, failed, refused } from "../../pull/source-end.ts";
+import { type Failed, failed, rejected } from "../../pull/source-end.ts";
 import type { SourceEnd, SourceRun } from "../../source.ts";
 import type { PageRequest } from "../pagination/page-request.ts";
 import { InvalidRequestError, type PageParameters, parseOrigin } from "../request/request-template.ts";
@@ -41,7 +41,7 @@ export interface FetchedPage {
 export type Fetched =
   | FetchedPage
   | { readonly kind: "notModified"; readonly notBeforeMs: number | undefined }
-  | { readonly kind: "expired"; readonly what: "page" | "position"; readonly end: Failed }
+  | { readonly kind: "expired"; readonly target: "page" | "position"; readonly end: Failed }
   | { readonly kind: "ended"; readonly end: SourceEnd };
 
 /** One call as its server saw it, for a dry run. */
@@ -81,7 +81,7 @@ export function createPageFetcher(
   /** Undefined where it may be called: within the origin, or where the connection says so when it puts its credentials in. */
   const findCallRejection = ({ body, headers, url }: OutboundRequest): SourceEnd | undefined => {
     if (credentials === undefined && new URL(url).origin !== origin) {
-      return refused("origin", "The next page would be at another origin, which only a connection can allow");
+      return rejected("origin", "The next page would be at another origin, which only a connection can allow");
     }
     const name = JSON.stringify([url, headers, String(body ?? "")]);
     if (requested.has(name))
@@ -109,11 +109,11 @@ export function createPageFetcher(
     const read = await reader.page(response, sent.secretQuery);
     if (!read.ok) {
       const { code, message } = read.error;
-      return { kind: "ended", end: code === "content_type" ? refused(code, message) : failed(code, message) };
+      return { kind: "ended", end: code === "content_type" ? rejected(code, message) : failed(code, message) };
     }
     const page = read.value;
     if (isFirst && isEqual(page, expiredOn?.path, expiredOn?.equals)) {
-      return expired("position", refused("token_expired", "The server does not know the token any more"));
+      return expired("position", rejected("token_expired", "The server does not know the token any more"));
     }
     if (plan.successPath !== undefined && !isEqual(page, plan.successPath, settings.successOn.equals)) {
       return { kind: "ended", end: failed("not_successful", "The answer is not what `successOn` asks for") };
@@ -186,4 +186,4 @@ function isEqual(
     : String(found) === String(equals);
 }
 
-const expired = (what: "page" | "position", end: Failed): Fetched => ({ kind: "expired", what, end });
+const expired = (target: "page" | "position", end: Failed): Fetched => ({ kind: "expired", target, end });

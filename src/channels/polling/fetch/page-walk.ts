@@ -78,16 +78,16 @@ export function createPageWalk({ fetcher, nowMs, plan, run, writer }: PageWalkDe
   }
 
   /** Undefined where the walk has begun anew. */
-  async function expire({ end, what }: Extract<Fetched, { kind: "expired" }>): Promise<Walked | undefined> {
-    if (hasRestarted || position.expire?.(what) !== true) {
+  async function expire({ end, target }: Extract<Fetched, { kind: "expired" }>): Promise<Walked | undefined> {
+    if (hasRestarted || position.expire?.(target) !== true) {
       // About a page: the next poll asks for others.
-      if (what === "page") return { kind: "ended", end: failed(end.code, end.message, end.notBeforeMs) };
+      if (target === "page") return { kind: "ended", end: failed(end.code, end.message, end.notBeforeMs) };
       const { discriminator } = plan.settings;
       const stops = discriminator.by === "token" && discriminator.onExpired === "stop";
       return { kind: "ended", end: stops ? broken(end.code, end.message) : end };
     }
     hasRestarted = true;
-    run.warn(`${what}_expired`, EXPIRED[what]);
+    run.warn(`${target}_expired`, EXPIRED[target]);
     await writer.save();
     restartWalk(position.cursor());
     return undefined;

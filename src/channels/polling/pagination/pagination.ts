@@ -12,7 +12,7 @@ export interface Pagination {
   readonly maxPages: number;
   readonly maxItems: number;
   /** True where pages are counted from the first, so that an item that goes or comes meanwhile shifts all behind it. */
-  readonly counts: boolean;
+  readonly isCounted: boolean;
   /** The parts of the request that ask for this page. */
   readonly parametersOf: (at: PageRequest) => PageParameters;
   /** The value of `{{page}}`. */
@@ -25,7 +25,7 @@ export interface Pagination {
 const ONE_PAGE: Pagination = {
   maxPages: 1,
   maxItems: Number.POSITIVE_INFINITY,
-  counts: false,
+  isCounted: false,
   parametersOf: () => ({}),
   numberOf: () => undefined,
   next: () => ok(undefined),
@@ -66,7 +66,7 @@ function createStrategy(settings: PaginationSettings, path: RulePath | undefined
 }
 
 const byAddress = (find: (page: Page) => unknown): PaginationStrategy => ({
-  counts: false,
+  isCounted: false,
   parametersOf: (at) => (at.kind === "url" ? { url: at.url } : {}),
   numberOf: () => undefined,
   next(page) {
@@ -81,7 +81,7 @@ const byToken = (
   settings: Extract<PaginationSettings, { by: "cursorToken" }>,
   path: RulePath | undefined,
 ): PaginationStrategy => ({
-  counts: false,
+  isCounted: false,
   parametersOf: (at) =>
     at.kind === "token" && settings.name !== undefined
       ? { [settings.in]: { [settings.name]: at.token } }
@@ -104,7 +104,7 @@ function byNumber(
 ): PaginationStrategy {
   const numberOf = (at: PageRequest): number => (at.kind === "number" ? at.number : first);
   return {
-    counts: true,
+    isCounted: true,
     parametersOf: (at) => (param === undefined ? {} : { query: { [param]: String(numberOf(at)) } }),
     numberOf: (at) => String(numberOf(at)),
     next: ({ itemCount }, at) =>

@@ -58,7 +58,7 @@ export function compilePlan(settings: PollingSettings): Result<Plan, readonly Fi
     successPath,
     reads: paths.compiled(),
     restartsWalk:
-      pagination.counts && usesCursor && order === "ascending" && discriminator.isOrdered === true,
+      pagination.isCounted && usesCursor && order === "ascending" && discriminator.isOrdered === true,
   });
 }
 

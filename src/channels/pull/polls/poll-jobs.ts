@@ -8,50 +8,55 @@ import { planFrom } from "./poll-timing.ts";
 
 export interface PollJobs {
   readonly handle: JobHandler<PollJob>;
-  /** Ends the poll of a channel that is under way here; if the channel is still to be polled, another follows soon. */
+  /** Ends the channel's poll if it is in flight on this worker. If the channel should still be polled, another poll follows soon. */
   readonly end: (channel: number) => void;
-  /** A person has changed something: the channel's next poll, if it comes soon, does not wait for what failed before. */
+  /**
+   * Lets the channel's next poll ignore the backoff of earlier failures, because a person changed the channel. Expires after a few seconds.
+   */
   readonly skipBackoff: (channel: number) => void;
 }
 
-/** Changes reach all workers within two seconds: what is not known here may be new. */
+/** Changes reach all workers within two seconds. A channel that is unknown here may be new. */
 const UNKNOWN_WAIT_MS = 2_000;
-/** A job in line looks again by itself: the worker that should tell it may have died. Thousands may stand there. */
+/**
+ * Fallback check of a queued job. A slot release normally wakes it, but the worker that should do so may have died. Long, because thousands
+ * of jobs may be queued.
+ */
 const QUEUE_WAIT_MS = 30_000;
 /**
- * A poll beside the plan that finds its source busy comes again: doubled for each time that it has begun, whatever it waited for. The
- * next poll that is asked for meanwhile may have to wait as long.
+ * Wait of an extra poll that finds its source busy. It doubles with each start of the job. A poll requested in the meantime may have to
+ * wait equally long.
  */
 const BUSY_WAIT_MS = 1_000;
 const MAX_BUSY_WAIT_MS = 4_000;
-/** During an outage it comes again, doubled likewise. */
+/** Wait of a job during an outage. It doubles in the same way. */
 const OUTAGE_WAIT_MS = 2_000;
 const MAX_OUTAGE_WAIT_MS = 60_000;
-/** Longer than the next poll of a source takes that should come soon; by then it may have been another worker's. */
+/** How long `skipBackoff` applies. Must exceed the delay of the next requested poll; later, another worker may have run it. */
 const SKIP_BACKOFF_MS = 10_000;
-/** A poll that was ended here is not begun again faster than this, whatever ends it. */
+/** Minimum wait before a poll that this worker ended is started again. */
 const ENDED_WAIT_MS = 1_000;
 
 type PollOutcome = PolledOnce["result"] | "unwanted" | "busy" | "limited" | "unavailable";
 
-/** The outcome of a job, and when its source should be polled beside its plan. */
+/** The outcome of a job. `againAtMs` requests an extra poll, outside the schedule. */
 interface Handled {
   readonly result: PollOutcome;
   readonly againAtMs?: number | undefined;
 }
 
 /**
- * Handles the jobs of polls. Nothing is decided by the job itself: what is polled, and whether, is looked up when
- * it runs. One job beside the plan at most waits for a source, so that no queue grows behind a limit.
+ * Handles poll jobs. A job only names a channel; its settings are looked up when the job runs. At most one extra job waits per source, so
+ * no queue builds up behind a limit.
  */
 export function createPollJobs(deps: PollsContext): PollJobs {
   const { queue, slots, targets, clock, log, metrics, random } = deps;
   const inFlight = new Map<number, AbortController>();
-  /** Until when, by channel; in the order of these times. */
+  /** Expiry times by channel number, in ascending order. */
   const skipBackoffUntil = new Map<number, number>();
   let failing = false;
 
-  /** Of one that is not to be polled any more the number is all that is known here. */
+  /** Only the number is known of a channel that is no longer polled. */
   function factsOf(channel: number): Readonly<Record<string, unknown>> {
     const target = targets.get(channel);
     return target === undefined ? { channel } : channelFacts(target.source.identity);
@@ -67,7 +72,7 @@ export function createPollJobs(deps: PollsContext): PollJobs {
     }
     const slotRequest = await slots.take({
       name: String(channel),
-      // A job that waits is the one beside the plan: it was made when its wait began.
+      // Only an extra job waits for a slot. It was created when its wait began.
       sinceMs: job.data.sinceMs ?? (job.scheduleId === undefined ? job.createdAtMs : clock()),
       semaphores: target.places,
     });
@@ -88,7 +93,7 @@ export function createPollJobs(deps: PollsContext): PollJobs {
       if (polled.dueAtMs !== undefined)
         await queue.schedule(target.scheduleId, planFrom(target.plan, polled.dueAtMs), { channel });
       if (polled.result !== "ended" || !targets.has(channel)) return polled;
-      // Another worker goes on at once where this one stops.
+      // If this worker is shutting down, another one can continue at once.
       return { ...polled, againAtMs: clock() + (signal.aborted ? 0 : ENDED_WAIT_MS) };
     } finally {
       if (inFlight.get(channel) === ending) inFlight.delete(channel);
@@ -102,8 +107,8 @@ export function createPollJobs(deps: PollsContext): PollJobs {
   }
 
   /**
-   * Times of the plan are left out. The one beside it stays until it is begun: the poll that keeps the source busy may be about to ask
-   * for another, and while this one is here that would be no second one.
+   * Skips a scheduled poll whose source is busy. An extra poll is postponed instead. The running poll may be about to request it, and a
+   * second one could not be added while this job exists.
    */
   function afterBusyMs({ scheduleId, starts }: Job<PollJob>): number | undefined {
     if (scheduleId !== undefined) return undefined;
@@ -147,7 +152,7 @@ export function createPollJobs(deps: PollsContext): PollJobs {
       metrics.polls.add(targets.get(job.data.channel)?.source.identity.kind ?? "unknown", result);
       if (againAtMs === undefined) return undefined;
       const delayMs = Math.max(againAtMs - clock(), 0);
-      // One by the plan that is not yet sure to be wanted keeps its place in the plan; else there would be two.
+      // A scheduled job of an unknown channel is postponed in its schedule. An extra job in addition would poll the channel twice.
       if (job.scheduleId === undefined || result === "unwanted") return { postponeMs: delayMs };
       await addPoll(queue, job.data.channel, delayMs).catch((error: unknown) => {
         log.debug(
@@ -169,6 +174,6 @@ export function createPollJobs(deps: PollsContext): PollJobs {
   };
 }
 
-/** The wait after the n-th start. */
+/** Returns the wait after the given number of starts. */
 const doubled = (firstMs: number, starts: number, mostMs: number): number =>
   Math.min(firstMs * 2 ** Math.min(starts - 1, 10), mostMs);

@@ -10,25 +10,24 @@ import type { OpeningRun } from "../source-runs.ts";
 import type { PollsContext, PollTarget } from "./poll-target.ts";
 import { failureWaitMs, nextPoll, planFrom } from "./poll-timing.ts";
 
-/** The outcome of a poll: how it ended, `early` (its backoff is not over) and `none` as `OpeningRun` has them, or `ended` from here. */
+/** The outcome of a poll. `early`: the backoff has not passed. `none`: the source should not run. `ended`: this worker ended the poll. */
 export interface PolledOnce {
   readonly result: SourceEnd["kind"] | "early" | "none" | "ended";
-  /** When the source should be polled beside its plan. */
+  /** When to run an extra poll, outside the schedule. */
   readonly againAtMs?: number | undefined;
-  /** It has come too early: its interval is to be counted from then on. */
+  /** Set when the poll came before its interval had passed. The interval is counted from this time. */
   readonly dueAtMs?: number;
 }
 
-/** Once its signal has aborted a poll may take so long to end; then it is left behind. */
+/** How long a poll may take to end after its signal aborts. After that, its result is ignored. */
 const ABORT_GRACE_MS = 1_000;
-/** One that comes so little too early waits in its place. */
+/** A poll that comes early by at most this much waits instead of giving up its slots. */
 const SHORT_WAIT_MS = 250;
 
 /**
- * One poll of a source whose slots are taken: opens a run, lets the kind poll, writes down how it ended and when it goes on.
- * `signal` ends it from here (pause, hand-over), and nothing of how it ended counts. A fresh one does not wait for what failed.
- *
- * @throws UnavailableError when the run could not be opened.
+ * Runs one poll of a source whose slots are taken: opens a run, lets the kind poll, and records the end. If `signal` aborts (pause,
+ * hand-over), the result of the poll is ignored.
+ * @throws UnavailableError when the run cannot be opened
  */
 export async function pollOnce(
   deps: PollsContext,
@@ -76,7 +75,7 @@ export async function pollOnce(
     try {
       await openRun.end(end, { progress, nextAtMs: next.nextAtMs });
     } catch (error) {
-      // Published events stand with their cursor. Lost are the visible end, and a wait that was asked for.
+      // The published events and their cursor are stored. Only the visible end and a requested wait are lost.
       logOf(deps, target).warn(
         { event: "poll.end_not_written", err: error },
         "end of a poll could not be written",
@@ -88,18 +87,21 @@ export async function pollOnce(
   }
 }
 
-/** Made only where there is something to say: it costs as much as a query. */
+/** Creates the channel's logger on demand, because creating it costs as much as a query. */
 const logOf = ({ log }: PollsContext, { source }: PollTarget): Log =>
   log.child(channelFacts(source.identity));
 
 interface NextRun {
-  /** True where it goes on beside its plan. */
+  /** Whether the next run needs an extra poll, outside the schedule. */
   readonly isExtra: boolean;
-  /** Undefined where it goes on when a person says so. */
+  /** `undefined` when only a person can resume the source. */
   readonly nextAtMs: number | undefined;
 }
 
-/** When the source goes on after such an end. @param retryAtMs after a failure, at the earliest */
+/**
+ * Decides when the source runs next.
+ * @param retryAtMs earliest time of a retry after a failure
+ */
 function planNextRun(
   end: SourceEnd | undefined,
   plan: JobPlan,
@@ -116,7 +118,7 @@ function planNextRun(
     }
     case "done": {
       const { notBeforeMs = nowMs + 1 } = end;
-      // There is more, and nothing to wait for.
+      // The source has more items available now.
       if (notBeforeMs <= nowMs) return { isExtra: true, nextAtMs: nowMs };
       return { isExtra: false, nextAtMs: nextTimeMs(plan, notBeforeMs) };
     }

@@ -7,11 +7,11 @@ import { mapBounded } from "../../../lib/map-bounded.ts";
 import { addPoll, type PollsContext, type PollTarget, removePoll } from "./poll-target.ts";
 import { latestDueMs, planFrom } from "./poll-timing.ts";
 
-/** Disposal leaves the schedules to the other workers. */
+/** Disposal keeps the schedules in Redis for the other workers. */
 export interface PollSchedules extends AsyncDisposable {
-  /** The targets have changed. */
+  /** Must be called when the targets have changed. */
   readonly wake: () => void;
-  /** A target is to be polled beside its plan. Called on each worker of the same thing: one poll comes of it. */
+  /** Requests an extra poll of a target, outside the schedule. Every worker may call it for the same change; only one poll results. */
   readonly pollSoon: (channel: number) => void;
 }
 
@@ -19,28 +19,27 @@ const CALLS_AT_ONCE = 16;
 const RETRY_MS = 1_000;
 const RETRY: Backoff = { initialMs: RETRY_MS, maxMs: RETRY_MS, factor: 1, jitter: 0 };
 /**
- * The first poll of a source that begins to run does not wait for its plan. Those of many that begin together follow each other, and
- * so do their intervals, which are counted each from its own first poll.
+ * The first poll of a new source does not wait for the schedule. Sources that start together are spread out, and each interval is counted
+ * from the source's own first poll.
  */
 const FIRST_POLL_MS = 100;
 const SPACING_MS = 5;
-/** Two times of one wait, computed twice. */
+/** Two due times this close are the same wait, computed twice. */
 const SAME_TIME_MS = 5_000;
-/** Longer than it takes until all workers are told of the same thing. */
+/** Delay of a requested poll. Longer than a change takes to reach all workers. */
 const SOON_MS = 1_500;
 
 /**
- * Keeps one schedule of each target in the queue, and none of others. Each worker does it for all targets, from what it knows: a
- * schedule's id names its plan, so that what is there need not be written again, and two that set the same do no harm. Now and
- * then all that is there is looked at: what an emptied Redis has lost is set again, and what nobody here knows of goes once it was
- * seen twice; before that, it may be another's who knows more.
+ * Keeps exactly one schedule per target in the job queue. Every worker does this for all targets. A schedule's id includes a hash of its
+ * plan, so an existing schedule needs no write, and setting it twice is harmless. A periodic check restores schedules that a flushed Redis
+ * has lost. It removes an unknown schedule only at the second sighting, since another worker may know newer settings.
  */
 export function startPollSchedules(deps: PollsContext): PollSchedules {
   const { queue, targets, clock, log, random, reconcileEveryMs } = deps;
-  /** The schedules that are there as far as it is known here, by channel number. */
+  /** Ids of the schedules that are known to be stored, by channel number. */
   const known = new Map<number, string>();
   const pendingPolls = new Set<number>();
-  /** When the sources were due that were pulled in last, by channel number. */
+  /** Original due times of schedules that were moved up, by channel number. */
   const movedUp = new Map<number, number>();
   let unknownSchedules = new Set<string>();
   let reconcileAtMs = 0;
@@ -70,8 +69,8 @@ export function startPollSchedules(deps: PollsContext): PollSchedules {
   }
 
   /**
-   * A source is due later than its plan and its failures explain: a clock was wrong when that was stored. It is asked soon, and left
-   * alone again where its sender wanted that; the same time is believed then.
+   * Moves up a schedule that is due later than the plan and the backoff allow. A wrong clock must have stored it. If the same due time
+   * appears again, the server asked for the wait, and the time stays.
    */
   async function moveUp({ plan, scheduleId, source }: PollTarget, nextAtMs: number): Promise<void> {
     const { identity } = source;
@@ -86,7 +85,7 @@ export function startPollSchedules(deps: PollsContext): PollSchedules {
     );
   }
 
-  /** One that Redis refuses keeps the others from nothing; it is thrown in the end. */
+  /** Runs `act` for each item. An item that Redis rejects does not stop the others; its error is thrown at the end. */
   async function each<T>(items: readonly T[], act: (item: T, index: number) => Promise<void>): Promise<void> {
     const refusals: unknown[] = [];
     await mapBounded(items, CALLS_AT_ONCE, async (item, i) => {
@@ -109,7 +108,7 @@ export function startPollSchedules(deps: PollsContext): PollSchedules {
     const channel = source.identity.number;
     if (!(await queue.isScheduled(scheduleId))) {
       const firstMs = Math.floor(clock()) + FIRST_POLL_MS + SPACING_MS * index;
-      // An interval is counted from the first poll, and begins after it: a time of the plan in the same instant would be a second one.
+      // The interval is counted from the first poll. The schedule starts after it, or both would poll at the same instant.
       const [fromMs, afterMs] = spacing === undefined ? [0, 0] : [firstMs + spacing.intervalMs, firstMs];
       await queue.schedule(scheduleId, planFrom(plan, fromMs), { channel }, afterMs);
       const plannedMs = nextTimeMs(plan, clock()) ?? Number.POSITIVE_INFINITY;

@@ -14,30 +14,30 @@ import type { DesiredSource } from "../source-list.ts";
 import type { SourceRuns } from "../source-runs.ts";
 import { toJobPlan, toRunSpacing } from "./poll-timing.ts";
 
-/** A job only says of which channel it is: what is to be done is read when it runs. */
+/** A job names only its channel. The settings are read when the job runs. */
 export interface PollJob {
   readonly channel: number;
-  /** Since when it has stood in line; absent: it has not. */
+  /** When the job began to wait for a slot. `undefined` if it does not wait. */
   readonly sinceMs?: number;
 }
 
 export type PollQueue = Omit<JobQueue<PollJob>, "findFirst">;
 
-/** How many polls may be under way at once, over all workers. */
+/** Maximum number of concurrent polls over all workers. */
 export interface PollLimits {
   readonly perOrigin: number;
   readonly perOrganization: number;
 }
 
 export interface PollsDeps {
-  /** Its opener disposes of it, after the polls. */
+  /** The caller that opened the queue disposes of it, after the polls. */
   readonly queue: PollQueue;
   readonly slots: Slots;
   readonly runs: SourceRuns;
   readonly runtimes: ReadonlyMap<ChannelKindName, Pick<ChannelRuntime, "polled">>;
-  /** This worker's name, as a source's state shows it. */
+  /** This worker's name, shown in a source's state. */
   readonly owner: string;
-  /** Polls under way here at once. */
+  /** Maximum number of concurrent polls on this worker. */
   readonly concurrency: number;
   readonly limits: PollLimits;
   readonly clock: Clock;
@@ -48,33 +48,33 @@ export interface PollsDeps {
 }
 
 export interface PollsTiming {
-  /** How long one poll may take. */
+  /** Maximum duration of one poll. */
   readonly deadlineMs: number;
-  /** Between looks for schedules that Redis has lost, or that nobody wants. */
+  /** Interval between checks for lost and unknown schedules. */
   readonly reconcileEveryMs: number;
-  /** How long the end of this worker waits for polls under way before it ends them. */
+  /** How long a shutdown waits for polls in flight before it aborts them. */
   readonly graceMs: number;
 }
 
-/** The dependencies with their defaults, and the sources to be polled, by channel number. */
+/** The dependencies with defaults filled in, and the sources to poll by channel number. */
 export interface PollsContext extends Omit<Required<PollsDeps>, "timing">, PollsTiming {
   readonly targets: ReadonlyMap<number, PollTarget>;
 }
 
-/** A source that should be polled, with what its schedule and its limits are. */
+/** A source to poll, with its schedule and limits. */
 export interface PollTarget {
   readonly source: DesiredSource;
   readonly polled: PolledSource;
   readonly plan: JobPlan;
-  /** Undefined where its polls come at fixed times. */
+  /** `undefined` when a cron expression sets the poll times. */
   readonly spacing: RunSpacing | undefined;
-  /** Names the plan too: a schedule of that id is in force, on whichever worker it was set. */
+  /** Includes a hash of the plan. If a schedule with this id exists, its plan is current, whichever worker set it. */
   readonly scheduleId: string;
-  /** First the source's own: it is polled by one at a time. */
+  /** Starts with the source's own semaphore, which allows one poll at a time. */
   readonly places: readonly Semaphore[];
 }
 
-/** @throws Error on a schedule that cannot be read, or never comes. */
+/** @throws Error when the schedule is invalid or has no future time */
 export function createPollTarget(
   source: DesiredSource,
   polled: PolledSource,
@@ -100,19 +100,19 @@ export function createPollTarget(
 }
 
 /**
- * Adds a poll beside the plan. There is one of a source at a time: it comes at the earliest time asked for. False where that one is
- * just being handled.
+ * Requests an extra poll, outside the schedule. Several requests for a source merge into one job at the earliest time. Resolves to false if
+ * that job is being handled right now.
  */
 export const addPoll = (queue: PollQueue, channel: number, delayMs: number): Promise<boolean> =>
   queue.add({ id: `again.${channel}`, data: { channel }, delayMs });
 
-/** A job that gets in line is a worker's for some milliseconds. */
+/** A job that joins the queue is still held by its worker for some milliseconds. */
 const TURN_TRIES = 5;
 const TURN_RETRY_MS = 100;
 
 /**
- * A slot is kept for this one, for a moment: it begins before all others. The worker that has just asked for it may still have its job;
- * false where it keeps it: it is polled then, or looks again by itself.
+ * Adds an urgent job for a source whose slot became free. The worker that queued the source may still hold its job. Resolves to false in
+ * that case; the job then polls or checks again by itself.
  */
 export async function addTurn(
   queue: Pick<PollQueue, "add">,

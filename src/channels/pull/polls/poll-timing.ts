@@ -4,24 +4,23 @@ import type { RunSpacing } from "../../../bus/sources/source-positions.ts";
 import type { PollSchedule } from "../../source.ts";
 import { SLOW_RETRY_MS } from "../source-end.ts";
 
-/** Cron times are spread less far than intervals: who says three o'clock means about three. */
+/** Cap on the spread of cron times. A person who writes "3:00" expects a poll close to it. */
 const MAX_CRON_SPREAD_MS = 60_000;
-/** After the first failure in a row, and at most half of what lies between two polls. */
+/** Wait after the first failure, at most half the time between two polls. */
 const FIRST_WAIT_MS = 30_000;
 const MIN_WAIT_MS = 1_000;
 const MIN_EVERY_MS = 100;
-/** No wait after failures is longer than so many times what lies between two polls, nor than an hour; but may be a minute. */
+/** A backoff is at most this many poll intervals, and at most an hour. One minute is always allowed. */
 const MAX_WAIT_GAPS = 8;
 const MAX_WAIT_MS = 3_600_000;
 const ALWAYS_ALLOWED_WAIT_MS = 60_000;
 
-/** No poll comes sooner after the beginning of one that failed, or was cut, unless the interval is shorter. */
+/** Minimum time between the starts of a failed or aborted poll and its retry, unless the interval is shorter. */
 const RETRY_MS = 30_000;
 
 /**
- * A source's plan. Times of an interval are never nearer to each other than the interval: jitter only adds to it, a part that
- * differs each time. Cron times are only put off, by a part of their jitter that is the source's own and a part that differs each
- * time.
+ * Converts a schedule to a job plan. Jitter only lengthens an interval, by a different amount each time. Cron times are only delayed: half
+ * of the jitter is fixed per channel, half is random each time.
  */
 export function toJobPlan(schedule: PollSchedule, channelNumber: number): JobPlan {
   if ("everySeconds" in schedule) {
@@ -36,11 +35,11 @@ export function toJobPlan(schedule: PollSchedule, channelNumber: number): JobPla
   return { ...exact, offsetMs, jitterMs: Math.floor(spreadMs / 2) };
 }
 
-/** The plan with its interval counted from an instant; cron times stay as they are. */
+/** Counts the plan's interval from the given time. Cron plans are returned unchanged. */
 export const planFrom = (plan: JobPlan, atMs: number): JobPlan =>
   "everyMs" in plan ? { ...plan, offsetMs: Math.ceil(atMs) % plan.everyMs } : plan;
 
-/** How far the beginnings of polls are apart, at least; undefined where a cron expression says when. */
+/** Returns the minimum time between the starts of two polls, or `undefined` for a cron schedule. */
 export function toRunSpacing(schedule: PollSchedule): RunSpacing | undefined {
   if (!("everySeconds" in schedule)) return undefined;
   const intervalMs = toIntervalMs(schedule);
@@ -50,14 +49,14 @@ export function toRunSpacing(schedule: PollSchedule): RunSpacing | undefined {
 const toIntervalMs = ({ everySeconds }: { readonly everySeconds: number }): number =>
   Math.max(everySeconds * 1_000, MIN_EVERY_MS);
 
-/** How long a source is left alone that failed now and `failures` times in a row before; `random` is from 0 to 1. */
+/** Returns the backoff after `failures` earlier failures in a row and one more now. `random` is between 0 and 1. */
 export function failureWaitMs(failures: number, plan: JobPlan, nowMs: number, random: number): number {
   const gap = gapMs(plan, nowMs);
   const first = Math.max(Math.min(FIRST_WAIT_MS, gap / 2), MIN_WAIT_MS);
   return Math.round(Math.min(first * 2 ** Math.min(failures, 20), longestWaitMs(gap)) * (0.75 + random / 2));
 }
 
-/** When a source can be due at the latest that nobody has asked to wait: by its plan, or after as long as it is left alone for failures. */
+/** Returns the latest time at which a source can be due, by its plan or after a backoff. Excludes waits requested by the server. */
 export function latestDueMs(plan: JobPlan, nowMs: number): number {
   if (!("everyMs" in plan)) return nextTimeMs(plan, nowMs) ?? Number.POSITIVE_INFINITY;
   return nowMs + plan.everyMs + plan.jitterMs + Math.max(longestWaitMs(plan.everyMs), 2 * SLOW_RETRY_MS);
@@ -68,13 +67,13 @@ const longestWaitMs = (gap: number): number =>
 
 export interface NextPoll {
   readonly atMs: number;
-  /** False where the plan brings it; else somebody must see to it. */
+  /** Whether the poll needs an extra job. False if the schedule already covers it. */
   readonly isExtra: boolean;
 }
 
 /**
- * When a source comes again that is left alone until `notBeforeMs`: by its plan, unless that takes more than twice as long. So a
- * daily poll that fails is not a day late, and one of each minute gets no second rhythm.
+ * Finds the next poll after `notBeforeMs`. The scheduled time is used unless it would more than double the wait. So a failed daily poll is
+ * not a day late, and a failed minutely poll stays on its schedule.
  */
 export function nextPoll(plan: JobPlan, nowMs: number, notBeforeMs: number): NextPoll {
   const plannedMs = nextTimeMs(plan, Math.max(nowMs, notBeforeMs)) ?? Number.POSITIVE_INFINITY;
@@ -84,6 +83,6 @@ export function nextPoll(plan: JobPlan, nowMs: number, notBeforeMs: number): Nex
     : { atMs: plannedMs, isExtra: false };
 }
 
-/** From 0 to 1, the same for the same channel, evenly over channels. */
+/** Returns a number from 0 to 1 that is constant per channel and uniformly distributed over channels. */
 const computeShare = (channelNumber: number): number =>
   createHash("sha256").update(String(channelNumber)).digest().readUInt32BE(0) / 2 ** 32;

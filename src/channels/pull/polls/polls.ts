@@ -10,26 +10,26 @@ import {
   type PollTarget,
 } from "./poll-target.ts";
 
-/** Keeps scheduled sources going. Disposal ends the runs under way and leaves the schedules to the other workers. */
+/** Polls scheduled sources. Disposal aborts polls in flight and keeps the schedules for the other workers. */
 export interface Polls extends AsyncDisposable {
   /**
-   * All the sources that should run now, whichever worker runs them; each call replaces the list before. A source whose
-   * version is the one of before is the same object. Called on every worker, so that what it does must bear being done twice.
+   * Replaces the list of sources that should run, on any worker. An unchanged source must be the same object as before. Every worker calls
+   * this, so it is idempotent.
    */
   readonly sync: (sources: readonly DesiredSource[]) => void;
-  /** The source's cursor was set by hand, or its connection has changed: its next run should not wait for an old reason. */
+  /** Requests a poll without backoff, after someone set the source's cursor or changed its connection. */
   readonly requestPoll: (channelNumber: number) => void;
 }
 
 const TIMING: PollsTiming = { deadlineMs: 300_000, reconcileEveryMs: 30_000, graceMs: 2_000 };
 
 /**
- * Polls sources by their schedules, each by one worker at a time, whichever takes its job. A job is a requestPoll: one that is lost
- * costs a poll, and one too many finds its source busy or left alone. Works no jobs before it was told what should run.
+ * Polls sources on schedule. Any worker can take a job, and a source has one poll at a time. A lost job costs one poll, and a superfluous
+ * job finds its source busy or not due. No jobs run before the first `sync`.
  */
 export function startPolls(deps: PollsDeps): Polls {
   const targets = new Map<number, PollTarget>();
-  /** Sources with a schedule that cannot be read; told once. */
+  /** Sources with an invalid schedule, to log each only once. */
   let invalidSources = new Set<DesiredSource>();
   const context: PollsContext = { random: Math.random, ...deps, ...TIMING, ...deps.timing, targets };
   const { queue, runtimes, concurrency, limits, graceMs, clock, log } = context;
@@ -53,7 +53,7 @@ export function startPolls(deps: PollsDeps): Polls {
     }
   }
 
-  /** Sets what should be polled, and ends what no longer should, or not so. */
+  /** Replaces the targets, and aborts polls of removed or changed sources. */
   function replaceTargets(sources: readonly DesiredSource[]): void {
     const next = sources.flatMap((source) => findTarget(source) ?? []);
     invalidSources = new Set(sources.filter((source) => invalidSources.has(source)));

@@ -4,48 +4,51 @@ import type { Log } from "../../../log.ts";
 
 export interface ShardsDeps {
   readonly leases: ShardLeases;
-  /** Unlike that of all other workers, those of before included. */
+  /** Unique among all workers, including former ones. */
   readonly worker: string;
   readonly log: Log;
-  /** Told whenever the shards whose sources may run here have changed. */
+  /** Called when the set of shards whose sources may run here changes. */
   readonly onHeld: (held: ReadonlySet<number>) => void;
-  /** Resolves when no source of these shards runs here any more, or soon after: what still runs is fenced by its successor. */
+  /**
+   * Resolves when the sources of these shards have stopped here, or after a grace period. The next owner fences any run that is still
+   * active.
+   */
   readonly vacate: (shards: ReadonlySet<number>) => Promise<void>;
   readonly timing?: Partial<ShardTiming>;
 }
 
 export interface ShardTiming {
-  /** How long a worker that fell silent keeps its shards. */
+  /** How long a worker that stopped renewing keeps its shards. */
   readonly ttlMs: number;
-  /** How soon a free shard is noticed; leases are renewed as often, at a third of their time at least. */
+  /** How often free shards are looked for and leases renewed. At most a third of `ttlMs`. */
   readonly tickEveryMs: number;
-  /** Taken in one tick at most: a worker that comes meanwhile finds some left. */
+  /** Maximum number of shards taken per tick. Leaves some for workers that start at the same time. */
   readonly maxTakenPerTick: number;
-  /** Given in one tick at most: a worker that comes does not stop everything at once. */
+  /** Maximum number of shards released per tick, so that a new worker does not interrupt all streams at once. */
   readonly maxReleasedPerTick: number;
 }
 
-/** The shards of this worker. Disposal vacates them and gives them back. */
+/** The shards of this worker. Disposal stops their sources and releases them. */
 export interface Shards extends AsyncDisposable {
   readonly held: () => ReadonlySet<number>;
-  /** Live workers, as of the last tick. */
+  /** Number of live workers at the last tick. */
   readonly workers: () => number;
 }
 
 const TIMING: ShardTiming = { ttlMs: 15_000, tickEveryMs: 500, maxTakenPerTick: 64, maxReleasedPerTick: 8 };
-/** The part of a lease that is not used: clocks do not run alike, and what was stopped needs a moment to end. */
+/** Unused fraction of a lease. Covers clock drift and the time that runs need to stop. */
 const SAFETY_MARGIN = 0.1;
 const NO_SHARDS: ReadonlySet<number> = new Set();
 
 /**
- * Keeps a fair share of the shards for this worker, and lets none run here past its lease: by this process's own clock, which goes
- * on while it is stopped, so that a worker that cannot renew has ended its runs before another may begin them.
+ * Holds a fair share of the shards. Their sources never run past the lease, measured by this process's monotonic clock. So a worker that
+ * cannot renew has ended its runs before another worker may start them.
  */
 export function startShards(deps: ShardsDeps): Shards {
   const { leases, worker, log, onHeld, vacate } = deps;
   const { ttlMs, maxTakenPerTick, maxReleasedPerTick, ...timing } = { ...TIMING, ...deps.timing };
   const tickEveryMs = Math.min(timing.tickEveryMs, ttlMs / 3);
-  /** Those that are being given away, until they are. */
+  /** Shards being released. */
   const releasing = new Set<number>();
   const releases = new Set<Promise<void>>();
   let held = NO_SHARDS;
@@ -67,7 +70,7 @@ export function startShards(deps: ShardsDeps): Shards {
     } = await leases.renew(worker, { ttlMs, most: maxTakenPerTick });
     const leftMs = sentAtMs + ttlMs * (1 - SAFETY_MARGIN) - performance.now();
     if (signal.aborted) return;
-    // The answer came so late that it is worth nothing.
+    // The response came so late that the lease may have ended.
     if (leftMs <= 0) return setHeld([]);
     clearTimeout(watchdog);
     watchdog = setTimeout(expire, leftMs);
@@ -92,7 +95,7 @@ export function startShards(deps: ShardsDeps): Shards {
   function release(shards: readonly number[]): void {
     const released = vacate(new Set(shards))
       .then(() => leases.release(worker, shards))
-      // Where it fails, the next tick finds them still held, and they are taken up again or given anew.
+      // If this fails, the next tick still finds the shards leased, and keeps or releases them again.
       .catch((error: unknown) =>
         log.debug({ event: "shard_lease.shards_not_released", err: error }, "shards could not be given back"),
       )

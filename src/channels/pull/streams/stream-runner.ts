@@ -16,22 +16,25 @@ export interface StreamRunnerDeps {
   readonly stream: StreamSource;
   /** This worker's name. */
   readonly owner: string;
-  /** One for each that begins: thousands at once would be in each other's way. */
+  /** Limits how many streams connect at the same time. */
   readonly starts: Limiter;
   readonly clock: Clock;
   readonly random: () => number;
-  /** Its lines name the channel. */
+  /** Logger that adds the channel's identity to each line. */
   readonly log: Log;
 }
 
 export type StreamState = "connecting" | "open" | "waiting";
 
-/** Streams that take longer to begin no longer keep others from it. */
+/** A stream that takes longer to connect frees its start slot for others. */
 const MAX_START_MS = 2_000;
 const MAX_WAIT_MS = 24 * 3_600_000;
-/** How long a run may take to end once it is told to. */
+/** How long a run may take to end after its signal aborts. */
 const MAX_ENDING_MS = 10_000;
-/** Between tries that do not get as far as the sender, or are taken away: nothing says how those are to be repeated. */
+/**
+ * Backoff between attempts that failed before reaching the server, or lost the source to another worker. The channel's own policy does not
+ * cover these.
+ */
 const ENGINE_BACKOFF: ReconnectPolicy = {
   initialMs: 250,
   maxMs: 10_000,
@@ -40,23 +43,20 @@ const ENGINE_BACKOFF: ReconnectPolicy = {
   resetAfterMs: 60_000,
 };
 
-/**
- * A stream that this worker keeps open: runs it again and again until it is stopped. What happens is written by its runs; this
- * decides when the next one begins.
- */
+/** Keeps one stream open: runs it in a loop until stopped. The runs record their results; this class decides when the next one starts. */
 export class StreamRunner {
   readonly #channelNumber: number;
   readonly #deps: StreamRunnerDeps;
   readonly #running: Promise<void>;
   #state: StreamState = "waiting";
-  /** Of the run under way, or of the wait before the next one. */
+  /** Aborts the current run, or the wait before the next one. */
   #current = new AbortController();
   #isStopping = false;
   #skipBackoff = false;
-  /** Times in a row that a run could not even begin, or was taken away. */
+  /** Number of consecutive attempts that could not start or lost the source. */
   #failedStarts = 0;
   #openedAtMs: number | undefined;
-  /** Its turn to begin, until it has begun. */
+  /** The start slot, held until the stream is open. */
   #start: Disposable | undefined;
   #startTimer: NodeJS.Timeout | undefined;
 
@@ -70,14 +70,14 @@ export class StreamRunner {
     return this.#state;
   }
 
-  /** Ends the run under way, if there is one, and begins anew at once, whatever failed before. */
+  /** Ends the current run and starts a new one at once, without backoff. */
   restart(): void {
     this.#skipBackoff = true;
     this.#failedStarts = 0;
     this.#current.abort();
   }
 
-  /** Ends it for good. Resolves when nothing of it runs any more. */
+  /** Stops the stream for good. Resolves when its last run has ended. */
   stop(): Promise<void> {
     this.#isStopping = true;
     this.#current.abort();
@@ -92,7 +92,7 @@ export class StreamRunner {
     }
   }
 
-  /** One run. Answers how long to wait before the next one. */
+  /** Runs the stream once. Returns the wait before the next run, in ms. */
   async #runOnce(signal: AbortSignal): Promise<number> {
     const { log, random, starts } = this.#deps;
     try {
@@ -101,7 +101,7 @@ export class StreamRunner {
       this.#state = "connecting";
       const opening = await this.#openRun(signal);
       if (opening.kind === "open") return await this.#runOpened(opening.open);
-      // Of a source that should not run the supervisor hears soon; if not, this looks again.
+      // The supervisor normally stops this runner soon. If not, it checks again.
       return opening.kind === "none" ? ENGINE_BACKOFF.maxMs : opening.waitMs;
     } catch (error) {
       if (signal.aborted) return 0;
@@ -117,7 +117,7 @@ export class StreamRunner {
     }
   }
 
-  /** Another may begin. */
+  /** Lets another stream connect. */
   #releaseStart(): void {
     clearTimeout(this.#startTimer);
     this.#start?.[Symbol.dispose]();
@@ -131,7 +131,7 @@ export class StreamRunner {
     this.#skipBackoff = false;
     this.#openedAtMs = undefined;
     const onOpened = (): void => {
-      // Of one that was left behind.
+      // The signal belongs to a run that was given up.
       if (signal.aborted) return;
       this.#openedAtMs = performance.now();
       this.#state = "open";
@@ -161,7 +161,7 @@ export class StreamRunner {
       return 0;
     }
     this.#failedStarts = 0;
-    // A sender that ends its streams and has sent nothing is left alone longer and longer, like one that fails.
+    // A server that closes its streams without sending an event gets a growing backoff, as after failures.
     const wasGood = openMs >= policy.resetAfterMs || (end.kind === "done" && open.hasWritten());
     const failures = wasGood ? 1 : open.failures + 1;
     const nextAtMs = this.#computeNextAtMs(end, failures, policy);
@@ -175,12 +175,12 @@ export class StreamRunner {
     const { clock, random } = this.#deps;
     const nowMs = clock();
     const notBeforeMs = Math.min(("notBeforeMs" in end && end.notBeforeMs) || 0, nowMs + MAX_WAIT_MS);
-    // Its kind says when, and nothing is wrong with it.
+    // The channel kind set the time, and the run did not fail.
     if (end.kind === "done" && notBeforeMs > 0 && failures === 1) return Math.max(nowMs, notBeforeMs);
     return Math.max(nowMs + backoffMs(policy, failures, random), notBeforeMs);
   }
 
-  /** How a run ended: by its sender, or by us, who left it or lost it to another. */
+  /** Runs the stream to its end. `left`: this worker stopped it. `stale`: another worker took the source over. */
   async #runToEnd(stream: StreamSource, run: StreamRun): Promise<SourceEnd | "left" | "stale"> {
     const { log } = this.#deps;
     const { signal } = run;
@@ -190,7 +190,7 @@ export class StreamRunner {
         log.error({ event: "source.not_ended" }, "stream does not end; its next run fences it");
       return end === undefined || signal.aborted ? "left" : end;
     } catch (error) {
-      // After a stale one the next run finds out where the source stands.
+      // After `stale`, the next run reads the current cursor.
       return signal.aborted ? "left" : (endForThrownError(error, log) ?? "stale");
     }
   }

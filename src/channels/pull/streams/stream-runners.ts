@@ -7,10 +7,13 @@ interface Running {
   version: number;
 }
 
-/** The streams that run on this worker. @param start begins to hold a stream */
+/**
+ * The streams that run on this worker.
+ * @param start creates the runner of a stream
+ */
 export function createStreamRunners(start: (row: SourceRow) => StreamRunner) {
   const running = new Map<number, Running>();
-  /** One that is being stopped is begun again only once it has ended: two of one source would fence each other. */
+  /** Streams being stopped. They may restart only after they have ended, because two runs of one source would fence each other. */
   const ending = new Map<number, Promise<void>>();
   let wanted: ReadonlyMap<number, SourceRow> = new Map();
 
@@ -29,7 +32,7 @@ export function createStreamRunners(start: (row: SourceRow) => StreamRunner) {
   }
 
   return {
-    /** Starts what should run and does not, stops what should not, and begins anew what has changed. */
+    /** Starts missing streams, stops unwanted ones and restarts changed ones. */
     reconcile(next: ReadonlyMap<number, SourceRow>): void {
       wanted = next;
       for (const [number, one] of running) if (!next.has(number)) stop(number, one);
@@ -44,9 +47,9 @@ export function createStreamRunners(start: (row: SourceRow) => StreamRunner) {
       }
     },
     restart: (channelNumber: number): void => running.get(channelNumber)?.runner.restart(),
-    /** Undefined where it does not run here. */
+    /** Returns `undefined` if the stream does not run on this worker. */
     state: (channelNumber: number): StreamState | undefined => running.get(channelNumber)?.runner.state,
-    /** Resolves when nothing that was stopped in these shards runs any more. */
+    /** Resolves when the streams being stopped in these shards have ended. */
     async ended(shards: ReadonlySet<number>): Promise<void> {
       await Promise.all(
         [...ending].flatMap(([number, ended]) => (shards.has(computeShard(number)) ? [ended] : [])),

@@ -1,8 +1,8 @@
 import type { Command } from "commander";
-import { pathOf } from "../../client/api.ts";
-import { acting, appOptions, examples } from "../../client/command.ts";
+import { formatPath } from "../../client/api.ts";
+import { appOptions, createAction, examples } from "../../client/command.ts";
 import type { CommandContext } from "../../command-context.ts";
-import { EXIT, wrongUse } from "../../exit.ts";
+import { EXIT, usageError } from "../../exit.ts";
 import { type ExplainedItem, showItems } from "./explain.ts";
 
 interface DryRun {
@@ -20,10 +20,10 @@ export function define(command: Command, context: CommandContext): void {
     .argument("<channel>", "a polled channel, by its uid or id")
     .option("--cursor <json>", "from there, instead of where the source stands")
     .action(
-      acting<[string], { readonly cursor?: string }>(
+      createAction<[string], { readonly cursor?: string }>(
         context,
         async ({ api, output, app }, [channel], { cursor }) => {
-          const path = pathOf("apps", (await app()).id, "channels", channel, "source", "dry-run");
+          const path = formatPath("apps", (await app()).id, "channels", channel, "source", "dry-run");
           const result = await api.post<DryRun>(
             path,
             cursor === undefined ? {} : { cursor: parseCursor(cursor) },
@@ -55,6 +55,6 @@ function parseCursor(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw wrongUse(`${text} is not JSON.`);
+    throw usageError(`${text} is not JSON.`);
   }
 }

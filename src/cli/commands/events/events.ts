@@ -1,7 +1,14 @@
 import type { Command } from "commander";
 import { parseExactly } from "../../../event/exact-json.ts";
-import { pathOf } from "../../client/api.ts";
-import { acting, appOptions, examples, parseCount, parsePast, timeText } from "../../client/command.ts";
+import { formatPath } from "../../client/api.ts";
+import {
+  appOptions,
+  createAction,
+  examples,
+  formatTime,
+  parseCount,
+  parsePast,
+} from "../../client/command.ts";
 import type { ApiEvent } from "../../client/entities.ts";
 import { channelOf } from "../../client/event-stream.ts";
 import type { CommandContext } from "../../command-context.ts";
@@ -28,15 +35,15 @@ export function define(command: Command, context: CommandContext): void {
     .option("--until <when>", "before then", parsePast)
     .option("--limit <count>", "at most so many", parseCount(1, 10_000), 50)
     .action(
-      acting<[], ListOptions>(context, async ({ api, output, app }, _, options) => {
+      createAction<[], ListOptions>(context, async ({ api, output, app }, _, options) => {
         const { type, channel, limit } = options;
-        const from = timeText(options.since ?? parsePast("1h"));
-        const query = { type, from, to: timeText(options.until) };
+        const from = formatTime(options.since ?? parsePast("1h"));
+        const query = { type, from, to: formatTime(options.until) };
         const { id } = await app();
         const found: ApiEvent[] = [];
         for (let offset = 0; found.length < limit && offset < 10_000; ) {
           const page = parseExactly(
-            await api.text(pathOf("apps", id, "events"), { ...query, limit: PAGE, offset }),
+            await api.text(formatPath("apps", id, "events"), { ...query, limit: PAGE, offset }),
           ) as readonly ApiEvent[];
           if (page.length === 0) break;
           offset += page.length;
@@ -48,9 +55,11 @@ export function define(command: Command, context: CommandContext): void {
   appOptions(command.command("get <topic> <entry>"))
     .description("Show an event, by its topic and entry id")
     .action(
-      acting<[string, string]>(context, async ({ api, output, app }, [topic, entry]) => {
+      createAction<[string, string]>(context, async ({ api, output, app }, [topic, entry]) => {
         output.one(
-          parseExactly(await api.text(pathOf("apps", (await app()).id, "events", topic, entry))) as object,
+          parseExactly(
+            await api.text(formatPath("apps", (await app()).id, "events", topic, entry)),
+          ) as object,
         );
       }),
     );

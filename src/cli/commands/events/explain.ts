@@ -1,6 +1,6 @@
 import type { Command } from "commander";
-import { pathOf } from "../../client/api.ts";
-import { acting, appOptions, examples } from "../../client/command.ts";
+import { formatPath } from "../../client/api.ts";
+import { appOptions, createAction, examples } from "../../client/command.ts";
 import { type DeliveryOptions, deliveryOptions, readDelivery } from "../../client/delivery.ts";
 import type { CommandContext } from "../../command-context.ts";
 import { EXIT } from "../../exit.ts";
@@ -38,12 +38,12 @@ export function define(command: Command, context: CommandContext): void {
   deliveryOptions(appOptions(command).argument("<channel>", "its uid or id"))
     .option("--verify", "verify it too; without, its sender is believed")
     .action(
-      acting<[string], DeliveryOptions & { readonly verify?: boolean }>(
+      createAction<[string], DeliveryOptions & { readonly verify?: boolean }>(
         context,
         async ({ api, output, app, io }, [channel], options) => {
           const { headers, query, body } = await readDelivery(api, io, options);
           const result = await api.post<Explanation>(
-            pathOf("apps", (await app()).id, "channels", channel, "explain"),
+            formatPath("apps", (await app()).id, "channels", channel, "explain"),
             {
               headers,
               query,

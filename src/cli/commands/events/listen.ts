@@ -1,9 +1,9 @@
 import type { Command } from "commander";
 import { getChannel } from "../../client/app.ts";
-import { acting, appOptions, examples, parseCount, parsePast } from "../../client/command.ts";
+import { appOptions, createAction, examples, parseCount, parsePast } from "../../client/command.ts";
 import { positionOf } from "../../client/event-stream.ts";
 import type { CommandContext } from "../../command-context.ts";
-import { EXIT, wrongUse } from "../../exit.ts";
+import { EXIT, usageError } from "../../exit.ts";
 
 interface ListenOptions {
   readonly to: string;
@@ -33,12 +33,12 @@ export function define(command: Command, context: CommandContext): void {
     )
     .option("--timeout <seconds>", "how long an answer may take", parseCount(1, 3_600), 30)
     .action(
-      acting<[readonly string[]], ListenOptions>(context, async (client, [channels], options) => {
+      createAction<[readonly string[]], ListenOptions>(context, async (client, [channels], options) => {
         const { to, type = [], since, secret, timeout, raw = false } = options;
         if (raw && (type.length > 0 || since !== undefined || secret !== undefined))
-          throw wrongUse("--raw goes with channels alone: no --type, --since or --secret.");
+          throw usageError("--raw goes with channels alone: no --type, --since or --secret.");
         if (!URL.canParse(to) || !/^https?:$/.test(new URL(to).protocol))
-          throw wrongUse(`${to} is not an address.`);
+          throw usageError(`${to} is not an address.`);
         const app = await client.app();
         for (const channel of channels) await getChannel(client.api, app, channel);
         if (raw) {

@@ -1,7 +1,14 @@
 import { type Command, Option } from "commander";
 import { QUARANTINE_REASONS } from "../../../event/outcome.ts";
-import { pathOf } from "../../client/api.ts";
-import { acting, appOptions, examples, parseCount, parsePast, timeText } from "../../client/command.ts";
+import { formatPath } from "../../client/api.ts";
+import {
+  appOptions,
+  createAction,
+  examples,
+  formatTime,
+  parseCount,
+  parsePast,
+} from "../../client/command.ts";
 import type { QuarantineRecord } from "../../client/entities.ts";
 import type { CommandContext } from "../../command-context.ts";
 import type { Column } from "../../output/table.ts";
@@ -37,8 +44,8 @@ export const filterOptions = (command: Command): Command =>
 export const filterQuery = ({ channel, reason, since, until }: QuarantineFilters) => ({
   ...(channel === undefined ? {} : { channelId: channel }),
   ...(reason === undefined ? {} : { reason }),
-  ...(since === undefined ? {} : { from: timeText(since) ?? "" }),
-  ...(until === undefined ? {} : { to: timeText(until) ?? "" }),
+  ...(since === undefined ? {} : { from: formatTime(since) ?? "" }),
+  ...(until === undefined ? {} : { to: formatTime(until) ?? "" }),
 });
 
 /** Items that could not become events. */
@@ -47,27 +54,34 @@ export function define(command: Command, context: CommandContext): void {
     .description("List what is in quarantine")
     .option("--limit <count>", "at most so many", parseCount(1, 10_000), 50)
     .action(
-      acting<[], QuarantineFilters & { readonly limit: number }>(context, async (client, _, options) => {
-        const { api, output, app } = client;
-        const path = pathOf("apps", (await app()).id, "quarantine");
-        const { items, total } = await api.list<QuarantineRecord>(path, filterQuery(options), options.limit);
-        output.list(items, COLUMNS, "Nothing is in quarantine.");
-        if (total > items.length) output.note(`${items.length} of ${total}.`);
-      }),
+      createAction<[], QuarantineFilters & { readonly limit: number }>(
+        context,
+        async (client, _, options) => {
+          const { api, output, app } = client;
+          const path = formatPath("apps", (await app()).id, "quarantine");
+          const { items, total } = await api.list<QuarantineRecord>(
+            path,
+            filterQuery(options),
+            options.limit,
+          );
+          output.list(items, COLUMNS, "Nothing is in quarantine.");
+          if (total > items.length) output.note(`${items.length} of ${total}.`);
+        },
+      ),
     );
   appOptions(command.command("get <item>"))
     .description("Show an item with its delivery, whole, and what it would become today")
     .action(
-      acting<[string]>(context, async ({ api, output, app }, [id]) => {
-        output.one(await api.get(pathOf("apps", (await app()).id, "quarantine", id)));
+      createAction<[string]>(context, async ({ api, output, app }, [id]) => {
+        output.one(await api.get(formatPath("apps", (await app()).id, "quarantine", id)));
       }),
     );
   appOptions(command.command("delete <item...>"))
     .description("Delete items")
     .action(
-      acting<[readonly string[]]>(context, async ({ api, output, app }, [ids]) => {
+      createAction<[readonly string[]]>(context, async ({ api, output, app }, [ids]) => {
         const { id } = await app();
-        for (const item of ids) output.one(await api.delete(pathOf("apps", id, "quarantine", item)));
+        for (const item of ids) output.one(await api.delete(formatPath("apps", id, "quarantine", item)));
       }),
     );
   examples(command, [

@@ -1,8 +1,8 @@
 import type { Command } from "commander";
-import { pathOf } from "../../client/api.ts";
-import { acting, appOptions, type Client, examples, parseCount } from "../../client/command.ts";
+import { formatPath } from "../../client/api.ts";
+import { appOptions, type Client, createAction, examples, parseCount } from "../../client/command.ts";
 import type { CommandContext } from "../../command-context.ts";
-import { EXIT, type ExitCode, wrongUse } from "../../exit.ts";
+import { EXIT, type ExitCode, usageError } from "../../exit.ts";
 import type { Column } from "../../output/table.ts";
 import { filterOptions, filterQuery, type QuarantineFilters } from "./quarantine.ts";
 
@@ -36,7 +36,7 @@ export function define(command: Command, context: CommandContext): void {
     .option("--all", "all that the filters leave, in order of arrival")
     .option("--as-new-id", "publish items of reason id_conflict under new ids")
     .option("--limit <count>", "with filters: at most so many", parseCount(1, 200), 200)
-    .action(acting<[readonly string[]], RedriveOptions>(context, redrive));
+    .action(createAction<[readonly string[]], RedriveOptions>(context, redrive));
   examples(command, [
     ["inlet redrive qr_1 qr_2", "these two, through today's definitions"],
     ["inlet redrive --reason no_match --channel hooks", "all of that channel that nothing matched"],
@@ -51,9 +51,9 @@ async function redrive(
   const { api, output, app } = client;
   const filters = filterQuery(options);
   const isFiltered = options.all === true || Object.keys(filters).length > 0;
-  if (ids.length > 0 === isFiltered) throw wrongUse("Name items, or filters, or --all.");
-  if (isFiltered && options.asNewId) throw wrongUse("--as-new-id goes with items that are named.");
-  const path = pathOf("apps", (await app()).id, "quarantine");
+  if (ids.length > 0 === isFiltered) throw usageError("Name items, or filters, or --all.");
+  if (isFiltered && options.asNewId) throw usageError("--as-new-id goes with items that are named.");
+  const path = formatPath("apps", (await app()).id, "quarantine");
   const results: RedriveResult[] = [];
   if (isFiltered) {
     results.push(
@@ -62,7 +62,7 @@ async function redrive(
   } else {
     for (const id of ids) {
       const body = { asNewId: options.asNewId === true };
-      results.push(await api.post<RedriveResult>(`${path}${pathOf(id, "redrive")}`, body));
+      results.push(await api.post<RedriveResult>(`${path}${formatPath(id, "redrive")}`, body));
     }
   }
   output.list(results, COLUMNS, "There was nothing to run.");

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
-import { pathOf } from "../../client/api.ts";
-import { acting, appOptions, examples, parsePast, timeText } from "../../client/command.ts";
+import { formatPath } from "../../client/api.ts";
+import { appOptions, createAction, examples, formatTime, parsePast } from "../../client/command.ts";
 import type { CommandContext } from "../../command-context.ts";
 
 interface Replay {
@@ -25,12 +25,12 @@ export function define(command: Command, context: CommandContext): void {
     .option("--type <type...>", "events of these types alone")
     .option("--dry-run", "count them, and send nothing")
     .action(
-      acting<[string], ReplayOptions>(context, async ({ api, output, app, io }, [id], options) => {
+      createAction<[string], ReplayOptions>(context, async ({ api, output, app, io }, [id], options) => {
         const { since, until, type, dryRun = false } = options;
-        const path = pathOf("apps", (await app()).id, "subscriptions", id, "replay");
+        const path = formatPath("apps", (await app()).id, "subscriptions", id, "replay");
         const body = {
-          ...(since === undefined ? {} : { from: timeText(since) }),
-          ...(until === undefined ? {} : { to: timeText(until) }),
+          ...(since === undefined ? {} : { from: formatTime(since) }),
+          ...(until === undefined ? {} : { to: formatTime(until) }),
           ...(type === undefined ? {} : { types: type }),
           dryRun,
         };

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { acting, appOptions, examples, parsePast } from "../../client/command.ts";
+import { appOptions, createAction, examples, parsePast } from "../../client/command.ts";
 import type { ApiEvent } from "../../client/entities.ts";
 import { channelOf, followEvents, positionOf, type StreamState } from "../../client/event-stream.ts";
 import type { CommandContext } from "../../command-context.ts";
@@ -20,7 +20,7 @@ export function define(command: Command, context: CommandContext): void {
     .option("--type <type>", "events of this type alone")
     .option("--since <when>", "from then on: 30m, 2h, 7d, or a time (default: from now on)", parsePast)
     .action(
-      acting<[readonly string[]], TailOptions>(
+      createAction<[readonly string[]], TailOptions>(
         context,
         async ({ api, output, app, io }, [channels], options) => {
           const { type, since } = options;

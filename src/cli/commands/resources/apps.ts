@@ -1,10 +1,10 @@
 import type { Command } from "commander";
-import { pathOf } from "../../client/api.ts";
+import { formatPath } from "../../client/api.ts";
 import { findApp } from "../../client/app.ts";
-import { acting, apiOptions, type Client, examples } from "../../client/command.ts";
+import { apiOptions, type Client, createAction, examples } from "../../client/command.ts";
 import type { App } from "../../client/entities.ts";
 import type { CommandContext } from "../../command-context.ts";
-import { wrongUse } from "../../exit.ts";
+import { usageError } from "../../exit.ts";
 import { confirm } from "../../output/prompt.ts";
 import type { Column } from "../../output/table.ts";
 
@@ -23,19 +23,19 @@ export function define(command: Command, context: CommandContext): void {
   apiOptions(command.command("list", { isDefault: true }))
     .description("List the apps")
     .action(
-      acting(context, async ({ api, output }) => {
+      createAction(context, async ({ api, output }) => {
         output.list((await api.list<App>("/apps")).items, COLUMNS, "There is no app yet.");
       }),
     );
   part("get <app>", "Show an app").action(
-    acting<[string]>(context, async ({ api, output }, [named]) => {
-      output.one(await api.get<App>(pathOf("apps", (await findApp(api, named)).id)));
+    createAction<[string]>(context, async ({ api, output }, [named]) => {
+      output.one(await api.get<App>(formatPath("apps", (await findApp(api, named)).id)));
     }),
   );
   part("install <blueprintId>", "Install a blueprint as an app")
     .option("--space <spaceId>", "the space that it is installed in (default: the key's)")
     .action(
-      acting<[string], { readonly space?: string }>(
+      createAction<[string], { readonly space?: string }>(
         context,
         async ({ api, output }, [blueprintId], { space }) => {
           const spaceId = space === undefined ? {} : { spaceId: space };
@@ -46,16 +46,19 @@ export function define(command: Command, context: CommandContext): void {
   part("upgrade <app>", "Bring an app to the present state of its blueprint")
     .option("--remove-missing", "remove channels that the blueprint has no longer")
     .action(
-      acting<[string], { readonly removeMissing?: boolean }>(context, async (client, [named], options) => {
-        const { id } = await findApp(client.api, named);
-        const { removeMissing = false } = options;
-        client.output.one(await client.api.post<App>(pathOf("apps", id, "upgrade"), { removeMissing }));
-      }),
+      createAction<[string], { readonly removeMissing?: boolean }>(
+        context,
+        async (client, [named], options) => {
+          const { id } = await findApp(client.api, named);
+          const { removeMissing = false } = options;
+          client.output.one(await client.api.post<App>(formatPath("apps", id, "upgrade"), { removeMissing }));
+        },
+      ),
     );
   part("delete <app>", "Delete an app with its channels and subscriptions")
     .option("--purge", "delete its topics too, with all events on them")
     .option("-y, --yes", "do not ask")
-    .action(acting<[string], DeleteOptions>(context, deleteApp));
+    .action(createAction<[string], DeleteOptions>(context, deleteApp));
 
   examples(command, [
     ["inlet apps", "all of them"],
@@ -76,6 +79,6 @@ async function deleteApp(
 ): Promise<undefined> {
   const app = await findApp(api, named);
   const question = `Delete the app ${app.uid} (${app.id})${options.purge ? " and all its events" : ""}?`;
-  if (!options.yes && !(await confirm(io, question))) throw wrongUse("Nothing is deleted: it takes --yes.");
-  output.one(await api.delete(pathOf("apps", app.id), { purge: options.purge }));
+  if (!options.yes && !(await confirm(io, question))) throw usageError("Nothing is deleted: it takes --yes.");
+  output.one(await api.delete(formatPath("apps", app.id), { purge: options.purge }));
 }

@@ -1,9 +1,9 @@
 import type { Command } from "commander";
-import { pathOf } from "../../client/api.ts";
-import { acting, appOptions, examples, parseCount } from "../../client/command.ts";
+import { formatPath } from "../../client/api.ts";
+import { appOptions, createAction, examples, parseCount } from "../../client/command.ts";
 import type { Channel } from "../../client/entities.ts";
 import type { CommandContext } from "../../command-context.ts";
-import { wrongUse } from "../../exit.ts";
+import { usageError } from "../../exit.ts";
 import { confirm } from "../../output/prompt.ts";
 import type { Column } from "../../output/table.ts";
 
@@ -29,15 +29,15 @@ export function define(command: Command, context: CommandContext): void {
   appOptions(command.command("list", { isDefault: true }))
     .description("List the channels of an app")
     .action(
-      acting(context, async ({ api, output, app }) => {
+      createAction(context, async ({ api, output, app }) => {
         const { id } = await app();
-        const { items } = await api.list<Channel>(pathOf("apps", id, "channels"));
+        const { items } = await api.list<Channel>(formatPath("apps", id, "channels"));
         output.list(items, COLUMNS, "The app has no channel.");
       }),
     );
   part("get <channel>", "Show a channel, by its uid or id").action(
-    acting<[string]>(context, async ({ api, output, app }, [named]) => {
-      output.one(await api.get<Channel>(pathOf("apps", (await app()).id, "channels", named)));
+    createAction<[string]>(context, async ({ api, output, app }, [named]) => {
+      output.one(await api.get<Channel>(formatPath("apps", (await app()).id, "channels", named)));
     }),
   );
   for (const [verb, summary] of [
@@ -45,8 +45,8 @@ export function define(command: Command, context: CommandContext): void {
     ["resume", "Let a channel go on, with what was kept first"],
   ] as const) {
     part(`${verb} <channel>`, summary).action(
-      acting<[string]>(context, async ({ api, output, app }, [named]) => {
-        output.one(await api.post<Channel>(pathOf("apps", (await app()).id, "channels", named, verb)));
+      createAction<[string]>(context, async ({ api, output, app }, [named]) => {
+        output.one(await api.post<Channel>(formatPath("apps", (await app()).id, "channels", named, verb)));
       }),
     );
   }
@@ -57,12 +57,12 @@ export function define(command: Command, context: CommandContext): void {
       parseCount(0, MAX_GRACE_SECONDS),
     )
     .action(
-      acting<[string], { readonly grace?: number }>(
+      createAction<[string], { readonly grace?: number }>(
         context,
         async ({ api, output, app }, [named], { grace }) => {
           const body = grace === undefined ? {} : { graceSeconds: grace };
           output.one(
-            await api.post<Channel>(pathOf("apps", (await app()).id, "channels", named, "rotate"), body),
+            await api.post<Channel>(formatPath("apps", (await app()).id, "channels", named, "rotate"), body),
           );
         },
       ),
@@ -71,13 +71,13 @@ export function define(command: Command, context: CommandContext): void {
     .option("--purge", "delete its topics too, with all events on them")
     .option("-y, --yes", "do not ask")
     .action(
-      acting<[string], { readonly purge?: boolean; readonly yes?: boolean }>(
+      createAction<[string], { readonly purge?: boolean; readonly yes?: boolean }>(
         context,
         async ({ api, output, app, io }, [named], { purge, yes }) => {
           const { id, uid } = await app();
           const question = `Delete the channel ${named} of the app ${uid}${purge ? " and its events" : ""}?`;
-          if (!yes && !(await confirm(io, question))) throw wrongUse("Nothing is deleted: it takes --yes.");
-          output.one(await api.delete(pathOf("apps", id, "channels", named), { purge }));
+          if (!yes && !(await confirm(io, question))) throw usageError("Nothing is deleted: it takes --yes.");
+          output.one(await api.delete(formatPath("apps", id, "channels", named), { purge }));
         },
       ),
     );

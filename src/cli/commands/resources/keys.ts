@@ -1,9 +1,9 @@
 import type { Command } from "commander";
-import { pathOf } from "../../client/api.ts";
-import { acting, apiOptions, examples } from "../../client/command.ts";
+import { formatPath } from "../../client/api.ts";
+import { apiOptions, createAction, examples } from "../../client/command.ts";
 import type { ApiKey } from "../../client/entities.ts";
 import type { CommandContext } from "../../command-context.ts";
-import { wrongUse } from "../../exit.ts";
+import { usageError } from "../../exit.ts";
 import type { Column } from "../../output/table.ts";
 import { CONFIG_OPTION, runOnMachine, runWithConfig } from "../machine.ts";
 
@@ -22,7 +22,7 @@ export function define(command: Command, context: CommandContext): void {
   apiOptions(command.command("list", { isDefault: true }))
     .description("List the API keys of the organization")
     .action(
-      acting(context, async ({ api, output }) => {
+      createAction(context, async ({ api, output }) => {
         output.list((await api.list<ApiKey>("/iam/api-keys")).items, COLUMNS);
       }),
     );
@@ -32,15 +32,18 @@ export function define(command: Command, context: CommandContext): void {
     .option("--expires <time>", "RFC 3339")
     .option("--local", LOCAL)
     .option(...CONFIG_OPTION);
-  const createByApi = acting<[string], CreateOptions>(context, async ({ api, output }, [name], options) => {
-    const { permission, expires } = options;
-    const body = {
-      name,
-      ...(permission === undefined ? {} : { permissions: permission }),
-      ...(expires === undefined ? {} : { expiresAt: expires }),
-    };
-    output.one(await api.post<ApiKey>("/iam/api-keys", body));
-  });
+  const createByApi = createAction<[string], CreateOptions>(
+    context,
+    async ({ api, output }, [name], options) => {
+      const { permission, expires } = options;
+      const body = {
+        name,
+        ...(permission === undefined ? {} : { permissions: permission }),
+        ...(expires === undefined ? {} : { expiresAt: expires }),
+      };
+      output.one(await api.post<ApiKey>("/iam/api-keys", body));
+    },
+  );
   create.action((name: string, options: CreateOptions, self: Command) =>
     options.local ? createOnMachine(context, name, options) : createByApi(name, options, self),
   );
@@ -48,8 +51,8 @@ export function define(command: Command, context: CommandContext): void {
     .description("Revoke an API key by its id; --local also takes its beginning, or itself")
     .option("--local", LOCAL)
     .option(...CONFIG_OPTION);
-  const revokeByApi = acting<[string]>(context, async ({ api, output }, [id]) => {
-    output.one(await api.delete(pathOf("iam", "api-keys", id)));
+  const revokeByApi = createAction<[string]>(context, async ({ api, output }, [id]) => {
+    output.one(await api.delete(formatPath("iam", "api-keys", id)));
   });
   revoke.action((key: string, options: LocalOptions, self: Command) =>
     options.local
@@ -79,7 +82,7 @@ async function createOnMachine(
   { config, permission = ["*"], expires }: CreateOptions,
 ): Promise<void> {
   const expiresAt = expires === undefined ? null : new Date(expires);
-  if (expiresAt !== null && !Number.isFinite(expiresAt.getTime())) throw wrongUse(`${expires} is no time.`);
+  if (expiresAt !== null && !Number.isFinite(expiresAt.getTime())) throw usageError(`${expires} is no time.`);
   const { createKey } = await import("../../create-key.ts");
   await runWithConfig(context, config, (settings) =>
     createKey(settings, { name, permissions: permission, expiresAt }),

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
-import { pathOf } from "../../client/api.ts";
-import { acting, apiOptions, examples } from "../../client/command.ts";
+import { formatPath } from "../../client/api.ts";
+import { apiOptions, createAction, examples } from "../../client/command.ts";
 import type { Preset } from "../../client/entities.ts";
 import type { CommandContext } from "../../command-context.ts";
 import type { Column } from "../../output/table.ts";
@@ -17,7 +17,7 @@ export function define(command: Command, context: CommandContext): void {
   apiOptions(command.command("list [words...]", { isDefault: true }))
     .description("List the providers, or those in whose name or description all the words stand")
     .action(
-      acting<[readonly string[]]>(context, async ({ api, output }, [words]) => {
+      createAction<[readonly string[]]>(context, async ({ api, output }, [words]) => {
         const { items } = await api.list<Preset>("/presets");
         const found = items.filter(({ preset, title, description }) => {
           const text = `${preset} ${title} ${description}`.toLowerCase();
@@ -29,8 +29,8 @@ export function define(command: Command, context: CommandContext): void {
   apiOptions(command.command("get <preset>"))
     .description("Show how to set a provider up")
     .action(
-      acting<[string]>(context, async ({ api, output }, [name]) => {
-        const preset = await api.get<Preset>(pathOf("presets", name));
+      createAction<[string]>(context, async ({ api, output }, [name]) => {
+        const preset = await api.get<Preset>(formatPath("presets", name));
         const { title, description, documentationUrl, secret, verification, typePath, idPath } = preset;
         output.one(preset, [
           ["provider", title],

@@ -1,7 +1,7 @@
 import { type Command, Option } from "commander";
 import { PROBLEM_KINDS } from "../../../event/problem.ts";
-import { pathOf } from "../../client/api.ts";
-import { acting, apiOptions, examples } from "../../client/command.ts";
+import { formatPath } from "../../client/api.ts";
+import { apiOptions, createAction, examples } from "../../client/command.ts";
 import type { Problem } from "../../client/entities.ts";
 import type { CommandContext } from "../../command-context.ts";
 import { EXIT } from "../../exit.ts";
@@ -34,7 +34,7 @@ export function define(command: Command, context: CommandContext): void {
     .option("--all", "those that are over too")
     .addOption(new Option("--kind <kind>", "those of this kind alone").choices(PROBLEM_KINDS))
     .action(
-      acting<[], ListOptions>(context, async ({ api, output }, _, { all = false, kind }) => {
+      createAction<[], ListOptions>(context, async ({ api, output }, _, { all = false, kind }) => {
         const { items } = await api.list<Problem>("/problems", { kind });
         const shown = items.filter(({ state }) => all || state !== "resolved");
         output.list(shown, COLUMNS, "Nothing is wrong.");
@@ -46,15 +46,15 @@ export function define(command: Command, context: CommandContext): void {
   apiOptions(command.command("get <problem>"))
     .description("Show a problem with its figures and its cure")
     .action(
-      acting<[string]>(context, async ({ api, output }, [id]) => {
-        output.one(await api.get<Problem>(pathOf("problems", id)));
+      createAction<[string]>(context, async ({ api, output }, [id]) => {
+        output.one(await api.get<Problem>(formatPath("problems", id)));
       }),
     );
   apiOptions(command.command("acknowledge <problem...>"))
     .description("Say that somebody knows of problems; they stay until they are over")
     .action(
-      acting<[readonly string[]]>(context, async ({ api, output }, [ids]) => {
-        for (const id of ids) output.one(await api.post<Problem>(pathOf("problems", id, "acknowledge")));
+      createAction<[readonly string[]]>(context, async ({ api, output }, [ids]) => {
+        for (const id of ids) output.one(await api.post<Problem>(formatPath("problems", id, "acknowledge")));
       }),
     );
   examples(command, [

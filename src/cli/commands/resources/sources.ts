@@ -1,9 +1,9 @@
 import type { Command } from "commander";
-import { pathOf } from "../../client/api.ts";
-import { acting, appOptions, type Client, examples } from "../../client/command.ts";
+import { formatPath } from "../../client/api.ts";
+import { appOptions, type Client, createAction, examples } from "../../client/command.ts";
 import type { Channel, Source } from "../../client/entities.ts";
 import type { CommandContext } from "../../command-context.ts";
-import { wrongUse } from "../../exit.ts";
+import { usageError } from "../../exit.ts";
 import type { Column } from "../../output/table.ts";
 
 type ListedSource = Source & { readonly uid: string };
@@ -29,13 +29,16 @@ export function define(command: Command, context: CommandContext): void {
   appOptions(command.command("list", { isDefault: true }))
     .description("List the sources of an app")
     .action(
-      acting(context, async ({ api, output, app }) => {
+      createAction(context, async ({ api, output, app }) => {
         const { id } = await app();
-        const { items } = await api.list<Channel>(pathOf("apps", id, "channels"));
+        const { items } = await api.list<Channel>(formatPath("apps", id, "channels"));
         const sources: ListedSource[] = [];
         for (const { uid, kind } of items) {
           if (!FETCHING.has(kind)) continue;
-          sources.push({ uid, ...(await api.get<Source>(pathOf("apps", id, "channels", uid, "source"))) });
+          sources.push({
+            uid,
+            ...(await api.get<Source>(formatPath("apps", id, "channels", uid, "source"))),
+          });
         }
         output.list(sources, COLUMNS, "No channel of the app fetches.");
       }),
@@ -43,7 +46,7 @@ export function define(command: Command, context: CommandContext): void {
   appOptions(command.command("get <channel>"))
     .description("Show a source")
     .action(
-      acting<[string]>(context, async ({ api, output, app }, [named]) => {
+      createAction<[string]>(context, async ({ api, output, app }, [named]) => {
         output.one(await api.get<Source>(await sourcePath(app, named)));
       }),
     );
@@ -52,13 +55,16 @@ export function define(command: Command, context: CommandContext): void {
     .option("--set <json>", "the new cursor; what comes after it is fetched again")
     .option("--reset", "begin anew, as `startAt` says")
     .action(
-      acting<[string], CursorOptions>(context, async ({ api, output, app }, [named], { set, reset }) => {
-        if (set !== undefined && reset) throw wrongUse("--set and --reset do not go together.");
-        const path = `${await sourcePath(app, named)}/cursor`;
-        if (reset) output.one(await api.delete(path));
-        else if (set === undefined) output.one(await api.get(path));
-        else output.one(await api.put(path, { value: parseJson(set) }));
-      }),
+      createAction<[string], CursorOptions>(
+        context,
+        async ({ api, output, app }, [named], { set, reset }) => {
+          if (set !== undefined && reset) throw usageError("--set and --reset do not go together.");
+          const path = `${await sourcePath(app, named)}/cursor`;
+          if (reset) output.one(await api.delete(path));
+          else if (set === undefined) output.one(await api.get(path));
+          else output.one(await api.put(path, { value: parseJson(set) }));
+        },
+      ),
     );
 
   examples(command, [
@@ -74,12 +80,12 @@ interface CursorOptions {
 }
 
 const sourcePath = async (app: Client["app"], named: string): Promise<string> =>
-  pathOf("apps", (await app()).id, "channels", named, "source");
+  formatPath("apps", (await app()).id, "channels", named, "source");
 
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw wrongUse(`${text} is not JSON.`);
+    throw usageError(`${text} is not JSON.`);
   }
 }

@@ -1,9 +1,9 @@
 import type { Command } from "commander";
-import { pathOf } from "../../client/api.ts";
-import { acting, appOptions, examples } from "../../client/command.ts";
+import { formatPath } from "../../client/api.ts";
+import { appOptions, createAction, examples } from "../../client/command.ts";
 import type { Subscription } from "../../client/entities.ts";
 import type { CommandContext } from "../../command-context.ts";
-import { wrongUse } from "../../exit.ts";
+import { usageError } from "../../exit.ts";
 import { confirm } from "../../output/prompt.ts";
 import type { Column } from "../../output/table.ts";
 
@@ -30,14 +30,14 @@ export function define(command: Command, context: CommandContext): void {
   appOptions(command.command("list", { isDefault: true }))
     .description("List the subscriptions of an app")
     .action(
-      acting(context, async ({ api, output, app }) => {
-        const { items } = await api.list<Subscription>(pathOf("apps", (await app()).id, "subscriptions"));
+      createAction(context, async ({ api, output, app }) => {
+        const { items } = await api.list<Subscription>(formatPath("apps", (await app()).id, "subscriptions"));
         output.list(items, COLUMNS, "The app has no subscription.");
       }),
     );
   part("get <subscription>", "Show a subscription").action(
-    acting<[string]>(context, async ({ api, output, app }, [id]) => {
-      output.one(await api.get<Subscription>(pathOf("apps", (await app()).id, "subscriptions", id)));
+    createAction<[string]>(context, async ({ api, output, app }, [id]) => {
+      output.one(await api.get<Subscription>(formatPath("apps", (await app()).id, "subscriptions", id)));
     }),
   );
   part("create <events>", "Subscribe to <channel>:<type>, <channel>:* or *")
@@ -45,16 +45,16 @@ export function define(command: Command, context: CommandContext): void {
     .option("--ordered", "of the handler: one after the other")
     .option("--start-at <when>", "now, earliest, or a time (default: now)")
     .action(
-      acting<[string], CreateOptions>(context, async ({ api, output, app }, [eventUid], options) => {
+      createAction<[string], CreateOptions>(context, async ({ api, output, app }, [eventUid], options) => {
         const { handler, ordered, startAt } = options;
-        if (ordered && handler === undefined) throw wrongUse("--ordered goes with --handler.");
+        if (ordered && handler === undefined) throw usageError("--ordered goes with --handler.");
         const body = {
           eventUid,
           ...(startAt === undefined ? {} : { startAt }),
           ...(handler === undefined ? {} : { handler: { url: handler, ...(ordered ? { ordered } : {}) } }),
         };
         output.one(
-          await api.post<Subscription>(pathOf("apps", (await app()).id, "events", "subscribe"), body),
+          await api.post<Subscription>(formatPath("apps", (await app()).id, "events", "subscribe"), body),
         );
       }),
     );
@@ -63,28 +63,30 @@ export function define(command: Command, context: CommandContext): void {
     ["resume", "Let a subscription go on"],
   ] as const) {
     part(`${verb} <subscription>`, summary).action(
-      acting<[string]>(context, async ({ api, output, app }, [id]) => {
-        output.one(await api.post<Subscription>(pathOf("apps", (await app()).id, "subscriptions", id, verb)));
+      createAction<[string]>(context, async ({ api, output, app }, [id]) => {
+        output.one(
+          await api.post<Subscription>(formatPath("apps", (await app()).id, "subscriptions", id, verb)),
+        );
       }),
     );
   }
   part("rewind <subscription>", "Read again from a time, or from the earliest event")
     .requiredOption("--to <when>", "now, earliest, or a time such as 2026-01-31T08:00:00Z")
     .action(
-      acting<[string], { readonly to: string }>(context, async ({ api, output, app }, [id], { to }) => {
-        const path = pathOf("apps", (await app()).id, "subscriptions", id, "rewind");
+      createAction<[string], { readonly to: string }>(context, async ({ api, output, app }, [id], { to }) => {
+        const path = formatPath("apps", (await app()).id, "subscriptions", id, "rewind");
         output.one(await api.post<Subscription>(path, { startAt: to }));
       }),
     );
   part("delete <subscription>", "Delete a subscription with its consumer groups")
     .option("-y, --yes", "do not ask")
     .action(
-      acting<[string], { readonly yes?: boolean }>(
+      createAction<[string], { readonly yes?: boolean }>(
         context,
         async ({ api, output, app, io }, [id], { yes }) => {
-          const path = pathOf("apps", (await app()).id, "subscriptions", id);
+          const path = formatPath("apps", (await app()).id, "subscriptions", id);
           if (!yes && !(await confirm(io, `Delete the subscription ${id}?`)))
-            throw wrongUse("Nothing is deleted: it takes --yes.");
+            throw usageError("Nothing is deleted: it takes --yes.");
           output.one(await api.delete(path));
         },
       ),

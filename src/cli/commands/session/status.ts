@@ -1,6 +1,6 @@
 import type { Command } from "commander";
-import { pathOf } from "../../client/api.ts";
-import { acting, apiOptions, type Client, examples } from "../../client/command.ts";
+import { formatPath } from "../../client/api.ts";
+import { apiOptions, type Client, createAction, examples } from "../../client/command.ts";
 import type { App, Channel, Subscription } from "../../client/entities.ts";
 import type { CommandContext } from "../../command-context.ts";
 import { EXIT } from "../../exit.ts";
@@ -26,7 +26,7 @@ interface AppStatus {
 /** Says whether the gateway is ready, and what needs somebody in each app. */
 export function define(command: Command, context: CommandContext): void {
   apiOptions(command).action(
-    acting(context, async ({ api, output }: Client) => {
+    createAction(context, async ({ api, output }: Client) => {
       const response = await api.open("/../readyz");
       const { status, checks = {} } = (await response.json().catch(() => ({ status: "unknown" }))) as Ready;
       const failing = Object.entries(checks).filter(([, { ok }]) => !ok);
@@ -87,9 +87,9 @@ export function define(command: Command, context: CommandContext): void {
 
 async function statusOf(api: Client["api"], { id, uid }: App): Promise<AppStatus> {
   const [channels, subscriptions, quarantine] = await Promise.all([
-    api.list<Channel>(pathOf("apps", id, "channels")),
-    api.list<Subscription>(pathOf("apps", id, "subscriptions")),
-    api.list<object>(pathOf("apps", id, "quarantine"), {}, 1),
+    api.list<Channel>(formatPath("apps", id, "channels")),
+    api.list<Subscription>(formatPath("apps", id, "subscriptions")),
+    api.list<object>(formatPath("apps", id, "quarantine"), {}, 1),
   ]);
   const sum = (of: (subscription: Subscription) => number | null): number | null =>
     subscriptions.items.reduce<number | null>((total, each) => {

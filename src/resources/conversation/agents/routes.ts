@@ -5,7 +5,7 @@ import { agent, knowledgeBase } from "../agent-entities.ts";
 
 const KNOWLEDGE_BASES: Reference = { table: "knowledgeBases", prefix: "kb", words: "knowledge base" };
 
-/** Agents: who takes part in conversations without being a person. */
+/** Agents are AI participants of conversations. */
 export const agents = standardResource({
   path: "/agents",
   tag: "Agents",
@@ -19,13 +19,13 @@ export const agents = standardResource({
     knowledgeBaseId: KNOWLEDGE_BASES,
   },
   taken: {
-    when: "another agent has the uid or the identifier",
-    message: "There is an agent of that uid or identifier already.",
+    when: "another agent has the same uid or identifier",
+    message: "An agent with this uid or identifier already exists.",
   },
   notes: {
     delete: {
       description:
-        "Participants that name it by its identifier stay, and are nobody's until an agent has that identifier again.",
+        "Participants with the agent's identifier stay. They have no agent until another agent gets that identifier.",
     },
   },
   prepare: async ({ values: { querySuggestions }, nowMs }) => ({

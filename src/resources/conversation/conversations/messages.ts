@@ -5,7 +5,6 @@ import { requireGoingOn } from "./routes.ts";
 
 const confined = "conversationId";
 
-/** Messages of a conversation. */
 export const conversationMessages = standardResource({
   ...messageResource,
   path: "/conversations/:conversationId/messages",
@@ -30,8 +29,8 @@ export const conversationMessages = standardResource({
   notes: {
     create: {
       confined,
-      description: "The author is the caller; a message by a live token has none.",
-      conflict: "the conversation has ended, or its room takes no messages",
+      description: "The author is the caller. A message sent with a live token has no author.",
+      conflict: "the conversation has ended, or its room accepts no messages",
     },
     list: { confined },
     get: { confined },

@@ -17,7 +17,7 @@ import { contentInput, conversation, roomIdInput, titleInput } from "../conversa
 import { insideOf } from "../inside.ts";
 import { lockOpenRoom, lockRoom } from "../room-scope.ts";
 
-/** Conversations: messages of a room about one thing; live ones have a token for those who have no other. */
+/** A conversation groups messages of a room. A live conversation has its own token for guests without an account. */
 export const conversations = standardResource({
   path: "/conversations",
   tag: "Conversations",
@@ -51,11 +51,11 @@ export const conversations = standardResource({
   notes: {
     create: {
       description:
-        "It is not live, and falls in the room's space. The room's participants with `autoJoin` join.",
-      missing: "the room or the owner is not there",
+        "The conversation is not live and belongs to the room's space. The room's participants with `autoJoin` join.",
+      missing: "the room or the owner does not exist",
     },
     get: { confined: "conversationId" },
-    delete: { description: "What was said in it goes with it, and a live token ends." },
+    delete: { description: "Its messages are deleted too, and its live token becomes invalid." },
   },
   more: ({ db, requireRoom }: RowDeps, { answer, insert, change }: Kit<typeof conversation>) => [
     defineRoute(
@@ -63,27 +63,27 @@ export const conversations = standardResource({
         method: "post",
         path: "/CreateLiveConversation",
         operation: "createLiveConversation",
-        summary: "Begin a live conversation",
+        summary: "Start a live conversation",
         description:
-          "The `liveToken` is told here only. As bearer token it reads the conversation and its messages and posts to it, and opens nothing else, until the conversation ends or is deleted, or the account that has begun it is disabled or deleted. Messages that come with it have no author. The room's participants with `autoJoin` join; `message` is the first message, by the caller. All of it is done or nothing.",
+          "Only this response contains the `liveToken`. As a bearer token it can read the conversation and its messages and post messages, and has no other access. It becomes invalid when the conversation ends or is deleted, or when the account that started it is disabled or deleted. Messages sent with it have no author. The room's participants with `autoJoin` join. `message` is the first message, with the caller as author. The request is atomic.",
         body: z.strictObject({
           roomId: roomIdInput,
           message: contentInput
             .nullable()
             .default(null)
-            .meta({ description: "The first message, by the caller." }),
+            .meta({ description: "The first message. Its author is the caller." }),
           title: titleInput,
         }),
         answer: conversation.entity,
         creates: true,
-        missing: "the room is not there",
-        conflict: `the room takes no messages (\`allowMessages\` is false); or ${ROW_LIMIT_CONFLICT}`,
+        missing: "the room does not exist",
+        conflict: `the room accepts no messages (\`allowMessages\` is false); or ${ROW_LIMIT_CONFLICT}`,
       },
       ({ caller, body: { message, ...body } }) =>
         db.transaction().execute(async (trx) => {
           await lockOpenRoom(trx, caller, body.roomId);
           const liveToken = createLiveToken();
-          // Only the token's hash is kept.
+          // Only the token's hash is stored.
           const live = { isLive: true, liveTokenHash: hashOfToken(liveToken) };
           const row = await insert(trx, caller, {}, { ...body, ...live });
           if (message !== null) {
@@ -100,11 +100,11 @@ export const conversations = standardResource({
         path: "/:conversationId/end",
         operation: "endConversation",
         summary: "End a conversation",
-        description: "Nothing more is said in it. It is not live any more, and its live token ends at once.",
+        description: "The conversation accepts no more messages. It is no longer live, and its live token is invalid at once.",
         params: { conversationId: pathId("conv", "conversation") },
         body: z.strictObject({}),
         answer: conversation.entity,
-        conflict: "it has ended",
+        conflict: "the conversation has already ended",
       },
       ({ caller, params }) =>
         change(caller, params.conversationId, ({ before, nowMs }) => {
@@ -120,7 +120,7 @@ export function requireGoingOn({ endedAt }: Pick<Row<"conversations">, "endedAt"
   if (endedAt !== null) throw conflict("The conversation has ended.");
 }
 
-/** The first message of a conversation, by who has begun it. */
+/** Inserts the first message. Its author is the author of the conversation. */
 async function say(trx: Trx, begun: Row<"conversations">, content: string): Promise<void> {
   const { id: conversationId, organizationId, roomId, authorId, createdAt, updatedAt } = begun;
   const message = { organizationId, roomId, conversationId, authorId, content, aiRole: null };
@@ -131,7 +131,7 @@ async function say(trx: Trx, begun: Row<"conversations">, content: string): Prom
     .execute();
 }
 
-/** The room's participants that join a conversation by themselves. */
+/** Returns the room's participants with `autoJoin`. */
 async function findJoining(
   trx: Trx,
   { roomId }: Row<"conversations">,
@@ -145,7 +145,7 @@ async function findJoining(
     .orderBy("createdAt")
     .orderBy("id")
     .execute();
-  // Who is being deleted has left the room by the time that this is written.
+  // An account that is being deleted at this moment must not join: its row is gone when this transaction commits.
   const there = await trx
     .selectFrom("accounts")
     .select("id")
@@ -156,7 +156,7 @@ async function findJoining(
   return joining.filter(({ accountId }) => accountId === null || ids.has(accountId));
 }
 
-/** They take part in the conversation. */
+/** Copies the room's participants into the conversation. */
 async function join(
   trx: Trx,
   { id: conversationId }: Row<"conversations">,

@@ -2,7 +2,7 @@ import { ACCOUNTS, COLLECTIONS, SPACES } from "../../kit/references.ts";
 import { standardResource } from "../../kit/standard-resource.ts";
 import { knowledgeBase } from "../agent-entities.ts";
 
-/** Knowledge bases: what agents know. */
+/** Knowledge bases of agents. */
 export const knowledgeBases = standardResource({
   path: "/knowledge-bases",
   tag: "Knowledge bases",
@@ -10,5 +10,5 @@ export const knowledgeBases = standardResource({
   table: "knowledgeBases",
   shape: knowledgeBase,
   references: { ownerId: ACCOUNTS, spaceId: SPACES, collectionId: COLLECTIONS },
-  inUse: { when: "an agent has it", message: "Agents have the knowledge base." },
+  inUse: { when: "an agent uses the knowledge base", message: "Agents use the knowledge base." },
 });

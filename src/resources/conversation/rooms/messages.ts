@@ -2,7 +2,7 @@ import { standardResource } from "../../kit/standard-resource.ts";
 import { messageResource } from "../message-resource.ts";
 import { lockOpenRoom, ROOMS } from "../room-scope.ts";
 
-/** Messages of a room, and of its conversations. */
+/** Messages of a room and its conversations. */
 export const roomMessages = standardResource({
   ...messageResource,
   path: "/rooms/:roomId/messages",
@@ -15,9 +15,9 @@ export const roomMessages = standardResource({
   },
   notes: {
     create: {
-      description: "It is said in the room itself, by the caller, in none of its conversations.",
-      conflict: "the room takes no messages",
+      description: "Adds a message to the room itself, outside its conversations. The author is the caller.",
+      conflict: "the room accepts no messages",
     },
-    list: { description: "Those of its conversations among them." },
+    list: { description: "Includes the messages of the room's conversations." },
   },
 });

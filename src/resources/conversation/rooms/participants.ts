@@ -9,10 +9,10 @@ import { agent } from "../agent-entities.ts";
 import { participant } from "../conversation-entities.ts";
 import { ROOMS } from "../room-scope.ts";
 
-/** A room holds so many, and so does each of its conversations. */
+/** Maximum number of participants of a room, and of each conversation. */
 const MAX_PARTICIPANTS = 1_000;
 
-/** Participants of a room and of its conversations. */
+/** Participants of a room and its conversations. */
 export const participants = standardResource({
   path: "/rooms/:roomId/participants",
   tag: "Rooms",
@@ -21,11 +21,11 @@ export const participants = standardResource({
   shape: participant,
   within: { param: "roomId", parent: ROOMS, lock: "createShared" },
   references: { accountId: ACCOUNTS },
-  taken: { when: "the account takes part already", message: "The account takes part already." },
+  taken: { when: "the account is already a participant", message: "The account is already a participant." },
   filters: {
     query: {
       conversationId: z.string().optional().meta({
-        description: "Those of that conversation of the room. Default: those of the room itself.",
+        description: "Only participants of this conversation of the room. Default: participants of the room itself.",
       }),
     },
     check: (db, _caller, { conversationId = null }, { roomId = "" }) =>
@@ -38,7 +38,7 @@ export const participants = standardResource({
     const { n } = await inPlace(trx, roomId, conversationId)
       .select((eb) => eb.fn.countAll<number>().as("n"))
       .executeTakeFirstOrThrow();
-    if (n >= MAX_PARTICIPANTS) throw conflict(`${MAX_PARTICIPANTS} take part already.`);
+    if (n >= MAX_PARTICIPANTS) throw conflict(`There are already ${MAX_PARTICIPANTS} participants, which is the maximum.`);
     return {};
   },
   async inside(db, rows, caller) {
@@ -61,23 +61,23 @@ export const participants = standardResource({
   },
   notes: {
     create: {
-      missing: "the room, the conversation or the account is not there",
-      conflict: `the account takes part already, or ${MAX_PARTICIPANTS} do`,
+      missing: "the room, the conversation or the account does not exist",
+      conflict: `the account is already a participant, or there are already ${MAX_PARTICIPANTS} participants`,
     },
-    list: { missing: "the room or the conversation is not there" },
-    get: { description: "Of the room itself, or of any of its conversations." },
-    delete: { description: "A participant of the room stays in the conversations that it has joined." },
+    list: { missing: "the room or the conversation does not exist" },
+    get: { description: "A participant of the room itself or of any of its conversations." },
+    delete: { description: "A participant who leaves the room stays in the conversations that it has joined." },
   },
 });
 
-/** Those of a room whose organization was looked at: of the room itself, or of one of its conversations. */
+/** Selects the participants of the room itself or of one conversation. The caller's access to the room was already checked. */
 const inPlace = (db: Queryable, roomId: string, conversationId: string | null) =>
   db
     .selectFrom("participants")
     .where("roomId", "=", roomId)
     .where("conversationId", conversationId === null ? "is" : "=", conversationId);
 
-/** The room has that conversation; in a transaction nobody deletes it until that ends. @throws ApiError 404 */
+/** Checks that the room has the conversation. In a transaction, locks it against deletion. @throws ApiError 404 */
 async function requireConversation(db: Queryable, roomId: string, id: string | null): Promise<void> {
   if (id === null) return;
   const found = await db

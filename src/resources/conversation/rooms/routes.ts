@@ -7,7 +7,7 @@ import { standardResource } from "../../kit/standard-resource.ts";
 import { conversation, room } from "../conversation-entities.ts";
 import { insideOf } from "../inside.ts";
 
-/** Rooms: where conversations take place. */
+/** A room holds conversations, messages and participants. */
 export const rooms = standardResource({
   path: "/rooms",
   tag: "Rooms",
@@ -15,7 +15,7 @@ export const rooms = standardResource({
   table: "rooms",
   shape: room,
   references: { ownerId: ACCOUNTS, spaceId: SPACES },
-  inUse: { when: "it has conversations", message: "The room has conversations." },
+  inUse: { when: "the room has conversations", message: "The room has conversations." },
   async prepare({ before }) {
     if (before?.immutable) throw conflict("The room is immutable.");
     return {};
@@ -33,9 +33,9 @@ export const rooms = standardResource({
   },
   notes: {
     update: {
-      description: "Participants, conversations and messages are no part of the room itself.",
-      conflict: "it is immutable",
+      description: "Participants, conversations and messages have their own routes.",
+      conflict: "the room is immutable",
     },
-    delete: { description: "Its participants, and what was said in the room itself, go with it." },
+    delete: { description: "The room's participants and its own messages are deleted too." },
   },
 });

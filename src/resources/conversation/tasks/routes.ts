@@ -14,12 +14,12 @@ type Task = Row<"tasks">;
 const TASKS: Reference = { table: "tasks", prefix: "task", words: "task" };
 const APPS: Reference = { table: "apps", prefix: "app", words: "app" };
 const STATES: Reference = { table: "states", prefix: "state", words: "state" };
-const FULL = "the tree has 10,000 tasks or 16 MiB of content";
+const FULL = "the tree would exceed 10,000 tasks or 16 MiB of content";
 
 const step = { method: "post", params: { taskId: pathId("task", "task") }, answer: task.entity } as const;
 const nothing = z.strictObject({});
 
-/** Tasks: work to be done, in trees. */
+/** Tasks form trees: each task can have subtasks. */
 export const tasks = standardResource({
   path: "/tasks",
   tag: "Tasks",
@@ -27,12 +27,12 @@ export const tasks = standardResource({
   table: "tasks",
   shape: task,
   references: { appId: APPS, executorId: ACCOUNTS, stateId: STATES, parentId: TASKS },
-  inUse: { when: "it has children", message: "The task has children." },
+  inUse: { when: "the task has children", message: "The task has children. Delete them first." },
   answer: answerTree,
   filters: {
     query: {
-      parentId: z.string().optional().meta({ description: "Only those directly below that task." }),
-      status: taskStatus.optional().meta({ description: "Only those of that status." }),
+      parentId: z.string().optional().meta({ description: "Only the direct children of this task." }),
+      status: taskStatus.optional().meta({ description: "Only tasks with this status." }),
     },
     find(db, { organizationId }, { parentId, status }) {
       let all = db.selectFrom("tasks").where("organizationId", "=", organizationId);
@@ -42,7 +42,7 @@ export const tasks = standardResource({
     },
   },
   async lockFirst(trx, caller, patch) {
-    // Who moves another task below this one needs its row.
+    // Must happen before the task's row is locked, because a move of another task below this one locks that row too.
     if ("parentId" in patch) await holdMoves(trx, caller);
   },
   async prepare({ trx, id, before, values }) {
@@ -59,13 +59,13 @@ export const tasks = standardResource({
   notes: {
     create: {
       description: "The author is the caller.",
-      missing: "the parent, the app, the executor or the state is not there",
+      missing: "the parent, the app, the executor or the state does not exist",
       conflict: FULL,
     },
-    list: { description: "Those that are parts of others among them; each without its own children." },
-    get: { description: "With all that is below it, however deep." },
+    list: { description: "Includes subtasks. Each task is listed without its children." },
+    get: { description: "Returns the task with all its subtasks, at any depth." },
     update: {
-      description: "With another `parentId` it is moved, and all that is below it; never below itself (400).",
+      description: "A new `parentId` moves the task with all its subtasks. A task cannot be moved below itself (400).",
       conflict: FULL,
     },
   },
@@ -77,7 +77,7 @@ export const tasks = standardResource({
         operation: "startTask",
         summary: "Start a task",
         body: nothing,
-        conflict: "it is not in the status `created`",
+        conflict: "the status of the task is not `created`",
       },
       ({ caller, params: { taskId } }) =>
         change(caller, taskId, ({ before, nowMs }) => {
@@ -92,9 +92,9 @@ export const tasks = standardResource({
         operation: "endTask",
         summary: "End a task",
         description:
-          "With errors it has failed, else it is completed; `output` and errors exclude each other.",
+          "The status becomes `failed` if the request has errors, otherwise `completed`. Send either `output` or `errors`, not both.",
         body: taskEndInput,
-        conflict: `it is not running, or ${FULL}`,
+        conflict: `the task is not running, or ${FULL}`,
       },
       ({ caller, params: { taskId }, body }) =>
         change(caller, taskId, async ({ trx, before, nowMs }) => {
@@ -112,9 +112,9 @@ export const tasks = standardResource({
         path: "/:taskId/cancel",
         operation: "cancelTask",
         summary: "Cancel a task",
-        description: "Its children go on.",
+        description: "The children of the task continue.",
         body: nothing,
-        conflict: "it is not running",
+        conflict: "the task is not running",
       },
       ({ caller, params: { taskId } }) =>
         change(caller, taskId, ({ before, nowMs }) => {
@@ -130,7 +130,7 @@ function requireStatus({ status }: Task, required: Task["status"]): void {
   if (status !== required) throw conflict(`The task is ${status}, not ${required}.`);
 }
 
-/** The size of a task's content as text. */
+/** Computes the size of a task's content as text, in bytes. */
 function bytesOf(content: Pick<Task, "description" | "input" | "output" | "params" | "errors">): number {
   const { description, input, output, params, errors } = content;
   const texts = [input, output, params, errors].map((value) => (value === null ? "" : JSON.stringify(value)));

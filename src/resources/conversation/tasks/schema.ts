@@ -14,30 +14,30 @@ declare module "../../../data/tables.ts" {
 export const taskStatus = z.enum(["created", "running", "completed", "failed", "canceled"]);
 const errorSchema = z
   .strictObject({ code: z.string().min(1).max(255), message: z.string().max(4_096) })
-  .meta({ example: { code: "timeout", message: "Nobody answered." } });
-const anything = z.unknown().meta({ description: "Anything, or null." });
+  .meta({ example: { code: "timeout", message: "The request timed out." } });
+const anything = z.unknown().meta({ description: "Any JSON value, or `null`." });
 
 export const taskFields = {
   appId: idInput("An app."),
   authorId: orElse(readOnly(z.string().nullable()), ({ caller }) => caller.accountId),
-  executorId: idInput("The account that is to do it."),
+  executorId: idInput("The account that the task is assigned to."),
   organizationId,
-  /** Of the same organization, and never below this one. */
-  parentId: idInput("The task that it is a part of."),
+  /** A task of the same organization that is not below this one. */
+  parentId: idInput("The parent task."),
   stateId: idInput("A state."),
   targetId: opaqueIdInput,
   title: z.string().min(1).max(255).meta({ example: "Send the report" }),
   description: textUpTo(4_096),
   kind: z.string().min(1).max(255).default("default").meta({ example: "default" }),
   status: orElse(
-    readOnly(taskStatus.meta({ description: "From created to running to completed, failed or canceled." })),
+    readOnly(taskStatus.meta({ description: "Changes from created to running, then to completed, failed or canceled." })),
     () => "created",
   ),
   input: json(freeFormInput),
   output: orElse(readOnly(json(anything)), () => null),
   params: json(mapInput, z.record(z.string(), z.unknown())),
   errors: orElse(readOnly(json(z.array(errorSchema))), () => []),
-  /** The size of description, input, output, params and errors as text. */
+  /** Size of description, input, output, params and errors as text, in bytes. */
   contentBytes: hidden(z.int()),
   startedAt: readOnly(time(timestamp.nullable())),
   endedAt: readOnly(time(timestamp.nullable())),
@@ -48,10 +48,10 @@ export const task = shape({
   fields: taskFields,
   inside: {
     get children(): z.ZodArray<Inside<typeof taskFields>> {
-      return z.array(task.entity).meta({ description: "Tasks of which it is the parent, and theirs." });
+      return z.array(task.entity).meta({ description: "The child tasks, each with its own children." });
     },
   },
-  meta: { id: "Task", description: "Something that is to be done, with its parts." },
+  meta: { id: "Task", description: "A unit of work with its subtasks." },
 });
 
 export const taskEndInput = z
@@ -59,9 +59,9 @@ export const taskEndInput = z
     output: freeFormInput,
     errors: bounded(z.array(errorSchema).max(100))
       .default([])
-      .meta({ description: "What went wrong: with any, the task has failed.", example: [] }),
+      .meta({ description: "The errors. The task has failed if there is at least one.", example: [] }),
   })
   .superRefine(({ output, errors }, context) => {
     if (output !== null && errors.length > 0)
-      context.addIssue({ code: "custom", path: ["output"], message: "is not given with errors" });
+      context.addIssue({ code: "custom", path: ["output"], message: "must be omitted when errors are given" });
   });

@@ -18,7 +18,7 @@ const STEPS: Readonly<Record<Status, readonly Status[]>> = {
   disabled: ["disabled"],
 };
 
-/** Accounts: who calls. An organization sees its members and those that it has made. */
+/** Accounts are the persons and programs that call the API. An organization sees its members and the accounts it created. */
 export const accounts = standardResource({
   path: "/iam/accounts",
   tag: "Accounts",
@@ -29,14 +29,14 @@ export const accounts = standardResource({
   feed: "access",
   visible: visibleAccounts,
   filters: { query: {}, find: visibleAccounts },
-  foreign: "Only the organization that has made an account can change it.",
+  foreign: "Only the organization that created an account can change it.",
   inUse: {
-    when: "it has API keys that are not revoked, or is the account of the first start",
-    message: "The account has API keys, or is the one of the first start.",
+    when: "the account has API keys that are not revoked, or was created at the first start",
+    message: "The account has API keys, or was created at the first start. Revoke its API keys before you delete it.",
   },
   async prepare({ trx, caller, id, before, values: { status }, nowMs }) {
     if (before && !STEPS[before.status].includes(status))
-      throw conflict(`An account that is ${before.status} does not become ${status}.`);
+      throw conflict(`The status of an account cannot change from ${before.status} to ${status}.`);
     if (before?.status === "active" && status === "disabled") {
       await requireEnding(trx, caller, id, nowMs);
       await requireOtherAdministrator(trx, caller, { accountId: id }, nowMs);
@@ -66,21 +66,21 @@ export const accounts = standardResource({
     });
   },
   notes: {
-    create: { description: "It becomes a member of the organization, which grants nothing yet." },
+    create: { description: "The new account becomes a member of the organization, without permissions." },
     update: {
       description:
-        "The status goes from pending to active to disabled, step by step and never back. A disabled account's keys and identities let nobody in. Who disables one must hold what it may do.",
+        "The status changes from pending to active to disabled, without skipping a step, and never back. Keys and identities of a disabled account are rejected. To disable an account, the caller must hold all of its permissions.",
       conflict:
-        "the status would go back, or past a step; or no other account would have a key in force with the permission `*`",
+        "the status would go back or skip a step; or no other account would have a valid key with the permission `*`",
     },
     delete: {
       description:
-        "Who deletes one must hold what it may do. Its memberships, identities and places in groups, rooms and conversations go with it; what it has written, owned or was to do is nobody's.",
+        "The caller must hold all permissions of the account. Its memberships and identities are deleted, and it leaves all groups, rooms and conversations. Resources and messages of the account stay, without an author, owner or executor.",
     },
   },
 });
 
-/** Nobody disables or deletes an account that may do more than they. @throws ApiError 403 */
+/** Checks that the caller holds all permissions of an account that it disables or deletes. @throws ApiError 403 */
 async function requireEnding(trx: Trx, caller: Caller, accountId: string, nowMs: number): Promise<void> {
   requireHeld(caller, await permissionsOfAccount(trx, caller, accountId, nowMs), "take away");
 }

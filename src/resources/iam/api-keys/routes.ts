@@ -22,13 +22,13 @@ import {
   requireTakeable,
 } from "../iam-grants.ts";
 
-/** A revoked key is kept, so that it is never taken again; nobody sees it. */
+/** Revoked keys stay in the table, so that the same key is never issued again, but the API does not show them. */
 const unrevoked = (db: Queryable, { organizationId }: Caller) =>
   db.selectFrom("apiKeys").where("organizationId", "=", organizationId).where("revokedAt", "is", null);
 
-const LAST = "no other key in force would have the permission `*`";
+const LAST = "no other valid key would have the permission `*`";
 
-/** API keys: bearer tokens of the organization. Each is shown once. */
+/** API keys are bearer tokens of the organization. The API returns each token once, on creation. */
 export const apiKeys = standardResource({
   path: "/iam/api-keys",
   tag: "API keys",
@@ -48,7 +48,7 @@ export const apiKeys = standardResource({
     const granted = await grant(trx, deps, caller, values, before);
     if (before) await requireChangeable(trx, caller, before, { ...granted, expires }, nowMs);
     const accountId = before?.accountId ?? (await accountOf(trx, deps, caller, values, nowMs));
-    // To let it last longer is to grant all of it anew.
+    // Extending the lifetime counts as granting all permissions of the key again.
     if (before?.expiresAt && (expires === null || expires > before.expiresAt))
       requireHeld(caller, await permissionsOfGrant(trx, caller, granted));
     if (spaceId !== before?.spaceId) await requireRow(trx, caller, SPACES, spaceId);
@@ -65,12 +65,12 @@ export const apiKeys = standardResource({
   notes: {
     update: {
       description:
-        "Who adds permissions or roles, or lets the key last longer, must hold what that grants; who takes some away from another key, or lets it end sooner, must hold them too.",
+        "To add permissions or roles, or to extend the lifetime, the caller must hold the granted permissions. The same applies to removing permissions from another key or shortening its lifetime.",
       conflict: LAST,
     },
     delete: {
       description:
-        "Revokes it for good: in force everywhere within five seconds. Its account stays. The caller must hold what the key may do; a key may always revoke itself, but for the last one that may do all.",
+        "Revokes the key permanently. All gateways reject it within five seconds. Its account stays. The caller must hold all permissions of the key. A key can always revoke itself, unless it is the last one with `*`.",
       conflict: LAST,
       allows: ({ keyId }, { apiKeyId }) => keyId !== null && keyId === apiKeyId,
     },
@@ -86,10 +86,10 @@ export const apiKeys = standardResource({
         creates: true,
         body: apiKey.input,
         answer: newApiKeySchema,
-        missing: "the account, a role or the space is not there",
+        missing: "the account, a role or the space does not exist",
         conflict: ROW_LIMIT_CONFLICT,
         description:
-          "`key` is the bearer token, told here only. What it may do is the union of its permissions and of those that its roles have when it is used. Without `accountId` it gets a service account of its own; nobody makes a key for another's account (403).",
+          "`key` is the bearer token. Only this response contains it. The key has its own permissions and those that its roles have when it is used. Without `accountId`, Inlet creates a service account for the key. A key for another account is rejected (403).",
       },
       ({ caller, body }) =>
         deps.db.transaction().execute(async (trx) => {
@@ -101,7 +101,7 @@ export const apiKeys = standardResource({
   ],
 });
 
-/** The account that the key speaks for: the caller's, or a new one. @throws ApiError 404, 403 */
+/** Returns the account of the new key: the caller's own, or a new service account. @throws ApiError 404, 403 */
 async function accountOf(
   trx: Trx,
   { requireRoom }: Pick<IamDeps, "requireRoom">,
@@ -112,7 +112,7 @@ async function accountOf(
   if (accountId != null) {
     await requireAccounts(trx, caller, [accountId]);
     if (accountId === caller.accountId) return accountId;
-    throw new ApiError("permission_denied", "You can make keys for your own account, or for a new one.");
+    throw new ApiError("permission_denied", "You can only create keys for your own account or for a new one. Omit accountId for a new account.");
   }
   await requireRoom(trx, caller, { table: "accounts", words: "accounts" });
   const account = { name, isService: true, status: "active" } as const;
@@ -122,8 +122,10 @@ async function accountOf(
 }
 
 /**
- * @throws ApiError 403 where another key loses more than the caller holds, 409 where the last one that may do all would lose that,
- * or would be the last to end
+ * Checks that the caller may change the key.
+ *
+ * @throws ApiError 403 if another key would lose permissions that the caller does not hold, 409 if the organization's last key
+ * with `*` would lose it or expire
  */
 async function requireChangeable(
   trx: Trx,
@@ -141,12 +143,12 @@ async function requireChangeable(
   ];
   if (!were.includes(ALL_PERMISSIONS)) return;
   const isLost = !left.includes(ALL_PERMISSIONS);
-  // To end sooner is to lose it then: another one must still be in force by that time.
+  // An earlier expiry removes `*` at that time, so another key with `*` must be valid beyond it.
   const lostAtMs = isLost ? nowMs : endsSooner ? after.expires.getTime() : undefined;
   if (lostAtMs !== undefined) await requireOtherAdministrator(trx, caller, { keyId: before.id }, lostAtMs);
 }
 
-/** @throws ApiError 400 where it is over before it begins */
+/** @throws ApiError 400 if the expiry is in the past */
 function requireFuture(expires: Date | null, nowMs: number): void {
   if (expires === null || expires.getTime() > nowMs) return;
   throw invalidParameters([{ path: "expiresAt", message: "must be in the future" }]);

@@ -17,13 +17,13 @@ export interface AuditDeps {
 }
 
 const times = {
-  from: timeInput.optional().describe("at this time or later"),
-  to: timeInput.optional().describe("before this time"),
+  from: timeInput.optional().describe("Only records at this time or later."),
+  to: timeInput.optional().describe("Only records before this time."),
 };
 const filters = z.object({
-  entity: z.enum(AUDIT_ENTITIES).optional().describe("what was changed, read or given"),
+  entity: z.enum(AUDIT_ENTITIES).optional().describe("The kind of the resource that was changed, read or issued."),
   entityId: z.string().min(1).max(255).optional(),
-  accountId: z.string().min(1).max(255).optional().describe("who did it"),
+  accountId: z.string().min(1).max(255).optional().describe("The account that made the request."),
   ...times,
 });
 
@@ -34,48 +34,48 @@ const auditRecord = z
     accountId: z
       .string()
       .nullable()
-      .meta({ description: "Who; null: whoever runs the gateway, by a declared set-up." }),
-    keyId: z.string().nullable().meta({ description: "The API key; null where none was used." }),
+      .meta({ description: "The account that made the change. `null` for the operator's declarative configuration." }),
+    keyId: z.string().nullable().meta({ description: "The API key. `null` if the request used no API key." }),
     action: z.enum(AUDIT_ACTIONS),
     entity: z.enum(AUDIT_ENTITIES),
     entityId: z.string().meta({
       description:
-        "An id. A channel is named by its app's id and its uid: its own id is a credential. An event is named by topic and entry, an access token by the key that it stands for, a list of dead letters by its subscription.",
+        "The id of the resource. A channel's own id is a credential, so the record holds its app's id and its uid. An event is identified by topic and entry, an access token by its key, and a list of dead letters by its subscription.",
       example: "app_01jc9x2k4v8m3n5p7q9r1s0/hooks",
     }),
     fields: z.array(z.string()).meta({
-      description: "The names of what was changed; never a value.",
+      description: "The names of the changed fields. Values are never recorded.",
       example: ["title", "config.dedupe"],
     }),
-    requestId: z.string().nullable().meta({ description: "As in the header X-Request-Id and in the log." }),
+    requestId: z.string().nullable().meta({ description: "The request id, as in the header `X-Request-Id` and in the log." }),
     at: timestamp,
   })
-  .meta({ id: "AuditRecord", description: "One thing that somebody did." });
+  .meta({ id: "AuditRecord", description: "One recorded action of an account." });
 
 const refusalRecord = z
   .object({
-    hour: timestamp.meta({ description: "The hour in which it was counted, by its beginning." }),
+    hour: timestamp.meta({ description: "The start of the hour in which the requests were counted." }),
     organizationId: z.string().nullable().meta({
-      description: "Null: nobody knows whose the token was; the operator's organization sees these.",
+      description: "`null` if the token belongs to no known organization. Only the operator's organization sees these records.",
     }),
     accountId: z.string().nullable(),
     keyId: z.string().nullable(),
     address: z.string().meta({
       description:
-        "Of the client; where nobody knows who asked, an IPv6 one stands for its /64. `others`: too many came within the hour to be told apart.",
+        "The client's address. For an unknown caller with IPv6, the /64 network. `others` if the hour had too many different callers to list each one.",
       example: "192.0.2.1",
     }),
     status: z
       .int()
-      .meta({ description: "401: nobody knows who asked. 403: the caller may not.", example: 401 }),
+      .meta({ description: "401 if the caller is unknown, 403 if the caller lacks a permission.", example: 401 }),
     count: z.int(),
     lastAt: timestamp,
   })
-  .meta({ id: "AuditRefusal", description: "Requests that were refused within an hour." });
+  .meta({ id: "AuditRejection", description: "Requests of one caller that were rejected within one hour." });
 
 const BATCH = 500;
 
-/** Who did what, and who was refused. */
+/** Audit trail of all changes, and counts of rejected requests. */
 export const audit: Resource<AuditDeps> = {
   path: "/audit",
   tag: "Audit",
@@ -85,9 +85,9 @@ export const audit: Resource<AuditDeps> = {
         method: "get",
         path: "/",
         operation: "listAudit",
-        summary: "List who did what",
+        summary: "List audit records",
         description:
-          "Every change of what the organization has, oldest first, written together with the change itself; and who deleted events, read, deleted or re-drove what is in quarantine or a dead letter, sent events again, was given a token. It names fields, never values. It goes back as far as `INLET_AUDIT_RETENTION_DAYS` says.",
+          "Every change of the organization's resources, oldest first. Each record is written in the transaction of the change. Records also cover deleted events, access to quarantined items and dead letters, replayed events and issued tokens. A record has field names, never values. `INLET_AUDIT_RETENTION_DAYS` sets how long records are retained.",
         query: filters.extend(pageQuery),
         answer: listOf(auditRecord),
       },
@@ -99,11 +99,11 @@ export const audit: Resource<AuditDeps> = {
         method: "get",
         path: "/export",
         operation: "exportAudit",
-        summary: "Export who did what",
+        summary: "Export audit records",
         description:
-          "All records that the filters leave, oldest first, one JSON object a line, however many they are. A line each as `listAudit` answers it. Where it ends early, the `at` of the last line is the `from` of the next call.",
+          "All records that match the filters, oldest first, without a limit. Each line is one JSON object as in `listAudit`. If the export ends early, use the `at` of the last line as `from` of the next call.",
         query: filters,
-        answer: nonJsonAnswer("application/x-ndjson", "The records, one a line."),
+        answer: nonJsonAnswer("application/x-ndjson", "The records, one JSON object per line."),
       },
       async ({ caller, query }) => {
         const lines = ReadableStream.from(exportLines(db, caller, query)).pipeThrough(
@@ -115,11 +115,11 @@ export const audit: Resource<AuditDeps> = {
     defineRoute(
       {
         method: "get",
-        path: "/refusals",
-        operation: "listRefusals",
-        summary: "Count who was refused",
+        path: "/rejections",
+        operation: "listRejections",
+        summary: "Count rejected requests",
         description:
-          "Requests of the management API that were answered 401 or 403, counted by hour, caller and address, newest first. Other gateways write theirs within ten seconds.",
+          "Requests to the management API that were rejected with 401 or 403, counted by hour, caller and address, newest first. Requests to other gateways appear within ten seconds.",
         query: z.object({ ...times, ...pageQuery }),
         answer: listOf(refusalRecord),
       },
@@ -177,7 +177,7 @@ function recordsOf(db: Queryable, caller: Caller, { entity, entityId, accountId,
 
 const render = ({ createdAt, ...row }: Row<"audit">) => ({ ...row, at: createdAt.toISOString() });
 
-/** Read a page at a time, as fast as they are taken. */
+/** Yields lines page by page. It reads the next page only when the client has consumed the previous one. */
 async function* exportLines(db: Queryable, caller: Caller, wanted: Filters): AsyncGenerator<string> {
   const records = recordsOf(db, caller, wanted).orderBy("createdAt").orderBy("id").limit(BATCH);
   for (let last: Row<"audit"> | undefined; ; ) {

@@ -17,31 +17,31 @@ export interface AuthDeps extends RowDeps {
 
 const accessTokenSchema = z
   .object({
-    accessToken: z.string().describe("A bearer token; opaque to clients."),
+    accessToken: z.string().describe("A bearer token. Clients must treat it as opaque."),
     tokenType: z.literal("Bearer"),
-    expiresIn: z.int().describe("Seconds."),
+    expiresIn: z.int().describe("Lifetime in seconds."),
   })
   .meta({
     id: "AccessToken",
-    description: "A token for a short while, in the place of an API key or of another issuer's token.",
+    description: "A short-lived token that replaces an API key or a token of the OpenID Connect issuer.",
     example: { accessToken: "eyJhbGciOiJIUzI1NiJ9.e30.c2ln", tokenType: "Bearer", expiresIn: 900 },
   });
 
 const whoamiSchema = z
   .object({
-    by: z.enum(["apiKey", "accessToken", "oidc"]).describe("The kind of the token."),
+    by: z.enum(["apiKey", "accessToken", "oidc"]).describe("The kind of the request's token."),
     account: z.object({ id: z.string(), name: z.string(), isService: z.boolean() }),
     organization: z.object({ id: z.string(), name: z.string() }),
     apiKeyId: z
       .string()
       .nullable()
-      .describe("The key that was sent, or for which the access token was given."),
+      .describe("The API key of the request, or the one that the access token was issued for."),
     defaultSpaceId: z.string().nullable(),
-    permissions: z.array(z.string()).describe("What the caller may do at this moment; `*` is all."),
+    permissions: z.array(z.string()).describe("The caller's current permissions. `*` includes all permissions."),
   })
   .meta({
     id: "Whoami",
-    description: "The caller, as its token says.",
+    description: "The caller that the token identifies.",
     example: {
       by: "apiKey",
       account: { id: "acc_01k5", name: "ci", isService: true },
@@ -52,7 +52,7 @@ const whoamiSchema = z
     },
   });
 
-/** Access tokens, and who brings one. */
+/** Issues access tokens and describes the caller. */
 export const auth: Resource<AuthDeps> = {
   path: "/auth",
   tag: "Authentication",
@@ -64,16 +64,16 @@ export const auth: Resource<AuthDeps> = {
         operation: "createAccessToken",
         summary: "Get an access token",
         description:
-          "The bearer token of the request is an API key, or a token of the OpenID Connect issuer, which gets one for the organization that is named; another access token is refused (403), or one could be " +
-          "used to prolong itself. The token may do what the key, or the member, may do when it is used, and ends with the token of the request at the latest.",
+          "Send an API key or a token of the OpenID Connect issuer as bearer token. An access token is rejected (403), because it could otherwise renew itself. " +
+          "The new token has the current permissions of the key or member each time it is used. It expires no later than the request's token.",
         body: z.strictObject({
           organizationId: z.string().optional().meta({
             description:
-              "For an issuer's token that does not say it: the organization to call for. A key calls for its own.",
+              "The organization to act for, if the issuer's token does not name one. An API key always acts for its own organization.",
           }),
         }),
         answer: accessTokenSchema,
-        missing: "an API key names another organization than its own",
+        missing: "the request has an API key and names another organization",
         permission: null,
         unplaced: true,
       },
@@ -95,7 +95,7 @@ export const auth: Resource<AuthDeps> = {
         operation: "getCaller",
         summary: "Get the caller",
         description:
-          "Whose token the request brings, and what it may do: for a page that shows what its reader may use.",
+          "The account and organization of the request's token, and its permissions. A user interface can use this to show only permitted actions.",
         answer: whoamiSchema,
         permission: null,
       },
@@ -117,23 +117,23 @@ async function describeCaller({ db }: AuthDeps, caller: Caller): Promise<z.input
     .select(["id", "name"])
     .where("id", "=", organizationId)
     .executeTakeFirst();
-  // It was there a moment ago: see `identify`.
+  // `identify` has just found both, so one of them was deleted meanwhile.
   if (account === undefined || organization === undefined)
-    throw new ApiError("unauthenticated", "The account of this token is gone.");
+    throw new ApiError("unauthenticated", "The account of this token has been deleted.");
   return { by, account, organization, apiKeyId: keyId, defaultSpaceId, permissions: [...permissions].sort() };
 }
 
 /** @throws ApiError 403, 404 */
 function keyOf({ by, keyId, organizationId }: Caller, named = organizationId): string {
   if (by !== "apiKey" || keyId === null) {
-    const message = "Access tokens are given for an API key, or for a token of the issuer, only.";
+    const message = "To get an access token, send an API key or a token of the OpenID Connect issuer.";
     throw new ApiError("permission_denied", message);
   }
   if (named !== organizationId) throw notFound("organization");
   return keyId;
 }
 
-/** The identity of the token's subject in the organization that is named. @throws ApiError 400, 401, 403 */
+/** Returns the identity of the token's subject in the named organization. @throws ApiError 400, 401, 403 */
 async function identityOf(
   { identify, clock }: AuthDeps,
   c: Context,

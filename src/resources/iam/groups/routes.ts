@@ -6,7 +6,7 @@ import { standardResource } from "../../kit/standard-resource.ts";
 import { insideGroups, membersOf } from "../group-members.ts";
 import { group } from "../iam-entities.ts";
 
-/** Groups: accounts under a name. */
+/** A group is a named set of accounts. */
 export const groups = standardResource({
   path: "/iam/groups",
   tag: "Groups",
@@ -25,15 +25,15 @@ export const groups = standardResource({
   },
   inside: insideGroups,
   notes: {
-    create: { missing: "an account is not there" },
-    update: { description: "`members` is the whole set; who stays keeps the member's id." },
+    create: { missing: "an account does not exist" },
+    update: { description: "`members` replaces the whole set. Accounts that stay keep their member id." },
   },
 });
 
 const memberIds = async (trx: Trx, groupId: string): Promise<string[]> =>
   (await membersOf(trx, [groupId]).execute()).map(({ accountId }) => accountId);
 
-/** @throws ApiError 404 where the organization does not see an account */
+/** @throws ApiError 404 if an account is not visible to the organization */
 async function addMembers(
   trx: Trx,
   caller: Caller,

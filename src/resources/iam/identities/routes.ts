@@ -8,7 +8,7 @@ import { standardResource } from "../../kit/standard-resource.ts";
 import { account, identity } from "../iam-entities.ts";
 import { permissionsOfGrant } from "../iam-grants.ts";
 
-/** Identities: who an account is to an OIDC issuer, or in the organization's own naming. */
+/** An identity is the name of an account at an OIDC issuer, or a name that the organization assigns. */
 export const identities = standardResource({
   path: "/iam/identities",
   tag: "Identities",
@@ -19,8 +19,8 @@ export const identities = standardResource({
   feed: "access",
   references: { accountId: ACCOUNTS },
   taken: {
-    when: "the organization has an identity of that provider and identifier",
-    message: "There is an identity of that provider and identifier already.",
+    when: "the organization already has an identity with this provider and identifier",
+    message: "An identity with this provider and identifier already exists.",
   },
   async prepare({ trx, caller, before, values: { accountId, provider, identifier } }) {
     const isSame = before?.provider === provider && before.identifier === identifier;
@@ -43,14 +43,14 @@ export const identities = standardResource({
   notes: {
     create: {
       description:
-        "Its holder may do what the account may as a member, so the caller must hold that. An account that has an identity or an API key already is given another only by itself, or with the permission `*`.",
+        "The identity grants the permissions of the account's membership, so the caller must hold them. If the account already has an identity or an API key, only the account itself or a caller with `*` can add another.",
     },
-    update: { description: "Another `provider` or `identifier` is given as a new identity is." },
-    delete: { description: "The caller must hold what the account may do as a member." },
+    update: { description: "A change of `provider` or `identifier` needs the same permissions as a new identity." },
+    delete: { description: "The caller must hold the permissions of the account's membership." },
   },
 });
 
-/** Who is given an identity may do what its account may: that is a grant. @throws ApiError 403 */
+/** Checks that the caller holds the permissions of the account's membership, because an identity grants them. @throws ApiError 403 */
 async function requireLendable(
   trx: Trx,
   caller: Caller,
@@ -67,7 +67,12 @@ async function requireLendable(
   if (membership) requireHeld(caller, await permissionsOfGrant(trx, caller, membership), act);
 }
 
-/** Nobody lets others act in the name of an account that somebody uses: it does so itself, or who may do all. @throws ApiError 403 */
+/**
+ * Checks that the account has no identity or API key yet. Otherwise the caller could let others impersonate a user of the account.
+ * The account itself and callers with `*` are exempt.
+ *
+ * @throws ApiError 403
+ */
 async function requireUnused(trx: Trx, caller: Caller, accountId: string): Promise<void> {
   if (accountId === caller.accountId || caller.permissions.has(ALL_PERMISSIONS)) return;
   const identity = trx.selectFrom("identities").select("id").where("accountId", "=", accountId).limit(1);
@@ -78,5 +83,5 @@ async function requireUnused(trx: Trx, caller: Caller, accountId: string): Promi
     .where("revokedAt", "is", null)
     .limit(1);
   if ((await identity.executeTakeFirst()) ?? (await key.executeTakeFirst()))
-    throw new ApiError("permission_denied", "The account is in use: it gives itself another identity.");
+    throw new ApiError("permission_denied", "The account already has an identity or an API key. Only the account itself can add another identity.");
 }

@@ -5,7 +5,7 @@ import { membership, type membershipFields, organization } from "../iam-entities
 import { grant, type IamDeps, requireTakeable } from "../iam-grants.ts";
 import { heldPermissions, rolesOf } from "../render-permission.ts";
 
-/** Memberships: who belongs to the organization, and what they may do in it when another issuer's token names them. */
+/** A membership grants an account permissions in the organization when the account calls with an OIDC issuer's token. */
 export const memberships = standardResource({
   path: "/iam/memberships",
   tag: "Memberships",
@@ -14,7 +14,7 @@ export const memberships = standardResource({
   shape: membership,
   audit: "membership",
   feed: "access",
-  taken: { when: "the account is a member already", message: "The account is a member already.", of: "new" },
+  taken: { when: "the account is already a member", message: "The account is already a member.", of: "new" },
   async prepare({ trx, deps, caller, before, values }: Write<typeof membershipFields, IamDeps>) {
     const granted = await grant(trx, deps, caller, values, before);
     if (before) await requireTakeable(trx, caller, before, granted);
@@ -35,11 +35,11 @@ export const memberships = standardResource({
     return (row) => ({ organization: organization.render(home), ...held(row) });
   },
   notes: {
-    create: { missing: "the account or a role is not there" },
-    update: { description: "Who adds or takes away permissions or roles must hold what they grant." },
+    create: { missing: "the account or a role does not exist" },
+    update: { description: "The caller must hold all permissions that it adds or removes, including those of roles." },
     delete: {
       description:
-        "Who deletes it must hold what it grants. The account stays, and its API keys do what they may until they are deleted.",
+        "The caller must hold all permissions of the membership. The account stays, and its API keys keep their permissions.",
     },
   },
 });

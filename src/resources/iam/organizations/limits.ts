@@ -23,19 +23,19 @@ export interface LimitsDeps {
   readonly limitDefaults: LimitDefaults;
 }
 
-/** What a limit counts, and what is answered beyond it. */
+/** Description of each limit: the counted quantity, and the effect of exceeding it. */
 const MEANINGS: Readonly<Record<LimitName, string>> = {
-  topicBytes: "Bytes that its topics hold, estimated; beyond: `overLimit`.",
-  quarantineBytes: "Bytes that its quarantine holds; beyond, 503 for what would be quarantined.",
-  hookRequestsPerSecond: "Items of deliveries to its hooks, in each gateway; beyond, 429.",
+  topicBytes: "Estimated size of the topics in bytes. `overLimit` sets the effect of exceeding it.",
+  quarantineBytes: "Size of the quarantine in bytes. Over it, deliveries that must be quarantined get 503.",
+  hookRequestsPerSecond: "Items in deliveries to the hooks per second and gateway. Over it, deliveries get 429.",
   sourceDeliveriesPerSecond:
-    "Items of frames and pages that its sources bring, in each gateway; beyond, they wait.",
-  keyFetches: "Fetches of its senders' public keys under way, in each gateway; beyond, 503.",
+    "Items in frames and pages of the sources per second and gateway. Over it, the sources wait.",
+  keyFetches: "Concurrent fetches of senders' public keys per gateway. Over it, deliveries get 503.",
   bodyBytes:
-    "Bytes of decoded bodies under way in each gateway; beyond, 503. Compressed ones may become a quarter of it in a second; more of them wait, then 503.",
+    "Bytes of decoded bodies in flight per gateway. Over it, deliveries get 503. Compressed bodies may decode to a quarter of it per second; further ones wait, then get 503.",
   schemaCompileMsPerMinute:
-    "Milliseconds of processor time for compiling its schemas, in each gateway; beyond, 429.",
-  rowsPerResource: "Rows of each resource; beyond, 409.",
+    "CPU time for compiling schemas, in milliseconds per minute and gateway. Over it, requests get 429.",
+  rowsPerResource: "Number of rows of each resource. Over it, creation gets 409.",
 };
 
 const MOST = 2 ** 50;
@@ -48,16 +48,16 @@ const eachLimit = <T extends z.ZodType>(schemaOf: (name: LimitName) => T) =>
 const limitsSchema = z
   .object({
     organizationId: id("org"),
-    ...eachLimit((name) => limit.meta({ description: `${MEANINGS[name]} Null: the default.` })),
+    ...eachLimit((name) => limit.meta({ description: `${MEANINGS[name]} \`null\` means the default.` })),
     overLimit: overLimit.meta({
       description:
-        "What becomes of an organization whose topics hold more than `topicBytes`, once what all groups have acknowledged is gone: `refuse`, its hooks answer 429 and its sources wait; `trim`, its oldest events go, be they read or not.",
+        "The effect when topics exceed `topicBytes` even after all acknowledged events were deleted. With `refuse`, hooks return 429 and sources wait. With `trim`, the oldest events are deleted, even if they are unread.",
     }),
     inForce: z.object(eachLimit(() => z.int().nullable())).meta({
-      description: "The limits that hold: its own, or the defaults. Null: there is none.",
+      description: "The effective limits: the organization's own or the defaults. `null` means unlimited.",
     }),
   })
-  .meta({ id: "OrganizationLimits", description: "What an organization may use." });
+  .meta({ id: "OrganizationLimits", description: "The resource limits of an organization." });
 
 const limitsPatchSchema = z.strictObject({
   ...eachLimit(() => limit.optional()),
@@ -66,7 +66,7 @@ const limitsPatchSchema = z.strictObject({
 
 const params = { organizationId: pathId("org", "organization") };
 
-/** The limits of organizations: set by the operator, seen by those whom they hold for. */
+/** Limits of organizations. The operator sets them, and each organization can read its own. */
 export const organizationLimits: Resource<LimitsDeps> = {
   path: "/organizations/:organizationId/limits",
   tag: "Organizations",
@@ -98,7 +98,7 @@ export const organizationLimits: Resource<LimitsDeps> = {
           path: "/",
           operation: "getOrganizationLimits",
           summary: "Get the limits of an organization",
-          description: "Of the caller's own; callers of the operator's organization see those of any.",
+          description: "Callers can read their own organization. The operator's organization can read any organization.",
           params,
           answer: limitsSchema,
         },
@@ -114,7 +114,7 @@ export const organizationLimits: Resource<LimitsDeps> = {
           operation: "updateOrganizationLimits",
           summary: "Set the limits of an organization",
           description:
-            "In force everywhere within two seconds. For callers of the operator's organization only (403), but for `overLimit`, which an organization chooses for itself. Null takes a limit back to the default.",
+            "All gateways apply the change within two seconds. Only the operator's organization can set limits (403). Each organization can set its own `overLimit`. `null` resets a limit to the default.",
           params,
           body: limitsPatchSchema,
           answer: limitsSchema,
@@ -125,7 +125,7 @@ export const organizationLimits: Resource<LimitsDeps> = {
             if (isLimited && (await findOperators(trx)) !== caller.organizationId)
               throw new ApiError(
                 "permission_denied",
-                "Only callers of the operator's organization set limits.",
+                "Only the operator's organization can set limits.",
               );
             const operators = await requireVisible(trx, caller, organizationId);
             const given = Object.entries(body).filter(([, value]) => value !== undefined);
@@ -160,7 +160,7 @@ async function findOperators(db: Queryable): Promise<string | null> {
   return organizationId;
 }
 
-/** Answers the operator's organization. @throws ApiError 404 */
+/** Checks that the caller sees the organization. Returns the id of the operator's organization. @throws ApiError 404 */
 async function requireVisible(db: Queryable, caller: Caller, organizationId: string): Promise<string | null> {
   const operators = await findOperators(db);
   const isVisible = organizationId === caller.organizationId || operators === caller.organizationId;

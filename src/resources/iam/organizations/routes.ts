@@ -17,13 +17,13 @@ import { heldPermissions, renderRoles } from "../render-permission.ts";
 
 const newOrganizationSchema = organization.entity.extend({ apiKey: newApiKeySchema }).meta({
   id: "NewOrganization",
-  description: "An organization with its first API key, which may do all in it.",
+  description: "An organization with its first API key, which has the permission `*`.",
 });
 
-/** They go with an organization, those that name others first. */
+/** Tables that are deleted with an organization. Tables with references to others are listed first. */
 const PARTS = ["apiKeys", "identities", "groups", "memberships", "accounts", "roles", "spaces"] as const;
 
-/** Organizations: a caller sees its own. */
+/** A caller only sees its own organization. */
 export const organizations = standardResource({
   path: "/organizations",
   tag: "Organizations",
@@ -34,9 +34,9 @@ export const organizations = standardResource({
   feed: "access",
   owner: "id",
   inUse: {
-    when: "it has anything else in it, such as apps or blueprints, or is the organization of the first start",
+    when: "the organization still has resources such as apps or blueprints, or was created at the first start",
     message:
-      "The organization has something in it, such as apps or blueprints, or is the one of the first start.",
+      "The organization still has resources such as apps or blueprints, or was created at the first start.",
   },
   async inside(db, _rows, { organizationId }) {
     const all = <T extends OwnedTable>(table: T) => listRows(db, { organizationId }, table);
@@ -61,7 +61,7 @@ export const organizations = standardResource({
   notes: {
     delete: {
       description:
-        "Needs the permission `*`: its keys, accounts, roles, groups and spaces go with it, and nobody can call for it any more.",
+        "Needs the permission `*`. The organization's keys, accounts, roles, groups and spaces are deleted too, so all its callers lose access.",
     },
   },
   without: ["create"],
@@ -76,7 +76,7 @@ export const organizations = standardResource({
         body: organization.input,
         answer: newOrganizationSchema,
         description:
-          "It has a space, a service account and an API key that may do all in it, which is told here only. Nobody else sees it, its founder included. For callers of the operator's organization only, which is that of the first start.",
+          "Creates the organization with a space, a service account and an API key with the permission `*`. Only this response contains the key. The caller itself cannot see the new organization. Only the operator's organization, the one from the first start, can create organizations.",
       },
       ({ caller, body }) =>
         db.transaction().execute(async (trx) => {
@@ -113,6 +113,6 @@ async function requireOperator(trx: Trx, { organizationId }: Caller): Promise<vo
   if (operator?.organizationId !== organizationId)
     throw new ApiError(
       "permission_denied",
-      "Only callers of the operator's organization make organizations.",
+      "Only the operator's organization can create organizations.",
     );
 }

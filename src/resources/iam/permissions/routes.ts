@@ -9,12 +9,12 @@ import { permissionSchema } from "../iam-entities.ts";
 import type { IamDeps } from "../iam-grants.ts";
 import { renderPermission } from "../render-permission.ts";
 
-/** Permissions: what roles, keys and memberships can hold. Nobody makes them; routes ask for them. */
+/** Permissions that roles, keys and memberships can have. The set is fixed by the routes that require them. */
 export const permissions: Resource<IamDeps> = {
   path: "/iam/permissions",
   tag: "Permissions",
   routes({ permissionNames }) {
-    // They are of one age, so in the order of their ids.
+    // All permissions have the same creation time, so they are ordered by id.
     const all = ({ organizationId }: Caller) =>
       permissionNames()
         .map((name) => renderPermission(organizationId, name))

@@ -11,7 +11,7 @@ import { role } from "../iam-entities.ts";
 import { grantPermissions, type IamDeps, requireOtherAdministrator } from "../iam-grants.ts";
 import { rolePermissions } from "../render-permission.ts";
 
-/** Roles: permissions under a name. */
+/** A role is a named set of permissions. */
 export const roles = standardResource({
   path: "/iam/roles",
   tag: "Roles",
@@ -21,8 +21,8 @@ export const roles = standardResource({
   audit: "role",
   feed: "access",
   taken: {
-    when: "the organization has a role of that name",
-    message: "There is a role of that name already.",
+    when: "the organization already has a role with this name",
+    message: "A role with this name already exists.",
   },
   async prepare({ trx, deps, caller, id, before, values, nowMs }) {
     const permissions = grantPermissions(deps, caller, values.permissions, before?.permissions);
@@ -33,15 +33,15 @@ export const roles = standardResource({
   },
   inside: async () => rolePermissions(),
   async remove({ trx, row, remove }) {
-    // Who gives a role away locks it first, so nobody does from here on.
+    // A request that assigns a role locks the row first, so no request can assign this role from here on.
     if (await isHeld(trx, row.id))
-      throw conflict("API keys or members have the role: take it from them first.");
+      throw conflict("API keys or members have the role. Remove it from them first.");
     await remove();
   },
   notes: {
     update: {
       description:
-        "In force for all keys and members that have it. Who adds or takes away permissions must hold them.",
+        "The change applies to all keys and members that have the role. The caller must hold all permissions that it adds or removes.",
     },
     delete: { conflict: "an API key or a membership has the role" },
   },
@@ -51,7 +51,7 @@ export const roles = standardResource({
         method: "post",
         path: "/list",
         operation: "queryRoles",
-        summary: "List the roles, by a body",
+        summary: "List the roles, with paging in the body",
         body: pageBodySchema,
         answer: listOf(role.entity),
       },

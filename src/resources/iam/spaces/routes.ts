@@ -1,7 +1,7 @@
 import { standardResource } from "../../kit/standard-resource.ts";
 import { space } from "../iam-entities.ts";
 
-/** Spaces: what apps are installed in. */
+/** Apps are installed in spaces. */
 export const spaces = standardResource({
   path: "/spaces",
   tag: "Spaces",
@@ -11,13 +11,13 @@ export const spaces = standardResource({
   audit: "space",
   feed: "access",
   inUse: {
-    when: "the space has apps, or is the one that the first start has made",
-    message: "The space has apps, or is the one of the first start.",
+    when: "the space has apps, or was created at the first start",
+    message: "The space has apps, or was created at the first start.",
   },
   notes: {
     delete: {
       description:
-        "API keys whose default space it was have none; agents, knowledge bases, rooms and conversations that were in it are in none.",
+        "API keys with this default space no longer have one. Agents, knowledge bases, rooms and conversations of the space stay, without a space.",
     },
   },
 });

@@ -50,7 +50,7 @@ const ERRORS = {
   PayloadTooLarge: ["payload_too_large", "The body is too large."],
   UnsupportedMediaType: ["unsupported_media_type", "The body is not of a media type that is understood."],
   RateLimited: ["rate_limited", "Too many requests; try again after `Retry-After` seconds."],
-  Internal: ["internal", "Something went wrong inside Inlet."],
+  Internal: ["internal", "Inlet failed to process the request because of an internal error."],
   Unavailable: ["unavailable", "What Inlet depends on is away; try again after `Retry-After` seconds."],
 } as const satisfies Readonly<Record<string, readonly [ErrorCode, string]>>;
 export type ErrorName = keyof typeof ERRORS;
