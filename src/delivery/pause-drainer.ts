@@ -65,7 +65,7 @@ export function startPauseDrainer(deps: PauseDrainerDeps): PauseDrainer {
   /** Runs one page; "more" where there may be another. The pause closes only once a page has gone through. */
   async function runPage(channel: ResumedChannel, closes: boolean): Promise<"more" | "empty"> {
     const { number, organizationId, pause } = channel;
-    if (await pauses.end({ channel, pause }, { closes, little: PAGE })) return "empty";
+    if (await pauses.end({ channel, pause }, { closes, maxLeft: PAGE })) return "empty";
     const filter = { organizationId, channelNumbers: [number], reason: "paused" } as const;
     const { records } = await quarantine.list(filter, { limit: PAGE, offset: 0 });
     const live = await findCompiledChannel(number);

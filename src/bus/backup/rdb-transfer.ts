@@ -29,7 +29,11 @@ export async function openRdbTransfer(socketPath: string, signal: AbortSignal): 
   );
   const version = /^redis_version:(\S+)/m.exec(info)?.[1] ?? "";
   const socket = addAbortSignal(signal, connect(socketPath));
-  socket.setTimeout(MAX_SILENCE_MS, () => socket.destroy(new Error(`Redis sent no data for ${MAX_SILENCE_MS / 1000} seconds during the snapshot transfer`)));
+  socket.setTimeout(MAX_SILENCE_MS, () =>
+    socket.destroy(
+      new Error(`Redis sent no data for ${MAX_SILENCE_MS / 1000} seconds during the snapshot transfer`),
+    ),
+  );
   const chunks = socket[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
   let buffered: Buffer = Buffer.alloc(0);
 

@@ -54,9 +54,16 @@ export async function startRedisClock(deps: RedisClockDeps): Promise<RedisClock>
     if (differs === isReported) return;
     isReported = differs;
     const facts = { aheadSeconds: Math.round(differenceMs() / 1_000) };
-    if (differs) log.warn({ event: "clock.differs", ...facts }, "this machine's clock differs from the clock of Redis; check time synchronization on both machines");
+    if (differs)
+      log.warn(
+        { event: "clock.differs", ...facts },
+        "this machine's clock differs from the clock of Redis; check time synchronization on both machines",
+      );
     else
-      log.info({ event: "clock.agrees", ...facts }, "this machine's clock agrees with the clock of Redis again");
+      log.info(
+        { event: "clock.agrees", ...facts },
+        "this machine's clock agrees with the clock of Redis again",
+      );
   }
 
   await compare().catch(() => {});

@@ -39,7 +39,8 @@ export class NotDurableError extends UnavailableError {}
 
 /** Returns why a server rejects all writes, for the operator, or `undefined` if the error concerns only this write. */
 export function findWriteRejection(error: unknown): string | undefined {
-  if (error instanceof NotDurableError) return `Redis does not reach the required durability: ${error.message}`;
+  if (error instanceof NotDurableError)
+    return `Redis does not reach the required durability: ${error.message}`;
   const cause = error instanceof UnavailableError ? error.cause : error;
   if (!(cause instanceof Error) || !REJECTS_ALL_WRITES.has(replyCode(cause) ?? "")) return undefined;
   return `Redis rejects writes: ${cause.message}`;

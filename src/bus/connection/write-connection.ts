@@ -221,7 +221,11 @@ export function openWriteConnection(options: WriteConnectionOptions): WriteConne
       if (problem !== undefined) return Promise.reject(new UnavailableError(problem));
       // A later piece of a delivery can exceed the deadline before it is sent. That is no reason to drop the connection.
       if (performance.now() - sinceMs >= writeTimeoutMs) {
-        return Promise.reject(new UnavailableError(`${name} was too slow: not all parts of the delivery were written within ${writeTimeoutMs} ms`));
+        return Promise.reject(
+          new UnavailableError(
+            `${name} was too slow: not all parts of the delivery were written within ${writeTimeoutMs} ms`,
+          ),
+        );
       }
       return new Promise((resolve, reject) => {
         const entry: Pending = { sinceMs, reject };

@@ -74,7 +74,8 @@ export function createClusterRouter(
     isSlotted: true,
     connectionFor(slot) {
       const node = cluster.slots[slot]?.[0];
-      if (node === undefined) throw new UnavailableError(`No master of the Redis Cluster serves slot ${slot}.`);
+      if (node === undefined)
+        throw new UnavailableError(`No master of the Redis Cluster serves slot ${slot}.`);
       return connectionTo(node);
     },
     async redirect(error) {

@@ -38,7 +38,7 @@ export function createPauses({ redis }: { readonly redis: RedisBus }) {
      */
     async end(
       { channel, pause }: PauseRef,
-      { closes, little: maxLeft }: { readonly closes: boolean; readonly little: number },
+      { closes, maxLeft }: { readonly closes: boolean; readonly maxLeft: number },
     ): Promise<boolean> {
       const key = quarantineBudgetKey(channel.organizationId);
       const args = [channel.number, pause, closes ? CLOSING_MS : 0, maxLeft];

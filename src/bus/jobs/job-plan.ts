@@ -46,7 +46,12 @@ export const formatPlan = (plan: JobPlan): string =>
 
 /** Parses the output of `formatPlan`. */
 export function parsePlan(text: string): JobPlan {
-  const [offsetMs, jitterMs, repetition, timezone] = JSON.parse(text) as [number, number, number | string, string];
+  const [offsetMs, jitterMs, repetition, timezone] = JSON.parse(text) as [
+    number,
+    number,
+    number | string,
+    string,
+  ];
   return typeof repetition === "number"
     ? { offsetMs, jitterMs, everyMs: repetition }
     : { offsetMs, jitterMs, cron: repetition, timezone };

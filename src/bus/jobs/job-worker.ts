@@ -152,7 +152,10 @@ export function startJobWorker<D extends object>(
     if (!(await endsWithin(graceMs, ended))) {
       for (const controller of inFlight) controller.abort();
       if (!(await endsWithin(ABORTED_GRACE_MS, ended))) {
-        log.warn({ event: "jobs.left", jobs: inFlight.size }, "jobs did not stop in time; other workers will run them again");
+        log.warn(
+          { event: "jobs.left", jobs: inFlight.size },
+          "jobs did not stop in time; other workers will run them again",
+        );
       }
     }
     // Forces the close: no longer waits for running jobs and stops renewing their locks.

@@ -6,25 +6,25 @@ import { withTimeout } from "../../lib/wait.ts";
 import type { RedisCaller } from "../connection/general-connection.ts";
 import { rateKey } from "../keys.ts";
 
-/** How much of a limit a key has left in its window. */
+/** Remaining quota of a key in the current window. */
 export interface RateLimitState {
   readonly limit: number;
   readonly remaining: number;
   readonly resetSeconds: number;
-  /** False: this was one too many. */
+  /** Whether this request is within the limit. */
   readonly allowed: boolean;
 }
 
-/** So many in a window of fixed length, for each key; a window begins with its first count. */
+/** Limits requests per key in a window of fixed length. The first request of a key starts its window. */
 export interface RateLimiter {
-  /** The state of a key that has taken nothing. */
+  /** State of a key without requests. */
   readonly untouched: RateLimitState;
-  /** Counts one. Never throws. */
+  /** Counts one request. Never throws. */
   readonly take: (key: string) => Promise<RateLimitState>;
 }
 
 interface RateLimit {
-  /** Names the counted thing in the keys of Redis. */
+  /** Part of the Redis key. */
   readonly name: string;
   readonly limit: number;
   readonly windowSeconds: number;
@@ -35,23 +35,24 @@ interface RateCount {
   readonly endsInMs: number;
 }
 
-/** A request must not wait for its counter for long. */
+/** Default timeout of a count, short because a request waits for it. */
 const TIMEOUT_MS = 300;
 const SKIP_REDIS_MS = 1_000;
-/** Keys counted in this process while Redis is away; beyond it the least recent window begins anew. */
+/** Maximum keys counted in this process while Redis is unreachable. Above it, the least recently used window is evicted. */
 const MAX_LOCAL_KEYS = 50_000;
 
 /**
- * Makes limiters that all gateways share through Redis, by one script call a count. While Redis is away or slow each gateway
- * counts for itself, from nothing: of n gateways a caller may have up to n times the limit, and is never turned away because a
- * counter is missing. Redis is then left alone for a second at a time: one request of each second finds out whether it is back.
+ * Creates rate limiters that all gateways share through Redis, with one script call per count.
+ *
+ * While Redis is unreachable or slow, each gateway counts alone, starting at zero. With n gateways a caller may then get up to n times
+ * the limit, but no request is rejected for lack of a counter. One request per second tests whether Redis is back.
  */
 export function createRateLimiters(deps: {
   readonly redis: RedisCaller;
-  /** How long a count may take before it is Redis that is slow; default 300. */
+  /** Time after which Redis counts as slow. Default: 300. */
   readonly timeoutMs?: number | undefined;
 }) {
-  const { redis, timeoutMs: patienceMs = TIMEOUT_MS } = deps;
+  const { redis, timeoutMs = TIMEOUT_MS } = deps;
   const runLua = luaScript(redis, new URL("./rate-count.lua", import.meta.url));
   const windows = new LRUCache<string, number>(upToEntries(MAX_LOCAL_KEYS));
   let skipRedisUntilMs = 0;
@@ -59,11 +60,12 @@ export function createRateLimiters(deps: {
 
   async function countInRedis(key: string, windowSeconds: number): Promise<RateCount> {
     const nowMs = performance.now();
-    if (nowMs < skipRedisUntilMs) throw new UnavailableError("Redis is not asked for counters just now");
+    if (nowMs < skipRedisUntilMs)
+      throw new UnavailableError("Redis failed recently; counting in this process");
     if (failing) skipRedisUntilMs = nowMs + SKIP_REDIS_MS;
     try {
-      const late = `Redis has not counted within ${patienceMs} ms`;
-      const reply = await withTimeout(patienceMs, runLua([key], [windowSeconds]), late);
+      const late = `Redis did not count within ${timeoutMs} ms`;
+      const reply = await withTimeout(timeoutMs, runLua([key], [windowSeconds]), late);
       failing = false;
       skipRedisUntilMs = 0;
       const [counted, endsInMs] = reply as [number, number];

@@ -3,60 +3,62 @@ import { luaScript } from "../../lib/lua.ts";
 import type { RedisBus } from "../connection/redis.ts";
 import { slotsKey } from "../keys.ts";
 
-/** Something of which only so many may be under way at once, over all workers. */
+/** A counting semaphore: at most `limit` slots are held at once, over all workers. */
 export interface Semaphore {
-  /** Names it among all; any text. */
+  /** Unique name; any text. */
   readonly key: string;
   readonly limit: number;
-  /** A request that finds it full gets in line, and is told of its turn. */
+  /** Whether a request joins a queue when the semaphore is full, and later gets a reservation. */
   readonly canQueue: boolean;
 }
 
 export interface SlotRequest {
-  /** Who asks, the same each time: one of a name is in line. */
+  /** Name of the caller. Must be the same for each attempt, because a queue has one entry per name. */
   readonly name: string;
-  /** The line goes by it: the oldest first. */
+  /** Time since which the caller waits. Queues serve the earliest first. */
   readonly sinceMs: number;
   readonly semaphores: readonly Semaphore[];
 }
 
-/** One in line for whom a slot is kept now. */
+/** A queued name for which a slot is now reserved. */
 export interface SlotReservation {
   readonly name: string;
   readonly sinceMs: number;
 }
 
-/** A slot of each place; its taker releases it. */
+/** One slot of each requested semaphore. The holder must release it. */
 export interface Slot {
-  /** Aborts when it may be another's: it could not be renewed in time. */
+  /** Aborts when the slot could not be renewed in time, so that another caller may hold it. */
   readonly lost: AbortSignal;
-  /** Answers the next in line. @throws UnavailableError: then it comes free when it runs out. */
+  /** Releases the slot and returns the new reservations. @throws UnavailableError; the slot then expires later. */
   readonly release: () => Promise<readonly SlotReservation[]>;
 }
 
-/** `full`: `place` is, and none is taken. `turns` are others whose turn it is now. */
-export type TakenSlot = { readonly turns: readonly SlotReservation[] } & (
+/**
+ * Result of `take`. `full`: `semaphore` has no free slot, and no slot was taken. `reservations` are those that other names got.
+ */
+export type TakenSlot = { readonly reservations: readonly SlotReservation[] } & (
   | { readonly kind: "taken"; readonly slot: Slot }
-  | { readonly kind: "full"; readonly place: Semaphore }
+  | { readonly kind: "full"; readonly semaphore: Semaphore }
 );
 
 export type Slots = ReturnType<typeof createSlots>;
 
 /**
- * Counting semaphores in Redis. A slot that comes free is kept a few seconds for the name that has waited longest; that one need
- * only be told. A holder's slots come back by themselves when its worker dies, by Redis' own clock.
+ * Creates counting semaphores in Redis. A freed slot is reserved for a few seconds for the name that waits longest; the caller must
+ * notify that name. When a worker dies, its slots expire by the clock of Redis.
  *
- * @param deps.heldMs how long a worker that died keeps its slots
- * @param deps.keptMs how long a slot is kept for the next in line
+ * @param deps.heldMs time after which the slots of a dead worker expire
+ * @param deps.reservedMs how long a freed slot stays reserved
  */
 export function createSlots({
   redis,
   heldMs = 15_000,
-  keptMs = 3_000,
+  reservedMs = 3_000,
 }: {
   readonly redis: RedisBus;
   readonly heldMs?: number;
-  readonly keptMs?: number;
+  readonly reservedMs?: number;
 }) {
   const runTake = luaScript(redis, new URL("./slots-take.lua", import.meta.url));
   const runRenew = luaScript(redis, new URL("./slots-renew.lua", import.meta.url));
@@ -66,44 +68,44 @@ export function createSlots({
     const lost = new AbortController();
     let renewedAtMs = performance.now();
     const timer = setInterval(() => {
-      const askedAtMs = performance.now();
-      if (askedAtMs - renewedAtMs > heldMs) return lose();
+      const startedAtMs = performance.now();
+      if (startedAtMs - renewedAtMs > heldMs) return lose();
       runRenew(keys, [token, heldMs]).then(
         (held) => {
-          if (held === 1) renewedAtMs = askedAtMs;
+          if (held === 1) renewedAtMs = startedAtMs;
           else lose();
         },
-        // Redis is away: it may be back before the slot has run out.
+        // Ignores the error: Redis may be back before the slot expires.
         () => {},
       );
     }, heldMs / 3);
     const lose = (): void => {
       clearInterval(timer);
-      lost.abort(new Error("the slot could not be renewed in time"));
+      lost.abort(new Error("The slot could not be renewed in time."));
     };
     return {
       lost: lost.signal,
       async release() {
         clearInterval(timer);
-        return parseReservations(await runRelease(keys, [token, keptMs, ...limits]));
+        return parseReservations(await runRelease(keys, [token, reservedMs, ...limits]));
       },
     };
   }
 
   return {
-    /** A slot of each of the places, or of none. @throws UnavailableError */
-    async take({ name, sinceMs, semaphores: places }: SlotRequest): Promise<TakenSlot> {
+    /** Takes a slot of each semaphore, or no slot at all. @throws UnavailableError */
+    async take({ name, sinceMs, semaphores }: SlotRequest): Promise<TakenSlot> {
       const token = randomUUID();
-      const keys = places.map(({ key }) => slotsKey(key));
-      const limits = places.map(({ limit }) => limit);
-      const bounds = places.flatMap(({ limit, canQueue: waits }) => [limit, waits ? 1 : 0]);
-      const reply = await runTake(keys, [token, name, sinceMs, heldMs, keptMs, ...bounds]);
+      const keys = semaphores.map(({ key }) => slotsKey(key));
+      const limits = semaphores.map(({ limit }) => limit);
+      const bounds = semaphores.flatMap(({ limit, canQueue }) => [limit, canQueue ? 1 : 0]);
+      const reply = await runTake(keys, [token, name, sinceMs, heldMs, reservedMs, ...bounds]);
       const [full, ...rest] = reply as [number, ...string[]];
-      const place = places[full - 1];
-      const turns = parseReservations(rest);
-      return place === undefined
-        ? { kind: "taken", slot: hold(token, keys, limits), turns }
-        : { kind: "full", place, turns };
+      const semaphore = semaphores[full - 1];
+      const reservations = parseReservations(rest);
+      return semaphore === undefined
+        ? { kind: "taken", slot: hold(token, keys, limits), reservations }
+        : { kind: "full", semaphore, reservations };
     },
   };
 }

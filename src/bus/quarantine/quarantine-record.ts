@@ -8,26 +8,26 @@ import { quarantineBudgetKey } from "../keys.ts";
 export interface QuarantineItem {
   readonly failure: ItemFailure;
   /**
-   * `all`: kept for seven days, refused when the budget is full. `newest`: older ones give way and are
-   * counted (items that match no definition, where the channel says `keepLast`).
+   * `all`: stored for seven days, rejected when the budget is full. `newest`: evicts older items, which are counted. Used for items
+   * that match no definition, if the channel has `keepLast`.
    */
   readonly keep: "all" | "newest";
 }
 
-/** Failed items of one delivery, which is stored once for all of them. */
+/** Failed items of one delivery. The delivery is stored once for all of them. */
 export interface QuarantineWrite {
   readonly delivery: VerifiedDelivery;
   readonly items: readonly QuarantineItem[];
 }
 
-/** One item that could not be published. The same item again is the same record, counted. */
+/** An item that could not be published. If the same item arrives again, only `count` and `lastAtMs` change. */
 export interface QuarantineRecord {
   readonly id: string;
   readonly channelNumber: number;
   readonly organizationId: string;
   readonly appId: string;
   readonly channelUid: string;
-  /** Null: the delivery as a whole. */
+  /** Index of the item; `null` for the delivery as a whole. */
   readonly item: number | null;
   readonly reason: QuarantineReason;
   readonly path?: string;
@@ -40,17 +40,18 @@ export interface QuarantineRecord {
 
 export interface QuarantinedItem {
   readonly record: QuarantineRecord;
-  /** As it arrived, byte for byte. */
+  /** The delivery exactly as it arrived. */
   readonly delivery: VerifiedDelivery;
 }
 
 export interface QuarantineLimits {
-  /** Of items that give way to newer ones, a channel and reason. */
+  /** Maximum number of items kept as `newest`, per channel and reason. */
   readonly newestItems: number;
+  /** Maximum bytes of these items, per channel and reason. */
   readonly newestBytes: number;
-  /** Of all others. */
+  /** Maximum bytes per channel of items kept as `all`. */
   readonly channelBytes: number;
-  /** Of all there are. */
+  /** Maximum bytes of all items of an organization. */
   readonly organizationBytes: number;
   readonly keepMs: number;
 }
@@ -67,14 +68,14 @@ export const QUARANTINE_LIMITS: QuarantineLimits = {
 
 export interface EncodedQuarantine {
   readonly budgetKey: string;
-  /** As publish.lua reads them, after the budget's place. */
+  /** Arguments for publish.lua, after the index of the budget key. */
   readonly args: readonly (string | Buffer)[];
   readonly bytes: number;
 }
 
 /**
- * Headers by which hops differ, not deliveries: a sender's retry is the same delivery, and is counted, not
- * kept twice.
+ * Headers excluded from the delivery digest, because they can differ between retries of the same delivery. So a retry is counted
+ * instead of stored again.
  */
 const HOP_HEADERS = new Set([
   "accept",
@@ -99,7 +100,7 @@ const HOP_PREFIXES = ["x-forwarded-", "x-b3-", "x-amzn-", "cf-"];
 export const encodeLimits = (limits: QuarantineLimits): string =>
   `${limits.newestItems} ${limits.newestBytes} ${limits.channelBytes} ${limits.organizationBytes} ${limits.keepMs} ${QUARANTINE_REASONS.join(" ")}`;
 
-/** @param organizationBytes what the organization may hold, where that is not what all may */
+/** @param organizationBytes the organization's own limit, or `undefined` to use the general limit */
 export function encodeQuarantine(
   channel: ChannelIdentity,
   { delivery, items }: QuarantineWrite,
@@ -112,11 +113,11 @@ export function encodeQuarantine(
     String(channel.number),
     deliveryDigest(delivery),
     metaText,
-    // As it is: for the memory of a few large texts V8 would look through the whole heap.
+    // Passed as a Buffer: a few large strings would make V8 collect the whole heap.
     body,
     organizationBytes === undefined ? String(items.length) : `${items.length} ${organizationBytes}`,
   ];
-  // Sorted, so that items of one delivery are listed, and run again, in their order.
+  // Sorts the ids, so that items of one delivery are listed and redriven in their order.
   const ids = items.map(newId).sort();
   for (const [i, { failure, keep }] of items.entries()) {
     const { item, reason, path, detail, definitions } = failure;
@@ -140,7 +141,7 @@ export function encodeQuarantine(
   };
 }
 
-/** 128 bits over the parts that a sender's retry repeats, as 22 base64url characters. */
+/** Returns a 128-bit digest (22 base64url characters) of the parts that are equal in a sender's retry. */
 function deliveryDigest({ method, headers, query, body, deliveryId }: VerifiedDelivery): string {
   const comparedHeaders = Object.entries(headers)
     .filter(([name]) => !HOP_HEADERS.has(name) && !HOP_PREFIXES.some((prefix) => name.startsWith(prefix)))

@@ -15,7 +15,6 @@ import {
 
 export interface QuarantineFilter {
   readonly organizationId: string;
-  /** The channels to look in. */
   readonly channelNumbers: readonly number[];
   readonly reason?: QuarantineReason;
   /** First arrival, inclusive. */
@@ -24,28 +23,28 @@ export interface QuarantineFilter {
   readonly toMs?: number;
 }
 
-/** How much quarantine an organization has. */
+/** Quarantine size of an organization. */
 export interface QuarantineUsage {
   readonly totalBytes: number;
-  /** The most that it may hold. */
+  /** Maximum size in bytes. */
   readonly limitBytes: number;
-  /** By channel number. */
+  /** Bytes of records stored for days, by internal channel id. */
   readonly keptBytes: ReadonlyMap<number, number>;
 }
 
 export type QuarantineStore = ReturnType<typeof createQuarantineStore>;
 
-/** A bounded time in which Redis answers nobody else. */
+/** Records per script call, so that a call blocks Redis for a limited time. */
 const RECORDS_AT_ONCE = 200;
-/** Also records that a server with a clock ahead has written. */
+/** An age that matches all records, including those with a time in the future from a wrong clock. */
 const EVERY_AGE_MS = -1_000_000_000_000;
 const NO_DEDUPE_POLICY = { dedupeWindowMs: 0, onConflict: "report", maxEntries: 1 } as const;
-/** Both indexes of each reason: of records kept for days, and of those that give way to newer ones. */
+/** Both indexes of each reason: records stored for days, and records of which only the newest are kept. */
 const INDEXES = QUARANTINE_REASONS.flatMap((reason) => [reason, `${reason}:last`]);
-/** The indexes of what failed, and is kept for days. */
+/** Indexes of failed items stored for days. `paused` is not a failure. */
 const FAILURE_REASONS = QUARANTINE_REASONS.filter((reason) => reason !== "paused");
 
-/** Items that could not be published, in Redis beside the events and as durable as they. */
+/** Stores items that could not be published, in the same Redis as the events and with the same durability. */
 export function createQuarantineStore({
   redis,
   publish,
@@ -55,7 +54,7 @@ export function createQuarantineStore({
   readonly redis: RedisBus;
   readonly publish: Publish;
   readonly limits?: QuarantineLimits;
-  /** What an organization may hold; undefined: as the limits have it. */
+  /** Returns the limit of an organization, or `undefined` to use `limits`. */
   readonly getLimitBytes?: (organizationId: string) => number | undefined;
 }) {
   const { keepMs, organizationBytes } = limits ?? QUARANTINE_LIMITS;
@@ -64,7 +63,7 @@ export function createQuarantineStore({
   const runDrop = luaScript(redis, new URL("./quarantine-drop.lua", import.meta.url));
   const runExpire = luaScript(redis, new URL("./quarantine-expire.lua", import.meta.url));
 
-  /** With the delivery's place in its key. */
+  /** Reads a record and the part of the key that identifies its delivery. */
   async function readRecord(organizationId: string, id: string) {
     const fields = ["s", "n", "f", "l", "d"];
     const row = await redis.call("hmget", [quarantineRecordKey(organizationId, id), ...fields]);
@@ -76,7 +75,7 @@ export function createQuarantineStore({
     return { record, delivery };
   }
 
-  /** Removes the records that an expiry script finds, a bounded number at a time. */
+  /** Deletes records older than an age, a limited number per script call. */
   async function removeOlder(
     organizationId: string,
     channels: readonly string[],
@@ -92,9 +91,9 @@ export function createQuarantineStore({
 
   return {
     /**
-     * Keeps the failed items of a delivery, and moves the position of the source with them; ids parallel to `items`.
+     * Stores the failed items of a delivery and commits the position of the source with them. Returns ids parallel to `items`.
      *
-     * @throws UnavailableError when it is full or the outcome is unknown.
+     * @throws UnavailableError when the quarantine is full or the outcome is unknown.
      */
     async put(
       channel: ChannelIdentity,
@@ -104,7 +103,7 @@ export function createQuarantineStore({
       const batch = { channel, events: [], policy: NO_DEDUPE_POLICY, quarantine };
       return (await publish({ ...batch, ...(position && { position }) }, options)).quarantineIds;
     },
-    /** In order of first arrival, then id. `total` counts all that fit the filter. */
+    /** Lists records by first arrival, then id. `total` is the number of all records that match the filter. */
     async list(
       { organizationId, channelNumbers, reason, fromMs, toMs }: QuarantineFilter,
       { limit, offset }: { readonly limit: number; readonly offset: number },
@@ -123,33 +122,33 @@ export function createQuarantineStore({
       if (row === undefined) return undefined;
       const key = quarantineDeliveryKey(organizationId, row.delivery);
       const [meta, body] = (await redis.callBuffer("hmget", [key, "m", "b"])) as (Buffer | null)[];
-      // Gone in between: released or expired.
+      // The record was released or has expired since it was read.
       if (!meta || !body) return undefined;
       return { record: row.record, delivery: readDelivery(meta, body) };
     },
-    /** True where it was there. */
+    /** Deletes a record. Returns true if it existed. */
     async delete(organizationId: string, id: string): Promise<boolean> {
       return (await runDrop([quarantineBudgetKey(organizationId)], [id])) === 1;
     },
-    /** Removes all of a channel. */
+    /** Deletes all records of a channel. */
     async purge(organizationId: string, channelNumber: number): Promise<void> {
       await removeOlder(organizationId, [String(channelNumber)], EVERY_AGE_MS, INDEXES);
       const dropped = QUARANTINE_REASONS.map((reason) => `${channelNumber}:${reason}:dropped`);
       const pauses = [`${channelNumber}:over`, `${channelNumber}:closes`];
       await redis.call("hdel", [quarantineBudgetKey(organizationId), ...dropped, ...pauses]);
     },
-    /** Removes records past their keep. */
+    /** Deletes expired records. */
     async expire(organizationId: string): Promise<void> {
       const accounts = (await redis.call("hkeys", [quarantineBudgetKey(organizationId)])) as string[];
       const channels = accounts.filter((name) => name.endsWith(":a")).map((name) => name.slice(0, -2));
       await removeOlder(organizationId, channels, keepMs, QUARANTINE_REASONS);
     },
-    /** What it holds of all that it may. */
+    /** Returns the total size of an organization's quarantine and its limit. */
     async readUsage(organizationId: string) {
       const bytes = await redis.call("hget", [quarantineBudgetKey(organizationId), "t"]);
       return { bytes: Number(bytes ?? 0), limit: limitOf(organizationId) };
     },
-    /** The bytes of records that are kept for days, by channel, and those of all records. */
+    /** Returns the total size, the limit, and the bytes of records stored for days by channel. */
     async usage(organizationId: string): Promise<QuarantineUsage> {
       const reply = await redis.call("hgetall", [quarantineBudgetKey(organizationId)]);
       const accounts = Object.entries(reply as Readonly<Record<string, string>>);
@@ -160,13 +159,13 @@ export function createQuarantineStore({
       const limitBytes = limitOf(organizationId);
       return { totalBytes: Number(total), limitBytes, keptBytes: new Map(kept) };
     },
-    /** How many items of a channel that are kept for days came since then, those that a pause keeps left out. */
+    /** Counts failed items of a channel, stored for days, that arrived since `sinceMs`. Excludes items buffered by a pause. */
     async countKept(organizationId: string, channelNumber: number, sinceMs: number): Promise<number> {
       const args = [sinceMs * 1000, "+inf", 0, 0, FAILURE_REASONS.join(" "), channelNumber];
       const [total] = (await runList([quarantineBudgetKey(organizationId)], args)) as [number];
       return total;
     },
-    /** Items that gave way to newer ones. */
+    /** Counts items that were evicted by newer ones. */
     async countDropped(organizationId: string, channelNumber: number): Promise<number> {
       const fields = QUARANTINE_REASONS.map((reason) => `${channelNumber}:${reason}:dropped`);
       const counts = await redis.call("hmget", [quarantineBudgetKey(organizationId), ...fields]);
@@ -175,7 +174,7 @@ export function createQuarantineStore({
   };
 }
 
-/** Headers and query get back the prototype-less shape in which they arrived. */
+/** Restores headers and query as objects without a prototype, as they were on arrival. */
 function readDelivery(meta: Buffer, body: Buffer): VerifiedDelivery {
   const { headers, query, ...rest } = JSON.parse(meta.toString("utf8")) as Omit<VerifiedDelivery, "body">;
   return {

@@ -2,31 +2,31 @@ import { luaScript } from "../../lib/lua.ts";
 import type { RedisBus } from "../connection/redis.ts";
 import type { RetainedTopic } from "./retention.ts";
 
-/** A consumer group, as far as it is from having handled all of its topic. */
+/** Progress of a consumer group on a topic. */
 export interface GroupStatus {
   readonly name: string;
   /**
-   * Its oldest unhandled entry, undelivered or pending, is past `part` of its age, of the entries or of the bytes that the topic
-   * keeps. How much stands behind a pending entry is estimated.
+   * Whether the oldest unhandled entry (undelivered or pending) has passed `RISK_FRACTION` of the topic's maximum age, entries or
+   * bytes. The number of entries behind a pending entry is an estimate.
    */
   readonly isAtRisk: boolean;
-  /** Entries not delivered yet; estimated where Redis does not know. */
+  /** Undelivered entries; estimated if Redis does not know the number. */
   readonly lag: number;
-  /** The age of the oldest of them; 0 where there is none. */
+  /** Age of the oldest undelivered entry; 0 if there is none. */
   readonly lagMs: number;
-  /** The age of the oldest that is not delivered or pending. */
+  /** Age of the oldest undelivered or pending entry; 0 if there is none. */
   readonly unhandledMs: number;
   readonly pending: number;
-  /** Those of its readers. */
+  /** Number of its readers' dead letters. */
   readonly deadLetters: number;
 }
 
-/** All groups of a topic; none where there is no such stream. */
+/** Returns the status of all groups of a topic, or an empty list if the stream does not exist. */
 export type InspectGroups = (topic: RetainedTopic) => Promise<readonly GroupStatus[]>;
 
 const RISK_FRACTION = 0.8;
 const MEMORY_SAMPLES = 10;
-/** Keeps Redis from answering others for some milliseconds at most. */
+/** Limits how long a call blocks Redis to a few milliseconds. */
 const GROUPS_PER_CALL = 200;
 
 type GroupReply = readonly [string, 0 | 1, number, number, number, number, number];

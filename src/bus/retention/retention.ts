@@ -6,7 +6,7 @@ import type { RedisBus } from "../connection/redis.ts";
 export interface RetentionLimits {
   readonly maxAgeSeconds: number;
   readonly maxEntries: number;
-  /** Estimated by MEMORY USAGE: the memory of the stream in Redis, not the bytes sent. */
+  /** Memory of the stream in Redis as estimated by MEMORY USAGE, not the payload size. */
   readonly maxBytes: number;
 }
 
@@ -15,19 +15,19 @@ export interface RetainedTopic extends RetentionLimits {
 }
 
 const MEMORY_SAMPLES = 20;
-/** A bounded time in which Redis answers nobody else. */
+/** Maximum entries trimmed per call, so that a call blocks Redis for a limited time. */
 const MAX_ENTRIES_PER_CALL = 20_000;
-/** Part of `maxBytes` that a topic may grow by, as this process sees it, before it is trimmed out of turn. */
+/** A topic that grew by `maxBytes` divided by this number, as counted by this process, is trimmed before the next sweep. */
 const GROWTH_DIVISOR = 16;
 const MIN_GROWTH_BYTES = 256 * 1024;
-/** After so many the bus is taken to be away. */
+/** After this many failures in a row, Redis counts as unreachable and the sweep ends. */
 const MAX_FAILURES_IN_A_ROW = 10;
 const MAX_WATCHED_TOPICS = 100_000;
 const DEFAULT_INTERVAL_MS = 60_000;
-/** In a hurry the pause between sweeps is divided by it. */
+/** Divides the pause between sweeps while `isHurried` returns true. */
 const HURRIED_DIVISOR = 3;
 
-/** Trims a topic to its limits; answers how many entries went, and how many entries and bytes are left. */
+/** Creates a function that trims a topic to its limits. It returns the removed entries and the remaining entries and bytes. */
 export function createTrimTopic({ redis }: { readonly redis: RedisBus }) {
   const runLua = luaScript(redis, new URL("./trim.lua", import.meta.url));
   return async ({ topic, maxAgeSeconds, maxEntries, maxBytes }: RetainedTopic) => {
@@ -41,7 +41,7 @@ export function createTrimTopic({ redis }: { readonly redis: RedisBus }) {
   };
 }
 
-/** Trims what all groups of a topic have acknowledged; answers the bytes that are left. */
+/** Creates a function that trims the entries that all groups of a topic have acknowledged. It returns the remaining bytes. */
 export function createTrimAcknowledged({ redis }: { readonly redis: RedisBus }) {
   const runLua = luaScript(redis, new URL("./trim-acknowledged.lua", import.meta.url));
   return async (topic: string): Promise<number> => {
@@ -59,20 +59,20 @@ export function createTrimAcknowledged({ redis }: { readonly redis: RedisBus }) 
 export interface RetentionSweeperDeps {
   readonly redis: RedisBus;
   readonly log: Log;
-  /** All topics there are; asked for at each sweep. */
+  /** Lists all topics. Called at each sweep. */
   readonly topics: () => AsyncIterable<RetainedTopic>;
-  /** Pause between sweeps; default a minute. */
+  /** Pause between sweeps. Default: one minute. */
   readonly intervalMs?: number;
-  /** Asked after each sweep: true where the next one is wanted sooner. */
+  /** Called after each sweep. Return true to start the next sweep sooner. */
   readonly isHurried?: () => boolean;
-  /** Told of each swept topic: the row of a retired one can go once its stream is empty, bytes count for its organization. */
+  /**
+   * Called for each swept topic with its remaining entries and bytes. The caller deletes the row of a retired topic once it is empty,
+   * and adds the bytes to its organization.
+   */
   readonly onSwept?: (topic: string, left: number, bytes: number) => void | Promise<void>;
 }
 
-/**
- * Keeps all topics within their limits: Redis trims by itself only when something is appended, and by entries
- * only.
- */
+/** Trims all topics to their limits periodically. Publishing itself trims only by the number of entries. */
 export function startRetentionSweeper(deps: RetentionSweeperDeps) {
   const { log, topics, onSwept, intervalMs = DEFAULT_INTERVAL_MS, isHurried = () => false } = deps;
   const trim = createTrimTopic(deps);
@@ -84,7 +84,7 @@ export function startRetentionSweeper(deps: RetentionSweeperDeps) {
     for (const [topic, maxBytes] of due) {
       due.delete(topic);
       await trim({ topic, ...UNLIMITED, maxBytes }).catch((err: unknown) => {
-        log.warn({ event: "retention.trim_failed", topic, err }, "a busy topic could not be trimmed");
+        log.warn({ event: "retention.trim_failed", topic, err }, "trimming a busy topic failed");
       });
     }
     trimming = undefined;
@@ -103,9 +103,9 @@ export function startRetentionSweeper(deps: RetentionSweeperDeps) {
         await onSwept?.(topic.topic, trimmed.length, trimmed.bytes);
         failedInARow = 0;
       } catch (err) {
-        // One topic that fails must not let the others fill the memory.
+        // Continues after a failed topic, because the other topics must not fill the memory.
         if (++failedInARow >= MAX_FAILURES_IN_A_ROW) throw err;
-        log.warn({ event: "retention.trim_failed", topic: topic.topic, err }, "a topic could not be swept");
+        log.warn({ event: "retention.trim_failed", topic: topic.topic, err }, "trimming a topic failed");
       }
     }
     log.debug({ event: "retention.swept", swept, removed }, "retention sweep");
@@ -116,21 +116,19 @@ export function startRetentionSweeper(deps: RetentionSweeperDeps) {
     everyMs: () => (isHurried() ? intervalMs / HURRIED_DIVISOR : intervalMs),
     retry: { initialMs: intervalMs, maxMs: intervalMs, factor: 1, jitter: 0.5 },
     onFailing: (err) =>
-      log.warn({ event: "retention_sweep.failing", err }, "the retention sweep was cut short"),
-    onRecovered: () =>
-      log.info({ event: "retention_sweep.recovered" }, "the retention sweep gets through again"),
+      log.warn({ event: "retention_sweep.failing", err }, "the retention sweep failed and was stopped early"),
+    onRecovered: () => log.info({ event: "retention_sweep.recovered" }, "the retention sweep works again"),
   });
 
   return {
     /**
-     * Tells of an event appended: a topic that grows by a sixteenth of `maxBytes` (256 KiB at least) is trimmed
-     * to it before the next sweep. With n gateways on a topic it may so overshoot by n sixteenths and what
-     * comes in while it is trimmed.
+     * Counts an appended event. A topic that grew by 1/16 of `maxBytes` (at least 256 KiB) is trimmed before the next sweep. With n
+     * gateways writing to a topic it can exceed the limit by n/16, plus events that arrive during the trim.
      */
     noteAppended(topic: string, bytes: number, maxBytes: number): void {
       const grown = (growth.get(topic) ?? 0) + bytes;
       if (grown < Math.max(maxBytes / GROWTH_DIVISOR, MIN_GROWTH_BYTES)) {
-        // Forgetting a count delays a trim until the next sweep; unbounded counts would be a leak.
+        // Bounds the map. A lost count only delays a trim until the next sweep.
         if (growth.size >= MAX_WATCHED_TOPICS) growth.clear();
         growth.set(topic, grown);
         return;
@@ -147,5 +145,5 @@ export function startRetentionSweeper(deps: RetentionSweeperDeps) {
   };
 }
 
-/** Beside bytes. */
+/** Limits that never apply, for trimming by bytes only. */
 export const UNLIMITED = { maxAgeSeconds: 2 ** 31, maxEntries: Number.MAX_SAFE_INTEGER };

@@ -3,32 +3,32 @@ import type { RedisBus } from "../connection/redis.ts";
 import { readRedisTimeMs } from "../groups/groups.ts";
 import { SHARD_KEYS } from "../keys.ts";
 
-/** Sources are leased by shards, not one by one: thousands of leases would be renewed for nothing. */
+/** Number of shards. Workers lease shards instead of single sources, to avoid renewing thousands of leases. */
 export const SHARDS = 256;
 
-/** The shard of a source; neighbours in number are spread over all. */
+/** Returns the shard of a source. Consecutive channel ids map to different shards. */
 export const computeShard = (channelNumber: number): number =>
   (Math.imul(channelNumber ^ (channelNumber >>> 16), 0x9e3779b1) >>> 24) % SHARDS;
 
 export interface ShardLease {
-  /** Live workers, the caller among them. */
+  /** Number of live workers, including the caller. */
   readonly workers: number;
-  /** How many shards each has when all is even. */
+  /** Fair share of shards per worker, rounded up. */
   readonly share: number;
   readonly held: readonly number[];
 }
 
 export type ShardLeases = ReturnType<typeof createShardLeases>;
 
-/** Which worker runs which shard. By the clock of Redis; each method throws UnavailableError when Redis does not answer. */
+/** Leases that assign shards to workers, by the clock of Redis. Each method throws UnavailableError if Redis does not reply. */
 export function createShardLeases({ redis }: { readonly redis: RedisBus }) {
   const runRenew = luaScript(redis, new URL("./rebalance.lua", import.meta.url));
   const runRelease = luaScript(redis, new URL("./shard-release.lua", import.meta.url));
   const keys = [SHARD_KEYS.workers, SHARD_KEYS.owners];
   return {
     /**
-     * Keeps the worker and all its shards for `ttlMs` from some moment after the call began, and takes up to `most` free shards
-     * where it has less than its share. A worker whose lease had ended finds what nobody took since.
+     * Renews the lease of a worker and all its shards for `ttlMs`, counted from a time after the call began. Takes up to `maxNew` free
+     * shards if the worker has less than its share. A worker whose lease had expired keeps the shards that were not taken since.
      */
     async renew(
       worker: string,
@@ -38,11 +38,11 @@ export function createShardLeases({ redis }: { readonly redis: RedisBus }) {
       const [workers = 1, share = SHARDS, ...held] = reply as number[];
       return { workers, share, held };
     },
-    /** Gives back shards in which nothing of the worker runs any more. */
+    /** Releases shards. Call after the worker has stopped all sources in them. */
     async release(worker: string, shards: readonly number[]): Promise<void> {
       if (shards.length > 0) await runRelease(keys, [worker, "0", ...shards]);
     },
-    /** Gives back everything, and is no worker any more. */
+    /** Releases all shards of a worker and removes the worker. */
     async leave(worker: string): Promise<void> {
       await runRelease(keys, [worker, "1"]);
     },

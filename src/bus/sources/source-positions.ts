@@ -4,64 +4,67 @@ import { StaleSourceError } from "../errors.ts";
 import { computeSlot, cursorKey } from "../keys.ts";
 import { parseOptionalNumber } from "./source-states.ts";
 
-/** A pull source on the bus. */
+/** Identifies a pull source and its topics. */
 export interface SourceRef {
-  /** Its channel's number. */
+  /** Internal channel id. */
   readonly number: number;
-  /** All topics that were ever written for it, those that it no longer publishes to included: a run of before may. */
+  /** All topics that the source ever wrote to. Includes former ones, because an earlier run may still write to them. */
   readonly topics: readonly string[];
 }
 
-/** A source just taken over, as its new owner begins with it. */
+/** Position of a source for its new owner. */
 export interface AcquiredSource {
   readonly kind: "acquired";
-  /** True where Redis knew nothing of the source: it is the very first time, or what it knew is lost. */
+  /** Whether Redis had no data about the source: this is its first run, or the data was lost. */
   readonly isFirst: boolean;
-  /** The fencing token: all that is written under a lower one is refused from now on. */
+  /** Fencing token. Writes with a lower epoch are rejected from now on. */
   readonly epoch: number;
   readonly version: number;
-  /** The cursor; undefined at the very first, and after a reset. */
+  /** The cursor; `undefined` at the first run and after a reset. */
   readonly value: string | undefined;
-  /** When the source began to be one, or was reset, by Redis time. */
+  /** Redis time at which the source was created or reset. */
   readonly startedAtMs: number;
-  /** Runs that failed in a row before. */
+  /** Number of previous consecutive failures. */
   readonly failures: number;
 }
 
-/** The source is to be left alone: it failed, or its sender said so; or the interval since its last run began is not over. */
+/** The source must wait. `backoff`: after a failure or on request of its sender. `interval`: its last run started too recently. */
 export interface BackoffPending {
   readonly kind: "backoff" | "interval";
   readonly waitMs: number;
 }
 
-/** How soon after the beginning of a source's last run the next one may begin, at the earliest. */
+/** Minimum time between the starts of two runs of a source. */
 export interface RunSpacing {
   readonly intervalMs: number;
-  /** After a run that did not come to its end, or when a person has changed something since. */
+  /** Minimum time if the last run did not finish, or if a user has changed something since. */
   readonly retryMs: number;
 }
 
 export interface TakeOverOptions {
-  /** A person has changed something: what failed before counts no longer. */
+  /** Whether a user has changed something, so that earlier failures no longer count. */
   readonly skipBackoff?: boolean;
-  /** Absent: runs keep no interval. */
+  /** `undefined` when runs keep no interval. */
   readonly spacing?: RunSpacing | undefined;
 }
 
-/** How long a source is left alone after a run, and why. */
+/** Result of a run, and how long the source must wait afterwards. */
 export interface RunEnding {
   readonly failures: number;
-  /** Its sender wants no calls for so long; 0: it said nothing. */
+  /** Delay requested by the sender; 0 for none. */
   readonly notBeforeMs: number;
-  /** It failed, and waits for so long; a person who mends what was wrong ends this wait. */
+  /** Delay after a failure; 0 for none. A configuration change by a user ends this delay. */
   readonly retryInMs: number;
-  /** `done`: it came to its end; `more`: it did, and goes on at once with the rest. Default: neither. */
+  /** `done`: the run finished. `more`: it finished, and the source continues at once with the rest. Default: it did not finish. */
   readonly progress?: "done" | "more" | undefined;
-  /** Its sender refused it, and when refusals count as lasting; `none`: it was good, and earlier ones count no longer. Default: neither. */
+  /**
+   * Set if the sender rejected the run: the threshold for persistent rejections. `none` if the run succeeded, which resets the count.
+   * Default: the count does not change.
+   */
   readonly refusal?: RejectionThreshold | "none" | undefined;
 }
 
-/** Refusals of so many runs in a row, over so long, are no passing mistake: the source is left alone for longer then. */
+/** After `count` consecutive rejections over `forMs`, rejections count as persistent and the source waits for `retryInMs`. */
 export interface RejectionThreshold {
   readonly count: number;
   readonly forMs: number;
@@ -73,7 +76,7 @@ export type StoredCursor = Awaited<ReturnType<SourcePositions["read"]>>;
 
 const MAX_TAKE_OVERS = 4;
 
-/** Where pull sources stand, and who may move them. Each method throws UnavailableError when Redis cannot tell. */
+/** Stores the cursors of pull sources and fences their owners. Each method throws UnavailableError if Redis is unavailable. */
 export function createSourcePositions({ redis }: { readonly redis: RedisBus }) {
   const runTakeOver = luaScript(redis, new URL("./source-take-over.lua", import.meta.url));
   const runStamp = luaScript(redis, new URL("./source-stamp.lua", import.meta.url));
@@ -81,10 +84,10 @@ export function createSourcePositions({ redis }: { readonly redis: RedisBus }) {
   const runEnd = luaScript(redis, new URL("./source-end.lua", import.meta.url));
   const { isSlotted } = redis.writes;
 
-  /** With the topics where one script may touch them all. */
+  /** Returns the script keys. In a Cluster the topics are left out, because they are in other slots. */
   const keysOf = ({ number, topics }: SourceRef) => [cursorKey(number), ...(isSlotted ? [] : topics)];
 
-  /** Cluster: stamps the topics, slot by slot; answers the highest epoch that any of them had seen. */
+  /** Stamps the topics slot by slot in a Cluster. Returns the highest epoch that they had seen. */
   async function stamp({ number, topics }: SourceRef, epoch: number): Promise<number> {
     const seen = await Promise.all(
       [...Map.groupBy(topics, computeSlot).values()].map((keys) => runStamp(keys, [number, epoch])),
@@ -92,7 +95,7 @@ export function createSourcePositions({ redis }: { readonly redis: RedisBus }) {
     return Math.max(0, ...seen.map(Number));
   }
 
-  /** Cluster: the cursor may have moved before the last topic was stamped. */
+  /** Reads the cursor again in a Cluster, because it may have moved before the last topic was stamped. */
   async function rereadCursor(number: number, epoch: number): Promise<Omit<AcquiredSource, "isFirst">> {
     const row = await redis.call("hmget", [cursorKey(number), "e", "v", "s", "f", "c"]);
     const [held, ...rest] = row as (string | null)[];
@@ -104,9 +107,9 @@ export function createSourcePositions({ redis }: { readonly redis: RedisBus }) {
 
   return {
     /**
-     * Makes the caller the one owner of a source: a new epoch, stamped on all its topics before the cursor is read.
+     * Makes the caller the only owner of a source. Stamps a new epoch on all its topics, then reads the cursor.
      *
-     * @throws StaleSourceError when another has taken it over at the same moment.
+     * @throws StaleSourceError when another worker takes the source over at the same time.
      */
     async takeOver(
       source: SourceRef,
@@ -117,23 +120,23 @@ export function createSourcePositions({ redis }: { readonly redis: RedisBus }) {
       let isRetry = false;
       let isFirst = false;
       for (let attempt = 0; attempt < MAX_TAKE_OVERS; attempt++) {
-        // A run that it began itself is none to keep a distance from.
+        // A retry must not wait for the run that this call has started itself.
         const waits = isRetry ? [0, 0] : [intervalMs, retryMs];
         const args = [source.number, minEpoch, skipBackoff ? "1" : "0", ...waits];
         const reply = await runTakeOver(keysOf(source), args);
         const [kind, first, ...rest] = reply as [string, string | number, ...(string | null)[]];
         if (kind === "backoff" || kind === "interval") return { kind, waitMs: Number(first) };
         const epoch = Number(first);
-        isFirst ||= kind === "begun";
+        isFirst ||= kind === "first";
         if (!isSlotted) return { ...readAcquired(epoch, rest), isFirst };
         const seen = await stamp(source, epoch);
         if (seen <= epoch) return { ...(await rereadCursor(source.number, epoch)), isFirst };
         minEpoch = seen + 1;
         isRetry = true;
       }
-      throw new StaleSourceError("epoch", "the topics are stamped by another again and again");
+      throw new StaleSourceError("epoch", "another worker keeps stamping the topics");
     },
-    /** The cursor as it stands: `version` 0 where it was never written; times of a source that never ran are undefined. */
+    /** Reads the stored cursor. `version` is 0 if it was never written. Times are `undefined` if the source never ran. */
     async read(channelNumber: number) {
       const row = await redis.call("hmget", [cursorKey(channelNumber), "c", "v", "u", "s"]);
       const [value, version, updatedAtMs, startedAtMs] = row as (string | null)[];
@@ -144,13 +147,13 @@ export function createSourcePositions({ redis }: { readonly redis: RedisBus }) {
         startedAtMs: parseOptionalNumber(startedAtMs),
       };
     },
-    /** How many of its last runs in a row have failed. */
+    /** Returns the number of consecutive failures up to now. */
     async failures(channelNumber: number): Promise<number> {
       return Number((await redis.call("hget", [cursorKey(channelNumber), "f"])) ?? 0);
     },
     /**
-     * Sets the cursor; undefined begins anew. Its runner is fenced, and it is left alone no longer. Answers the new
-     * version, or undefined where the cursor is at another than the given one.
+     * Sets the cursor, or resets it if `value` is `undefined`. Fences the current run and ends all waits. Returns the new version, or
+     * `undefined` if the cursor is not at the given version.
      */
     async set(
       source: SourceRef,
@@ -161,7 +164,7 @@ export function createSourcePositions({ redis }: { readonly redis: RedisBus }) {
       const written = Number(await runSet(keysOf(source), args));
       return written < 0 ? undefined : written;
     },
-    /** Writes down how a run ended; `gone`: the source is another's by now; `lasting`: refusals have come to last. */
+    /** Stores the result of a run. `gone`: another run owns the source. `lasting`: rejections are now persistent. */
     async end(
       channelNumber: number,
       epoch: number,
@@ -170,8 +173,8 @@ export function createSourcePositions({ redis }: { readonly redis: RedisBus }) {
       const { failures, notBeforeMs, retryInMs, progress = "", refusal } = ending;
       const args = [epoch, failures, Math.ceil(notBeforeMs), Math.ceil(retryInMs), progress];
       const { count, forMs, retryInMs: slowMs } = typeof refusal === "object" ? refusal : NO_REJECTION;
-      const refused = refusal === undefined ? "" : refusal === "none" ? "0" : "1";
-      const reply = await runEnd([cursorKey(channelNumber)], [...args, refused, count, forMs, slowMs]);
+      const rejectionFlag = refusal === undefined ? "" : refusal === "none" ? "0" : "1";
+      const reply = await runEnd([cursorKey(channelNumber)], [...args, rejectionFlag, count, forMs, slowMs]);
       return reply === 0 ? "gone" : reply === 2 ? "lasting" : "written";
     },
   };

@@ -11,10 +11,10 @@ export interface SourceError {
   readonly atMs: number;
 }
 
-/** The visible state of a run. Absent fields stay as they were; null takes them away. */
+/** Fields of the visible state to write. Missing fields keep their value; `null` removes a field. */
 export interface SourceFacts {
   readonly state?: SourceState;
-  /** The worker that runs the source, or ran it last. */
+  /** Worker that runs the source or ran it last. */
   readonly owner?: string;
   readonly lastEventAtMs?: number;
   readonly lastError?: SourceError;
@@ -22,16 +22,16 @@ export interface SourceFacts {
   readonly nextAtMs?: number | null;
 }
 
-/** The last known state of a source. Its owner may have died since. */
+/** Last known state of a source. Its owner may have died since. */
 export type SourceSnapshot = Awaited<ReturnType<SourceStates["read"]>>;
 
 export type SourceStates = ReturnType<typeof createSourceStates>;
 
-/** The visible state of pull sources. Each method throws UnavailableError when Redis cannot tell. */
+/** Reads and writes the visible state of pull sources. Each method throws UnavailableError if Redis is unavailable. */
 export function createSourceStates({ redis }: { readonly redis: RedisBus }) {
   const runLua = luaScript(redis, new URL("./source-state.lua", import.meta.url));
   return {
-    /** False where another has taken the source over, and nothing was written. */
+    /** Writes fields. Returns false without writing if another run has taken the source over. */
     async write(channelNumber: number, epoch: number, facts: SourceFacts, nowMs: number): Promise<boolean> {
       const args: (string | number)[] = [epoch, "at", nowMs];
       const { lastError, ...rest } = facts;
@@ -59,6 +59,6 @@ export function createSourceStates({ redis }: { readonly redis: RedisBus }) {
   };
 }
 
-/** Of a field that may not be there. */
+/** Parses a number from a Redis hash field. Returns `undefined` if the field does not exist. */
 export const parseOptionalNumber = (text: string | null | undefined): number | undefined =>
   text == null ? undefined : Number(text);

@@ -1,22 +1,22 @@
 import { luaScript } from "../../lib/lua.ts";
 import type { RedisBus } from "../connection/redis.ts";
 
-/** As XRANGE takes them: `-`, `+`, an id, milliseconds; `(` before an id excludes it. */
+/** Range in XRANGE syntax: `-`, `+`, an id or milliseconds; `(` before an id excludes it. */
 export interface EntryRange {
   readonly from: string;
   readonly to: string;
 }
 
-/** The first ids of a range; `ended` when there are no more. */
+/** First ids of a range. `ended` is true if there are no more. */
 export interface EntryIds {
   readonly ids: readonly string[];
   readonly ended: boolean;
 }
 
-/** The entries of a topic by id, without their payloads: those stay in Redis. */
+/** Lists the entry ids of topics without transferring the payloads. */
 export type EntryIndex = ReturnType<typeof createEntryIndex>;
 
-/** Keeps Redis from answering others for some milliseconds at most. */
+/** Limits of one call, so that it blocks Redis for a few milliseconds at most. */
 const MAX_IDS_AT_ONCE = 500;
 const MAX_BYTES_AT_ONCE = 8 * 1024 * 1024;
 
@@ -24,8 +24,8 @@ export function createEntryIndex({ redis }: { readonly redis: RedisBus }) {
   const runLua = luaScript(redis, new URL("./entry-ids.lua", import.meta.url));
   return {
     /**
-     * The oldest entries of a range, or the newest, the newest first; at most `limit`, and fewer, but at least one, where there are many
-     * or they are large.
+     * Lists the oldest entries of a range, or the newest in reverse order. Returns at most `limit` ids. Can return fewer, but at least
+     * one, if the range has many or large entries.
      */
     async listIds(
       topic: string,

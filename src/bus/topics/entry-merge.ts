@@ -1,7 +1,7 @@
 import { mapBounded } from "../../lib/map-bounded.ts";
 import type { EntryIndex, EntryRange } from "./entry-index.ts";
 
-/** Where an entry stands. */
+/** Identifies an entry by topic and id. */
 export interface EntryPlace {
   readonly topic: string;
   readonly entryId: string;
@@ -10,7 +10,7 @@ export interface EntryPlace {
 const CONCURRENCY = 16;
 const IDS_AHEAD = 100;
 
-/** The next entry of a topic that was not handed out yet, and the ids behind it that are known. */
+/** Read position in a topic: the next entry to yield, and the ids already loaded after it. */
 interface Head {
   readonly topic: string;
   readonly ids: readonly string[];
@@ -20,8 +20,8 @@ interface Head {
 }
 
 /**
- * The entries of all topics in the range in order of time, then id, then topic; read as far as they are asked for. With `after`
- * it goes on behind that place of the same order.
+ * Yields the entries of all topics in a range, ordered by time, then id, then topic. Reads lazily. With `after`, continues after that
+ * entry in the same order.
  */
 export async function* mergeEntries(
   entries: EntryIndex,
@@ -41,7 +41,7 @@ export async function* mergeEntries(
   yield* mergeHeads(first, read, (a, b) => a > b);
 }
 
-/** The same entries in the opposite order. */
+/** Yields the entries of all topics in a range in reverse order of `mergeEntries`. */
 export async function* mergeNewest(
   entries: EntryIndex,
   topics: readonly string[],
@@ -55,13 +55,13 @@ export async function* mergeNewest(
   yield* mergeHeads(first, read, (a, b) => a < b);
 }
 
-/** @param comesAfter whether the first of two keys is handed out after the second */
+/** @param comesAfter returns true if the first key is yielded after the second */
 async function* mergeHeads(
   first: readonly (Head | undefined)[],
-  read: (topic: string, behind: string) => Promise<Head | undefined>,
+  read: (topic: string, from: string) => Promise<Head | undefined>,
   comesAfter: (key: string, other: string) => boolean,
 ): AsyncGenerator<EntryPlace, void, void> {
-  // The last first, so that the next one is taken from the end.
+  // Sorted in reverse, so that the next head is removed from the end.
   const heads = first
     .filter((head) => head !== undefined)
     .sort((a, b) => (comesAfter(a.key, b.key) ? -1 : 1));
@@ -80,13 +80,13 @@ function headAt(topic: string, ids: readonly string[], at: number, ended: boolea
   return id === undefined ? undefined : { topic, ids, at, ended, key: `${sortKey(id)} ${topic}` };
 }
 
-/** Sorts as text as the id sorts as two numbers of 64 bits. */
+/** Returns a text that sorts like the entry id, whose parts are 64-bit numbers. */
 function sortKey(entryId: string): string {
   const [ms = "", sequence = ""] = entryId.split("-");
   return `${ms.padStart(20, "0")}-${sequence.padStart(20, "0")}`;
 }
 
-/** Where a head belongs among heads of which the last comes next. */
+/** Returns the index at which to insert a head into heads in reverse order. */
 function findInsertIndex(
   heads: readonly Head[],
   key: string,

@@ -5,20 +5,19 @@ import type { RedisBus } from "../connection/redis.ts";
 import { readRedisTimeMs } from "../groups/groups.ts";
 import { parseEntry, type RawEntry, type TopicEntry } from "./topics.ts";
 
-/** Bounds of one call, and so of a page. */
+/** Limits of one script call, and so of a page. */
 export interface TailLimits {
   readonly entries: number;
-  /** The entry that passes it is the last. */
+  /** The entry that exceeds this limit is the last one. */
   readonly bytes: number;
 }
 
 export interface TailRead {
   /**
-   * By the servers' clocks when the read began, the earliest of them: without `more`, what was appended before it has been read
-   * or is gone.
+   * Earliest server time at which the read began. Unless `more` is true, every entry appended before it has been read or was removed.
    */
   readonly timeMs: number;
-  /** There may be more than was read. */
+  /** Whether there may be further entries. */
   readonly more: boolean;
 }
 
@@ -26,12 +25,13 @@ export type Tail = ReturnType<typeof createTail>;
 
 const CALLS_AT_ONCE = 4;
 
-/** Reads on in many topics, from any place. */
+/** Reads new entries of many topics, from any position. */
 export function createTail({ redis }: { readonly redis: RedisBus }) {
   const runLua = luaScript(redis, new URL("./tail.lua", import.meta.url));
   return {
     /**
-     * Hands on the entries after the given ids, each topic's in order; in calls of at most 64 topics, each within `limits`.
+     * Calls `onEntry` for each entry after the given ids, in order within each topic. Reads at most 64 topics per script call; the
+     * limits apply to each call.
      *
      * @throws UnavailableError
      */

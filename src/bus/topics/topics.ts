@@ -6,7 +6,7 @@ import { isNoSuchKey, parseGroups, parsePairs } from "../groups/groups.ts";
 import { computeSlot } from "../keys.ts";
 import type { EntryRange } from "./entry-index.ts";
 
-/** One entry of a stream, as it stands there. */
+/** One entry of a topic's stream. */
 export interface TopicEntry {
   readonly entryId: string;
   readonly fields: Readonly<Record<string, string>>;
@@ -15,25 +15,25 @@ export interface TopicEntry {
 export type TopicInfo = NonNullable<Awaited<ReturnType<Topics["find"]>>>;
 export type Topics = ReturnType<typeof createTopics>;
 
-/** Copies of events may be large. */
+/** Small, because dead letters contain copies of events, which may be large. */
 const DEAD_LETTERS_PER_PAGE = 50;
-/** More make the estimate better and the command slower. */
+/** Samples for MEMORY USAGE. More samples give a better estimate but make the command slower. */
 const MEMORY_SAMPLES = 10;
 
 export function createTopics({ redis }: { readonly redis: RedisBus }) {
   const runDelete = luaScript(redis, new URL("./topic-delete.lua", import.meta.url));
   const runLastAppended = luaScript(redis, new URL("./last-appended.lua", import.meta.url));
 
-  /** A step of the script removes so many keys at most; a topic may have thousands of dedupe buckets. */
+  /** Calls the script until it is done, because a topic may have thousands of dedupe buckets and a call deletes few. */
   async function deleteInSteps(topic: string, onlyEmpty: 0 | 1): Promise<unknown> {
     for (;;) {
-      const answer = await runDelete([topic], [onlyEmpty]);
-      if (answer !== 1) return answer;
+      const reply = await runDelete([topic], [onlyEmpty]);
+      if (reply !== 1) return reply;
     }
   }
 
   return {
-    /** Undefined where there is no such stream. `bytes` are estimated, as MEMORY USAGE does. */
+    /** Returns `undefined` if the stream does not exist. `bytes` is the estimate of MEMORY USAGE. */
     async find(topic: string) {
       try {
         const [stream, groups, bytes] = await Promise.all([
@@ -47,7 +47,7 @@ export function createTopics({ redis }: { readonly redis: RedisBus }) {
         throw error;
       }
     },
-    /** Deletes what readers could not handle of one entry: the copies among the dead letters of these groups. */
+    /** Deletes the copies of an entry from the dead letters of these groups. */
     async deleteDeadLetters(topic: string, entryId: string, groups: readonly string[]): Promise<void> {
       for (const key of groups.map((group) => deadLettersKey(topic, group))) {
         for (let from = "-"; ; ) {
@@ -63,7 +63,7 @@ export function createTopics({ redis }: { readonly redis: RedisBus }) {
         }
       }
     },
-    /** The entries of a range, oldest first unless `newestFirst`. */
+    /** Lists the entries of a range, oldest first unless `newestFirst`. */
     async listEntries(
       topic: string,
       { from, to, limit, newestFirst = false }: EntryRange & { limit: number; newestFirst?: boolean },
@@ -78,11 +78,11 @@ export function createTopics({ redis }: { readonly redis: RedisBus }) {
       const [entry] = (await redis.call("xrange", [topic, entryId, entryId])) as RawEntry[];
       return entry && parseEntry(entry);
     },
-    /** True where it was there. */
+    /** Deletes an entry. Returns true if it existed. */
     async deleteEntry(topic: string, entryId: string): Promise<boolean> {
       return ENTRY_ID.test(entryId) && (await redis.call("xdel", [topic, entryId])) === 1;
     },
-    /** When something was last appended to any of them, by Redis time, be it there still or not; undefined: never. */
+    /** Returns the Redis time of the last append to any of the topics, or `undefined`. Includes entries that were removed since. */
     async lastAppendedMs(topics: readonly string[]): Promise<number | undefined> {
       const times = await Promise.all(
         [...Map.groupBy(topics, computeSlot).values()].map((keys) => runLastAppended(keys, [])),
@@ -90,11 +90,14 @@ export function createTopics({ redis }: { readonly redis: RedisBus }) {
       const newest = Math.max(0, ...times.map(Number));
       return newest === 0 ? undefined : newest;
     },
-    /** Deletes the stream with its groups and companion keys. */
+    /** Deletes the stream with its groups and related keys. */
     async delete(topic: string): Promise<void> {
       await deleteInSteps(topic, 0);
     },
-    /** Does so unless it holds an entry, be it appended this moment: then it answers false. Ids from before may be forgotten. */
+    /**
+     * Deletes the stream unless it holds an entry, even one appended during the call; then returns false. Dedupe ids may be deleted in
+     * either case.
+     */
     async deleteEmpty(topic: string): Promise<boolean> {
       return (await deleteInSteps(topic, 1)) === 0;
     },

@@ -19,11 +19,11 @@ afterEach(() => void vi.useRealTimers());
 
 const place = (key: string, limit: number, waits = true): Semaphore => ({ key, limit, canQueue: waits });
 
-const names = (turns: readonly SlotReservation[]) => turns.map(({ name }) => name);
+const names = (reservations: readonly SlotReservation[]) => reservations.map(({ name }) => name);
 
 const HOUR_MS = 3_600_000;
 /** Nothing runs out by itself while a test runs. */
-const patient = { heldMs: HOUR_MS, keptMs: HOUR_MS };
+const patient = { heldMs: HOUR_MS, reservedMs: HOUR_MS };
 
 let since = 0;
 /** Each that asks gets in line behind those before. */
@@ -32,7 +32,7 @@ const ask = (slots: Slots, name: string, ...places: Semaphore[]): Promise<TakenS
 
 async function take(slots: Slots, name: string, ...places: Semaphore[]): Promise<Slot> {
   const answer = await ask(slots, name, ...places);
-  if (answer.kind !== "taken") throw new Error(`${answer.place.key} is full`);
+  if (answer.kind !== "taken") throw new Error(`${answer.semaphore.key} is full`);
   return answer.slot;
 }
 
@@ -53,7 +53,7 @@ describe("slots", () => {
     const slots = createSlots({ redis, ...patient });
     const [free, full] = [place("free", 1, false), place("full", 1, false)];
     const holder = await take(slots, "a", full);
-    expect(await ask(slots, "b", free, full)).toEqual({ kind: "full", place: full, turns: [] });
+    expect(await ask(slots, "b", free, full)).toEqual({ kind: "full", semaphore: full, reservations: [] });
     expect(await server.client.exists("inlet:{slots}:free")).toBe(0);
     await holder.release();
     await (await take(slots, "b", free, full)).release();
@@ -83,7 +83,7 @@ describe("slots", () => {
     await ask(slots, "c", origin);
     expect(names(await holder.release())).toEqual(["b"]);
     const refused = await ask(slots, "b", origin, organization);
-    expect(refused).toMatchObject({ place: organization, turns: [{ name: "c" }] });
+    expect(refused).toMatchObject({ semaphore: organization, reservations: [{ name: "c" }] });
     await (await take(slots, "c", origin)).release();
     expect(names(await other.release())).toEqual(["b"]);
     await (await take(slots, "b", origin, organization)).release();
@@ -130,7 +130,7 @@ describe("slots", () => {
   });
 
   it("come back in time from a worker that died before the clock of Redis was set back", async () => {
-    const slots = createSlots({ redis, heldMs: 50, keptMs: 50 });
+    const slots = createSlots({ redis, heldMs: 50, reservedMs: 50 });
     const origin = place("set back", 1, false);
     await server.client.zadd("inlet:{slots}:set back", Date.now() + HOUR_MS, "dead");
     expect((await ask(slots, "a", origin)).kind).toBe("full");
@@ -150,7 +150,7 @@ describe("slots", () => {
     const waitedSince = since;
     await server.client.zadd("inlet:{slots}:crashed", 1, "dead", 1, "dead too");
     const asked = await ask(slots, "c", { ...two, canQueue: false });
-    expect(asked).toMatchObject({ kind: "taken", turns: [{ name: "b", sinceMs: waitedSince }] });
+    expect(asked).toMatchObject({ kind: "taken", reservations: [{ name: "b", sinceMs: waitedSince }] });
     if (asked.kind === "taken") await asked.slot.release();
   });
 

@@ -76,9 +76,9 @@ export function createPollJobs(deps: PollsContext): PollJobs {
       sinceMs: job.data.sinceMs ?? (job.scheduleId === undefined ? job.createdAtMs : clock()),
       semaphores: target.places,
     });
-    await notifyTurns(slotRequest.turns);
+    await notifyReserved(slotRequest.reservations);
     if (slotRequest.kind === "full") {
-      if (!slotRequest.place.canQueue) return { result: "busy", againAtMs: afterBusyMs(job) };
+      if (!slotRequest.semaphore.canQueue) return { result: "busy", againAtMs: afterBusyMs(job) };
       return { result: "limited", againAtMs: clock() + QUEUE_WAIT_MS * (0.5 + random()) };
     }
     const skipBackoff = (skipBackoffUntil.get(channel) ?? 0) > clock();
@@ -97,7 +97,7 @@ export function createPollJobs(deps: PollsContext): PollJobs {
       return { ...polled, againAtMs: clock() + (signal.aborted ? 0 : ENDED_WAIT_MS) };
     } finally {
       if (inFlight.get(channel) === ending) inFlight.delete(channel);
-      await slotRequest.slot.release().then(notifyTurns, (error: unknown) => {
+      await slotRequest.slot.release().then(notifyReserved, (error: unknown) => {
         log.debug(
           { event: "poll.slot_not_released", err: error, ...factsOf(channel) },
           "limit slot is left to run out",
@@ -115,8 +115,8 @@ export function createPollJobs(deps: PollsContext): PollJobs {
     return clock() + doubled(BUSY_WAIT_MS, starts, MAX_BUSY_WAIT_MS);
   }
 
-  async function notifyTurns(turns: readonly SlotReservation[]): Promise<void> {
-    for (const turn of turns) {
+  async function notifyReserved(reservations: readonly SlotReservation[]): Promise<void> {
+    for (const turn of reservations) {
       await addTurn(queue, turn).catch((error: unknown) => {
         log.debug(
           { event: "poll.turn_not_added", err: error, ...factsOf(Number(turn.name)) },
