@@ -105,7 +105,7 @@ export function createMetrics({
   const channelCounter = createChannelCounter({ maxShown: channels, nowMs: () => performance.now() });
   new Counter({
     name: "inlet_channel_deliveries_total",
-    help: "Deliveries of the channelCounter channels by what became of them, and of the rest together",
+    help: "Deliveries of the busiest channels by result; all other channels combined",
     labelNames: ["app", "channel", "result"],
     registers,
     collect() {
@@ -117,7 +117,7 @@ export function createMetrics({
   });
   new Counter({
     name: "inlet_channel_events_total",
-    help: "What became of the items of the channelCounter channels, and of the rest together",
+    help: "Items of the busiest channels by outcome; all other channels combined",
     labelNames: ["app", "channel", "outcome"],
     registers,
     collect() {

@@ -25,7 +25,7 @@ export interface SettingInfo {
   readonly secret?: boolean;
 }
 
-/** Parses the text of a setting. Its errors say what the text must be. They never quote it, because it may be secret. */
+/** Parses the text of a setting. Its errors describe the allowed values. They never quote the text, because it may be secret. */
 type Type<T> = z.ZodType<T, string>;
 
 const infos = z.registry<SettingInfo>();
@@ -152,7 +152,8 @@ export const settingsSchema = z.object({
     z.string().transform((path) => resolve(path)),
     {
       defaultText: "./data",
-      description: "Directory of the embedded PostgreSQL, the embedded Redis and the master key. Only one gateway at a time can use it.",
+      description:
+        "Directory of the embedded PostgreSQL, the embedded Redis and the master key. Only one gateway at a time can use it.",
     },
   ),
   roles: setting("INLET_ROLES", listOf(oneOf(ROLES)), {
@@ -162,8 +163,7 @@ export const settingsSchema = z.object({
   }),
   baseUrl: optional("INLET_BASE_URL", baseUrl, {
     unsetMeans: "derived from host and port",
-    description:
-      "Public URL of the management API, used in output and links. /v1 is appended if missing.",
+    description: "Public URL of the management API, used in output and links. /v1 is appended if missing.",
   }),
   hooksUrl: optional("INLET_HOOKS_URL", baseUrl, {
     unsetMeans: "the base URL without /v1",
@@ -220,8 +220,7 @@ export const settingsSchema = z.object({
   }),
   pollsPerOrganization: setting("INLET_POLLS_PER_ORGANIZATION", wholeNumber(1, 10_000), {
     defaultText: "50",
-    description:
-      "Maximum concurrent polls of one organization, over all gateways. Further polls wait.",
+    description: "Maximum concurrent polls of one organization, over all gateways. Further polls wait.",
   }),
   sipProviders: setting("INLET_SIP_PROVIDERS", sipProviders, {
     defaultText: "sip_provider_1,sip_provider_2,sip_provider_3",

@@ -39,7 +39,7 @@ export interface SourceRun {
   ) => Promise<IngestResult>;
   /** Moves the cursor without publishing. Throws the same errors as `ingest`. */
   readonly moveTo: (cursor: string, options: { readonly signal: AbortSignal }) => Promise<void>;
-  /** Must be called when the stream is open or the poll got its response. Marks the source as recovered. */
+  /** The channel kind calls this when the stream is open or the poll has its response. */
   readonly opened: () => void;
   /** Reports a problem that does not stop the source, such as a gap or a truncated page. */
   readonly warn: (code: string, message: string) => void;

@@ -108,9 +108,12 @@ export function observeGateway({
     redis.state().ready ? 1 : 0,
   );
   const { version } = packageJson;
-  metrics.observeEach("inlet_build_info", "Always 1, with the versions as labels", ["version", "node"], () => [
-    { labels: { version, node: process.versions.node }, value: 1 },
-  ]);
+  metrics.observeEach(
+    "inlet_build_info",
+    "Always 1, with the versions as labels",
+    ["version", "node"],
+    () => [{ labels: { version, node: process.versions.node }, value: 1 }],
+  );
   observeBacklogs(metrics, housekeeper.backlogs);
   observeStorage(metrics, housekeeper);
 }
@@ -129,7 +132,11 @@ function observeBacklogs(metrics: Metrics, backlogs: () => readonly Backlog[]): 
     "Entries not yet delivered to the consumer groups of a subscription",
     ({ lag }) => lag,
   );
-  observe("inlet_subscription_lag_seconds", "Age of the oldest entry not yet delivered to the subscription", ({ lagSeconds }) => lagSeconds);
+  observe(
+    "inlet_subscription_lag_seconds",
+    "Age of the oldest entry not yet delivered to the subscription",
+    ({ lagSeconds }) => lagSeconds,
+  );
   observe(
     "inlet_subscription_unhandled_seconds",
     "Age of the oldest entry that a subscription has not received or not acknowledged",
@@ -163,12 +170,22 @@ function observeStorage(
       ),
     );
   observe("inlet_organization_topic_bytes", "Size of an organization's topics in bytes", topicUsage, "bytes");
-  observe("inlet_organization_topic_limit_bytes", "Maximum size of an organization's topics in bytes", topicUsage, "limit");
+  observe(
+    "inlet_organization_topic_limit_bytes",
+    "Maximum size of an organization's topics in bytes",
+    topicUsage,
+    "limit",
+  );
   observe(
     "inlet_organization_quarantine_bytes",
     "Size of an organization's quarantine in bytes",
     quarantineUsage,
     "bytes",
   );
-  observe("inlet_organization_quarantine_limit_bytes", "Maximum size of an organization's quarantine in bytes", quarantineUsage, "limit");
+  observe(
+    "inlet_organization_quarantine_limit_bytes",
+    "Maximum size of an organization's quarantine in bytes",
+    quarantineUsage,
+    "limit",
+  );
 }

@@ -5,8 +5,9 @@ import type { Normalized } from "../normalize/normalize.ts";
 const MIN_CHARACTERS = 128 * 1024;
 
 /**
- * Converts large values to buffers that can be moved to another thread. As text they would be copied, and V8 would scan the whole heap to
- * collect them. Returns the converted result and the buffers to move.
+ * Converts large values to buffers that can be moved to another thread. Strings would be copied, and V8 would scan the whole heap to
+ * collect
+ * them. Returns the converted result and the buffers to move.
  */
 export function withLargeValues(normalized: Normalized): readonly [Normalized, readonly ArrayBuffer[]] {
   if (normalized.kind !== "normalized") return [normalized, []];

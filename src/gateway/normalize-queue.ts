@@ -146,4 +146,5 @@ const NEVER_ABORTED = new AbortController().signal;
 
 const TOO_COSTLY = invalidBody("processing the delivery takes too much time or memory");
 
-const unexpected = ({ kind }: WorkerAnswer): Error => new Error(`the worker returned an unexpected answer: ${kind}`);
+const unexpected = ({ kind }: WorkerAnswer): Error =>
+  new Error(`the worker returned an unexpected answer: ${kind}`);

@@ -130,11 +130,7 @@ export function startSources(deps: SourcesDeps): Sources {
     "state",
     () => new Map<string, number>([...none, ...supervisor.countStates()]),
   );
-  metrics.observe(
-    "inlet_source_shards",
-    "Source shards held by this worker",
-    () => supervisor.shards().size,
-  );
+  metrics.observe("inlet_source_shards", "Source shards held by this worker", () => supervisor.shards().size);
   metrics.observe(
     "inlet_source_workers",
     "Workers that run sources, as known to this worker",

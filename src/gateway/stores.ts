@@ -130,7 +130,7 @@ export async function openEmbeddedStores(options: {
   const lock = acquireDataLock(dataDir);
   if (!lock.ok) {
     if (existsSync(join(dataDir, UNFINISHED_RESTORE)))
-      throw new DataDirInUseError(`${lock.error.message}: a restore into it is not finished`);
+      throw new DataDirInUseError(`${lock.error.message}; a restore into it is not finished`);
     const [postgres, redis] = await Promise.all([findLocalPostgres(dataDir), findLocalRedis(dataDir)]);
     if (postgres && redis) return { postgres, redis, areRunning: true, async [Symbol.asyncDispose]() {} };
     throw new DataDirInUseError(`${lock.error.message}; its PostgreSQL and Redis do not respond (yet)`);
@@ -179,7 +179,8 @@ function tryLock(dataDir: string): ReturnType<typeof acquireDataLock> {
   try {
     return acquireDataLock(dataDir);
   } catch (cause) {
-    const suggestion = "it must be a directory of the user who starts Inlet; set INLET_DATA_DIR to use another one";
+    const suggestion =
+      "it must be a directory of the user who starts Inlet; set INLET_DATA_DIR to use another one";
     throw new Error(`the data directory ${dataDir} cannot be used: ${suggestion}`, { cause });
   }
 }

@@ -1,9 +1,10 @@
 import { z } from "zod";
 
 /**
- * Where `null` means a missing field. `body`: in every optional field. `part`: in optional fields that are not nullable, because a nested
- * object may distinguish `null` from missing. `patch`: only inside lists, which are replaced as a whole. Elsewhere in a patch, `null`
- * deletes.
+ * Selects the fields in which `null` means a missing field. `body` selects every optional field. `part` selects optional fields that are
+ * not
+ * nullable, because a nested object may distinguish `null` from missing. `patch` selects only fields inside lists, which are replaced as a
+ * whole. Elsewhere in a patch, `null` deletes.
  */
 export type NullsIn = "body" | "part" | "patch";
 

@@ -6,7 +6,7 @@ export interface QueuedSample {
 }
 
 interface OrganizationQueue<T> {
-  /** By internal channel id. */
+  /** Samples by internal channel id. */
   readonly samples: Map<number, T>;
   bytes: number;
 }
@@ -17,7 +17,7 @@ interface OrganizationQueue<T> {
  */
 export class SampleQueue<T extends QueuedSample> {
   readonly #max: { readonly samples: number; readonly bytes: number };
-  /** By organization, in round-robin order. */
+  /** Queues by organization, in round-robin order. */
   readonly #queues = new Map<string, OrganizationQueue<T>>();
   #samples = 0;
   #bytes = 0;

@@ -19,12 +19,12 @@ export function presetPage(preset: Preset): string {
   const secrets = [
     ...(secret
       ? [
-          `- **${escapeMarkdown(secret.label)}**: ${escapeMarkdown(secret.hint)} It is set as \`config.secrets[].value\`.`,
+          `- **${escapeMarkdown(secret.label)}**: ${escapeMarkdown(secret.hint)} Set it as \`config.secrets[].value\`.`,
         ]
       : []),
     ...otherSecrets.map(
       ({ name, label, hint }) =>
-        `- **${escapeMarkdown(label)}**: ${escapeMarkdown(hint)} It is set under the name \`${name}\`.`,
+        `- **${escapeMarkdown(label)}**: ${escapeMarkdown(hint)} Set it under the name \`${name}\`.`,
     ),
   ];
   const facts = [
@@ -33,55 +33,55 @@ export function presetPage(preset: Preset): string {
     ["Id of an event", pathCell(preset.idPath)],
     [
       "Items of a delivery",
-      preset.itemsPath === undefined ? "the delivery is one" : pathCell(preset.itemsPath),
+      preset.itemsPath === undefined ? "the delivery is a single item" : pathCell(preset.itemsPath),
     ],
-    ["Asked before it sends", handshakes.length > 0 ? "yes: answered by itself" : "no"],
+    ["Handshake", handshakes.length > 0 ? "yes, Inlet responds automatically" : "no"],
   ];
-  return `# ${title}: how do I receive its webhooks?
+  return `# Receive webhooks from ${title}
 
-${escapeMarkdown(preset.description)} At the end of this page a channel takes them.
+${escapeMarkdown(preset.description)}
 
-## Make the channel
+## Create the channel
 
-Describe it once as a blueprint, with the types of events that you want, and install that ([GitHub](github.md) has all steps with their commands):
+Describe the channel in a blueprint with the event types that you need, then install the blueprint. The [GitHub guide](github.md) shows each step with its commands.
 
 \`\`\`json
 ${JSON.stringify(blueprint, undefined, 2)}
 \`\`\`
 
-The install answers the channel's \`url\`. That address is what ${title} is to post to; anyone who knows it can send, so treat it as a secret.
+The response to the install contains the channel's \`url\`. Configure ${title} to post to this URL. Anyone who knows it can send to it, so treat it as a secret.
 
 ## Set the secret
 
-${secrets.length > 0 ? `Until they are set the channel's state is \`needsSetup\`, and deliveries are answered 401.\n\n${secrets.join("\n")}` : "None is needed."}
+${secrets.length > 0 ? `Until you set all secrets, the channel's state is \`needsSetup\` and deliveries receive 401.\n\n${secrets.join("\n")}` : "No secret is needed."}
 
-## At ${title}
+## Configure ${title}
 
-Enter the address where ${title} documents it: <${documentationUrl}>.
+Enter the URL as described in the documentation of ${title}: <${documentationUrl}>.
 
 ${notes.map((note) => `- ${escapeMarkdown(note)}`).join("\n")}
 
-## Where things stand
+## Verification and paths
 
 | | |
 |---|---|
 ${facts.map(([name, value]) => `| ${name} | ${value} |`).join("\n")}
 
-The preset is these settings; what a channel sets itself wins, field by field:
+The preset consists of these settings. A setting of the channel overrides the same field of the preset:
 
 \`\`\`json
 ${JSON.stringify({ verification: preset.verification, ...(handshakes.length > 0 ? { handshakes } : {}) }, undefined, 2)}
 \`\`\`
 
-## A sample
+## Sample
 
-What ${title} sends looks like this, without the parts that prove its origin:
+A request from ${title}, without the parts that prove its origin:
 
 \`\`\`http
 ${sampleText(preset)}
 \`\`\`
 
-## What to know of its weaknesses
+## Security
 
 ${weaknesses(preset)
   .map((line) => `- ${escapeMarkdown(line)}`)
@@ -101,7 +101,7 @@ function sampleText({ sample }: Preset): string {
 const escapeMarkdown = (text: string): string => text.replaceAll(/[\\`*_[\]<>~|:]/g, "\\$&");
 
 const pathCell = (path: string | undefined): string =>
-  path === undefined ? "named by no path: set one in your definitions, if there is one" : `\`${path}\``;
+  path === undefined ? "not set by the preset: set a path in your definitions" : `\`${path}\``;
 
 function weaknesses({ verification, replays }: Preset): readonly string[] {
   const own = describeWeakness(verification);
@@ -111,16 +111,16 @@ function weaknesses({ verification, replays }: Preset): readonly string[] {
 function describeWeakness({ scheme, toleranceSeconds }: Preset["verification"]): string | undefined {
   switch (scheme) {
     case "none":
-      return "Nothing is signed: the address is the only credential. Rotate it if it leaks.";
+      return "Deliveries are not signed. The URL is the only credential, so rotate it if it leaks.";
     case "token":
-      return "A shared secret is sent along and nothing of the content is signed: anyone who reads one delivery can make others.";
+      return "A shared secret is sent with each delivery, but the content is not signed. Anyone who reads one delivery can forge others.";
     case "jwt":
       return "Each delivery carries a signed token, whose issuer, audience and age are checked.";
     case "anyOf":
-      return "It signs in one of several ways; each is as good as its scheme.";
+      return "The provider signs in one of several ways. The security depends on the scheme in use.";
     default:
       return typeof toleranceSeconds === "number"
-        ? `The time is signed: a delivery that is more than ${toleranceSeconds} s off is refused.`
+        ? `The timestamp is signed. A delivery whose timestamp differs by more than ${toleranceSeconds} s is rejected.`
         : undefined;
   }
 }
@@ -141,7 +141,7 @@ export function renderPresetTable(presets: Presets): string {
       .trim(),
   );
   return [
-    "| Provider | `preset` | Verified by | Secret | Asks first |",
+    "| Provider | `preset` | Verified by | Secret | Handshake |",
     "|---|---|---|---|---|",
     ...rows,
   ].join("\n");

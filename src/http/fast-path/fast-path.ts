@@ -40,7 +40,7 @@ const PIECES_MS = CHECK_INTERVAL_MS;
  * A sender may still be sending after an early response, and would miss it if the socket closed at once. Reading continues for this long.
  */
 const DRAIN_MS = CHECK_INTERVAL_MS;
-/** Announced size of all incomplete requests. Beyond it, `node:http` reads the others. */
+/** Maximum announced size of all incomplete requests. `node:http` reads the requests above it. */
 const MAX_PARTIAL_BYTES = 16 * 1024 * 1024;
 
 /**

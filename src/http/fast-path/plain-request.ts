@@ -17,7 +17,7 @@ const LENGTH = /^\d{1,15}$/;
 /** The parsed head of a request. */
 export interface Head {
   readonly target: string;
-  /** By lower-case name. Names do not repeat. */
+  /** Values by lower-case name. Names do not repeat. */
   readonly headers: Readonly<Record<string, string>>;
   /** Size of the head. The body follows it. */
   readonly bytes: number;

@@ -9,42 +9,46 @@ import type { Consumed } from "../verifier.ts";
 import { compileReply } from "./reply.ts";
 import type { Condition, Handshake } from "./settings.ts";
 
-/** A request that is no delivery, and what is to be done. */
+/** A request that matches a handshake, and the actions that the handshake requires. */
 export interface MatchedHandshake {
-  /** A secret that it brings, to be kept before it is answered; undefined where there is none to keep. */
+  /** Secret in the request, to store before responding; `undefined` if there is no secret to store. */
   readonly captured: Result<string, string> | undefined;
-  /** An address to be called before it is answered. */
+  /** URL in the request, to call before responding. */
   readonly visit: Result<string, string> | undefined;
   readonly reply: () => Result<HandshakeReply, string>;
 }
 
 export interface Handshakes {
-  /** The methods of the channel's address: POST, and those that handshakes come by. */
+  /** HTTP methods that the channel's address accepts: POST, and the methods of its handshakes. */
   readonly methods: readonly string[];
-  /** Of those that ask for no verification. */
+  /** Finds a match among the handshakes that need no verification. */
   readonly findOpen: (request: RawRequest) => MatchedHandshake | undefined;
-  /** Of those that must be verified: asked once that is so, since it may parse the body. */
+  /** Finds a match among the handshakes that need verification. Call it only after verification, because it may parse the body. */
   readonly findVerified: (request: RawRequest) => MatchedHandshake | undefined;
 }
 
-/** The texts of the secrets that are valid at a time, in their order: those without a name, or those of one. */
+/** Returns the secrets that are valid at a time, in configured order: those with the given name, or those without a name. */
 export type SecretsAt = (nowMs: number, name?: string) => readonly string[];
 
 interface HandshakeDeps {
   readonly secretsAt: SecretsAt;
-  /** All that deliveries may be signed with, at whatever time. */
+  /** All secrets that verify deliveries, including those outside their validity window. */
   readonly ownSecrets: readonly string[];
   readonly readAs: string | undefined;
-  /** The key of a secret's text, as the channel's scheme makes it. */
+  /** Derives a key from a secret as the channel's verification scheme does. */
   readonly hmacKeyOf: (secret: string) => Buffer | undefined;
-  /** True for what the channel's scheme takes for a secret. */
+  /** Whether a text is a valid secret for the channel's verification scheme. */
   readonly isSecret: (text: string) => boolean;
 }
 
 const MAX_CAPTURED_LENGTH = 4_096;
 const DELIVERY_METHOD = "POST";
 
-/** Compiles a channel's handshakes; the first whose conditions all hold is found. @throws Error for what `checkHandshake` refuses */
+/**
+ * Compiles a channel's handshakes. A request matches the first handshake whose conditions all hold.
+ *
+ * @throws Error for settings that `handshakeSchema` rejects
+ */
 export function compileHandshakes(handshakes: readonly Handshake[], deps: HandshakeDeps): Handshakes {
   if (handshakes.length === 0) return NO_HANDSHAKES;
   const compiled = handshakes.map((handshake) => compileHandshake(handshake, deps));
@@ -72,7 +76,7 @@ const NO_HANDSHAKES: Handshakes = {
   findVerified: () => undefined,
 };
 
-/** Where handshakes bring secrets. */
+/** Lists the places where handshakes carry secrets, so that these are hidden. */
 export function consumedByHandshakes(handshakes: readonly Handshake[]): Consumed {
   const secretPlaces = handshakes.flatMap(({ when, captureSecret }) => [
     ...when.all.filter(({ equalsSecret }) => equalsSecret !== undefined),
@@ -88,7 +92,7 @@ export function consumedByHandshakes(handshakes: readonly Handshake[]): Consumed
 
 function compileHandshake(handshake: Handshake, deps: HandshakeDeps) {
   const { when, requireVerified, captureSecret, visit } = handshake;
-  // Cheap checks come before those that read the body: most requests are deliveries.
+  // Check the body last: most requests are deliveries and fail the cheaper conditions.
   const { body: ofBody = [], others = [] } = Object.groupBy(when.all, (one) =>
     one.in === "body" ? "body" : "others",
   );
@@ -98,7 +102,7 @@ function compileHandshake(handshake: Handshake, deps: HandshakeDeps) {
     ...ofBody.map((condition) => compileCondition(condition, deps)),
   ];
   const reply = compileReply(handshake.respond);
-  if (!reply.ok) throw new Error(`a reply ${reply.error[0]?.message}`);
+  if (!reply.ok) throw new Error(`the response of a handshake ${reply.error[0]?.message}`);
   const readSecret = captureSecret && compileSource(captureSecret);
   const readUrl = visit && compileSource(visit);
   const isPinned = compilePins(visit?.pinned ?? []);
@@ -114,7 +118,7 @@ function compileHandshake(handshake: Handshake, deps: HandshakeDeps) {
         captured: readSecret && capture(readSecret(view), deps),
         visit:
           readUrl &&
-          (url !== undefined && isPinned(url) ? ok(url) : err("brings no address that may be called")),
+          (url !== undefined && isPinned(url) ? ok(url) : err("contains no URL that the settings allow to call")),
         reply: () =>
           reply.value({
             view,
@@ -126,13 +130,13 @@ function compileHandshake(handshake: Handshake, deps: HandshakeDeps) {
   };
 }
 
-/** Nothing is to be kept, and nobody to be asked, where the channel has this secret already. */
+/** Returns the secret to store, or `undefined` if the channel already has this secret. A different secret is an error. */
 function capture(
   text: string | undefined,
   { ownSecrets, isSecret }: HandshakeDeps,
 ): MatchedHandshake["captured"] {
   if (text === undefined || !isCapturable(text) || !isSecret(text)) {
-    return err("brings no secret that can be kept");
+    return err("contains no valid secret");
   }
   if (ownSecrets.length === 0) return ok(text);
   return isSecretIn(text, ownSecrets) ? undefined : err("the channel already has another secret");
@@ -155,7 +159,7 @@ function compileCondition(
   return (view) => isSecretIn(read(view) ?? "", secretsAt(view.request.arrivedAtMs, equalsSecret));
 }
 
-/** Looks whether the bytes of the body hold at all what is asked of it: nearly no delivery does, and is not parsed for it. */
+/** Compiles a byte search for texts that the conditions require in the body. It avoids parsing nearly every delivery. */
 function compileBodyPrefilter(conditions: readonly Condition[]): (view: RequestView) => boolean {
   const needles = conditions.flatMap(({ name, equals, absent }) => {
     const needle = equals ?? /\.(?<last>[A-Za-z0-9_]+)$/.exec(name)?.groups?.last ?? "";
@@ -164,5 +168,5 @@ function compileBodyPrefilter(conditions: readonly Condition[]): (view: RequestV
   return ({ request }) => needles.every((needle) => request.body.includes(needle));
 }
 
-/** As it stands in JSON and in forms alike. */
+/** Texts of these characters are spelled the same in JSON and in forms. */
 const SAME_IN_ALL_FORMATS = /^[A-Za-z0-9_.-]+$/;

@@ -138,7 +138,7 @@ describe("an API key", () => {
     const accountId = await iam.addAccount();
     const orphaned = await iam.addKey({ accountId });
     await db.updateTable("accounts").set({ status: "disabled" }).where("id", "=", accountId).execute();
-    expect(await messageFor()).toMatch(/^A bearer token is needed/);
+    expect(await messageFor()).toMatch(/^A bearer token is required/);
     expect(await messageFor(revoked.token)).toMatch(/not of the form/);
     expect(await messageFor(`Bearer ${revoked.token}`)).toMatch(/was revoked/);
     expect(await messageFor(`Bearer ${expired.token}`)).toMatch(/has expired/);

@@ -1,15 +1,17 @@
 import { z } from "zod";
 import { ERROR_CODES, type ErrorCode, MAX_DETAILS, STATUS_OF } from "../../../http/problem.ts";
 
-/** The body of every answer that is an error. */
+/** The body of every error response. */
 export const errorSchema = z
   .object({
     code: z.enum(ERROR_CODES),
-    message: z.string().meta({ description: "For a person to read; it may change." }),
+    message: z.string().meta({
+      description: "Explanation for people. The text may change; use `code` in programs.",
+    }),
     details: z
       .array(
         z.object({
-          path: z.string().meta({ description: "The field: `config.dedupe.windowSeconds`." }),
+          path: z.string().meta({ description: "Path of the field, such as `config.dedupe.windowSeconds`." }),
           message: z.string(),
         }),
       )
@@ -18,7 +20,7 @@ export const errorSchema = z
   })
   .meta({
     id: "Error",
-    description: "What went wrong. `details` names each field that does not fit.",
+    description: "An error. `details` names each invalid field.",
     example: { code: "not_found", message: "There is no such blueprint." },
   });
 
@@ -30,28 +32,34 @@ export const COMMON_HEADERS = {
   "RateLimit-Reset": { $ref: "#/components/headers/RateLimitReset" },
 };
 
-/** The error answers by their component's name. */
+/** The error responses by the name of their component in the document. */
 const ERRORS = {
   InvalidParameters: [
     "invalid_parameters",
-    "Body or query do not fit; `details` names each field, the first hundred of them.",
+    "The body or the query is invalid. `details` names the invalid fields, up to 100 of them.",
   ],
   Unauthenticated: ["unauthenticated", "The token is missing, malformed, expired or revoked."],
   PermissionDenied: [
     "permission_denied",
-    "The caller lacks what `message` names: a permission, or an organization.",
+    "The caller lacks a permission or has no organization. `message` says which.",
   ],
-  NotFound: ["not_found", "There is no such thing here; one of another organization is none."],
+  NotFound: ["not_found", "The resource does not exist or belongs to another organization."],
   MethodNotAllowed: [
     "method_not_allowed",
-    "The address does not take that method; `Allow` names those that it takes.",
+    "The path does not support this method. `Allow` lists the supported methods.",
   ],
-  Conflict: ["conflict", "Something unique exists already, or the state forbids it."],
+  Conflict: [
+    "conflict",
+    "A unique value is already taken, or the current state does not allow the operation.",
+  ],
   PayloadTooLarge: ["payload_too_large", "The body is too large."],
-  UnsupportedMediaType: ["unsupported_media_type", "The body is not of a media type that is understood."],
-  RateLimited: ["rate_limited", "Too many requests; try again after `Retry-After` seconds."],
+  UnsupportedMediaType: ["unsupported_media_type", "The media type of the body is not supported."],
+  RateLimited: ["rate_limited", "Too many requests. Try again after `Retry-After` seconds."],
   Internal: ["internal", "Inlet failed to process the request because of an internal error."],
-  Unavailable: ["unavailable", "What Inlet depends on is away; try again after `Retry-After` seconds."],
+  Unavailable: [
+    "unavailable",
+    "A service that Inlet depends on is unavailable. Try again after `Retry-After` seconds.",
+  ],
 } as const satisfies Readonly<Record<string, readonly [ErrorCode, string]>>;
 export type ErrorName = keyof typeof ERRORS;
 
@@ -65,7 +73,7 @@ const OWN_HEADERS: Partial<Record<ErrorName, object>> = {
   MethodNotAllowed: {
     Allow: {
       required: true,
-      description: "The methods that it takes.",
+      description: "The methods that the path supports.",
       schema: { type: "string" },
       example: "GET, HEAD",
     },
@@ -74,14 +82,14 @@ const OWN_HEADERS: Partial<Record<ErrorName, object>> = {
   Unavailable: retryAfter,
 };
 
-/** A response of OpenAPI 3.1 (section 4.8.17). */
+/** Response Object of OpenAPI 3.1 (section 4.8.17). */
 export interface ResponseObject {
   readonly description: string;
   readonly headers: object;
   readonly content: Readonly<Record<string, object>>;
 }
 
-/** The answer as a component that is referred to; `when` stands in place of what it says of itself. */
+/** Refers to the component of an error response. `when` replaces its general description. */
 export const referToError = (name: ErrorName, when?: string): object => ({
   $ref: `#/components/responses/${name}`,
   ...(when === undefined ? {} : { description: sentence(when) }),
@@ -89,7 +97,7 @@ export const referToError = (name: ErrorName, when?: string): object => ({
 
 const sentence = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
 
-/** The answer as an object of the document; `when` says more than what the error is about in general. */
+/** Creates the Response Object of an error. `when` replaces its general description. */
 export function errorResponse(name: ErrorName, headers: object, when?: string): ResponseObject {
   const [code, description] = ERRORS[name];
   const message = description.replaceAll("`", "");
@@ -105,7 +113,7 @@ export function errorResponse(name: ErrorName, headers: object, when?: string): 
   };
 }
 
-/** Those that the paths refer to. */
+/** Creates the components of the error responses to which the paths refer. */
 export function errorComponents(paths: object): Readonly<Record<string, object>> {
   const text = JSON.stringify(paths);
   return Object.fromEntries(
