@@ -62,11 +62,11 @@ export interface StreamRun extends SourceRun {
 
 /**
  * How a run ended.
- * - `done`: continue as scheduled, but not before `notBeforeMs`.
- * - `failed`: continue after a growing backoff. If failures with `isRejection` persist for minutes, the channel gets `stateIfPersistent`.
- * - `finished`: the server announced the end (HTTP 204 or `stopOn`). Only a person can resume the source.
- * - `broken`: the channel's settings do not produce a valid request.
- * - `needsReauth`: the OAuth grant is no longer valid, so there are no credentials.
+ * - `done` continues as scheduled, but not before `notBeforeMs`.
+ * - `failed` continues after a growing backoff. If failures with `isRejection` persist for minutes, the channel gets `stateIfPersistent`.
+ * - `finished` means that the server announced the end (HTTP 204 or `stopOn`). Only a person can resume the source.
+ * - `broken` means that the channel's settings do not produce a valid request.
+ * - `needsReauth` means that the OAuth grant is no longer valid, so there are no credentials.
  * In state `error` or `needsReauth`, the source is retried at long intervals and recovers automatically.
  */
 export type SourceEnd =

@@ -5,7 +5,7 @@ import { redactRequest, redactValues } from "./fetch/secrets.ts";
 import { type PollDeps, pollSource } from "./poll-source.ts";
 import type { Plan } from "./settings/plan.ts";
 
-/** One page of a poll, by the very code that polls, with nothing behind it that would publish or keep anything. */
+/** Runs one page of a poll with the code of real polls. `ingest` and `moveTo` are replaced and store no data. */
 export async function dryRunPoll(
   deps: PollDeps,
   plan: Plan,
@@ -53,7 +53,7 @@ const ACCEPTED: IngestResult = {
   outcome: { received: 0, published: 0, duplicates: 0, quarantined: 0, events: [], quarantine: [] },
 };
 
-/** Of a cursor from which no request can be made. */
+/** Shown when the cursor does not allow building a request. */
 const unsentRequest = ({ settings: { request } }: Plan): DryRun["request"] => ({
   method: request.method,
   url: request.url,

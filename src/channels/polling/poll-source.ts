@@ -19,28 +19,26 @@ import type { Plan } from "./settings/plan.ts";
 export type PollDeps = Omit<PageFetcherDeps, "observe" | "reader"> & PageReaderDeps;
 
 export interface PollOptions {
-  /** Told of each call. */
+  /** Called after each HTTP call. */
   readonly observe?: (exchange: Exchange) => void;
-  /** True: one page and no more. */
+  /** Reads a single page. */
   readonly isDryRun?: boolean;
-  /** Told of each poll that came to its end whether all that its pages showed is below the cursor. */
+  /** Called when a poll has completed. `isBehind` is true if all items that it saw are below the cursor. */
   readonly onPollEnd?: (isBehind: boolean) => void;
 }
 
-/** Between two pages a poll ends by itself after so long: its place is wanted by others, and the next one goes on. */
+/** A longer poll ends after its current page, to free its slot for other sources. The next poll continues. */
 const MAX_POLL_MS = 120_000;
-/** Of pages that wait to be published; those that hold the oldest items stay. */
+/** Maximum size of the pages held back for publishing. Above it, the pages with the newest items are dropped. */
 const MAX_HELD_BYTES = 8 * 1024 * 1024;
 
 /**
- * One poll: reads the pages from where the source stands, publishes what is new in its order, and moves the cursor with each write,
- * so that a poll that ends anywhere is gone on with exactly there.
- *
- * Pages that come oldest first, or in no order, are published as they come. Where they come newest first, they are read until the
- * first known item, and then published from the last to the first; where more of them are new than can be held, those at the end
- * are, and the next poll walks down to where this one began. So the cursor has never anything unpublished behind it.
- *
- * @throws UnavailableError, StaleSourceError as `run.ingest` does; the reason of the run's signal.
+ * Runs one poll: reads pages from the stored cursor on, publishes the new items in order, and moves the cursor with each write. A poll that
+ * ends at any point continues exactly there.
+ * Pages that arrive oldest first or unordered are published as they arrive. Pages that arrive newest first are read up to the first known
+ * item and then published in reverse. If the new pages exceed the memory limit, only the oldest are published, and the next poll reads down
+ * to them. So the cursor never has unpublished items behind it.
+ * @throws UnavailableError, StaleSourceError as `run.ingest` does; the reason of the run's signal
  */
 export async function pollSource(
   deps: PollDeps,
@@ -100,7 +98,7 @@ async function pollForwards(poll: Poll): Promise<SourceEnd> {
     if (published.kind === "cut") return continueAt(poll, notBeforeMs);
     if (isDryRun || (next === undefined && !hasMore)) return doneAt(notBeforeMs);
     const limit = findLimit(poll, fetched);
-    // The next poll begins further on than this one.
+    // The cursor has moved, so the next poll starts further on.
     if (limit !== undefined) return writer.hasMoved() ? continueAt(poll, notBeforeMs) : limit;
     if (next === undefined || (plan.restartsWalk && !isSame(headBefore, position.head?.()))) {
       walk.goTo(FIRST_PAGE, position.head?.());
@@ -130,7 +128,7 @@ async function pollBackwards(poll: Poll): Promise<SourceEnd> {
     }
     if (next === undefined || isDryRun || position.reachesKnown(page)) break;
     const limit = findLimit(poll, fetched);
-    // Keys that are only noted need not be complete: no walk will go further down than this one.
+    // While priming, keys need not be complete, because later walks stop at the first known item.
     if (limit !== undefined && !position.isPriming()) return limit;
     if (limit !== undefined) break;
     walk.goTo(next);
@@ -156,7 +154,7 @@ async function pollBackwards(poll: Poll): Promise<SourceEnd> {
   return isCut || hasMore ? continueAt(poll, notBeforeMs) : doneAt(notBeforeMs);
 }
 
-/** How the poll ends here if it has nothing to show for itself; undefined where the next page may be read. */
+/** Returns how a poll that made no progress ends at a limit, or `undefined` if the next page may be read. */
 function findLimit({ isOverdue, walk }: Poll, { notBeforeMs }: FetchedPage): SourceEnd | undefined {
   if (walk.isAtLimit()) return failed("page_limit", AT_LIMIT);
   if (isOverdue()) return failed("deadline", `The pages were not read within ${MAX_POLL_MS / 1000} seconds`);

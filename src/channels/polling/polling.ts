@@ -14,7 +14,7 @@ import { compilePlan, type Plan } from "./settings/plan.ts";
 import { toPollSchedule } from "./settings/schedule-settings.ts";
 import { pollingSettings } from "./settings/settings.ts";
 
-/** Inlet calls an address at an interval and finds out what is new. */
+/** Polls an HTTP endpoint and detects new items. */
 export const polling: ChannelKind = {
   kind: "polling",
   settings: pollingSettings,
@@ -34,14 +34,14 @@ export const polling: ChannelKind = {
   },
 };
 
-/** Once may be an item that was deleted meanwhile. */
+/** Number of consecutive polls before the warning. A single one can be caused by a deleted item. */
 const BEHIND_TIMES = 3;
 const MAX_BEHIND = 10_000;
 const BEHIND =
   "Poll after poll the server shows items, all of them below the cursor: if it counts anew, or was restored, set the cursor or reset it";
 
 export function createPolledSource(deps: PollDeps): PolledSource {
-  /** By the settings as a channel in force holds them: compiled once for all its polls. */
+  /** Compiled plans, keyed by the settings object that an active channel keeps for all its polls. */
   const plans = new WeakMap<object, Plan>();
 
   function planOf(settings: unknown): Plan {
@@ -53,7 +53,7 @@ export function createPolledSource(deps: PollDeps): PolledSource {
     return plan.value;
   }
 
-  /** How often in a row a channel's polls here have shown nothing that is not below its cursor. */
+  /** Per channel, the number of consecutive polls on this worker whose items were all below the cursor. */
   const behind = new LRUCache<number, number>(upToEntries(MAX_BEHIND));
 
   function countBehind(run: SourceRun, isBehind: boolean): void {

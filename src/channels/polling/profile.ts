@@ -2,7 +2,7 @@ import { z } from "zod";
 import { pathText } from "../../event/setting-fields.ts";
 import { BODY_ROOT, HEADERS_ROOT, type KindProfile } from "../../normalize/profile.ts";
 
-/** The settings of a polling channel by which its items are told apart and put in order. Descriptions are read by people. */
+/** Settings that identify and order the items of a polling channel. The descriptions are shown to users. */
 export const polledItemSettings = {
   itemId: pathText
     .optional()
@@ -25,8 +25,8 @@ export const polledItemSettings = {
 const polledItemSchema = z.object(polledItemSettings);
 
 /**
- * A delivery is a page as it came, with `null` in place of each item that is not new. So paths, and readers of a quarantine record,
- * find the page around an item, each item at its index, and known items are kept nowhere twice.
+ * A delivery is a page as received, with `null` in place of each item that is not new. So paths and quarantine records still see the page
+ * around an item and keep the item indexes, and known items are not stored twice.
  */
 export const pollingProfile: KindProfile = {
   roots: new Map([

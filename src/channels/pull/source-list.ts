@@ -23,7 +23,7 @@ export interface SourceListDeps {
 export interface SourceSnapshot {
   /** All channels of pull kinds, including those that should not run. */
   readonly all: readonly SourceRow[];
-  /** The stream sources that should run, by channel number. */
+  /** The stream sources that should run, keyed by internal channel id. */
   readonly streams: ReadonlyMap<number, SourceRow>;
   /** The polled sources that should run. Unchanged sources are the same objects as in the previous check. */
   readonly polled: readonly DesiredSource[];

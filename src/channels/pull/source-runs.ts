@@ -29,8 +29,8 @@ export interface SourceRuns {
 export type OpeningRun =
   | { readonly kind: "open"; readonly open: OpenRun }
   /**
-   * The source must not run for `waitMs`. `backoff`: it failed, or its server asked to wait. `interval`: the interval since the last run
-   * has not passed.
+   * The source must not run for `waitMs`. `backoff` follows a failure or a server's request to wait. `interval` means that the interval
+   * since the last run has not passed.
    */
   | { readonly kind: "backoff" | "interval"; readonly waitMs: number }
   /** The source should not run: its channel is deleted or inactive, or has no subscription. */

@@ -6,8 +6,8 @@ import { getStoredSettings } from "../stored-settings.ts";
 import { MAX_ID_CHARS, sseSettings } from "./settings.ts";
 
 /**
- * Where a stream stands: after the `n`th event under `lastEventId`, of which the event that brought the id is the first. An
- * empty id: the server has given none, or has taken it back, so that it cannot be told where to go on.
+ * A position in a stream: the `n`th event under `lastEventId`. The event that carries the id counts as the first. An empty id means the
+ * server has sent no id or has reset it, so the stream cannot be resumed.
  */
 const cursorSchema = z.strictObject({
   lastEventId: z
@@ -21,10 +21,10 @@ export type SseCursor = z.output<typeof cursorSchema>;
 
 export const formatSseCursor = ({ lastEventId, n }: SseCursor): string => JSON.stringify({ lastEventId, n });
 
-/** @throws Error for what `writeCursor` has not written. */
+/** @throws Error when the text was not written by `formatSseCursor` */
 export const parseSseCursor = (text: string): SseCursor => cursorSchema.parse(JSON.parse(text));
 
-/** As `{"lastEventId": "42", "n": 1}`; a person may leave `n` out. */
+/** Cursors look like `{"lastEventId": "42", "n": 1}` in the API. `n` is optional on input. */
 export const sseCursorFormat: CursorFormat = {
   show: parseSseCursor,
   parse(value, settings) {
@@ -39,5 +39,5 @@ export const sseCursorFormat: CursorFormat = {
   },
 };
 
-/** True for an id that a header may hold (RFC 9110, section 5.5). */
+/** Whether a header can carry the id (RFC 9110, section 5.5). */
 export const isSendable = (id: string): boolean => /^[\t\x20-\x7e\u0080-\uffff]*$/.test(id);

@@ -1,23 +1,23 @@
 import { MAX_ID_CHARS } from "./settings.ts";
 
-/** The messages of a stream, in its order. */
+/** The messages of a stream, in order. */
 export type StreamMessage =
   | Frame
-  /** A block without data has set the last event id. */
+  /** A block without data that sets the last event id. */
   | { readonly kind: "checkpoint"; readonly id: string }
   | { readonly kind: "retry"; readonly ms: number };
 
 /** One event of the stream. */
 export interface Frame {
   readonly kind: "frame";
-  /** `message` where the stream names none. */
+  /** `message` when the stream names no event. */
   readonly event: string;
   readonly data: string;
-  /** The id of its own block; undefined where that has none, and the id of before carries over. */
+  /** The id in the event's own block. `undefined` when the block has none and the previous id carries over. */
   readonly id: string | undefined;
 }
 
-/** The stream holds more than its reader keeps. Nothing can be read after it. */
+/** Thrown when an event or a line exceeds the limit. The stream cannot be parsed any further. */
 export class EventTooLargeError extends Error {
   override readonly name = "EventTooLargeError";
 }
@@ -28,30 +28,29 @@ type Field = (typeof FIELDS)[number];
 const LF = 0x0a;
 const CR = 0x0d;
 const BYTE_ORDER_MARK = "\uFEFF";
-/** So many bytes tell which field a line is: a byte order mark and the longest name with its colon. */
+/** Number of bytes needed to identify a line's field: a byte order mark plus the longest field name and its colon. */
 const FIELD_BYTES = 3 + "event:".length;
 const PREFIX_BYTES = "data: ".length;
 const MAX_BYTES_A_CHAR = 3;
-/** V8 copies shorter parts of a string; a longer one keeps the whole string in memory. */
+/** V8 copies shorter substrings. A longer one is a slice that keeps its whole parent string in memory. */
 const MIN_SLICE_CHARS = 13;
 const NO_BYTES = Buffer.alloc(0);
 
 /**
- * Parses one event stream (WHATWG HTML, section "Interpreting an event stream"), however it is cut into chunks. It keeps one line
- * and the data of one event at most, and nothing of comments and unknown fields. An event that is incomplete at the end never was
- * one.
+ * Parses one event stream, split into any chunks (WHATWG HTML, section "Interpreting an event stream"). Buffers at most one line and the
+ * data of one event, and never comments or unknown fields. An incomplete event at the end of the stream is dropped.
  */
 export class EventStreamParser {
   readonly #maxEventBytes: number;
   readonly #maxLineBytes: number;
-  /** The beginning of a line whose end has not come. */
+  /** Start of a line that has not ended yet. */
   #line = NO_BYTES;
   #lineBytes = 0;
-  /** The field of that line, once its bytes tell it. */
+  /** Field of the incomplete line, once enough bytes have arrived to identify it. */
   #lineField: Field | "ignored" | undefined;
   #isAfterCr = false;
   #isAtStart = true;
-  /** The data lines of this event from chunks before, and from this one; undefined where there are none. */
+  /** Data lines of the current event: those from earlier chunks, and those from the current chunk. `undefined` when there are none. */
   #earlierData: string | undefined;
   #data: string | undefined;
   #event = "";
@@ -63,14 +62,13 @@ export class EventStreamParser {
   }
 
   /**
-   * Yields what the chunk completes. It parses no further than it is asked to, and must be asked to the end before the next chunk.
-   *
+   * Yields the messages that the chunk completes. Parses lazily, so the caller must drain the generator before passing the next chunk.
    * @throws EventTooLargeError
    */
   *read(chunk: Uint8Array): Generator<StreamMessage, void, undefined> {
     let bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length);
     if (bytes.length === 0) return;
-    // The second half of a CRLF.
+    // Skip the LF of a CRLF that was split between two chunks.
     if (this.#isAfterCr && bytes[0] === LF) bytes = bytes.subarray(1);
     this.#isAfterCr = chunk.at(-1) === CR;
     const end = Math.max(bytes.lastIndexOf(LF), bytes.lastIndexOf(CR)) + 1;
@@ -79,7 +77,7 @@ export class EventStreamParser {
     this.#keepEvent();
   }
 
-  /** Only whole lines are decoded, so that no character is cut. Line ends become LF. */
+  /** Decodes only whole lines, so that no character is split. Line endings become LF. */
   #decode(bytes: Buffer): string {
     const isIgnored = this.#lineField === "ignored";
     const head = this.#line.subarray(0, this.#lineBytes);
@@ -139,7 +137,7 @@ export class EventStreamParser {
     return { kind: "frame", event, data, id };
   }
 
-  /** Keeps the beginning of a line, unless the line is ignored. */
+  /** Buffers the start of an incomplete line, unless its field is ignored. */
   #keepLine(rest: Buffer): void {
     if (rest.length === 0 || this.#lineField === "ignored") return;
     const total = this.#lineBytes + rest.length;
@@ -166,7 +164,7 @@ export class EventStreamParser {
     this.#lineBytes = 0;
   }
 
-  /** Copies the fields of an event, so that they do not keep its chunks: those may be full of comments. */
+  /** Copies the fields of the current event. Slices would keep whole chunks in memory, which may be full of comments. */
   #keepEvent(): void {
     if (this.#data !== undefined) this.#earlierData = joined(this.#earlierData, detached(this.#data));
     this.#data = undefined;
@@ -197,6 +195,6 @@ const exceeds = (text: string, maxBytes: number): boolean =>
 const joined = (before: string | undefined, after: string | undefined): string | undefined =>
   before === undefined || after === undefined ? (before ?? after) : `${before}\n${after}`;
 
-/** The same text, which keeps no longer one in memory. */
+/** Returns a copy of the text that does not keep a longer parent string in memory. */
 const detached = (text: string): string =>
   text.length < MIN_SLICE_CHARS ? text : Buffer.from(text).toString();

@@ -1,30 +1,32 @@
 import type { FetchedDelivery, StreamRun } from "../source.ts";
 import { formatSseCursor, parseSseCursor, type SseCursor } from "./cursor.ts";
 
-/** No more is read while so many frames are on their way: enough to fill a batch while one is written. */
+/** Reading stops at this many unwritten frames. Enough to fill a batch while another one is being written. */
 const MAX_FRAMES = 512;
 const MAX_BYTES = 4 * 1024 * 1024;
-/** What came at once goes in one write, of no more than this: the next one is gathered while it is under way. */
+/** Maximum size of one write. Half of the frames can be gathered while the other half is being written. */
 const MAX_GATHERED_FRAMES = MAX_FRAMES / 2;
 const MAX_GATHERED_BYTES = MAX_BYTES / 4;
-/** Events that are passed over move the cursor no more often. */
+/** Minimum interval between cursor writes for skipped events. */
 const SAVE_EVERY_MS = 1000;
 
-/** A frame that was neither published nor kept: what was read after it is not to be counted on. */
+/**
+ * Thrown when a frame was neither published nor quarantined. Later frames must not be written, because they would move the cursor past it.
+ */
 export class RejectedFrameError extends Error {
   override readonly name = "RefusedFrameError";
 }
 
 /**
- * Writes frames in their order, those that come at once together, many on their way at a time. The first failure ends it: nothing is
- * sent after it, and `onFailure` is told once.
+ * Writes frames in order, in batches, with several writes in flight. After the first failure it sends no more writes and calls `onFailure`
+ * once.
  */
 export class FrameWriter {
   readonly #run: StreamRun;
   readonly #onFailure: (error: unknown) => void;
-  /** Under way. */
+  /** Number of writes in flight. */
   #writes = 0;
-  /** Under way, and gathered. */
+  /** Number of frames in flight or gathered. */
   #frames = 0;
   #bytes = 0;
   #gathered: FetchedDelivery[] = [];
@@ -35,7 +37,7 @@ export class FrameWriter {
   #timer: NodeJS.Timeout | undefined;
   #failed = false;
   #wake: (() => void) | undefined;
-  /** Told once no write is under way. */
+  /** Called when no write is in flight any more. */
   #onIdle: (() => void) | undefined;
 
   constructor(run: StreamRun, onFailure: (error: unknown) => void) {
@@ -44,7 +46,7 @@ export class FrameWriter {
     this.#cursor = run.cursor === undefined ? undefined : parseSseCursor(run.cursor);
   }
 
-  /** Undefined where more may be read now; else resolves as soon as that is so. */
+  /** Returns `undefined` if more frames may be read now. Otherwise resolves as soon as they may. */
   waitForRoom(): Promise<void> | undefined {
     if (this.#hasRoom()) return undefined;
     this.#send();
@@ -53,7 +55,7 @@ export class FrameWriter {
     });
   }
 
-  /** Gathers a frame: it goes with those before it where they are enough, else once `flush` is called. */
+  /** Gathers a frame. The batch is sent when it is full, or at the next `flush`. */
   write(delivery: FetchedDelivery, to: SseCursor): void {
     if (this.#failed) return;
     const size = delivery.body.length;
@@ -68,19 +70,19 @@ export class FrameWriter {
       this.#send();
   }
 
-  /** Sends what is gathered: now, or with what comes until the write under way is done. */
+  /** Sends the gathered frames. If a write is in flight, they are sent when it is done, together with frames added meanwhile. */
   flush(): void {
     if (this.#writes === 0) this.#send();
   }
 
-  /** Moves the cursor past what is not taken: soon, not at once. */
+  /** Moves the cursor past a skipped event, with a delay that merges several moves. */
   skip(to: SseCursor): void {
     if (this.#failed || isSame(to, this.#unsaved ?? this.#cursor)) return;
     this.#unsaved = to;
     this.#timer ??= setTimeout(() => this.#save(), SAVE_EVERY_MS);
   }
 
-  /** Waits for all that is under way. Nothing may be written afterwards. */
+  /** Sends the rest and waits for all writes. No frame may be written afterwards. */
   async close(): Promise<void> {
     this.#send();
     this.#save();

@@ -1,31 +1,28 @@
 import { hash } from "node:crypto";
 import type { SseCursor } from "./cursor.ts";
 
-/** The id of an event of the stream, and the id by which it is remembered. */
+/** The last event id of an event, and the delivery id derived from it. */
 export interface EventPosition {
   readonly lastEventId: string;
-  /** Undefined before the server has given any id. */
+  /** `undefined` until the server has sent an id. */
   readonly deliveryId: string | undefined;
   readonly cursor: SseCursor;
 }
 
-/** As long as an id of an event may be anywhere else. */
+/** Same limit as for event ids elsewhere. */
 const MAX_DELIVERY_ID_CHARS = 512;
 
 /**
- * Counts the events of one connection under the last event id that each comes with (WHATWG HTML, "server-sent events"): the
- * event that brings the id is called by it, those that come after it without an id of their own, or with the same one, `/2`, `/3`
- * and so on.
- *
- * A server that is told `Last-Event-ID: 42` sends what follows the event 42. So the count begins at that event again, and what
- * is sent once more has the name that it had before, whatever the connection before had come to.
- *
- * @param resumeId what the server was told to go on after; empty where nothing was
+ * Derives delivery ids from the last event ids of one connection (WHATWG HTML, "server-sent events"). The event that carries an id gets
+ * that id. Later events with the same id, or without one, get `/2`, `/3` and so on appended.
+ * A server that receives `Last-Event-ID: 42` resends the events after 42. The count restarts at that event, so a resent event gets the same
+ * delivery id as before.
+ * @param resumeId the last event id sent to the server; empty if none was sent
  */
 export class Numbering {
   #lastEventId: string;
   #n: number;
-  /** True until an event has brought the id on this connection: one that brings it is the first under it, sent once more. */
+  /** True until an event carries the resume id on this connection. That event was resent, so it counts as the first with this id. */
   #isResumed = true;
 
   constructor(resumeId: string) {
@@ -33,7 +30,7 @@ export class Numbering {
     this.#n = resumeId === "" ? 0 : 1;
   }
 
-  /** The id of a block without data: nothing but the position changes. */
+  /** Handles a block that sets an id but has no data. Only the position changes. */
   checkpoint(id: string): SseCursor {
     this.#lastEventId = id;
     this.#n = id === "" ? 0 : 1;
@@ -41,7 +38,7 @@ export class Numbering {
     return { lastEventId: id, n: this.#n };
   }
 
-  /** @param id what the event's own block says; undefined where it says nothing. */
+  /** @param id the id in the event's own block; `undefined` when it has none */
   next(id: string | undefined): EventPosition {
     if (id !== undefined && (id !== this.#lastEventId || this.#isResumed)) {
       this.#lastEventId = id;
@@ -56,7 +53,7 @@ export class Numbering {
   }
 }
 
-/** An id that is too long for an event's is replaced by its hash. */
+/** Appends the counter. An id that is too long for a delivery id is replaced by its hash. */
 function formatDeliveryId(lastEventId: string, n: number): string {
   const place = n === 1 ? "" : `/${n}`;
   const isShort = lastEventId.length + place.length <= MAX_DELIVERY_ID_CHARS;

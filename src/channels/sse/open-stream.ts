@@ -21,18 +21,17 @@ export interface OpenStreamDeps {
 
 export interface StreamRequest extends Pick<SourceRun, "credentials"> {
   readonly settings: SseSettings;
-  /** The last event id that the server is told; empty for none. */
+  /** The last event id to send to the server. Empty for none. */
   readonly resumeId: string;
   readonly signal: AbortSignal;
 }
 
-/** Which content type is an event stream (WHATWG HTML, "announce the connection"): parameters are of no account. */
+/** Matches the content type of an event stream, with any parameters (WHATWG HTML, "announce the connection"). */
 const EVENT_STREAM = /^[\t\n\r ]*text\/event-stream[\t\n\r ]*(?:;|$)/i;
 
 /**
- * Asks for the stream, with the credentials of the channel's connection. Answers its body, or why there is none.
- *
- * @throws nothing of what the server, the network or the credentials do: that is an end.
+ * Requests the stream with the credentials of the channel's connection. Returns the body, or the end of the run if there is none. Failures
+ * of the server, network or credentials are returned, not thrown.
  */
 export async function openStream(
   { outbound, clock }: OpenStreamDeps,
@@ -72,7 +71,7 @@ export async function openStream(
       : endForStatus(status, notBeforeMs);
   } catch (error) {
     if (signal.aborted) return { kind: "done" };
-    // Its message may quote a header, and so a secret.
+    // The error message may quote a header and thus reveal a secret.
     if (error instanceof TypeError)
       return broken("invalid_request", "The settings and the credentials make no valid request");
     return endForCallError(error);
@@ -82,18 +81,21 @@ export async function openStream(
 const isStream = (answer: OutboundStream): boolean =>
   answer.status === 200 && EVENT_STREAM.test(getContentType(answer));
 
-/** One that stands more than once is told whole, as the Fetch standard has it. */
+/** Joins repeated headers, as the Fetch standard does. */
 const getContentType = ({ headers }: OutboundStream): string =>
   [headers["content-type"] ?? ""].flat().join(", ");
 
-/** Somebody else's text, of which a person needs to see the beginning. */
+/** Quotes at most 100 characters, because the server controls this text. */
 const describeContentType = (contentType: string): string =>
   contentType === "" ? "no content type" : JSON.stringify(contentType.slice(0, 100));
 
-/** Some servers refuse requests without one. */
+/** Some servers reject requests without a user agent. */
 const USER_AGENT = "inlet";
 
-/** The request for the stream, without credentials. @param resumeId the last event id; empty for none */
+/**
+ * Builds the request for the stream, without credentials.
+ * @param resumeId the last event id; empty for none
+ */
 function buildRequest(settings: SseSettings, resumeId: string): OutboundRequest {
   const { body, method, query, resume } = settings;
   const url = new URL(settings.url);
@@ -108,5 +110,5 @@ function buildRequest(settings: SseSettings, resumeId: string): OutboundRequest 
   return { method, url: url.href, headers, ...(body !== undefined && { body }) };
 }
 
-/** Ids are sent in UTF-8 (WHATWG HTML, "server-sent events"); to HTTP each of its bytes is a character. */
+/** Ids are sent as UTF-8 (WHATWG HTML, "server-sent events"). Node expects one character per header byte, which is Latin-1. */
 const toByteString = (text: string): string => Buffer.from(text).toString("latin1");

@@ -16,11 +16,9 @@ import { type OpenStreamDeps, openStream } from "./open-stream.ts";
 import { MAX_ID_CHARS, type SseSettings } from "./settings.ts";
 
 /**
- * One connection, from the request to its end. Nothing is read faster than it can be written: what waits is in the sender's
- * socket.
- *
- * @param onRetry told what the server's `retry` asks for, in ms
- * @throws what `run.ingest` and `run.moveTo` throw
+ * Runs one connection from its request to its end. Reads no faster than events can be written, so unread data stays in the server's socket.
+ * @param onRetry called with the server's `retry` value in ms
+ * @throws the errors of `run.ingest` and `run.moveTo`
  */
 export async function runConnection(
   deps: OpenStreamDeps,
@@ -45,13 +43,13 @@ interface ConnectionOptions {
   readonly clock: Clock;
   readonly run: StreamRun;
   readonly settings: SseSettings;
-  /** As the server was told. */
+  /** The last event id that was sent to the server. Empty if none was sent. */
   readonly resumeId: string;
   readonly body: Body;
   readonly onRetry: (ms: number) => void;
 }
 
-/** An open stream: one object for all that it holds, for there may be thousands. */
+/** An open stream. A single object per stream saves memory, since a worker may hold thousands. */
 class Connection {
   readonly #clock: Clock;
   readonly #run: StreamRun;
@@ -73,7 +71,6 @@ class Connection {
     this.#writer = new FrameWriter(run, (error) => this.#fail(error));
   }
 
-  /** Reads to its end. */
   async read(): Promise<SourceEnd> {
     const { maxConnectionAgeMs } = this.#settings;
     const aged =
@@ -97,13 +94,13 @@ class Connection {
 
   async #readBody(): Promise<void> {
     const parser = new EventStreamParser({ maxEventBytes: this.#settings.maxEventBytes });
-    // Not a variable of this function: while the next chunk is waited for, the last one would be kept.
+    // A separate function, because a local variable would keep the previous chunk in memory while waiting for the next one.
     const readChunk = (chunk: Uint8Array | undefined): boolean | Promise<boolean> =>
       chunk !== undefined && this.#readChunk(parser, chunk);
     while (await this.#body.read().then(readChunk));
   }
 
-  /** False where nothing is to be read after it. */
+  /** Returns false when the connection must read no further. */
   async #readChunk(parser: EventStreamParser, chunk: Uint8Array): Promise<boolean> {
     for (const message of parser.read(chunk)) {
       this.#take(message);
@@ -119,7 +116,7 @@ class Connection {
     return this.#end !== undefined || this.#failure !== undefined || this.#run.signal.aborted;
   }
 
-  /** Nothing is read any more; the first end counts. */
+  /** Stops reading. Only the first end counts. */
   #finish(end: SourceEnd): void {
     this.#end ??= end;
     void this.#body.cancel();
@@ -162,14 +159,14 @@ class Connection {
 
 const GAP = "The server cannot be told where to go on: what it sent between two connections is missing";
 
-/** The id that the server is to go on after; empty where there is none. */
+/** Returns the last event id to resume after. Empty if there is none. */
 function findResumeId(cursor: string | undefined, { resume, startAt }: SseSettings): string {
   if (resume.mode === "none") return "";
   if (cursor !== undefined) return parseSseCursor(cursor).lastEventId;
   return startAt === "now" ? "" : startAt.lastEventId;
 }
 
-/** The end of a stream that breaks. */
+/** Converts a read error to the end of the run. */
 function toSourceEnd(error: unknown): SourceEnd {
   if (error instanceof EventTooLargeError) return rejected("event_too_large", error.message);
   if (!(error instanceof OutboundError)) throw error;
@@ -184,7 +181,10 @@ const CONTENT_TYPES: Readonly<Record<SseSettings["dataFormat"], string>> = {
   jsonLines: "application/x-ndjson",
 };
 
-/** One frame as a delivery: its data is the body, what else it says stands in headers, where `$event` and `$lastEventId` read it. */
+/**
+ * Converts a frame to a delivery. The data becomes the body. The event name and the last event id become headers, from which `$event` and
+ * `$lastEventId` read them.
+ */
 function toDelivery(
   { data, event }: Frame,
   { deliveryId, lastEventId }: EventPosition,

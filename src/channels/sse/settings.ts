@@ -7,7 +7,7 @@ import { headersSettings, querySettings, urlSettings } from "../pull/request-set
 const MIB = 1024 * 1024;
 const DAY_MS = 86_400_000;
 
-/** Of a last event id: servers take no larger header, as a rule, so that a longer one could not be told back to them. */
+/** Maximum length of a last event id. Servers usually reject larger headers, so a longer id could not be sent back. */
 export const MAX_ID_CHARS = 8192;
 
 const lineText = z.string().regex(/^[^\r\n\0]*$/, "must not contain line breaks or NUL");
@@ -109,10 +109,10 @@ const sseShape = {
 
 const sseObject = z.strictObject(sseShape);
 
-/** The whole `config` of an SSE channel, defaults filled in. */
+/** The `config` of an SSE channel with defaults filled in. */
 export type SseSettings = z.output<typeof sseObject>;
 
-/** The whole `config` of an SSE channel. */
+/** The `config` of an SSE channel. */
 export const sseSettings = sseObject
   .superRefine((settings, context) => {
     const { body, dataFormat, itemsPath, method, query, reconnect, resume, startAt, stopOn, url } = settings;

@@ -10,8 +10,8 @@ import { runConnection } from "./run-connection.ts";
 import { type SseSettings, sseSettings } from "./settings.ts";
 
 /**
- * The delivery's id (`42`, `42/2` for the second event under that last event id) as it is, with the item's index where the frame
- * was split. `42/2` may also be an id that the sender gave, so what is remembered says where the sender's part ends.
+ * Uses the delivery id as the event id (`42`, or `42/2` for the second event under that last event id). The item's index is appended if the
+ * frame was split. The server may also send `42/2` as an id, so `remembered` includes the length of the server's part.
  */
 const ownId: NameItem = ({ deliveryId, headers }, { index, isBody }) => {
   if (deliveryId === undefined) return undefined;
@@ -19,13 +19,13 @@ const ownId: NameItem = ({ deliveryId, headers }, { index, isBody }) => {
   return { id, remembered: `${headers["last-event-id"]?.length ?? 0}:${id}` };
 };
 
-/** A connection is kept open to a stream of server-sent events. */
+/** Keeps a connection open to a stream of server-sent events. */
 export const sse: ChannelKind = {
   kind: "sse",
   settings: sseSettings,
   secretSettings: [],
   addressed: false,
-  // A delivery is a frame: its event name and last event id stand in its headers.
+  // A delivery is one frame. Its event name and last event id are stored as headers.
   profile: {
     roots: new Map<string, RootSource>([
       ["event", { valueIn: ({ delivery }) => delivery.headers.event }],
@@ -42,18 +42,18 @@ export const sse: ChannelKind = {
   },
 };
 
-/** Of a channel in force: as the schema gave them. To read them anew would make a copy for each open stream. */
+/** The settings of an active channel are already parsed. Parsing them again would create a copy per open stream. */
 const settingsOf = (settings: unknown): SseSettings => settings as SseSettings;
 
-/** Channels whose server has said how long to wait before its stream is opened again. */
+/** Maximum number of channels whose server-sent `retry` value is remembered. */
 const MAX_RETRIES = 10_000;
 
-/** A server that ends each stream and wants it back at once would keep its worker busy with nothing else. */
+/** Lower bound of `retry`. A server that ends every stream and asks for an immediate reconnect would otherwise keep its worker busy. */
 const MIN_RETRY_MS = 100;
 
 /**
- * Streams of server-sent events. What a server's `retry` says counts until it says otherwise, also over failed tries: no more than
- * `maxMs`, and no less than `MIN_RETRY_MS` where `initialMs` is not less itself.
+ * Creates the source of server-sent events. A server's `retry` value stays active until the server sends another one, also across failed
+ * attempts. It is capped at `maxMs`, and raised to `MIN_RETRY_MS` unless `initialMs` is lower.
  */
 export function createStreamSource(deps: OpenStreamDeps): StreamSource {
   const retries = new LRUCache<number, number>(upToEntries(MAX_RETRIES));

@@ -8,7 +8,7 @@ import { compilePlan, type Plan } from "../settings/plan.ts";
 import { pollingSettings } from "../settings/settings.ts";
 import type { Position, PositionContext } from "./position.ts";
 
-/** A cursor as it is stored: JSON. */
+/** The stored form of a cursor, as JSON. */
 const cursorSchema = z.strictObject({
   /** The discriminator that wrote `position`. */
   by: z.string(),
@@ -20,7 +20,7 @@ const cursorSchema = z.strictObject({
 export interface PollCursor {
   readonly position: Position;
   readonly validators?: z.output<typeof validatorsSchema> | undefined;
-  /** When the last poll began that came to its end; kept only where the request names it. */
+  /** Start of the last completed poll. Stored only if the request uses `{{lastPollAt}}`. */
   readonly lastPollAtMs?: number | undefined;
 }
 
@@ -34,7 +34,10 @@ export function formatPollCursor({ settings }: Plan, cursor: PollCursor): string
   });
 }
 
-/** Where a source stands, at its beginning where `text` is undefined; the error is for the channel's owner. */
+/**
+ * Restores the position from a stored cursor, or starts a new one if `text` is `undefined`. The error message is shown to the channel's
+ * owner.
+ */
 export function parsePollCursor(
   { discriminator, settings }: Plan,
   text: string | undefined,
@@ -48,8 +51,8 @@ export function parsePollCursor(
 }
 
 /**
- * As `{"timestamp": "2026-01-31T09:30:00.000Z"}`, `{"sequence": "42"}`, `{"token": "…"}` or `{"seen": …}`, by the discriminator: a
- * person sets from where on items are new. What was remembered besides is forgotten then.
+ * API form of a cursor, depending on the discriminator: `{"timestamp": "2026-01-31T09:30:00.000Z"}`, `{"sequence": "42"}`, `{"token": "…"}`
+ * or `{"seen": …}`. Setting a cursor defines from where items count as new, and discards all other remembered state.
  */
 export const pollCursorFormat: CursorFormat = {
   show(text) {

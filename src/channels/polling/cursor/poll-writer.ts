@@ -8,17 +8,17 @@ import type { Plan } from "../settings/plan.ts";
 import { formatPollCursor, type PollCursor } from "./cursor.ts";
 import { createPositionFullError } from "./position.ts";
 
-/** Items of one delivery. */
+/** Maximum number of items per delivery. */
 const MAX_ITEMS = 500;
 
-/** `cut`: `maxItemsPerPoll` are published, and there are more. */
+/** `cut` means that `maxItemsPerPoll` items are published and more are available. */
 export type Published =
   | { readonly kind: "through" | "cut" }
   | { readonly kind: "ended"; readonly end: SourceEnd };
 
 export type PollWriter = ReturnType<typeof createPollWriter>;
 
-/** Publishes what is new, and moves the cursor with it: each write says exactly what was published up to it. */
+/** Publishes new items and moves the cursor with them. Each stored cursor covers exactly the items published so far. */
 export function createPollWriter(
   plan: Plan,
   run: Pick<SourceRun, "cursor" | "ingest" | "moveTo" | "signal">,
@@ -39,7 +39,7 @@ export function createPollWriter(
   let stored = run.cursor;
   let count = 0;
 
-  /** Writes the cursor where it has changed. @throws as `moveTo` does */
+  /** Stores the cursor if it has changed. Throws the same errors as `moveTo`. */
   async function save(): Promise<void> {
     const text = formatPollCursor(plan, cursor);
     if (text === stored) return;
@@ -49,15 +49,13 @@ export function createPollWriter(
 
   return {
     position,
-    /** The cursor as of now. */
     cursor: () => cursor,
-    /** True where the cursor is another one than at the beginning of the poll. */
+    /** Whether the stored cursor differs from the one at the start of the poll. */
     hasMoved: () => stored !== run.cursor,
     /**
-     * Publishes the page's new items.
-     *
-     * @param endPage called once all of them are added, before the cursor with the last of them is written
-     * @throws as `ingest` and `Position` do
+     * Publishes the new items of a page.
+     * @param endPage called after all items are added, before the cursor with the last of them is written
+     * @throws the errors of `ingest` and `Position`
      */
     async publish(fetched: FetchedPage, endPage: () => void): Promise<Published> {
       const { arrivedAtMs, page, redact } = fetched;
@@ -86,10 +84,10 @@ export function createPollWriter(
         if (done === fresh.length) return { kind: "through" };
       }
     },
-    /** All pages were read: what is known of the first one counts from now on. */
+    /** Completes a poll that read all pages. The validators of the first page are used from the next poll on. */
     finish(pages: number, validators: Validators | undefined): void {
       const isAsked = settings.conditional || discriminator.isConditional === true;
-      // Of several pages the first may stay as it is while another changes, unless what is new stands on the first.
+      // With several pages, the first may stay unchanged while another one changes. Newest first, every new item is on the first page.
       const tellsAll = pages === 1 || settings.order === "descending";
       position.endWalk(pages);
       cursor = {

@@ -3,54 +3,55 @@ import type { PageRequest } from "../pagination/page-request.ts";
 import type { TemplateValue } from "../request/template-values.ts";
 
 /**
- * Where a source stands, worked on during one poll. The poll asks, in this order: `cursor` for the request; per page `select`, then
- * `add` for the selected items, some at a time, each time just before the write that publishes them together with what `save`
- * says; with the last of them `endPage`, and on the last page `endWalk`. What was saved says exactly what was added before, so
- * that a poll may end after any write; when a write fails the position is good for nothing more.
+ * The position of a source during one poll. The poll calls `cursor` for the request. For each page it calls `select`, then `add` for some
+ * of the selected items at a time, just before the write that publishes them with the result of `save`. With the last items of a page it
+ * calls `endPage`, and after the last page `endWalk`.
+ * The saved state covers exactly the items added before, so a poll may end after any write. After a failed write, the position must not be
+ * used any more.
  */
 export interface Position {
-  /** The value of `{{cursor}}` at the beginning of a walk over the pages; undefined where there is nothing yet. */
+  /** The value of `{{cursor}}` when a walk over the pages starts. `undefined` if there is no value yet. */
   readonly cursor: () => TemplateValue | undefined;
-  /** Its value in a walk that begins anew behind the last page; without it walks never do. */
+  /** The value of `{{cursor}}` when a walk restarts after the last page. Walks of a position without `head` never restart. */
   readonly head?: () => TemplateValue | undefined;
-  /** An address in place of the request's own. */
+  /** A URL that replaces the request's own. */
   readonly url?: () => string | undefined;
-  /** The page at which an earlier walk was left. */
+  /** The page at which an earlier walk was interrupted. */
   readonly resumeAt?: () => PageRequest | undefined;
-  /** True while what is found is only taken note of: `startAt: "now"`. Nothing is selected then. */
+  /** True while items are only remembered, not selected, because of `startAt: "now"`. */
   readonly isPriming: () => boolean;
-  /** How many items more can be added; it must not be written while this is negative. */
+  /** How many more items can be added. While negative, the position must not be written. */
   readonly remainingCapacity: () => number;
-  /** The page's items that are new, in the order in which they are to be published. */
+  /** The page's new items, in the order to publish them. */
   readonly select: (page: Page) => readonly PageItem[];
   readonly add: (items: readonly PageItem[]) => void;
-  /** True where all that comes after this page, of a feed that shows the newest first, is known. */
+  /** In newest-first order: whether all items after this page are known. */
   readonly reachesKnown: (page: Page) => boolean;
-  /** The page is through; `next`: the one that follows. Answers true where there is more to be had at once from the new position. */
+  /** Completes a page. `next` is the following page. Returns true if more items are available at once from the new position. */
   readonly endPage: (page: Page, next: PageRequest | undefined) => boolean;
-  /** All pages are through, so many in this walk. */
+  /** Completes a walk over all pages. `pages` is the number of pages read. */
   readonly endWalk: (pages: number) => void;
-  /** True where pages showed items, and none that is not below the position: the server may count anew. */
+  /** Whether pages had items, but all of them below the position. The server may have restarted its numbering. */
   readonly isBehind?: () => boolean;
-  /** The server says that it would answer what it answered last. */
+  /** The server reported that the content has not changed since the last poll. */
   readonly unchanged?: () => void;
-  /** The server no longer knows what the position refers to. False where nothing can be done about it. */
+  /** The server no longer knows the page or the position. Returns false if the position cannot recover. */
   readonly expire?: (target: "page" | "position") => boolean;
-  /** As JSON, for `restore`. */
+  /** Returns JSON for `restore`. */
   readonly save: () => unknown;
 }
 
-/** The arguments by which a position is made. */
+/** Inputs for creating a position. */
 export interface PositionContext {
   readonly nowMs: number;
-  /** When the source began to be one. */
+  /** When the source first ran or was last reset. */
   readonly startedAtMs: number;
 }
 
-/** More keys than so many are not part of a cursor: it is written with every page. */
+/** Maximum number of keys in a cursor. The cursor is written with every page, so it must stay small. */
 export const MAX_KEYS = 50_000;
 
-/** A page from which a position cannot go on. Codes and messages are for the channel's owner. */
+/** Thrown when a page does not allow the position to continue. The code and message are shown to the channel's owner. */
 export class PositionError extends Error {
   override readonly name = "PositionError";
   readonly code: "position_full" | "token_missing";

@@ -3,13 +3,13 @@ import { z } from "zod";
 import type { RulePath } from "../../../normalize/compile.ts";
 import type { PageItem } from "../fetch/page.ts";
 
-/** 22 base64url characters hold 132 bits of a hash: a collision, which would swallow an item, is out of reach. */
+/** 22 base64url characters hold 132 bits of a hash. A collision would drop an item, but is practically impossible at this length. */
 export const KEY_CHARS = 22;
 
-/** A short name of an item, by which it is known again: the same for the same id and version, or for the same content. */
+/** Returns a short key that identifies an item, from its id and version or from its content. */
 export type ItemKey = (item: PageItem) => string;
 
-/** `idPath` undefined, or one that yields nothing: the whole content tells items apart. */
+/** Without an id, the hash of the whole content identifies the item. */
 export function createItemKey(idPath: RulePath | undefined, versionPath: RulePath | undefined): ItemKey {
   return (item) => {
     const id = idPath && item.read(idPath);
@@ -22,15 +22,15 @@ export function createItemKey(idPath: RulePath | undefined, versionPath: RulePat
 export const keyOf = (words: readonly string[]): string =>
   hash("sha256", JSON.stringify(words), "base64url").slice(0, KEY_CHARS);
 
-/** `{stamp, keys}` as they are written: keys one after the other, together under the stamp that they share. */
+/** Stored form: pairs of a stamp and the concatenated keys that share it. */
 export const seenKeysSchema = z.array(
   z.tuple([z.string(), z.string().regex(/^(?:[A-Za-z0-9_-]{22})+$/, "must be keys of 22 characters")]),
 );
 export type WrittenKeys = z.output<typeof seenKeysSchema>;
 
 /**
- * Keys that were seen, each with a stamp by which it is forgotten one day: an instant, or an order key. They are part of a
- * cursor, which is written with every page: their adder bounds their number.
+ * Remembered keys, each with a stamp that decides when it is forgotten. A stamp is a time or an order key. The keys are part of the cursor,
+ * which is written with every page, so callers must bound their number.
  */
 export class SeenKeys<S extends number | bigint | string> {
   readonly #stamps = new Map<string, S>();
@@ -64,7 +64,7 @@ export class SeenKeys<S extends number | bigint | string> {
     return this.#stamps.get(key);
   }
 
-  /** A known key gets the new stamp, and counts as the last one added. */
+  /** Gives a known key the new stamp and moves it to the end. */
   add(key: string, stamp: S): void {
     this.#stamps.delete(key);
     this.#stamps.set(key, stamp);
@@ -74,7 +74,7 @@ export class SeenKeys<S extends number | bigint | string> {
     for (const [key, stamp] of this.#stamps) if (isOver(stamp)) this.#stamps.delete(key);
   }
 
-  /** Forgets those that were added first until no more than `size` are left, but none of `kept`. */
+  /** Forgets the oldest keys until at most `size` are left, but none of `kept`. */
   forgetFirst(size: number, kept?: ReadonlySet<string>): void {
     for (const key of this.#stamps.keys()) {
       if (this.#stamps.size <= size) return;
@@ -82,7 +82,7 @@ export class SeenKeys<S extends number | bigint | string> {
     }
   }
 
-  /** Keeps their order, but for those of one stamp, which come together. */
+  /** Keeps the order of the keys, except that keys with the same stamp are grouped. */
   write(): WrittenKeys {
     const groups = new Map<string, string[]>();
     for (const [key, stamp] of this.#stamps) {

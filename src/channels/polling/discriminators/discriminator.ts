@@ -12,24 +12,24 @@ import type { StartAt } from "../settings/start-at.ts";
 
 export type Order = z.output<typeof polledItemSettings.order>;
 
-/** The settings of the channel beside those of its discriminator, compiled. */
+/** The channel's compiled settings outside of `discriminator`. */
 export interface DiscriminatorContext {
   readonly paths: PathReader;
   readonly itemId: RulePath | undefined;
   readonly versionPath: RulePath | undefined;
-  /** By `itemId` and `versionPath`. */
+  /** Identifies items by `itemId` and `versionPath`. */
   readonly itemKey: ItemKey;
   readonly order: Order;
   readonly startAt: StartAt;
 }
 
-/** Other settings of the channel, which those of a discriminator must go together with. */
+/** Other settings of the channel, for checks against those of the discriminator. */
 export interface CheckContext {
-  /** The `value` of `startAt`, where it is one. */
+  /** The `value` in `startAt`, if it has one. */
   readonly startValue: string | undefined;
   readonly order: Order;
   readonly isPaged: boolean;
-  /** The placeholders that the request holds. */
+  /** The placeholders used in the request. */
   readonly placeholders: Pick<TemplateNames, "has">;
 }
 
@@ -37,21 +37,24 @@ export interface DiscriminatorSchema extends z.ZodType<{ readonly by: string }> 
   readonly shape: { readonly by: z.ZodLiteral<string> };
 }
 
-/** One way to tell what is new: a file in this folder and its name in `discriminators.ts`. */
+/** A strategy for detecting new items. Each one is a file in this folder and an entry in `discriminators.ts`. */
 export interface Discriminator<S extends DiscriminatorSchema = DiscriminatorSchema> {
-  /** `config.discriminator` of its channels; `by` is its name. */
+  /** Schema of `config.discriminator`. `by` is the discriminator's name. */
   readonly settings: S;
-  /** The kind of `{{cursor}}` in requests; undefined: there is none. */
+  /** The kind of the `{{cursor}}` placeholder. `undefined` if the request cannot use it. */
   cursorKind(settings: z.output<S>): TemplateValue["kind"] | undefined;
-  /** Undefined where one of its paths does not compile, which `context.paths` then tells. */
+  /** Returns `undefined` if a path does not compile. `context.paths` holds the finding. */
   create(settings: z.output<S>, context: DiscriminatorContext): CompiledDiscriminator | undefined;
-  /** A stored position as a person sees it. @throws ZodError for what no position has saved */
+  /**
+   * Converts a stored position to its API form.
+   * @throws ZodError when the stored value is not a saved position
+   */
   show(saved: unknown): unknown;
-  /** Refuses settings that would lose items, double them, or never do as meant, under the names of the channel's settings. */
+  /** Rejects settings that would lose or duplicate items or have no effect. Findings use the names of the channel's settings. */
   check(settings: z.output<S>, context: CheckContext, refuse: Refuse): void;
 }
 
-/** Of a discriminator without an order. */
+/** For discriminators that do not order items. */
 export function rejectStartValue({ startValue }: CheckContext, refuse: Refuse): void {
   if (startValue !== undefined)
     refuse("startAt.value", "there is no such place where items are in no order: `now` or `earliest`");
@@ -59,20 +62,20 @@ export function rejectStartValue({ startValue }: CheckContext, refuse: Refuse): 
 
 /** The discriminator of one channel. */
 export interface CompiledDiscriminator {
-  /** True where the place of an item in an order tells whether it is new. */
+  /** Whether an item's order decides if it is new. */
   readonly isOrdered?: boolean;
-  /** True where each request asks for changes alone (304). */
+  /** Whether each request is conditional, so that the server can respond with 304. */
   readonly isConditional?: boolean;
-  /** How an answer says that the server no longer knows the position. */
+  /** How a response indicates that the server no longer knows the position. */
   readonly expiredOn?: {
     readonly statuses: readonly number[];
     readonly path: RulePath | undefined;
     readonly equals?: string | number | boolean | undefined;
   };
-  /** The position of a source that has not been polled yet. */
+  /** Creates the position of a source that was never polled. */
   readonly start: (context: PositionContext) => Position;
-  /** Undefined for what `save` has not written. */
+  /** Returns `undefined` if `saved` was not written by `save`. */
   readonly restore: (saved: unknown, context: PositionContext) => Position | undefined;
-  /** A position that a person has set, as `save` would write it; findings name the field. */
+  /** Converts a position set through the API to the form that `save` writes. Each finding names the invalid field. */
   readonly parse: (value: unknown) => Result<unknown, readonly Finding[]>;
 }

@@ -8,17 +8,16 @@ import { token } from "./token.ts";
 
 const [first, ...others] = [timestamp, sequence, seenSet, token, etag] as const;
 
-/** How a channel tells what is new. */
 export const discriminatorSettings = z
   .discriminatedUnion("by", [first.settings, ...others.map(({ settings }) => settings)])
   .describe("How it is told what is new.");
 
-/** All discriminators by their names. */
+/** All discriminators by name. */
 export const DISCRIMINATORS: ReadonlyMap<string, Discriminator> = new Map(
   [first, ...others].map((one: Discriminator) => [one.settings.shape.by.value, one]),
 );
 
-/** @throws Error for a name that no settings can hold. */
+/** @throws Error when no discriminator has this name */
 export function getDiscriminator(by: string): Discriminator {
   const found = DISCRIMINATORS.get(by);
   if (found === undefined) throw new Error(`there is no discriminator ${by}`);

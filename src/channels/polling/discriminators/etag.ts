@@ -13,7 +13,7 @@ const settings = z.strictObject({
     ),
 });
 
-/** One document, of which each version is compared with the one before. */
+/** Compares each version of a document with the previous one. */
 export const etag: Discriminator<typeof settings> = {
   settings,
   cursorKind: () => undefined,
@@ -33,7 +33,7 @@ const ONE_DOCUMENT = "etag is about one document; seenSet reads pages, and `cond
 const MUST_BE =
   'must be "none", by which all that the document holds is new, or "all", by which it is known as it is';
 
-/** The items of the version that was read last. */
+/** Remembers the items of the last version read. */
 function createPosition({ itemKey, order }: DiscriminatorContext, saved: SavedSeen): Position {
   const keys = SeenKeys.read(saved.keys ?? [], Number);
   let isPriming = saved.isPriming ?? false;
@@ -43,7 +43,7 @@ function createPosition({ itemKey, order }: DiscriminatorContext, saved: SavedSe
   return {
     cursor: () => undefined,
     isPriming: () => isPriming,
-    // While a version is published in parts, the one before is remembered as well.
+    // While a version is published in parts, the keys of the previous version are remembered too.
     remainingCapacity: () => 2 * MAX_KEYS - keys.size,
     select({ items }) {
       if (items.length > MAX_KEYS) throw createPositionFullError();
@@ -63,5 +63,5 @@ function createPosition({ itemKey, order }: DiscriminatorContext, saved: SavedSe
   };
 }
 
-/** All keys are of one version. */
+/** The single stamp of all keys. */
 const VERSION = 0;

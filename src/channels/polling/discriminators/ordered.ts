@@ -5,56 +5,54 @@ import type { PageItem } from "../fetch/page.ts";
 import type { TemplateValue } from "../request/template-values.ts";
 import type { Order } from "./discriminator.ts";
 
-/** The value by which items are put in order. */
+/** The value that orders items. */
 export type OrderKey = number | bigint | string;
 
-/** How order keys are read from items and cursors, and compared. */
+/** Reads and compares order keys. */
 export interface Ordering<K extends OrderKey> {
   readonly read: (item: PageItem, nowMs: number) => K | undefined;
-  /** Of what `String` makes of an order key. */
+  /** Parses the output of `String(orderKey)`. */
   readonly parse: (text: string) => K | undefined;
-  /** The order key from which on items may still be new when `orderKey` is the highest that was seen. */
+  /** The lowest order key at which items may still be new, given the highest one seen. */
   readonly subtractLookBack: (orderKey: K) => K;
   readonly valueOf: (orderKey: K) => TemplateValue;
   readonly keyOf: (item: PageItem, orderKey: K) => string;
-  /** The key of the only item that can have this order key; undefined where there can be several. */
+  /** The item key for this order key, if only one item can have it. Otherwise `undefined`. */
   readonly uniqueKeyAt: (orderKey: K) => string | undefined;
 }
 
-/** Items without an order key that can be remembered; they are forgotten after a day in which no page shows them. */
+/** Maximum number of remembered items without an order key. They are forgotten after a day in which no page showed them. */
 const MAX_UNORDERED = 1000;
 const UNORDERED_MS = 86_400_000;
-/** How often the page that still shows one is worth a write. */
+/** Minimum age of a stamp before it is refreshed, because each refresh costs a write. */
 const UNORDERED_STEP_MS = UNORDERED_MS / 8;
 
 const text = z.string().max(4096);
 
 export const savedOrderedSchema = z.strictObject({
-  /** Up to here all is settled, but for what comes late. */
+  /** All items up to this order key are settled, except late ones. */
   at: text.optional(),
-  /** An item below it was never wanted, however late it comes. */
+  /** Items below this order key are never published, however late they arrive. */
   from: text.optional(),
-  /** The highest order key that was seen, where pages bring them in no order. */
+  /** The highest order key seen, if pages are unordered. */
   high: text.optional(),
-  /** The highest order key at the end of the walk before. */
+  /** The highest order key at the end of the previous walk. */
   settled: text.optional(),
   keys: seenKeysSchema.default([]),
-  /** Items without an order key, under the name that stored cursors have for them. */
+  /** Items without an order key. Stored cursors use this name. */
   strays: seenKeysSchema.default([]),
   isPriming: z.boolean().default(false),
 });
 export type SavedOrdered = z.input<typeof savedOrderedSchema>;
 
 /**
- * A position in an order: everything below `at` is old, less a margin for what comes late; what is above, and not among the keys
- * of what was published, is new. Several items may have the order key `at` itself: their keys tell which of them were published, so
- * that none is lost and none comes twice.
- *
- * Where pages come in no order, `at` stays until all pages are through, and then becomes what was the highest order key one walk ago:
- * an item that was written behind the reader's back while it read other pages is found by the next walk. A walk of one page sees
- * all at one moment, and needs no such caution.
- *
- * An item without an order key (or with one in the future, which would make everything after it old) is published once and moves nothing.
+ * A position in an order. Items below `at`, minus a margin for late items, are old. Other items are new unless their keys were published.
+ * Several items may share the order key `at`, so their keys decide which of them were published.
+ * If pages are unordered, `at` stays until all pages are read. It then moves to the highest order key of the previous walk. So the next
+ * walk still finds an item that was written to a page already read. A walk of a single page sees everything at once and needs no such
+ * delay.
+ * An item without an order key is published once and does not move the position. The same applies to an order key in the future, which
+ * would make all later items old.
  */
 export function createOrderedPosition<K extends OrderKey>(
   ordering: Ordering<K>,
@@ -85,7 +83,7 @@ export function createOrderedPosition<K extends OrderKey>(
     if (high === undefined || orderKey > high) high = orderKey;
   }
 
-  /** Moves up to there, never back, and forgets what is old from then on. */
+  /** Moves `at` forward, never back, and forgets keys that are now old. */
   function settleAt(orderKey: K | undefined): void {
     if (orderKey === undefined || (at !== undefined && orderKey <= at)) return;
     at = orderKey;
@@ -139,7 +137,7 @@ export function createOrderedPosition<K extends OrderKey>(
         if (isOld) continue;
         const key = ordering.keyOf(item, orderKey);
         if (keys.has(key) || !isFirst(key)) continue;
-        // Published when its order key still was in the future.
+        // The item was published while its order key was still in the future.
         if (isKnownUnordered(item)) keys.add(key, orderKey);
         else ordered.push({ item, orderKey });
       }

@@ -29,10 +29,10 @@ const settings = z.strictObject({
   ),
 });
 
-/** A stamp is made anew after such a part of the age: each time costs a write. */
+/** A stamp is refreshed after this fraction of the maximum age, because each refresh costs a write. */
 const STEPS = 32;
 
-/** All keys that were seen are remembered. */
+/** Remembers the keys of all items seen. */
 export const seenSet: Discriminator<typeof settings> = {
   settings,
   cursorKind: () => undefined,
@@ -57,12 +57,12 @@ function createPosition(
 ): Position {
   const step = Math.ceil(maxAgeSeconds / STEPS);
   const nowSeconds = Math.floor(nowMs / 1000);
-  /** Of what is seen now. */
+  /** The stamp of items seen in this poll. */
   const stamp = Math.ceil(nowSeconds / step) * step;
   const keys = SeenKeys.read(saved.keys ?? [], Number);
   keys.forget((seenSeconds) => seenSeconds < nowSeconds - maxAgeSeconds);
   const knownBefore: ReadonlySet<string> = new Set(keys.keys());
-  /** Keys that this poll has seen: they do not give way to more of the same poll. */
+  /** Keys seen by this poll. They are not evicted by other items of the same poll. */
   const touched = new Set<string>();
   let isPriming = saved.isPriming ?? false;
 

@@ -5,26 +5,25 @@ import { type ItemKey, SeenKeys, seenKeysSchema } from "../cursor/seen-keys.ts";
 import type { PageItem } from "../fetch/page.ts";
 import type { CompiledDiscriminator, DiscriminatorContext } from "./discriminator.ts";
 
-/** A position that is remembered keys, as it is saved. */
+/** The stored form of a position that consists of remembered keys. */
 export const savedSeenSchema = z.strictObject({
   keys: seenKeysSchema.default([]),
-  /** True until the first poll has noted all that is there, and published none of it. */
+  /** True until the first poll has remembered all existing items without publishing them. */
   isPriming: z.boolean().default(false),
 });
 export type SavedSeen = z.input<typeof savedSeenSchema>;
 
 const shownSchema = z.strictObject({ seen: z.enum(["all", "none"]) });
 
-/** The number of keys, or `all`: keys are hashes of items that are not known any more. */
+/** Returns the number of keys, or `all` while priming. The items behind the hashed keys are not known. */
 export function showSeen(saved: unknown): { readonly seen: number | "all" } {
   const { isPriming, keys } = savedSeenSchema.parse(saved);
   return { seen: isPriming ? "all" : SeenKeys.read(keys, Number).size };
 }
 
 /**
- * A discriminator whose position is remembered keys.
- *
- * @param mustBe what `all` and `none` mean, for the finding where a person sets something else
+ * Creates a discriminator whose position consists of remembered keys.
+ * @param mustBe the finding for any value other than `all` and `none`
  */
 export const compileSeen = (
   { startAt }: Pick<DiscriminatorContext, "startAt">,
@@ -49,7 +48,7 @@ export function writeSeen(keys: SeenKeys<number>, isPriming: boolean): SavedSeen
   return { ...(written.length > 0 && { keys: written }), ...(isPriming && { isPriming }) };
 }
 
-/** The items that are not known, oldest first, each once. */
+/** Returns the unknown items without repeats, oldest first. */
 export function unknownItems(
   items: readonly PageItem[],
   order: "ascending" | "descending" | "unordered",

@@ -22,11 +22,11 @@ const settings = z.strictObject({
   ),
 });
 
-/** Longer ones are no sequence of anything, and would be compared on every poll. */
+/** Longer values are not plausible sequence numbers and would be slow to compare on every poll. */
 const MAX_DIGITS = 100;
 const MAX_TEXT = 512;
 
-/** The highest number, or text, that was seen. */
+/** Detects new items by the highest number, or text, seen so far. */
 export const sequence: Discriminator<typeof settings> = {
   settings,
   cursorKind: () => "text",
@@ -75,7 +75,7 @@ function compileOrdered<K extends bigint | string>(
     restore(saved, context) {
       const read = savedOrderedSchema.safeParse(saved);
       if (!read.success) return undefined;
-      // Of settings by which order keys were compared otherwise.
+      // Reject a cursor from settings that compared order keys differently.
       if (read.data.at !== undefined && ordering.parse(read.data.at) === undefined) return undefined;
       return createOrderedPosition(ordering, order, read.data, context);
     },
@@ -87,7 +87,7 @@ function compileOrdered<K extends bigint | string>(
   };
 }
 
-/** A text, so that numbers of any size stay as they are; a number where JSON can hold it exactly. */
+/** A string keeps numbers of any size exact. A number is allowed if JSON can represent it exactly. */
 const shownSchema = z.strictObject({ sequence: z.union([z.string(), z.int()]) });
 
 const MUST_BE = "must be a whole number (beyond 2^53 as a text), or a text where `compare` is text";

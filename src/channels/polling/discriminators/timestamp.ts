@@ -23,10 +23,10 @@ const settings = z.strictObject({
   ),
 });
 
-/** A time further ahead is a mistake of the server's, after which nothing would ever be new. */
+/** Later timestamps are treated as server errors. Otherwise no later item would ever count as new. */
 const MAX_AHEAD_MS = 86_400_000;
 
-/** The latest instant that was seen. */
+/** Detects new items by the latest time seen so far. */
 export const timestamp: Discriminator<typeof settings> = {
   settings,
   cursorKind: () => "instant",
@@ -75,7 +75,7 @@ export const timestamp: Discriminator<typeof settings> = {
   },
 };
 
-/** Undefined for a text that is no instant. */
+/** Returns `undefined` if the text is not a timestamp. */
 const parseStart = (text: string, format: TimestampFormat): number | undefined =>
   parseTimestamp(text, "iso") ?? parseTimestamp(text, format);
 

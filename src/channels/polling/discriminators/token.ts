@@ -67,7 +67,7 @@ interface TokenOptions extends Pick<DiscriminatorContext, "itemKey" | "order"> {
   readonly hasMorePath: RulePath | undefined;
 }
 
-/** The server keeps track: its token stands for all that it has answered. */
+/** Detects new items by a token of the server, which represents everything sent so far. */
 export const token: Discriminator<typeof settings> = {
   settings,
   cursorKind: ({ as }) => (as === "value" ? "text" : undefined),
@@ -120,8 +120,8 @@ const isHttp = (text: string): boolean => /^https?:\/\//i.test(text);
 const shownSchema = z.strictObject({ token: text(MAX_TOKEN_CHARS) });
 
 /**
- * A token, and the place in the walk over the pages that it has begun. What was published is remembered until there is a new token:
- * where the pages can no longer be gone on with, or bring none, the walk begins anew and leaves that out.
+ * Holds a token, and the page reached in the walk that started with it. Published items are remembered until a new token arrives. If the
+ * pages cannot be continued or bring no token, the walk restarts and skips those items.
  */
 function createPosition(
   { as, header, onExpired }: TokenSettings,
@@ -145,10 +145,10 @@ function createPosition(
     return found;
   }
 
-  /** An item that has changed since is another one, whatever its id. */
+  /** Includes the content, so that a changed item counts as another one even with the same id. */
   const changeKey = (item: PageItem): string => keyOf([itemKey(item), item.contentHash()]);
 
-  /** A walk that begins anew begins with the newest token. */
+  /** A restarted walk begins with the newest token. */
   const cursor: Position["cursor"] = () =>
     token === undefined || as === "url" ? undefined : { kind: "text", text: token };
 
@@ -212,5 +212,5 @@ function createPosition(
   };
 }
 
-/** All keys are of one walk. */
+/** The single stamp of all keys. */
 const WALK = 0;

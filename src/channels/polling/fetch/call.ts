@@ -35,20 +35,20 @@ export interface Call {
   readonly signal: AbortSignal;
 }
 
-/** `sent`: the request with its credentials, as it went out last; without them where there were none to put in. */
+/** The result of a call. `sent` is the last request sent, with credentials. It has none if they could not be added. */
 export interface Called {
   readonly answer: OutboundResponse | SourceEnd;
   readonly sent: AuthorizedRequest;
 }
 
-/** Failures that may be over a moment later. */
+/** Failures that may be gone a moment later. */
 const TRANSIENT_FAILURES: readonly OutboundFailure[] = ["unresolved", "refused", "timeout", "reset"];
 const TRANSIENT_STATUSES: readonly number[] = [500, 502, 503, 504];
 
 /**
- * One call, with its credentials. A GET that brings no answer, or one that may be over in a moment, is tried again a few times.
- *
- * @throws the signal's reason; nothing of what the server, the network or the credentials do: that is an end.
+ * Calls the server with the channel's credentials. Retries a GET a few times after a transient failure. Failures of the server, network or
+ * credentials are returned, not thrown.
+ * @throws the signal's reason
  */
 export async function callServer({ outbound, random, wait, clock }: CallDeps, call: Call): Promise<Called> {
   const { credentials, request, settings, signal } = call;
@@ -88,11 +88,11 @@ export async function callServer({ outbound, random, wait, clock }: CallDeps, ca
   }
 }
 
-/** A try a moment later would be against its wish. */
+/** An immediate retry would ignore the server's request to wait. */
 const requestsWait = (response: OutboundResponse, { retryAfter }: PollingSettings): boolean =>
   retryAfter.honour && notBeforeOf(response, 0) !== undefined;
 
-/** Undefined where the answer is a page. */
+/** Returns `undefined` if the status indicates a page. */
 export function findStatusFailure(
   response: OutboundResponse,
   settings: PollingSettings,
@@ -104,7 +104,7 @@ export function findStatusFailure(
   return endForStatus(status, findNotBeforeMs(response, settings, nowMs));
 }
 
-/** Until when the server wants no more calls, in ms; undefined where it says nothing, or nobody is to listen. */
+/** Returns when the server allows the next call, in ms since the Unix epoch. `undefined` if it does not say, or the settings ignore it. */
 export function findNotBeforeMs(
   response: Pick<OutboundResponse, "headers" | "status">,
   { retryAfter }: PollingSettings,

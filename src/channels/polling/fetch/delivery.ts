@@ -7,7 +7,7 @@ import type { PageReader } from "./page-reader.ts";
 import { replaceWithNulls } from "./replace-with-nulls.ts";
 import { redactValues } from "./secrets.ts";
 
-/** Of the connection or the transfer, or a credential that the server gives to its caller. */
+/** Headers about the connection or the transfer, and credentials meant for the client. */
 const DROPPED_HEADERS: ReadonlySet<string> = new Set([
   "authentication-info",
   "connection",
@@ -27,16 +27,14 @@ const DROPPED_HEADERS: ReadonlySet<string> = new Set([
 export interface DeliveryOptions {
   readonly reader: Pick<PageReader, "findsSameItems">;
   readonly arrivedAtMs: number;
-  /** Takes what is secret of the request out of a text that the server may have repeated. */
+  /** Removes the request's secrets from text that the server may have echoed. */
   readonly redact: Redact;
 }
 
 /**
- * A page as one delivery of some of its items: the page as it came, but with `null` in the place of every other item. Numbers,
- * whitespace and all around the items stay as received. Its `content-type` says how the body is to be read now.
- *
- * Undefined where `itemsPath`, run over it, would not find these items again: it goes by what the other items are.
- *
+ * Builds a delivery with some of a page's items. Every other item is replaced by `null`. Numbers, whitespace and everything around the
+ * items stay as received. The `content-type` header describes the resulting body.
+ * Returns `undefined` if `itemsPath` would not find the same items in the result, because it depends on other items.
  * @throws UnavailableError
  */
 export async function createPageDelivery(
@@ -61,7 +59,7 @@ function keepOnly({ items, kind, text }: Page, kept: readonly PageItem[]): strin
   return replaceWithNulls(text, spansOf(false), spansOf(true));
 }
 
-/** Every item on the line of its place; empty lines are no items. */
+/** Keeps each item on its line number. Missing lines become `null`, because empty lines do not count as items. */
 function keepLines(items: readonly PageItem[], chosen: ReadonlySet<PageItem>): string {
   const lines: string[] = [];
   for (const item of items) {
@@ -72,7 +70,7 @@ function keepLines(items: readonly PageItem[], chosen: ReadonlySet<PageItem>): s
   return `${lines.join("\n")}\n`;
 }
 
-/** In the order in which they stand on the page. */
+/** Returns the items' texts in page order. */
 const getItemTexts = ({ text }: Page, items: readonly PageItem[]): string[] =>
   items
     .toSorted((a, b) => a.index - b.index)

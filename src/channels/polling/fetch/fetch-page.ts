@@ -14,37 +14,37 @@ import type { PageReader } from "./page-reader.ts";
 import { redactSent } from "./secrets.ts";
 import { readValidators, type Validators, withConditions } from "./validators.ts";
 
-/** Which page is asked for, and with what. */
+/** The page to request, with the values for the request. */
 export interface PageQuery {
   readonly at: PageRequest;
   readonly context: TemplateContext;
-  /** In place of the address of the settings, for the first page. */
+  /** For the first page: a URL that replaces the one in the settings. */
   readonly url: string | undefined;
-  /** Of the first page; undefined where it is not asked conditionally. */
+  /** Validators of the first page. `undefined` if the request is unconditional. */
   readonly validators: Validators | undefined;
 }
 
 export interface FetchedPage {
   readonly kind: "page";
   readonly page: Page;
-  /** The page after it. */
+  /** The page that follows. */
   readonly next: PageRequest | undefined;
   readonly redact: Redact;
   readonly validators: Validators | undefined;
-  /** Until when the server wants no further calls. */
+  /** When the server allows the next call, in ms since the Unix epoch. */
   readonly notBeforeMs: number | undefined;
   readonly bytes: number;
   readonly arrivedAtMs: number;
 }
 
-/** `expired`: the server does not know any more what the page, or the position, refers to. */
+/** The result of fetching a page. `expired` means that the server no longer knows the page or the position. */
 export type Fetched =
   | FetchedPage
   | { readonly kind: "notModified"; readonly notBeforeMs: number | undefined }
   | { readonly kind: "expired"; readonly target: "page" | "position"; readonly end: Failed }
   | { readonly kind: "ended"; readonly end: SourceEnd };
 
-/** One call as its server saw it, for a dry run. */
+/** One HTTP call as the server saw it, for dry runs. */
 export interface Exchange {
   readonly sent: AuthorizedRequest;
   readonly response: OutboundResponse | undefined;
@@ -58,16 +58,19 @@ export interface PageFetcherDeps extends CallDeps {
 }
 
 export interface PageFetcher {
-  /** @throws the signal's reason, PathBudgetError, UnavailableError; nothing of what the server does. */
+  /**
+   * Server failures are returned, not thrown.
+   * @throws the signal's reason, PathBudgetError, UnavailableError
+   */
   readonly fetch: (query: PageQuery) => Promise<Fetched>;
-  /** True where a page may be asked for twice: else that is taken for a circle. */
+  /** Allows pages to be requested again. Otherwise a repeated page counts as a loop. */
   readonly forget: () => void;
 }
 
-/** Statuses by which a server refuses the address or the token of a page that it gave itself. */
+/** Statuses by which a server rejects the URL or token of a page that it issued itself. */
 const PAGE_GONE: readonly number[] = [400, 404, 410];
 
-/** Asks for the pages of one walk. */
+/** Fetches the pages of one walk. */
 export function createPageFetcher(
   deps: PageFetcherDeps,
   { plan, run }: { readonly plan: Plan; readonly run: Pick<SourceRun, "credentials" | "signal"> },
@@ -78,10 +81,16 @@ export function createPageFetcher(
   const origin = parseOrigin(settings.request);
   const requested = new Set<string>();
 
-  /** Undefined where it may be called: within the origin, or where the connection says so when it puts its credentials in. */
+  /**
+   * Returns why the request must not be sent, or `undefined` if it may. Requests outside the channel's origin need a connection, which
+   * checks the origin when it adds credentials.
+   */
   const findCallRejection = ({ body, headers, url }: OutboundRequest): SourceEnd | undefined => {
     if (credentials === undefined && new URL(url).origin !== origin) {
-      return rejected("origin", "The next page would be at another origin, which only a connection can allow");
+      return rejected(
+        "origin",
+        "The next page would be at another origin, which only a connection can allow",
+      );
     }
     const name = JSON.stringify([url, headers, String(body ?? "")]);
     if (requested.has(name))
@@ -109,7 +118,10 @@ export function createPageFetcher(
     const read = await reader.page(response, sent.secretQuery);
     if (!read.ok) {
       const { code, message } = read.error;
-      return { kind: "ended", end: code === "content_type" ? rejected(code, message) : failed(code, message) };
+      return {
+        kind: "ended",
+        end: code === "content_type" ? rejected(code, message) : failed(code, message),
+      };
     }
     const page = read.value;
     if (isFirst && isEqual(page, expiredOn?.path, expiredOn?.equals)) {
@@ -133,7 +145,7 @@ export function createPageFetcher(
     };
   }
 
-  /** Of an answer that is no page: by its body, where that can be read. */
+  /** Checks the body of an error response, if it can be parsed. */
   async function reportsExpired(response: OutboundResponse): Promise<boolean> {
     const { expiredOn } = plan.discriminator;
     const read = await reader.document(response);
@@ -180,7 +192,7 @@ function isEqual(
 ): boolean {
   if (path === undefined || equals === undefined) return false;
   const found = page.read(path);
-  // Numbers are equal as numbers.
+  // Compare as numbers, because the page keeps numbers as written.
   return typeof equals === "number"
     ? typeof found === "string" && found !== "" && Number(found) === equals
     : String(found) === String(equals);

@@ -7,8 +7,8 @@ import { findsSameItems } from "./finds-same-items.ts";
 import { type PageContent, type PageFault, type PageFormat, type PageItem, readContent } from "./page.ts";
 
 /**
- * The protocol by which a large page is read in another thread. Its bytes go there once, with the texts of the paths that a poll may
- * read; what comes back is the page's text, where its items stand in it, and what those paths yield. None of it is parsed again.
+ * The protocol for parsing a large page in another thread. The bytes are sent there once, with all paths that the poll may read. The
+ * response holds the page's text, the positions of its items and the values of those paths, so that no page is parsed twice.
  */
 export type LargeRequest =
   | {
@@ -20,7 +20,7 @@ export type LargeRequest =
       readonly itemPaths: readonly string[];
       readonly pagePaths: readonly string[];
     }
-  /** Whether `itemsPath`, run over the text, finds these items. */
+  /** Asks whether `itemsPath` finds these items in the text. */
   | {
       readonly kind: "findsSameItems";
       readonly text: string;
@@ -34,30 +34,30 @@ export type LargeResult =
   | { readonly kind: "budget"; readonly message: string }
   | { readonly kind: "findsSameItems"; readonly isSame: boolean };
 
-/** A page as columns of its items: many small objects would take longer to send than the page to read. */
+/** A page with one array per field instead of one object per item. Sending many small objects would take longer than parsing the page. */
 interface SentPage extends Pick<PageContent, "kind" | "text" | "contentType" | "itemCount"> {
   readonly indexes: Uint32Array;
-  /** Two for each item; undefined where items are lines, or the page is one. */
+  /** Start and end of each item. `undefined` if items are lines or the page is a single item. */
   readonly spans: Uint32Array | undefined;
   readonly lines: readonly string[] | undefined;
-  /** `HASH_CHARS` for each item. */
+  /** The hashes of all items, `HASH_CHARS` characters each. */
   readonly hashes: string;
-  /** Of the item paths. */
+  /** One column per item path. */
   readonly columns: readonly Column[];
-  /** Of the page paths. */
+  /** One value per page path. */
   readonly values: readonly unknown[];
 }
 
-/** What one path yields of each item. A text that several yield is sent once: together no more than the page holds. */
+/** The values of one path for all items. Each distinct text is sent once, so the total size is bounded by the page. */
 interface Column {
   readonly texts: readonly string[];
-  /** Of each item: 0 for none, else 1 more than its text's place. */
+  /** Per item: 0 for no value, or the index of its text plus 1. */
   readonly places: Uint32Array;
 }
 
 const HASH_CHARS = 43;
 
-/** In the other thread. */
+/** Runs in the parsing thread. */
 export function readLargePage(request: LargeRequest): LargeResult {
   const paths = createPollPathReader(request.syntax);
   if (request.kind === "findsSameItems") {
@@ -90,7 +90,7 @@ function toSentPage(content: PageContent, { ofItem, ofPage }: ReadPaths): SentPa
   const hasSpans = items.some(({ span }) => span !== undefined);
   return {
     kind,
-    // Lines are sent one by one.
+    // Lines are sent separately.
     text: isLines ? "" : text,
     contentType,
     itemCount,
@@ -119,7 +119,10 @@ function toColumn(items: readonly PageItem[], path: RulePath): Column {
   return { texts: [...known.keys()], places };
 }
 
-/** On the thread that polls. @param paths those that were sent, in their order */
+/**
+ * Runs in the polling thread.
+ * @param paths the paths of the request, in the same order
+ */
 export function toPageContent(sent: SentPage, { ofItem, ofPage }: ReadPaths): PageContent {
   const { contentType, itemCount, kind, text } = sent;
   const columns = new Map(ofItem.map((path, place) => [path, sent.columns[place]]));

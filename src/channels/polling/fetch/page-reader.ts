@@ -15,19 +15,22 @@ export interface PageReaderDeps {
   readonly readInWorker: ReadInWorker;
 }
 
-/** Reads the pages of one poll: small ones on this thread, large ones in another, with the same result. */
+/** Parses the pages of one poll. Large pages are parsed in another thread, with the same result. */
 export interface PageReader {
   /**
-   * @param secretQuery names in the query that hold a secret
-   * @throws PathBudgetError, by what it answers too; UnavailableError
+   * @param secretQuery names of query parameters that hold secrets
+   * @throws PathBudgetError from the returned page too; UnavailableError
    */
   readonly page: (
     answer: OutboundResponse,
     secretQuery: readonly string[],
   ) => Promise<Result<Page, PageFault>>;
-  /** An answer that need not be a page: without items. Throws likewise. */
+  /** Parses a response that need not be a page, without items. Throws the same errors. */
   readonly document: (answer: OutboundResponse) => Promise<Result<PageContent, PageFault>>;
-  /** Whether the path of items, run over the text, finds these. The error says why that is not known. @throws UnavailableError */
+  /**
+   * Whether `itemsPath` finds the given items in the text. Returns an error if the check was too expensive.
+   * @throws UnavailableError
+   */
   readonly findsSameItems: (text: string, items: readonly string[]) => Promise<Result<boolean, PageFault>>;
 }
 

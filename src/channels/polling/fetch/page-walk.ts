@@ -7,7 +7,7 @@ import type { Plan } from "../settings/plan.ts";
 import type { Fetched, FetchedPage, PageFetcher } from "./fetch-page.ts";
 import type { Page } from "./page.ts";
 
-/** The result of asking for a page; `end` where there is none. */
+/** A fetched page, or the end of the poll if there is none. */
 export type Walked = FetchedPage | { readonly kind: "ended"; readonly end: SourceEnd };
 
 export interface PageWalkDeps {
@@ -21,10 +21,10 @@ export interface PageWalkDeps {
 export type PageWalk = ReturnType<typeof createPageWalk>;
 
 /**
- * The way from page to page in one poll.
- *
- * Where pages are counted and each could begin anew (`restartsWalk`), a page behind the first is believed only if the one before it
- * still ends as it did: else items have come or gone meanwhile, others have moved past the reader, and the walk begins anew.
+ * Moves from page to page in one poll.
+ * Pages selected by number or offset are unsafe if items are added or deleted meanwhile. If the walk can restart (`restartsWalk`), each
+ * later page is only accepted if the previous page still ends as before. Otherwise items have shifted past the reader, and the walk
+ * restarts.
  */
 export function createPageWalk({ fetcher, nowMs, plan, run, writer }: PageWalkDeps) {
   const { position } = writer;
@@ -35,7 +35,7 @@ export function createPageWalk({ fetcher, nowMs, plan, run, writer }: PageWalkDe
   let items = 0;
   let hasRestarted = false;
 
-  /** True where the bounds of a poll let no further page be read. */
+  /** Whether the limits of a poll allow no further page. */
   const isAtLimit = (): boolean => pages >= plan.pagination.maxPages || items >= plan.pagination.maxItems;
 
   async function ask(page: PageRequest): Promise<Fetched> {
@@ -61,7 +61,7 @@ export function createPageWalk({ fetcher, nowMs, plan, run, writer }: PageWalkDe
     return values;
   }
 
-  /** True where no item can have been passed over between the page before and this one. */
+  /** Returns true if no item can have been skipped between the previous page and this one. */
   async function confirm(): Promise<boolean | Walked> {
     if (!plan.restartsWalk || before === undefined || at.kind === "first") return true;
     fetcher.forget();
@@ -77,10 +77,10 @@ export function createPageWalk({ fetcher, nowMs, plan, run, writer }: PageWalkDe
     return { kind: "ended", end: doneAt(notBeforeMs) };
   }
 
-  /** Undefined where the walk has begun anew. */
+  /** Returns `undefined` if the walk has restarted. */
   async function expire({ end, target }: Extract<Fetched, { kind: "expired" }>): Promise<Walked | undefined> {
     if (hasRestarted || position.expire?.(target) !== true) {
-      // About a page: the next poll asks for others.
+      // Only a page expired, so the next poll can request other pages.
       if (target === "page") return { kind: "ended", end: failed(end.code, end.message, end.notBeforeMs) };
       const { discriminator } = plan.settings;
       const stops = discriminator.by === "token" && discriminator.onExpired === "stop";
@@ -102,7 +102,7 @@ export function createPageWalk({ fetcher, nowMs, plan, run, writer }: PageWalkDe
   return {
     pages: () => pages,
     isAtLimit,
-    /** Asks for the page. What the server no longer knows is asked for anew, once. */
+    /** Fetches the page. If the server no longer knows it, restarts the walk once. */
     async fetch(): Promise<Walked> {
       for (;;) {
         const fetched = await ask(at);
@@ -132,7 +132,7 @@ export function createPageWalk({ fetcher, nowMs, plan, run, writer }: PageWalkDe
         }
       }
     },
-    /** @param from what `{{cursor}}` stands for from there on; undefined: as before */
+    /** @param from the value of `{{cursor}}` from this page on; `undefined` keeps the current value */
     goTo(page: PageRequest, from?: TemplateValue): void {
       at = page;
       if (from !== undefined || page.kind === "first") cursor = from;
@@ -145,7 +145,7 @@ const SHIFTING: Walked = {
   end: failed("pages_shift", "Items come and go faster than the pages can be counted"),
 };
 
-/** How many items a page holds, and the last of them. */
+/** Returns the item count and the hash of the last item. */
 const describePageEnd = ({ itemCount, items }: Page): string => `${itemCount} ${items.at(-1)?.contentHash()}`;
 
 const instant = (ms: number): TemplateValue => ({ kind: "instant", ms, format: "iso" });

@@ -12,44 +12,44 @@ import { ItemReader } from "../../../normalize/item-reader.ts";
 import type { PathBudget } from "../../../normalize/paths/path.ts";
 import { replaceWithNulls } from "./replace-with-nulls.ts";
 
-/** An item of a page as it came. */
+/** An item of a page as received. */
 export interface PageItem {
-  /** Its place among all that `itemsPath` finds, from 0. */
+  /** Index among all matches of `itemsPath`, from 0. */
   readonly index: number;
-  /** Where it stands in the page's text; undefined for a line, and for a page that is one item. */
+  /** Position in the page's text. `undefined` for a line, and for a page that is a single item. */
   readonly span: Span | undefined;
-  /** The text of a line, also of one that is no JSON. */
+  /** The text of a line, including a line with invalid JSON. */
   readonly line: string | undefined;
-  /** The string, number (as spelled) or boolean that a path yields; undefined where it yields none, or several. */
+  /** The string, number (as written) or boolean that the path selects. `undefined` if it selects none or several. */
   read(path: RulePath): string | undefined;
-  /** SHA-256 of the whole item, 43 base64url characters. */
+  /** SHA-256 of the whole item as 43 base64url characters. */
   contentHash(): string;
 }
 
-/** The body of a server's answer, read. */
+/** The parsed body of a response. */
 export interface PageContent {
   readonly kind: Body["kind"];
-  /** The text that items stand in. */
+  /** The text that contains the items. */
   readonly text: string;
-  /** How that text is to be read. */
+  /** The content type to parse that text with. */
   readonly contentType: string;
-  /** In the order received, without those that are null. */
+  /** In the order received, without `null` items. */
   readonly items: readonly PageItem[];
-  /** With those that are null. */
+  /** Number of items including `null` items. */
   readonly itemCount: number;
-  /** The first value that a path over the page yields; numbers as spelled, an empty object for any object or array. */
+  /** The first value that a path selects from the page. Numbers are strings as written. Any object or array becomes an empty object. */
   readonly read: (path: RulePath) => unknown;
 }
 
-/** A server's answer, read. */
+/** A parsed response. */
 export interface Page extends PageContent {
-  /** Names in lower case; what of them is secret is still there. */
+  /** Lowercase names. Secrets are not removed yet. */
   readonly headers: Values;
-  /** An address that stands on the page or in its headers, absolute, and without what credentials put into each anew. */
+  /** Resolves a URL found on the page or in its headers. Removes query parameters that the credentials add to each request. */
   readonly addressOf: (text: string) => string | undefined;
 }
 
-/** Why an answer could not be read as a page; the message is for the channel's owner. */
+/** Why a response cannot be parsed as a page. The message is shown to the channel's owner. */
 export interface PageFault {
   readonly code: "content_type" | "invalid_body" | "items_missing" | "items_too_many" | "items_overlap";
   readonly message: string;
@@ -58,7 +58,7 @@ export interface PageFault {
 export interface PageFormat {
   readonly decode?: Decoding | undefined;
   readonly itemsPath: RulePath | undefined;
-  /** True where a page without what `itemsPath` leads to has no items. */
+  /** Whether a page without a match of `itemsPath` is an empty page instead of an error. */
   readonly itemsOptional: boolean;
 }
 
@@ -71,13 +71,12 @@ const CONTENT_TYPES: Readonly<Record<Decoding, string>> = {
   xml: "application/xml",
 };
 
-/** Nodes that all the paths over one page may visit together. */
+/** Number of nodes that all paths over one page may visit together. */
 const PAGE_PATH_BUDGET = 4_000_000;
 
 /**
- * Reads an answer on this thread. One without a body is a page without items.
- *
- * @throws PathBudgetError, by what it answers too
+ * Parses a response on this thread. An empty body is a page without items.
+ * @throws PathBudgetError from the returned content too
  */
 export function readContent(
   answer: Pick<OutboundResponse, "body" | "headers">,
@@ -105,17 +104,17 @@ export function readContent(
   });
 }
 
-/** Of which nobody needs to see more. */
+/** Stands in for objects and arrays, whose content callers do not need. */
 const COMPOUND = Object.freeze({});
 
-/** By how an answer says that it is to be read. */
+/** Returns the content type to parse the response with: from `decode` if set, otherwise from its header. */
 export function resolveContentType(headers: Values, decode: Decoding | undefined): string | undefined {
   const received = [headers["content-type"]].flat()[0];
   const charset = parseBodyFormat(received)?.charset;
   return decode === undefined ? received : `${CONTENT_TYPES[decode]}${charset ? `; charset=${charset}` : ""}`;
 }
 
-/** As the bodies of deliveries are: in UTF-8. */
+/** Delivery bodies are UTF-8, so XML without a charset gets one. */
 function normalizedContentType({ contentType, kind }: Body): string {
   if (kind === "ndjson") return CONTENT_TYPES.ndjson;
   const charset = parseBodyFormat(contentType)?.charset;
@@ -136,7 +135,7 @@ function readText(
   const read = readBody(isEmpty ? NULL : bytes, isEmpty ? undefined : told);
   if (!read.ok) return invalid(read.error.detail);
   if (kind !== "xml" || itemsPath === undefined) return ok({ body: read.value, isEmpty });
-  // Items are cut out of JSON: an XML document that is split goes on as the JSON that paths see of it.
+  // Items are cut out of JSON text. An XML document that is split is therefore converted to the JSON that paths see.
   const mapped = readBody(Buffer.from(JSON.stringify(read.value.value)), CONTENT_TYPES.json);
   return mapped.ok ? ok({ body: mapped.value, isEmpty }) : invalid(mapped.error.detail);
 }
@@ -154,12 +153,12 @@ function splitPageItems(
   if (split.kind === "fault") {
     const { detail, path, reason } = split.fault;
     if (reason !== "invalid_body" || path !== "itemsPath") return invalid(detail);
-    // Where a path may yield any number of values, none is one.
+    // A query path may match any number of values, so no match is an empty list.
     if (itemsOptional || itemsPath?.path.kind === "query") return NO_ITEMS;
     return err({ code: "items_missing", message: `The answer is not what was expected: ${detail}` });
   }
   const last = split.items.at(-1);
-  // A line that ends before its time is the mark of half a body, however well the connection was closed.
+  // An incomplete last line means a truncated body, even if the connection was closed cleanly.
   if (last !== undefined && "fault" in last) return invalid(`its last line is broken: ${last.fault.detail}`);
   const delivery = toVerifiedDelivery(headers, body);
   const items = split.items.flatMap((item): PageItem[] => {
@@ -179,7 +178,7 @@ type FoundItems = Pick<Page, "items" | "itemCount">;
 
 const NO_ITEMS = ok<FoundItems>({ items: [], itemCount: 0 });
 
-/** True where each item can be taken out of the page by itself. */
+/** Whether each item can be cut out of the page separately. */
 function isSeparable({ json, text = "" }: Body, itemsPath: RulePath | undefined, items: readonly PageItem[]) {
   if (json === undefined || itemsPath?.path.kind !== "query") return true;
   const spans = items.flatMap(({ span }) => span ?? []);
@@ -206,7 +205,7 @@ const readItem = ({ index, isBody, json }: Item, { kind }: Body, reader: ItemRea
   contentHash: () => reader.wholeItem().hash,
 });
 
-/** The parts of an answer besides its body that paths see. */
+/** The other parts of a response that paths can read. */
 const toVerifiedDelivery = (headers: Values, body: Body): VerifiedDelivery => ({
   method: "GET",
   headers,
@@ -222,6 +221,6 @@ const isSpace = (byte: number): boolean => byte === 32 || (byte >= 9 && byte <= 
 const invalid = (detail: string): Result<never, PageFault> =>
   err({ code: "invalid_body", message: `The answer cannot be read: ${detail}` });
 
-/** Somebody else's text, of which a person needs to see the beginning. */
+/** Quotes at most 100 characters, because the server controls this text. */
 const describeContentType = (contentType: string | undefined): string =>
   contentType === undefined ? "no content type" : JSON.stringify(contentType.slice(0, 100));

@@ -1,8 +1,8 @@
 import type { Span } from "../../../normalize/body/payload-slice.ts";
 
 /**
- * The text with `null` in the place of the values that are `gone`; undefined where one of `gone` or `kept` stands inside another,
- * so that not each can be there or be gone by itself.
+ * Replaces the `gone` values by `null`. Returns `undefined` if any of the `gone` or `kept` values contains another, because they cannot be
+ * separated.
  */
 export function replaceWithNulls(
   text: string,

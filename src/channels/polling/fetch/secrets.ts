@@ -4,8 +4,8 @@ import type { AuthorizedRequest } from "../../../net/credentials.ts";
 import type { DryRun } from "../../source.ts";
 
 /**
- * Takes out what the credentials have put into a request, wherever a server repeats it: links that hold the key of the query,
- * pages that show the request.
+ * Returns a function that removes the request's credentials from text. Servers echo them in links that contain an API key, or in pages that
+ * show the request.
  */
 export function redactSent(sent: Omit<AuthorizedRequest, "generation">): Redact {
   const { request, secretHeaders, secretQuery } = sent;
@@ -24,7 +24,7 @@ export function redactValues(values: Values, redact: Redact): Values {
   return Object.assign(Object.create(null), Object.fromEntries(redacted));
 }
 
-/** A request as it may be shown. */
+/** Returns the request in a form that is safe to show. */
 export function redactRequest(sent: Omit<AuthorizedRequest, "generation">): DryRun["request"] {
   const { request, secretHeaders, secretQuery } = sent;
   const redact = redactSent(sent);
@@ -42,14 +42,17 @@ export function redactRequest(sent: Omit<AuthorizedRequest, "generation">): DryR
   };
 }
 
-/** An address without what credentials are to put into it anew: it may be stored. */
+/** Removes the query parameters that the credentials add to each request, so that the URL can be stored. */
 export function removeQueryParameters(url: URL | null, names: readonly string[]): string | undefined {
-  // Deleting nothing would still spell the query anew.
+  // Deleting a missing parameter would still re-encode the query.
   for (const name of names) if (url?.searchParams.has(name)) url.searchParams.delete(name);
   return url?.href;
 }
 
-/** The value as it was sent, what comes after its scheme (`Bearer …`), and the password of RFC 7617. */
+/**
+ * Returns the secret parts of a header: the whole value, the part after the scheme (`Bearer …`), and the password of Basic credentials (RFC
+ * 7617).
+ */
 function extractCredentials(value: string): string[] {
   const parameter = value.slice(value.indexOf(" ") + 1);
   if (!/^basic /i.test(value)) return [value, parameter];

@@ -2,9 +2,9 @@ import { hash } from "node:crypto";
 import { z } from "zod";
 import type { OutboundRequest, OutboundResponse } from "../../../net/outbound.ts";
 
-/** By what a server can tell that its answer to a request is still the same (RFC 9110, section 8.8). */
+/** Validators by which a server detects that its response has not changed (RFC 9110, section 8.8). */
 export const validatorsSchema = z.strictObject({
-  /** Of which request: a hash. */
+  /** Hash of the request that the validators belong to. */
   of: z.string(),
   etag: z.string().optional(),
   lastModified: z.string().optional(),
@@ -14,7 +14,7 @@ export type Validators = z.output<typeof validatorsSchema>;
 
 const MAX_CHARS = 1024;
 
-/** The request with the conditions, where the validators are of the same one (RFC 9110, sections 13.1.2 and 13.1.3). */
+/** Adds the conditional headers if the validators belong to the same request (RFC 9110, sections 13.1.2 and 13.1.3). */
 export function withConditions(
   request: OutboundRequest,
   validators: Validators | undefined,
@@ -31,7 +31,7 @@ export function withConditions(
   };
 }
 
-/** Undefined where the answer has none. */
+/** Returns `undefined` if the response has no validators. */
 export function readValidators(
   request: OutboundRequest,
   { headers }: OutboundResponse,
@@ -46,6 +46,6 @@ export function readValidators(
   return { of: hashRequest(request), etag, lastModified };
 }
 
-/** Without credentials and conditions. */
+/** Hashes the request without credentials and conditional headers. */
 const hashRequest = ({ body = "", headers, method, url }: OutboundRequest): string =>
   hash("sha256", JSON.stringify([method, url, headers, body.toString()]), "base64url").slice(0, 22);

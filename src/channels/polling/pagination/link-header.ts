@@ -3,9 +3,9 @@ const LINK =
 const PARAMETER = /;\s*([!#$%&'*+.^_`|~0-9A-Za-z-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s",;]*))/g;
 
 /**
- * The target of the first link of a relation (RFC 8288): its address as it stands there, which may be relative; undefined where
- * there is none. Of several `rel` the first counts (section 3.3); relations are compared without regard to case. A link that has
- * an `anchor` is about another document.
+ * Returns the target of the first link with the relation (RFC 8288), or `undefined`. The target may be a relative URL. Only the first `rel`
+ * of a link counts (section 3.3), and relations are case-insensitive. Links with an `anchor` are skipped, because they describe another
+ * document.
  */
 export function findLink(
   header: string | readonly string[] | undefined,

@@ -1,11 +1,11 @@
 import { z } from "zod";
 
-/** Which page is asked for. */
+/** The page to request. */
 export const pageRequestSchema = z.discriminatedUnion("kind", [
   z.strictObject({ kind: z.literal("first") }),
   z.strictObject({ kind: z.literal("url"), url: z.string() }),
   z.strictObject({ kind: z.literal("token"), token: z.string() }),
-  /** A page's number, or how many items come before it. */
+  /** A page number, or an offset in items. */
   z.strictObject({ kind: z.literal("number"), number: z.int() }),
 ]);
 

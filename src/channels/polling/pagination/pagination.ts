@@ -7,21 +7,21 @@ import { findLink } from "./link-header.ts";
 import type { PageRequest } from "./page-request.ts";
 import type { PaginationSettings } from "./settings.ts";
 
-/** How one page leads to the next. */
+/** Leads from one page to the next. */
 export interface Pagination {
   readonly maxPages: number;
   readonly maxItems: number;
-  /** True where pages are counted from the first, so that an item that goes or comes meanwhile shifts all behind it. */
+  /** Whether pages are selected by number or offset. Then an added or deleted item shifts all later pages. */
   readonly isCounted: boolean;
-  /** The parts of the request that ask for this page. */
+  /** Request parameters that select the page. */
   readonly parametersOf: (at: PageRequest) => PageParameters;
   /** The value of `{{page}}`. */
   readonly numberOf: (at: PageRequest) => string | undefined;
-  /** The page after this one; undefined after the last. The error is for the channel's owner. */
+  /** The next page, or `undefined` after the last one. The error message is shown to the channel's owner. */
   readonly next: (page: Page, at: PageRequest) => Result<PageRequest | undefined, string>;
 }
 
-/** Where an answer is all there is. */
+/** Used when the settings have no pagination. */
 const ONE_PAGE: Pagination = {
   maxPages: 1,
   maxItems: Number.POSITIVE_INFINITY,
@@ -31,7 +31,7 @@ const ONE_PAGE: Pagination = {
   next: () => ok(undefined),
 };
 
-/** Longer ones are no addresses or tokens. */
+/** Longer values are not plausible URLs or tokens. */
 const MAX_CHARS = 16_384;
 
 export function createPagination(settings: PaginationSettings | undefined, paths: PathReader): Pagination {
@@ -119,5 +119,5 @@ const isEmptyValue = (found: unknown): boolean =>
 
 const isText = (found: unknown): found is string => typeof found === "string" && found.length <= MAX_CHARS;
 
-/** XML has texts alone. */
+/** XML has only text values. */
 export const isTrue = (value: unknown): boolean => value === true || value === "true";

@@ -25,7 +25,6 @@ const counted = {
   ...guards,
 } as const;
 
-/** How one page leads to the next. */
 export const paginationSettings = z
   .discriminatedUnion("by", [
     z.strictObject({

@@ -19,9 +19,12 @@ import {
 } from "./template-values.ts";
 
 const MIB = 1024 * 1024;
-/** Deeper bodies are nobody's query, and would be walked on every request. */
+/** Deeper bodies are not plausible queries and would cost CPU on every request. */
 const MAX_BODY_DEPTH = 16;
-/** The text before the first placeholder must hold all that decides who is called. */
+/**
+ * Matches the URL up to its path. The part before the first placeholder must contain the whole origin, so that values cannot change which
+ * server is called.
+ */
 const ORIGIN = /^https?:\/\/[^/?#\\{}]+(?:[/?]|$)/i;
 
 const bodySchema = z
@@ -30,7 +33,7 @@ const bodySchema = z
     message: `nests deeper than ${MAX_BODY_DEPTH}`,
   });
 
-/** The request of a poll. All texts of it but names are templates. */
+/** The request of a poll. All strings in it except names are templates. */
 export const requestSettings = z
   .strictObject({
     method: z
@@ -54,7 +57,7 @@ export const requestSettings = z
 
 export type RequestSettings = z.output<typeof requestSettings>;
 
-/** Scheme, host and port of all calls of a channel. */
+/** Returns the origin (scheme, host and port) of all calls of a channel. */
 export const parseOrigin = ({ url }: Pick<RequestSettings, "url">): string =>
   new URL(ORIGIN.exec(url)?.[0] ?? url).origin;
 
@@ -66,34 +69,33 @@ function findUrlTemplateError(text: string): string | undefined {
   return findUrlError(text.replace(/\{\{[^{}]*\}\}/g, "x"));
 }
 
-/** Parts of the request that differ from page to page. */
+/** Request parameters that select a page. */
 export interface PageParameters {
-  /** In place of the whole address, its query included. */
+  /** Replaces the whole URL including its query. */
   readonly url?: string;
   readonly query?: Readonly<Record<string, string>>;
-  /** Members of a body that is an object. */
+  /** Members to add to an object body. */
   readonly body?: Readonly<Record<string, string>>;
 }
 
 export interface RequestTemplate {
-  /** The names that stand anywhere in it. */
+  /** The placeholders used in the request. */
   readonly names: ReadonlySet<string>;
   /**
-   * Query parameters, headers and members of the body with a value that does not exist yet are left out.
-   *
-   * @throws InvalidRequestError where a value cannot stand in a header.
+   * Query parameters, headers and body members whose value does not exist yet are left out.
+   * @throws InvalidRequestError when a value is not allowed in a header
    */
   readonly render: (context: TemplateContext, page: PageParameters) => OutboundRequest;
 }
 
-/** A value that came from a server makes no request. The message is for the channel's owner. */
+/** Thrown when a value received from the server makes the request invalid. The message is shown to the channel's owner. */
 export class InvalidRequestError extends Error {
   override readonly name = "InvalidRequestError";
 }
 
 type Render<T> = (context: TemplateContext) => T;
 
-/** Compiles the request of a channel; the findings name the fields in which a placeholder is wrong. */
+/** Compiles the channel's request. Each finding names the field with the invalid placeholder. */
 export function compileRequest(
   settings: RequestSettings,
   names: TemplateNames,
@@ -101,7 +103,7 @@ export function compileRequest(
   const findings: Finding[] = [];
   const used = new Set<string>();
 
-  /** @param own takes up the names of this text */
+  /** @param own collects the placeholders of this text */
   function compile(text: string, path: string, own = new Set<string>(), encodes = false): Render<string> {
     const template = compileTemplate<TemplateContext>(text, (placeholder) => {
       const { filters, name } = placeholder;
@@ -115,7 +117,7 @@ export function compileRequest(
     return () => "";
   }
 
-  /** Undefined while one of its values does not exist yet: JSON leaves out a member of that value. */
+  /** Renders `undefined` while one of the text's values does not exist yet. `JSON.stringify` then drops the member. */
   function compileOptional(text: string, path: string): Render<string | undefined> {
     const own = new Set<string>();
     const render = compile(text, path, own);
@@ -174,7 +176,7 @@ export function compileRequest(
       const sent = renderBody(context, page);
       if (content !== undefined) rendered["content-type"] = "application/json";
       for (const [name, rendering] of headers(context)) {
-        // White space around a value is no part of it (RFC 9110, section 5.5).
+        // Whitespace around a header value is not part of it (RFC 9110, section 5.5).
         const value = rendering.replace(/^[\t ]+|[\t ]+$/g, "");
         if (!FIELD_VALUE.test(value)) {
           throw new InvalidRequestError(`the header ${name} would hold what no header can`);

@@ -5,28 +5,28 @@ import { formatInstant, type TimestampFormat } from "../settings/timestamps.ts";
 /** The value of a placeholder in one request. */
 export type TemplateValue =
   | { readonly kind: "text"; readonly text: string }
-  /** `format`: how it is written where the placeholder does not say. */
+  /** `format` applies when the placeholder has no filter. */
   | { readonly kind: "instant"; readonly ms: number; readonly format: TimestampFormat };
 
-/** The names of placeholders, and what each is in a channel's requests: the same in all of them. */
+/** The placeholder names and kinds available in a channel's requests. */
 export type TemplateNames = ReadonlyMap<string, TemplateValue["kind"]>;
 
-/** The values of one request; a name without one has none yet. */
+/** The values for one request. A name without a value has none yet. */
 export type TemplateContext = ReadonlyMap<string, TemplateValue>;
 
 const INSTANT_FILTERS = ["iso", "epochSeconds", "epochMillis", "rfc2822", "date"] as const;
 type InstantFilter = (typeof INSTANT_FILTERS)[number];
 
-/** Filters after the name: how an instant is written, then how its text is escaped. */
+/** Filters that escape text. They follow the filter that formats a time. */
 const TEXT_FILTERS: ReadonlyMap<string, (text: string) => string> = new Map([
-  // A lone surrogate, which a server's token may hold, cannot be encoded.
+  // A token from a server may contain a lone surrogate, which cannot be encoded.
   ["urlencoded", (text) => encodeURIComponent(text.toWellFormed())],
   ["json", (text) => JSON.stringify(text).slice(1, -1)],
 ]);
 
 export const FILTER_NAMES: readonly string[] = [...INSTANT_FILTERS, ...TEXT_FILTERS.keys()];
 
-/** The reader of a placeholder; the error tells its author why there is no such thing. */
+/** Returns a function that renders the placeholder. The error explains why the placeholder is invalid. */
 export function bindPlaceholder(
   { name, filters }: Placeholder,
   names: TemplateNames,

@@ -5,26 +5,26 @@ import { pollingProfile } from "../profile.ts";
 
 export type PathSyntax = "rfc9535" | "jsonpath-plus";
 
-/** Paths that a poll may read of each item, and of a page. */
+/** The paths that a poll may read from each item and from a page. */
 export interface ReadPaths {
   readonly ofItem: readonly RulePath[];
   readonly ofPage: readonly RulePath[];
 }
 
-/** Compiles paths of one channel, and notes those that are wrong under the names of their settings. */
+/** Compiles the paths of one channel. Findings use the names of the settings. */
 export interface PathReader {
-  /** `$` is an item. */
+  /** Compiles a path whose `$` is an item. */
   readonly ofItem: CompilePath;
-  /** `$` is the body of a page. */
+  /** Compiles a path whose `$` is the body of a page. */
   readonly ofPage: CompilePath;
-  /** Likewise, for the path of items: they are found by it, and it is read no more. */
+  /** Compiles `itemsPath`. It is excluded from `compiled`, because it only locates items. */
   readonly ofItems: CompilePath;
   readonly findings: readonly Finding[];
-  /** All that `ofItem` and `ofPage` have compiled, each once. */
+  /** All paths compiled by `ofItem` and `ofPage`, without repeats. */
   readonly compiled: () => ReadPaths;
 }
 
-/** Undefined where the setting is, and where the path does not compile. */
+/** Returns `undefined` if the setting is `undefined` or the path does not compile. */
 type CompilePath = (text: string | undefined, setting: string) => RulePath | undefined;
 
 export function createPollPathReader(syntax: PathSyntax): PathReader {

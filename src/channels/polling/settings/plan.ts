@@ -10,7 +10,7 @@ import type { TemplateNames, TemplateValue } from "../request/template-values.ts
 import { createPollPathReader, type ReadPaths } from "./paths.ts";
 import type { PollingSettings } from "./settings-shape.ts";
 
-/** A channel's settings, compiled once: all that a poll needs to know. */
+/** The compiled settings of a channel. */
 export interface Plan {
   readonly settings: PollingSettings;
   readonly request: RequestTemplate;
@@ -18,13 +18,13 @@ export interface Plan {
   readonly pagination: Pagination;
   readonly itemsPath: RulePath | undefined;
   readonly successPath: RulePath | undefined;
-  /** All paths that discriminator, pagination and the rest read of items and pages. */
+  /** All paths that a poll reads from items and pages. */
   readonly reads: ReadPaths;
-  /** True where a walk over the pages begins anew behind each page that has brought something: counting pages is not safe. */
+  /** Whether a walk restarts after each page that had new items, because selecting later pages by number is not safe. */
   readonly restartsWalk: boolean;
 }
 
-/** Compiles paths and templates; findings name the settings that do not. */
+/** Compiles paths and templates. Each finding names the invalid setting. */
 export function compilePlan(settings: PollingSettings): Result<Plan, readonly Finding[]> {
   const { order, startAt, successOn } = settings;
   const paths = createPollPathReader(settings.pathSyntax);

@@ -3,14 +3,13 @@ import { z } from "zod";
 import { integer, refuseIn, text } from "../../../event/setting-fields.ts";
 import type { PollSchedule } from "../../source.ts";
 
-/** Nobody is asked more often, by interval or by cron. */
+/** Shortest time between two polls, for intervals and cron schedules. */
 const MIN_INTERVAL_SECONDS = 5;
-/** So many times of a cron expression are looked at, or those of a year: what is checked does not depend on when. */
+/** Checks this many times of a cron expression, or one year. The fixed start makes the result independent of the current date. */
 const CHECKED_TIMES = 1000;
 const CHECKED_FROM_MS = Date.UTC(2026, 0, 1);
 const CHECKED_UNTIL_MS = Date.UTC(2027, 0, 2);
 
-/** When a channel is polled. */
 export const scheduleSettings = z
   .strictObject({
     intervalSeconds: integer(MIN_INTERVAL_SECONDS, 31_536_000, 60).describe(
@@ -54,7 +53,7 @@ export function toPollSchedule({
 }
 
 function findCronError(cron: string, timezone: string): string | undefined {
-  // It would be another time on each worker, and at each start.
+  // `H` stands for a random value, which would differ per worker and restart.
   if (/\bH\b/i.test(cron)) return "must not hold H: give times, and let `jitter` spread them";
   try {
     const times = CronExpressionParser.parse(cron, { currentDate: CHECKED_FROM_MS, tz: timezone });
@@ -72,7 +71,7 @@ function findCronError(cron: string, timezone: string): string | undefined {
 }
 
 function isTimezone(timezone: string): boolean {
-  // Settings are read for each poll, and a format takes as long to make as the rest of them to read.
+  // Fast path. Creating a date format takes as long as parsing all other settings.
   if (timezone === "UTC") return true;
   try {
     new Intl.DateTimeFormat("en", { timeZone: timezone });

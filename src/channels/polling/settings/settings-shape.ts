@@ -109,5 +109,5 @@ const pollingShape = {
 
 export const pollingObject = z.strictObject(pollingShape);
 
-/** The whole `config` of a polling channel, defaults filled in. */
+/** The `config` of a polling channel with defaults filled in. */
 export type PollingSettings = z.output<typeof pollingObject>;

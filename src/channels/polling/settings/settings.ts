@@ -3,7 +3,7 @@ import { getDiscriminator } from "../discriminators/discriminators.ts";
 import { compilePlan, type Plan } from "./plan.ts";
 import { pollingObject } from "./settings-shape.ts";
 
-/** The whole `config` of a polling channel: what each setting allows, and all together do not, is refused here. */
+/** The `config` of a polling channel. Also rejects combinations of settings that are only valid separately. */
 export const pollingSettings = pollingObject
   .superRefine((settings, context) => {
     const refuse = refuseIn(context);
@@ -13,7 +13,7 @@ export const pollingSettings = pollingObject
   })
   .describe("Inlet calls an address at an interval and finds out what is new.");
 
-/** Refuses settings that together would lose items, double them, or never do as meant. */
+/** Rejects combinations of settings that would lose or duplicate items or have no effect. */
 function checkPlan(plan: Plan, refuse: Refuse): void {
   const { request, settings } = plan;
   const { conditional, decode, discriminator, itemsPath, order, pagination, retry, startAt, successOn } =

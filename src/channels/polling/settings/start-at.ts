@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { text } from "../../../event/setting-fields.ts";
 
-/** Where a source begins that has no cursor yet. */
+/** The starting point of a source without a cursor. */
 export const startAtSettings = z
   .union(
     [

@@ -52,7 +52,7 @@ interface Handled {
 export function createPollJobs(deps: PollsContext): PollJobs {
   const { queue, slots, targets, clock, log, metrics, random } = deps;
   const inFlight = new Map<number, AbortController>();
-  /** Expiry times by channel number, in ascending order. */
+  /** Expiry times per channel, in ascending order. */
   const skipBackoffUntil = new Map<number, number>();
   let failing = false;
 

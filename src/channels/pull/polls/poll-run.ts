@@ -10,7 +10,10 @@ import type { OpeningRun } from "../source-runs.ts";
 import type { PollsContext, PollTarget } from "./poll-target.ts";
 import { failureWaitMs, nextPoll, planFrom } from "./poll-timing.ts";
 
-/** The outcome of a poll. `early`: the backoff has not passed. `none`: the source should not run. `ended`: this worker ended the poll. */
+/**
+ * The outcome of a poll, beyond how its run ended. `early` means that the backoff has not passed. `none` means that the source should not
+ * run. `ended` means that this worker aborted the poll.
+ */
 export interface PolledOnce {
   readonly result: SourceEnd["kind"] | "early" | "none" | "ended";
   /** When to run an extra poll, outside the schedule. */

@@ -36,10 +36,10 @@ const SOON_MS = 1_500;
  */
 export function startPollSchedules(deps: PollsContext): PollSchedules {
   const { queue, targets, clock, log, random, reconcileEveryMs } = deps;
-  /** Ids of the schedules that are known to be stored, by channel number. */
+  /** The id of each channel's schedule, if it is known to be stored in Redis. */
   const known = new Map<number, string>();
   const pendingPolls = new Set<number>();
-  /** Original due times of schedules that were moved up, by channel number. */
+  /** The original due time of each schedule that was moved up. */
   const movedUp = new Map<number, number>();
   let unknownSchedules = new Set<string>();
   let reconcileAtMs = 0;

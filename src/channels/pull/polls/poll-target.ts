@@ -56,7 +56,7 @@ export interface PollsTiming {
   readonly graceMs: number;
 }
 
-/** The dependencies with defaults filled in, and the sources to poll by channel number. */
+/** The dependencies with defaults filled in, and the source to poll for each internal channel id. */
 export interface PollsContext extends Omit<Required<PollsDeps>, "timing">, PollsTiming {
   readonly targets: ReadonlyMap<number, PollTarget>;
 }
@@ -112,7 +112,7 @@ const TURN_RETRY_MS = 100;
 
 /**
  * Adds an urgent job for a source whose slot became free. The worker that queued the source may still hold its job. Resolves to false in
- * that case; the job then polls or checks again by itself.
+ * that case; that worker then polls or checks again.
  */
 export async function addTurn(
   queue: Pick<PollQueue, "add">,

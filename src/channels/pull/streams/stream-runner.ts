@@ -180,7 +180,7 @@ export class StreamRunner {
     return Math.max(nowMs + backoffMs(policy, failures, random), notBeforeMs);
   }
 
-  /** Runs the stream to its end. `left`: this worker stopped it. `stale`: another worker took the source over. */
+  /** Runs the stream to its end. Returns `left` if this worker stopped it, and `stale` if another worker took the source over. */
   async #runToEnd(stream: StreamSource, run: StreamRun): Promise<SourceEnd | "left" | "stale"> {
     const { log } = this.#deps;
     const { signal } = run;
