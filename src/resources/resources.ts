@@ -78,7 +78,7 @@ import { stores } from "./store/stores/routes.ts";
 import { type PhoneNumberDeps, phoneNumbers } from "./telephony/phone-numbers/routes.ts";
 import { type SipTrunkDeps, sipTrunks } from "./telephony/sip-trunks/routes.ts";
 
-/** The needs of all resources together. */
+/** The dependencies of all resources. */
 export type ApiDeps = BlueprintDeps &
   AppDeps &
   ChannelDeps &
@@ -109,19 +109,19 @@ export type ApiDeps = BlueprintDeps &
   ShowLimitsDeps & {
     readonly log: Log;
     readonly metrics: Metrics;
-    /** Resolves when what was committed before the call is in force in this process. */
+    /** Resolves when this process has applied all configuration changes committed before the call. */
     readonly readChanges: () => Promise<void>;
   };
 
-/** The description of all routes together. */
+/** Facts about all routes, which some resources return. */
 export interface RouteFacts {
-  /** Every permission that there is, by name; `*` first. */
+  /** Names of all permissions, starting with `*`. */
   readonly permissionNames: () => readonly string[];
-  /** All routes that are mounted. */
+  /** All mounted routes. */
   readonly routes: () => readonly MountedRoute[];
 }
 
-/** All resources; a new one is its folder and its line here. */
+/** All resources of the API. Add new ones here. */
 const RESOURCES: readonly Resource<ApiDeps & RouteFacts>[] = [
   auth,
   organizations,
@@ -186,20 +186,20 @@ const RESOURCES: readonly Resource<ApiDeps & RouteFacts>[] = [
   openApi,
 ];
 
-/** The facts of a gateway that its document tells. */
+/** The parts of a gateway that appear in its OpenAPI document. */
 export type DescribedFacts = Pick<ApiDeps, "channelKinds" | "presets" | "sipProviders" | "hooksUrl">;
 
-/** The OpenAPI document without a gateway, for what is generated from it. */
+/** Creates the OpenAPI document without a running gateway, for code and documentation generators. */
 export function describeApi(facts: DescribedFacts): ReturnType<typeof createDocument> {
-  // A route is described by its schemas; what it does, and needs for that, waits for a request.
+  // Only handlers use the other dependencies, and no handler runs here.
   const deps = { ...facts, permissionNames: () => [], routes: () => [] } as unknown as ApiDeps & RouteFacts;
   const routes = collectRoutes(RESOURCES, deps);
   return createDocument({ routes, hooksUrl: facts.hooksUrl, kinds: facts.channelKinds });
 }
 
 /**
- * The management API, to be mounted below the version. Every request is known and allowed before a route runs; errors are
- * left to the app that it is mounted on.
+ * Creates the management API, for mounting below the version prefix. Requests are authenticated and authorized before a
+ * handler runs. The app on which it is mounted handles errors.
  */
 export function createApi(deps: ApiDeps): Hono<ApiEnv> {
   const facts: RouteFacts = { permissionNames: () => permissionNames, routes: () => routes };
@@ -213,7 +213,7 @@ export function createApi(deps: ApiDeps): Hono<ApiEnv> {
   api.use(showLimits(deps));
   api.use(countRejections(deps.refusals));
   const doOnce = createDoOnce(deps);
-  // Routes above `authenticate` need no token.
+  // Routes registered before `authenticate` require no token.
   for (const route of routes.filter(({ isPublic }) => isPublic)) mountRoute(api, route, doOnce);
   api.use(authenticate(deps));
   api.use(seeOwnWrites(deps));
@@ -221,13 +221,19 @@ export function createApi(deps: ApiDeps): Hono<ApiEnv> {
   return api;
 }
 
-/** A change is in force everywhere within two seconds, and on this worker before its maker is answered. */
+/**
+ * Makes a change active on this worker before the response is sent, so that clients see their own writes. Other workers apply
+ * it within two seconds.
+ */
 function seeOwnWrites({ readChanges, log }: ApiDeps): MiddlewareHandler<ApiEnv> {
   return async (c, next) => {
     await next();
     if (isRead(c.req.method, c.req.path) || !c.res.ok) return;
     await readChanges().catch((error: unknown) =>
-      log.debug({ event: "changes.read_late", err: error }, "changes are read at the next beat"),
+      log.debug(
+        { event: "changes.read_late", err: error },
+        "could not read configuration changes; the next check retries",
+      ),
     );
   };
 }

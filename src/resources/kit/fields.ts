@@ -28,12 +28,18 @@ const idAnswer = z.string().nullable();
 
 /** The space of the entity: `null` for none, or the caller's default space when the request omits the field. */
 export const spaceId = withAnswer(
-  orElse(optionalId("Id of a space, or null for none. Default: the caller's default space."), ({ caller }) => caller.defaultSpaceId),
+  orElse(
+    optionalId("Id of a space, or null for none. Default: the caller's default space."),
+    ({ caller }) => caller.defaultSpaceId,
+  ),
   idAnswer,
 );
 
 export const ownerId = withAnswer(
-  orElse(optionalId("Id of the account that owns the entity, or null for none. Default: the caller's account."), ({ caller }) => caller.accountId),
+  orElse(
+    optionalId("Id of the owner's account, or null for none. Default: the caller's account."),
+    ({ caller }) => caller.accountId,
+  ),
   idAnswer,
 );
 

@@ -10,7 +10,9 @@ export const bounded = <S extends z.ZodType>(json: S, maxChars = MAX_CHARS): S =
   );
 
 /** Any JSON value that a client stores with an entity, or `null`. */
-export const freeFormInput = bounded(z.unknown()).default(null).meta({ description: "Any JSON value, or null." });
+export const freeFormInput = bounded(z.unknown())
+  .default(null)
+  .meta({ description: "Any JSON value, or null." });
 
 const isMap = (value: unknown): boolean =>
   typeof value === "object" && value !== null && !Array.isArray(value);

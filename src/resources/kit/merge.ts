@@ -15,8 +15,7 @@ export const toPatchSchemaWithId = (input: z.ZodObject) =>
 
 /** Returns the body without its `id`. @throws ApiError 400 when it differs from the id in the path */
 export function withoutId(id: string, patch: { readonly id: string }): object {
-  if (patch.id !== id)
-    throw invalidParameters([{ path: "id", message: "must equal the id in the path" }]);
+  if (patch.id !== id) throw invalidParameters([{ path: "id", message: "must equal the id in the path" }]);
   const { id: _, ...changes } = patch;
   return changes;
 }

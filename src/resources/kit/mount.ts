@@ -42,10 +42,10 @@ function mountedRoute<Deps>({ path, tag }: Resource<Deps>, route: Route): Mounte
   const named = [...fullPath.matchAll(/:([A-Za-z]+)/g)].map(([, name]) => name);
   const described = Object.keys(route.params ?? {});
   if (named.sort().join() !== described.sort().join()) {
-    throw new Error(`${route.operation}: the parameters in ${fullPath} differ from the declared params`);
+    throw new Error(`operation ${route.operation}: params must declare the parameters of ${fullPath}`);
   }
   if (route.confined !== undefined && !described.includes(route.confined)) {
-    throw new Error(`${route.operation}: ${fullPath} has no parameter ${route.confined}`);
+    throw new Error(`operation ${route.operation}: ${fullPath} has no parameter ${route.confined}`);
   }
   return { ...route, tag, fullPath, permission: computePermission(fullPath, route) };
 }

@@ -13,15 +13,15 @@ import type { QuerySchema, Route, RouteSpec } from "./route.ts";
 import type { EnforceRowLimit } from "./row-limit.ts";
 import type { EntityOf, InsideOf, RowOf, RowOfShape, Shape, ValuesOf } from "./shape.ts";
 
-/** The dependencies of a resource that only keeps rows. */
+/** Dependencies of a resource that only stores rows. */
 export interface RowDeps {
   readonly db: Queryable;
   readonly clock: Clock;
-  /** Refuses rows beyond what an organization may have. */
+  /** Rejects new rows beyond the organization's limit. */
   readonly requireRoom: EnforceRowLimit;
 }
 
-/** The description of a resource: see `standardResource`. */
+/** Declaration of a resource for `standardResource`. */
 export interface ResourceSpec<
   F extends Fields,
   X extends z.ZodRawShape,
@@ -29,43 +29,43 @@ export interface ResourceSpec<
   Q extends z.ZodRawShape,
 > {
   readonly path: string;
-  /** Its heading in the documentation. */
+  /** Heading in the API reference. */
   readonly tag: string;
-  /** Names operations and the path's parameter: `apiKey` → `createApiKey`, `:apiKeyId`. */
+  /** Name from which operations and the path parameter are derived: `apiKey` → `createApiKey`, `:apiKeyId`. */
   readonly name: string;
-  /** As it is written in a sentence; default: the name in words. */
+  /** Singular noun for messages and documentation. Default: the name split into words. */
   readonly words?: string;
-  /** The table of these fields: see `TableOf`. */
+  /** Table whose columns match the fields. See `TableOf`. */
   readonly table: TableWith<F>;
   readonly shape: Shape<F, X>;
-  /** As what the audit keeps its changes; default: it keeps none. */
+  /** Entity type of the audit entries. By default, writes are not audited. */
   readonly audit?: AuditEntity;
-  /** The change feed is told of each write: by the row's id, or by the organization where it decides who may do what (`access`). */
+  /** Kind of the change feed entry for each write. Its key is the row's id, or for `access` the organization's id. */
   readonly feed?: "access" | "app" | "connection";
-  /** The column that names its organization; default: `organizationId`. */
+  /** Column with the organization's id. Default: `organizationId`. */
   readonly owner?: "id";
-  /** New ones are dated by the database: those of several gateways stand in one order. */
+  /** Takes creation times from the database clock, so that rows created by several gateways have one order. */
   readonly datedBy?: "database";
-  /** Fields that name rows, which must be there (404) when they are named anew, and stay until the write is done. */
+  /** Fields that refer to other rows. A new reference must exist (404). Its row is locked against deletion during the write. */
   readonly references?: { readonly [K in keyof F]?: Reference };
-  /** Its parent, which stands above it in the path. */
+  /** Parent resource, whose id is part of the path. */
   readonly within?: Within;
-  /** 409 where another row has what must be unique, be it changed or `new` alone. */
+  /** 409 when a unique value is taken. `of: "new"` limits its documentation to POST, for values that never change. */
   readonly taken?: ConflictSpec & { readonly of?: "new" };
-  /** 409 where other rows name the one that is deleted. */
+  /** 409 when other rows still refer to the row to be deleted. */
   readonly inUse?: ConflictSpec;
-  /** Those that a caller sees by their ids, where they are not all of its organization, or not its alone. */
+  /** Selects the rows that a caller can read by id. Default: all rows of the caller's organization. */
   readonly visible?: (db: Queryable, caller: Caller) => Selection;
-  /** 403 with that message for who changes one that is seen, but is another organization's; default: 404. */
+  /** Message of the 403 for changing a visible row of another organization. By default, the response is 404. */
   readonly foreign?: string;
-  /** Those that a caller may come to change or delete, where they are not all of its organization; `prepare` and others refuse. */
+  /** Selects the rows that a caller may try to change or delete. Default: the visible rows of its organization. */
   readonly changeable?: (db: Queryable, caller: Caller) => Selection;
-  /** Its `ETag` is made of this; `If-Match` and `If-None-Match` are held against it. Its field `version` counts the writes. */
+  /** Returns the row's version for `ETag`, `If-Match` and `If-None-Match`. Requires a field `version`, which counts writes. */
   readonly version?: (row: RowOf<F>) => Versioned;
-  /** Filters of the list, and what they find; undefined: all of the organization. */
+  /** Query parameters of the list, and the query that applies them. By default, the list has all rows of the organization. */
   readonly filters?: {
     readonly query: Q;
-    /** Refuses filters by a throw. */
+    /** Throws to reject invalid filters. */
     readonly check?: (
       db: Queryable,
       caller: Caller,
@@ -79,46 +79,48 @@ export interface ResourceSpec<
       place: ParentIds,
     ) => Selection | undefined;
   };
-  /** Reads at once what the answers for these rows hold beside their fields. */
+  /** Reads the nested parts of the responses for several rows at once. */
   readonly inside?: (
     db: Queryable,
     rows: readonly RowOf<F>[],
     caller: Caller,
   ) => Promise<(row: RowOf<F>) => InsideOf<X>>;
-  /** Answers one otherwise than a list does. @throws ApiError 404 */
+  /** Builds the response for a single row when it differs from a list item. @throws ApiError 404 */
   readonly answer?: (db: Queryable, caller: Caller, id: string) => Promise<Response>;
-  /** Fields whose bodies are narrower than what stays valid where it stands. */
+  /** Stricter request schemas of fields, for values that are only valid when already stored. */
   readonly narrow?: (deps: D) => z.ZodRawShape;
-  /** Like `prepare`, of the body alone and before the transaction, which would hold a connection of the pool: for slow checks. */
+  /** Like `prepare`, but runs before the transaction and sees only the body. For slow checks, which would occupy a pool connection. */
   readonly readBody?: (
     body: Partial<ValuesOf<F>>,
     deps: D,
     caller: Caller,
   ) => Promise<Partial<Shown<ValuesOf<F>>>>;
-  /** The values of fields that are not stored as they are written, before a patch. */
+  /** Reads the current values of fields without a column, before a patch is applied. */
   readonly readAside?: (trx: Trx, row: RowOf<F>) => Promise<Partial<ValuesOf<F>>>;
-  /** Takes other locks before that of the row that is changed. */
+  /** Takes other locks before the changed row is locked. */
   readonly lockFirst?: (trx: Trx, caller: Caller, patch: object) => Promise<void>;
-  /** Refuses a write by a throw, or says which fields get another value than what was sent. */
+  /** Called before a row is written. Throws to reject the write, or returns values that replace the sent ones. */
   readonly prepare?: (write: Write<F, D>) => Promise<Partial<ValuesOf<F>>>;
-  /** Writes what belongs to the row in other tables. */
+  /** Called after the row is written, to write related rows of other tables in the same transaction. */
   readonly afterWrite?: (write: Write<F, D> & { readonly row: RowOf<F> }) => Promise<void>;
-  /** Refuses by a throw, or removes it in another way than to `remove` the row. */
+  /** Replaces the deletion of a row. Throws to reject it, or calls `remove` to delete the row. */
   readonly remove?: (
     removal: Pick<Write<F, D>, "trx" | "caller" | "deps" | "nowMs"> & {
       readonly row: RowOf<F>;
       readonly remove: () => Promise<void>;
     },
   ) => Promise<void>;
-  /** The body of a PUT repeats the id. */
+  /** Set when the body of a PUT must repeat the id. */
   readonly identified?: true;
-  /** Added to an operation's documentation. */
+  /** Additional documentation of the operations. */
   readonly notes?: {
     readonly [O in Operation]?: O extends "create"
-      ? /** A body that its fields do not tell. */ Notes & { readonly body?: z.ZodType<object> }
+      ? /** `body` overrides the schema derived from the fields. */ Notes & {
+          readonly body?: z.ZodType<object>;
+        }
       : Notes;
   };
-  /** Operations that it does not have, or that are among `more`. */
+  /** Standard operations to leave out, for example because `more` replaces them. */
   readonly without?: readonly Operation[];
   readonly more?: (deps: D, kit: Kit<Shape<F, X>>) => readonly Route[];
 }
@@ -133,47 +135,47 @@ type TableWith<F extends Fields> = {
   [T in OwnedTable]: [RowOf<F>, Row<T>] extends [Row<T>, RowOf<F>] ? T : never;
 }[OwnedTable];
 
-/** A 409: when it is answered, for the documentation; and its message. */
+/** A 409 response: its condition for the API reference, and its message. */
 export interface ConflictSpec {
   readonly when: string;
   readonly message: string;
 }
 
-/** The parent of a resource. */
+/** The parent of a nested resource. */
 export interface Within {
-  /** The path's parameter, which is a field of the same name as well. */
+  /** Name of the path parameter and of the field that refers to the parent. */
   readonly param: string;
   readonly parent: Reference & { readonly table: OwnedTable };
-  /** Who sees the parent, where that is not its organization alone. */
+  /** Selects the parents that a caller can see. Default: those of its organization. */
   readonly visible?: (db: Queryable, caller: Caller) => Selection;
-  /** How the parent's row is locked before a write: default `create`, exclusively and for a new part alone. */
+  /** How the parent's row is locked before a write. `create` (default) locks exclusively, and only on creation. */
   readonly lock?: "create" | "createShared" | "always" | "alwaysShared";
 }
 
-/** A row that is about to be written. */
+/** Context of a write, as passed to hooks. */
 export interface Write<F extends Fields, D> {
   readonly trx: Trx;
   readonly caller: Caller;
   readonly deps: D;
   readonly nowMs: number;
   readonly id: string;
-  /** Undefined: it is made. */
+  /** The row before the change. `undefined` on creation. */
   readonly before: RowOf<F> | undefined;
-  /** All of its values, those that were sent included. */
+  /** All values of the row, with the sent ones already applied. */
   readonly values: ValuesOf<F>;
 }
 
-/** The ids in the path above the resource, by their parameters. */
+/** Ids of the parent resources in the path, by parameter name. */
 export type ParentIds = Readonly<Record<string, string>>;
 
-/** Routes under `more` can build on it; `S` is the type of the shape. */
+/** Standard operations that the routes in `more` can use. `S` is the type of the shape. */
 export interface Kit<
   S extends {
     readonly entity: z.ZodType;
     readonly types?: { readonly row: unknown; readonly values: unknown };
   },
 > {
-  /** The row as GET answers it. */
+  /** Renders a row as GET returns it. */
   readonly answer: (db: Queryable, caller: Caller, row: RowOfShape<S>) => Promise<EntityOf<S>>;
   readonly list: (
     caller: Caller,
@@ -181,14 +183,14 @@ export interface Kit<
     page: Page,
     filters: object,
   ) => Promise<Listed<EntityOf<S>>>;
-  /** Writes a row as POST does, hidden fields too where they are among the values. */
+  /** Inserts a row as POST does. `values` may also contain hidden fields. */
   readonly insert: (
     trx: Trx,
     caller: Caller,
     place: ParentIds,
     values: PartialValues<S>,
   ) => Promise<RowOfShape<S>>;
-  /** Locks the row, writes the fields that it is changed to, and answers it. @throws ApiError 404 */
+  /** Locks the row, writes the fields that `to` returns, and renders the result. @throws ApiError 404 */
   readonly change: (
     caller: Caller,
     id: string,
@@ -197,7 +199,7 @@ export interface Kit<
       readonly before: RowOfShape<S>;
       readonly nowMs: number;
     }) => PartialValues<S> | Promise<PartialValues<S>>,
-    /** As which the audit keeps it; default: `update`. */
+    /** Action of the audit entry. Default: `update`. */
     action?: AuditAction,
   ) => Promise<EntityOf<S>>;
 }
@@ -205,7 +207,7 @@ type PartialValues<S extends { readonly types?: { readonly values: unknown } }> 
   NonNullable<S["types"]>["values"]
 >;
 
-/** A query of a resource's table, by which rows are found: `db.selectFrom("stores").where(…)`. */
+/** A query that selects rows of the resource's table, such as `db.selectFrom("stores").where(…)`. */
 export interface Selection {
   readonly selectAll: () => unknown;
 }

@@ -4,9 +4,10 @@ import { conflict, invalidParameters } from "../../http/problem.ts";
 import type { Route } from "./route.ts";
 
 /**
- * One resource of the management API: a folder below this file and a line in `resources.ts`. `path` stands before the paths
- * of its routes, below the version (`/apps/:appId/channels`); its first noun names the permissions (`apps.read`,
- * `apps.write`). `tag` is its heading in the documentation.
+ * A resource of the management API, listed in `resources.ts`.
+ *
+ * `path` is the prefix of its routes, such as `/apps/:appId/channels`. The first segment names the permissions: `apps.read`
+ * and `apps.write`. `tag` is the heading in the API reference.
  */
 export interface Resource<Deps> {
   readonly path: string;
@@ -14,7 +15,7 @@ export interface Resource<Deps> {
   readonly routes: (deps: Deps) => readonly Route[];
 }
 
-/** @throws ApiError 400 whose details name each field below `base`. */
+/** Validates input. @throws ApiError 400 whose details name each invalid field, prefixed with `base` */
 export function parseInput<S extends z.ZodType>(
   schema: S,
   input: unknown,
@@ -28,14 +29,15 @@ export function parseInput<S extends z.ZodType>(
 const MAX_ATTEMPTS = 5;
 
 /**
- * Repeats a read, check and write until the write meets the version that was read; it answers undefined where it did not.
+ * Repeats an optimistic write until it succeeds.
  *
- * @throws ApiError 409 when others keep coming first.
+ * @param attempt reads, checks and writes; returns `undefined` when the version changed between reading and writing
+ * @throws ApiError 409 when concurrent changes prevent the write in five attempts
  */
 export async function retryVersionConflicts<T>(attempt: () => Promise<T | undefined>): Promise<T> {
   for (let tries = 0; tries < MAX_ATTEMPTS; tries++) {
     const written = await attempt();
     if (written !== undefined) return written;
   }
-  throw conflict("It was changed by others at the same time; try again.");
+  throw conflict("Other requests are changing this resource at the same time. Try again.");
 }

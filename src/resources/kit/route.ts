@@ -4,10 +4,9 @@ import type { ApiEnv, Caller, RequestEnv } from "../../http/context.ts";
 import type { Answer, HandlerResult } from "./answer.ts";
 import type { ParamSchemas } from "./params.ts";
 
-/** The parameters of a query, by name. */
 export type QuerySchema = z.ZodObject;
 
-/** Everything about a route but what it does: it mounts, validates and documents it. */
+/** Declaration of a route without its handler. It is used to register, validate and document the route. */
 export interface RouteSpec<
   P extends ParamSchemas,
   Q extends QuerySchema,
@@ -15,75 +14,80 @@ export interface RouteSpec<
   A extends Answer,
 > {
   readonly method: "get" | "post" | "put" | "delete";
-  /** Below its resource's path: `/`, `/:roleId`, `/list`. */
+  /** Path below that of the resource, such as `/`, `/:roleId` or `/list`. */
   readonly path: string;
-  /** How the path is matched where its parameters are not one segment each, and how they are read from the match. */
+  /** Custom pattern for the router, and how to read the parameters from a match. Needed when a parameter spans several segments. */
   readonly matched?: { readonly path: string; readonly params: (c: Context) => Record<string, string> };
-  /** The operation's name in clients that are generated, unique: `updateRole`. */
+  /** Unique operation id, such as `updateRole`. Generated clients use it as a method name. */
   readonly operation: string;
-  /** One line: what it does. */
+  /** One line for the API reference, such as "Change a role". */
   readonly summary: string;
-  /** More that a client has to know. */
+  /** Longer text for the API reference. */
   readonly description?: string;
-  /** One schema for each parameter of the whole path, that of the resource included; what does not fit is a 404. */
+  /** Schema of each parameter in the full path. A parameter that does not match results in a 404. */
   readonly params?: P;
-  /** A plain object of strings. A value that does not fit, an unknown name and a repeated one are 400. */
+  /** Schema of the query parameters. Invalid, unknown and repeated parameters result in a 400. */
   readonly query?: Q;
-  /** Those who send others here add what they like to the query. */
+  /** Accepts unknown query parameters, for redirects from other servers, which may add their own. */
   readonly anyQuery?: true;
-  /** A strict object: unknown fields are a 400. No body counts as `{}`. */
+  /** Schema of the JSON body. It must be strict, so that unknown fields result in a 400. A missing body is read as `{}`. */
   readonly body?: B;
   readonly answer: A;
-  /** Default: `<first noun of the path>.read` for GET and `POST …/list`, else `.write`. Null: any caller may. */
+  /**
+   * Permission that the caller needs, or `null` for none. Default: the first path segment with `.read` for GET and
+   * `POST …/list`, and with `.write` otherwise.
+   */
   readonly permission?: string | null;
-  /** A permission without which its answer is poorer: what it leaves out says so in its schema. */
+  /** Permission without which some response fields are omitted or `null`. Their schemas say so. */
   readonly reveals?: string;
-  /** Callers that need no permission for that one. */
+  /** Returns true for callers that may use the route without the permission. */
   readonly allows?: (caller: Caller, params: Readonly<Record<string, string>>) => boolean;
-  /** The parameter of its path by which it is open to tokens that are good for one thing alone, for that thing. */
+  /** Path parameter that identifies an entity. Tokens confined to that entity may use the route without the permission. */
   readonly confined?: string;
-  /** It is open to another issuer's token that names no organization. */
+  /** Accepts tokens of an external issuer that name no organization. */
   readonly unplaced?: true;
-  /** It makes something: a client may send `Idempotency-Key`. */
+  /** Creates something, so clients may send `Idempotency-Key`. */
   readonly creates?: true;
-  /** When it answers 404, where that is not told by its path alone: its body names something too. */
+  /** Condition of the 404, for the API reference. Needed when the body also refers to entities. */
   readonly missing?: string;
-  /** When it answers 409. */
+  /** Condition of the 409, for the API reference. */
   readonly conflict?: string;
-  /** The answer carries an `ETag` (`showVersion`); a PUT or DELETE heeds `If-Match` (`requireMatch`). */
+  /** The handler sets an `ETag` (`showVersion`), and checks `If-Match` (`requireMatch`) for PUT and DELETE. */
   readonly versioned?: true;
 }
 
-/** The checked request. */
+/** The parsed and validated parts of a request. */
 interface Checked<P extends ParamSchemas, Q extends QuerySchema, B extends z.ZodType> {
   readonly params: { readonly [K in keyof P]: z.output<P[K]> };
   readonly query: z.output<Q>;
   readonly body: z.output<B>;
 }
 
-/** The argument of a handler; `c` is for rare needs: a request's header, its signal, a header of the answer. */
+/** Argument of a handler. `c` gives access to headers and to the abort signal. */
 export interface Input<P extends ParamSchemas, Q extends QuerySchema, B extends z.ZodType>
   extends Checked<P, Q, B> {
   readonly caller: Caller;
   readonly c: Context<ApiEnv>;
 }
 
-/** The same where nobody is known. */
+/** Argument of the handler of a public route, which has no caller. */
 export interface PublicInput<P extends ParamSchemas, Q extends QuerySchema, B extends z.ZodType>
   extends Checked<P, Q, B> {
   readonly c: Context<RequestEnv>;
 }
 
-/** A route as the API mounts it. */
+/** A route with its handler, without the type parameters. */
 export interface Route extends RouteSpec<ParamSchemas, QuerySchema, z.ZodType, Answer> {
-  /** Needs no token. */
+  /** Whether the route works without a token. */
   readonly isPublic: boolean;
   readonly handle: (input: Input<ParamSchemas, QuerySchema, z.ZodType>) => Promise<unknown>;
 }
 
 /**
- * A route of the management API as data, with what it does. Checks come in this order: token (401), permission (403), query
- * and body (400), path (404); the handler comes after all of them and throws what it finds (404, 409).
+ * Defines a route of the management API.
+ *
+ * Requests are checked in this order: token (401), permission (403), query and body (400), path (404). The handler runs
+ * after all checks and throws further errors (404, 409).
  */
 export function defineRoute<
   A extends Answer,
@@ -91,11 +95,11 @@ export function defineRoute<
   Q extends QuerySchema = QuerySchema,
   B extends z.ZodType = z.ZodUndefined,
 >(spec: RouteSpec<P, Q, B, A>, handle: (input: Input<P, Q, B>) => Promise<HandlerResult<A>>): Route {
-  // Its input was parsed by its own schemas.
+  // The cast is safe: the input is always parsed with the schemas of this spec.
   return { ...spec, isPublic: false, handle: handle as Route["handle"] };
 }
 
-/** A route that needs no token: there is no caller. */
+/** Defines a route that requires no token and therefore has no caller. */
 export function definePublicRoute<
   A extends Answer,
   P extends ParamSchemas = Record<never, never>,

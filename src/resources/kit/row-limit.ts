@@ -5,17 +5,17 @@ import type { Caller } from "../../http/context.ts";
 import { conflict } from "../../http/problem.ts";
 import { upToEntries } from "../../lib/up-to-entries.ts";
 
-/** Rows that are counted by the organization, or where they are inside others, by that of those. */
+/** Table whose rows count towards an organization's limit. */
 export interface CountedRows {
   readonly table: string;
   readonly words: string;
-  /** The table that has the organization, and the column that names its row. */
+  /** Parent table with the organization's id, and the column that refers to it. For tables without an organization column. */
   readonly inside?: { readonly table: string; readonly column: string } | undefined;
-  /** The system app counts for nothing. */
+  /** Excludes the system app from the count. */
   readonly omitsSystem?: true;
 }
 
-/** Refuses rows (one by default) beyond what an organization may have. @throws ApiError 409 that names the limit */
+/** Checks that `added` more rows (default: 1) stay within the limit. @throws ApiError 409 naming the limit */
 export type EnforceRowLimit = (
   trx: Trx,
   caller: Pick<Caller, "organizationId">,
@@ -23,20 +23,22 @@ export type EnforceRowLimit = (
   added?: number,
 ) => Promise<void>;
 
-/** When a creation answers 409 for it. */
+/** Condition of the 409, for the API reference. */
 export const ROW_LIMIT_CONFLICT =
-  "the organization has, or would have, more than it may (`rowsPerResource` of its limits)";
+  "the organization has reached, or would exceed, its limit `rowsPerResource`";
 
 const MAX_REMEMBERED = 100_000;
-/** Of what is left, the part that is given out before it is counted again; and the most of them. */
+/** One in this many remaining rows may be created before rows are counted again, up to `MOST_UNCOUNTED`. */
 const UNCOUNTED_PART = 20;
 const MOST_UNCOUNTED = 1_000;
 
 /**
- * Rows are not counted at each creation: a twentieth of what is left is given out between two counts, so that n gateways may
- * together exceed the limit by n twentieths of what was left.
+ * Creates the check for the limit on rows.
  *
- * @param mostOf what an organization may have; undefined: any number
+ * Counting rows on every creation would be slow. After a count, a twentieth of the remaining rows may be created without
+ * another count. N gateways may therefore together exceed the limit by N twentieths of the remaining rows.
+ *
+ * @param mostOf returns an organization's limit, or `undefined` when it has none
  */
 export function createRowLimit(mostOf: (organizationId: string) => number | undefined): EnforceRowLimit {
   const uncounted = new LRUCache<string, { readonly most: number; readonly left: number }>(
@@ -65,11 +67,11 @@ export function createRowLimit(mostOf: (organizationId: string) => number | unde
     const count = Number(found?.count ?? 0);
     if (count >= most)
       throw conflict(
-        `The organization has ${most} of ${words} already, as many as it may (rowsPerResource of its limits).`,
+        `The organization has reached its rowsPerResource limit of ${most} (${words}). Delete some, or ask the operator to raise the limit.`,
       );
     if (count + added > most)
       throw conflict(
-        `The organization has ${count} of ${words}, and may have ${most} (rowsPerResource of its limits): ${added} more are too many.`,
+        `Adding ${added} to the existing ${count} would exceed the organization's rowsPerResource limit of ${most} (${words}).`,
       );
     const free = Math.floor((most - count - added) / UNCOUNTED_PART);
     uncounted.set(key, { most, left: Math.min(MOST_UNCOUNTED, free) });

@@ -15,7 +15,7 @@ import {
 import { times } from "./fields.ts";
 import { toPatchSchema } from "./merge.ts";
 
-/** The table of a resource, as Kysely knows it. */
+/** Kysely type of a resource's table. */
 export type TableOf<F extends Fields> = {
   [K in keyof F as [ColumnOf<F[K]>] extends [never] ? never : K]: ColumnOf<F[K]>;
 } & Omit<{ id: string; organizationId: string } & Timestamps, keyof F>;
@@ -24,63 +24,63 @@ export type RowOf<F extends Fields> = Selectable<TableOf<F>>;
 type InputShape<F extends Fields> = {
   [K in keyof F as WrittenOf<F[K]> extends "never" ? never : K]: SchemaOf<F[K]>;
 };
-/** All that a PUT can change, after its patch. */
+/** The values that a PUT can change, after the patch is applied. */
 export type ContentOf<F extends Fields> = z.output<
   z.ZodObject<{ [K in keyof F as WrittenOf<F[K]> extends "always" ? K : never]: SchemaOf<F[K]> }>
 >;
-/** The values of all fields, each as its schema has it. */
+/** The values of all fields, typed by their request schemas. */
 export type ValuesOf<F extends Fields> = { readonly [K in keyof F]: z.output<SchemaOf<F[K]>> };
 
 type Scalars<F extends Fields> = { id: z.ZodString } & {
   [K in keyof F as AnswerOf<F[K]> extends z.ZodType ? K : never]: Extract<AnswerOf<F[K]>, z.ZodType>;
 } & Omit<typeof times, keyof F>;
-/** An entity inside another: only its own fields are promised; so no type goes round in a circle. */
+/** An entity nested in another one. Only its own fields are typed, which keeps the types from referring to each other. */
 export type Inside<F extends Fields> = z.ZodType<z.output<z.ZodObject<Scalars<F>>>>;
 type EntityShape<F extends Fields, X extends z.ZodRawShape> = Omit<Scalars<F>, keyof X> & X;
 type Answer<F extends Fields, X extends z.ZodRawShape> = Shown<z.output<z.ZodObject<EntityShape<F, X>>>>;
-/** The answer of a shape: `type Agent = EntityOf<typeof agent>`. */
+/** Response type of a shape: `type Agent = EntityOf<typeof agent>`. */
 export type EntityOf<S extends { readonly entity: z.ZodType }> = Shown<z.output<S["entity"]>>;
-/** The columns that an answer is made of. */
+/** The columns from which a response is rendered. */
 export type AnsweredRow<F extends Fields, X> = Selectable<
   {
     [K in keyof F as AnswerOf<F[K]> extends z.ZodType ? Exclude<K, keyof X> : never]: ColumnOf<F[K]>;
   } & Omit<{ id: string } & Timestamps, keyof F>
 >;
-/** The parts of an answer that are no columns. */
+/** The parts of a response that do not come from columns. */
 export type InsideOf<X extends z.ZodRawShape> = Partial<Shown<z.output<z.ZodObject<X>>>>;
 
 export interface ShapeSpec<F extends Fields, X extends z.ZodRawShape> {
-  /** How the ids begin. */
+  /** Prefix of the ids, without the underscore. */
   readonly prefix: string;
   readonly fields: F;
   /**
-   * The parts of the answer that are no fields: entities of other tables, computed values. An optional one is in it
-   * always, and never where the entity is inside another.
+   * Parts of the response that are not fields, such as nested entities and computed values. An optional part is always
+   * present in the entity's own response, and never when the entity is nested in another one.
    */
   readonly inside?: X;
-  /** Refuses values that do not go together: of a POST, and of what a PUT makes. */
+  /** Rejects combinations of values that are invalid, for the body of a POST and for the result of a PUT. */
   readonly check?: (content: ContentOf<F>, context: z.RefinementCtx) => void;
-  /** The entity's name and description in the OpenAPI document. */
+  /** Schema name and description in the OpenAPI document. */
   readonly meta: { readonly id: string; readonly description: string };
 }
 
-/** Schemas and functions that follow from the fields of a resource. */
+/** Schemas and functions derived from the fields of a resource. */
 export interface Shape<F extends Fields, X extends z.ZodRawShape = Record<never, never>> {
   readonly prefix: string;
   readonly fields: { readonly [K in keyof F]: Field };
-  /** The schema of the answer. */
+  /** Schema of the response. */
   readonly entity: z.ZodObject<EntityShape<F, X>>;
-  /** The same inside another entity. */
+  /** Schema of the entity when it is nested in another one. */
   readonly part: Inside<F>;
-  /** The body of a POST. */
+  /** Body schema of a POST. */
   readonly input: z.ZodObject<InputShape<F>, z.core.$strict>;
-  /** All that a PUT can change, as it must be after its patch. */
+  /** Schema of the fields that a PUT can change, after the patch is applied. */
   readonly content: z.ZodObject;
-  /** The body of a PUT. */
+  /** Body schema of a PUT. */
   readonly patch: z.ZodType<object>;
-  /** The row as it is answered. A part that is not handed in is as inside another entity: absent, or else null, `[]` or `{}`. */
+  /** Renders a row. A part missing from `inside` is omitted if optional, and otherwise `null`, `[]` or `{}`. */
   readonly render: (row: AnsweredRow<F, X>, inside?: InsideOf<X>) => Answer<F, X>;
-  /** For types alone. */
+  /** Exists only in the type, to carry the row and value types. */
   readonly types?: { readonly row: RowOf<F>; readonly values: ValuesOf<F> };
 }
 export type RowOfShape<S extends { readonly types?: { readonly row: unknown } }> = NonNullable<
@@ -102,7 +102,7 @@ export function shape<F extends Fields, X extends z.ZodRawShape = Record<never, 
     );
   const made = fields.flatMap(([name, one]) => (one.made ? [[name, one.made] as const] : []));
   const answers = Object.fromEntries(answered.map(([name, { answer }]) => [name, answer]));
-  // Getters stay getters: entities that hold one another are read when all of them are there.
+  // Property descriptors keep getters lazy: entities that contain each other must all exist before one is evaluated.
   const parts = Object.getOwnPropertyDescriptors(inside ?? {});
   const whole = Object.entries(parts).filter(([, { value }]) => value instanceof z.ZodOptional);
   const dates = Object.entries(times).filter(([name]) => !(name in entries));
@@ -133,7 +133,7 @@ export function shape<F extends Fields, X extends z.ZodRawShape = Record<never, 
     };
   };
 
-  // Types follow from the fields one by one, which no compiler sees through a loop over their names.
+  // The cast is needed because TypeScript cannot derive these types through `Object.entries`.
   return {
     prefix,
     fields: Object.fromEntries(fields),

@@ -13,8 +13,10 @@ import type { Shape } from "./shape.ts";
 import { standardRows } from "./standard-rows.ts";
 
 /**
- * How a resource is made. A resource is one folder, one line in `resources.ts`, one migration, one test file; a field of it is
- * written once in its shape and once in the migration.
+ * Creates a resource with the standard operations.
+ *
+ * A resource consists of a folder, a line in `resources.ts`, a migration and a test file. Each field is declared once in the
+ * shape and once in the migration.
  *
  *     const fields = { organizationId, name: nameInput, spaceId, logoId: opaqueIdInput };
  *     declare module "../../../data/tables.ts" {
@@ -28,16 +30,16 @@ import { standardRows } from "./standard-rows.ts";
  *       inUse: { when: "a card is on it", message: "The board has cards." },
  *     });
  *
- * 1. Fields (`field.ts`): a Zod schema each, wrapped where column, bodies or answer are not simply its own (`json`, `time`,
- *    `once`, `kept`, `hidden`, …). Those that many have are in `fields.ts`.
- * 2. Shape (`shape.ts`): bodies, the answer's schema, row type and renderer, all from the fields. It stands one folder higher
- *    where other resources answer the entity too.
- * 3. This: `POST /`, `GET /`, `GET|PUT|DELETE /:id`, each with its permission, audit, references (404), 409s and its place in
- *    the OpenAPI document. What is particular is handed in as a function of `ResourceSpec`; what fits none of them is a
- *    route of its own under `more`, with the operation that it stands for under `without`.
+ * 1. Fields (`field.ts`) are Zod schemas. A wrapper such as `json`, `time`, `once`, `readOnly` or `hidden` declares how the
+ *    column, the requests or the response differ from the schema. `fields.ts` has common fields.
+ * 2. The shape (`shape.ts`) derives request schemas, the response schema, the row type and the renderer from the fields. It is
+ *    declared one folder higher when other resources also return the entity.
+ * 3. This function adds `POST /`, `GET /` and `GET|PUT|DELETE /:id` with permissions, audit, references (404), conflicts (409)
+ *    and documentation. Functions in `ResourceSpec` customize them. Other routes are added with `more`. A route that replaces
+ *    a standard operation is also named in `without`.
  *
- * A write is one transaction: lock the row (or what it is `within`), look up `references`, `prepare`, write the row with
- * its audit entry, `afterWrite`, answer.
+ * A write is one transaction. It locks the row (or its parent in `within`), looks up `references` and calls `prepare`. Then it
+ * writes the row and its audit entry, calls `afterWrite` and renders the response.
  */
 export function standardResource<
   F extends Fields,
@@ -131,7 +133,7 @@ export function standardResource<
               answer: entity,
               ...item,
               ...(named.some((field) => field in shape.content.shape) && {
-                missing: "it, or something that the change names, is not there",
+                missing: `the ${words}, or an entity that the change refers to, does not exist`,
               }),
               ...(taken?.of !== "new" && conflict),
               ...versioned,
@@ -171,11 +173,11 @@ export function standardResource<
   };
 }
 
-/** `knowledgeBase` → `knowledge base`. */
+/** Converts camel case to words: `knowledgeBase` → `knowledge base`. */
 const toWords = (name: string): string => name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
 const toPlural = (words: string): string => `${words.replace(/(?<![aeiou])y$/, "ie")}s`;
 
 function describeMissing(references: readonly string[]): string {
   const [last, ...others] = references.map((field) => `the ${toWords(field.replace(/Id$/, ""))}`).reverse();
-  return `${others.length > 0 ? `${others.reverse().join(", ")} or ${last}` : last} is not there`;
+  return `${others.length > 0 ? `${others.reverse().join(", ")} or ${last}` : last} does not exist`;
 }

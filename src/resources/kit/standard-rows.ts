@@ -18,14 +18,17 @@ import { applyPatch } from "./merge.ts";
 import { type AnyRow, type AnyRows, anyTable, getRow, requireRow, rowsWhere } from "./references.ts";
 import type { Kit, ParentIds, ResourceSpec, RowDeps, Selection } from "./resource-spec.ts";
 
-/** The five operations on rows, apart from HTTP. Nothing of another organization is read or written but by `visible`, `changeable`. */
+/**
+ * Implements the five standard operations on rows. Unless `visible` or `changeable` say otherwise, only rows of the caller's
+ * organization are read or written.
+ */
 export function standardRows<
   F extends Fields,
   X extends z.ZodRawShape,
   D extends RowDeps,
   Q extends z.ZodRawShape,
 >(given: ResourceSpec<F, X, D, Q> & { readonly words: string }) {
-  // In here one resource is like another: what its types tell is known to its declaration alone.
+  // The code below treats all resources alike. Their specific types only matter to their declarations.
   const spec = given as unknown as ResourceSpec<Fields, z.ZodRawShape, D, z.ZodRawShape>;
   const { words } = given;
   const { table, shape, audit, feed, owner = "organizationId", visible, foreign, within, version } = spec;
@@ -49,14 +52,14 @@ export function standardRows<
       ? ownSeen
       : seen;
 
-  /** @throws ApiError 404, also for a row of another parent */
+  /** Returns the row with this id. @throws ApiError 404, also when the row has another parent than the one in the path */
   const only = async (found: AnyRows, place: ParentIds, id: string): Promise<AnyRow> => {
     const row = await found.where("id", "=", isId(prefix, id) ? id : "").executeTakeFirst();
     if (!row || (within && row[within.param] !== place[within.param])) throw notFound(words);
     return row;
   };
 
-  /** @throws ApiError 404, 403 */
+  /** Locks a row for a change. @throws ApiError 404; 403 for a visible row of another organization, if `foreign` is set */
   const lock = async (trx: Trx, caller: Caller, place: ParentIds, id: string): Promise<AnyRow> => {
     const row = await only(changeable(trx, caller).forUpdate(), place, id);
     if (foreign !== undefined && row.organizationId !== caller.organizationId)
@@ -64,7 +67,7 @@ export function standardRows<
     return row;
   };
 
-  /** The parent is seen by the caller. @throws ApiError 404 */
+  /** Checks that the caller can see the parent. @throws ApiError 404 */
   const requireParent = async (db: Queryable, caller: Caller, place: ParentIds): Promise<void> => {
     if (!within) return;
     const { parent, param } = within;
@@ -81,7 +84,7 @@ export function standardRows<
     await getRow(trx, caller, parent, place[param] ?? "", lock.endsWith("Shared") ? "share" : "update");
   };
 
-  /** The rows that the write names anew are there. @throws ApiError 404 */
+  /** Checks that rows to which the write newly refers exist. @throws ApiError 404 */
   const requireReferences = async (trx: Trx, caller: Caller, values: AnyRow, before: AnyRow = {}) => {
     for (const [name, reference] of Object.entries(spec.references ?? {})) {
       const id = (values[name] ?? null) as string | null;
@@ -110,13 +113,13 @@ export function standardRows<
     const [entity] = await renderAll(db, caller, [row]);
     return entity ?? {};
   };
-  /** The same with its version in the headers. */
+  /** Renders a row and sets its `ETag`. */
   const show = (db: Queryable, caller: Caller, row: AnyRow, c: Context<ApiEnv>): Promise<object> => {
     if (version) showVersion(c, version(row as never));
     return answer(db, caller, row);
   };
 
-  /** Tells the audit, and the change feed, of a write. */
+  /** Records a write in the audit log and the change feed. */
   const note = async (
     trx: Trx,
     caller: Caller,
@@ -147,7 +150,7 @@ export function standardRows<
       .where("id", "=", before.id)
       .returningAll()
       .executeTakeFirstOrThrow();
-    // Every write changes these.
+    // Excludes the columns that every write changes.
     const [were, are] = [before, row].map((one) => ({ ...one, updatedAt: undefined, version: undefined }));
     await note(trx, caller, action, row.id as string, nowMs, changedFields({ ...were }, { ...are }));
     return row;

@@ -9,36 +9,41 @@ import { outsidePaths } from "./outside.ts";
 import { createSchemaWriter } from "./schemas.ts";
 import { describeTags } from "./tags.ts";
 
-const DESCRIPTION = `The management API of Inlet, and the addresses that events are sent to.
+const DESCRIPTION = `The management API of Inlet, and the addresses to which events are sent.
 
-Every request carries \`Authorization: Bearer <token>\`, where nothing else is said: an API key, or an access token. What
-a request needs is checked in this order: token (401), permission (403), body and query (400), what it names (404),
-the state of things (409). What belongs to another organization is answered as what does not exist.
+**Authentication.** Unless an operation says otherwise, a request needs the header \`Authorization: Bearer <token>\` with an
+API key or an access token. Inlet checks a request in this order: token (401), permission (403), body and query (400),
+the resources that it names (404), and their state (409). A resource of another organization is reported as missing (404).
 
-Every success is 200 with a JSON body. Every error has the body \`Error\`. Times are RFC 3339 in UTC with milliseconds.
-Lists are bare arrays in order of creation, the full count in \`X-Total-Count\`; \`limit\` (1 to 200) and \`offset\` choose
-a part. A PUT is a JSON Merge Patch (RFC 7396): objects merge, arrays replace, null clears a field that
-is nullable, and is refused (400) for any other; in other bodies null for an optional field is the same as none.
-Free-form values (\`schema\`, \`input\`, \`output\`, \`params\`, \`metadata\`, \`info\`, \`scope\`, the values of records)
-are replaced whole, and null inside them is data. Unknown fields of a body and unknown or repeated parameters of a query
-are refused (400, naming each); hooks and the OAuth callback take any query. Bodies have 1 MiB at most.
+**Responses.** A successful response has status 200 and a JSON body. An error has the body \`Error\`. Times are RFC 3339 in
+UTC with milliseconds. A list is a JSON array in order of creation. The header \`X-Total-Count\` has the length of the
+complete list. The parameters \`limit\` (1 to 200) and \`offset\` select a page.
 
-The entity that is asked for is complete. Those inside it carry their own fields; of what would follow in turn one is null and
-many are absent, so that no list is shown as empty which is not. A list that holds the newest alone has a count beside it.`;
+**Requests.** Bodies are limited to 1 MiB. Unknown body fields and unknown or repeated query parameters are rejected with
+400, and the error names each of them. Hooks and the OAuth callback accept any query. Null for an optional field means the
+same as omitting the field.
+
+**Changes.** A PUT is a JSON Merge Patch (RFC 7396). Objects are merged and arrays are replaced. Null clears a nullable field,
+and is rejected with 400 for any other field. Free-form values (\`schema\`, \`input\`, \`output\`, \`params\`, \`metadata\`,
+\`info\`, \`scope\` and the values of records) are replaced as a whole, and null inside them is data.
+
+**Nested entities.** The requested entity is complete. Entities nested in it have only their own fields. A single entity nested
+one level deeper is null, and a list of them is omitted, so that an empty list is always really empty. A list that
+contains only the newest items has a field with the total count next to it.`;
 
 export interface DocumentDeps {
   readonly routes: readonly MountedRoute[];
-  /** The part of the address before `/hooks/{channelId}`. */
+  /** Base URL of the hooks, before `/hooks/{channelId}`. */
   readonly hooksUrl: string;
-  /** The channel kinds that this gateway has. */
+  /** Channel kinds of this gateway, whose settings are documented. */
   readonly kinds: DocumentedKinds;
 }
 
-/** The OpenAPI 3.1 document of all that the gateway answers. */
+/** Creates the OpenAPI 3.1 document of all routes of the gateway. */
 export function createDocument({ routes, hooksUrl, kinds }: DocumentDeps): Readonly<Record<string, unknown>> {
   const schemas = createSchemaWriter();
   schemas.output(errorSchema);
-  // Answers take the schemas' names first; a body that differs from its answer gets another name.
+  // Responses are written first and get the plain schema names. A request schema that differs gets the suffix `Input`.
   for (const { answer } of routes)
     if (!isNonJson(answer)) schemas.output(isList(answer) ? answer.of : answer);
   const paths: Record<string, Record<string, unknown>> = {};
@@ -68,7 +73,7 @@ export function createDocument({ routes, hooksUrl, kinds }: DocumentDeps): Reado
           type: "http",
           scheme: "bearer",
           description:
-            "An API key, an access token, or a token of the OpenID Connect issuer that is configured. The live token of a conversation opens what says so, for that conversation.",
+            "An API key, an access token, or a token of the configured OpenID Connect issuer. Operations that accept the live token of a conversation say so. That token is valid only for its conversation.",
         },
       },
       parameters: PARAMETERS,

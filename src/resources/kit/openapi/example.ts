@@ -8,11 +8,11 @@ const BY_FORMAT: Readonly<Record<string, string>> = {
   email: "someone@example.com",
 };
 
-/** Texts by the names of their fields, where nothing else tells what they look like. */
+/** Examples of string fields by name, for schemas without an example or format. */
 const BY_NAME: Readonly<Record<string, string>> = {
   title: "Example",
   name: "Example",
-  description: "What it is for.",
+  description: "An example.",
   firstName: "Ada",
   lastName: "Lovelace",
   uid: "main",
@@ -23,8 +23,9 @@ const BY_NAME: Readonly<Record<string, string>> = {
 type Components = Readonly<Record<string, JsonSchema>>;
 
 /**
- * One value that the schema allows, made of the examples that its parts give: required fields, and those with an example of their
- * own. Where an entity would hold itself (`open`: those that are being made), it is undefined: lists end there.
+ * Builds a valid example from the examples in a schema. Objects contain their required fields and those with an example.
+ *
+ * @param open names of the components being built; a reference to one of them is recursive and yields `undefined`
  */
 export function buildExample(
   schema: JsonSchema,
@@ -69,7 +70,7 @@ export function buildExample(
 
 function byName(name: string, value: unknown): unknown {
   if (value !== TEXT) return value;
-  // An id that another group of services has given.
+  // A field such as `projectId` holds the id of an entity outside of Inlet.
   const [, what] = /^(.+)Id$/.exec(name) ?? [];
   return BY_NAME[name] ?? (what === undefined ? TEXT : `${what}-1`);
 }

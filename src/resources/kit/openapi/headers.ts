@@ -10,22 +10,24 @@ const count = (description: string, example: number) => ({
   example,
 });
 
-/** Headers of answers. */
+/** Response headers. */
 export const HEADERS = {
-  XRequestId: always(text("Names the request; it stands in the log too.", "req_01jc9x2k4v8m3n5p7q9r1s0")),
-  XTotalCount: always(count("How many there are in all.", 1)),
-  ETag: always(text("The version of what is answered.", '"bp_01jc9x2k4v8m3n5p7q9r1s0.3"')),
+  XRequestId: always(
+    text("Id of the request. Log entries about the request contain it.", "req_01jc9x2k4v8m3n5p7q9r1s0"),
+  ),
+  XTotalCount: always(count("Number of items in the complete list.", 1)),
+  ETag: always(text("Version of the returned resource.", '"bp_01jc9x2k4v8m3n5p7q9r1s0.3"')),
   IdempotentReplayed: {
-    description: "The answer is the one that the first request of this `Idempotency-Key` had.",
+    description: "Present when the response repeats that of the first request with this `Idempotency-Key`.",
     schema: { const: "true" },
   },
-  RetryAfter: always(count("Seconds after which it is worth trying again.", 1)),
-  RateLimitLimit: always(count("Requests that the key has in a window.", 600)),
-  RateLimitRemaining: always(count("Requests that are left in this one.", 599)),
-  RateLimitReset: always(count("Seconds until the next one.", 42)),
+  RetryAfter: always(count("Seconds to wait before trying again.", 1)),
+  RateLimitLimit: always(count("Number of requests that the API key may send per time window.", 600)),
+  RateLimitRemaining: always(count("Number of requests left in the current window.", 599)),
+  RateLimitReset: always(count("Seconds until the next window starts.", 42)),
 } as const;
 
-/** Without an example: pages that try requests out fill it in and send it, and a key of all is nobody's key. */
+/** Has no example: API consoles send examples as values, and all their users would share one idempotency key. */
 const header = (name: string, description: string, pattern?: string) => ({
   name,
   in: "header",
@@ -34,25 +36,31 @@ const header = (name: string, description: string, pattern?: string) => ({
   schema: { type: "string", ...(pattern === undefined ? {} : { pattern }) },
 });
 
-/** Headers of requests. */
+/** Request headers. */
 export const PARAMETERS = {
   RequestId: header(
     "X-Request-Id",
-    "A name for the request, in place of one that Inlet makes.",
+    "Id for the request. By default, Inlet generates one.",
     "^[A-Za-z0-9_.:-]{1,128}$",
   ),
   OrganizationId: header(
     "X-Organization-Id",
-    "The organization that the bearer of another issuer's token calls for, where the token does not say. Any other token calls for its own.",
+    "Organization of the request. Used only with a token of the configured OpenID Connect issuer that names no organization. All other tokens belong to one organization.",
   ),
   IdempotencyKey: header(
     "Idempotency-Key",
-    "For 24 hours, the same request with the same key is not done again but answered as it was the first time, " +
-      "with `Idempotent-Replayed: true`: successes, and errors below 500 that its checks did not find beforehand. " +
-      "With another request, or while the first one is under way, it is a 409; so it is when nobody knows what became " +
-      "of the first one.",
+    "For 24 hours, Inlet does not run the same request with the same key again. It returns the first response with " +
+      "`Idempotent-Replayed: true`. This applies to successes and to errors below 500, except those found by the " +
+      "checks of token, permission and parameters. The response is 409 if the key was used for a different request, " +
+      "if the first request is still running, or if its result is unknown.",
     "^[\\x21-\\x7e]{1,255}$",
   ),
-  IfMatch: header("If-Match", "Does it only if this is the version (`ETag`) that is there; else 409."),
-  IfNoneMatch: header("If-None-Match", "Answers 304, without a body, if this is the version that is there."),
+  IfMatch: header(
+    "If-Match",
+    "Runs the operation only if the resource still has this version (`ETag`). Otherwise returns 409.",
+  ),
+  IfNoneMatch: header(
+    "If-None-Match",
+    "Returns 304 without a body if the resource still has this version (`ETag`).",
+  ),
 } as const;

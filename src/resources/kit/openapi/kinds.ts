@@ -1,10 +1,10 @@
 import type { z } from "zod";
 import type { JsonSchema, SchemaWriter } from "./schemas.ts";
 
-/** A kind of channel, as far as the document tells of it. */
+/** The parts of a channel kind that appear in the document. */
 export interface DocumentedKind {
   readonly settings: z.ZodType;
-  /** The settings that are written and never answered. */
+  /** Settings that can be written but are never returned. */
   readonly secretSettings: readonly string[];
 }
 export type DocumentedKinds = ReadonlyMap<string, DocumentedKind>;
@@ -14,28 +14,29 @@ type Components = Readonly<Record<string, JsonSchema>>;
 const KIND_NAME = "ChannelKindName";
 const REFERENCE = "#/components/schemas/";
 
-/** The settings of a kind by where they stand: the end of their component's name, and what of the secret ones is told. */
+/** The places where a kind's settings appear, each with the suffix of its component name and the treatment of secret settings. */
 const CONFIGS = {
-  /** Those of a channel, as they are answered. */
+  /** Settings of a channel in a response. */
   answered: { io: "output", suffix: "", secrets: "absent" },
-  /** Those of a channel, as they are written. */
+  /** Settings of a channel in a request. */
   written: { io: "input", suffix: "Input", secrets: "writeOnly" },
-  /** Those in a blueprint, which holds no secrets. */
+  /** Settings in the request for a blueprint, which cannot contain secrets. */
   copied: { io: "input", suffix: "BlueprintInput", secrets: "absent" },
 } as const;
 type ConfigOf = keyof typeof CONFIGS;
 
 /**
- * The components with the kinds that this gateway has. One that holds a `kind` and its `config` becomes a union by `kind`, a
- * component for each: clients get the settings of the kind that they name. `configOf` in its meta says as what the
- * settings stand there.
+ * Adds the channel kinds of this gateway to the components.
+ *
+ * A component with `kind` and `config` becomes a union with one variant per kind, so that clients see the settings of the
+ * kind they choose. The `configOf` entry in its meta is the key of `CONFIGS` that applies.
  */
 export function withKinds(components: Components, kinds: DocumentedKinds, schemas: SchemaWriter): Components {
   const configs = configComponents(kinds, schemas);
   const unions = Object.entries(components).flatMap(([name, component]) =>
     isPlace(component.configOf) ? unionByKind(name, component, component.configOf, kinds) : [],
   );
-  // The schemas that the settings refer to have become components meanwhile.
+  // Call `components()` again: writing the settings has added the schemas to which they refer.
   const all = { ...schemas.components(), ...configs, ...Object.fromEntries(unions) };
   all[KIND_NAME] = { ...all[KIND_NAME], enum: [...kinds.keys()] };
   return Object.fromEntries(Object.entries(all).sort(([a], [b]) => (a < b ? -1 : 1)));
@@ -80,19 +81,19 @@ function unionByKind(
   return [[name, union], ...variants.map((variant) => [variant.name, variant.schema] as const)];
 }
 
-/** Where nothing is secret, a blueprint's settings are those that are written. */
+/** A kind without secrets uses the same component for channels and blueprints. */
 const configName = (kind: string, { secretSettings }: DocumentedKind, place: ConfigOf): string =>
   `${pascalCase(kind)}Config${CONFIGS[secretSettings.length === 0 && place === "copied" ? "written" : place].suffix}`;
 
-/** The settings of all kinds in all places; what several of them have alike is a component of its own. */
+/** Creates the components for the settings of all kinds in all places. Settings that are equal in several are shared. */
 function configComponents(kinds: DocumentedKinds, schemas: SchemaWriter): Components {
   const all = (Object.keys(CONFIGS) as ConfigOf[]).flatMap((place) =>
     [...kinds].map(([kind, documented]) => {
       const { io, secrets } = CONFIGS[place];
-      const tell = secrets === "absent" ? without : writeOnly;
+      const adaptSecrets = secrets === "absent" ? without : writeOnly;
       const { settings, secretSettings } = documented;
       const whole = io === "input" ? schemas.input(settings, "body") : schemas.output(settings);
-      const schema = tell(whole, secretSettings);
+      const schema = adaptSecrets(whole, secretSettings);
       return { name: configName(kind, documented, place), schema, input: io === "input" ? "Input" : "" };
     }),
   );
@@ -119,7 +120,7 @@ function configComponents(kinds: DocumentedKinds, schemas: SchemaWriter): Compon
   return Object.fromEntries([...shared, ...own]);
 }
 
-/** Settings that hold others: below that size a name of its own would say less than the schema. */
+/** Minimum size of a shared setting. A smaller schema is easier to read inline than behind a name. */
 const MIN_PART_CHARS = 400;
 
 const partsOf = ({ schema }: { readonly schema: JsonSchema }): readonly (readonly [string, string])[] =>

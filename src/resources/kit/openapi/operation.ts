@@ -11,11 +11,11 @@ import {
 import { buildExample } from "./example.ts";
 import type { JsonSchema, SchemaWriter } from "./schemas.ts";
 
-/** `/apps/:appId` → `/apps/{appId}`. */
+/** Converts the path syntax: `/apps/:appId` → `/apps/{appId}`. */
 export const documentedPath = ({ fullPath }: Pick<MountedRoute, "fullPath">): string =>
   fullPath.replace(/:([A-Za-z]+)/g, "{$1}");
 
-/** The route as an operation object (OpenAPI 3.1, section 4.8.10). Examples are filled in once all components are known. */
+/** Creates the Operation Object (OpenAPI 3.1, section 4.8.10) of a route. `withExamples` adds examples later. */
 export function toOperation(route: MountedRoute, schemas: SchemaWriter): Readonly<Record<string, unknown>> {
   const { method, operation, summary, tag, permission, reveals, confined, isPublic, body } = route;
   return {
@@ -44,12 +44,12 @@ export function toOperation(route: MountedRoute, schemas: SchemaWriter): Readonl
 
 function describe({ description, permission, reveals, confined, isPublic }: MountedRoute): string {
   const needs = isPublic
-    ? "Needs no token."
+    ? "Requires no token."
     : permission === null
-      ? "Needs a token, and no permission."
-      : `Needs the permission \`${permission}\`${confined === undefined ? "" : `, or a token for that \`${confined}\` alone`}.`;
+      ? "Requires a token, but no permission."
+      : `Requires the permission \`${permission}\`${confined === undefined ? "" : `, or a token that is valid only for this \`${confined}\``}.`;
   const whole =
-    reveals === undefined ? needs : `${needs} The whole answer is for callers with \`${reveals}\`.`;
+    reveals === undefined ? needs : `${needs} Some fields are only returned to callers with \`${reveals}\`.`;
   return description === undefined ? whole : `${description}\n\n${whole}`;
 }
 
@@ -100,7 +100,7 @@ function success(route: MountedRoute, schemas: SchemaWriter): object {
   const schema = isList(answer)
     ? { type: "array", items: schemas.output(answer.of) }
     : schemas.output(answer);
-  return { description: "Done.", headers, content: { "application/json": { schema } } };
+  return { description: "Success.", headers, content: { "application/json": { schema } } };
 }
 
 const otherResponse = (
@@ -115,18 +115,20 @@ const otherResponse = (
 
 const notModified = ({ method, versioned }: MountedRoute): object =>
   versioned && method === "get"
-    ? { "304": { description: "The client has this version already.", headers: COMMON_HEADERS } }
+    ? { "304": { description: "The client already has this version.", headers: COMMON_HEADERS } }
     : {};
 
 function failures(route: MountedRoute): Readonly<Record<string, object>> {
   const { body, params, isPublic, missing, conflict, creates, versioned, answer } = route;
   const conflicts = [
     ...(conflict === undefined ? [] : [conflict]),
-    ...(creates ? ["the `Idempotency-Key` was used for another request, or its first one is under way"] : []),
+    ...(creates
+      ? ["the `Idempotency-Key` was used for another request, or its first request is still running"]
+      : []),
     ...(versioned && writes(route) ? ["`If-Match` names another version"] : []),
   ];
   const names: (ErrorName | false)[] = [
-    // Each refuses parameters that it does not know.
+    // Every operation rejects unknown query parameters.
     "InvalidParameters",
     !isPublic && "Unauthenticated",
     !isPublic && "PermissionDenied",
@@ -138,24 +140,26 @@ function failures(route: MountedRoute): Readonly<Record<string, object>> {
     "Internal",
     "Unavailable",
   ];
-  const told: Partial<Record<ErrorName, string>> = {
+  const descriptions: Partial<Record<ErrorName, string>> = {
     ...(missing === undefined ? {} : { NotFound: missing }),
     ...(conflicts.length === 0 ? {} : { Conflict: conflicts.join("; or ") }),
   };
   return Object.fromEntries([
-    ...names.filter((name) => name !== false).map((name) => [statusOf(name), referToError(name, told[name])]),
+    ...names
+      .filter((name) => name !== false)
+      .map((name) => [statusOf(name), referToError(name, descriptions[name])]),
     ...(isNonJson(answer) && answer.refusal !== undefined ? [["400", badRequestResponse(answer)]] : []),
   ]);
 }
 
-/** Refusals before the route runs have the form of all others. */
+/** Documents both forms of a 400: the standard JSON error of the checks before the handler, and the handler's own form. */
 function badRequestResponse(answer: NonJsonAnswer) {
   const own = otherResponse(answer, answer.refusal ?? "", COMMON_HEADERS);
   const { content } = errorResponse("InvalidParameters", COMMON_HEADERS);
   return { ...own, content: { ...content, ...own.content } };
 }
 
-/** Gives every body of the operation an example that its schema allows. */
+/** Adds a valid example to every JSON body that has none. */
 export function withExamples<T>(part: T, components: Readonly<Record<string, JsonSchema>>): T {
   return JSON.parse(JSON.stringify(part), (key, value) =>
     key === "application/json" && value?.schema && !("example" in value)

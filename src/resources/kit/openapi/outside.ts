@@ -5,10 +5,10 @@ import type { JsonSchema, SchemaWriter } from "./schemas.ts";
 
 const outcomeSchema = z
   .object({
-    received: z.int().meta({ description: "Items of the delivery.", example: 1 }),
-    published: z.int().meta({ description: "Events that are on the bus now.", example: 1 }),
-    duplicates: z.int().meta({ description: "Events that were there already.", example: 0 }),
-    quarantined: z.int().meta({ description: "Items that are kept to be looked into.", example: 0 }),
+    received: z.int().meta({ description: "Number of items in the delivery.", example: 1 }),
+    published: z.int().meta({ description: "Number of events published.", example: 1 }),
+    duplicates: z.int().meta({ description: "Number of events that were already published.", example: 0 }),
+    quarantined: z.int().meta({ description: "Number of items stored in quarantine.", example: 0 }),
     events: z.array(
       z.object({
         id: z.string(),
@@ -22,7 +22,7 @@ const outcomeSchema = z
       z.object({ id: z.string(), reason: z.enum(QUARANTINE_REASONS), path: z.string().optional() }),
     ),
   })
-  .meta({ id: "Outcome", description: "What became of one delivery." });
+  .meta({ id: "Outcome", description: "Result of one delivery." });
 
 const readinessSchema = z
   .object({
@@ -31,14 +31,14 @@ const readinessSchema = z
   })
   .meta({
     id: "Readiness",
-    description: "Whether the gateway can publish, and what is wrong where it cannot.",
+    description: "Whether the gateway can publish events, with the result of each check.",
     example: { status: "ready", checks: { redis: { ok: true } } },
   });
 
 const requestIdHeader = { "X-Request-Id": COMMON_HEADERS["X-Request-Id"] };
 const ANY_BODY = { schema: {} };
 
-/** The paths beside the management API: hooks and operations, which need no bearer token of it. */
+/** Creates the paths outside the management API: hooks, health checks, metrics, documentation and console. */
 export function outsidePaths({
   schemas,
   hooksUrl,
@@ -55,15 +55,15 @@ export function outsidePaths({
   });
   return {
     "/hooks/{channelId}": {
-      servers: [{ url: hooksUrl, description: "Where events are sent to." }],
+      servers: [{ url: hooksUrl, description: "Base URL of the hooks." }],
       post: {
         operationId: "deliver",
         summary: "Send a delivery to a push channel",
         description:
-          "The address is the channel's `url`, and a credential. 200 says that every event is on the bus, as durable as " +
-          "the gateway is set up to be; whatever else is answered, the delivery may be sent again, and what was published " +
-          "before is recognized. Without a Content-Type the body is read as JSON. Needs no token: the channel's " +
-          "verification decides.",
+          "The address is the channel's `url`. Treat it as a credential. A 200 means that all events are published with the " +
+          "durability configured for the gateway. After any other response, the delivery can be sent again: Inlet recognizes " +
+          "events that are already published. A body without a Content-Type is read as JSON. Requires no token, because " +
+          "the channel verifies deliveries itself.",
         tags: ["Hooks"],
         security: [],
         parameters: [
@@ -89,14 +89,15 @@ export function outsidePaths({
         responses: {
           "200": answer("Accepted.", json(schemas.output(outcomeSchema))),
           ...errors({
-            InvalidParameters: "the channel refuses what does not fit; `details` names each item",
+            InvalidParameters:
+              "the channel is set to reject invalid items and the delivery has some; `details` names each of them",
             Unauthenticated: "the delivery could not be verified",
-            NotFound: "there is no such push channel",
-            PayloadTooLarge: "the body is too large, or holds too many items",
+            NotFound: "no push channel has this address",
+            PayloadTooLarge: "the body is too large, or contains too many items",
             UnsupportedMediaType: "the body is multipart",
             RateLimited: "too many deliveries",
-            Internal: "something went wrong inside Inlet",
-            Unavailable: "not all of it is certain; send it again",
+            Internal: "an unexpected error occurred in Inlet",
+            Unavailable: "the delivery may not have been published completely; send it again",
           }),
         },
       },
@@ -104,39 +105,43 @@ export function outsidePaths({
     "/healthz": {
       ...root,
       get: {
-        ...operation("isAlive", "Tell that the gateway is alive"),
-        description: "The process answers; it asks nothing that it depends on.",
+        ...operation("isAlive", "Check that the gateway is running"),
+        description: "Responds without contacting PostgreSQL or Redis.",
         responses: {
           ...OTHER_METHOD,
-          "200": answer("It is.", json({ type: "object", properties: { status: { const: "ok" } } })),
+          "200": answer(
+            "The gateway is running.",
+            json({ type: "object", properties: { status: { const: "ok" } } }),
+          ),
         },
       },
     },
     "/readyz": {
       ...root,
       get: {
-        ...operation("isReady", "Tell whether the gateway can publish"),
-        description: "Asks what publishing depends on, within two seconds, and names what is wrong.",
+        ...operation("isReady", "Check whether the gateway can publish events"),
+        description:
+          "Checks the services that publishing depends on within two seconds, and names the failing ones.",
         responses: {
           ...OTHER_METHOD,
-          "200": answer("It can.", json(schemas.output(readinessSchema))),
-          "503": answer("It cannot.", json(schemas.output(readinessSchema))),
+          "200": answer("The gateway can publish events.", json(schemas.output(readinessSchema))),
+          "503": answer("The gateway cannot publish events.", json(schemas.output(readinessSchema))),
         },
       },
     },
     "/metrics": {
       ...root,
       get: {
-        ...operation("getMetrics", "Get the metrics for Prometheus"),
+        ...operation("getMetrics", "Get metrics for Prometheus"),
         description:
-          "With the metrics token (`INLET_METRICS_TOKEN`) as bearer token. `INLET_METRICS_LISTEN` gives them a port of their own, without a token.",
+          "Requires the metrics token (`INLET_METRICS_TOKEN`) as bearer token. With `INLET_METRICS_LISTEN`, the gateway also serves metrics on a separate port without a token.",
         security: [{ bearer: [] }],
         responses: {
           "200": answer("The metrics.", { "text/plain": { schema: { type: "string" } } }),
           ...OTHER_METHOD,
           ...errors({
             Unauthenticated: "the metrics token is missing or wrong",
-            NotFound: "the gateway has no metrics token",
+            NotFound: "no metrics token is configured",
           }),
         },
       },
@@ -144,8 +149,8 @@ export function outsidePaths({
     "/docs": {
       ...root,
       get: {
-        ...operation("getDocs", "Read this document as a page"),
-        description: "A page for people. Requests can be tried out on it, with a token that is typed in.",
+        ...operation("getDocs", "Open the API reference"),
+        description: "This document as a web page. After entering a token, you can send requests from it.",
         responses: {
           ...OTHER_METHOD,
           "200": answer("The page.", { "text/html": { schema: { type: "string" } } }),
@@ -157,7 +162,7 @@ export function outsidePaths({
       get: {
         ...operation("getConsole", "Open the console"),
         description:
-          "The operator's page, and the addresses of its views below it. It is the page only: who opens it signs in there, and it calls this API.",
+          "The operator's web page. Its views have paths below this one. The page itself is public; it asks for sign-in and then calls this API.",
         responses: {
           ...OTHER_METHOD,
           "200": answer("The page.", { "text/html": { schema: { type: "string" } } }),
@@ -167,7 +172,7 @@ export function outsidePaths({
   };
 }
 
-const OTHER_METHOD = errors({ MethodNotAllowed: "another method than GET and HEAD" });
+const OTHER_METHOD = errors({ MethodNotAllowed: "the method is neither GET nor HEAD" });
 
 const operation = (operationId: string, summary: string) => ({
   operationId,
@@ -176,9 +181,9 @@ const operation = (operationId: string, summary: string) => ({
   security: [],
 });
 
-function errors(told: Partial<Record<ErrorName, string>>): Readonly<Record<string, object>> {
+function errors(descriptions: Partial<Record<ErrorName, string>>): Readonly<Record<string, object>> {
   return Object.fromEntries(
-    (Object.entries(told) as [ErrorName, string][]).map(([name, when]) => [
+    (Object.entries(descriptions) as [ErrorName, string][]).map(([name, when]) => [
       statusOf(name),
       errorResponse(name, requestIdHeader, when),
     ]),

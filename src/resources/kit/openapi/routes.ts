@@ -11,7 +11,7 @@ export interface OpenApiDeps {
   readonly channelKinds: DocumentedKinds;
 }
 
-/** The API's own description, made of the routes that are mounted, this one among them. */
+/** Serves the OpenAPI document of all mounted routes, including this one. */
 export const openApi: Resource<OpenApiDeps> = {
   path: "/openapi.json",
   tag: "Operations",
@@ -23,7 +23,7 @@ export const openApi: Resource<OpenApiDeps> = {
           method: "get",
           path: "/",
           operation: "getOpenApi",
-          summary: "Get this document",
+          summary: "Get the OpenAPI document",
           answer: z.looseObject({ openapi: z.string() }),
         },
         async ({ c }) => {

@@ -1,13 +1,13 @@
 import { z } from "zod";
 
-/** A JSON Schema as it stands in the document (OpenAPI 3.1: draft 2020-12). */
+/** A JSON Schema in the document (OpenAPI 3.1 uses draft 2020-12). */
 export type JsonSchema = { readonly [keyword: string]: unknown };
 
-/** Turns the schemas that validate into those that document; what has an `id` becomes a component. */
+/** Converts Zod schemas to JSON Schemas. A schema with an `id` in its meta becomes a component. */
 export interface SchemaWriter {
-  /** For requests: a body may hold null for any field that may be left out, a patch only where the field is nullable. */
+  /** Converts a request schema. In a body, optional fields also accept null. In a patch, only nullable fields do. */
   readonly input: (schema: z.ZodType, as?: "body" | "patch") => JsonSchema;
-  /** For answers. */
+  /** Converts a response schema. */
   readonly output: (schema: z.ZodType) => JsonSchema;
   readonly components: () => Readonly<Record<string, JsonSchema>>;
 }
@@ -19,8 +19,8 @@ export function createSchemaWriter(): SchemaWriter {
   type Way = "input" | "body" | "patch" | "output";
   const written = new Map<Way, Map<z.ZodType, JsonSchema>>();
 
-  /** Many operations take and answer the same. */
-  function writeOnce(schema: z.ZodType, way: Way): JsonSchema {
+  /** Converts each schema only once per direction, since many operations share schemas. */
+  function writeCached(schema: z.ZodType, way: Way): JsonSchema {
     const known = written.get(way) ?? new Map<z.ZodType, JsonSchema>();
     written.set(way, known);
     const found = known.get(schema) ?? write(schema, way);
@@ -41,7 +41,7 @@ export function createSchemaWriter(): SchemaWriter {
     const nullable = (one: JsonSchema, isPatch = false): JsonSchema =>
       io === "input" ? withNulls(one, $defs, isPatch) : one;
     const named = Object.entries($defs)
-      .filter(([id]) => !id.startsWith(NAMELESS))
+      .filter(([id]) => !id.startsWith(UNNAMED_PREFIX))
       .map(([id, one]) => [id, nullable(one)] as const);
     const names = new Map(named.map(([id, one]) => [id, nameOf(id, one, io)] as const));
     const relinked = (part: JsonSchema): JsonSchema => relink(part, names, $defs);
@@ -50,7 +50,7 @@ export function createSchemaWriter(): SchemaWriter {
     return relinked(isBody ? nullable(properties.root, way === "patch") : properties.root);
   }
 
-  /** A body may differ from its answer by its defaults: then it is a component of its own. */
+  /** A request schema that differs from the response schema, for example by defaults, gets the suffix `Input`. */
   function nameOf(id: string, schema: JsonSchema, io: "input" | "output"): string {
     if (io === "output") return id;
     const answered = components.get(id);
@@ -59,15 +59,17 @@ export function createSchemaWriter(): SchemaWriter {
   }
 
   return {
-    input: (schema, as) => writeOnce(schema, as ?? "input"),
-    output: (schema) => writeOnce(schema, "output"),
+    input: (schema, as) => writeCached(schema, as ?? "input"),
+    output: (schema) => writeCached(schema, "output"),
     components: () => Object.fromEntries([...components].sort(([a], [b]) => (a < b ? -1 : 1))),
   };
 }
 
 /**
- * `shown` (in a schema's meta) stands for what JSON Schema cannot tell from it: a number that comes as text. An answer may gain
- * fields: objects of answers are left open. The pattern of a time repeats its format at length.
+ * Adapts a converted schema in place.
+ *
+ * `shown` in the meta replaces a schema that JSON Schema cannot express, such as a number sent as text. Objects in responses
+ * stay open, because later versions may add fields. Patterns that only repeat a format are removed.
  */
 function polish(schema: Mutable, io: "input" | "output"): void {
   const { shown, example } = schema;
@@ -80,9 +82,9 @@ function polish(schema: Mutable, io: "input" | "output"): void {
     delete schema.example;
     schema.examples = [example];
   }
-  // A schema that takes anything takes null too.
+  // A schema that accepts any value already accepts null.
   if (Array.isArray(schema.anyOf) && schema.anyOf.some(isAny)) delete schema.anyOf;
-  // A type that TypeScript keeps from being changed is none that clients must not send.
+  // Zod sets `readOnly` for TypeScript's `readonly`. In OpenAPI it would mean that clients must not send the field.
   delete schema.readOnly;
   if (io === "output" && schema.additionalProperties === false) delete schema.additionalProperties;
   if (typeof schema.format === "string") delete schema.pattern;
@@ -92,7 +94,7 @@ function polish(schema: Mutable, io: "input" | "output"): void {
 
 type Definitions = Readonly<Record<string, JsonSchema>>;
 
-/** The schema with null for each field that may be left out; in a patch not for its own, but within its lists. */
+/** Lets optional fields accept null. In a patch, this applies only to objects inside of arrays. */
 function withNulls(schema: JsonSchema, defs: Definitions, isPatch: boolean): JsonSchema {
   const changed: Mutable = { ...schema };
   const { properties, required = [], items, additionalProperties } = schema;
@@ -106,8 +108,8 @@ function withNulls(schema: JsonSchema, defs: Definitions, isPatch: boolean): Jso
   if (typeof properties === "object") {
     const fields = Object.entries(properties as Definitions).map(([name, one]) => {
       const field = within(one);
-      const isLeft = !isPatch && !(required as readonly string[]).includes(name);
-      return [name, isLeft && !takesNull(field, defs) ? orNull(field) : field];
+      const isOptional = !isPatch && !(required as readonly string[]).includes(name);
+      return [name, isOptional && !takesNull(field, defs) ? orNull(field) : field];
     });
     changed.properties = Object.fromEntries(fields);
   }
@@ -135,8 +137,8 @@ function orNull({ description, default: value, examples, ...schema }: JsonSchema
 const isAny = (schema: object): boolean => Object.keys(schema).length === 0;
 
 const LOCAL = "#/$defs/";
-/** A schema without a name that is used twice: it is written out where it is used. */
-const NAMELESS = "__schema";
+/** Prefix of schemas that Zod moves to `$defs` only because they are used twice. They are inlined again. */
+const UNNAMED_PREFIX = "__schema";
 
 function relink(
   schema: JsonSchema,
@@ -147,8 +149,8 @@ function relink(
     if (typeof value?.$ref !== "string" || !value.$ref.startsWith(LOCAL)) return value;
     const { $ref, ...rest } = value;
     const id = $ref.slice(LOCAL.length);
-    const nameless = id.startsWith(NAMELESS) ? $defs[id] : undefined;
-    if (nameless) return { ...relink(nameless, names, $defs), ...rest };
+    const unnamed = id.startsWith(UNNAMED_PREFIX) ? $defs[id] : undefined;
+    if (unnamed) return { ...relink(unnamed, names, $defs), ...rest };
     return { $ref: `#/components/schemas/${names.get(id) ?? id}`, ...rest };
   });
 }
