@@ -4,25 +4,25 @@ import { retry } from "./loop.ts";
 const RETRY_MS = 250;
 const MAX_IDS = 500;
 
-/** What is to be acknowledged of one topic. */
+/** Pending acknowledgements of one topic. */
 interface Line {
-  /** Handled since the call under way began. */
+  /** Entries handled since the current call started. */
   ids: string[];
-  /** Those that wait until Redis has taken these. */
+  /** Callbacks to run after Redis has acknowledged `ids`. */
   waiting: (() => void)[];
-  /** Of the call under way. */
+  /** Entries in the current call. */
   sent: readonly string[];
 }
 
 /**
- * Acknowledges handled entries, and retries until Redis takes them. One call for each topic is under way at a time: what is handled
- * meanwhile goes together in the next. No topic waits for another: in a Cluster the part of one may be away.
+ * Acknowledges handled entries and retries until Redis accepts them. Each topic has at most one call in flight. Entries handled
+ * during a call are sent together in the next one. Topics are independent, because a Cluster may lose the node of only some.
  */
 export class Acknowledger {
   readonly #commands: Pick<Commands, "acknowledge">;
   readonly #onError: (error: unknown) => void;
   readonly #closing = new AbortController();
-  /** Called when Redis has taken some. */
+  /** Called after Redis acknowledged a batch. */
   onTaken: () => void = () => {};
   readonly #lines = new Map<string, Line>();
   readonly #running = new Set<Promise<void>>();
@@ -33,12 +33,12 @@ export class Acknowledger {
     this.#onError = onError;
   }
 
-  /** Entries that were handled and that Redis has not taken yet. */
+  /** Number of handled entries that Redis has not acknowledged yet. */
   get outstanding(): number {
     return this.#count;
   }
 
-  /** Whether the entry is one of those. */
+  /** Returns whether the entry was handled but Redis has not acknowledged it yet. */
   holds(topic: string, entryId: string): boolean {
     const line = this.#lines.get(topic);
     return line !== undefined && (line.ids.includes(entryId) || line.sent.includes(entryId));
@@ -49,18 +49,18 @@ export class Acknowledger {
     this.#count++;
   }
 
-  /** The same; `then` is called when Redis has taken it. */
+  /** Like `add`, but also calls `then` after Redis acknowledged the entry. */
   addThen(topic: string, entryId: string, then: () => void): void {
     this.add(topic, entryId);
     this.#lineOf(topic).waiting.push(then);
   }
 
-  /** Resolves when Redis has taken all that were added, or `close` was called. */
+  /** Resolves when Redis has acknowledged all added entries, or after `close`. */
   async settled(): Promise<void> {
     await Promise.all(this.#running);
   }
 
-  /** No more retries: entries whose acknowledgement fails from now on are delivered again later. */
+  /** Stops retrying. Entries whose acknowledgement fails from now on will be delivered again. */
   close(): void {
     this.#closing.abort();
   }
@@ -78,7 +78,7 @@ export class Acknowledger {
   }
 
   async #run(topic: string, line: Line): Promise<void> {
-    // What this turn of the event loop handles goes together.
+    // Batches all entries handled in this iteration of the event loop.
     await new Promise(setImmediate);
     while (line.ids.length > 0) {
       const { ids, waiting } = line;

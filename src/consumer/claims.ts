@@ -12,7 +12,7 @@ export interface ReadingDeps {
   readonly onError: (error: unknown) => void;
   /** Aborts when the reader stops. */
   readonly signal: AbortSignal;
-  /** Aborts later, when the last handler has ended. */
+  /** Aborts after `signal`, once the last handler has finished. */
   readonly idle: AbortSignal;
 }
 
@@ -21,7 +21,10 @@ const MAX_CLAIMED = 100;
 const AFTER_ERROR_MS = 500;
 const CLEANUP_EVERY_MS = 600_000;
 
-/** Extends the claims on all entries in flight, until the last handler has ended; drops those that another reader has claimed. */
+/**
+ * Keeps extending the claims on all in-flight entries until the last handler has finished. Drops entries that another reader
+ * has claimed.
+ */
 export const extendClaims = ({ commands, window, settings, idle, onError }: ReadingDeps): Promise<void> =>
   repeat(
     async () => {
@@ -33,10 +36,10 @@ export const extendClaims = ({ commands, window, settings, idle, onError }: Read
     { signal: idle, onError, afterErrorMs: AFTER_ERROR_MS },
   );
 
-/** Claims entries that dead readers had, and those that readers released. */
+/** Keeps claiming the entries of dead readers and entries that stopping readers released. */
 export function recoverEntries(deps: ReadingDeps): Promise<void> {
   const { commands, window, settings, signal, onError, topics } = deps;
-  // Readers that start together do not claim together.
+  // The random part keeps readers that started together from claiming at the same time.
   const pauseMs = (): number => settings.deadAfterMs * (0.25 + Math.random() / 4);
   let cleanedAtMs = performance.now();
   return repeat(
@@ -56,7 +59,7 @@ export function recoverEntries(deps: ReadingDeps): Promise<void> {
   );
 }
 
-/** Claims all entries of a topic that have been idle for so long; false where the window was full first. */
+/** Claims all entries of a topic that were idle for at least `idleMs`. Returns false if the window filled up before the end. */
 async function claimAll(
   { commands, window, settings, signal }: ReadingDeps,
   topic: string,
@@ -74,9 +77,9 @@ async function claimAll(
   return true;
 }
 
-/** The topics that an ordered reader may read, under one lease. */
+/** The topics that an ordered reader may read. One lease covers all of them. */
 export class TopicOwnership {
-  /** Topics of the lease; a topic is readable once what was pending of it is claimed, and each time anew. */
+  /** A topic becomes readable after this reader has claimed its pending entries. A new object marks each time it was leased. */
   readonly #owned = new Map<string, { isClaimed: boolean }>();
   #leaseEndMs = Number.NEGATIVE_INFINITY;
 
@@ -88,7 +91,7 @@ export class TopicOwnership {
     return performance.now() < this.#leaseEndMs;
   }
 
-  /** Whether an entry of the topic may be handed out now. */
+  /** Returns whether the reader may pass an entry of the topic to the handler now. */
   owns(topic: string): boolean {
     return this.isLeased && this.#owned.has(topic);
   }
@@ -102,7 +105,7 @@ export class TopicOwnership {
     this.#owned.delete(topic);
   }
 
-  /** Those of which something may be pending that is not in flight here. */
+  /** Topics that may have pending entries that are not in flight in this reader. */
   unclaimed(): readonly string[] {
     return this.topics.filter((topic) => !this.#owned.get(topic)?.isClaimed);
   }
@@ -112,7 +115,10 @@ export class TopicOwnership {
     if (owned) owned.isClaimed = true;
   }
 
-  /** Topics that may be read on; `isAsBefore` says of an answer that the topic has not been lost, or lost and regained, meanwhile. */
+  /**
+   * Returns the topics that may be read now. After the read, `isAsBefore` tells whether the reader kept the topic the whole time:
+   * it returns false if the topic was lost, even if it was regained.
+   */
   readable(): { readonly topics: readonly string[]; readonly isAsBefore: (topic: string) => boolean } {
     const asked = new Map([...this.#owned].filter(([, { isClaimed }]) => this.isLeased && isClaimed));
     return {
@@ -121,20 +127,20 @@ export class TopicOwnership {
     };
   }
 
-  /** Entries read of the topic before are not in flight here: they are claimed before more is read. */
+  /** Records that the topic may have entries assigned to this reader but not in flight. They are claimed before the next read. */
   noteUnread(topic: string): void {
     const owned = this.#owned.get(topic);
     if (owned) owned.isClaimed = false;
   }
 }
 
-/** The part of a lease that is not used: clocks do not run alike. */
+/** Fraction of a lease that is not used, as a margin for clocks that run at different speeds. */
 const LEASE_RESERVE = 0.2;
 const MAX_RELEASED = 8;
 
 /**
- * Owns a fair share of the topics under a lease that it renews. A topic's pending entries are claimed first, those of live
- * readers too: nobody else may read the topic now, and its order begins with the oldest.
+ * Leases a fair share of the topics and keeps renewing the lease. For a new topic it first claims all pending entries, even those of
+ * live readers: no other reader may read the topic now, and the oldest entry comes first.
  */
 export function startOwnedTopics(deps: ReadingDeps & { readonly ownership: TopicOwnership }) {
   const { commands, window, settings, signal, idle, onError, ownership, topics } = deps;
@@ -143,7 +149,7 @@ export function startOwnedTopics(deps: ReadingDeps & { readonly ownership: Topic
 
   async function renew(): Promise<void> {
     if (!ownership.isLeased) for (const topic of ownership.topics) forget(topic);
-    // A reader that stops keeps its topics, and is assigned no more.
+    // A stopping reader keeps its topics but gets no new ones.
     const all = signal.aborted ? ownership.topics : await topics.current();
     const released = ownership.topics
       .slice(Math.max(share, 0))

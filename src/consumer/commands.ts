@@ -9,13 +9,13 @@ import { luaScript } from "../lib/lua.ts";
 import type { Connection } from "./connection.ts";
 import type { ConsumerSettings } from "./options.ts";
 
-/** An entry that this reader has. */
+/** A stream entry assigned to this reader. */
 export interface Entry {
   readonly topic: string;
   readonly entryId: string;
-  /** Name, value, name, value … */
+  /** Alternating names and values. */
   readonly fields: readonly string[];
-  /** Times that it was delivered to a reader, this one included. */
+  /** Number of times that the entry was delivered to any reader, including this time. */
   readonly attempt: number;
 }
 
@@ -24,12 +24,12 @@ export type Commands = ReturnType<typeof createCommands>;
 type RawEntry = readonly [id: string, fields: readonly string[] | null];
 
 const DEAD_LETTERS_TTL_MS = 30 * 86_400_000;
-/** A silent reader is removed after a day: its entries are claimed long before. */
+/** A silent reader is removed from the group after a day. Other readers have claimed its entries long before that. */
 const READER_GONE_MS = 86_400_000;
-/** So long that any reader may claim the entry at once. */
+/** Idle time set on a released entry: the maximum of a 32-bit integer, so that any reader may claim the entry immediately. */
 const RELEASED_IDLE_MS = 2_147_483_647;
 
-/** A reader's commands to Redis; each rejects with the error of ioredis. */
+/** Creates the Redis commands of a reader. Each rejects with the error of ioredis. */
 export function createCommands(
   redis: Pick<Connection, "call">,
   settings: Pick<ConsumerSettings, "subscription" | "name" | "maxDeadLetters">,
@@ -44,12 +44,12 @@ export function createCommands(
   const runRebalance = lua("rebalance");
 
   return {
-    /** Whether the gateway knows the subscription. */
+    /** Returns whether the subscription exists. */
     async isKnown(): Promise<boolean> {
       const keys = [knownSubscriptionKey(group), subscriptionKey(group), pausedSubscriptionKey(group)];
       return (await Promise.all(keys.map((key) => call("exists", [key])))).includes(1);
     },
-    /** None while the subscription is paused. */
+    /** Returns the topics of the subscription. The list is empty while the subscription is paused. */
     async listTopics(): Promise<readonly string[]> {
       const [isPaused, topics] = await Promise.all([
         call("exists", [pausedSubscriptionKey(group)]),
@@ -57,7 +57,11 @@ export function createCommands(
       ]);
       return isPaused === 1 ? [] : (topics as string[]);
     },
-    /** Reads new entries of topics that one command may read; waits for them up to `blockMs`. */
+    /**
+     * Reads new entries, and waits up to `blockMs` for them.
+     *
+     * @param topics topics that one command can read; in a Cluster they must share a slot
+     */
     async read(
       topics: readonly string[],
       { count, blockMs }: { readonly count: number; readonly blockMs?: number },
@@ -73,7 +77,7 @@ export function createCommands(
       }
       return entries;
     },
-    /** Claims entries that were pending for `idleMs`, oldest first; `lost` are no longer on the stream. */
+    /** Claims entries that were pending for `idleMs`, oldest first. `lost` lists claimed entries that retention has trimmed. */
     async claimIdle(
       topic: string,
       { idleMs, from, count }: { readonly idleMs: number; readonly from: string; readonly count: number },
@@ -94,16 +98,16 @@ export function createCommands(
     async acknowledge(topic: string, entryIds: readonly string[]): Promise<void> {
       if (entryIds.length > 0) await call("xack", [topic, group, ...entryIds]);
     },
-    /** Answers the entries that this reader no longer has. */
+    /** Returns the entries that this reader has lost to another reader. */
     async extendClaims(topic: string, entryIds: readonly string[]): Promise<readonly string[]> {
       return (await runExtendClaims([topic], [group, reader, ...entryIds])) as string[];
     },
-    /** Leaves entries to the reader that claims them first. */
+    /** Releases entries, so that another reader can claim them immediately. */
     async release(topic: string, entryIds: readonly string[]): Promise<void> {
       if (entryIds.length === 0) return;
       await call("xclaim", [topic, group, reader, 0, ...entryIds, "IDLE", RELEASED_IDLE_MS, "JUSTID"]);
     },
-    /** False where another reader has the entry. */
+    /** Stores the attempt count of an entry. Returns false if another reader has claimed the entry. */
     async countAttempt(
       { topic, entryId }: Pick<Entry, "topic" | "entryId">,
       attempt: number,
@@ -120,11 +124,11 @@ export function createCommands(
       await runRemoveGoneReaders([topic], [group, READER_GONE_MS]);
     },
     async leaveGroup(topic: string): Promise<void> {
-      // Only without pending entries: Redis deletes those with the reader.
+      // Redis would delete the pending entries together with the reader.
       const mine = (await call("xpending", [topic, group, "-", "+", 1, reader])) as unknown[];
       if (mine.length === 0) await call("xgroup", ["DELCONSUMER", topic, group, reader]);
     },
-    /** Answers the topics that this reader owns for `ttlMs`, and how many a reader should own. */
+    /** Renews the lease for `ttlMs`. Returns the topics that this reader owns and the number that each reader should own. */
     async rebalance(
       topics: readonly string[],
       { ttlMs, released }: { readonly ttlMs: number; readonly released: readonly string[] },

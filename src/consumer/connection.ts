@@ -1,7 +1,7 @@
 import { Cluster, Redis } from "ioredis";
 import { addressName, parseRedisAddresses, type RedisAddress } from "../lib/addresses/redis-address.ts";
 
-/** A Redis or a Cluster, as a reader needs it. */
+/** A connection to a single Redis or a Redis Cluster. */
 export interface Connection {
   readonly isCluster: boolean;
   readonly call: (command: string, args: readonly (string | number)[]) => Promise<unknown>;
@@ -18,7 +18,11 @@ const OPTIONS = {
   retryStrategy: (times: number) => Math.min(50 * 2 ** Math.min(times, 6), 2_000),
 } as const;
 
-/** @throws Error that names the address, with the error of ioredis as its cause; or an address that is none */
+/**
+ * Connects to Redis and detects whether it is a Cluster.
+ *
+ * @throws Error that names the address, with the error of ioredis as its cause; also if an address is invalid
+ */
 export async function connect(addresses: string, onError: (error: unknown) => void): Promise<Connection> {
   const [first, ...others] = parseRedisAddresses(addresses);
   const single = new Redis({ ...OPTIONS, ...first });
@@ -32,10 +36,10 @@ export async function connect(addresses: string, onError: (error: unknown) => vo
     if (!/^cluster_enabled:1/m.test(String(await single.info("cluster")))) return asConnection(single, false);
   } catch (error) {
     single.disconnect();
-    // Where the connection fails, ioredis rejects with "closed" and says why by an event.
+    // When connecting fails, ioredis rejects with "closed" and reports the reason in an error event.
     const cause = last ?? error;
     const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new Error(`Redis at ${addressName(first)} cannot be read: ${reason}`, { cause });
+    throw new Error(`Redis at ${addressName(first)} cannot be reached: ${reason}`, { cause });
   }
   single.disconnect();
   const { host: _, port: __, path: ___, db: ____, ...credentials } = first;

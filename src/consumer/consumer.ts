@@ -9,47 +9,115 @@ import { type ConsumerOptions, type ConsumerSettings, readOptions } from "./opti
 export type { ConsumerProblem } from "./options.ts";
 export type { ConsumedEvent, ConsumerOptions };
 
-/** The entry of an event, for its handler. */
+/**
+ * Describes the delivery of an event. Your handler gets it as its second argument.
+ *
+ * @example
+ * ```ts
+ * await consumer.run(async (event, { topic, attempt, signal }) => {
+ *   if (attempt > 1) console.warn(`attempt ${attempt} at ${event.id} of ${topic}`);
+ *   await fetch("https://example.com/orders", { method: "POST", body: JSON.stringify(event.data), signal });
+ * });
+ * ```
+ */
 export interface DeliveryContext extends DeliveredEntry {
-  /** The `data` as it stands on the topic: numbers as their sender spelled them; undefined where there is none, or bytes. */
+  /** The original text of `data`, with numbers as the sender wrote them. `undefined` when the event has no data or binary data. */
   readonly text: string | undefined;
 }
 
-/** The event is acknowledged when it resolves, and delivered again when it rejects. */
+/**
+ * Handles one event. When it resolves, the event is acknowledged. When it rejects or throws, the event is delivered again later.
+ *
+ * @typeParam T type of `event.data`. It is not checked at run time.
+ * @example
+ * ```ts
+ * const handler: Handler<{ ref: string }> = async (event) => {
+ *   console.log(event.data?.ref);
+ * };
+ * ```
+ */
 export type Handler<T = unknown> = (
   event: ConsumedEvent<T>,
   context: DeliveryContext,
 ) => Promise<void> | void;
 
-/** An event taken by `for await`. */
+/**
+ * An event from `Consumer.events`, with its context.
+ *
+ * @typeParam T type of `event.data`. It is not checked at run time.
+ */
 export interface Delivery<T = unknown> extends DeliveryContext {
   readonly event: ConsumedEvent<T>;
-  /** Not handled: it is delivered again later. Without it, asking for the next event acknowledges this one. */
+  /**
+   * Call this to have the event delivered again later. Otherwise the event is acknowledged when you ask for the next one.
+   *
+   * @param reason reported to `onProblem`, and stored if the event becomes a dead letter
+   */
   readonly retry: (reason?: unknown) => void;
 }
 
+/** Options of `Consumer.run` and `Consumer.events`. */
 export interface RunOptions {
-  /** Ends the reading: handlers under way are waited for. */
+  /** Stops the consumer when it aborts. The consumer then waits for running handlers, at most `stopTimeoutMs`. */
   readonly signal?: AbortSignal;
 }
 
 /**
- * Reads the events of a subscription from Redis, each at least once. Any number of readers share a subscription; the entries of one
- * that dies are claimed by others after `deadAfterMs`.
+ * Reads the events of a subscription from Redis, each at least once.
+ *
+ * Any number of consumers can share a subscription. If one dies, the others take over its events after `deadAfterMs`.
+ *
+ * @typeParam T type of `event.data`. It is not checked at run time.
  */
 export interface Consumer<T = unknown> {
   /**
-   * Delivers each event to `handler` and acknowledges it when that resolves. Resolves when `signal` has aborted and everything in
-   * flight has ended.
+   * Calls `handler` for each event, and acknowledges the event when the handler resolves.
    *
-   * @throws Error where at the start Redis cannot be reached, or does not know the subscription; later both are waited for.
+   * @param handler called for up to `concurrency` events at the same time
+   * @returns a promise that resolves after `signal` aborted and the running handlers have finished
+   * @throws Error if, at the start, Redis is unreachable or the subscription does not exist. Later, the consumer waits for both.
+   * @example
+   * ```ts
+   * const stop = new AbortController();
+   * process.once("SIGTERM", () => stop.abort());
+   * await consumer.run((event) => console.log(event.type), { signal: stop.signal });
+   * ```
    */
   readonly run: (handler: Handler<T>, options?: RunOptions) => Promise<void>;
-  /** One event after the other. Leaving the loop ends the reading; the event of the last round is then not acknowledged. */
+  /**
+   * Returns an iterator over the events, one at a time. Asking for the next event acknowledges the one before.
+   *
+   * Leaving the loop stops the consumer. The event of the last iteration is then not acknowledged, and is delivered again.
+   *
+   * @throws Error like `run`, when you ask for the first event
+   * @example
+   * ```ts
+   * for await (const { event, retry } of consumer.events()) {
+   *   if (!(await save(event))) retry();
+   * }
+   * ```
+   */
   readonly events: (options?: RunOptions) => AsyncGenerator<Delivery<T>, void, void>;
 }
 
-/** @throws TypeError that names the option, or all that are unknown. */
+/**
+ * Creates a consumer. It connects to Redis only when you call `run` or `events`.
+ *
+ * @typeParam T type of `event.data`. It is not checked at run time.
+ * @param options `redis` and `subscription` are required
+ * @throws TypeError that names the invalid option, or all unknown options
+ * @example
+ * ```ts
+ * import { createConsumer } from "inlet-consumer";
+ *
+ * const consumer = createConsumer<{ ref: string }>({
+ *   redis: "redis://127.0.0.1:6379",
+ *   subscription: "sub_…",
+ *   ordered: true,
+ * });
+ * await consumer.run((event) => console.log(event.data?.ref));
+ * ```
+ */
 export function createConsumer<T = unknown>(options: ConsumerOptions): Consumer<T> {
   const settings = readOptions(options);
   const run = (handler: Handler<T>, { signal = NEVER_ABORTED }: RunOptions = {}): Promise<void> =>
@@ -64,7 +132,7 @@ export function createConsumer<T = unknown>(options: ConsumerOptions): Consumer<
   };
 }
 
-/** Not a literal with a getter: that would be made anew, its function too, for each entry. */
+/** A class, because an object literal would create a new getter function for every entry. */
 class Context implements DeliveryContext {
   readonly topic: string;
   readonly entryId: string;
@@ -119,7 +187,11 @@ async function consume<T>(
   }
 }
 
-/** @throws Error where the gateway does not know the subscription; one that was just made may take it a moment */
+/**
+ * Waits until Redis has the subscription. The gateway may need a moment to write a new one.
+ *
+ * @throws Error if the subscription is still missing after two seconds
+ */
 async function requireSubscription(
   settings: ConsumerSettings,
   connection: Connection,
@@ -130,7 +202,7 @@ async function requireSubscription(
   while (!signal.aborted && !(await commands.isKnown())) {
     if (performance.now() >= untilMs) {
       throw new Error(
-        `the subscription ${settings.subscription} is unknown in this Redis: look at its id, and at the address`,
+        `the subscription ${settings.subscription} is unknown in this Redis: check its id and the Redis address`,
       );
     }
     await sleep(200, signal);
@@ -156,7 +228,7 @@ async function* iterate<T>(
           ...context,
           signal: context.signal,
           event,
-          retry: (reason = new Error("to be tried again")) => {
+          retry: (reason = new Error("the loop called retry()")) => {
             refused = { reason };
           },
           settle: (left = refused) => (left === undefined ? resolve() : reject(left.reason)),

@@ -1,7 +1,7 @@
--- Makes an entry a dead letter and acknowledges it, both or none.
--- KEYS: topic, dead letters of the group on it
--- ARGV: group, entry id, maximum number of dead letters, their TTL (ms), then the fields of the dead letter
--- Reply: 1, or 0 where the entry was acknowledged already
+-- Atomically acknowledges an entry and stores it as a dead letter.
+-- KEYS:  topic, stream of the group's dead letters for the topic
+-- ARGV:  group, entry id, maximum number of dead letters, TTL of the stream (ms), then the fields of the dead letter
+-- Reply: 1, or 0 if the entry was already acknowledged
 if redis.call('XACK', KEYS[1], ARGV[1], ARGV[2]) == 0 then
   return 0
 end

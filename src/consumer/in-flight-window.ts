@@ -5,22 +5,24 @@ import type { Commands, Entry } from "./commands.ts";
 import { retry } from "./loop.ts";
 import type { ConsumerSettings } from "./options.ts";
 
-/** An entry as it is delivered to a handler. */
+/** A stream entry passed to a handler. */
 export interface DeliveredEntry {
+  /** Name of the topic, which is also the key of its Redis stream. */
   readonly topic: string;
+  /** Id of the entry in the topic's stream. It is unique within the topic only. */
   readonly entryId: string;
-  /** From 1. More than 1 does not mean that a handler has seen it: a reader may have died with it. */
+  /** Number of this attempt, from 1. An earlier attempt may never have reached a handler, because its reader may have died. */
   readonly attempt: number;
-  /** The entry as it stands on the topic: name, value, name, value … */
+  /** The raw entry, with alternating names and values. */
   readonly fields: readonly string[];
-  /** Aborts when the reader stops and waits no longer, or another reader has claimed the entry. */
+  /** Aborts when the consumer's stop timeout ends, or when another reader has claimed the entry. Pass it on to your own calls. */
   readonly signal: AbortSignal;
 }
 
-/** The entry is acknowledged when it resolves, and delivered again when it rejects. */
+/** Handles an entry. When it resolves, the entry is acknowledged. When it rejects, the entry is delivered again. */
 export type EntryHandler = (entry: DeliveredEntry) => Promise<void> | void;
 
-/** An entry that this reader has, as its handler sees it. */
+/** An entry assigned to this reader. */
 class InFlight implements DeliveredEntry {
   readonly topic: string;
   readonly entryId: string;
@@ -36,7 +38,7 @@ class InFlight implements DeliveredEntry {
     this.attempt = attempt;
   }
 
-  /** Made when it is asked for: few handlers do, and it costs more than the rest of an entry. */
+  /** Created on first use: few handlers read it, and it costs more than the rest of the entry. */
   get signal(): AbortSignal {
     this.#abort ??= new AbortController();
     if (this.isDropped) this.#abort.abort();
@@ -55,25 +57,25 @@ export interface WindowDeps {
   readonly handler: EntryHandler;
   readonly acknowledger: Acknowledger;
   readonly onError: (error: unknown) => void;
-  /** Of ordered reading: whether entries of the topic may be handed out now. */
+  /** In ordered mode, returns whether entries of the topic may be handled now. */
   readonly owns?: ((topic: string) => boolean) | undefined;
 }
 
-/** So much of the window is free before more is read. */
+/** Fraction of the window that must be free before the next read. */
 const REFILL_SHARE = 0.5;
-/** Entries of one ordered topic that are read ahead. */
+/** Maximum number of queued entries per ordered topic. */
 const READ_AHEAD = 32;
 
-/** All entries that this reader has: it runs the handler over them, and keeps those that fail until their next attempt. */
+/** Holds all entries assigned to this reader, runs the handler on them, and retries failed ones. */
 export class InFlightWindow {
   readonly #deps: WindowDeps;
-  /** By topic, then by id. */
+  /** Entries by topic, then by entry id. */
   readonly #inFlight = new Map<string, Map<string, InFlight>>();
   #count = 0;
-  /** Runnable, in order of arrival; one queue for all topics, or one for each where they are ordered. */
+  /** Entries ready to run, in order of arrival. Ordered mode has one queue per topic; otherwise one queue serves all topics. */
   readonly #queues = new Map<string, InFlight[]>();
   readonly #busy = new Set<string>();
-  /** Waits for another attempt, and what is being made a dead letter. */
+  /** Pending retries and pending writes of dead letters. */
   readonly #tasks = new Set<Promise<void>>();
   readonly #stopping = new AbortController();
   readonly #size: number;
@@ -87,24 +89,27 @@ export class InFlightWindow {
     deps.acknowledger.onTaken = () => this.#noteRoom();
   }
 
-  /** How many more entries fit. */
+  /** Number of entries that still fit. */
   get free(): number {
     return this.#size - this.#count - this.#deps.acknowledger.outstanding;
   }
 
-  /** Whether to read now: many at a time, unless handlers would wait for it. What ordered topics hold back is nothing to run. */
+  /**
+   * Whether to read more entries now. Waits for half of the window to be free, so that one read returns many entries. Reads earlier
+   * if handlers would be idle. Entries blocked behind a failed entry of an ordered topic do not count as work.
+   */
   get hasRoom(): boolean {
     const { free } = this;
     const isIdle = this.#queues.size === 0 || this.#running < this.#deps.settings.concurrency;
     return free >= this.#size * REFILL_SHARE || (free > 0 && isIdle);
   }
 
-  /** Whether more entries of an ordered topic may be read. */
+  /** Returns whether to read more entries of an ordered topic. */
   wants(topic: string): boolean {
     return (this.#queues.get(topic)?.length ?? 0) < READ_AHEAD;
   }
 
-  /** True while a handler runs over an entry of the ordered topic. */
+  /** Returns whether an entry of the ordered topic is being handled or waits for its retry. */
   isBusy(topic: string): boolean {
     return this.#busy.has(topic);
   }
@@ -113,9 +118,9 @@ export class InFlightWindow {
     for (const entry of entries) {
       const { topic, entryId } = entry;
       let ofTopic = this.#inFlight.get(topic);
-      // Claimed back from this reader itself: it is in flight.
+      // This reader claimed an entry from itself that is still in flight.
       if (ofTopic?.has(entryId)) continue;
-      // The same, and it was handled.
+      // This reader claimed an entry from itself that it has handled but not yet acknowledged.
       if (entry.attempt > 1 && this.#deps.acknowledger.holds(topic, entryId)) continue;
       if (ofTopic === undefined) {
         ofTopic = new Map();
@@ -129,7 +134,7 @@ export class InFlightWindow {
     this.#dispatch();
   }
 
-  /** Ids in flight, by topic. */
+  /** Returns the ids of all in-flight entries by topic. */
   byTopic(): ReadonlyMap<string, readonly string[]> {
     return new Map([...this.#inFlight].map(([topic, ofTopic]) => [topic, [...ofTopic.keys()]]));
   }
@@ -148,24 +153,24 @@ export class InFlightWindow {
     this.#noteRoom();
   }
 
-  /** Hands out what had to wait until its topic was owned again. */
+  /** Starts entries that waited for the ownership of their topic. */
   resume(): void {
     this.#dispatch();
   }
 
-  /** Resolves when there is room to read again. */
+  /** Resolves when the window has room for another read. */
   changed(): Promise<void> {
     return new Promise((resolve) => {
       this.#wake = resolve;
     });
   }
 
-  /** From now on nothing is delivered. */
+  /** Stops passing entries to the handler. */
   stop(): void {
     this.#stopping.abort();
   }
 
-  /** Stops, waits for running handlers and their acknowledgements, then releases what is left. */
+  /** Stops, waits for running handlers and their acknowledgements, then releases all remaining entries. */
   async close(timeoutMs: number): Promise<void> {
     this.stop();
     await endsWithin(timeoutMs, this.#settled());
@@ -186,7 +191,7 @@ export class InFlightWindow {
     await Promise.all([...this.#tasks, this.#deps.acknowledger.settled()]);
   }
 
-  /** False where it was dropped before. */
+  /** Removes an entry from the window. Returns false if it was dropped earlier. */
   #forget({ topic, entryId }: InFlight): boolean {
     const ofTopic = this.#inFlight.get(topic);
     if (!ofTopic?.delete(entryId)) return false;
@@ -222,7 +227,7 @@ export class InFlightWindow {
         if (ordered) this.#busy.add(name);
         this.#start(next, name);
       }
-      // A topic whose queue was emptied comes last in the next round.
+      // Deleting an empty queue moves its topic to the end of the iteration order.
       if (queue.length === 0) this.#queues.delete(name);
     }
   }
@@ -230,7 +235,7 @@ export class InFlightWindow {
   #start(inFlight: InFlight, name: string): void {
     this.#running++;
     if (inFlight.attempt > this.#deps.settings.maxAttempts) {
-      const error = new Error("its readers ended again and again while they had it");
+      const error = new Error("every reader that had this entry died before it was handled");
       this.#track(this.#deadLetter(inFlight, error).finally(() => this.#leave(name)));
       return;
     }
@@ -238,7 +243,7 @@ export class InFlightWindow {
     try {
       result = this.#deps.handler(inFlight);
     } catch (error) {
-      // One that throws at once has failed like one that rejects.
+      // Treats a synchronous throw like a rejection.
       result = Promise.reject(error);
     }
     Promise.resolve(result).then(
@@ -253,7 +258,7 @@ export class InFlightWindow {
     if (!this.#forget(inFlight)) {
       this.#leave(name);
     } else if (settings.ordered) {
-      // What follows in order must not be handed out before Redis knows of this one.
+      // The next entry of the topic must wait until Redis has acknowledged this one.
       acknowledger.addThen(topic, entryId, () => this.#leave(name));
     } else {
       acknowledger.add(topic, entryId);
@@ -279,7 +284,7 @@ export class InFlightWindow {
       this.#leave(name);
       return;
     }
-    // An ordered topic waits for what failed; others go on meanwhile.
+    // The ordered topic waits for the retry, while other topics use the free handler.
     this.#running--;
     void retried.finally(() => {
       this.#running++;
@@ -288,7 +293,7 @@ export class InFlightWindow {
     this.#dispatch();
   }
 
-  /** A handler has ended: its place is another entry's. */
+  /** Frees the place of a finished handler and starts the next entry. */
   #leave(name: string): void {
     this.#running--;
     this.#busy.delete(name);

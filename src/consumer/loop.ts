@@ -5,7 +5,7 @@ interface RetryOptions {
   readonly onError: (error: unknown) => void;
 }
 
-/** Runs a step until the signal aborts. The step answers the pause after it, in ms; one that fails is reported and repeated. */
+/** Repeats a step until the signal aborts. The step returns the pause before the next one in ms. A failed step is reported. */
 export async function repeat(
   step: () => Promise<number>,
   { signal, onError, afterErrorMs }: RetryOptions & { readonly afterErrorMs: number },
@@ -19,7 +19,7 @@ export async function repeat(
   }
 }
 
-/** Tries until it succeeds; false where the signal aborted first. */
+/** Retries a task until it succeeds. Returns false if the signal aborts first. */
 export async function retry(
   task: () => Promise<void>,
   { signal, onError, backoffMs }: RetryOptions & { readonly backoffMs: (failures: number) => number },

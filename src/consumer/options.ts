@@ -1,38 +1,66 @@
 import { hostname } from "node:os";
 import type { Backoff } from "../lib/backoff.ts";
 
-/** How a subscription is read. Times in ms. */
+/**
+ * Options of `createConsumer`. Times are in milliseconds.
+ *
+ * @example
+ * ```ts
+ * const options: ConsumerOptions = {
+ *   redis: "redis://127.0.0.1:6379",
+ *   subscription: "sub_…",
+ *   concurrency: 4,
+ *   retry: { initialMs: 500, maxMs: 60_000 },
+ *   onProblem: (problem) => console.error(problem),
+ * };
+ * ```
+ */
 export interface ConsumerOptions {
-  /** `redis://…`, `rediss://…`, `unix://…`; a comma list names nodes of a Cluster. */
+  /** Address of Redis: `redis://…`, `rediss://…` or `unix://…`. Separate the nodes of a Cluster with commas. */
   readonly redis: string;
-  /** The subscription's id: its topics are followed as they come and go. */
+  /** Id of the subscription. The consumer also reads topics that the subscription covers later. */
   readonly subscription: string;
-  /** Reads these topics only; the others are left to other readers. */
+  /** Selects the topics to read. Other consumers must read the rest. Defaults to all topics. */
   readonly only?: (topic: string) => boolean;
-  /** Handlers that run at once; default 16. */
+  /** Maximum number of handlers that run at the same time. Integer from 1 to 10,000, default 16. */
   readonly concurrency?: number;
   /**
-   * One entry of a topic at a time, in order, each topic by one of all readers; an entry that fails holds its topic back until
-   * it is handled or a dead letter. Default false: as they come, `concurrency` at once.
+   * Whether to handle the events of each topic in order, one at a time. Only one consumer reads a topic at a time. A failing event
+   * blocks its topic until it is handled or becomes a dead letter. Defaults to false.
    */
   readonly ordered?: boolean;
-  /** Attempts at an entry, crashes included, before it is a dead letter; default 10. */
+  /** Number of attempts before an event becomes a dead letter. Crashes count. Integer from 1 to 1,000,000, default 10. */
   readonly maxAttempts?: number;
-  /** Backoff between attempts; default from 1 s, doubled, to 5 minutes, half of it random. */
+  /** Backoff between attempts. By default it starts at 1 s and doubles up to 5 min, and half of each wait is random. */
   readonly retry?: Partial<Backoff>;
-  /** A reader that has been silent for so long is dead, and others claim its entries; default 30,000, at least 1,000. */
+  /** Time after which other consumers take over the events of a silent one. Integer from 1,000 to 86,400,000, default 30,000. */
   readonly deadAfterMs?: number;
-  /** How long a stop waits for running handlers; default 30,000. */
+  /** Maximum time to wait for running handlers when the consumer stops. Integer from 0 to 86,400,000, default 30,000. */
   readonly stopTimeoutMs?: number;
-  /** Most dead letters of a topic; default 10,000. */
+  /** Maximum number of dead letters per topic. The oldest are removed. Integer from 1 to 1,000,000, default 10,000. */
   readonly maxDeadLetters?: number;
   /**
-   * Called when something fails and is retried: Redis is away, an entry fails, or was trimmed before it was read. What it throws
-   * itself, or rejects with, stops nothing: it is a warning of the process.
+   * Called when Redis is unavailable, an event fails or becomes a dead letter, or retention trimmed events before they were handled.
+   * An error that it throws becomes a process warning with the code `INLET_ON_PROBLEM`, and the consumer continues.
    */
   readonly onProblem?: (problem: ConsumerProblem) => void;
 }
 
+/**
+ * A problem reported to `onProblem`.
+ *
+ * - `redis` means that a call to Redis failed. The consumer retries it.
+ * - `failed` means that a handler failed. The event is delivered again.
+ * - `dead` means that the last attempt failed, and the event is now a dead letter.
+ * - `lost` means that retention trimmed the entries before they were handled.
+ *
+ * @example
+ * ```ts
+ * const onProblem = (problem: ConsumerProblem) => {
+ *   if (problem.kind === "dead") console.error(`gave up on ${problem.entryId} of ${problem.topic}`, problem.error);
+ * };
+ * ```
+ */
 export type ConsumerProblem =
   | { readonly kind: "redis"; readonly error: unknown }
   | {
@@ -42,18 +70,17 @@ export type ConsumerProblem =
       readonly attempt: number;
       readonly error: unknown;
     }
-  /** Retention trimmed them before they were handled. */
   | { readonly kind: "lost"; readonly topic: string; readonly entryIds: readonly string[] };
 
-/** Options with their defaults. */
+/** Options with defaults applied. */
 export interface ConsumerSettings extends Required<Omit<ConsumerOptions, "retry">> {
   readonly retry: Backoff;
-  /** The reader's own, unlike that of any other. */
+  /** Unique name of this reader in the consumer group. */
   readonly name: string;
 }
 
 const RETRY: Backoff = { initialMs: 1_000, maxMs: 300_000, factor: 2, jitter: 0.5 };
-/** The bounds of each number, and its default. */
+/** Minimum, default and maximum of each numeric option. */
 const NUMBERS = {
   concurrency: [1, 16, 10_000],
   maxAttempts: [1, 10, 1_000_000],
@@ -63,7 +90,7 @@ const NUMBERS = {
 } as const;
 const KNOWN = { ...NUMBERS, redis: 0, subscription: 0, only: 0, ordered: 0, retry: 0, onProblem: 0 };
 
-/** @throws TypeError that names the option, or all that are unknown. */
+/** Parses the options. @throws TypeError that names the invalid option, or all unknown options */
 export function readOptions(options: ConsumerOptions): ConsumerSettings {
   const unknown = [
     ...namesBeyond(KNOWN satisfies Record<keyof ConsumerOptions, unknown>, options),
@@ -71,9 +98,10 @@ export function readOptions(options: ConsumerOptions): ConsumerSettings {
   ];
   if (unknown.length > 0) throw new TypeError(`unknown options: ${unknown.join(", ")}`);
   const { redis, subscription } = options;
-  if (typeof redis !== "string" || redis === "") throw new TypeError("redis must be an address");
+  if (typeof redis !== "string" || redis === "")
+    throw new TypeError("redis must be the address of a Redis server");
   if (typeof subscription !== "string" || subscription === "")
-    throw new TypeError("subscription must be an id");
+    throw new TypeError("subscription must be the id of a subscription");
   return {
     redis,
     subscription,
@@ -90,16 +118,16 @@ export function readOptions(options: ConsumerOptions): ConsumerSettings {
   };
 }
 
-/** Reading goes on, and nothing is silent: by default Node writes a warning to standard error. */
+/** Turns an error thrown by `onProblem` into a process warning, which Node prints to standard error by default. */
 const contained = (onProblem: (problem: ConsumerProblem) => unknown) => (problem: ConsumerProblem) => {
   const warn = (thrown: unknown): void => {
     const reason = thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown);
-    process.emitWarning(`onProblem failed, told of "${problem.kind}": ${reason}`, {
+    process.emitWarning(`onProblem failed for the problem "${problem.kind}": ${reason}`, {
       code: "INLET_ON_PROBLEM",
     });
   };
   try {
-    // It may be asynchronous, whatever its type says.
+    // An async function is assignable to the type of `onProblem`, so its rejection must be caught too.
     Promise.resolve(onProblem(problem)).catch(warn);
   } catch (error) {
     warn(error);
@@ -113,5 +141,5 @@ function readNumber(options: ConsumerOptions, name: keyof typeof NUMBERS): numbe
   const [least, usual, most] = NUMBERS[name];
   const value = options[name] ?? usual;
   if (Number.isInteger(value) && value >= least && value <= most) return value;
-  throw new TypeError(`${name} must be a whole number from ${least} to ${most}`);
+  throw new TypeError(`${name} must be an integer from ${least} to ${most}`);
 }

@@ -1,10 +1,10 @@
--- Renews an ordered reader's lease, and assigns it free topics up to its fair share.
--- KEYS: readers (sorted set by the end of their lease, ms), owners (hash, topic to reader)
--- ARGV: reader; TTL (ms; 0 ends the lease); number of topics to release; those; then all topics that it may read
+-- Renews the lease of an ordered reader and assigns free topics to it, up to its fair share.
+-- KEYS:  readers (sorted set by end of lease, ms), owners (hash from topic to reader)
+-- ARGV:  reader, TTL (ms; 0 ends the lease), number of topics to release, the topics to release, then all topics of the subscription
 -- Reply: the fair share, then the reader's topics
 --
--- The lease is the reader's, and its topics depend on it: renewing is one write, however many they are. A new reader is
--- assigned nothing by its first call, so that readers that start together are counted first.
+-- The lease belongs to the reader and covers all its topics, so renewing it is one write for any number of topics.
+-- The first call of a new reader assigns no topics, so that readers that start together are all counted first.
 local call = redis.call
 local reader, ttl, releases = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local time = call('TIME')

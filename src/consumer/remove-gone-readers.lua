@@ -1,7 +1,7 @@
--- Removes readers from a group that have long been silent and have no pending entries.
--- KEYS: topic
--- ARGV: group, silence after which a reader is gone (ms)
--- Reply: their number
+-- Removes silent readers without pending entries from a group.
+-- KEYS:  topic
+-- ARGV:  group, silence after which a reader is removed (ms)
+-- Reply: number of removed readers
 local gone = 0
 for _, row in ipairs(redis.call('XINFO', 'CONSUMERS', KEYS[1], ARGV[1])) do
   local reader = {}

@@ -1,20 +1,20 @@
 import type { Commands } from "./commands.ts";
 
-/** How soon a new topic is read. */
+/** Maximum delay before a new topic is read. */
 const REFRESH_MS = 1_000;
-/** How long a topic without its group is skipped: the gateway makes the group. */
+/** Time for which a topic without its consumer group is skipped. The gateway creates the group in the meantime. */
 const SKIP_MS = 1_000;
 
 export type TopicList = ReturnType<typeof createTopicList>;
 
-/** The topics that a subscription covers, as they come and go. */
+/** Caches the topics of a subscription and refreshes them every second. */
 export function createTopicList(commands: Pick<Commands, "listTopics">, only: (topic: string) => boolean) {
   let topics: readonly string[] = [];
   let refreshedAtMs = Number.NEGATIVE_INFINITY;
   const skipped = new Map<string, number>();
 
   return {
-    /** Those to read now. @throws Error of ioredis while they are not known */
+    /** Returns the topics to read now. @throws Error of ioredis if the list must be refreshed and Redis is unavailable */
     async current(): Promise<readonly string[]> {
       const nowMs = performance.now();
       if (nowMs - refreshedAtMs > REFRESH_MS) {
@@ -24,7 +24,7 @@ export function createTopicList(commands: Pick<Commands, "listTopics">, only: (t
       for (const [topic, untilMs] of skipped) if (untilMs < nowMs) skipped.delete(topic);
       return skipped.size === 0 ? topics : topics.filter((topic) => !skipped.has(topic));
     },
-    /** Leaves topics out for a moment whose group is missing. */
+    /** Skips topics for a moment because their consumer group is missing. */
     skip(missing: readonly string[]): void {
       for (const topic of missing) skipped.set(topic, performance.now() + SKIP_MS);
     },

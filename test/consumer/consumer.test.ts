@@ -168,8 +168,8 @@ describe("run", () => {
     process.off("warning", onWarning);
     const told = warnings.filter((warning) => "code" in warning && warning.code === "INLET_ON_PROBLEM");
     expect(told.map(({ message }) => message.split(": ")[0])).toEqual([
-      'onProblem failed, told of "failed"',
-      'onProblem failed, told of "dead"',
+      'onProblem failed for the problem "failed"',
+      'onProblem failed for the problem "dead"',
     ]);
   });
 
@@ -242,7 +242,7 @@ describe("run", () => {
   it.concurrent("names the address of a Redis that cannot be reached, and none of its credentials", async () => {
     const consumer = createConsumer({ redis: "redis://me:hidden@127.0.0.1:1", subscription: "sub_x" });
     const failure: unknown = await consumer.run(() => {}).catch((error: unknown) => error);
-    expect(String(failure)).toContain("Redis at 127.0.0.1:1 cannot be read");
+    expect(String(failure)).toContain("Redis at 127.0.0.1:1 cannot be reached");
     expect(String(failure)).toContain("ECONNREFUSED");
     expect(String(failure)).not.toContain("hidden");
   });
