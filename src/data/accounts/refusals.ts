@@ -4,25 +4,25 @@ import { startLoop } from "../../lib/loop.ts";
 import type { Log } from "../../log.ts";
 import type { Queryable } from "../database.ts";
 
-/** A request of the management API that was refused; what is not known of its caller is empty. */
+/** A rejected request to the management API. Ids are empty if the caller is unknown. */
 export interface Refusal {
   readonly organizationId: string;
   readonly accountId: string;
   readonly keyId: string;
-  /** Of a caller that nobody knows its network: one host has all addresses of an IPv6 /64 at its command. */
+  /** The client's address. For an unknown caller with IPv6, its /64 network, because one host can use all addresses of a /64. */
   readonly address: string;
   readonly status: 401 | 403;
 }
 
-/** Counts refusals in memory and writes the counts now and then. Disposal writes what is left. */
+/** Counts rejected requests in memory and writes the counts every few seconds. Disposal writes the remaining counts. */
 export interface RefusalCounts extends AsyncDisposable {
   readonly note: (refusal: Refusal) => void;
-  /** Writes what was counted on this worker. @throws UnavailableError */
+  /** Writes the counts of this worker. @throws UnavailableError */
   readonly write: () => Promise<void>;
 }
 
 const WRITE_EVERY_MS = 10_000;
-/** Different ones between two writes, and of an organization in an hour; further ones are counted as one. */
+/** Maximum number of distinct counters between two writes, and per organization and hour. The rest is counted as `others`. */
 const MAX_COUNTED = 5_000;
 const OTHERS = "others";
 const HOUR_MS = 3_600_000;
@@ -54,7 +54,7 @@ export function startRefusalCounts(deps: {
     const rows = [...writing.values()].map(({ refusal, count }) => ({ ...refusal, count }));
     try {
       await db.transaction().execute(async (trx) => {
-        // Gateways that write at once would not see each other's rows.
+        // Gateways that write at the same time would not see each other's rows and could exceed the limit.
         await sql`SELECT pg_advisory_xact_lock(hashtextextended('refusals', 0))`.execute(trx);
         await addCounts(rows, { hour, lastAt }).execute(trx);
       });
@@ -68,8 +68,13 @@ export function startRefusalCounts(deps: {
     step: write,
     everyMs: writeEveryMs,
     waitsFirst: true,
-    onFailing: (err) => log.warn({ event: "audit.refusals_not_written", err }, "counts of refusals wait"),
-    onRecovered: () => log.info({ event: "audit.refusals_written" }, "counts of refusals are written again"),
+    onFailing: (err) =>
+      log.warn(
+        { event: "audit.refusals_not_written", err },
+        "counts of rejected requests could not be written yet",
+      ),
+    onRecovered: () =>
+      log.info({ event: "audit.refusals_written" }, "counts of rejected requests are written again"),
   });
   return {
     note: (refusal) => note(refusal),
@@ -77,13 +82,13 @@ export function startRefusalCounts(deps: {
     async [Symbol.asyncDispose]() {
       await loop[Symbol.asyncDispose]();
       await write().catch((err: unknown) => {
-        log.warn({ event: "audit.refusals_lost", err }, "counts of refusals are lost");
+        log.warn({ event: "audit.refusals_lost", err }, "counts of rejected requests were lost");
       });
     },
   };
 }
 
-/** Of callers that an organization has not had in this hour, as many get a row as there is room for, the most frequent first. */
+/** Adds to existing rows. New callers get a row while the organization has free rows in this hour, the most frequent first. */
 const addCounts = (
   rows: readonly (Refusal & { readonly count: number })[],
   { hour, lastAt }: { readonly hour: Date; readonly lastAt: Date },

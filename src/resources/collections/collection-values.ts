@@ -5,7 +5,7 @@ import type { Row } from "../../data/tables.ts";
 import type { Finding } from "../../lib/errors.ts";
 import { issueMessage } from "../../lib/issue-message.ts";
 
-/** The kinds of values that records have. */
+/** Kinds of values in records. */
 export const FIELD_KINDS = [
   "text",
   "number",
@@ -32,36 +32,36 @@ declare module "../../data/tables.ts" {
   }
 }
 
-/** By the ids of fields; none is null. */
+/** Values by field id. Null values are omitted. */
 export type StoredValues = Readonly<Record<string, unknown>>;
 
 const MAX_TEXT = 65_536;
 
-/** RFC 3339, section 5.6; kept as the API writes its own times. */
+/** A time in RFC 3339 format (section 5.6). Stored in the same format as the API's own times. */
 const dateTime = z.iso
-  .datetime({ offset: true, error: "must be an RFC 3339 time, as 2026-01-31T09:30:00Z" })
+  .datetime({ offset: true, error: "must be an RFC 3339 time, for example 2026-01-31T09:30:00Z" })
   .transform((text) => new Date(text))
   .refine((time) => Number.isFinite(time.getTime()) && /^\d{4}-/.test(time.toISOString()), {
-    error: "must be of the years 0 to 9999",
+    error: "must be between the years 0 and 9999",
   })
   .transform((time) => time.toISOString());
 
 const VALUES: Readonly<Record<Exclude<FieldKind, "choice">, z.ZodType>> = {
-  text: z.string("must be a text").max(MAX_TEXT),
+  text: z.string("must be a string").max(MAX_TEXT),
   number: z.number("must be a number"),
   boolean: z.boolean("must be true or false"),
-  date: z.iso.date("must be a date, as 2026-01-31"),
+  date: z.iso.date("must be a date, for example 2026-01-31"),
   dateTime,
   email: z.email("must be an email address").max(320),
   url: z
-    .string("must be an http or https address")
-    .regex(/^https?:\/\/\S+$/, "must be an http or https address")
+    .string("must be an http or https URL")
+    .regex(/^https?:\/\/\S+$/, "must be an http or https URL")
     .max(2_048),
-  // A number that is too large for JSON would be kept as null.
+  // `JSON.stringify` would turn an infinite number into null.
   json: z.unknown().refine((value) => typeof value !== "number" || Number.isFinite(value), "must be JSON"),
 };
 
-/** Values by the names of fields, as they are stored, or what is wrong with them. Null is no value. */
+/** Converts values by field name to stored values, or returns the findings. A null value counts as missing. */
 export function readValues(
   fields: readonly FieldRow[],
   given: Readonly<Record<string, unknown>>,
@@ -69,14 +69,15 @@ export function readValues(
   const findings: Finding[] = [];
   const names = new Set(fields.map(({ name }) => name));
   for (const name of Object.keys(given)) {
-    if (!names.has(name)) findings.push({ path: `values.${name}`, message: "is no field of the collection" });
+    if (!names.has(name))
+      findings.push({ path: `values.${name}`, message: "is not a field of the collection" });
   }
   const values: [string, unknown][] = [];
   for (const field of fields) {
     const path = `values.${field.name}`;
     const value = Object.hasOwn(given, field.name) ? given[field.name] : null;
     if (value === null || value === undefined) {
-      if (field.required) findings.push({ path, message: "is needed" });
+      if (field.required) findings.push({ path, message: "is required" });
       continue;
     }
     const read = schemaOf(field).safeParse(value);
@@ -91,7 +92,7 @@ const schemaOf = ({ kind, options }: FieldRow): z.ZodType =>
     ? z.custom((value) => options.some((option) => option === value), "must be one of the field's options")
     : VALUES[kind];
 
-/** All fields by their names, in order of their making; null where the record has no value. */
+/** Returns the values of all fields by name, in order of creation. `null` if the record has no value. */
 export const showValues = (
   fields: readonly FieldRow[],
   stored: StoredValues,
@@ -110,9 +111,9 @@ export const fieldsOf = (db: Queryable, collectionId: string): Promise<FieldRow[
     .execute();
 
 /**
- * Notes the value that each of the records has of a unique field.
+ * Inserts the records' values of unique fields into `collection_unique_values`, whose key enforces uniqueness.
  *
- * @throws DatabaseError of a unique violation where two have the same
+ * @throws DatabaseError with a unique violation if two records have the same value
  */
 export async function noteUniqueValues(
   trx: Trx,

@@ -36,13 +36,13 @@ const knowledgeBaseFields = {
   lastIndexedAt: time(
     z.iso
       .datetime({ offset: true })
-      .refine(
-        (text) => Math.abs(Date.parse(text)) < Date.UTC(9_999),
-        "must be a time before the year 9999",
-      )
+      .refine((text) => Math.abs(Date.parse(text)) < Date.UTC(9_999), "must be a time before the year 9999")
       .nullable()
       .default(null)
-      .meta({ description: "When the knowledge base was last indexed for search.", example: "2026-01-31T09:30:00.000Z" }),
+      .meta({
+        description: "When the knowledge base was last indexed for search.",
+        example: "2026-01-31T09:30:00.000Z",
+      }),
   ),
   metadata: json(mapInput, z.record(z.string(), z.unknown())),
 };
@@ -74,13 +74,10 @@ const suggestions = z
 
 const agentFields = {
   uid: uidField("agent"),
-  identifier: z
-    .string()
-    .min(1)
-    .max(255)
-    .nullable()
-    .default(null)
-    .meta({ description: "The name that participants refer to. Unique in the organization.", example: "support" }),
+  identifier: z.string().min(1).max(255).nullable().default(null).meta({
+    description: "The name that participants refer to. Unique in the organization.",
+    example: "support",
+  }),
   name: nameInput.meta({ example: "Support" }),
   description: textUpTo(4_096),
   color: textUpTo(64).meta({ example: "#3366ff" }),
@@ -109,7 +106,9 @@ export const agent = shape({
   prefix: "agt",
   fields: agentFields,
   inside: {
-    knowledgeBase: knowledgeBase.entity.nullable().meta({ description: "`null` when nested in another entity." }),
+    knowledgeBase: knowledgeBase.entity
+      .nullable()
+      .meta({ description: "`null` when nested in another entity." }),
   },
   meta: { id: "Agent", description: "An AI agent." },
 });

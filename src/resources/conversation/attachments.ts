@@ -46,7 +46,10 @@ const attachmentsInput = z
     if (length > MAX_ATTACHED_BYTES)
       context.addIssue({ code: "custom", message: `must hold at most ${MAX_ATTACHED_BYTES} bytes in total` });
   })
-  .meta({ description: `Up to ${MAX_ATTACHMENTS} attachments with ${MAX_ATTACHED_BYTES} bytes in total.`, example: [] });
+  .meta({
+    description: `Up to ${MAX_ATTACHMENTS} attachments with ${MAX_ATTACHED_BYTES} bytes in total.`,
+    example: [],
+  });
 
 const bytes = z.array(z.int().min(0).max(255));
 const attachmentSchema = z

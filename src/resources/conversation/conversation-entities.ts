@@ -65,7 +65,9 @@ const messageFields = {
   conversationId: readOnly(text.meta({ description: "`null` for a message in the room itself." })),
   // A live token was issued to the account that started the conversation, but somebody else uses it.
   authorId: orElse(
-    readOnly(text.meta({ description: "`null` if it was sent with the live token, or its author was deleted." })),
+    readOnly(
+      text.meta({ description: "`null` if it was sent with the live token, or its author was deleted." }),
+    ),
     ({ caller }) => (caller.by === "liveToken" ? null : caller.accountId),
   ),
   content: contentInput,
@@ -81,7 +83,9 @@ export const message = shape({
       return conversation.part.nullable().meta({ description: INSIDE });
     },
     get room(): z.ZodNullable<Inside<typeof roomFields>> {
-      return room.part.nullable().meta({ description: `${INSIDE} Also \`null\` for a caller with a live token.` });
+      return room.part
+        .nullable()
+        .meta({ description: `${INSIDE} Also \`null\` for a caller with a live token.` });
     },
   },
   meta: { id: "Message", description: "A message in a room or conversation." },
@@ -109,7 +113,9 @@ export const conversation = shape({
   prefix: "conv",
   fields: conversationFields,
   inside: {
-    liveToken: text.meta({ description: "Only present in the response of `CreateLiveConversation`, otherwise `null`." }),
+    liveToken: text.meta({
+      description: "Only present in the response of `CreateLiveConversation`, otherwise `null`.",
+    }),
     messages: z.array(message.entity).meta({ description: NEWEST }).optional(),
     messageCount: count,
     participants: z.array(participant.entity).meta({ description: NEWEST }).optional(),
@@ -125,15 +131,17 @@ const roomFields = {
   organizationId,
   ownerId,
   spaceId,
-  allowGuestConversations: z
-    .boolean()
-    .default(false)
-    .meta({ description: "Whether guests may start conversations. Clients read this; Inlet does not enforce it." }),
+  allowGuestConversations: z.boolean().default(false).meta({
+    description: "Whether guests may start conversations. Clients read this; Inlet does not enforce it.",
+  }),
   allowMessages: z
     .boolean()
     .default(true)
     .meta({ description: "Whether the room and its conversations accept messages." }),
-  immutable: z.boolean().default(false).meta({ description: "Whether the room is frozen. An immutable room can never be changed again." }),
+  immutable: z
+    .boolean()
+    .default(false)
+    .meta({ description: "Whether the room is frozen. An immutable room can never be changed again." }),
 };
 export const room = shape({
   prefix: "room",

@@ -5,25 +5,25 @@ import { BLOCKS } from "./params.ts";
 const MAX_ITEMS = 1_000;
 const MAX_SECTIONS = 200;
 
-/** An id inside a form, chosen by its author. */
+/** An id within a form, chosen by the form's author. */
 const localId = z.string().min(1).max(255);
 const title = z.string().max(1_024).nullable().default(null);
 const prose = z.string().max(16_384).nullable().default(null);
 
-/** A block of another kind that holds nothing. */
+/** Returns whether the entry is the block of a known kind and has no settings. */
 const isEmptyBlock = ([name, block]: [string, unknown]): boolean =>
   Object.hasOwn(BLOCKS, name) && (block === null || isDeepStrictEqual(block, {}));
 
-/** The params without empty blocks of other kinds. */
+/** Returns the params without the empty blocks of other kinds. */
 const onlyOf = (kind: string, params: unknown): unknown =>
   typeof params === "object" && params !== null && !Array.isArray(params)
     ? Object.fromEntries(Object.entries(params).filter((entry) => entry[0] === kind || !isEmptyBlock(entry)))
     : params;
 
-/** An input of that kind: `params` holds the block of that name; others are absent, null or empty. */
+/** Returns the schema of an input. `params` must hold the block named by the kind; other blocks must be absent, null or empty. */
 const inputOf = <K extends keyof typeof BLOCKS, P extends z.ZodRawShape>(kind: K, params: P) =>
   z.strictObject({
-    key: z.string().min(1).max(255).meta({ description: "Names the answer; unique in its form." }),
+    key: z.string().min(1).max(255).meta({ description: "The name of the answer. Unique within the form." }),
     title,
     description: prose,
     required: z.boolean().default(false),
@@ -63,7 +63,7 @@ const itemInput = z
   .meta({
     id: "FormInput",
     description:
-      "What is asked. `params` holds the block that is named by the kind; others may be null or empty, and are left out.",
+      "A question of a form. `params` holds the block named by the kind. Other blocks may be null or empty and are dropped.",
   });
 
 const formItem = z
@@ -71,29 +71,29 @@ const formItem = z
     id: localId,
     kind: z
       .enum(["input", "heading", "text", "divider"])
-      .meta({ description: "`input` asks; the others only show, `content` where they have one." }),
+      .meta({ description: "`input` asks a question. The other kinds only show their `content`." }),
     content: prose,
     sectionId: localId
       .nullable()
       .default(null)
-      .meta({ description: "A section of this form; null: in none." }),
+      .meta({ description: "A section of this form. `null` if the item is in no section." }),
     input: itemInput
       .nullable()
       .default(null)
-      .meta({ description: "Of an item of kind `input`, and of no other." }),
+      .meta({ description: "Required for items of kind `input`, and not allowed for other kinds." }),
   })
   .superRefine(({ kind, input }, context) => {
     const problem =
       kind === "input"
-        ? input === null && "is needed for the kind input"
-        : input !== null && "is for the kind input only";
+        ? input === null && "is required for the kind input"
+        : input !== null && "is only allowed for the kind input";
     if (problem) context.addIssue({ code: "custom", path: ["input"], message: problem });
   })
-  .meta({ id: "FormItem", description: "One thing on a form." });
+  .meta({ id: "FormItem", description: "A question or a static element of a form." });
 
 const formSection = z
   .strictObject({ id: localId, title, description: prose })
-  .meta({ id: "FormSection", description: "Items that belong together." });
+  .meta({ id: "FormSection", description: "A group of items on a form." });
 
 const items = z.array(formItem).max(MAX_ITEMS);
 const sections = z.array(formSection).max(MAX_SECTIONS);
@@ -118,7 +118,7 @@ const EXAMPLE = {
   sections: [],
 };
 
-/** A form shows its items in order, in sections. */
+/** Content of a form. Items are shown in this order, grouped by section. */
 export const formContent = z
   .strictObject({ items: items.default([]), sections: sections.default([]) })
   .superRefine((content, context) => {
@@ -129,7 +129,7 @@ export const formContent = z
     for (const [index, { sectionId }] of content.items.entries()) {
       if (sectionId === null || known.has(sectionId)) continue;
       const path = ["items", index, "sectionId"];
-      context.addIssue({ code: "custom", path, message: "is not the id of a section of this form" });
+      context.addIssue({ code: "custom", path, message: "must be the id of a section of this form" });
     }
   })
   .meta({ example: EXAMPLE });
@@ -146,7 +146,7 @@ function refuseRepeated<T>(
     const value = pick(one);
     if (value === undefined) continue;
     if (seen.has(value))
-      context.addIssue({ code: "custom", path: [name, index, ...field], message: "stands twice" });
+      context.addIssue({ code: "custom", path: [name, index, ...field], message: "is used twice" });
     seen.add(value);
   }
 }

@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** Bounds of the entries of a list; the body as a whole is bounded too. */
+/** Maximum number of entries of a list. The size of the whole body is limited too. */
 const MAX_ENTRIES = 1_000;
 
 const text = z.string().max(1_024).nullable().default(null);
@@ -13,21 +13,21 @@ const step = z.number().positive().nullable().default(null);
 /** RFC 3339, section 5.6. */
 const instant = z.iso.datetime({
   offset: true,
-  error: "must be an RFC 3339 time, as 2026-01-31T09:30:00Z",
+  error: "must be an RFC 3339 time, for example 2026-01-31T09:30:00Z",
 });
 const dateTime = instant.nullable().default(null);
-/** A day, or an instant of it: both are written for `minDate` and `maxDate`. */
+/** A date or an instant, because clients send both as `minDate` and `maxDate`. */
 const date = z
   .union([z.iso.date(), instant], {
-    error: "must be a date, as 2026-01-31, or an RFC 3339 time, as 2026-01-31T09:30:00Z",
+    error: "must be a date such as 2026-01-31, or an RFC 3339 time such as 2026-01-31T09:30:00Z",
   })
   .nullable()
   .default(null);
-const time = z.iso.time("must be a time of day, as 09:30 or 09:30:00").nullable().default(null);
+const time = z.iso.time("must be a time of day, for example 09:30 or 09:30:00").nullable().default(null);
 
 type Pair<B> = readonly [min: keyof B & string, max: keyof B & string, measure?: (bound: string) => number];
 
-/** Refuses a block whose least is more than its most; either may be missing. */
+/** Rejects a block whose minimum is greater than its maximum. Either bound may be missing. */
 const ordered =
   <B extends object>(...pairs: readonly Pair<B>[]) =>
   (block: B, context: z.RefinementCtx): void => {
@@ -40,7 +40,7 @@ const ordered =
 
 const timeOfDay = (bound: string): number => Date.parse(`1970-01-01T${bound}Z`);
 
-/** The settings of each kind of input: the block of `params` that is named by the kind. */
+/** Settings of each kind of input. They are stored in `params` under the name of the kind. */
 export const BLOCKS = {
   address: z.strictObject({ precision: text.meta({ example: "street" }) }),
   choice: z

@@ -16,26 +16,29 @@ declare module "../../data/tables.ts" {
   }
 }
 
-/** An account, which need not be there any more. */
+/** Account id of the caller. The account may have been deleted since. */
 const byId = orElse(readOnly(id("acc")), ({ caller }) => caller.accountId);
 
 const fields = {
-  uid: withAnswer(uidField("form"), z.string().meta({ description: "That of the form it is a version of." })),
+  uid: withAnswer(
+    uidField("form"),
+    z.string().meta({ description: "The uid of the form. All versions of a form have the same uid." }),
+  ),
   title: z.string().min(1).max(255).meta({ example: "Contact" }),
   description: textUpTo(4_096),
   blueprintId: idInput("A blueprint of the organization."),
   organizationId,
   createdById: byId,
   updatedById: byId,
-  versionParentId: once(idInput("The form that this one is a version of; null: it is none.")),
+  versionParentId: once(idInput("The form that this is a version of. `null` if it is not a version.")),
   content: json(formContent.default({ items: [], sections: [] }), formContent),
-  /** Counts the writes. */
+  /** Number of writes. */
   version: orElse(hidden(z.int()), () => 1),
 };
 
 const FORMS = { table: "forms", prefix: "form", words: "form" } as const;
 
-/** Forms, and versions of them. */
+/** Forms and their versions. */
 export const forms = standardResource({
   path: "/forms",
   tag: "Forms",
@@ -44,16 +47,16 @@ export const forms = standardResource({
   shape: shape({
     prefix: "form",
     fields,
-    meta: { id: "Form", description: "Questions, to be shown to somebody." },
+    meta: { id: "Form", description: "A form with questions." },
   }),
   audit: "form",
   references: { blueprintId: BLUEPRINTS },
   taken: {
-    when: "the organization has another form of that uid",
-    message: "There is a form of that uid already.",
+    when: "the organization already has a form with this uid",
+    message: "A form with this uid already exists.",
   },
-  inUse: { when: "the form has versions", message: "The form has versions." },
-  // A blueprint that is deleted leaves its forms without a write of theirs.
+  inUse: { when: "the form has versions", message: "The form has versions. Delete them first." },
+  // Deleting a blueprint sets `blueprintId` to null without a write to the form, so the version includes it.
   version: ({ id, version, blueprintId }) => ({
     id: blueprintId === null ? id : `${id}.${blueprintId}`,
     version,
@@ -68,13 +71,13 @@ export const forms = standardResource({
   async prepare({ trx, caller, id, before, values: { uid = id, versionParentId } }) {
     if (before) {
       if (uid !== before.uid && (await isVersioned(trx, before)))
-        throw conflict("A form that has versions, or is one, keeps its uid.");
+        throw conflict("The uid cannot change, because the form has versions or is a version.");
       return { updatedById: caller.accountId };
     }
     if (versionParentId === null) return {};
     const parent = await getRow(trx, caller, FORMS, versionParentId, "update");
     if (uid !== id && uid !== parent.uid) {
-      const message = "must be that of the form it is a version of, or be left out";
+      const message = "must be omitted or equal the uid of the form that this is a version of";
       throw invalidParameters([{ path: "uid", message }]);
     }
     return { uid: parent.uid };
@@ -82,18 +85,18 @@ export const forms = standardResource({
   notes: {
     create: {
       description:
-        "With `versionParentId` it is a new version of that form, under the same uid; the body is the whole of it.",
-      missing: "blueprint or form are not there",
+        "With `versionParentId`, the request creates a new version of that form with the same uid. The body must contain the whole form.",
+      missing: "the blueprint or the form does not exist",
     },
     update: {
-      description: "It changes this version alone.",
-      missing: "form or blueprint are not there",
-      conflict: "another form has that uid, or the form has versions or is one and is given another uid",
+      description: "Changes only this version.",
+      missing: "the form or the blueprint does not exist",
+      conflict: "another form has this uid; or the uid changes, and the form has versions or is a version",
     },
   },
 });
 
-/** A request that makes a version locks the row of its form. */
+/** Returns whether the form has versions or is one. A request that creates a version locks the form's row, so there is no race. */
 async function isVersioned(trx: Trx, { id, versionParentId }: RowOf<typeof fields>): Promise<boolean> {
   if (versionParentId !== null) return true;
   const version = await trx

@@ -59,7 +59,8 @@ export const permissionSchema = z
   })
   .meta({
     id: "Permission",
-    description: "An allowed operation. The name is the first noun of a path, followed by `.read` or `.write`.",
+    description:
+      "An allowed operation. The name is the first noun of a path, followed by `.read` or `.write`.",
   });
 export type Permission = Shown<z.output<typeof permissionSchema>>;
 
@@ -136,7 +137,9 @@ export const membership = shape({
     get organization(): z.ZodNullable<Inside<typeof organizationFields>> {
       return organization.part.nullable().meta(INSIDE);
     },
-    permissions: z.array(permissionSchema).meta({ description: "Permissions in addition to those of the roles." }),
+    permissions: z
+      .array(permissionSchema)
+      .meta({ description: "Permissions in addition to those of the roles." }),
     roles: z.array(role.entity),
   },
   meta: {
@@ -173,20 +176,19 @@ const MAX_INFO_CHARS = 16_384;
 const identityFields = {
   accountId,
   organizationId,
-  provider: z
-    .string()
-    .min(1)
-    .max(255)
-    .default("org")
-    .meta({ description: "An OIDC issuer, or `org` for names that the organization assigns.", example: "org" }),
-  identifier: z
-    .string()
-    .min(1)
-    .max(255)
-    .meta({ description: "The account's name at the provider. For an OIDC issuer, the `sub` claim.", example: "ada" }),
+  provider: z.string().min(1).max(255).default("org").meta({
+    description: "An OIDC issuer, or `org` for names that the organization assigns.",
+    example: "org",
+  }),
+  identifier: z.string().min(1).max(255).meta({
+    description: "The account's name at the provider. For an OIDC issuer, the `sub` claim.",
+    example: "ada",
+  }),
   email: z.email().max(255).nullable().default(null).meta({ example: "ada@example.com" }),
   phone: textInput,
-  info: json(bounded(z.unknown(), MAX_INFO_CHARS).default(null).meta({ description: "Any JSON value, or `null`." })),
+  info: json(
+    bounded(z.unknown(), MAX_INFO_CHARS).default(null).meta({ description: "Any JSON value, or `null`." }),
+  ),
 };
 export const identity = shape({
   prefix: "idn",
@@ -196,7 +198,10 @@ export const identity = shape({
       return account.part.nullable().meta(INSIDE);
     },
   },
-  meta: { id: "Identity", description: "The name of an account at an OIDC issuer or within the organization." },
+  meta: {
+    id: "Identity",
+    description: "The name of an account at an OIDC issuer or within the organization.",
+  },
 });
 
 const accountFields = {
@@ -213,9 +218,13 @@ const accountFields = {
   appUid: textInput,
   platformIdentityId: opaqueIdInput,
   profilePictureAssetId: opaqueIdInput,
-  isService: once(z.boolean().default(false).meta({ description: "Whether a program uses the account, not a person." })),
+  isService: once(
+    z.boolean().default(false).meta({ description: "Whether a program uses the account, not a person." }),
+  ),
   status: withCreateSchema(
-    z.enum(["pending", "active", "disabled"]).meta({ description: "Only an active account can call the API." }),
+    z
+      .enum(["pending", "active", "disabled"])
+      .meta({ description: "Only an active account can call the API." }),
     z.enum(["pending", "active"]).default("pending"),
   ),
 };
@@ -248,9 +257,10 @@ export const apiKeyFields = {
   organizationId,
   accountId: withAnswer(
     once(
-      accountIdInput
-        .optional()
-        .meta({ description: "The account that uses the key. Default: a new service account with the name of the key." }),
+      accountIdInput.optional().meta({
+        description:
+          "The account that uses the key. Default: a new service account with the name of the key.",
+      }),
     ),
     id("acc").meta({ description: "The account that uses the key." }),
   ),
@@ -260,15 +270,17 @@ export const apiKeyFields = {
   roleIds: roleIdsInput,
   permissions: permissionsInput,
   expiresAt: time(
-    z.iso
-      .datetime({ offset: true })
-      .nullable()
-      .default(null)
-      .meta({ description: "The key is invalid from this time on. `null` if it does not expire.", example: "2030-01-31T09:30:00.000Z" }),
+    z.iso.datetime({ offset: true }).nullable().default(null).meta({
+      description: "The key is invalid from this time on. `null` if it does not expire.",
+      example: "2030-01-31T09:30:00.000Z",
+    }),
   ),
   createdById: orElse(
     readOnly(
-      z.string().nullable().meta({ description: "The account that created the key. `null` if the operator created it." }),
+      z
+        .string()
+        .nullable()
+        .meta({ description: "The account that created the key. `null` if the operator created it." }),
     ),
     ({ caller }) => caller.accountId,
   ),
@@ -282,11 +294,17 @@ export const apiKey = shape({
   inside: {
     defaultSpaceId: z.string().nullable().meta({ description: "The space of requests that name no space." }),
   },
-  meta: { id: "ApiKey", description: "A bearer token of an organization. The token is shown once, on creation." },
+  meta: {
+    id: "ApiKey",
+    description: "A bearer token of an organization. The token is shown once, on creation.",
+  },
 });
 
 export const newApiKeySchema = apiKey.entity
   .extend({ key: z.string().meta({ description: "The bearer token.", example: "ik_8d2k5v9q…" }) })
-  .meta({ id: "NewApiKey", description: "An API key with its bearer token. The token cannot be retrieved later." });
+  .meta({
+    id: "NewApiKey",
+    description: "An API key with its bearer token. The token cannot be retrieved later.",
+  });
 export type NewApiKey = Shown<z.output<typeof newApiKeySchema>>;
 export type Organization = EntityOf<typeof organization>;

@@ -24,15 +24,15 @@ export const permissionsInput = z
   .max(500)
   .default([])
   .meta({
-    description: "Permissions in addition to those of the roles. The caller must hold each permission that it adds.",
+    description:
+      "Permissions in addition to those of the roles. The caller must hold each permission that it adds.",
     example: ["apps.read"],
   });
 
-export const roleIdsInput = z
-  .array(z.string())
-  .max(100)
-  .default([])
-  .meta({ description: "Ids of roles. The caller must hold all permissions of each role that it adds.", example: [] });
+export const roleIdsInput = z.array(z.string()).max(100).default([]).meta({
+  description: "Ids of roles. The caller must hold all permissions of each role that it adds.",
+  example: [],
+});
 
 /**
  * Checks that the caller may grant each permission that is not in `before`. Returns the sorted permissions without duplicates.
@@ -165,7 +165,9 @@ export async function requireOtherAdministrator(
       AND ('*' = ANY (api_keys.permissions) OR ${byRole("")})`.execute(trx);
   const [found] = rows;
   if (found?.had && !found.keeps)
-    throw conflict("This would remove the organization's last API key with *. Create another API key with * first.");
+    throw conflict(
+      "This would remove the organization's last API key with *. Create another API key with * first.",
+    );
 }
 
 async function getRoles(

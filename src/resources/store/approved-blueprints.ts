@@ -3,7 +3,7 @@ import { z } from "zod";
 import type { Queryable, Trx } from "../../data/database.ts";
 import type { BlueprintRow, Row } from "../../data/tables.ts";
 
-/** A blueprint as the store of its artifact has approved it. */
+/** Copy of a blueprint at the time the store approved its artifact. */
 export const approvedBlueprint = z.object({
   version: z.int(),
   uid: z.string(),
@@ -13,7 +13,7 @@ export const approvedBlueprint = z.object({
 });
 export type ApprovedBlueprint = z.output<typeof approvedBlueprint>;
 
-/** The store is another organization's, and publishes what it has approved alone. */
+/** Returns whether the artifact is in another organization's store that requires approval. */
 export async function needsApproval(
   db: Queryable,
   { offeredIn, organizationId }: Pick<Row<"artifacts">, "offeredIn" | "organizationId">,
@@ -29,7 +29,7 @@ export async function needsApproval(
   return store !== undefined;
 }
 
-/** The blueprint as it is now, to be kept as approved; null: the artifact has none. */
+/** Returns a copy of the artifact's current blueprint, to be stored as approved. `null` if the artifact has no blueprint. */
 export async function blueprintNow(
   db: Queryable,
   { blueprintId, organizationId }: Pick<Row<"artifacts">, "blueprintId" | "organizationId">,
@@ -43,7 +43,7 @@ export async function blueprintNow(
   return found ?? null;
 }
 
-/** A store that begins to require approval approves its published artifacts as they are. */
+/** Approves all published artifacts of a store in their current version, when the store begins to require approval. */
 export async function approvePublished(trx: Trx, storeId: string): Promise<void> {
   await sql`
     UPDATE artifacts
@@ -56,7 +56,7 @@ export async function approvePublished(trx: Trx, storeId: string): Promise<void>
       AND artifacts.status = 'published'`.execute(trx);
 }
 
-/** Artifacts whose store is asked to approve them, or a change of their blueprint: a condition on `artifacts`. */
+/** Condition on `artifacts`: the store still has to approve the artifact or a newer version of its blueprint. */
 export const AWAITS_APPROVAL = sql<boolean>`(
   artifacts.status = 'pending' OR artifacts.status = 'published' AND EXISTS (
     SELECT FROM stores, blueprints

@@ -6,11 +6,11 @@ import { nameInput } from "../kit/fields.ts";
 import { amount, amountInput, currency, currencyInput } from "../kit/money.ts";
 import { type EntityOf, shape, type TableOf } from "../kit/shape.ts";
 
-/** Pricing plans, as the API answers them by themselves and inside artifacts. */
+/** Duration of a paid license. */
 export const interval = z
   .enum(["month", "year"])
   .nullable()
-  .meta({ description: "How long what was paid for lasts; null: without end." });
+  .meta({ description: "The duration of a license after payment. `null` for a license without end." });
 
 declare module "../../data/tables.ts" {
   interface Tables {
@@ -20,7 +20,7 @@ declare module "../../data/tables.ts" {
 
 const planFields = {
   artifactId: readOnly(id("art")),
-  name: nameInput.meta({ description: "Unique for its artifact.", example: "Standard" }),
+  name: nameInput.meta({ description: "Unique within the artifact.", example: "Standard" }),
   price: withAnswer(amountInput, amount),
   currency: withAnswer(currencyInput, currency),
   interval: interval.default(null),
@@ -29,11 +29,11 @@ const planFields = {
 export const pricingPlan = shape({
   prefix: "plan",
   fields: planFields,
-  meta: { id: "PricingPlan", description: "What an artifact is to be had for." },
+  meta: { id: "PricingPlan", description: "A price of an artifact." },
 });
 export type PricingPlan = EntityOf<typeof pricingPlan>;
 
-/** The plans of each artifact, in order of their making, in one query. */
+/** Loads the plans of all given artifacts in one query, in order of creation. */
 export async function plansOf(
   db: Queryable,
   artifactIds: readonly string[],

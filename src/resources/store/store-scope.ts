@@ -6,12 +6,12 @@ import { conflict, notFound } from "../../http/problem.ts";
 import { isId } from "../../lib/ids.ts";
 
 /**
- * An organization sees all of its own stores, and of others what these have opened to everybody. Only reading is opened so: a
- * writer owns the row, or its route says who else may write it.
+ * Read access to stores. An organization sees everything in its own stores, and published content in public stores. Write access
+ * needs ownership of the row, unless a route allows other writers.
  */
 type Scope = Pick<Caller, "organizationId">;
 
-/** Its own stores, and public ones. */
+/** Selects the organization's own stores and all public stores. */
 export const visibleStores = (db: Queryable, { organizationId }: Scope) =>
   db
     .selectFrom("stores")
@@ -19,17 +19,17 @@ export const visibleStores = (db: Queryable, { organizationId }: Scope) =>
       eb.or([eb("stores.organizationId", "=", organizationId), eb("stores.isPublic", "=", true)]),
     );
 
-/** The ids of its own stores. */
+/** Selects the ids of the organization's own stores. */
 export const ownStores = (db: Queryable, { organizationId }: Scope) =>
   db.selectFrom("stores").select("stores.id").where("stores.organizationId", "=", organizationId);
 
-/** Categories of stores that it sees. */
+/** Selects the categories of all visible stores. */
 export const visibleCategories = (db: Queryable, scope: Scope) =>
   db
     .selectFrom("storeCategories")
     .where("storeCategories.storeId", "in", visibleStores(db, scope).select("stores.id"));
 
-/** The artifact is in one of its stores, or published in a public one. */
+/** Condition: the artifact is in a store of the organization, or is published in a public store. */
 const isOffered = (eb: ExpressionBuilder<Tables, "artifacts">, scope: Scope) => {
   const open = eb.selectFrom("stores").select("stores.id").where("stores.isPublic", "=", true);
   const own = eb
@@ -42,13 +42,13 @@ const isOffered = (eb: ExpressionBuilder<Tables, "artifacts">, scope: Scope) => 
   ]);
 };
 
-/** Its own artifacts, all that are in its stores, and those that are published in public ones. */
+/** Selects the organization's own artifacts, all artifacts in its stores, and published artifacts in public stores. */
 export const visibleArtifacts = (db: Queryable, scope: Scope) =>
   db
     .selectFrom("artifacts")
     .where((eb) => eb.or([eb("artifacts.organizationId", "=", scope.organizationId), isOffered(eb, scope)]));
 
-/** Reviews by its own accounts, all in its stores, and those of artifacts published in public ones. */
+/** Selects the organization's own reviews, all reviews in its stores, and reviews of published artifacts in public stores. */
 export const visibleReviews = (db: Queryable, scope: Scope) =>
   db.selectFrom("storeReviews").where((eb) =>
     eb.or([
@@ -64,7 +64,7 @@ export const visibleReviews = (db: Queryable, scope: Scope) =>
     ]),
   );
 
-/** Its own orders, and those in its stores. */
+/** Selects the organization's own orders and all orders in its stores. */
 export const visibleOrders = (db: Queryable, { organizationId }: Scope) =>
   db
     .selectFrom("storeOrders")
@@ -76,9 +76,9 @@ export const visibleOrders = (db: Queryable, { organizationId }: Scope) =>
     );
 
 /**
- * The artifact as it is until the transaction ends: it stays in its store until its order or review is there.
+ * Returns the artifact and locks it until the transaction ends, so that it stays in its store until an order or review is written.
  *
- * @throws ApiError 404 where the caller does not see it
+ * @throws ApiError 404 if the artifact is not visible to the caller
  */
 export async function lockArtifact(trx: Trx, caller: Caller, id: string): Promise<Row<"artifacts">> {
   const artifact = await visibleArtifacts(trx, caller)
@@ -90,7 +90,7 @@ export async function lockArtifact(trx: Trx, caller: Caller, id: string): Promis
   return artifact;
 }
 
-/** The store that it is to be had from. @throws ApiError 409 */
+/** Returns the id of the store that offers the artifact. @throws ApiError 409 if it is not published */
 export function requirePublished({ status, offeredIn }: Row<"artifacts">): string {
   if (status !== "published" || offeredIn === null) throw conflict("The artifact is not published.");
   return offeredIn;

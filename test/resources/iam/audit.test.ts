@@ -217,7 +217,7 @@ describe("the audit's export", () => {
 });
 
 describe("refused requests", () => {
-  const refusals = async (by = api.call) => (await by.get("/audit/refusals")) as Record<string, unknown>[];
+  const refusals = async (by = api.call) => (await by.get("/audit/rejections")) as Record<string, unknown>[];
 
   it("are counted by caller and address; those of unknown tokens for the operator alone", async () => {
     const reader = await api.keyWith("audit.read");

@@ -140,7 +140,7 @@ describe("registering a phone number", () => {
       );
       expect([status, body]).toEqual([
         409,
-        { code: "conflict", message: "The phone number is registered already." },
+        { code: "conflict", message: "The phone number is already registered." },
       ]);
     }
     await act("unassign", { phoneNumberId: id });

@@ -7,7 +7,7 @@ import { formatCount } from "../../kit/text/numbers.ts";
 import { Stranger } from "../../kit/text/stranger.tsx";
 import { Time } from "../../kit/text/time.tsx";
 
-type Refusal = Schemas["AuditRefusal"];
+type Refusal = Schemas["AuditRejection"];
 
 const COLUMNS: readonly Column<Refusal>[] = [
   { title: "Last", width: "9rem", cell: ({ lastAt }) => <Time at={lastAt} /> },
@@ -25,7 +25,7 @@ const COLUMNS: readonly Column<Refusal>[] = [
 /** Who was refused, counted by the hour. */
 export function Refusals() {
   const pages = usePages<Refusal>(
-    (page, signal) => gotList(api.GET("/audit/refusals", { params: { query: page }, signal })),
+    (page, signal) => gotList(api.GET("/audit/rejections", { params: { query: page }, signal })),
     [],
   );
   return (

@@ -14,7 +14,7 @@ const fields = {
   organizationId,
 };
 
-/** Collections: records that have the same fields. */
+/** A collection is a set of records with the same fields. */
 export const collections = standardResource({
   path: "/collections",
   tag: "Collections",
@@ -23,9 +23,9 @@ export const collections = standardResource({
   shape: shape({
     prefix: "col",
     fields,
-    meta: { id: "Collection", description: "Records that have the same fields." },
+    meta: { id: "Collection", description: "A set of records with the same fields." },
   }),
   audit: "collection",
-  inUse: { when: "a knowledge base has it", message: "Knowledge bases have the collection." },
-  notes: { delete: { description: "With its fields and records." } },
+  inUse: { when: "a knowledge base uses the collection", message: "Knowledge bases use the collection." },
+  notes: { delete: { description: "Deletes the collection with its fields and records." } },
 });

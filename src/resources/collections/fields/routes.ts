@@ -6,11 +6,11 @@ import { standardResource } from "../../kit/standard-resource.ts";
 import { noteUniqueValues } from "../collection-values.ts";
 import { type FieldRow, field } from "./schema.ts";
 
-/** Records are answered with all of them. */
+/** Maximum per collection. A record's response contains the values of all fields. */
 const MAX_FIELDS = 100;
-const taken = "the collection has a field of that name already";
+const taken = "the collection already has a field with this name";
 
-/** The fields of a collection: each record may have a value of each. */
+/** Fields of a collection. Each record can have a value for each field. */
 export const collectionFields = standardResource({
   path: "/collections/:collectionId/fields",
   tag: "Collections",
@@ -18,12 +18,12 @@ export const collectionFields = standardResource({
   table: "collectionFields",
   shape: field,
   audit: "collectionField",
-  // A write of a record locks the collection too: none comes or changes meanwhile.
+  // Writes of records lock the collection too, so records cannot change while a field changes.
   within: { param: "collectionId", parent: COLLECTIONS, lock: "always" },
   taken: {
     when: taken,
     message:
-      "The collection has a field of that name already, or records have the same value of a unique field.",
+      "The collection already has a field with this name, or records have the same value in a unique field.",
   },
   readAside: async (_, { isUnique }) => ({ unique: isUnique }),
   inside:
@@ -51,41 +51,44 @@ export const collectionFields = standardResource({
   },
   notes: {
     create: {
-      description: "Records that are there have no value of it; a collection has 100 fields at most.",
-      conflict: `${taken}, or a hundred fields, or it has records and the field is required`,
+      description:
+        "Existing records have no value for the new field. A collection can have at most 100 fields.",
+      conflict: `${taken}; or it already has 100 fields; or the field is required and the collection has records`,
     },
     update: {
-      description: "By another name, it has the values that it had.",
-      conflict: `${taken}, or there are records that have values of it and it changes its kind, that have chosen an option which goes, that lack a value and it becomes required, or that have the same value and it becomes unique`,
+      description: "A renamed field keeps its values.",
+      conflict: `${taken}; or the new kind, options, \`required\` or \`unique\` do not fit the values of existing records`,
     },
-    delete: { description: "All records lose their value of it." },
+    delete: { description: "Deletes the field and its values in all records." },
   },
 });
 
 type FieldValues = Pick<FieldRow, "collectionId" | "kind" | "options" | "required">;
 
-/** @throws ApiError 409 for a field too many, or a required one where there are records */
+/** @throws ApiError 409 if the collection has the maximum of fields, or if the field is required and records exist */
 async function requireRoom(trx: Trx, { collectionId, required }: FieldValues): Promise<void> {
   const { count } = await trx
     .selectFrom("collectionFields")
     .select((eb) => eb.fn.countAll<number>().as("count"))
     .where("collectionId", "=", collectionId)
     .executeTakeFirstOrThrow();
-  if (count >= MAX_FIELDS) throw conflict(`A collection has ${MAX_FIELDS} fields at most.`);
+  if (count >= MAX_FIELDS) throw conflict(`A collection can have at most ${MAX_FIELDS} fields.`);
   if (required && (await exists(trx, sql`record.collection_id = ${collectionId}`)))
-    throw conflict("There are records, which would lack a value: add it as optional, and require it later.");
+    throw conflict(
+      "Existing records would lack a value. Add the field as optional, and make it required later.",
+    );
 }
 
-/** @throws ApiError 409 where records have, or lack, values that the changed field would not allow */
+/** @throws ApiError 409 if existing values do not fit the changed field, or if a record lacks a value that becomes required */
 async function requireFit(trx: Trx, before: FieldRow, after: FieldValues): Promise<void> {
   if (after.kind !== before.kind && (await exists(trx, havingValue(before))))
-    throw conflict("Records have values of the field: it keeps its kind.");
+    throw conflict("The kind cannot change, because records have values of the field.");
   if (after.required && !before.required && (await exists(trx, lackingValue(before))))
-    throw conflict("Records lack a value of the field: it cannot be required.");
+    throw conflict("The field cannot become required, because records lack a value.");
   const removed = before.options.filter((option) => !after.options.includes(option));
   const chosen = sql`${havingValue(before)} AND record.values ->> ${before.id}::text = ANY (${removed}::text[])`;
   if (removed.length > 0 && (await exists(trx, chosen)))
-    throw conflict("Records have chosen an option that would be removed.");
+    throw conflict("The option cannot be removed, because records use it.");
 }
 
 const havingValue = ({ id, collectionId }: FieldRow) =>

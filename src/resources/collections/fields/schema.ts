@@ -14,27 +14,28 @@ declare module "../../../data/tables.ts" {
 }
 
 const unique = z.boolean().meta({
-  description: "No two records have the same value. Not for the kinds `boolean`, `choice` and `json`.",
+  description:
+    "Whether each value may occur only once. Not allowed for the kinds `boolean`, `choice` and `json`.",
 });
 
 const fields = {
   collectionId: readOnly(id("col")),
   name: z.string().min(1).max(64).meta({
-    description: "What records name their value by; unique in its collection.",
+    description: "The key of the value in records. Unique within the collection.",
     example: "email",
   }),
   description: textUpTo(4_096),
   kind: z.enum(FIELD_KINDS).meta({
     description:
-      "What its values are. `date`: RFC 3339 full-date; `dateTime`: RFC 3339, answered in UTC; `url`: http or https; `choice`: one of the options; `json`: anything but null.",
+      "The kind of the values. `date` is an RFC 3339 full-date. `dateTime` is an RFC 3339 time, returned in UTC. `url` is an http or https URL. `choice` is one of the options. `json` is any value except null.",
   }),
   options: z.array(z.string().min(1).max(255)).max(MAX_OPTIONS).default([]).meta({
-    description: "What there is to choose from; of the kind `choice`, and of no other.",
+    description: "The possible values. Required for the kind `choice`, and not allowed for other kinds.",
     example: [],
   }),
-  required: z.boolean().default(false).meta({ description: "Every record has a value." }),
+  required: z.boolean().default(false).meta({ description: "Whether every record must have a value." }),
   unique: unstored(unique.default(false)),
-  /** `unique` is stored here. */
+  /** Column of `unique`. */
   isUnique: hidden(z.boolean()),
 };
 
@@ -47,13 +48,13 @@ export const field = shape({
   check({ kind, options, unique }, context) {
     const issue = (path: (string | number)[], message: string) =>
       context.addIssue({ code: "custom", path, message });
-    if (kind === "choice" && options.length === 0) issue(["options"], "are needed for the kind choice");
-    if (kind !== "choice" && options.length > 0) issue(["options"], "are for the kind choice only");
+    if (kind === "choice" && options.length === 0) issue(["options"], "are required for the kind choice");
+    if (kind !== "choice" && options.length > 0) issue(["options"], "are only allowed for the kind choice");
     for (const [index, option] of options.entries()) {
-      if (options.indexOf(option) < index) issue(["options", index], "stands twice");
+      if (options.indexOf(option) < index) issue(["options", index], "is listed twice");
     }
     if (unique && (kind === "boolean" || kind === "choice" || kind === "json"))
-      issue(["unique"], `is not for the kind ${kind}`);
+      issue(["unique"], `is not allowed for the kind ${kind}`);
   },
-  meta: { id: "CollectionField", description: "What each record of a collection may have a value of." },
+  meta: { id: "CollectionField", description: "A field of the records of a collection." },
 });

@@ -16,13 +16,13 @@ declare module "../../../data/tables.ts" {
 }
 
 const byName = mapInput.meta({
-  description: "By the names of the collection's fields. Null is no value.",
+  description: "The values by field name. `null` counts as no value.",
   shown: { type: "object", additionalProperties: {} },
 });
 
 const fields = {
   collectionId: readOnly(id("col")),
-  /** Stored by the ids of fields; none is null. */
+  /** Stored by field id, without null values. */
   values: json(byName, z.record(z.string(), z.unknown())),
 };
 
@@ -32,27 +32,27 @@ const record = shape({
   inside: {
     values: z
       .record(z.string(), z.unknown())
-      .meta({ description: "Of every field of the collection, by its name; null: no value." }),
+      .meta({ description: "The values of all fields, by name. `null` if the record has no value." }),
   },
   meta: { id: "CollectionRecord", description: "One record of a collection." },
 });
 
 const description =
-  "Values are checked by the collection's fields: what names no field, does not fit, or is missing and required is a 400 that names `values.<field>`.";
+  "Values are checked against the fields of the collection. An unknown field, an invalid value or a missing required value is rejected with 400, and the error names `values.<field>`.";
 
-/** The records of a collection, in order of their making. */
+/** Records of a collection, in order of creation. */
 export const collectionRecords = standardResource({
   path: "/collections/:collectionId/records",
   tag: "Collections",
   name: "record",
   table: "collectionRecords",
   shape: record,
-  // Its fields stay as they are until the record is written.
+  // The lock prevents changes of the fields until the record is written.
   within: { param: "collectionId", parent: COLLECTIONS, lock: "alwaysShared" },
   datedBy: "database",
   taken: {
-    when: "another record has the same value of a unique field",
-    message: "Another record has the same value of a unique field.",
+    when: "another record has the same value in a unique field",
+    message: "Another record has the same value in a unique field.",
   },
   readAside: async (trx, { collectionId, values }) => ({
     values: showValues(await fieldsOf(trx, collectionId), values),
@@ -77,6 +77,6 @@ export const collectionRecords = standardResource({
   },
   notes: {
     create: { description },
-    update: { description: `The values are replaced whole. ${description}` },
+    update: { description: `The new values replace all values. ${description}` },
   },
 });

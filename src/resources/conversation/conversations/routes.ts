@@ -65,7 +65,7 @@ export const conversations = standardResource({
         operation: "createLiveConversation",
         summary: "Start a live conversation",
         description:
-          "Only this response contains the `liveToken`. As a bearer token it can read the conversation and its messages and post messages, and has no other access. It becomes invalid when the conversation ends or is deleted, or when the account that started it is disabled or deleted. Messages sent with it have no author. The room's participants with `autoJoin` join. `message` is the first message, with the caller as author. The request is atomic.",
+          "Only this response contains the `liveToken`. The token can read the conversation and its messages and post messages. It has no other access. It becomes invalid when the conversation ends or is deleted, or when the account that started it is disabled or deleted. Messages sent with it have no author. The room's participants with `autoJoin` join. `message` is the first message, with the caller as author. The request is atomic.",
         body: z.strictObject({
           roomId: roomIdInput,
           message: contentInput
@@ -100,7 +100,8 @@ export const conversations = standardResource({
         path: "/:conversationId/end",
         operation: "endConversation",
         summary: "End a conversation",
-        description: "The conversation accepts no more messages. It is no longer live, and its live token is invalid at once.",
+        description:
+          "The conversation accepts no more messages. It is no longer live, and its live token is invalid at once.",
         params: { conversationId: pathId("conv", "conversation") },
         body: z.strictObject({}),
         answer: conversation.entity,

@@ -25,7 +25,8 @@ export const participants = standardResource({
   filters: {
     query: {
       conversationId: z.string().optional().meta({
-        description: "Only participants of this conversation of the room. Default: participants of the room itself.",
+        description:
+          "Only participants of this conversation of the room. Default: participants of the room itself.",
       }),
     },
     check: (db, _caller, { conversationId = null }, { roomId = "" }) =>
@@ -38,7 +39,8 @@ export const participants = standardResource({
     const { n } = await inPlace(trx, roomId, conversationId)
       .select((eb) => eb.fn.countAll<number>().as("n"))
       .executeTakeFirstOrThrow();
-    if (n >= MAX_PARTICIPANTS) throw conflict(`There are already ${MAX_PARTICIPANTS} participants, which is the maximum.`);
+    if (n >= MAX_PARTICIPANTS)
+      throw conflict(`There are already ${MAX_PARTICIPANTS} participants, which is the maximum.`);
     return {};
   },
   async inside(db, rows, caller) {
@@ -66,7 +68,9 @@ export const participants = standardResource({
     },
     list: { missing: "the room or the conversation does not exist" },
     get: { description: "A participant of the room itself or of any of its conversations." },
-    delete: { description: "A participant who leaves the room stays in the conversations that it has joined." },
+    delete: {
+      description: "A participant who leaves the room stays in the conversations that it has joined.",
+    },
   },
 });
 

@@ -65,7 +65,8 @@ export const tasks = standardResource({
     list: { description: "Includes subtasks. Each task is listed without its children." },
     get: { description: "Returns the task with all its subtasks, at any depth." },
     update: {
-      description: "A new `parentId` moves the task with all its subtasks. A task cannot be moved below itself (400).",
+      description:
+        "A new `parentId` moves the task with all its subtasks. A task cannot be moved below itself (400).",
       conflict: FULL,
     },
   },

@@ -30,7 +30,11 @@ export const taskFields = {
   description: textUpTo(4_096),
   kind: z.string().min(1).max(255).default("default").meta({ example: "default" }),
   status: orElse(
-    readOnly(taskStatus.meta({ description: "Changes from created to running, then to completed, failed or canceled." })),
+    readOnly(
+      taskStatus.meta({
+        description: "Changes from created to running, then to completed, failed or canceled.",
+      }),
+    ),
     () => "created",
   ),
   input: json(freeFormInput),
@@ -63,5 +67,9 @@ export const taskEndInput = z
   })
   .superRefine(({ output, errors }, context) => {
     if (output !== null && errors.length > 0)
-      context.addIssue({ code: "custom", path: ["output"], message: "must be omitted when errors are given" });
+      context.addIssue({
+        code: "custom",
+        path: ["output"],
+        message: "must be omitted when errors are given",
+      });
   });

@@ -109,7 +109,9 @@ export async function refuseCycle(trx: Trx, id: string, parentId: string): Promi
     )
     SELECT 1 FROM above WHERE id = ${id}`.execute(trx);
   if (rows.length > 0)
-    throw invalidParameters([{ path: "parentId", message: "must not be the task itself or one of its subtasks" }]);
+    throw invalidParameters([
+      { path: "parentId", message: "must not be the task itself or one of its subtasks" },
+    ]);
 }
 
 /** Number of tasks in a tree, and the size of their content. */

@@ -32,7 +32,8 @@ export const accounts = standardResource({
   foreign: "Only the organization that created an account can change it.",
   inUse: {
     when: "the account has API keys that are not revoked, or was created at the first start",
-    message: "The account has API keys, or was created at the first start. Revoke its API keys before you delete it.",
+    message:
+      "The account has API keys, or was created at the first start. Revoke its API keys before you delete it.",
   },
   async prepare({ trx, caller, id, before, values: { status }, nowMs }) {
     if (before && !STEPS[before.status].includes(status))

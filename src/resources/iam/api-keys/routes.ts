@@ -112,7 +112,10 @@ async function accountOf(
   if (accountId != null) {
     await requireAccounts(trx, caller, [accountId]);
     if (accountId === caller.accountId) return accountId;
-    throw new ApiError("permission_denied", "You can only create keys for your own account or for a new one. Omit accountId for a new account.");
+    throw new ApiError(
+      "permission_denied",
+      "You can only create keys for your own account or for a new one. Omit accountId for a new account.",
+    );
   }
   await requireRoom(trx, caller, { table: "accounts", words: "accounts" });
   const account = { name, isService: true, status: "active" } as const;

@@ -21,7 +21,10 @@ const times = {
   to: timeInput.optional().describe("Only records before this time."),
 };
 const filters = z.object({
-  entity: z.enum(AUDIT_ENTITIES).optional().describe("The kind of the resource that was changed, read or issued."),
+  entity: z
+    .enum(AUDIT_ENTITIES)
+    .optional()
+    .describe("The kind of the resource that was changed, read or issued."),
   entityId: z.string().min(1).max(255).optional(),
   accountId: z.string().min(1).max(255).optional().describe("The account that made the request."),
   ...times,
@@ -31,10 +34,9 @@ const auditRecord = z
   .object({
     id: id("aud"),
     organizationId: id("org"),
-    accountId: z
-      .string()
-      .nullable()
-      .meta({ description: "The account that made the change. `null` for the operator's declarative configuration." }),
+    accountId: z.string().nullable().meta({
+      description: "The account that made the change. `null` for the operator's declarative configuration.",
+    }),
     keyId: z.string().nullable().meta({ description: "The API key. `null` if the request used no API key." }),
     action: z.enum(AUDIT_ACTIONS),
     entity: z.enum(AUDIT_ENTITIES),
@@ -47,7 +49,10 @@ const auditRecord = z
       description: "The names of the changed fields. Values are never recorded.",
       example: ["title", "config.dedupe"],
     }),
-    requestId: z.string().nullable().meta({ description: "The request id, as in the header `X-Request-Id` and in the log." }),
+    requestId: z
+      .string()
+      .nullable()
+      .meta({ description: "The request id, as in the header `X-Request-Id` and in the log." }),
     at: timestamp,
   })
   .meta({ id: "AuditRecord", description: "One recorded action of an account." });
@@ -56,7 +61,8 @@ const refusalRecord = z
   .object({
     hour: timestamp.meta({ description: "The start of the hour in which the requests were counted." }),
     organizationId: z.string().nullable().meta({
-      description: "`null` if the token belongs to no known organization. Only the operator's organization sees these records.",
+      description:
+        "`null` if the token belongs to no known organization. Only the operator's organization sees these records.",
     }),
     accountId: z.string().nullable(),
     keyId: z.string().nullable(),
@@ -65,9 +71,10 @@ const refusalRecord = z
         "The client's address. For an unknown caller with IPv6, the /64 network. `others` if the hour had too many different callers to list each one.",
       example: "192.0.2.1",
     }),
-    status: z
-      .int()
-      .meta({ description: "401 if the caller is unknown, 403 if the caller lacks a permission.", example: 401 }),
+    status: z.int().meta({
+      description: "401 if the caller is unknown, 403 if the caller lacks a permission.",
+      example: 401,
+    }),
     count: z.int(),
     lastAt: timestamp,
   })

@@ -37,7 +37,9 @@ const whoamiSchema = z
       .nullable()
       .describe("The API key of the request, or the one that the access token was issued for."),
     defaultSpaceId: z.string().nullable(),
-    permissions: z.array(z.string()).describe("The caller's current permissions. `*` includes all permissions."),
+    permissions: z
+      .array(z.string())
+      .describe("The caller's current permissions. `*` includes all permissions."),
   })
   .meta({
     id: "Whoami",

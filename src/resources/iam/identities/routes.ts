@@ -45,7 +45,9 @@ export const identities = standardResource({
       description:
         "The identity grants the permissions of the account's membership, so the caller must hold them. If the account already has an identity or an API key, only the account itself or a caller with `*` can add another.",
     },
-    update: { description: "A change of `provider` or `identifier` needs the same permissions as a new identity." },
+    update: {
+      description: "A change of `provider` or `identifier` needs the same permissions as a new identity.",
+    },
     delete: { description: "The caller must hold the permissions of the account's membership." },
   },
 });
@@ -83,5 +85,8 @@ async function requireUnused(trx: Trx, caller: Caller, accountId: string): Promi
     .where("revokedAt", "is", null)
     .limit(1);
   if ((await identity.executeTakeFirst()) ?? (await key.executeTakeFirst()))
-    throw new ApiError("permission_denied", "The account already has an identity or an API key. Only the account itself can add another identity.");
+    throw new ApiError(
+      "permission_denied",
+      "The account already has an identity or an API key. Only the account itself can add another identity.",
+    );
 }

@@ -36,7 +36,9 @@ export const memberships = standardResource({
   },
   notes: {
     create: { missing: "the account or a role does not exist" },
-    update: { description: "The caller must hold all permissions that it adds or removes, including those of roles." },
+    update: {
+      description: "The caller must hold all permissions that it adds or removes, including those of roles.",
+    },
     delete: {
       description:
         "The caller must hold all permissions of the membership. The account stays, and its API keys keep their permissions.",

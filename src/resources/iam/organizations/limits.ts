@@ -27,7 +27,8 @@ export interface LimitsDeps {
 const MEANINGS: Readonly<Record<LimitName, string>> = {
   topicBytes: "Estimated size of the topics in bytes. `overLimit` sets the effect of exceeding it.",
   quarantineBytes: "Size of the quarantine in bytes. Over it, deliveries that must be quarantined get 503.",
-  hookRequestsPerSecond: "Items in deliveries to the hooks per second and gateway. Over it, deliveries get 429.",
+  hookRequestsPerSecond:
+    "Items in deliveries to the hooks per second and gateway. Over it, deliveries get 429.",
   sourceDeliveriesPerSecond:
     "Items in frames and pages of the sources per second and gateway. Over it, the sources wait.",
   keyFetches: "Concurrent fetches of senders' public keys per gateway. Over it, deliveries get 503.",
@@ -98,7 +99,8 @@ export const organizationLimits: Resource<LimitsDeps> = {
           path: "/",
           operation: "getOrganizationLimits",
           summary: "Get the limits of an organization",
-          description: "Callers can read their own organization. The operator's organization can read any organization.",
+          description:
+            "Callers can read their own organization. The operator's organization can read any organization.",
           params,
           answer: limitsSchema,
         },
@@ -123,10 +125,7 @@ export const organizationLimits: Resource<LimitsDeps> = {
           db.transaction().execute(async (trx) => {
             const isLimited = LIMIT_NAMES.some((name) => body[name] !== undefined);
             if (isLimited && (await findOperators(trx)) !== caller.organizationId)
-              throw new ApiError(
-                "permission_denied",
-                "Only the operator's organization can set limits.",
-              );
+              throw new ApiError("permission_denied", "Only the operator's organization can set limits.");
             const operators = await requireVisible(trx, caller, organizationId);
             const given = Object.entries(body).filter(([, value]) => value !== undefined);
             if (given.length > 0) {

@@ -111,8 +111,5 @@ export const organizations = standardResource({
 async function requireOperator(trx: Trx, { organizationId }: Caller): Promise<void> {
   const operator = await trx.selectFrom("cluster").select("organizationId").executeTakeFirst();
   if (operator?.organizationId !== organizationId)
-    throw new ApiError(
-      "permission_denied",
-      "Only the operator's organization can create organizations.",
-    );
+    throw new ApiError("permission_denied", "Only the operator's organization can create organizations.");
 }

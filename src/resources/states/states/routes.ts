@@ -14,7 +14,7 @@ const fields = {
   organizationId,
 };
 
-/** States: sets of variables. */
+/** A state is a set of variables. */
 export const states = standardResource({
   path: "/states",
   tag: "State",
@@ -23,8 +23,8 @@ export const states = standardResource({
   shape: shape({
     prefix: "state",
     fields,
-    meta: { id: "State", description: "A set of variables, and what values they may have." },
+    meta: { id: "State", description: "A set of variables and the schemas of their values." },
   }),
   audit: "state",
-  notes: { delete: { description: "Its variables go with it." } },
+  notes: { delete: { description: "Deletes the state and its variables." } },
 });

@@ -4,19 +4,18 @@ import type { JsonSchema, SchemaCompiler } from "../../../lib/json-schema/compil
 
 export interface CheckSchemasDeps {
   readonly schemas: Pick<SchemaCompiler, "check">;
-  /** Aborts when the gateway ends. */
+  /** Aborts when the gateway shuts down. */
   readonly stopping: AbortSignal;
 }
 
-/** One request takes this long at most. Schemas that were compiled by then are kept: a retry goes on from there. */
+/** Maximum duration of one request. Schemas compiled before the timeout stay cached, so a retry continues from there. */
 const MAX_CHECK_MS = 20_000;
 
 /**
- * Each of the schemas compiles, where there is one; they are compiled by the worker thread, one after the other, so that those
- * of a request never stand all before a channel's one.
+ * Checks that all schemas compile. The worker thread compiles them one at a time, so that one request never blocks the queue for
+ * the schema of a channel.
  *
- * @throws ApiError 400 that names what does not, under paths like `[3].schema/properties/a`; UnavailableError when that cannot
- * be told now
+ * @throws ApiError 400 with paths like `[3].schema/properties/a` for schemas that do not compile; UnavailableError on a timeout
  */
 export async function requireSchemas(
   { schemas, stopping }: CheckSchemasDeps,
@@ -30,7 +29,7 @@ export async function requireSchemas(
     if (schema === null) continue;
     const found = await schemas.check(schema, { signal, lane }).catch((error: unknown) => {
       if (!signal.aborted) throw error;
-      throw new UnavailableError("the schemas were not compiled in time", { cause: error });
+      throw new UnavailableError("the schemas did not compile in time", { cause: error });
     });
     findings.push(...found.map((one) => ({ path: path + one.path, message: one.message })));
   }

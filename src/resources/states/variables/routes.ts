@@ -15,11 +15,10 @@ import { stateReference, type VariableInput, variable, variablesInput } from "./
 export type VariableDeps = RowDeps & CheckSchemasDeps;
 
 const taken = {
-  when: "a variable of that name stands in its scope already",
-  message: "A variable of that name stands in its scope already.",
+  when: "the scope already has a variable with this name",
+  message: "The scope already has a variable with this name.",
 };
 
-/** The variables of a state. */
 export const stateVariables = standardResource({
   path: "/states/:stateId/variables",
   tag: "State",
@@ -41,12 +40,12 @@ export const stateVariables = standardResource({
         path: "/",
         operation: "addVariables",
         summary: "Add variables to a state",
-        description: "All of them, or none. The answer is the state's id.",
+        description: "Adds all variables or none. The response contains the id of the state.",
         params: { stateId: pathId("state", "state") },
         body: variablesInput,
         answer: stateReference,
         creates: true,
-        conflict: `${taken.when}, or twice in the body; or ${ROW_LIMIT_CONFLICT}`,
+        conflict: `${taken.when}, or the body has it twice; or ${ROW_LIMIT_CONFLICT}`,
       },
       async ({ caller, params: { stateId }, body }) => {
         await conflictIfTaken(taken.message, addVariables(deps, caller, stateId, body));
@@ -56,7 +55,7 @@ export const stateVariables = standardResource({
   ],
 });
 
-/** Adds all of them in the order given, or none. @throws ApiError 400 for a schema that is none, 404 without such a state */
+/** Adds all variables in the given order, or none. @throws ApiError 400 for an invalid schema, 404 for an unknown state */
 async function addVariables(
   { db, clock, requireRoom, ...deps }: VariableDeps,
   caller: Caller,
@@ -75,7 +74,7 @@ async function addVariables(
     const nowMs = clock();
     const [createdAt, updatedAt] = [new Date(nowMs), new Date(nowMs)];
     const { organizationId } = caller;
-    // Of one age, they are listed by their ids.
+    // Lists sort by creation time, then id. The variables share one time, so sorted ids keep the given order.
     const ids = inputs.map(() => createId("var", nowMs)).sort();
     const variables = inputs.map((input, index) => {
       const schema = toJsonColumn(input.schema);

@@ -16,17 +16,20 @@ declare module "../../../data/tables.ts" {
 }
 
 const words = z.array(z.string().min(1).max(255)).max(MAX_WORDS).default([]);
-const schema = bounded(jsonSchemaDocument)
-  .nullable()
-  .meta({ description: "A JSON Schema of draft 2020-12 or draft-07 (`$schema`); null: any value." });
+const schema = bounded(jsonSchemaDocument).nullable().meta({
+  description: "A JSON Schema of draft 2020-12 or draft-07, selected by `$schema`. `null` allows any value.",
+});
 
 const fields = {
   stateId: readOnly(id("state")),
   name: z.string().min(1).max(255).meta({ example: "language" }),
   scopeId: opaqueIdInput.meta({
-    description: "What the name is unique in; null is a scope as well. Stored as given.",
+    description: "The scope in which the name is unique. `null` is a scope too. Stored as given.",
   }),
-  groupIds: words.meta({ description: "What the variable belongs to. Stored as given.", example: [] }),
+  groupIds: words.meta({
+    description: "The groups that the variable belongs to. Stored as given.",
+    example: [],
+  }),
   tags: words.meta({ example: [] }),
   schema: json(schema.default(null), schema),
 };
@@ -34,7 +37,7 @@ const fields = {
 export const variable = shape({
   prefix: "var",
   fields,
-  meta: { id: "Variable", description: "One value of a state, by its name and scope." },
+  meta: { id: "Variable", description: "A variable of a state, identified by name and scope." },
 });
 
 export const variablesInput = z
@@ -43,7 +46,7 @@ export const variablesInput = z
   .max(MAX_VARIABLES);
 export type VariableInput = z.output<typeof variable.input>;
 
-/** The answer to adding variables. */
+/** Response of `addVariables`. */
 export const stateReference = z
   .object({ id: id("state") })
-  .meta({ id: "StateReference", description: "The state that was added to." });
+  .meta({ id: "StateReference", description: "The state that got the variables." });

@@ -19,19 +19,19 @@ const fields = {
       example: "store_01jc9x2k4v8m3n5p7q9r1s0",
     }),
   ),
-  /** That of its store. */
+  /** The organization of the store. */
   organizationId,
-  name: nameInput.meta({ description: "Unique in its store.", example: "Integrations" }),
+  name: nameInput.meta({ description: "Unique within the store.", example: "Integrations" }),
   description: textUpTo(4_096),
 };
 
 const category = shape({
   prefix: "cat",
   fields,
-  meta: { id: "StoreCategory", description: "Artifacts of a store that belong together." },
+  meta: { id: "StoreCategory", description: "A category of artifacts in a store." },
 });
 
-/** The categories of stores. They are seen with their store. */
+/** Categories of stores. A category is visible to everyone who can see its store. */
 export const storeCategories = standardResource({
   path: "/stores/categories",
   tag: "Store",
@@ -42,19 +42,21 @@ export const storeCategories = standardResource({
   audit: "storeCategory",
   references: { storeId: STORES },
   taken: {
-    when: "the store has a category of that name already",
-    message: "The store has a category of that name already.",
+    when: "the store already has a category with this name",
+    message: "The store already has a category with this name.",
   },
-  inUse: { when: "there are artifacts in it", message: "There are artifacts in the category." },
+  inUse: { when: "the category contains artifacts", message: "The category contains artifacts." },
   visible: visibleCategories,
   filters: {
     query: {
       storeId: z.string().optional().meta({
-        description: "Those of this store. Default: those of all stores of the caller's organization.",
+        description: "Only categories of this store. Default: all stores of the caller's organization.",
       }),
     },
     find: (db, caller, { storeId }) =>
       storeId === undefined ? undefined : visibleCategories(db, caller).where("storeId", "=", storeId),
   },
-  notes: { get: { description: "One of a store of the caller's organization, or of a public one." } },
+  notes: {
+    get: { description: "Returns a category of the organization's own stores or of a public store." },
+  },
 });

@@ -1,14 +1,14 @@
-/** Decimals that amounts and rates have at most. */
+/** Maximum number of decimals of amounts and rates. */
 const MAX_DECIMALS = 4;
 const ONE = 10n ** BigInt(MAX_DECIMALS);
 
-/** The sum of two amounts, exact, with as many decimals as the one that has more of them: `"19.90"` and `"0.5"` is `"20.40"`. */
+/** Adds two amounts exactly. The sum has as many decimals as the more precise amount: `"19.90"` and `"0.5"` give `"20.40"`. */
 export const addDecimals = (a: string, b: string): string =>
   format(unitsOf(a) + unitsOf(b), Math.max(decimalsOf(a), decimalsOf(b)));
 
 /**
- * So many percent of an amount, rounded half up to four decimals, and written with as many decimals as the amount has, or more
- * where it needs them: 12.5 of `"19.90"` is `"2.4875"`, 10 of it `"1.99"`.
+ * Computes a percentage of an amount, rounded half up to four decimals. The result has at least as many decimals as the amount:
+ * 12.5 percent of `"19.90"` is `"2.4875"`, and 10 percent is `"1.99"`.
  */
 export function percentOf(amount: string, percent: string): string {
   const divisor = 100n * ONE;
@@ -17,7 +17,7 @@ export function percentOf(amount: string, percent: string): string {
   return format(units, Math.max(decimalsOf(amount), fraction.replace(/0+$/, "").length));
 }
 
-/** A number that is not negative and has four decimals at most, in ten-thousandths. */
+/** Parses a non-negative number with at most four decimals into ten-thousandths. */
 function unitsOf(decimal: string): bigint {
   const [whole = "", fraction = ""] = decimal.split(".");
   return BigInt(whole) * ONE + BigInt(fraction.padEnd(MAX_DECIMALS, "0"));

@@ -9,11 +9,11 @@ import { lockArtifact, requirePublished } from "../store-scope.ts";
 import { addDecimals, percentOf } from "./decimal.ts";
 import type { OrderRow, OrderStatus, PaymentInput } from "./schema.ts";
 
-/** The life of an order: `pending`, then `paid`, or one of the ends. */
+/** A status change of an order. An order starts as `pending`, can become `paid`, and ends in one of the other statuses. */
 interface Step {
   readonly to: OrderStatus;
   readonly from: readonly OrderStatus[];
-  /** The buyer's organization can take it too; default: the store's alone. */
+  /** Whether the buyer's organization may do this too. By default only the store's organization may. */
   readonly byBuyer?: true;
 }
 
@@ -24,18 +24,20 @@ export const STEPS = {
   cancel: { to: "canceled", from: ["pending", "paid"], byBuyer: true },
 } as const satisfies Readonly<Record<string, Step>>;
 
-/** @throws ApiError 403 for the buyer's organization, which can cancel it alone; 409 where the order is in another status */
+/** @throws ApiError 403 if the buyer's organization tries anything but cancel, 409 if the order has the wrong status */
 export function requireStep({ organizationId }: Caller, row: OrderRow, name: keyof typeof STEPS): void {
   const { from, byBuyer }: Step = STEPS[name];
   if (!byBuyer && organizationId !== row.storeOrganizationId)
-    throw new ApiError("permission_denied", "Only the organization of its store may do this with an order.");
-  if (!from.includes(row.status)) throw conflict(`The order is ${row.status}.`);
+    throw new ApiError("permission_denied", "Only the organization of the store can do this with an order.");
+  if (!from.includes(row.status))
+    throw conflict(`The order is ${row.status}, but must be ${from.join(" or ")}.`);
 }
 
 /**
- * The plan's price and the store's commission at this moment. Artifact, plan and store stay so until the order is there.
+ * Computes the price, commission and total of a new order. Locks artifact, plan and store against changes until the order is
+ * written.
  *
- * @throws ApiError 404 where the caller sees no such artifact, or it has no such plan; 409 where it is not published
+ * @throws ApiError 404 if the artifact is not visible or has no such plan, 409 if the artifact is not published
  */
 export async function termsOf(
   trx: Trx,
@@ -69,14 +71,18 @@ export async function termsOf(
   };
 }
 
-/** A payment adds a license key, and an end where the plan has an interval. @throws ApiError 409 for another total */
+/**
+ * Returns the changed fields of a paid order, including a new license key and, if the plan has an interval, the expiry.
+ *
+ * @throws ApiError 409 if the paid total differs from the order's total
+ */
 export function paymentOf(
   row: OrderRow,
   { transactionId, paymentMethod, total }: PaymentInput,
   nowMs: number,
 ) {
   if (total !== undefined && !isSameAmount(total, row.total))
-    throw conflict(`The order's total is ${row.total}.`);
+    throw conflict(`The paid total is ${total}, but the order's total is ${row.total}.`);
   return {
     transactionId,
     paymentMethod: paymentMethod ?? row.paymentMethod,
@@ -92,13 +98,13 @@ const isSameAmount = (a: string, b: string): boolean =>
 const KEY_BYTES = 20;
 const GROUP = /.{8}/g;
 
-/** 160 random bits in groups: `7K2M9QXA-…`. It is shown again whenever the buyer asks, hence kept as it is. */
+/** Returns 160 random bits in groups: `7K2M9QXA-…`. The key is stored in plain text, because buyers can read it again later. */
 const createLicenseKey = (random: Buffer = randomBytes(KEY_BYTES)): string =>
   (encodeBase32(random).toUpperCase().match(GROUP) ?? []).join("-");
 
 const MONTHS = { month: 1, year: 12 } as const;
 
-/** The same day and time of that month (UTC), or the month's last day where it has no such day. */
+/** Returns the same day and time (UTC) after the interval, or the last day of that month if the day does not exist. */
 function endOf(interval: keyof typeof MONTHS, nowMs: number): number {
   const end = new Date(nowMs);
   const day = end.getUTCDate();

@@ -10,15 +10,15 @@ import { paymentOf, requireStep, STEPS, termsOf } from "./life.ts";
 import { order, orderFilters, paymentInput } from "./schema.ts";
 
 const params = { orderId: pathId("ord", "order") } as const;
-const SELLER = "Done by the store's organization.";
+const SELLER = "Only for the store's organization.";
 
 const ENDINGS = [
-  { step: "refund", summary: "Tell that an order was paid back", by: SELLER },
-  { step: "expire", summary: "End an order whose time is over", by: SELLER },
-  { step: "cancel", summary: "Cancel an order", by: "Done by the buyer's or the store's organization." },
+  { step: "refund", summary: "Mark an order as refunded", by: SELLER },
+  { step: "expire", summary: "Mark an order as expired", by: SELLER },
+  { step: "cancel", summary: "Cancel an order", by: "Only for the buyer's or the store's organization." },
 ] as const;
 
-/** Orders of artifacts: seen by the buyer's and the store's organization. */
+/** Orders of artifacts. The buyer's and the store's organization can see an order. */
 export const storeOrders = standardResource({
   path: "/stores/orders",
   tag: "Store",
@@ -42,20 +42,20 @@ export const storeOrders = standardResource({
   },
   async remove({ caller, row, remove }) {
     if (row.organizationId !== caller.organizationId)
-      throw new ApiError("permission_denied", "Only the buyer's organization deletes an order.");
-    if (row.paidAt !== null) throw conflict("An order that was paid is kept.");
+      throw new ApiError("permission_denied", "Only the buyer's organization can delete an order.");
+    if (row.paidAt !== null) throw conflict("A paid order cannot be deleted.");
     await remove();
   },
   notes: {
     create: {
       description:
-        "It is pending until the store's organization has been paid. The subtotal is the plan's price; plan and store may change later, the order does not.",
-      missing: "the artifact or its plan is not there",
+        "The order is pending until the store's organization marks it as paid. The subtotal is the current price of the plan. Later changes of the plan or store do not affect the order.",
+      missing: "the artifact or its plan does not exist",
       conflict: "the artifact is not published",
     },
-    list: { description: "What the caller's organization has bought, and what was bought in its stores." },
-    update: { description: SELLER, conflict: "it is not pending" },
-    delete: { description: "Done by the buyer's organization.", conflict: "it was paid" },
+    list: { description: "Lists the orders of the caller's organization and the orders in its stores." },
+    update: { description: SELLER, conflict: "the order is not pending" },
+    delete: { description: "Only for the buyer's organization.", conflict: "the order was paid" },
   },
   more: (_, { change }) => [
     defineRoute(
@@ -63,12 +63,12 @@ export const storeOrders = standardResource({
         method: "post",
         path: "/:orderId/pay",
         operation: "payOrder",
-        summary: "Tell that an order was paid",
-        description: `${SELLER} The order gets a license key, and by the interval of its plan an end.`,
+        summary: "Mark an order as paid",
+        description: `${SELLER} The order gets a license key, and an expiry if its plan has an interval.`,
         params,
         body: paymentInput,
         answer: order.entity,
-        conflict: "it is not pending, or its total is another",
+        conflict: "the order is not pending, or its total differs from the paid total",
       },
       ({ caller, params: { orderId }, body }) =>
         change(
@@ -92,7 +92,7 @@ export const storeOrders = standardResource({
           params,
           body: z.strictObject({}),
           answer: order.entity,
-          conflict: `it is not ${STEPS[step].from.join(" or ")}`,
+          conflict: `the order is not ${STEPS[step].from.join(" or ")}`,
         },
         ({ caller, params: { orderId } }) =>
           change(

@@ -8,7 +8,7 @@ import { interval } from "../store-entities.ts";
 
 declare module "../../../data/tables.ts" {
   interface Tables {
-    /** `organizationId` is the buyer's. */
+    /** `organizationId` is the buyer's organization. */
     storeOrders: TableOf<typeof fields>;
   }
 }
@@ -23,10 +23,10 @@ const text = z.string().nullable();
 const fields = {
   orderNumber: orElse(readOnly(z.string()), ({ id }) => orderNumberOf(id)),
   artifactId: withAnswer(
-    once(z.string().meta({ description: "A published one.", example: "art_01jc9x2k4v8m3n5p7q9r1s0" })),
+    once(z.string().meta({ description: "A published artifact.", example: "art_01jc9x2k4v8m3n5p7q9r1s0" })),
     id("art"),
   ),
-  /** An account, which need not be there any more. */
+  /** Account id. The account may have been deleted since. */
   buyerId: orElse(readOnly(id("acc")), ({ caller }) => caller.accountId),
   storeId: readOnly(id("store")),
   storeOrganizationId: hidden(z.string()),
@@ -40,7 +40,7 @@ const fields = {
   licenseKey: hidden(text),
   paymentMethod: withAnswer(paymentMethod, text),
   currency: readOnly(currency),
-  /** That of the plan when it was ordered. */
+  /** The plan's interval at the time of the order. */
   interval: hidden(interval),
   subtotal: readOnly(amount),
   tax: withAnswer(
@@ -51,16 +51,16 @@ const fields = {
   commission: readOnly(
     amount.meta({
       description:
-        "What the store keeps of the subtotal, by its rate when the order was made; rounded half up to four decimals.",
+        "The store's share of the subtotal, at its commission rate when the order was created. Rounded half up to four decimals.",
     }),
   ),
   status: orElse(readOnly(status), () => "pending"),
   paidAt: readOnly(time(timestamp.nullable())),
   expiresAt: readOnly(
     time(
-      timestamp
-        .nullable()
-        .meta({ description: "When what was paid for ends; null: not paid yet, or without end." }),
+      timestamp.nullable().meta({
+        description: "The end of the license. `null` if the order is not paid yet or the license has no end.",
+      }),
     ),
   ),
 };
@@ -72,13 +72,14 @@ export const order = shape({
   fields,
   inside: {
     licenseKey: text.meta({
-      description: "Made when the order is paid; seen by the buyer's organization only, null to others.",
+      description:
+        "Created when the order is paid. Only the buyer's organization can see it; others get `null`.",
     }),
   },
-  meta: { id: "Order", description: "An artifact that somebody buys." },
+  meta: { id: "Order", description: "A purchase of an artifact." },
 });
 
-/** A payment, as the store reports it. */
+/** A payment that the store reports. */
 export const paymentInput = z.strictObject({
   transactionId: z
     .string()
@@ -86,21 +87,25 @@ export const paymentInput = z.strictObject({
     .max(255)
     .nullable()
     .default(null)
-    .meta({ description: "What the payment is called where it was made. Stored as given.", example: "tx-1" }),
-  paymentMethod: paymentMethod.unwrap().optional().meta({ description: "Default: that of the order." }),
-  total: amount
+    .meta({ description: "The payment's id at the payment provider. Stored as given.", example: "tx-1" }),
+  paymentMethod: paymentMethod
+    .unwrap()
     .optional()
-    .meta({ description: "What was paid; another total than the order's is a 409.", example: "23.68" }),
+    .meta({ description: "Default: the payment method of the order." }),
+  total: amount.optional().meta({
+    description: "The paid total. The status is 409 if it differs from the order's total.",
+    example: "23.68",
+  }),
 });
 export type PaymentInput = z.output<typeof paymentInput>;
 
 export const orderFilters = {
-  storeId: z.string().optional().meta({ description: "Those of this store." }),
-  artifactId: z.string().optional().meta({ description: "Those of this artifact." }),
+  storeId: z.string().optional().meta({ description: "Only orders in this store." }),
+  artifactId: z.string().optional().meta({ description: "Only orders of this artifact." }),
   status: status.optional(),
 };
 
-/** Unique as the id is, and tells no more: `01JC9X2K4V-8M3N5P7Q9R1S0`. */
+/** Formats the id as an order number: `01JC9X2K4V-8M3N5P7Q9R1S0`. It is as unique as the id and reveals nothing more. */
 function orderNumberOf(id: string): string {
   const text = id.slice(id.indexOf("_") + 1).toUpperCase();
   return `${text.slice(0, 10)}-${text.slice(10)}`;

@@ -4,11 +4,11 @@ import { standardResource } from "../../kit/standard-resource.ts";
 import { pricingPlan } from "../store-entities.ts";
 import { visibleArtifacts } from "../store-scope.ts";
 
-/** Artifacts are answered with all of them. */
+/** Maximum per artifact. An artifact's response contains all its plans. */
 const MAX_PLANS = 20;
-const taken = "the artifact has a pricing plan of that name already";
+const taken = "the artifact already has a pricing plan with this name";
 
-/** The prices of artifacts. They are seen with their artifact. */
+/** Prices of artifacts. A plan is visible to everyone who can see its artifact. */
 export const storePricingPlans = standardResource({
   path: "/stores/artifacts/:artifactId/pricing-plans",
   tag: "Store",
@@ -21,8 +21,8 @@ export const storePricingPlans = standardResource({
     db
       .selectFrom("pricingPlans")
       .where("artifactId", "in", visibleArtifacts(db, caller).select("artifacts.id")),
-  taken: { when: taken, message: "The artifact has a pricing plan of that name already." },
-  inUse: { when: "there are orders of it", message: "There are orders of the pricing plan." },
+  taken: { when: taken, message: "The artifact already has a pricing plan with this name." },
+  inUse: { when: "the pricing plan has orders", message: "The pricing plan has orders." },
   async prepare({ trx, before, values: { artifactId } }) {
     if (before) return {};
     const { count } = await trx
@@ -30,15 +30,15 @@ export const storePricingPlans = standardResource({
       .select((eb) => eb.fn.countAll<number>().as("count"))
       .where("artifactId", "=", artifactId)
       .executeTakeFirstOrThrow();
-    if (count >= MAX_PLANS) throw conflict(`An artifact has ${MAX_PLANS} pricing plans at most.`);
+    if (count >= MAX_PLANS) throw conflict(`An artifact can have at most ${MAX_PLANS} pricing plans.`);
     return {};
   },
   notes: {
     create: {
       description:
-        "Other organizations install an artifact that has plans, and none for nothing, with a paid order of it only.",
-      conflict: `${taken}, or twenty plans`,
+        "If an artifact has plans and none of them is free, other organizations need a paid order to install it.",
+      conflict: `${taken}, or it already has ${MAX_PLANS} pricing plans`,
     },
-    update: { description: "Orders stay as they were made." },
+    update: { description: "Existing orders do not change." },
   },
 });

@@ -10,7 +10,7 @@ import { lockArtifact, ownStores, requirePublished, visibleReviews } from "../st
 
 declare module "../../../data/tables.ts" {
   interface Tables {
-    /** `organizationId` is the reviewer's. */
+    /** `organizationId` is the reviewer's organization. */
     storeReviews: TableOf<typeof fields>;
   }
 }
@@ -19,11 +19,11 @@ const rating = z.int().min(1).max(5).meta({ example: 4 });
 
 const fields = {
   artifactId: withAnswer(
-    once(z.string().meta({ description: "A published one.", example: "art_01jc9x2k4v8m3n5p7q9r1s0" })),
+    once(z.string().meta({ description: "A published artifact.", example: "art_01jc9x2k4v8m3n5p7q9r1s0" })),
     id("art"),
   ),
   storeId: readOnly(id("store")),
-  /** An account, which need not be there any more. */
+  /** Account id. The account may have been deleted since. */
   reviewerId: orElse(readOnly(id("acc")), ({ caller }) => caller.accountId),
   title: textInput,
   content: textUpTo(16_384),
@@ -36,12 +36,12 @@ const review = shape({
   inside: {
     isVerified: z
       .boolean()
-      .meta({ description: "The reviewer's organization has a paid order of the artifact." }),
+      .meta({ description: "Whether the reviewer's organization has a paid order of the artifact." }),
   },
-  meta: { id: "StoreReview", description: "What somebody thinks of an artifact." },
+  meta: { id: "StoreReview", description: "A review of an artifact." },
 });
 
-/** Reviews of artifacts. They are seen with their published artifact. */
+/** Reviews of artifacts. Everyone who can see a published artifact can see its reviews. */
 export const storeReviews = standardResource({
   path: "/stores/reviews",
   tag: "Store",
@@ -52,10 +52,10 @@ export const storeReviews = standardResource({
   changeable: visibleReviews,
   filters: {
     query: {
-      artifactId: z.string().optional().meta({ description: "Those about this artifact." }),
+      artifactId: z.string().optional().meta({ description: "Only reviews of this artifact." }),
       storeId: z.string().optional().meta({
         description:
-          "Those about artifacts of this store. Without either: those that the caller's organization has written.",
+          "Only reviews of artifacts in this store. Without both filters: the reviews of the caller's organization.",
       }),
     },
     find: (db, caller, filters) =>
@@ -65,8 +65,8 @@ export const storeReviews = standardResource({
   },
   identified: true,
   taken: {
-    when: "the artifact is not published, or the caller's account has reviewed it already",
-    message: "You have reviewed the artifact already.",
+    when: "the artifact is not published, or the caller's account has already reviewed it",
+    message: "You have already reviewed this artifact.",
     of: "new",
   },
   async inside(db, rows) {
@@ -84,7 +84,7 @@ export const storeReviews = standardResource({
         "in",
         rows.map((row) => row.id),
       )
-      // A refunded order no longer counts.
+      // Orders that were refunded later do not count.
       .where("storeOrders.status", "=", "paid")
       .execute();
     const ids = new Set(verified.map((row) => row.id));
@@ -93,7 +93,7 @@ export const storeReviews = standardResource({
   async prepare({ trx, caller, before, values: { artifactId } }) {
     if (!before) return { storeId: requirePublished(await lockArtifact(trx, caller, artifactId)) };
     if (before.reviewerId !== caller.accountId)
-      throw new ApiError("permission_denied", "Only its reviewer changes a review.");
+      throw new ApiError("permission_denied", "Only the reviewer can change a review.");
     return {};
   },
   async remove({ trx, caller, row, remove }) {
@@ -101,13 +101,13 @@ export const storeReviews = standardResource({
     if (row.reviewerId !== caller.accountId && !store)
       throw new ApiError(
         "permission_denied",
-        "Only its reviewer and the organization of its store delete a review.",
+        "Only the reviewer and the organization of the store can delete a review.",
       );
     await remove();
   },
   notes: {
-    create: { description: "The reviewer is the caller's account.", missing: "the artifact is not there" },
-    update: { description: "By its reviewer only. `id` repeats the path's." },
-    delete: { description: "By its reviewer, or the organization of its store." },
+    create: { description: "The reviewer is the caller's account.", missing: "the artifact does not exist" },
+    update: { description: "Only for the reviewer. `id` must equal the id in the path." },
+    delete: { description: "Only for the reviewer and the organization of the store." },
   },
 });

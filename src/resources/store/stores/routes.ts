@@ -12,11 +12,11 @@ declare module "../../../data/tables.ts" {
   }
 }
 
-const image = textUpTo(2_048).meta({ description: "An address or an asset. Stored as given." });
+const image = textUpTo(2_048).meta({ description: "A URL or an asset id. Stored as given." });
 const page = z
   .string()
   .max(2_048)
-  .regex(/^https?:\/\/\S+$/, "must be an http or https address")
+  .regex(/^https?:\/\/\S+$/, "must be an http or https URL")
   .nullable()
   .default(null)
   .meta({ example: "https://example.com/terms" });
@@ -34,25 +34,25 @@ const fields = {
   privacyPolicyUrl: page,
   termsUrl: page,
   organizationId,
-  allowSubmissions: z
-    .boolean()
-    .default(false)
-    .meta({ description: "While the store is public, other organizations may offer artifacts in it." }),
+  allowSubmissions: z.boolean().default(false).meta({
+    description: "Whether other organizations may offer artifacts in the store while it is public.",
+  }),
   isPublic: z.boolean().default(false).meta({
     description:
-      "Every organization may read the store, its categories, and its published artifacts with their plans and reviews, and may order and install these.",
+      "Whether the store is open to every organization. All organizations can then read the store, its categories, and its published artifacts with plans and reviews. They can also order and install these artifacts.",
   }),
   requireApproval: z.boolean().default(true).meta({
-    description: "What others offer is published once the store's organization has approved it.",
+    description:
+      "Whether the store's organization must approve artifacts of other organizations before they are published.",
   }),
   commissionRate: decimal(
     commissionRate
       .default(0)
-      .meta({ description: "Percent of an order's subtotal that the store keeps.", example: 12.5 }),
+      .meta({ description: "The store's share of an order's subtotal, in percent.", example: 12.5 }),
   ),
 };
 
-/** Stores, each of one organization, and open to all where it is public. */
+/** A store belongs to one organization. A public store is open to all organizations. */
 export const stores = standardResource({
   path: "/stores",
   tag: "Store",
@@ -61,14 +61,15 @@ export const stores = standardResource({
   shape: shape({
     prefix: "store",
     fields,
-    meta: { id: "Store", description: "Where artifacts are to be had." },
+    meta: { id: "Store", description: "A store that offers artifacts." },
   }),
   audit: "store",
   visible: visibleStores,
   filters: {
     query: {
       isPublic: z.enum(["true"]).optional().meta({
-        description: "The public stores of all organizations. Default: the stores of the caller's.",
+        description:
+          "Lists the public stores of all organizations. Default: the stores of the caller's organization.",
       }),
     },
     find: (db, _, { isPublic }) => isPublic && db.selectFrom("stores").where("isPublic", "=", true),
@@ -78,15 +79,15 @@ export const stores = standardResource({
     if (before?.requireApproval === false && row.requireApproval) await approvePublished(trx, row.id);
   },
   inUse: {
-    when: "there are artifacts in it, or orders of it",
-    message: "There are artifacts in the store, or orders of it.",
+    when: "the store has artifacts or orders",
+    message: "The store has artifacts or orders.",
   },
   notes: {
-    get: { description: "One of the caller's organization, or a public one." },
+    get: { description: "Returns a store of the caller's organization or a public store." },
     update: {
       description:
-        "`id` repeats the path's. What is published stays so when `requireApproval` changes, as it is then; orders keep the commission that they were made with.",
+        "`id` must equal the id in the path. When `requireApproval` changes, published artifacts stay published in their current version. Orders keep the commission from their creation.",
     },
-    delete: { description: "With its categories." },
+    delete: { description: "Deletes the store and its categories." },
   },
 });

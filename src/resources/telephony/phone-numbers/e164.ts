@@ -1,29 +1,29 @@
 import type { Finding } from "../../../lib/errors.ts";
 import { err, ok, type Result } from "../../../lib/result.ts";
 
-/** A country code and up to 15 digits in all (ITU-T E.164, section 6.2.1). */
+/** A country code and a number with up to 15 digits in total (ITU-T E.164, section 6.2.1). */
 const E164 = /^\+\d{1,15}$/;
 
 /**
- * The number as E.164, if it is one of that country's: valid by its numbering plan, written nationally or internationally.
+ * Converts a national or international number to E.164. The number must be valid in the numbering plan of the country.
  *
- * The plans come in with the first number that is asked about: about 20 ms and 2 MiB, which a gateway without telephony never
- * needs. The full ones: the smaller set knows how long numbers are, not which there are.
+ * Loads the numbering plans on first use. They take about 20 ms and 2 MiB, which a gateway without telephony never needs. It loads
+ * the full plans, because the smaller set only checks lengths.
  */
 export async function toE164(countryCode: string, phoneNumber: string): Promise<Result<string, Finding>> {
   const plans = await import("libphonenumber-js/max");
   if (!plans.isSupportedCountry(countryCode))
-    return err({ path: "countryCode", message: "is not a country that has phone numbers" });
+    return err({ path: "countryCode", message: "must be a country with phone numbers" });
   const number = plans.parsePhoneNumberFromString(phoneNumber, {
     defaultCountry: countryCode,
     extract: false,
   });
   if (!number || number.ext !== undefined)
-    return err({ path: "phoneNumber", message: "is not a phone number, and nothing but one" });
+    return err({ path: "phoneNumber", message: "must be a phone number without other text" });
   const isOfCountry = number.countryCallingCode === plans.getCountryCallingCode(countryCode);
-  // Where countries share a calling code, the library takes the first that fits: it is asked about this one.
+  // When countries share a calling code, the library picks the first match. Setting the country makes it check this one.
   number.country = countryCode;
   if (!isOfCountry || !number.isValid() || !E164.test(number.number))
-    return err({ path: "phoneNumber", message: `is not a valid phone number of ${countryCode}` });
+    return err({ path: "phoneNumber", message: `must be a valid phone number of ${countryCode}` });
   return ok(number.number);
 }

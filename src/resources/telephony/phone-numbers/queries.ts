@@ -8,13 +8,13 @@ const TRUNKS = { table: "sipTrunks", prefix: "trk", words: "SIP trunk" } as cons
 
 type PhoneNumberRow = Row<"phoneNumbers">;
 
-/** Such a trunk is there and stays, of that carrier. @throws ApiError 404, 400 */
+/** Checks that the trunk exists and belongs to the carrier, and locks it. @throws ApiError 404, 400 */
 export async function requireTrunk(trx: Trx, caller: Caller, id: string, sipProvider: string): Promise<void> {
   const trunk = await getRow(trx, caller, TRUNKS, id, "share");
   if (trunk.sipProvider !== sipProvider) throw unlikeTrunk("sipProvider");
 }
 
-/** @throws ApiError 404 without such a trunk, 400 for one of another carrier, 409 where the number is not assigned */
+/** @throws ApiError 404 for an unknown trunk, 400 for a trunk of another carrier, 409 if the number is not assigned */
 export async function requireChangeable(
   trx: Trx,
   caller: Caller,
@@ -23,7 +23,7 @@ export async function requireChangeable(
 ): Promise<void> {
   if (trunkId !== before.trunkId) {
     const next = await getRow(trx, caller, TRUNKS, trunkId, "share");
-    // Not locked: a trunk with numbers keeps its carrier.
+    // Needs no lock, because a trunk with numbers cannot change its carrier.
     const present = await getRow(trx, caller, TRUNKS, before.trunkId);
     if (next.sipProvider !== present.sipProvider) throw unlikeTrunk("trunkId");
   }
@@ -36,4 +36,4 @@ export function requireAssigned({ assigned }: PhoneNumberRow): void {
 }
 
 const unlikeTrunk = (path: string) =>
-  invalidParameters([{ path, message: "is not of the same carrier as the SIP trunk" }]);
+  invalidParameters([{ path, message: "must have the same carrier as the SIP trunk" }]);

@@ -8,15 +8,15 @@ import { requireAssigned, requireChangeable, requireTrunk } from "./queries.ts";
 import { assignInput, phoneNumber, registerInputOf, unassignInput } from "./schema.ts";
 
 export interface PhoneNumberDeps extends RowDeps {
-  /** The carriers that there are, by name. */
+  /** Names of the configured carriers. */
   readonly sipProviders: readonly string[];
 }
 
 const post = { method: "post", answer: phoneNumber.entity } as const;
-const missing = "the phone number is not there";
+const missing = "the phone number does not exist";
 const NOT_IN_SERVICE = { channelId: null, status: "pending_activation" } as const;
 
-/** Phone numbers, each registered by one organization in all, and assigned to it or not. */
+/** Phone numbers. One organization at most can register a number. It stays registered when it is unassigned. */
 export const phoneNumbers = standardResource({
   path: "/telephony/phone-numbers",
   tag: "Telephony",
@@ -32,8 +32,8 @@ export const phoneNumbers = standardResource({
     return {};
   },
   notes: {
-    update: { missing: "number or trunk is not there", conflict: "the number is not assigned" },
-    delete: { description: "It can be registered anew, by anybody." },
+    update: { missing: "the number or the trunk does not exist", conflict: "the number is not assigned" },
+    delete: { description: "Any organization can then register the number again." },
   },
   without: ["create"],
   more: ({ db, sipProviders }: PhoneNumberDeps, { answer, insert, change }: Kit<typeof phoneNumber>) => [
@@ -44,11 +44,11 @@ export const phoneNumbers = standardResource({
         operation: "registerPhoneNumber",
         summary: "Register a phone number",
         description:
-          "It must be a valid number of its country, and nobody else's. It is assigned to the caller's organization.",
+          "Registers a number for the caller's organization and assigns it. The number must be valid in its country and not registered by any organization.",
         body: registerInputOf(sipProviders),
         creates: true,
-        missing: "the SIP trunk is not there",
-        conflict: "the number is registered already, here or elsewhere",
+        missing: "the SIP trunk does not exist",
+        conflict: "the number is already registered by this or another organization",
       },
       async ({ caller, body: { countryCode, phoneNumber, sipProvider, sipTrunkId: trunkId } }) => {
         const e164 = await toE164(countryCode, phoneNumber);
@@ -58,7 +58,7 @@ export const phoneNumbers = standardResource({
           const number = { countryCode, e164: e164.value, trunkId, assigned: true };
           return answer(trx, caller, await insert(trx, caller, {}, { ...number, ...NOT_IN_SERVICE }));
         });
-        return conflictIfTaken("The phone number is registered already.", registered);
+        return conflictIfTaken("The phone number is already registered.", registered);
       },
     ),
     defineRoute(
@@ -67,14 +67,14 @@ export const phoneNumbers = standardResource({
         path: "/assign",
         operation: "assignPhoneNumber",
         summary: "Assign a phone number",
-        description: "Gives a number that was unassigned back to the organization that has registered it.",
+        description: "Assigns an unassigned number to the organization that registered it.",
         body: assignInput,
         missing,
-        conflict: "the number is assigned already",
+        conflict: "the number is already assigned",
       },
       ({ caller, body: { phoneNumberId, channelId } }) =>
         change(caller, phoneNumberId, ({ before }) => {
-          if (before.assigned) throw conflict("The phone number is assigned already.");
+          if (before.assigned) throw conflict("The phone number is already assigned.");
           return { assigned: true, channelId };
         }),
     ),
@@ -85,7 +85,7 @@ export const phoneNumbers = standardResource({
         operation: "unassignPhoneNumber",
         summary: "Unassign a phone number",
         description:
-          "Takes organization and channel from the number; the trunk stays. Only the organization that has registered it still sees it, and can assign it again.",
+          "Removes organization and channel from the number. The trunk stays. Only the organization that registered the number can still see it and assign it again.",
         body: unassignInput,
         missing,
         conflict: "the number is not assigned",

@@ -12,40 +12,45 @@ declare module "../../../data/tables.ts" {
 
 const countryCode = z
   .string()
-  .regex(/^[A-Z]{2}$/, "must be a country code of ISO 3166-1 alpha-2, in upper case")
-  .meta({ description: "ISO 3166-1 alpha-2.", example: "US" });
+  .regex(/^[A-Z]{2}$/, "must be an ISO 3166-1 alpha-2 country code in upper case")
+  .meta({ description: "Country code (ISO 3166-1 alpha-2).", example: "US" });
 
 const fields = {
   channelId: opaqueIdInput,
   countryCode: readOnly(countryCode),
-  e164: readOnly(z.string().meta({ description: "ITU-T E.164.", example: "+12133734253" })),
-  /** The row has who has registered it, be it assigned or not. */
+  e164: readOnly(z.string().meta({ description: "The number in E.164 format.", example: "+12133734253" })),
+  /** `organizationId` names the organization that registered the number, also while this is false. */
   assigned: hidden(z.boolean()),
-  trunkId: withAnswer(z.string().meta({ description: "Another trunk of the same carrier." }), id("trk")),
+  trunkId: withAnswer(
+    z.string().meta({ description: "A SIP trunk. A new trunk must have the same carrier." }),
+    id("trk"),
+  ),
   status: z.enum(["pending_activation", "active", "suspended"]).meta({
     description:
-      "`pending_activation`: not in service yet, or assigned to nobody; `active`: in service; `suspended`: out of service for a time.",
+      "`pending_activation` if the number is not in service yet or is not assigned, `active` if it is in service, `suspended` if it is temporarily out of service.",
   }),
 };
 
 export const phoneNumber = shape({
   prefix: "pn",
   fields,
-  inside: { organizationId: id("org").nullable().meta({ description: "Null while it is not assigned." }) },
-  meta: { id: "PhoneNumber", description: "A phone number that is reached by a SIP trunk." },
+  inside: {
+    organizationId: id("org").nullable().meta({ description: "`null` while the number is not assigned." }),
+  },
+  meta: { id: "PhoneNumber", description: "A phone number on a SIP trunk." },
 });
 
 const phoneNumberId = z.string().meta({ example: "pn_01jc9x2k4v8m3n5p7q9r1s0" });
 
-/** The body that registers a number; the carrier is one of `sipProviders`. */
+/** Returns the schema of the request that registers a number. The carrier must be one of `sipProviders`. */
 export const registerInputOf = (sipProviders: readonly string[]) =>
   z.strictObject({
     countryCode,
     phoneNumber: z.string().min(1).max(64).meta({
-      description: "As it is dialled in its country, or in international form.",
+      description: "The number in national or international format.",
       example: "+1 213 373 4253",
     }),
-    sipProvider: z.enum(sipProviders).meta({ description: "The carrier, which is that of the trunk." }),
+    sipProvider: z.enum(sipProviders).meta({ description: "The carrier. Must be the carrier of the trunk." }),
     sipTrunkId: z.string().meta({ example: "trk_01jc9x2k4v8m3n5p7q9r1s0" }),
   });
 

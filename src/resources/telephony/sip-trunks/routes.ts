@@ -8,7 +8,7 @@ import { shape, type TableOf } from "../../kit/shape.ts";
 import { standardResource } from "../../kit/standard-resource.ts";
 
 export interface SipTrunkDeps extends RowDeps {
-  /** The carriers that there are, by name. */
+  /** Names of the configured carriers. */
   readonly sipProviders: readonly string[];
 }
 
@@ -23,9 +23,9 @@ const HOST_NAME = /^(?!-)[A-Za-z0-9-]{1,63}(?<!-)(?:\.(?!-)[A-Za-z0-9-]{1,63}(?<
 
 const fields = {
   name: nameInput.meta({ example: "Head office" }),
-  /** A carrier that the gateway is no longer set to stays where it is. */
+  /** Trunks keep a carrier that is no longer configured. */
   sipProvider: z.string().meta({
-    description: "The carrier, one of those that the gateway is set to.",
+    description: "The carrier. One of the carriers in the gateway's settings.",
     example: "sip_provider_1",
   }),
   host: z
@@ -37,19 +37,19 @@ const fields = {
     )
     .nullable()
     .default(null)
-    .meta({ description: "Where the carrier takes calls; null: where it says so itself." }),
+    .meta({ description: "Host name or IP address of the carrier. `null` for the carrier's default." }),
   port: z
     .int()
     .min(1)
     .max(65_535)
     .nullable()
     .default(null)
-    .meta({ description: "Null: 5060, or 5061 for `tls` (RFC 3261, section 19.1.2)." }),
+    .meta({ description: "`null` means 5060, or 5061 for `tls` (RFC 3261, section 19.1.2)." }),
   transport: z.enum(["udp", "tcp", "tls"]).default("udp"),
   organizationId,
 };
 
-/** SIP trunks: how the numbers of a carrier are reached. */
+/** A SIP trunk connects the phone numbers of a carrier. */
 export const sipTrunks = standardResource({
   path: "/telephony/sip-trunks",
   tag: "Telephony",
@@ -59,25 +59,25 @@ export const sipTrunks = standardResource({
   shape: shape({
     prefix: "trk",
     fields,
-    meta: { id: "SipTrunk", description: "A way to a carrier that phone numbers are reached by." },
+    meta: { id: "SipTrunk", description: "A connection to a carrier for phone numbers." },
   }),
   audit: "sipTrunk",
   narrow: ({ sipProviders }: SipTrunkDeps) => ({
     sipProvider: z.enum(sipProviders).meta({ description: "The carrier." }),
   }),
   inUse: {
-    when: "phone numbers, assigned or not, are on the trunk",
-    message: "The SIP trunk has phone numbers.",
+    when: "the trunk has phone numbers, assigned or not",
+    message: "The SIP trunk has phone numbers. Move or delete them first.",
   },
   async prepare({ trx, before, values: { sipProvider } }) {
     if (before && sipProvider !== before.sipProvider && (await hasNumbers(trx, before.id)))
-      throw conflict("The SIP trunk has phone numbers, which are of its carrier.");
+      throw conflict("The carrier cannot change, because the SIP trunk has phone numbers of this carrier.");
     return {};
   },
-  notes: { update: { conflict: "the carrier of a trunk with numbers is changed" } },
+  notes: { update: { conflict: "the carrier changes, and the trunk has phone numbers" } },
 });
 
-/** A number that is being registered locks the trunk's row until it is there. */
+/** Returns whether the trunk has numbers. Registering a number locks the trunk's row, so there is no race. */
 async function hasNumbers(trx: Trx, trunkId: string): Promise<boolean> {
   const one = await trx
     .selectFrom("phoneNumbers")
