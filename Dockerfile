@@ -1,11 +1,11 @@
-# Inlet without servers of its own: DATABASE_URL, INLET_MASTER_KEY and REDIS_URL are required (see config/compose.yaml).
+# Image without embedded servers. DATABASE_URL, INLET_MASTER_KEY and REDIS_URL are required (see config/compose.yaml).
 
 FROM node:24.21-slim AS dependencies
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci --omit=dev --omit=optional --ignore-scripts --no-audit --no-fund
 
-# The console's page; what it is built with stays behind.
+# Builds the console. The final image gets only the built files.
 FROM node:24.21-slim AS console
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
@@ -23,7 +23,7 @@ COPY --from=dependencies /app/node_modules ./node_modules
 COPY package.json LICENSE ./
 COPY src ./src
 COPY --from=console /app/src/console/dist ./src/console/dist
-# Nobody's number: nothing under /app belongs to it, and the root file system may be read-only.
+# The user `nobody` owns no file under /app. The root file system may be read-only.
 USER 65534:65534
 EXPOSE 8080
 STOPSIGNAL SIGTERM

@@ -1,10 +1,10 @@
 /**
- * Packs src/consumer into the tarball `inlet-consumer-<version>.tgz`: ESM, CommonJS, their types, the Lua scripts.
+ * Packs src/consumer into `inlet-consumer-<version>.tgz`, with ESM, CommonJS, types and Lua scripts.
  *
  * usage: npm run pack:consumer [-- <folder>] [-- --install]
  *
- * The folder is `dist` by default. With `--install` the tarball is also installed into an empty folder, as a user would, and the
- * packages and bytes of that are told; the registry is asked for its dependencies.
+ * The default folder is `dist`. With `--install` the script also installs the tarball into an empty folder, as a user would.
+ * It then prints the number of packages and bytes. The registry must be reachable, to install the dependencies.
  */
 import { execFile } from "node:child_process";
 import { cp, glob, mkdir, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
@@ -42,7 +42,7 @@ async function pack(folder: string): Promise<string> {
     for await (const script of glob("*.lua", { cwd: CONSUMER })) {
       await cp(join(CONSUMER, script), join(target, "consumer", script));
     }
-    // Node and TypeScript read a folder's files by the type of the nearest manifest.
+    // Node and TypeScript take the module format from the `type` of the nearest package.json.
     await writeFile(join(target, "package.json"), `${JSON.stringify({ type })}\n`);
   }
   for (const file of ["package.json", "README.md"]) await cp(join(CONSUMER, file), join(folder, file));
@@ -73,7 +73,7 @@ async function bundle(format: keyof typeof FORMATS, target: string): Promise<voi
   await build.write({ dir: join(target, "consumer"), format, entryFileNames: "[name].js" });
 }
 
-/** @throws Error where more is installed than the package may bring. */
+/** @throws Error if the installation exceeds the limits for packages or bytes. */
 async function install(tarball: string, folder: string): Promise<void> {
   await mkdir(folder);
   await writeFile(join(folder, "package.json"), '{"private":true}\n');
@@ -89,6 +89,8 @@ async function install(tarball: string, folder: string): Promise<void> {
   }
   process.stdout.write(`${packages} packages, ${bytes} bytes installed\n`);
   if (packages > MAX_PACKAGES || bytes > MAX_BYTES) {
-    throw new Error(`at most ${MAX_PACKAGES} packages and ${MAX_BYTES} bytes may be installed`);
+    throw new Error(
+      `installed ${packages} packages and ${bytes} bytes; the limits are ${MAX_PACKAGES} packages and ${MAX_BYTES} bytes`,
+    );
   }
 }

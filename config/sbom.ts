@@ -1,9 +1,9 @@
 /**
- * Prints a bill of materials (CycloneDX, JSON) of all packages that run: those of the lock file that are not for development.
+ * Prints a bill of materials (CycloneDX, JSON) of all production packages in the lock file.
  *
  * usage: npm run --silent sbom > inlet.cdx.json
  *
- * `npm sbom --omit=dev` leaves out each package that a development dependency needs as well; so it is asked for all of them here.
+ * `npm sbom --omit=dev` also omits production packages that a development dependency needs. So this script lists all and filters them.
  */
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -39,7 +39,7 @@ const refs = new Set([bom.metadata.component["bom-ref"], ...components.map((one)
 const dependencies = (bom.dependencies as readonly Dependency[])
   .filter(({ ref }) => refs.has(ref))
   .map(({ ref, dependsOn }) => ({ ref, dependsOn: dependsOn.filter((one) => refs.has(one)) }));
-// npm names it after the folder.
+// npm uses the folder's name instead of the package name.
 const component = { ...bom.metadata.component, name: readJson("package.json").name };
 const printed = { ...bom, metadata: { ...bom.metadata, component }, components, dependencies };
 process.stdout.write(`${JSON.stringify(printed, null, 2)}\n`);

@@ -1,11 +1,11 @@
 #!/bin/sh
-# Makes this folder ready for `npm start` and `npm test`: dependencies by the lock file, and a redis-server where none is.
-# One line for each step, and safe to run again at any time; when all is in place it only looks.
+# Prepares this folder for `npm start` and `npm test`: installs the locked dependencies, and a redis-server if there is none.
+# Prints one line per step. Safe to run again at any time; a complete setup is only checked.
 set -eu
 unset CDPATH
 cd "$(dirname "$0")/.."
 
-# npm hands its own settings to what it runs, this script included; they are not for the npm in here.
+# Environment variables with npm's settings may be inherited from an outer npm. These override them for the npm calls below.
 export npm_config_update_notifier=false npm_config_fund=false npm_config_audit=false
 
 fail() {
@@ -15,7 +15,7 @@ fail() {
 
 say() { printf '%s\n' "$*"; }
 
-# Runs a command without its output, which is shown only if it fails.
+# Runs a command and shows its output only if it fails.
 quietly() {
   quiet_log=$(mktemp)
   if "$@" >"$quiet_log" 2>&1 </dev/null; then
@@ -29,16 +29,16 @@ quietly() {
 }
 
 # --- Node -----------------------------------------------------------------------------------------------------------
-# Only to bootstrap: the dependencies bring the Node that Inlet runs on, and npm puts it first for scripts.
+# This Node.js only bootstraps. The dependencies include the Node.js that Inlet runs on, and npm puts it first on the PATH of scripts.
 command -v node >/dev/null && command -v npm >/dev/null ||
   fail 'Inlet needs Node.js 20 or later and npm. Install them from https://nodejs.org, then run this again.'
 bootstrap_major=$(node -p 'process.versions.node.split(".")[0]')
 [ "$bootstrap_major" -ge 20 ] ||
-  fail "Inlet needs Node.js 20 or later; here is $(node --version). Install a newer one from https://nodejs.org."
+  fail "Inlet needs Node.js 20 or later, but found $(node --version). Install a newer version from https://nodejs.org, then run this again."
 
 # --- dependencies ---------------------------------------------------------------------------------------------------
-# The stamp is written last and `npm ci` begins by removing node_modules with it, so a half-finished one is never taken
-# for whole. The Node that counts is asked as well: its package is completed by an install script.
+# The stamp is written last, and `npm ci` starts by removing node_modules with it. An interrupted install therefore never looks
+# complete. The bundled Node.js is checked too, because an install script completes its package.
 stamp=node_modules/.inlet-setup
 wanted=$(cat package-lock.json .npmrc | cksum)
 runtime_works() { node_modules/.bin/node -e 'process.exit(parseInt(process.versions.node) < 24 ? 1 : 0)' 2>/dev/null; }
@@ -53,9 +53,9 @@ if [ "$(cat "$stamp" 2>/dev/null || true)" != "$wanted" ] || ! runtime_works; th
 fi
 
 # --- console --------------------------------------------------------------------------------------------------------
-# Rests by a stamp of its own where nothing has changed. The gateway runs without it.
+# The build script skips the build if no source has changed. The gateway also runs without the console.
 quietly node_modules/.bin/node config/console/build.ts ||
-  say 'The console could not be built (see above); everything else works. Try again: npm run build:console'
+  say 'The console could not be built (see above). Everything else works. To try again: npm run build:console'
 
 # --- Redis ----------------------------------------------------------------------------------------------------------
 has_redis() { command -v redis-server >/dev/null || command -v valkey-server >/dev/null; }
@@ -73,7 +73,7 @@ elif command -v apk >/dev/null; then
 elif command -v brew >/dev/null; then
   install='brew install redis'
 else
-  fail 'Inlet needs a redis-server on the PATH (7.0 or later), or REDIS_URL: install one with your package manager.'
+  fail 'Inlet needs redis-server 7.0 or later on the PATH, or REDIS_URL. Install redis-server with your package manager.'
 fi
 
 as_root=
@@ -82,14 +82,14 @@ brew*) ;;
 *)
   if [ "$(id -u)" -ne 0 ]; then
     command -v sudo >/dev/null && sudo -n true 2>/dev/null ||
-      fail 'Inlet needs a redis-server (7.0 or later), or REDIS_URL. Install one with:' "  sudo $install"
+      fail 'Inlet needs redis-server 7.0 or later, or REDIS_URL. To install it, run:' "  sudo $install"
     as_root='sudo -n'
   fi
   ;;
 esac
 
-# Debian's package starts a service of its own, which Inlet does not use. policy-rc.d is the documented way to forbid that;
-# it is put back as it was, and if this script is killed, by its next run.
+# Debian's package starts a Redis service, which Inlet does not use. policy-rc.d is the documented way to prevent that.
+# The script restores the original file at exit, or on its next run if it was killed.
 policy=/usr/sbin/policy-rc.d
 policy_mark='# by config/setup.sh of Inlet, for a moment'
 
@@ -114,10 +114,10 @@ install_redis() {
   case $install in
   apt-get*)
     forbid_services || return 1
-    # With package lists at hand the slow part, fetching them, is saved.
+    # Existing package lists save the slow `apt-get update`.
     apt_install || { $as_root apt-get update && apt_install; } || return 1
     restore_policy
-    # Not at the next boot either: that too would be this script's doing.
+    # The service must not start at the next boot either.
     if command -v systemctl; then $as_root systemctl disable redis-server.service || true; fi
     ;;
   *)
@@ -126,7 +126,7 @@ install_redis() {
   esac
 }
 
-say "Installing a redis-server ($install) ..."
-quietly install_redis || fail 'Installing redis-server failed (see above). To do it by hand:' "  $install"
+say "Installing redis-server ($install) ..."
+quietly install_redis || fail 'Installing redis-server failed (see above). To install it yourself, run:' "  $install"
 has_redis || fail 'redis-server was installed but is not on the PATH.'
 say 'Ready: npm start'

@@ -17,26 +17,26 @@ interface Rule {
   readonly expr: string;
   readonly for: string;
   readonly labels: { readonly severity: string };
-  readonly annotations: { readonly summary: string; readonly cure: string };
+  readonly annotations: { readonly summary: string; readonly suggested_action: string };
 }
 
-// What promtool says of them: `test/deep/prometheus.test.ts`.
+// `test/deep/prometheus.test.ts` tests them with promtool.
 describe("the alert rules", () => {
   const { groups }: { groups: { rules: Rule[] }[] } = parse(read("config/prometheus/alerts.yaml"));
   const rules = groups.flatMap((group) => group.rules);
 
-  it("say what is wrong and what helps, and wait before they fire", () => {
+  it("describe the problem and the fix, and wait before they fire", () => {
     expect(rules.length).toBeGreaterThan(20);
     for (const { alert, annotations, labels, for: wait } of rules) {
       expect(alert).toMatch(/^Inlet[A-Z]/);
       expect(annotations.summary).toMatch(/\.$/);
-      expect(annotations.cure).toMatch(/\.$/);
+      expect(annotations.suggested_action).toMatch(/\.$/);
       expect(["warning", "critical"]).toContain(labels.severity);
       expect(wait).toMatch(/^\d+[mh]$/);
     }
   });
 
-  it("name only metrics that are on the page of them, as the dashboard does", () => {
+  it("use only documented metrics, as the dashboard does", () => {
     const page = read("src/docs/metrics.md");
     const text = rules.map(({ expr }) => expr).join("\n") + read("config/grafana/dashboard.json");
     const names = [...text.matchAll(/\b(inlet_[a-z_]+?)(?:_bucket|_sum|_count)?\b/g)].map(
@@ -46,7 +46,7 @@ describe("the alert rules", () => {
     expect(names.filter((name) => !page.includes(`\`${name}\``))).toEqual([]);
   });
 
-  it("are each shown to fire and to clear", () => {
+  it("are each tested to fire and to clear", () => {
     const { tests }: { tests: { alert_rule_test: { alertname: string; exp_alerts: unknown[] }[] }[] } = parse(
       read("config/prometheus/alerts.test.yaml"),
     );
@@ -64,7 +64,7 @@ describe("the systemd unit", () => {
   const valuesOf = (name: string): readonly string[] =>
     [...unit.matchAll(new RegExp(`^${name}=(.*)$`, "gm"))].map(([, value = ""]) => value);
 
-  it("starts the program with settings that exist, lets it drain, and does not try again what cannot be mended so", () => {
+  it("starts the gateway with existing settings, lets it drain, and does not restart it after errors that need a person", () => {
     const known = SETTING_LIST.map(({ name }) => name);
     const settings = [...unit.matchAll(/\b([A-Z][A-Z_]+)=\S/g)].map(([, name = ""]) => name);
     expect(settings.filter((name) => name !== "NODE_ENV" && !known.includes(name))).toEqual([]);
@@ -74,17 +74,17 @@ describe("the systemd unit", () => {
     const delay = Number(/INLET_DRAIN_DELAY_SECONDS=(\d+)/.exec(environment)?.[1]);
     expect(Number(valuesOf("TimeoutStopSec")[0])).toBeGreaterThan(delay + 20);
     expect(valuesOf("RestartPreventExitStatus")).toEqual([`${EXIT.wrongSettings} ${EXIT.dataDirInUse}`]);
-    // Its own PostgreSQL and Redis are stopped by it, and last.
+    // The gateway stops its embedded PostgreSQL and Redis itself, last.
     expect(valuesOf("KillMode")).toEqual(["mixed"]);
   });
 
-  it("is accepted by systemd, and leaves little exposed", async (context) => {
+  it("is accepted by systemd, and has a low exposure level", async (context) => {
     const analyze = "/usr/bin/systemd-analyze";
     if (!existsSync(analyze)) return context.skip("there is no systemd-analyze");
     const dir = await mkdtemp(join(tmpdir(), "inlet-unit-"));
     try {
       const path = join(dir, "inlet.service");
-      // It must be there to be accepted.
+      // systemd requires that the program exists.
       await writeFile(path, unit.replace("/usr/bin/node", process.execPath));
       const run = promisify(execFile);
       expect(await run(analyze, ["verify", path])).toEqual({ stdout: "", stderr: "" });

@@ -4,7 +4,7 @@ import { channelKinds } from "../../src/channels/kinds.ts";
 import { describeApi } from "../../src/resources/resources.ts";
 import { readPresets } from "../../src/verify/presets.ts";
 
-/** A JSON Schema of the document, or a part of one. */
+/** A JSON Schema of the OpenAPI document, or a part of one. */
 type Schema = Readonly<Record<string, unknown>>;
 
 interface Parameter {
@@ -37,7 +37,7 @@ interface Document {
 const METHODS = ["get", "put", "post", "delete", "options", "head", "patch", "trace"] as const;
 const OUT = new URL("../../src/console/generated/api.d.ts", import.meta.url).pathname;
 
-/** The types of the API's paths, in the form that `openapi-fetch` reads. */
+/** Returns TypeScript declarations of the API's paths, in the format of `openapi-fetch`. */
 export function renderApiTypes({ paths, components }: Document): string {
   const schemas = Object.entries(components.schemas).map(
     ([name, schema]) => `    ${name}: ${typeOf(schema)};`,
@@ -48,7 +48,7 @@ export function renderApiTypes({ paths, components }: Document): string {
         (method) => `    ${renderMethod(method, operations[method])}`,
       ).join("\n")}\n  };`,
   );
-  return `// Made by config/console/api-types.ts of the OpenAPI document; not kept in the repository.\ndeclare namespace InletApi {\ninterface paths {\n${places.join("\n")}\n}\ninterface components {\n  schemas: {\n${schemas.join("\n")}\n  };\n}\n}\n`;
+  return `// Generated from the OpenAPI document by config/console/api-types.ts. Not committed.\ndeclare namespace InletApi {\ninterface paths {\n${places.join("\n")}\n}\ninterface components {\n  schemas: {\n${schemas.join("\n")}\n  };\n}\n}\n`;
 
   function renderMethod(method: string, operation: Operation | undefined): string {
     if (operation === undefined) return `${method}?: never;`;
@@ -86,7 +86,7 @@ const renderContent = (content: Body["content"] | undefined): string =>
         .map(([type, { schema }]) => `${JSON.stringify(type)}: ${typeOf(schema ?? {})};`)
         .join(" ")} };`;
 
-/** Of JSON Schema 2020-12 what this API's document uses; what says nothing of its type is `unknown`. */
+/** Supports only the JSON Schema keywords that this API uses. A schema without a known type becomes `unknown`. */
 function typeOf(schema: Schema): string {
   const { $ref, enum: values, anyOf, oneOf, allOf, type } = schema;
   if (typeof $ref === "string") return `components["schemas"][${JSON.stringify($ref.split("/").at(-1))}]`;
@@ -129,11 +129,11 @@ const union = (types: readonly string[]): string =>
 
 function named<T>(all: Readonly<Record<string, T>>, $ref: string): T {
   const found = all[$ref.split("/").at(-1) ?? ""];
-  if (found === undefined) throw new Error(`the document has no ${$ref}`);
+  if (found === undefined) throw new Error(`The OpenAPI document has no ${$ref}.`);
   return found;
 }
 
-/** Writes the types where they are not what they were, so that what watches them rests. */
+/** Writes the types only if they have changed, so that file watchers are not triggered without need. */
 export function writeApiTypes(): void {
   const presets = readPresets();
   const facts = { channelKinds, presets, sipProviders: ["a", "b", "c"], hooksUrl: "https://gateway.example" };
