@@ -36,7 +36,7 @@ function fileOf(text: string): string {
 }
 
 describe("parseConfig", () => {
-  it("reads --apply FILE, and --plan only with it", () => {
+  it("parses --apply FILE, and --plan only with it", () => {
     const command = (...argv: string[]) => {
       const result = parseConfig({}, argv);
       return result.ok ? result.value : result.error;
@@ -77,7 +77,7 @@ describe("parseConfig", () => {
     });
   });
 
-  it("reads every setting", () => {
+  it("parses every setting", () => {
     const config = read({
       INLET_PORT: "0",
       INLET_HOST: "::",
@@ -146,7 +146,7 @@ describe("parseConfig", () => {
     });
   });
 
-  it("lists all wrong settings at once, each by its name", () => {
+  it("lists all invalid settings at once, each with its name", () => {
     const wrong = {
       INLET_PORT: "65536",
       INLET_ROLES: "api,hook",
@@ -174,7 +174,7 @@ describe("parseConfig", () => {
     expect(findings(wrong).map(({ path }) => path)).toEqual([...Object.keys(wrong), "INLET_OIDC_AUDIENCE"]);
   });
 
-  it("refuses an issuer without an audience", () => {
+  it("rejects an issuer without an audience", () => {
     const issuer = { INLET_OIDC_ISSUER: "https://login.example" };
     expect(findings(issuer).map(({ path }) => path)).toEqual(["INLET_OIDC_AUDIENCE"]);
     expect(findings({ ...issuer, INLET_OIDC_AUDIENCE: "inlet" })).toEqual([]);
@@ -186,11 +186,11 @@ describe("parseConfig", () => {
     "a,b,a",
     "A,b,c",
     "a,b,",
-  ])("refuses %s as the three SIP providers", (names) => {
+  ])("rejects %s as the three SIP providers", (names) => {
     expect(findings({ INLET_SIP_PROVIDERS: names })).toMatchObject([{ path: "INLET_SIP_PROVIDERS" }]);
   });
 
-  it("refuses an unknown INLET_ name and suggests the nearest known one", () => {
+  it("rejects an unknown INLET_ name and suggests the nearest known one", () => {
     expect(findings({ INLET_PROT: "1", INLET_WHATEVER: "1", PORT: "1" })).toEqual([
       { path: "INLET_PROT", message: "is not a setting; did you mean INLET_PORT?" },
       { path: "INLET_WHATEVER", message: "is not a setting" },
@@ -222,13 +222,13 @@ describe("parseConfig", () => {
     ]);
   });
 
-  it("reads a file below the environment, and takes an empty variable as unset", () => {
+  it("prefers the environment over the file, and treats an empty variable as unset", () => {
     const file = fileOf("# settings\nINLET_PORT=9000\nINLET_HOST='::1'\nINLET_LOG_LEVEL=debug\n");
     const config = read({ INLET_PORT: "9001", INLET_LOG_LEVEL: "" }, ["--config", file]);
     expect(config).toMatchObject({ port: 9001, host: "::1", logLevel: "debug" });
   });
 
-  it("names the fault in a file, or the missing file", () => {
+  it("reports the error in a file, or the missing file", () => {
     const file = fileOf("INLET_PORT=x\nREDIS_ULR=redis://a.example\n");
     expect(findings({}, ["--config", file])).toEqual([
       { path: "REDIS_ULR", message: "is not a setting; did you mean REDIS_URL?" },
@@ -237,7 +237,7 @@ describe("parseConfig", () => {
     expect(findings({}, ["--config", join(dir, "absent")])[0]?.message).toContain("ENOENT");
   });
 
-  it("refuses an unknown option, and answers --help with wrong settings too", () => {
+  it("rejects an unknown option, and accepts --help even with invalid settings", () => {
     expect(findings({}, ["--prot", "1"])[0]?.path).toBe("arguments");
     expect(parseConfig({ INLET_PORT: "x" }, ["--help"])).toEqual({ ok: true, value: { kind: "help" } });
   });
@@ -251,13 +251,13 @@ describe("publicUrls", () => {
     [{ INLET_BASE_URL: "https://a.example" }, "https://a.example/v1", "https://a.example"],
     [{ INLET_BASE_URL: "https://a.example/in/v1" }, "https://a.example/in/v1", "https://a.example/in"],
     [{ INLET_HOOKS_URL: "https://h.example/" }, "http://127.0.0.1:81/v1", "https://h.example"],
-  ])("of %o are addresses that a client can use", (env, baseUrl, hooksUrl) => {
+  ])("returns usable URLs for %o", (env, baseUrl, hooksUrl) => {
     expect(publicUrls(read(env), 81)).toEqual({ baseUrl, hooksUrl });
   });
 });
 
-describe("the lists of settings", () => {
-  it("name every setting and its default in --help and in the table", () => {
+describe("the settings lists", () => {
+  it("contain every setting and its default in --help and in the table", () => {
     for (const { name, description, defaultText, unsetMeans } of SETTING_LIST) {
       const row = renderSettingsTable()
         .split("\n")
@@ -270,12 +270,12 @@ describe("the lists of settings", () => {
     }
   });
 
-  it("are current in the documented settings file, which sets nothing as it stands", async () => {
+  it("are current in the example settings file, which changes nothing if unedited", async () => {
     await expect(renderExampleFile()).toMatchFileSnapshot("../config/inlet.example.env");
     expect(parseEnv(renderExampleFile())).toEqual({});
   });
 
-  it("can be set to their defaults by uncommenting the documented settings file", () => {
+  it("are valid with all defaults of the example settings file uncommented", () => {
     const uncommented = renderExampleFile().replace(/^#(\w+=.+)$/gm, "$1");
     expect(read({}, ["--config", fileOf(uncommented)])).toEqual(read({}));
   });

@@ -18,18 +18,18 @@ describe("the compose file", () => {
     const passed = [...names, "INLET_PORT", "INLET_HOST", "INLET_DATA_DIR"];
     expect(known.filter((name) => !passed.includes(name))).toEqual([]);
     expect(text).toContain("INLET_MASTER_KEY: ${INLET_MASTER_KEY:?");
-    // No key stands twice, and a drain is over before it is cut.
+    // Keys must be unique, and the grace period must be longer than the drain.
     const { services } = parse(text, { uniqueKeys: true });
     expect(Number.parseInt(services.inlet.stop_grace_period, 10)).toBeGreaterThan(5 + 20);
     expect(text).toMatch(/"127\.0\.0\.1:\$\{REDIS_PORT:-6379\}:6379"/);
   });
 });
 
-// `test/deep/image.test.ts` builds it.
+// `test/deep/image.test.ts` builds the image.
 describe("the Dockerfile", async () => {
   const stages = await readDockerfile(join(ROOT, "Dockerfile"));
 
-  it("is built on the locked version of Node, and runs without privileges", async () => {
+  it("uses the locked version of Node, and runs without privileges", async () => {
     const lock = JSON.parse(await readFile(join(ROOT, "package-lock.json"), "utf8")) as {
       packages: Record<string, { version: string }>;
     };
@@ -43,7 +43,7 @@ describe("the Dockerfile", async () => {
     expect(said).toMatch(/^ENV .*\bNODE_ENV=production\b/m);
   });
 
-  it("gets from the context exactly the files that it copies", async () => {
+  it("includes exactly the files that it copies in the build context", async () => {
     const sent = (await readFile(join(ROOT, ".dockerignore"), "utf8"))
       .split("\n")
       .filter((line) => line.startsWith("!"))

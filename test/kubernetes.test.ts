@@ -13,7 +13,7 @@ interface Manifest {
   readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: { readonly name: string; readonly namespace?: string };
-  // biome-ignore lint/suspicious/noExplicitAny: of as many shapes as there are kinds; the schemas check them
+  // biome-ignore lint/suspicious/noExplicitAny: its shape depends on the kind, and the schemas check it
   readonly spec?: any;
   readonly data?: Readonly<Record<string, string>>;
   readonly stringData?: Readonly<Record<string, string>>;
@@ -36,7 +36,7 @@ const deployments = ofKind("Deployment").map(({ metadata, spec }) => {
   return { name: metadata.name, spec, pod: spec.template.spec, container };
 });
 
-/** The validators know their fields by name and look at no other: what was not looked at is unknown to Kubernetes. */
+/** The validators read exactly the fields that they know. Fields that were not read are unknown to Kubernetes. */
 function spied(value: unknown, path: string, unread: Set<string>): unknown {
   if (typeof value !== "object" || value === null) return value;
   const inner = Object.fromEntries(
@@ -60,7 +60,7 @@ async function faultsOf({ file: _, ...manifest }: Manifest): Promise<readonly st
   const unread = new Set<string>();
   const fields = Object.entries(manifest).map(([name, value]) => [name, spied(value, name, unread)]);
   try {
-    // Its constructor copies what it is given.
+    // The constructor copies its argument.
     Object.assign(new Model(), Object.fromEntries(fields)).validate();
   } catch (error) {
     return [String(error)];
@@ -68,8 +68,8 @@ async function faultsOf({ file: _, ...manifest }: Manifest): Promise<readonly st
   return [...unread].map((path) => `${path} is unknown`);
 }
 
-describe("the manifests of Kubernetes", () => {
-  it("are as the schemas of Kubernetes and KEDA have them, each field a known one", async () => {
+describe("the Kubernetes manifests", () => {
+  it("match the schemas of Kubernetes and KEDA, without unknown fields", async () => {
     expect(manifests.length).toBeGreaterThan(15);
     for (const manifest of manifests)
       expect([manifest.file, manifest.kind, await faultsOf(manifest)]).toEqual([
@@ -79,7 +79,7 @@ describe("the manifests of Kubernetes", () => {
       ]);
   });
 
-  it("would be refused with a wrong type, without what is required, and with a field that is written wrong", async () => {
+  it("would fail the check with a wrong type, a missing field or a misspelled field", async () => {
     const good = named("Deployment", "inlet-hooks");
     if (good === undefined) throw new Error("there is no inlet-hooks");
     const changed = (change: (spec: Manifest["spec"]) => void): Manifest => {
@@ -101,7 +101,7 @@ describe("the manifests of Kubernetes", () => {
     expect(await faultsOf(misspelt)).toEqual(["spec.template.spec.containers.0.readynessProbe is unknown"]);
   });
 
-  it("name only settings that exist, with values that a gateway of each role starts with", () => {
+  it("use only existing settings, with values that a gateway of each role accepts", () => {
     const config = named("ConfigMap", "inlet")?.data ?? {};
     const secret = named("Secret", "inlet")?.stringData ?? {};
     const known = SETTING_LIST.map(({ name }) => name);
@@ -123,7 +123,7 @@ describe("the manifests of Kubernetes", () => {
     expect(roles.toSorted()).toEqual(ROLES.toSorted());
   });
 
-  it("ask the gateway whether it lives and is ready, and let it drain", () => {
+  it("check whether the gateway is alive and ready, and let it drain", () => {
     const delay = Number(named("ConfigMap", "inlet")?.data?.INLET_DRAIN_DELAY_SECONDS);
     for (const { pod, container, spec } of deployments) {
       const { livenessProbe, startupProbe, readinessProbe } = container;
@@ -131,17 +131,17 @@ describe("the manifests of Kubernetes", () => {
       expect(startupProbe.httpGet).toEqual({ path: "/healthz", port: "http" });
       expect(readinessProbe.httpGet).toEqual({ path: "/readyz", port: "http" });
       expect(delay).toBeGreaterThan(readinessProbe.periodSeconds * readinessProbe.failureThreshold);
-      // What is under way has 20 s.
+      // Requests in flight have 20 s.
       expect(pod.terminationGracePeriodSeconds).toBeGreaterThan(delay + 20);
       expect(spec.strategy.rollingUpdate.maxUnavailable).toBe(0);
     }
   });
 
-  it("run it as nobody, on a file system that it cannot write, with no right that it does not need", () => {
+  it("run it without root, privileges or a writable file system", () => {
     for (const { pod, container } of deployments) {
       expect(pod.securityContext).toMatchObject({ runAsNonRoot: true, runAsUser: 65_534 });
       expect(pod.automountServiceAccountToken).toBe(false);
-      // Or INLET_PORT would be the address of a service.
+      // Otherwise Kubernetes would set INLET_PORT to the address of a service.
       expect(pod.enableServiceLinks).toBe(false);
       expect(container.securityContext).toEqual({
         allowPrivilegeEscalation: false,
@@ -154,7 +154,7 @@ describe("the manifests of Kubernetes", () => {
     }
   });
 
-  it("fit each other: services, budgets and autoscalers lead to pods that are there", () => {
+  it("match each other: services, budgets and autoscalers select existing pods", () => {
     const labels = deployments.map(({ spec }) => spec.template.metadata.labels);
     const selectors = [
       ...ofKind("Service").map(({ spec }) => spec.selector),

@@ -9,7 +9,7 @@ function logged(write: (log: Log) => void): Record<string, unknown> {
 }
 
 describe("a log line", () => {
-  it("is one JSON object with its level by name and its time in RFC 3339", () => {
+  it("is one JSON object with the level name and an RFC 3339 time", () => {
     expect(logged((log) => log.info({ appId: "app_1" }, "done"))).toEqual({
       level: "info",
       time: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
@@ -18,7 +18,7 @@ describe("a log line", () => {
     });
   });
 
-  it("shows no credential at any depth", () => {
+  it("contains no credential at any depth", () => {
     const secret = "hunter2";
     const line = logged((log) =>
       log.info({
@@ -32,7 +32,7 @@ describe("a log line", () => {
     expect(line.password).toBe("[redacted]");
   });
 
-  it("shows an error's message and cause, and nothing that a driver has attached to it", () => {
+  it("contains an error's message and cause, but no properties attached by a driver", () => {
     const refused = Object.assign(new Error("WRONGPASS invalid username-password pair"), {
       code: "WRONGPASS",
       command: { name: "auth", args: ["hunter2"] },

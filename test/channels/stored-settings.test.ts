@@ -9,13 +9,13 @@ const polling = {
   discriminator: { by: "sequence", path: "$.id" },
 };
 
-describe("stored settings", () => {
-  it("that fit have nothing outdated, and the defaults of today", () => {
+describe("readStoredSettings", () => {
+  it("returns valid settings with the current defaults, and nothing outdated", () => {
     const read = readStoredSettings(pollingSettings, polling);
     expect(read).toMatchObject({ ok: true, value: { outdated: [], settings: { startAt: "now" } } });
   });
 
-  it("that are refused since go on as they are, and are named", () => {
+  it("keeps values that are no longer valid, and lists them as outdated", () => {
     const stored = { ...polling, request: { url: URL, headers: { "x-a": "a", "x-b": " b " } } };
     expect(pollingSettings.safeParse(stored).success).toBe(false);
     expect(readStoredSettings(pollingSettings, stored)).toMatchObject({
@@ -27,7 +27,7 @@ describe("stored settings", () => {
     });
   });
 
-  it("that are refused together since go on as they are", () => {
+  it("keeps values that are no longer valid in combination", () => {
     const stored = { url: URL, resume: { mode: "lastEventId", param: "after" } };
     const read = readStoredSettings(sseSettings, stored);
     expect(read).toMatchObject({
@@ -36,7 +36,7 @@ describe("stored settings", () => {
     });
   });
 
-  it("that are known no longer are left out", () => {
+  it("drops settings that no longer exist", () => {
     const read = readStoredSettings(sseSettings, {
       url: URL,
       resume: { mode: "query", param: "a", old: 1 },
@@ -47,7 +47,7 @@ describe("stored settings", () => {
     expect(read.ok && read.value.outdated.map(({ path }) => path)).toEqual(["resume.old", "gone"]);
   });
 
-  it("are not changed by being read", () => {
+  it("does not modify its input", () => {
     const stored = { url: URL, eventNames: ["a", "b\n"] };
     const before = structuredClone(stored);
     expect(readStoredSettings(sseSettings, stored)).toMatchObject({
@@ -57,7 +57,7 @@ describe("stored settings", () => {
     expect(stored).toEqual(before);
   });
 
-  it("without what nothing can be done without are not read", () => {
+  it("returns an error if a required setting is missing", () => {
     const read = readStoredSettings(pollingSettings, { discriminator: polling.discriminator });
     expect(read).toMatchObject({ ok: false, error: [{ path: "request" }] });
   });

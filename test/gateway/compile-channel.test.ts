@@ -50,7 +50,7 @@ const topicsOf = ({ rules }: CompiledChannel): readonly string[] =>
   );
 
 describe("compiled channels", () => {
-  it("share what is compiled where their settings and definitions are equal, and nothing else", () => {
+  it("share compiled parts only if their settings and definitions are equal", () => {
     const first = compile(stored(1));
     const second = compile(stored(2));
     expect(second.settings).toBe(first.settings);
@@ -66,7 +66,7 @@ describe("compiled channels", () => {
     expect(less.rules.groups).toEqual([]);
   });
 
-  it("share what they have in common where one setting differs: their definitions, their sender, the rest of their settings", () => {
+  it("that differ in one setting share their definitions, their sender and the other settings", () => {
     const [first, second] = [61, 62].map((expectEverySeconds, index) =>
       compile(stored(index, { settings: { expectEverySeconds } })),
     );
@@ -77,7 +77,7 @@ describe("compiled channels", () => {
     expect(second?.config.retention).toBe(first?.config.retention);
   });
 
-  it("share no definitions that their settings read differently", () => {
+  it("do not share definitions that their settings interpret differently", () => {
     const definitions = [{ type: "a", idPath: "$.id" }];
     const [plain, plus, items] = [{}, { pathSyntax: "jsonpath-plus" }, { itemsPath: "$.items" }].map(
       (settings, index) => compile(stored(index, { settings, definitions })),
@@ -87,7 +87,7 @@ describe("compiled channels", () => {
     expect(plain?.rules.itemsPath).toBeUndefined();
   });
 
-  it("publish each to topics of its own", () => {
+  it("publish to their own topics", () => {
     expect([stored(1), stored(2)].map(compile).map(topicsOf)).toEqual([
       [
         "events.org_1.apps.app.event_received.app_1.hook-1.a%20b",
@@ -105,7 +105,7 @@ describe("compiled channels", () => {
     ]);
   });
 
-  it("never see another one's secrets, though they share their definitions", () => {
+  it("never see each other's secrets, although they share definitions", () => {
     const [first, second] = ["secret-one", "secret-two"].map((value, index) =>
       compile(stored(index, { settings: { ...GITHUB, secrets: [{ value }] } })),
     );
@@ -115,7 +115,7 @@ describe("compiled channels", () => {
     expect(JSON.stringify(second?.rules)).not.toMatch(/secret-(one|two)/);
   });
 
-  it("have keys of their own only where keys are fetched", async () => {
+  it("have their own keys only if keys are fetched", async () => {
     compile(stored(1));
     compile(stored(2, { settings: { ...GITHUB, secrets: [{ value: "a-secret" }] } }));
     expect(askedFor).toEqual([]);
@@ -127,7 +127,7 @@ describe("compiled channels", () => {
     expect(fourth?.settings).toBe(third?.settings);
   });
 
-  it("are out of order, each for itself, where what is stored no longer fits", () => {
+  it("are unavailable individually if their stored settings are no longer valid", () => {
     const wrong = (number: number) => () => compile(stored(number, { settings: { preset: "gone" } }));
     expect(wrong(7)).toThrow(UnavailableError);
     expect(wrong(7)).toThrow("channel 7");

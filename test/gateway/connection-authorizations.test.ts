@@ -31,7 +31,7 @@ describe("an authorization by a person", () => {
   };
   const authorize = async (id: string) => callBack(await provider.browse((await begin(id)).href));
 
-  it("brings tokens that are renewed, each refresh token used once", async () => {
+  it("provides tokens that are renewed, using each refresh token once", async () => {
     const id = await rig.create(config());
     expect(await rig.stateOf(id)).toBe("needsReauth");
     const credentials = rig.startWorker()(id);
@@ -63,7 +63,7 @@ describe("an authorization by a person", () => {
     expect(body.map(({ action }: { action: string }) => action)).toContain("authorize");
   });
 
-  it("that was revoked is followed by a new one, which restarts the channels that it had stopped", async () => {
+  it("that was revoked can be replaced, which restarts the channels that it had stopped", async () => {
     const id = await rig.create(config());
     await authorize(id);
     const blueprint = await rig.api.call("POST", "/blueprints", {
@@ -138,28 +138,24 @@ describe("an authorization by a person", () => {
 
   it.each([
     [
-      "another issuer's answer",
+      "another issuer's response",
       (url: URL) => url.searchParams.set("iss", "https://evil.example"),
       "not the answer",
     ],
-    [
-      "an answer that does not say whose it is",
-      (url: URL) => url.searchParams.delete("iss"),
-      "not the answer",
-    ],
-    ["one without a code", (url: URL) => url.searchParams.delete("code"), "not the answer"],
-    ["a code that is none", (url: URL) => url.searchParams.set("code", "<b>x"), "does not accept"],
+    ["a response without an issuer", (url: URL) => url.searchParams.delete("iss"), "not the answer"],
+    ["a response without a code", (url: URL) => url.searchParams.delete("code"), "not the answer"],
+    ["an invalid code", (url: URL) => url.searchParams.set("code", "<b>x"), "does not accept"],
     ["two states", (url: URL) => url.searchParams.append("state", "x"), "not the answer"],
-    ["a state that is none", (url: URL) => url.searchParams.set("state", "<script>"), "not known"],
+    ["an invalid state", (url: URL) => url.searchParams.set("state", "<script>"), "not known"],
     [
-      "a refusal",
+      "an error response",
       (url: URL) => {
         url.searchParams.delete("code");
         url.searchParams.set("error", "<script>access_denied");
       },
       "not given",
     ],
-  ])("refuses %s and shows nothing of it", async (_, change, says) => {
+  ])("rejects %s without revealing it", async (_, change, says) => {
     const id = await rig.create(config());
     const url = new URL(await provider.browse((await begin(id)).href));
     change(url);
@@ -171,7 +167,7 @@ describe("an authorization by a person", () => {
     expect(await rig.stateOf(id)).toBe("needsReauth");
   });
 
-  describe("at an issuer whose name is not set", () => {
+  describe("at an issuer whose name is not configured", () => {
     const endpoints = () => ({
       grant: "authorizationCode",
       tokenEndpoint: `${provider.issuer}/token`,
@@ -181,24 +177,24 @@ describe("an authorization by a person", () => {
     });
     const write = (method: "POST" | "PUT", path: string, body: object) => rig.api.call(method, path, body);
 
-    it("is refused when it is written, where the issuer says that it names itself", async () => {
+    it("is rejected on creation if the issuer requires its name in responses", async () => {
       const body = { name: "x", kind: "oauth2", config: endpoints(), allowedOrigins: [ORIGIN] };
-      const refused = {
+      const rejection = {
         status: 400,
         body: {
           code: "invalid_parameters",
           details: [{ path: "config.issuer", message: expect.stringContaining(provider.issuer) }],
         },
       };
-      expect(await write("POST", "/connections", body)).toMatchObject(refused);
+      expect(await write("POST", "/connections", body)).toMatchObject(rejection);
       const id = await rig.create({ ...endpoints(), issuer: provider.issuer });
-      expect(await write("PUT", `/connections/${id}`, { config: { issuer: null } })).toMatchObject(refused);
+      expect(await write("PUT", `/connections/${id}`, { config: { issuer: null } })).toMatchObject(rejection);
       expect((await write("PUT", `/connections/${id}`, { name: "y" })).status).toBe(200);
       expect((await authorize(id)).status).toBe(200);
     });
 
-    it("says at the callback that the name is needed, where the issuer had not said so", async () => {
-      // Nothing is published under that name of the same server.
+    it("reports at the callback that the name is required, if the issuer did not announce it", async () => {
+      // The server publishes no metadata under this name.
       const other = `${provider.issuer}/auth`.replace("127.0.0.1", "localhost");
       const id = await rig.create({ ...endpoints(), authorizationEndpoint: other });
       const { href } = await begin(id);
@@ -213,7 +209,7 @@ describe("an authorization by a person", () => {
     });
   });
 
-  it("is refused for a connection of another grant, and to a caller that may only read", async () => {
+  it("is rejected for a connection of another grant, and for a read-only caller", async () => {
     const id = await rig.create(rig.client());
     expect((await rig.api.call("GET", `/connections/${id}/authorize`)).status).toBe(409);
     const reader = rig.api.as(await rig.api.keyWith("connections.read"));

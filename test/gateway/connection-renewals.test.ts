@@ -14,7 +14,7 @@ afterEach(() => rig.reset());
 
 describe("the lease of a renewal", () => {
   const turnOf = (connectionId: string, holder: string) => ({ connectionId, generation: 0, holder });
-  const given = (n: number) => ({ accessToken: `a${n}`, renewAtMs: undefined, refreshToken: `r${n}` });
+  const createTokens = (n: number) => ({ accessToken: `a${n}`, renewAtMs: undefined, refreshToken: `r${n}` });
   const options = { connectionVersion: 1, nowMs: 0 };
   const REFUSED = { state: "needsReauth", code: "invalid_grant" } as const;
   const expire = () =>
@@ -25,10 +25,10 @@ describe("the lease of a renewal", () => {
   const store = (turn: ReturnType<typeof turnOf>, n: number) =>
     rig.api.database.db
       .transaction()
-      .execute((trx) => storeTokens(trx, rig.api.keyring, turn, given(n), options));
+      .execute((trx) => storeTokens(trx, rig.api.keyring, turn, createTokens(n), options));
   const claim = (turn: ReturnType<typeof turnOf>) => claimRenewal(rig.api.database.db, turn, 3_600_000);
 
-  it("belongs to one worker, and passes on when it has expired", async () => {
+  it("belongs to one worker, and can be taken over when it has expired", async () => {
     const id = await rig.create(rig.refreshing());
     const [one, two] = [turnOf(id, "one"), turnOf(id, "two")];
     expect([await claim(one), await claim(two)]).toEqual([true, false]);
@@ -36,13 +36,13 @@ describe("the lease of a renewal", () => {
     expect(await claim(two)).toBe(true);
   });
 
-  it("that passed on still lets its slow first holder store the tokens that it alone was given", async () => {
+  it("that was taken over still lets its slow first holder store the tokens that only it received", async () => {
     const id = await rig.create(rig.refreshing());
     const [slow, next] = [turnOf(id, "slow"), turnOf(id, "next")];
     await claim(slow);
     await expire();
     await claim(next);
-    // To the issuer the refresh token was used already.
+    // From the issuer's view, the refresh token was already used.
     await rig.api.database.db.transaction().execute((trx) => noteRefusal(trx, next, REFUSED, 0));
     expect(await rig.stateOf(id)).toBe("needsReauth");
     expect(await store(slow, 1)).toBe(true);
@@ -51,7 +51,7 @@ describe("the lease of a renewal", () => {
     expect(tokens).toMatchObject({ generation: 1, refreshToken: "r1", refusedAtMs: undefined });
   });
 
-  it("that passed on lets its first holder neither store nor refuse once the second has stored tokens", async () => {
+  it("that was taken over prevents its first holder from storing a result after the second stored tokens", async () => {
     const id = await rig.create(rig.refreshing());
     const [slow, next] = [turnOf(id, "slow"), turnOf(id, "next")];
     await claim(slow);
@@ -62,16 +62,16 @@ describe("the lease of a renewal", () => {
     expect(await rig.stateOf(id)).toBe("ok");
   });
 
-  it("of a worker that died passes to the next, which uses the stored refresh token", async () => {
-    rig.instead = rotate;
+  it("passes from a worker that died to another worker, which uses the stored refresh token", async () => {
+    rig.modifyResponse = rotate;
     const id = await rig.create(rig.refreshing());
     await claim(turnOf(id, "dead"));
     await expire();
     expect(await tokenOf(rig.startWorker()(id))).toBe("Bearer access-1");
   });
 
-  it("of a worker that died is named as the cause where the issuer then refuses the former refresh token, until tokens are stored", async () => {
-    rig.instead = (response) =>
+  it("is reported as the cause after its worker died and the issuer rejected the old refresh token, until tokens are stored", async () => {
+    rig.modifyResponse = (response) =>
       Object.assign(response, { statusCode: 400, body: { error: "invalid_grant" } });
     const id = await rig.create(rig.refreshing());
     await claim(turnOf(id, "dead"));
@@ -87,8 +87,8 @@ describe("the lease of a renewal", () => {
     expect((await rig.api.call.get(`/connections/${id}`)).lastError).toMatchObject({ code: "invalid_grant" });
   });
 
-  it("whose answer broke on its way is named as the cause as well, until tokens are stored", async () => {
-    rig.instead = rotate;
+  it("whose response was cut off is reported as the cause as well, until tokens are stored", async () => {
+    rig.modifyResponse = rotate;
     const id = await rig.create(rig.refreshing());
     let isBroken = true;
     const credentials = rig.startWorker(async () => {
@@ -99,7 +99,7 @@ describe("the lease of a renewal", () => {
     isBroken = false;
     expect(await tokenOf(credentials)).toMatch(/^Bearer access-/);
     rig.aheadMs = 3_600_000;
-    rig.instead = (response) =>
+    rig.modifyResponse = (response) =>
       Object.assign(response, { statusCode: 400, body: { error: "invalid_grant" } });
     await expect(tokenOf(credentials)).rejects.toMatchObject({ name: "NeedsReauthError" });
     expect((await rig.api.call.get(`/connections/${id}`)).lastError).toMatchObject({ code: "invalid_grant" });
@@ -111,7 +111,7 @@ describe("the lease of a renewal", () => {
     expect((await rig.api.call.get(`/connections/${id}`)).lastError).toMatchObject({ code: "token_lost" });
   });
 
-  it("stores nothing for a grant that was replaced meanwhile", async () => {
+  it("stores no tokens for a grant that was replaced in the meantime", async () => {
     const id = await rig.create(rig.refreshing());
     const turn = turnOf(id, "one");
     await claim(turn);
@@ -120,23 +120,23 @@ describe("the lease of a renewal", () => {
   });
 });
 
-describe("a refusal by the issuer", () => {
-  const refuse = (error: string, statusCode = 400) => {
-    rig.instead = (response) => Object.assign(response, { statusCode, body: { error } });
+describe("a rejection by the issuer", () => {
+  const rejectWith = (error: string, statusCode = 400) => {
+    rig.modifyResponse = (response) => Object.assign(response, { statusCode, body: { error } });
   };
 
-  it("of the grant needs a person, and is tried again once a minute by all workers together", async () => {
-    refuse("invalid_grant");
+  it("that concerns the grant requires a person, and is retried once a minute over all workers", async () => {
+    rejectWith("invalid_grant");
     const id = await rig.create(rig.refreshing());
     const all = [rig.startWorker()(id), rig.startWorker()(id)];
     for (let n = 0; n < 3; n++)
       for (const one of all) await expect(tokenOf(one)).rejects.toMatchObject({ name: "NeedsReauthError" });
-    expect(rig.asked).toHaveLength(1);
+    expect(rig.tokenRequests).toHaveLength(1);
     expect(await rig.stateOf(id)).toBe("needsReauth");
     rig.aheadMs = 61_000;
     for (const one of all) await expect(tokenOf(one)).rejects.toMatchObject({ name: "NeedsReauthError" });
-    expect(rig.asked).toHaveLength(2);
-    rig.instead = rotate;
+    expect(rig.tokenRequests).toHaveLength(2);
+    rig.modifyResponse = rotate;
     rig.aheadMs = 122_000;
     expect(await tokenOf(rig.startWorker()(id))).toBe("Bearer access-3");
     expect(await rig.stateOf(id)).toBe("ok");
@@ -145,7 +145,7 @@ describe("a refusal by the issuer", () => {
       .selectAll()
       .where("key", "=", id)
       .execute();
-    // Made, out of order, well again.
+    // Created, failed and recovered.
     expect(changes).toHaveLength(3);
     expect(rig.lines.join()).not.toMatch(/first|the-secret/);
   });
@@ -154,13 +154,13 @@ describe("a refusal by the issuer", () => {
     ["invalid_client", 401],
     ["unauthorized_client", 400],
     ["invalid_scope", 400],
-  ])("of the client or its settings (%s) is an error until a person changes them", async (error, status) => {
-    refuse(error, status);
+  ])("that concerns the client or its settings (%s) is an error until a person changes them", async (error, status) => {
+    rejectWith(error, status);
     const id = await rig.create(rig.refreshing());
     const credentials = rig.startWorker()(id);
     await expect(tokenOf(credentials)).rejects.toMatchObject({ name: "NeedsReauthError" });
     expect(await rig.stateOf(id)).toBe("error");
-    rig.instead = rotate;
+    rig.modifyResponse = rotate;
     await rig.api.call("PUT", `/connections/${id}`, { config: { clientSecret: "other" } });
     expect(await rig.stateOf(id)).toBe("ok");
     expect(await tokenOf(credentials)).toBe("Bearer access-2");
@@ -171,25 +171,25 @@ describe("a refusal by the issuer", () => {
     ["temporarily_unavailable", 503],
     ["slow_down", 429],
     ["invalid_grant", 502],
-  ])("for a while (%s, %i) leaves the connection as it is", async (error, status) => {
-    refuse(error, status);
+  ])("that is temporary (%s, %i) leaves the connection unchanged", async (error, status) => {
+    rejectWith(error, status);
     const id = await rig.create(rig.refreshing());
     const credentials = rig.startWorker()(id);
     await expect(tokenOf(credentials)).rejects.toMatchObject({ name: "OutboundError" });
     expect(await rig.stateOf(id)).toBe("ok");
   });
 
-  it("for a while is followed by another try with the same refresh token", async () => {
-    refuse("server_error", 500);
+  it("that is temporary is followed by another attempt with the same refresh token", async () => {
+    rejectWith("server_error", 500);
     const credentials = rig.startWorker()(await rig.create(rig.refreshing()));
     await expect(tokenOf(credentials)).rejects.toMatchObject({ name: "OutboundError" });
-    rig.instead = rotate;
+    rig.modifyResponse = rotate;
     expect(await tokenOf(credentials)).toBe("Bearer access-2");
-    expect(rig.asked.map((body) => body.refresh_token)).toEqual(["first", "first"]);
+    expect(rig.tokenRequests.map((body) => body.refresh_token)).toEqual(["first", "first"]);
   });
 
-  it("that is no OAuth answer, or an issuer out of reach, leaves the connection as it is", async () => {
-    rig.instead = (response) => Object.assign(response, { statusCode: 403, body: "<html>" });
+  it("without an OAuth response, or an unreachable issuer, leaves the connection unchanged", async () => {
+    rig.modifyResponse = (response) => Object.assign(response, { statusCode: 403, body: "<html>" });
     const id = await rig.create(rig.refreshing());
     await expect(tokenOf(rig.startWorker()(id))).rejects.toMatchObject({ code: "protocol" });
     const away = await rig.create(
@@ -203,8 +203,8 @@ describe("a refusal by the issuer", () => {
     for (const one of [id, away, inner]) expect(await rig.stateOf(one)).toBe("ok");
   });
 
-  it("in an answer with status 200 is understood", async () => {
-    refuse("bad_refresh_token", 200);
+  it("in a response with status 200 is recognized", async () => {
+    rejectWith("bad_refresh_token", 200);
     const id = await rig.create(rig.refreshing());
     await expect(tokenOf(rig.startWorker()(id))).rejects.toMatchObject({ name: "NeedsReauthError" });
     expect(await rig.stateOf(id)).toBe("needsReauth");

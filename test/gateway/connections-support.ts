@@ -13,29 +13,29 @@ export const { signal } = new AbortController();
 
 const allowNetworks = ["127.0.0.0/8", "::1/128"];
 
-/** The API, an issuer of tokens, and workers that share nothing but the database. */
+/** The API, a token issuer, and workers that only share the database. */
 export interface ConnectionsRig extends AsyncDisposable {
   readonly api: TestApi;
   readonly issuer: OAuth2Server;
   /** Requests to the issuer's token endpoint. */
-  asked: Record<string, string>[];
-  /** Changes the issuer's answer to the n-th request. */
-  instead: ((response: MutableResponse, n: number) => void) | undefined;
-  /** How far the workers' clocks are ahead; they stand still otherwise. */
+  tokenRequests: Record<string, string>[];
+  /** Modifies the issuer's n-th response. */
+  modifyResponse: ((response: MutableResponse, n: number) => void) | undefined;
+  /** Offset of the workers' clocks, which otherwise do not move. */
   aheadMs: number;
-  /** What the workers log. */
+  /** Log lines of the workers. */
   lines: string[];
-  /** A worker as each gateway has it; `afterCall` holds back each answer of the issuer. */
+  /** Starts a worker as in a gateway. `afterCall` delays each response of the issuer. */
   readonly startWorker: (afterCall?: () => Promise<void>) => (id: string) => Credentials;
   readonly stopWorkers: () => Promise<void>;
-  /** Makes a connection; answers its id. */
+  /** Creates a connection and returns its id. */
   readonly create: (config: object, kind?: string) => Promise<string>;
   /** Settings of a client of the issuer. */
   readonly client: (more?: object) => object;
-  /** The same with a refresh token, `first`. */
+  /** The same with the refresh token `first`. */
   readonly refreshing: (more?: object) => object;
   readonly stateOf: (id: string) => Promise<string>;
-  /** To be called between tests. */
+  /** Must be called between tests. */
   readonly reset: () => Promise<void>;
 }
 
@@ -47,11 +47,11 @@ export async function startConnectionsRig(): Promise<ConnectionsRig> {
   await issuer.start(0, "127.0.0.1");
   starting.defer(() => issuer.stop());
   issuer.service.on(Events.BeforeResponse, (response, request) => {
-    rig.asked.push({
+    rig.tokenRequests.push({
       ...(request.body as Record<string, string>),
       authorization: request.headers.authorization ?? "",
     });
-    rig.instead?.(response, rig.asked.length);
+    rig.modifyResponse?.(response, rig.tokenRequests.length);
   });
   let workers = new AsyncDisposableStack();
   starting.defer(() => workers.disposeAsync());
@@ -62,7 +62,7 @@ export async function startConnectionsRig(): Promise<ConnectionsRig> {
     ...CLIENT,
     ...more,
   });
-  const fresh = () => ({ asked: [], instead: undefined, aheadMs: 0, lines: [] });
+  const fresh = () => ({ tokenRequests: [], modifyResponse: undefined, aheadMs: 0, lines: [] });
 
   const owned = starting.move();
   const rig: ConnectionsRig = {
@@ -105,11 +105,11 @@ export async function startConnectionsRig(): Promise<ConnectionsRig> {
   return rig;
 }
 
-/** The token that a request is sent with. */
+/** Returns the token that a request is sent with. */
 export const tokenOf = async (credentials: Credentials): Promise<string | undefined> =>
   (await credentials.authorize(REQUEST, { signal })).request.headers.authorization;
 
-/** Gives another access token and another refresh token with each answer. */
+/** Returns a new access token and a new refresh token in each response. */
 export const rotate = (response: MutableResponse, n: number): void => {
   Object.assign(response.body as object, {
     access_token: `access-${n}`,

@@ -25,7 +25,7 @@ describe("credentials", () => {
       { "x-auth": "1/2" },
       "?s=2",
     ],
-  ])("of kind %s are added to the request and named as secret", async (kind, config, headers, query) => {
+  ])("are added to the request and marked as secret (%s)", async (kind, config, headers, query) => {
     const authorized = await rig
       .startWorker()(await rig.create(config, kind))
       .authorize(REQUEST, { signal });
@@ -45,14 +45,14 @@ describe("credentials", () => {
     "https://evil.example/?https://api.example.com",
     "https://api.example.com@evil.example/",
     "nothing",
-  ])("never go to %s", async (url) => {
+  ])("are never sent to %s", async (url) => {
     const credentials = rig.startWorker()(await rig.create({ token: "t" }, "bearer"));
     await expect(credentials.authorize({ ...REQUEST, url }, { signal })).rejects.toMatchObject({
       name: "OriginNotAllowedError",
     });
   });
 
-  it("note their last use, at most once a minute", async () => {
+  it("record their last use, at most once a minute", async () => {
     const id = await rig.create({ token: "t" }, "bearer");
     const usedAt = async () => (await rig.api.call.get(`/connections/${id}`)).lastUsedAt;
     await rig.startWorker()(id).authorize(REQUEST, { signal });
@@ -69,7 +69,7 @@ describe("credentials", () => {
 });
 
 describe("the access token of a client", () => {
-  it("is requested once as the settings say, shared by all workers, and stored encrypted", async () => {
+  it("is requested once as configured, shared by all workers, and stored encrypted", async () => {
     const id = await rig.create(
       rig.client({
         scopes: ["a", "b"],
@@ -81,16 +81,19 @@ describe("the access token of a client", () => {
     const authorization = await tokenOf(rig.startWorker()(id));
     expect(authorization).toMatch(/^Bearer ey/);
     expect(await tokenOf(rig.startWorker()(id))).toBe(authorization);
-    expect(rig.asked).toHaveLength(1);
-    expect(rig.asked[0]).toMatchObject({
+    expect(rig.tokenRequests).toHaveLength(1);
+    expect(rig.tokenRequests[0]).toMatchObject({
       grant_type: "client_credentials",
       scope: "a b",
       audience: "aud",
       resource: "https://r.example/",
       x: "y",
     });
-    // Each part as a form has it, before they are put together (RFC 6749, section 2.3.1).
-    const shown = Buffer.from(rig.asked[0]?.authorization?.replace("Basic ", "") ?? "", "base64").toString();
+    // Both parts are form-encoded before they are joined (RFC 6749, section 2.3.1).
+    const shown = Buffer.from(
+      rig.tokenRequests[0]?.authorization?.replace("Basic ", "") ?? "",
+      "base64",
+    ).toString();
     expect(shown.split(":").map(decodeURIComponent)).toEqual([CLIENT.clientId, CLIENT.clientSecret]);
     const stored = JSON.stringify(
       await rig.api.database.db.selectFrom("connectionTokens").selectAll().execute(),
@@ -98,7 +101,7 @@ describe("the access token of a client", () => {
     expect(stored).not.toContain(String(authorization).slice(7));
   });
 
-  it("is requested with the client in the body where the settings say so", async () => {
+  it("is requested with the client in the body if the settings require it", async () => {
     const endpoint = `${rig.issuer.issuer.url}/token`;
     const config = rig.client({
       clientAuthentication: "client_secret_post",
@@ -106,46 +109,47 @@ describe("the access token of a client", () => {
       issuer: undefined,
     });
     await tokenOf(rig.startWorker()(await rig.create(config)));
-    expect(rig.asked).toMatchObject([
+    expect(rig.tokenRequests).toMatchObject([
       { client_id: CLIENT.clientId, client_secret: CLIENT.clientSecret, authorization: "" },
     ]);
   });
 
-  it("is renewed once for all workers, shortly before it expires and after a refusal", async () => {
-    rig.instead = (response, n) =>
+  it("is renewed once for all workers, shortly before it expires and after a rejection", async () => {
+    rig.modifyResponse = (response, n) =>
       Object.assign(response.body as object, { access_token: `access-${n}`, expires_in: 600 });
     const id = await rig.create(rig.client());
     const [one, two] = [rig.startWorker()(id), rig.startWorker()(id)];
     expect([await tokenOf(one), await tokenOf(two)]).toEqual(["Bearer access-1", "Bearer access-1"]);
     rig.aheadMs = 545_000;
     expect([await tokenOf(one), await tokenOf(two)]).toEqual(["Bearer access-2", "Bearer access-2"]);
-    const refused = await one.authorize(REQUEST, { signal });
-    expect(await Promise.all([one.renew(refused, { signal }), two.renew(refused, { signal })])).toEqual([
+    const rejected = await one.authorize(REQUEST, { signal });
+    expect(await Promise.all([one.renew(rejected, { signal }), two.renew(rejected, { signal })])).toEqual([
       true,
       true,
     ]);
     expect([await tokenOf(one), await tokenOf(two)]).toEqual(["Bearer access-3", "Bearer access-3"]);
-    expect(await two.renew(refused, { signal })).toBe(true);
-    expect(rig.asked).toHaveLength(3);
+    expect(await two.renew(rejected, { signal })).toBe(true);
+    expect(rig.tokenRequests).toHaveLength(3);
   });
 
-  it("without an expiry is used until it is refused", async () => {
-    rig.instead = (response) => delete (response.body as Record<string, unknown>).expires_in;
+  it("without an expiry is used until it is rejected", async () => {
+    rig.modifyResponse = (response) => delete (response.body as Record<string, unknown>).expires_in;
     const credentials = rig.startWorker()(await rig.create(rig.client()));
     await tokenOf(credentials);
     rig.aheadMs = 30 * 86_400_000;
     await tokenOf(credentials);
-    expect(rig.asked).toHaveLength(1);
+    expect(rig.tokenRequests).toHaveLength(1);
   });
 
-  it("is requested anew when the settings change", async () => {
-    rig.instead = (response, n) => Object.assign(response.body as object, { access_token: `access-${n}` });
+  it("is requested again when the settings change", async () => {
+    rig.modifyResponse = (response, n) =>
+      Object.assign(response.body as object, { access_token: `access-${n}` });
     const id = await rig.create(rig.client());
     const credentials = rig.startWorker()(id);
     await tokenOf(credentials);
     await rig.api.call("PUT", `/connections/${id}`, { config: { scopes: ["more"] } });
     expect(await tokenOf(credentials)).toBe("Bearer access-2");
-    expect(rig.asked[1]).toMatchObject({ scope: "more" });
+    expect(rig.tokenRequests[1]).toMatchObject({ scope: "more" });
     await rig.api.call("PUT", `/connections/${id}`, { name: "other" });
     expect(await tokenOf(credentials)).toBe("Bearer access-2");
   });
@@ -153,26 +157,26 @@ describe("the access token of a client", () => {
   it("is requested again when its grant was replaced during the request", async () => {
     const id = await rig.create(rig.refreshing());
     let replaced: Promise<unknown> | undefined;
-    rig.instead = (response, n) => {
+    rig.modifyResponse = (response, n) => {
       rotate(response, n);
       replaced ??= rig.api.call("PUT", `/connections/${id}`, { config: { refreshToken: "second" } });
     };
-    // Slower than the change: the answer waits for it.
+    // Delays the response until after the change.
     const credentials = rig.startWorker(async () => void (await replaced))(id);
     expect(await tokenOf(credentials)).toBe("Bearer access-2");
-    expect(rig.asked.map((body) => body.refresh_token)).toEqual(["first", "second"]);
+    expect(rig.tokenRequests.map((body) => body.refresh_token)).toEqual(["first", "second"]);
   });
 });
 
 describe("a refresh token", () => {
   it("that changes with each use is stored before its access token is used", async () => {
-    rig.instead = rotate;
+    rig.modifyResponse = rotate;
     const id = await rig.create(rig.refreshing());
     const credentials = rig.startWorker()(id);
     expect(await tokenOf(credentials)).toBe("Bearer access-1");
     rig.aheadMs = 601_000;
     expect(await tokenOf(rig.startWorker()(id))).toBe("Bearer access-2");
-    expect(rig.asked.map((body) => body.refresh_token)).toEqual(["first", "refresh-1"]);
+    expect(rig.tokenRequests.map((body) => body.refresh_token)).toEqual(["first", "refresh-1"]);
     const connection = await rig.api.database.db
       .selectFrom("connections")
       .selectAll()
@@ -185,17 +189,17 @@ describe("a refresh token", () => {
   });
 
   it("that does not change is kept", async () => {
-    rig.instead = (response) =>
+    rig.modifyResponse = (response) =>
       Object.assign(response.body as object, { access_token: "a", refresh_token: undefined, expires_in: 60 });
     const credentials = rig.startWorker()(await rig.create(rig.refreshing()));
     await tokenOf(credentials);
     rig.aheadMs = 61_000;
     await tokenOf(credentials);
-    expect(rig.asked.map((body) => body.refresh_token)).toEqual(["first", "first"]);
+    expect(rig.tokenRequests.map((body) => body.refresh_token)).toEqual(["first", "first"]);
   });
 
-  it("that its issuer does not send again is kept, though it is another than that of the settings", async () => {
-    rig.instead = (response, n) => {
+  it("that the issuer does not send again is kept, even if it differs from the one in the settings", async () => {
+    rig.modifyResponse = (response, n) => {
       rotate(response, n);
       if (n > 1) Object.assign(response.body as object, { refresh_token: undefined });
     };
@@ -204,19 +208,19 @@ describe("a refresh token", () => {
       await tokenOf(rig.startWorker()(id));
       rig.aheadMs += 601_000;
     }
-    expect(rig.asked.map((body) => body.refresh_token)).toEqual(["first", "refresh-1", "refresh-1"]);
+    expect(rig.tokenRequests.map((body) => body.refresh_token)).toEqual(["first", "refresh-1", "refresh-1"]);
   });
 
-  it("is stored before anyone gets the access token, also when the database fails meanwhile", async () => {
-    rig.instead = rotate;
+  it("is stored before the access token is returned, even if the database fails in between", async () => {
+    rig.modifyResponse = rotate;
     const { db } = rig.api.database;
     const id = await rig.create(rig.refreshing());
     const free = Promise.withResolvers<void>();
     const locked = Promise.withResolvers<void>();
     let locking: Promise<unknown> | undefined;
     const worker = rig.startWorker(async () => {
-      // The first answer is that of the issuer's discovery.
-      if (rig.asked.length === 0 || locking !== undefined) return;
+      // The first response is the issuer's discovery document.
+      if (rig.tokenRequests.length === 0 || locking !== undefined) return;
       locking = db.transaction().execute(async (trx) => {
         await sql`lock table connection_tokens in exclusive mode`.execute(trx);
         locked.resolve();
@@ -238,38 +242,38 @@ describe("a refresh token", () => {
     free.resolve();
     await locking;
     expect(await token).toBe("Bearer access-1");
-    expect(rig.asked).toHaveLength(1);
+    expect(rig.tokenRequests).toHaveLength(1);
   });
 
-  it("is used once, however many workers and calls want the access token", async () => {
-    rig.instead = rotate;
+  it("is used once, however many workers and calls need the access token", async () => {
+    rig.modifyResponse = rotate;
     const id = await rig.create(rig.refreshing());
     const all = Array.from({ length: 6 }, () => rig.startWorker()(id));
     for (let round = 1; round <= 3; round++) {
       const tokens = await Promise.all(all.flatMap((one) => Array.from({ length: 4 }, () => tokenOf(one))));
       expect(new Set(tokens)).toEqual(new Set([`Bearer access-${round}`]));
-      expect(rig.asked).toHaveLength(round);
+      expect(rig.tokenRequests).toHaveLength(round);
       rig.aheadMs += 601_000;
     }
-    expect(rig.asked.map((body) => body.refresh_token)).toEqual(["first", "refresh-1", "refresh-2"]);
+    expect(rig.tokenRequests.map((body) => body.refresh_token)).toEqual(["first", "refresh-1", "refresh-2"]);
   });
 
-  it("is exchanged to the end and kept when its caller has gone", async () => {
-    rig.instead = rotate;
+  it("is exchanged and stored even if the caller has disconnected", async () => {
+    rig.modifyResponse = rotate;
     const id = await rig.create(rig.refreshing());
     const controller = new AbortController();
     rig.issuer.service.once(Events.BeforeResponse, () => controller.abort(new Error("gone")));
     await expect(rig.startWorker()(id).authorize(REQUEST, { signal: controller.signal })).rejects.toThrow(
       "gone",
     );
-    // A gateway that stops waits for it.
+    // A stopping gateway waits for the exchange.
     await rig.stopWorkers();
     expect(await tokenOf(rig.startWorker()(id))).toBe("Bearer access-1");
-    expect(rig.asked).toHaveLength(1);
+    expect(rig.tokenRequests).toHaveLength(1);
   });
 
-  it("that comes with a broken ID token is not lost", async () => {
-    rig.instead = (response, n) => {
+  it("that arrives with an invalid ID token is not lost", async () => {
+    rig.modifyResponse = (response, n) => {
       rotate(response, n);
       Object.assign(response.body as object, { id_token: "broken" });
     };
@@ -297,28 +301,28 @@ describe("a test of a connection", () => {
     return rig.api.call("POST", `/connections/${id}/test`, body);
   };
 
-  it("says whether the credentials were accepted, and nothing of the answer", async () => {
+  it("reports whether the credentials were accepted, without the response", async () => {
     expect((await tryWith("right")).body).toEqual({ ok: true, status: 200, code: null, message: null });
     expect((await tryWith("wrong", { url: `${url}/me` })).body).toMatchObject({ ok: false, status: 401 });
     expect(seen).toEqual(["Bearer right", "Bearer wrong"]);
   });
 
-  it("goes to no other origin", async () => {
+  it("calls no other origin", async () => {
     const { status, body } = await tryWith("right", { url: "https://evil.example/" });
     expect(status).toBe(400);
     expect(body.details).toMatchObject([{ path: "url" }]);
   });
 
-  it("asks for a token where tokens are issued, and says why it got none", async () => {
+  it("requests a token if the connection uses tokens, and reports why it received none", async () => {
     const id = await rig.create(rig.client());
     expect((await rig.api.call("POST", `/connections/${id}/test`, {})).body).toMatchObject({
       ok: true,
       status: null,
     });
-    rig.instead = (response) =>
+    rig.modifyResponse = (response) =>
       Object.assign(response, { statusCode: 400, body: { error: "invalid_client" } });
-    const refused = await rig.create(rig.client());
-    expect((await rig.api.call("POST", `/connections/${refused}/test`, {})).body).toMatchObject({
+    const rejected = await rig.create(rig.client());
+    expect((await rig.api.call("POST", `/connections/${rejected}/test`, {})).body).toMatchObject({
       ok: false,
       code: "needsReauth",
       message: expect.stringContaining("invalid_client"),

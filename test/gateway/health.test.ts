@@ -31,14 +31,14 @@ async function check(): Promise<Readonly<Record<string, CheckResult>>> {
   );
 }
 
-it("a gateway without problems is ready, and tells how durable its answers are", async () => {
+it("reports a gateway without problems as ready, with its durability", async () => {
   const results = await check();
   expect(Object.values(results).map(({ ok }) => ok)).toEqual([true, true, true, true, true, true]);
   expect(results.redis?.facts).toMatchObject({ durability: "fsync" });
   expect(results.sources?.facts).toEqual({ shards: 2, workers: 3 });
 });
 
-it("a gateway that is not ready names the problem: its servers, Redis, the master key, or that it stops", async () => {
+it("reports the reason why a gateway is not ready: its servers, Redis, the master key, or stopping", async () => {
   problems = ["the own PostgreSQL is starting"];
   masterKeyProblem = "was changed";
   redis = { ready: false, problems: ["full"], durability: "fsync" };
@@ -51,7 +51,7 @@ it("a gateway that is not ready names the problem: its servers, Redis, the maste
   });
 });
 
-it("a gateway that cannot read changes stops promising two seconds at once, and is not ready after ten minutes", async () => {
+it("stops promising two seconds when changes cannot be read, and is not ready after ten minutes", async () => {
   const changes = async () => (await check()).changes;
   expect(await changes()).toMatchObject({ ok: true, facts: { inForceWithinTwoSeconds: true } });
   stalenessMs = 30_000;
@@ -60,5 +60,5 @@ it("a gateway that cannot read changes stops promising two seconds at once, and 
     facts: { inForceWithinTwoSeconds: false, stalenessSeconds: 30 },
   });
   stalenessMs = 600_001;
-  expect(await changes()).toMatchObject({ ok: false, reason: "could not be read for 600 s" });
+  expect(await changes()).toMatchObject({ ok: false, reason: "the change feed has been unreadable for 600 s" });
 });

@@ -15,14 +15,14 @@ const bytesBy = (topicMebibytesPerOrganization: number | undefined, maxMemoryByt
   return [values.topicBytes / MIB, values.quarantineBytes / MIB];
 };
 
-it("one organization cannot fill a small Redis by default; what the operator has set holds", () => {
+it("keeps one organization from filling a small Redis by default, but respects the operator's setting", () => {
   expect(bytesBy(undefined, 96 * MIB)).toEqual([24, 12]);
   expect(bytesBy(undefined, 64 * 1024 * MIB)).toEqual([2_048, 512]);
   expect(bytesBy(undefined)).toEqual([2_048, 512]);
   expect(bytesBy(80, 96 * MIB)).toEqual([80, 12]);
 });
 
-it("the operator's organization has no limit by default but that its quarantine leaves half of Redis", () => {
+it("sets no default limit for the operator's organization, except that its quarantine leaves half of Redis free", () => {
   const boundOf = (maxMemoryBytes?: number) => {
     const { operators } = computeLimitDefaults(
       { ...settings, topicMebibytesPerOrganization: 80 },

@@ -32,14 +32,14 @@ const openFrom = async (settings = none) =>
   openMasterKeyring(database.db, await loadMasterKeys(settings, dir), Date.now);
 
 describe("a master key in the data directory", () => {
-  it("that was made for a database with another key is not left behind", async () => {
+  it("is deleted if it was just created for a database with another key", async () => {
     await openFrom();
     await rm(join(dir, "master.key"));
     await expect(openFrom()).rejects.toThrow("is not the one that this database was set up with");
     expect(await readdir(dir)).toEqual([]);
   });
 
-  it("that is another than the database has, and was there, is left as it is", async () => {
+  it("is kept if it existed before and does not match the database", async () => {
     await openFrom();
     const other = `${Buffer.alloc(32, 7).toString("base64")}\n`;
     await writeFile(join(dir, "master.key"), other);
@@ -47,7 +47,7 @@ describe("a master key in the data directory", () => {
     expect(await readFile(join(dir, "master.key"), "utf8")).toBe(other);
   });
 
-  it("stays when its change was cut off before the database had it", async () => {
+  it("stays if its rotation was interrupted before the database had the new key", async () => {
     const before = await openFrom();
     await prepareNextMasterKey(dir);
     const sealed = before.seal("text", "here");
@@ -55,7 +55,7 @@ describe("a master key in the data directory", () => {
     expect(await readdir(dir)).toEqual(["master.key"]);
   });
 
-  it("is replaced at the next start when its change was cut off after the database had it", async () => {
+  it("is replaced at the next start if its rotation was interrupted after the database had the new key", async () => {
     await openFrom();
     const { masterKey } = await loadMasterKeys(none, dir);
     const next = await prepareNextMasterKey(dir);
@@ -86,7 +86,7 @@ describe("--rotate-master-key", () => {
     return printed;
   }
 
-  it("changes the key of an external database, and names the next step", async () => {
+  it("changes the key of an external database, and prints the next step", async () => {
     await openKeyring({ db: database.db, masterKey: Buffer.from(old, "base64"), clock: Date.now });
     const env = {
       DATABASE_URL: url(),
@@ -95,18 +95,18 @@ describe("--rotate-master-key", () => {
       INLET_DATA_DIR: dir,
     };
     expect(await run(env)).toContain("set INLET_MASTER_KEY to the new key");
-    expect(await run(env)).toContain("in force already");
+    expect(await run(env)).toContain("already active");
     expect(await run({ ...env, INLET_MASTER_KEY: fresh })).toContain("Nothing to do");
   });
 
-  it("needs the new key as a setting when the present one is a setting", () => {
+  it("requires the new key as a setting if the current key is a setting", () => {
     const parsed = parseConfig({ INLET_MASTER_KEY: old }, ["--rotate-master-key"]);
     expect(parsed).toMatchObject({ ok: false, error: [{ path: "INLET_NEW_MASTER_KEY" }] });
     expect(parseConfig({}, ["--rotate-master-key", "--apply", "x"])).toMatchObject({ ok: false });
   });
 
-  it("makes a new key in the data directory of its own servers, which start with it next", async () => {
-    expect(await run({ INLET_DATA_DIR: dir })).toContain("master.key holds the new key");
+  it("creates a new key in the data directory of the embedded servers, which is used at the next start", async () => {
+    expect(await run({ INLET_DATA_DIR: dir })).toContain("master.key contains the new key");
     expect(await readdir(dir)).not.toContain("master.key.next");
     await run({ INLET_DATA_DIR: dir, INLET_NEW_MASTER_KEY: fresh });
     expect(await readFile(join(dir, "master.key"), "utf8")).toBe(`${fresh}\n`);

@@ -25,8 +25,8 @@ const deps: NormalizeDeps = {
   },
   newEventId: () => "fresh",
 };
-const elsewhere = startNormalizeQueue(deps);
-afterAll(() => elsewhere[Symbol.asyncDispose]());
+const queue = startNormalizeQueue(deps);
+afterAll(() => queue[Symbol.asyncDispose]());
 
 const xml = (text: string): VerifiedDelivery =>
   deliveryOf(text, { headers: { "content-type": "application/xml" } });
@@ -38,7 +38,7 @@ const rows = Array.from({ length: 900 }, (_, n) => ({
 }));
 const json = JSON.stringify({ rows }, (_, value) => (typeof value === "bigint" ? Number(value) : value));
 
-/** With large values in their places, as text. */
+/** Replaces buffers of large values with text. */
 function asText(normalized: Normalized): Normalized {
   if (normalized.kind !== "normalized") return normalized;
   const events = normalized.events.map(({ large, ...event }) => ({
@@ -48,7 +48,7 @@ function asText(normalized: Normalized): Normalized {
   return { ...normalized, events };
 }
 
-describe("a delivery that is normalized in another thread", () => {
+describe("a delivery that is normalized on the worker thread", () => {
   it.each<[string, readonly Definition[], Settings, VerifiedDelivery]>([
     ["XML", [{ type: "all", idPath: "$.list.row[0]['@id']" }], {}, xml(elements(500))],
     ["broken XML", [{ type: "all", idPath: "$.a" }], {}, xml(`${elements(500)}<`)],
@@ -75,33 +75,33 @@ describe("a delivery that is normalized in another thread", () => {
       { itemsPath: "$.rows[0:3]" },
       deliveryOf(json),
     ],
-  ])("becomes what it becomes in this one: %s", async (_, definitions, settings, delivery) => {
+  ])("has the same result as on the main thread: %s", async (_, definitions, settings, delivery) => {
     const rules = rulesOf(definitions, settings);
     const here = await normalize(rules, delivery, deps);
-    expect(await elsewhere.normalize(rules, delivery)).toEqual(here);
-    // Now by rules and code that the thread has.
-    expect(await elsewhere.normalize(rules, delivery)).toEqual(here);
+    expect(await queue.normalize(rules, delivery)).toEqual(here);
+    // The second time, the worker already has the rules and the code.
+    expect(await queue.normalize(rules, delivery)).toEqual(here);
     const only = { id: "q", item: null, definitions: [], asNewId: true };
-    expect(await elsewhere.normalize(rules, delivery, only)).toEqual(
+    expect(await queue.normalize(rules, delivery, only)).toEqual(
       await normalize(rules, delivery, deps, only),
     );
   });
 
-  it("keeps its body, in whatever memory that lies, for what is quarantined of it", async () => {
+  it("keeps its body for quarantine, even if it is part of a larger buffer", async () => {
     const text = xml(elements(500)).body;
     const around = Buffer.concat([Buffer.alloc(100), text, Buffer.alloc(100)]);
     const body = around.subarray(100, 100 + text.length);
     const rules = rulesOf([{ type: "all", idPath: "$.list.row[0]['@id']" }]);
     const delivery = { ...xml(""), body };
-    const normalized = await elsewhere.normalize(rules, delivery);
+    const normalized = await queue.normalize(rules, delivery);
     expect(normalized).toEqual(await normalize(rules, xml(elements(500)), deps));
     expect(body.equals(text)).toBe(true);
   });
 
-  it("takes no more of this thread than handing it over", async () => {
+  it("uses the main thread only to be sent", async () => {
     const rules = rulesOf([{ type: "all", idPath: "$.list.row[0]['@id']" }]);
     const delivery = xml(elements(5_000));
-    /** The least of several times: what else this thread has to do falls into some of them. */
+    /** Returns the lowest of several measurements, because other work on this thread adds to some of them. */
     const cpuMs = async (work: () => unknown): Promise<number> => {
       let least = Number.POSITIVE_INFINITY;
       for (let i = 0; i < 5; i++) {
@@ -112,39 +112,36 @@ describe("a delivery that is normalized in another thread", () => {
       }
       return least;
     };
-    await elsewhere.normalize(rules, delivery);
-    const there = await cpuMs(() => elsewhere.normalize(rules, delivery));
+    await queue.normalize(rules, delivery);
+    const there = await cpuMs(() => queue.normalize(rules, delivery));
     expect(there).toBeLessThan((await cpuMs(() => normalize(rules, delivery, deps))) / 4);
   });
 
-  it.each([
-    "application/json",
-    "text/plain",
-  ])("is what a stream's event of 2 MB becomes: %s", async (type) => {
+  it.each(["application/json", "text/plain"])("can be a stream event of 2 MB: %s", async (type) => {
     const { config, definitions } = rulesOf([{ type: "all", payloadPath: "$" }]);
     const source = { channel: { ...channel, kind: "sse" }, profile: sse.profile, config, definitions };
     const compiled = compileRules(source);
     if (!compiled.ok) throw new Error(JSON.stringify(compiled.error));
     const headers = { "content-type": type, event: "message", "last-event-id": "7" };
     const delivery = deliveryOf(JSON.stringify("\uFEFFx".repeat(500_000)), { headers, deliveryId: "7" });
-    let gone = 0;
-    const readInWorker: Normalizer = (...asked) => {
-      gone++;
-      return elsewhere.normalize(...asked);
+    let sentCount = 0;
+    const readInWorker: Normalizer = (...requestedTypes) => {
+      sentCount++;
+      return queue.normalize(...requestedTypes);
     };
     const choose = createNormalizer(deps, readInWorker, createThreadShares());
     const there = asText(await choose(compiled.value, delivery));
     expect(there).toEqual(await normalize(compiled.value, delivery, deps));
-    expect(gone).toBe(1);
+    expect(sentCount).toBe(1);
   });
 
-  it("gives large values back as bytes in memory of their own, which is no garbage as text is", async () => {
+  it("returns large values as separate buffers, which are cheaper to collect than text", async () => {
     const rules = rulesOf([
       { type: "all", idPath: "$.small" },
       { type: "part", idPath: "$.small", payloadPath: "$.small" },
     ]);
     const text = JSON.stringify({ large: "ü".repeat(800_000), small: "é" });
-    const normalized = await elsewhere.normalize(rules, deliveryOf(text));
+    const normalized = await queue.normalize(rules, deliveryOf(text));
     expect(asText(normalized)).toEqual(await normalize(rules, deliveryOf(text), deps));
     if (normalized.kind !== "normalized") throw new Error("it holds one item");
     const [all, part] = normalized.events;
@@ -153,68 +150,68 @@ describe("a delivery that is normalized in another thread", () => {
     expect(part?.large).toBeUndefined();
   });
 
-  it("is unavailable when it is not read in time", async () => {
+  it("is unavailable if it is not processed in time", async () => {
     const rules = rulesOf([{ type: "all" }]);
-    await expect(elsewhere.normalize(rules, xml(elements(20_000)), undefined, 0)).rejects.toThrow(
+    await expect(queue.normalize(rules, xml(elements(20_000)), undefined, 0)).rejects.toThrow(
       UnavailableError,
     );
   });
 
-  it("waits no longer when it is answered: its organization has room again", async () => {
+  it("leaves the queue when its sender gave up, so that its organization can send another", async () => {
     const rules = rulesOf([{ type: "all", idPath: "$.list.row[0]['@id']" }]);
     const slow = xml(elements(20_000));
-    const first = elsewhere.normalize(rules, slow);
-    const answered = Array.from({ length: 100 }, () => elsewhere.normalize(rules, slow, undefined, 0));
+    const first = queue.normalize(rules, slow);
+    const answered = Array.from({ length: 100 }, () => queue.normalize(rules, slow, undefined, 0));
     for (const { status } of await Promise.allSettled(answered)) expect(status).toBe("rejected");
-    expect(await elsewhere.normalize(rules, xml(elements(2)))).toMatchObject({ events: [{ id: "0" }] });
+    expect(await queue.normalize(rules, xml(elements(2)))).toMatchObject({ events: [{ id: "0" }] });
     await first;
   });
 
-  it("is read here where the thread does not know its kind", async () => {
+  it("is processed on the main thread if the worker does not know its kind", async () => {
     const known = rulesOf([{ type: "all", idPath: "$.a" }]);
     const rules = { ...known, channel: { ...known.channel, kind: "toy" } };
-    expect(await elsewhere.normalize(rules, deliveryOf({ a: "1" }))).toMatchObject({ events: [{ id: "1" }] });
+    expect(await queue.normalize(rules, deliveryOf({ a: "1" }))).toMatchObject({ events: [{ id: "1" }] });
   });
 });
 
-describe("the code of schemas in the other thread", () => {
+describe("the schema code on the worker thread", () => {
   const typed = (...types: readonly string[]) =>
     rulesOf(types.map((type) => ({ type, typePath: "$.type", idPath: "$.id", schema: { title: type } })));
   const delivery = deliveryOf({ type: "used", id: "1" });
   const published = { events: [{ id: "1", type: "used" }], failures: [] };
-  /** Counts how often the code of a channel is asked for. */
+  /** Counts how often the code of a channel is requested. */
   function startWith(codeOf: (type: string) => string) {
-    const asked: string[] = [];
+    const requestedTypes: string[] = [];
     const validatorFor = (schema: JsonSchema) => {
       const type = typeof schema === "object" ? String(schema.title) : "";
-      asked.push(type);
+      requestedTypes.push(type);
       return { validate: () => undefined, generated: { digest: type, code: codeOf(type) } };
     };
-    return { asked, thread: startNormalizeQueue({ ...deps, validatorFor }) };
+    return { requestedTypes, thread: startNormalizeQueue({ ...deps, validatorFor }) };
   }
   const fits = "module.exports = () => true;";
 
-  it("is evaluated where a definition is matched, and not before", async () => {
+  it("is evaluated when a definition matches, not earlier", async () => {
     const { thread } = startWith((type) => (type === "used" ? fits : "no code at all"));
     await using _ = thread;
     expect(await thread.normalize(typed("unused", "used"), delivery)).toMatchObject(published);
   });
 
-  it("is sent once of two channels with fifty schemas of 75 kB each", async () => {
-    // Fifty times 1.4 MB, in fewer pieces.
-    const { asked, thread } = startWith((type) => `${fits}//${type.padEnd(14_000_000)}`);
+  it("is sent once for each of two channels with fifty schemas of 75 kB each", async () => {
+    // Fifty times 1.4 MB, in fewer strings.
+    const { requestedTypes, thread } = startWith((type) => `${fits}//${type.padEnd(14_000_000)}`);
     await using _ = thread;
     const channels = [typed("used", "a", "b", "c", "d"), typed("used", "e", "f", "g", "h")];
     for (const rules of [...channels, ...channels])
       expect(await thread.normalize(rules, delivery)).toMatchObject(published);
-    expect(asked).toHaveLength(10);
+    expect(requestedTypes).toHaveLength(10);
   });
 });
 
-describe("which deliveries go to another thread", () => {
-  const gone: Normalizer = () => ({ kind: "tooManyItems", limit: 0 });
+describe("createNormalizer chooses the worker thread", () => {
+  const sentCount: Normalizer = () => ({ kind: "tooManyItems", limit: 0 });
   const unchecked = { ...deps, validatorFor: () => ({ validate: () => undefined }) };
-  const choose = createNormalizer(unchecked, gone, createThreadShares());
+  const choose = createNormalizer(unchecked, sentCount, createThreadShares());
   const text = (length: number): string => JSON.stringify({ a: "x".repeat(length) });
   const singular = rulesOf([{ type: "all", idPath: "$.a" }]);
 
@@ -223,13 +220,13 @@ describe("which deliveries go to another thread", () => {
     [true, "XML of 2,100 B", singular, xml(`<a>${"x".repeat(2_093)}</a>`)],
     [false, "JSON of 130 kB", singular, deliveryOf(text(130_000))],
     [true, "JSON of 132 kB", singular, deliveryOf(text(132_000))],
-  ])("%s: %s", (isGone, _, rules, delivery) => {
+  ])("chooses %s for %s", (isGone, _, rules, delivery) => {
     expect(choose(rules, delivery)).toMatchObject({ kind: isGone ? "tooManyItems" : "normalized" });
   });
 });
 
-describe("an explanation that is made in another thread", () => {
-  it("is the same as one that is made in this thread", async () => {
+describe("an explanation made on the worker thread", () => {
+  it("is the same as on the main thread", async () => {
     const definitions = [
       { type: "r1", typePath: "$..id", idPath: "$.rows[0].id" },
       { type: "none", idPath: "$.rows[9999]", schema: { type: "object" } },
@@ -237,10 +234,10 @@ describe("an explanation that is made in another thread", () => {
     const rules = rulesOf(definitions);
     const here = await explainEach(rules, deliveryOf(json), deps);
     expect(here).toMatchObject({ kind: "each", results: [{ kind: "event" }, { kind: "fault" }] });
-    expect(await elsewhere.explain(rules, deliveryOf(json))).toEqual(here);
+    expect(await queue.explain(rules, deliveryOf(json))).toEqual(here);
   });
 
-  it("is a page that a source has fetched", async () => {
+  it("can be made for a page that a source fetched", async () => {
     const request: LargeRequest = {
       kind: "page",
       body: Buffer.from('{"rows": [{"id": 1.0}, null, {"id": "é"}]}'),
@@ -250,15 +247,15 @@ describe("an explanation that is made in another thread", () => {
       itemPaths: ["$.id"],
       pagePaths: ["$.rows[0].id", "$.rows"],
     };
-    const read = await elsewhere.readFor(polling)(request, "a");
+    const read = await queue.readFor(polling)(request, "a");
     expect(read).toEqual(ok(readLargePage(request)));
     expect(read).toMatchObject({
       value: { page: { value: { itemCount: 3, columns: [{ texts: ["1.0", "é"] }], values: ["1.0", {}] } } },
     });
   });
 
-  it("is read here for a kind that the thread does not know", async () => {
+  it("is made on the main thread if the worker does not know the kind", async () => {
     const toy = { kind: "toy", readLarge: (request: unknown) => ({ request }) };
-    expect(await elsewhere.readFor(toy)("x", "a")).toEqual(ok({ request: "x" }));
+    expect(await queue.readFor(toy)("x", "a")).toEqual(ok({ request: "x" }));
   });
 });

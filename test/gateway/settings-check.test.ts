@@ -29,13 +29,13 @@ async function install(uid: string, stored?: object) {
   return number;
 }
 
-it("channels that an older program has stored go on, or are named at the start", async () => {
+it("keeps channels stored by an older version working, or logs them at startup", async () => {
   await install("sound");
   const headers = { "x-a": " a " };
   const outdated = await install("outdated", { request: { ...CONFIG.request, headers } });
   const unfit = await install("unfit", { request: {} });
   expect((await spine.path.findCompiledChannel(outdated))?.settings).toMatchObject({ request: { headers } });
-  await expect(spine.path.findCompiledChannel(unfit)).rejects.toThrow("no longer fit");
+  await expect(spine.path.findCompiledChannel(unfit)).rejects.toThrow("no longer valid");
 
   const lines: Record<string, unknown>[] = [];
   const log = createLog({

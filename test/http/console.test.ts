@@ -29,7 +29,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(dist, { recursive: true, force: true }));
 
-it("the console's page is served at every address of its views, and asked for anew each time", async () => {
+it("serves the console's page at every path of its views, without caching it", async () => {
   for (const path of ["/console", "/console/", "/console/apps/app_1/events", "/console/callback?code=1"]) {
     const answer = await open().request(path);
     expect([path, answer.status, await answer.text()]).toEqual([path, 200, PAGE]);
@@ -38,12 +38,12 @@ it("the console's page is served at every address of its views, and asked for an
   }
 });
 
-it("/ leads to the console", async () => {
+it("redirects / to the console", async () => {
   const { status, headers } = await open().request("/");
   expect([status, headers.get("location")]).toEqual([302, "console"]);
 });
 
-it("the console may load what the gateway serves, call it and the issuer, and nothing else", async () => {
+it("allows the console only the gateway's own resources, its API and the issuer", async () => {
   for (const path of [
     "/console",
     "/console/apps",
@@ -62,7 +62,7 @@ it("the console may load what the gateway serves, call it and the issuer, and no
   expect(without).toContain("connect-src 'self';");
 });
 
-it("files of the console are kept by browsers for good, and are compressed for clients that accept it", async () => {
+it("serves the console's files with permanent caching and in a compressed form if the client accepts it", async () => {
   const ask = (encoding?: string) =>
     open().request(
       "/console/assets/index-1a2b.js",
@@ -79,7 +79,7 @@ it("files of the console are kept by browsers for good, and are compressed for c
   }
 });
 
-it("a file that the console has not is 404, and no name leads out of its folder", async () => {
+it("responds with 404 to an unknown console file, and serves no file outside its folder", async () => {
   for (const name of [
     "index-0000.js",
     "index-1a2b.js.gz",
@@ -92,13 +92,13 @@ it("a file that the console has not is 404, and no name leads out of its folder"
   }
 });
 
-it("a gateway whose console is not built says how to build it", async () => {
+it("explains how to build the console if it is not built", async () => {
   const answer = await open({ dist: join(dist, "none") }).request("/console/apps");
   expect(answer.status).toBe(503);
   expect(await answer.text()).toContain("npm run build:console");
 });
 
-it("the console is told where to sign in, and no secret", async () => {
+it("returns the sign-in settings of the console without any secret", async () => {
   const told = async (deps: object) => (await open(deps).request("/console/settings.json")).json();
   expect(await told({ signIn: SIGN_IN })).toEqual({ signIn: SIGN_IN });
   expect(await told({})).toEqual({ signIn: null });

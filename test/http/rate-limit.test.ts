@@ -28,7 +28,7 @@ const limitsOf = ({ headers }: { headers: Headers }) =>
 const isWithinWindow = (seconds = 0): boolean => seconds > 0 && seconds <= 60;
 
 describe("a rate limit", () => {
-  it("is shared by all gateways, apart for each key, and full again after its window", async () => {
+  it("is shared by all gateways, separate for each key, and reset after its window", async () => {
     await using otherRedis = await open(server);
     const options = { name: "shared", limit: 5, windowSeconds: 600 };
     const [one, other] = [redis, otherRedis].map((each) =>
@@ -48,7 +48,7 @@ describe("a rate limit", () => {
     expect((await one.take("a")).remaining).toBe(4);
   });
 
-  it("is counted by each gateway for itself while Redis does not answer, and by Redis when it is back", async () => {
+  it("is counted by each gateway while Redis does not respond, and by Redis again afterwards", async () => {
     await using own = await startRedis();
     await using ownRedis = await open(own);
     const limiter = createRateLimiters({ redis: ownRedis })({
@@ -58,7 +58,7 @@ describe("a rate limit", () => {
     });
     expect((await limiter.take("a")).remaining).toBe(9);
     own.signal("SIGSTOP");
-    // None of these waits for Redis, which goes on only after the last one is answered.
+    // These requests do not wait for Redis, which continues only after the last response.
     const away = [];
     for (let i = 0; i < 12; i++) away.push(await limiter.take("a"));
     expect(away.map(({ allowed }) => allowed)).toEqual([...Array(10).fill(true), false, false]);
@@ -67,7 +67,7 @@ describe("a rate limit", () => {
     expect((await limiter.take("a")).allowed).toBe(true);
   });
 
-  it("is counted by each gateway for itself while Redis is full", async () => {
+  it("is counted by each gateway while Redis is full", async () => {
     await using own = await startRedis();
     await using ownRedis = await open(own);
     await own.client.config("SET", "maxmemory", "1");
@@ -97,7 +97,7 @@ describe("requests to the API", () => {
     await other[Symbol.asyncDispose]();
   });
 
-  it("show the remaining calls on every answer, and are refused when none remain", async () => {
+  it("show the remaining requests in every response, and are rejected when none remain", async () => {
     const token = await api.keyWith("blueprints.read");
     const call = api.as(token);
     const answers = [
@@ -126,7 +126,7 @@ describe("requests to the API", () => {
     expect(limitsOf(answer).slice(0, 2)).toEqual([5, 3]);
   });
 
-  /** A request from that address, by a proxy on this machine. */
+  /** Sends a request from this address through a proxy on this machine. */
   const from = async (address: string, token: string | undefined, to = api) => {
     const response = await to.app.request(
       "/v1/blueprints",
@@ -141,7 +141,7 @@ describe("requests to the API", () => {
     return { status: response.status, headers: response.headers, body: await response.json() };
   };
 
-  it("are limited by address for wrong tokens alone: a right one is served, however many wrong ones came", async () => {
+  it("are limited by address only for wrong tokens, so a right token is accepted after any number of wrong ones", async () => {
     const { token } = await (await createTestIam(api.database)).addKey({ permissions: ["*"] });
     const guesser = "192.0.2.1";
     expect((await from(guesser, token)).status).toBe(200);
@@ -172,7 +172,7 @@ describe("requests to the API", () => {
     expect(line).toMatchObject({ clientAddress: guesser });
   });
 
-  it("of one address that sends too many wrong tokens keep nobody behind another limited address waiting", async () => {
+  it("with too many wrong tokens from one address do not delay another limited address", async () => {
     const options = { name: "crowd", limit: 1, windowSeconds: 600 };
     const failedTokens = createFailedTokens(createRateLimiters({ redis, timeoutMs: CEILING_MS })(options));
     for (const network of ["guesser", "office"])
@@ -190,19 +190,19 @@ describe("requests to the API", () => {
     const other = lookUp("office", "another's");
     database.resolve();
     expect(await other).toBeDefined();
-    // The eight of which the database was asked at once, one more of the guesser, and then it is the other's turn.
+    // The database handles eight lookups at once and one more of the guesser. Then the other address is next.
     expect(asked.indexOf("office")).toBeLessThan(10);
     expect(await Promise.all(guesses)).not.toContain(undefined);
     expect(await lookUp("guesser", "one more")).toBeDefined();
   });
 
-  it("are limited over a whole IPv6 /64 for wrong tokens", async () => {
+  it("with wrong tokens are limited for a whole IPv6 /64", async () => {
     for (let i = 0; i < 61; i++) await from(`2001:db8:0:7::${i.toString(16)}`, `ik_guess6${i}`);
     expect((await from("2001:db8:0:7:ffff::1", "ik_other")).status).toBe(429);
     expect((await from("2001:db8:0:8::1", "ik_other")).status).toBe(401);
   });
 
-  it("count as one guess at most when they repeat one wrong token or send none", async () => {
+  it("count as at most one guess if they repeat one wrong token or send none", async () => {
     for (let i = 0; i < 100; i++) {
       const answer = await from("192.0.2.3", i % 2 ? "ik_forgotten" : undefined);
       expect(answer.status).toBe(401);
@@ -210,12 +210,12 @@ describe("requests to the API", () => {
     expect(limitsOf(await from("192.0.2.3", "ik_forgotten")).slice(0, 2)).toEqual([60, 59]);
   });
 
-  it("are counted over all gateways for wrong tokens", async () => {
+  it("with wrong tokens are counted over all gateways", async () => {
     for (let i = 0; i < 60; i++) expect((await from("192.0.2.4", `ik_here${i}`)).status).toBe(401);
     expect((await from("192.0.2.4", "ik_there", other)).status).toBe(429);
   });
 
-  it("go on while Redis is away, each gateway counting for itself", async () => {
+  it("continue while Redis is down, counted by each gateway", async () => {
     await using alone = await createTestApi({ callers: { apiRequestsPerMinute: 2 } });
     const call = alone.as(await alone.keyWith("*"));
     const answers = [];
@@ -228,7 +228,7 @@ describe("requests to the API", () => {
     ]);
   });
 
-  it("show how many guesses are left when the look-up of the caller fails", async () => {
+  it("show the remaining guesses if looking up the caller fails", async () => {
     await other.database.db.schema.alterTable("accounts").renameTo("elsewhere").execute();
     const answer = await other.call("GET", "/blueprints");
     await other.database.db.schema.alterTable("elsewhere").renameTo("accounts").execute();

@@ -20,7 +20,7 @@ const schema = z
   })
   .superRefine(() => {});
 
-it("null of a body's optional field is as if it were left out; a part's nullable field keeps it, and data is left alone", () => {
+it("removes null from optional fields of a body, keeps it in nullable fields of a part, and leaves data unchanged", () => {
   const nulls = { limit: null, path: null, data: { a: null } };
   const sent = {
     name: null,
@@ -43,12 +43,12 @@ it("null of a body's optional field is as if it were left out; a part's nullable
   expect(withoutNulls(schema, { page: null, parts: null, either: null, free: null }, "body")).toEqual({});
 });
 
-it("null stays in a patch, where it takes away, but not in its lists", () => {
+it("keeps null in a patch, where it deletes a field, but not inside its lists", () => {
   const sent = { page: { limit: null }, parts: [{ limit: null }], free: null };
   expect(withoutNulls(schema, sent, "patch")).toEqual({ ...sent, parts: [{}] });
 });
 
-it("a value that fits no form is refused for its real fault, not for its nulls", () => {
+it("reports the real error of a value that matches no union member, not its nulls", () => {
   const sent = { name: "a", either: { kind: "a", n: null, x: 1 } };
   expect(withoutNulls(schema, sent, "body")).toEqual({ name: "a", either: { kind: "a", x: 1 } });
 });

@@ -34,7 +34,7 @@ const sender = compileSender(
   },
 );
 
-/** All that a recorder looks at. */
+/** The parts of a channel that the recorder uses. */
 const channelOf = (identity = testChannel()) =>
   ({ identity, sender, sampling: { nextAtMs: 0, nextFailedAtMs: 0 } }) as unknown as CompiledChannel;
 
@@ -88,7 +88,7 @@ async function statusesOf({ identity }: CompiledChannel): Promise<readonly strin
   return listed.map(({ status }) => status);
 }
 
-test("a channel keeps one delivery a second, and rather one that was not simply published", async () => {
+test("records one delivery per second and channel, preferring one that was not published", async () => {
   await using opening = new AsyncDisposableStack();
   const { recorder } = open();
   opening.use(recorder);
@@ -109,7 +109,7 @@ test("a channel keeps one delivery a second, and rather one that was not simply 
   expect(await statusesOf(channel)).toEqual(["quarantined", "published"]);
 });
 
-test("a clock that was set back silences no channel", async () => {
+test("keeps recording after the clock was set back", async () => {
   await using opening = new AsyncDisposableStack();
   const { recorder } = open();
   opening.use(recorder);
@@ -122,9 +122,9 @@ test("a clock that was set back silences no channel", async () => {
   expect(await statusesOf(channel)).toHaveLength(2);
 });
 
-test("while records cannot be written, deliveries go on, what waits is bounded, and what is dropped is counted", async () => {
+test("accepts deliveries while records cannot be written, with a bounded queue, and counts dropped records", async () => {
   const held = Promise.withResolvers<number>();
-  // Whoever waits for it is told; until then nobody does.
+  // The rejection is handled later. Until then it must not count as unhandled.
   held.promise.catch(() => {});
   let asked = 0;
   let most = 0;
@@ -136,7 +136,7 @@ test("while records cannot be written, deliveries go on, what waits is bounded, 
   const { recorder, dropped } = open({ records: { write } });
   const nowMs = Date.now();
   const body = Buffer.alloc(40_000);
-  // Each returns at once: nothing here can wait for a write that does not end.
+  // Each call returns at once, so it cannot wait for a write that never ends.
   for (let n = 0; n < 1_000; n++) {
     const { delivery, request } = requestOf(body, nowMs);
     recorder.settled(channelOf(), delivery, published, request);
@@ -145,14 +145,14 @@ test("while records cannot be written, deliveries go on, what waits is bounded, 
   expect(await dropped("full")).toBeGreaterThan(700);
   held.reject(new UnavailableError("away"));
   await Promise.allSettled([flushed]);
-  // One write takes so many bytes at most.
+  // One write has a maximum number of bytes.
   expect(most).toBeGreaterThan(0);
   expect(most * 40_000).toBeLessThanOrEqual(1024 * 1024);
   await recorder[Symbol.asyncDispose]();
   expect(await dropped("unavailable")).toBe(asked);
 });
 
-test("an organization that floods many channels neither drops nor delays another's records", async () => {
+test("keeps an organization that floods many channels from dropping or delaying another's records", async () => {
   await using opening = new AsyncDisposableStack();
   const { recorder, dropped } = open();
   opening.use(recorder);
@@ -181,7 +181,7 @@ test("an organization that floods many channels neither drops nor delays another
   for (const channel of quiet) expect(await statusesOf(channel)).toEqual(["published"]);
 });
 
-test("an organization over its bytes keeps none, and bodies that are too large are left out", async () => {
+test("records no delivery of an organization over its storage limit, and omits bodies that are too large", async () => {
   await using opening = new AsyncDisposableStack();
   const full = channelOf();
   const { recorder, dropped } = open({ isOverLimit: (id) => id === full.identity.organizationId });
@@ -198,7 +198,7 @@ test("an organization over its bytes keeps none, and bodies that are too large a
   expect([found?.body, found?.record.bodyBytes]).toEqual([null, 200_000]);
 });
 
-test("no record is written so late that it may have been deleted by then, however long it took to be made", async () => {
+test("drops a record that is so late that it may already have been deleted", async () => {
   await using opening = new AsyncDisposableStack();
   using clock = moveMonotonicClock();
   const { recorder, dropped } = open({

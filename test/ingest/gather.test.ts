@@ -15,7 +15,7 @@ import { senderOf } from "../verify/support.ts";
 const { redis } = openedBus();
 const quarantine = opened(() => createQuarantineStore({ redis, publish: testPublish(redis) }));
 
-/** What nobody has waited for: it would end a gateway. */
+/** Unhandled rejections. One of them would end a gateway. */
 const unheard: unknown[] = [];
 const note = (reason: unknown): void => void unheard.push(reason);
 beforeEach(() => {
@@ -26,7 +26,7 @@ afterEach(() => {
   process.off("unhandledRejection", note);
 });
 
-/** A channel whose schemas cannot be compiled just now. */
+/** Opens a channel whose schemas cannot be compiled at the moment. */
 function open() {
   const settings = webhookSettings.parse({});
   const rules = rulesOf([{ type: "tick", schema: { type: "object" } }]);
@@ -56,11 +56,11 @@ function open() {
   return { channel, gather: createGather({ ...deps, put: createWriter(deps).put }) };
 }
 
-it("a frame that cannot be checked fails its own write, whether that comes late or never", async () => {
+it("reports a failed frame check only through its own write, even if that happens later or never", async () => {
   const { channel, gather } = open();
   const [late, never] = gather(channel, [deliveryOf({ n: 1 }), deliveryOf({ n: 2 })]);
   expect(never?.count).toBe(1);
-  // Writes wait for those before them, and for the pace of their organization.
+  // Writes wait for earlier writes and for the rate of their organization.
   await setImmediate();
   await setImmediate();
   expect(unheard).toEqual([]);

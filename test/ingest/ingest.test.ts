@@ -31,10 +31,10 @@ beforeEach(() => {
 const { signal } = new AbortController();
 
 const PUSH: readonly Definition[] = [{ type: "push", idPath: "$.id" }];
-/** Of a channel that asks for none. */
+/** The recorder of a channel that records no deliveries. */
 const recorder = { settled() {}, rejected() {}, answeredHandshake() {} };
 
-/** A channel in force, and what a writer to it needs. */
+/** Creates an active channel and the dependencies of a writer. */
 function prepare(
   config: z.input<typeof webhookSettings>,
   definitions: readonly Definition[],
@@ -82,7 +82,7 @@ const requestOf = (body: unknown, headers: Record<string, string> = {}, arrivedA
   return { method: "POST", target: "/hooks/x?a=1", headers, body: Buffer.from(text), arrivedAtMs };
 };
 
-/** The way of events to a channel in force. */
+/** Creates the ingest function for an active channel. */
 function open(
   config: z.input<typeof webhookSettings> = {},
   definitions: readonly Definition[] = PUSH,
@@ -112,7 +112,7 @@ async function records() {
 }
 
 describe("a delivery", () => {
-  it("is answered with the outcome of each item, in order", async () => {
+  it("returns the outcome of each item, in order", async () => {
     const send = open({ itemsPath: "$" });
     const outcome = createOutcome(await send([{ id: "a" }, { no: 1 }, { id: "a" }, { id: "b" }]));
     expect(outcome).toMatchObject({ received: 4, published: 2, duplicates: 1, quarantined: 1 });
@@ -126,7 +126,7 @@ describe("a delivery", () => {
     expect(results).toEqual([{ kind: "accepted", outcome }]);
   });
 
-  it("publishes an item by one definition and keeps it for another", async () => {
+  it("publishes an item for one definition and quarantines it for another", async () => {
     const send = open({}, [
       { type: "push", idPath: "$.id" },
       { type: "b", idPath: "$.no" },
@@ -137,7 +137,7 @@ describe("a delivery", () => {
     expect(await records()).toMatchObject([{ item: null, definitions: ["b", "c"] }]);
   });
 
-  it("of no items is accepted, and writes nothing", async () => {
+  it("without items is accepted, and writes nothing", async () => {
     expect(createOutcome(await open({ itemsPath: "$" })([]))).toMatchObject({
       received: 0,
       events: [],
@@ -146,7 +146,7 @@ describe("a delivery", () => {
     expect([await length(), await records()]).toEqual([0, []]);
   });
 
-  it("of too many items is refused as a whole", async () => {
+  it("with too many items is rejected as a whole", async () => {
     const result = await open({ itemsPath: "$" })(Array.from({ length: 1001 }, (_, id) => ({ id })));
     expect([result.kind, await length(), await records()]).toEqual(["tooManyItems", 0, []]);
   });
@@ -166,7 +166,7 @@ describe("a delivery whose signature covers neither id nor type", () => {
     "x-event": type,
   });
 
-  it("is published once: under other ids and types it is quarantined as replayed, and can be re-driven", async () => {
+  it("is published once, quarantined as replayed under other ids and types, and can be redriven", async () => {
     const send = open({ verification, secrets }, definitions);
     const of = async (id: string, type?: string, body = "{}") =>
       createOutcome(await send(body, signed(body, id, type)));
@@ -188,7 +188,7 @@ describe("a delivery whose signature covers neither id nor type", () => {
     expect((await records()).map(({ reason }) => reason)).toEqual(["replayed", "replayed", "replayed"]);
   });
 
-  it("is known by its id when it is signed anew, and conflicts with other data of that id", async () => {
+  it("is recognized by its id when signed again, and conflicts if its data differs", async () => {
     const send = open({ verification, secrets }, definitions);
     await send('{"n":1}', signed('{"n":1}', "1"));
     expect(createOutcome(await send('{"n":2}', signed('{"n":2}', "1")))).toMatchObject({
@@ -196,7 +196,7 @@ describe("a delivery whose signature covers neither id nor type", () => {
     });
   });
 
-  it("may come again once the window is over, or where dedupe is off", async () => {
+  it("may be sent again after the dedupe window, or if dedupe is disabled", async () => {
     const send = open({ verification, secrets, dedupe: { windowSeconds: 0 } }, definitions);
     for (const id of ["1", "2"]) {
       expect(createOutcome(await send("{}", signed("{}", id)))).toMatchObject({ published: 1 });
@@ -205,7 +205,7 @@ describe("a delivery whose signature covers neither id nor type", () => {
 });
 
 describe("an id that is already used with other data", () => {
-  it("is kept whole, naming the definitions that conflict, and the rest of its delivery is published", async () => {
+  it("is quarantined with the conflicting definitions, while the rest of its delivery is published", async () => {
     const send = open({ itemsPath: "$", onInvalid: "reject" });
     await send([{ id: "a", v: 1 }]);
     const outcome = createOutcome(await send([{ id: "a", v: 2 }, { id: "b" }]));
@@ -219,7 +219,7 @@ describe("an id that is already used with other data", () => {
     expect(await records()).toMatchObject([{ count: 2 }]);
   });
 
-  it("fails the delivery where it cannot be kept; its sender's retry completes it", async () => {
+  it("fails the delivery if it cannot be quarantined, and a retry completes it", async () => {
     const full: Partial<WriterDeps> = {
       quarantine: {
         put: async () => {
@@ -239,12 +239,12 @@ describe("an id that is already used with other data", () => {
   });
 });
 
-describe("a delivery whose check takes long", () => {
+describe("a delivery whose validation takes too long", () => {
   const definitions = [{ type: "push", idPath: "$.id", schema: {} }];
-  /** As long as it is compiled. */
+  /** The schema never finishes compiling. */
   const validatorFor = () => new Promise<never>(() => {});
 
-  it("is refused, to be sent again, and nothing of it is written", async () => {
+  it("is rejected for a retry, and writes nothing", async () => {
     const send = open({}, definitions, {
       maxCheckMs: 1,
       normalize: (rules, delivery, ...more) =>
@@ -254,7 +254,7 @@ describe("a delivery whose check takes long", () => {
     expect([await length(), await records(), results]).toEqual([0, [], []]);
   });
 
-  it("is refused as well where somebody tries the channel out by it", async () => {
+  it("is rejected as a test delivery too", async () => {
     const { channel, deps } = prepare({}, definitions, {
       maxCheckMs: 1,
       normalize: (rules, delivery, ...more) =>
@@ -266,7 +266,7 @@ describe("a delivery whose check takes long", () => {
     expect([await length(), await records()]).toEqual([0, []]);
   });
 
-  it("is waited for four seconds, as its sender waits", async () => {
+  it("waits four seconds, as its sender does", async () => {
     const waits: (number | undefined)[] = [];
     const send = open({}, definitions, {
       normalize: (_rules, _delivery, _only, maxWaitMs) => {
@@ -280,7 +280,7 @@ describe("a delivery whose check takes long", () => {
 });
 
 describe("a delivery that takes two calls", () => {
-  it("gives both calls one deadline", async () => {
+  it("has one deadline for both calls", async () => {
     const times: (number | undefined)[] = [];
     const publish = testPublish(redis);
     const send = open({ itemsPath: "$" }, undefined, {
@@ -317,13 +317,13 @@ const kept = {
 } as const;
 
 describe("a channel", () => {
-  it("that refuses invalid items writes nothing of a delivery with one of them", async () => {
+  it("that rejects invalid items writes nothing for a delivery with one of them", async () => {
     const result = await open({ itemsPath: "$", onInvalid: "reject" })([{ id: "a" }, {}, { id: "b" }]);
     expect(result).toMatchObject({ kind: "rejected", failures: [{ item: 1, reason: "id_missing" }] });
     expect([await length(), await records()]).toEqual([0, []]);
   });
 
-  it("that refuses items without a definition still quarantines invalid ones", async () => {
+  it("that rejects items without a definition still quarantines invalid ones", async () => {
     const definitions = [{ type: "push", typePath: "$.type", idPath: "$.id" }];
     const send = open({ onNoMatch: "reject" }, definitions);
     expect(await send({ type: "other" })).toMatchObject({
@@ -335,7 +335,7 @@ describe("a channel", () => {
   });
 });
 
-describe("a delivery that is not verified", () => {
+describe("an unverified delivery", () => {
   const config: Parameters<typeof open>[0] = {
     verification: { scheme: "hmac", name: "X-Signature" },
     secrets: [{ value: "k" }],
@@ -367,7 +367,7 @@ describe("a delivery that is not verified", () => {
     await until(async () => (await records())[0]?.count === 2);
   });
 
-  it("is refused also while the quarantine is away", async () => {
+  it("is rejected even if the quarantine is unavailable", async () => {
     const put = async () => {
       throw new UnavailableError("Redis is away");
     };

@@ -9,7 +9,11 @@ import {
 import type { NormalizeDeps } from "../../src/normalize/normalize.ts";
 import { deliveryOf, rulesOf } from "../normalize/support.ts";
 
-/** A thread of which checking one delivery of a `slow` channel takes 10 ms, and of a `collected` one the 3 ms of a garbage collection. */
+/**
+ * Creates a normalizer with simulated CPU time. Checking a delivery of a `slow` channel takes 10 ms. One of a `collected` channel takes 3
+ * ms,
+ * as a garbage collection does.
+ */
 function open() {
   let now = 1_000_000;
   let cpu = 0;
@@ -40,7 +44,7 @@ function open() {
     pass(ms: number) {
       now += ms;
     },
-    /** How many of so many deliveries go to the other thread. */
+    /** Returns how many deliveries go to the worker thread. */
     send(
       organizationId: string,
       title: string,
@@ -57,11 +61,11 @@ function open() {
   };
 }
 
-it("an organization whose deliveries take much of this thread has the rest of them read in another, and no other has", () => {
+it("moves deliveries to the worker thread only for an organization that has used up its share of this thread", () => {
   const { pass, send } = open();
   expect(send("org_big", "slow", 5_000, 30)).toBe(20);
   expect(send("org_small", "quick", 5_000, 30)).toBe(0);
-  // Each of its deliveries that is worth sending, whatever it takes itself.
+  // All deliveries of this organization that are large enough to send, whatever they cost.
   expect(send("org_big", "quick", 5_000, 5)).toBe(5);
   expect(send("org_big", "slow", 100, 5)).toBe(0);
   pass(500);
@@ -70,12 +74,12 @@ it("an organization whose deliveries take much of this thread has the rest of th
   expect(send("org_big", "slow", 5_000, 10)).toBe(0);
 });
 
-it("deliveries that take little are read here, however many they are", () => {
+it("normalizes any number of cheap deliveries on this thread", () => {
   expect(open().send("org_big", "quick", 100_000, 1_000)).toBe(0);
   expect(open().send("org_big", "collected", 100_000, 1_000)).toBe(0);
 });
 
-it("what is told of its deliveries beside counts with them, and goes where they go", () => {
+it("counts explanations of deliveries together with the deliveries, and moves both", () => {
   const { pass, send } = open();
   expect(send("org_big", "slow", 5_000, 10, "explain")).toBe(0);
   expect(send("org_big", "quick", 5_000, 3, "normalize")).toBe(3);

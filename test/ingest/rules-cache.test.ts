@@ -6,13 +6,13 @@ import { UnavailableError } from "../../src/lib/errors.ts";
 const channel = (number: number, shares: readonly SharedPart[] = []) =>
   ({ identity: { number }, shares }) as unknown as CompiledChannel;
 
-/** Of ten channels or so that share all that is compiled. */
+/** Room for about ten channels that share all compiled parts. */
 const MAX_BYTES = 10_000;
 
 let lookUps: string[];
 let stored: Map<string, CompiledChannel>;
 let feedStalenessMs: number;
-/** What a look-up waits for before it answers what it has read. */
+/** Delays the results of lookups. */
 let held: Promise<void>;
 let failing: boolean;
 let cache: RulesCache;
@@ -37,33 +37,33 @@ beforeEach(() => {
   });
 });
 
-describe("the cache of channels in force", () => {
-  it("refuses an invented address without a look-up", () => {
+describe("the rules cache", () => {
+  it("rejects an invented channel id without a lookup", () => {
     expect(cache.find("invented")).toBeUndefined();
     expect(lookUps).toEqual([]);
   });
 
-  it("looks up a channel's address once for all who ask, and answers from memory from then on", async () => {
+  it("looks up a channel id once for concurrent callers, then returns it from memory", async () => {
     const found = await Promise.all(Array.from({ length: 20 }, () => cache.find("ch_1")));
     expect(new Set(found)).toEqual(new Set([stored.get("ch_1")]));
     expect(cache.find("ch_1")).toBe(stored.get("ch_1"));
     expect(lookUps).toEqual(["ch_1"]);
   });
 
-  it("looks up the address of a deleted channel once", async () => {
+  it("looks up the channel id of a deleted channel once", async () => {
     expect(await cache.find("ch_gone")).toBeUndefined();
     expect(cache.find("ch_gone")).toBeUndefined();
     expect(lookUps).toEqual(["ch_gone"]);
   });
 
-  it("asks again after a look-up that failed", async () => {
+  it("looks up again after a lookup failed", async () => {
     failing = true;
     await expect(cache.find("ch_1")).rejects.toThrow(UnavailableError);
     failing = false;
     expect(await cache.find("ch_1")).toBe(stored.get("ch_1"));
   });
 
-  it("ends a wait for a slow look-up; its answer serves later requests", async () => {
+  it("stops waiting for a slow lookup, whose result serves later requests", async () => {
     let release = () => {};
     held = new Promise((resolve) => {
       release = resolve;
@@ -75,7 +75,7 @@ describe("the cache of channels in force", () => {
     expect(lookUps).toEqual(["ch_1"]);
   });
 
-  it("forgets a changed channel, by its number, and no other", async () => {
+  it("drops only the changed channel, by its internal id", async () => {
     stored.set("ch_2", channel(2));
     const second = await cache.find("ch_2");
     await cache.find("ch_1");
@@ -88,7 +88,7 @@ describe("the cache of channels in force", () => {
     expect(cache.find("ch_2")).toBeInstanceOf(Promise);
   });
 
-  it("keeps the channels that were asked for last, as many as fit into its memory", async () => {
+  it("keeps the most recently used channels that fit into its memory", async () => {
     const ids = Array.from({ length: 50 }, (_, index) => `ch_${index}`);
     for (const [number, id] of ids.entries()) {
       stored.set(id, channel(number));
@@ -101,7 +101,7 @@ describe("the cache of channels in force", () => {
     expect(kept).toEqual(ids.slice(-kept.length));
   });
 
-  it("counts once what channels share, for as long as one of them is kept", async () => {
+  it("counts shared parts once, while one of their channels is cached", async () => {
     const isKept = (id: string) => !(cache.find(id) instanceof Promise);
     const shared = { bytes: 5_000 };
     for (const [number, id] of ["ch_1", "ch_2", "ch_3"].entries()) {
@@ -109,7 +109,7 @@ describe("the cache of channels in force", () => {
       await cache.find(id);
     }
     expect(["ch_1", "ch_2", "ch_3"].filter(isKept)).toEqual(["ch_1", "ch_2", "ch_3"]);
-    // There is no room for both.
+    // The cache has no room for both.
     stored.set("ch_4", channel(4, [{ bytes: 5_000 }]));
     await cache.find("ch_4");
     expect(["ch_1", "ch_2", "ch_3", "ch_4"].filter(isKept)).toEqual(["ch_4"]);
@@ -118,7 +118,7 @@ describe("the cache of channels in force", () => {
     expect(["ch_1", "ch_2", "ch_3"].filter(isKept)).toEqual(["ch_1", "ch_2", "ch_3"]);
   });
 
-  it("keeps a channel that takes more than all its memory, alone", async () => {
+  it("caches a single channel that exceeds its memory", async () => {
     stored.set("ch_2", channel(2, [{ bytes: 10 * MAX_BYTES }]));
     await cache.find("ch_1");
     await cache.find("ch_2");
@@ -126,7 +126,7 @@ describe("the cache of channels in force", () => {
     expect(cache.find("ch_1")).toBeInstanceOf(Promise);
   });
 
-  it("neither keeps nor hands out a channel that was read before it changed", async () => {
+  it("neither caches nor returns a channel that was read before it changed", async () => {
     let release = () => {};
     held = new Promise((resolve) => {
       release = resolve;
@@ -142,7 +142,7 @@ describe("the cache of channels in force", () => {
     expect(cache.find("ch_1")).toBe(mended);
   });
 
-  it("serves known channels for ten minutes without news of changes, then is unavailable", async () => {
+  it("serves known channels for ten minutes without the change feed, then is unavailable", async () => {
     await cache.find("ch_1");
     feedStalenessMs = 600_000;
     expect(cache.find("ch_1")).toBe(stored.get("ch_1"));

@@ -14,7 +14,7 @@ function start(maxShown: number) {
     take(number: number, count = 1) {
       busiest.countsOf(name(number)).accepted += count;
     },
-    /** As a scrape does at which the choice is made anew. */
+    /** Simulates a scrape that ranks the channels again. */
     electAndRead() {
       nowMs += 30_000;
       return shown();
@@ -22,8 +22,8 @@ function start(maxShown: number) {
   };
 }
 
-describe("the busiest channels", () => {
-  it("are shown one by one from the first delivery on while there are few, the rest together", () => {
+describe("the channel counter", () => {
+  it("shows few channels individually from their first delivery, and combines the others", () => {
     const { take, shown } = start(2);
     take(1, 3);
     take(2);
@@ -34,20 +34,20 @@ describe("the busiest channels", () => {
     expect(shown()).toEqual({ c1: 4, c2: 1, [OTHER]: 6 });
   });
 
-  it("change places without a delivery being counted twice or not at all: a new series begins at 0", () => {
+  it("replaces shown channels without counting a delivery twice or not at all, and starts a new series at 0", () => {
     const { take, shown, electAndRead } = start(1);
     take(1, 2);
     expect(shown()).toEqual({ c1: 2, [OTHER]: 0 });
     take(1, 3);
     take(2, 100);
-    // What the one that leaves had counted since the last reading goes to the rest.
+    // The counts of the replaced channel since the last scrape move to the others.
     expect(electAndRead()).toEqual({ c2: 0, [OTHER]: 103 });
     take(1, 7);
     take(2, 20);
     expect(shown()).toEqual({ c2: 20, [OTHER]: 110 });
   });
 
-  it("keep their places against channels that are hardly busier", () => {
+  it("keeps a shown channel if another is only slightly busier", () => {
     const { take, electAndRead } = start(1);
     take(1, 10);
     take(2, 12);
@@ -56,12 +56,12 @@ describe("the busiest channels", () => {
     expect(Object.keys(electAndRead())).toContain("c2");
   });
 
-  it("never are more than so many, nor do those that are counted grow without end", () => {
+  it("limits both the shown and the counted channels", () => {
     const { take, shown, electAndRead } = start(10);
     for (let number = 0; number < 25_000; number++) take(number);
     expect(Object.keys(shown())).toHaveLength(11);
     expect(shown()[OTHER]).toBe(24_990);
-    // The idle ones have made room for others.
+    // Idle channels are no longer counted individually.
     for (let i = 0; i < 3; i++) electAndRead();
     for (let round = 0; round < 3; round++) take(90_000 + round, 50);
     const after = electAndRead();
@@ -69,7 +69,7 @@ describe("the busiest channels", () => {
     expect(Object.keys(after)).toHaveLength(11);
   });
 
-  it("may be none: then all deliveries are counted as the rest", () => {
+  it("counts all deliveries as others if it shows none", () => {
     const { take, shown, electAndRead } = start(0);
     take(1, 4);
     expect(shown()).toEqual({ [OTHER]: 4 });

@@ -2,7 +2,7 @@ import { Histogram, Registry } from "prom-client";
 import { expect, it } from "vitest";
 import { createTimings } from "../../src/metrics/histogram.ts";
 
-it("a histogram answers exactly what prom-client's answers for the same values", async () => {
+it("returns exactly the output of prom-client for the same values", async () => {
   const config = { name: "inlet_test_seconds", help: "For the test", buckets: [0.001, 0.01, 0.1] };
   const ours = new Registry();
   const theirs = new Registry();
@@ -18,13 +18,13 @@ it("a histogram answers exactly what prom-client's answers for the same values",
     (await registry.metrics())
       .trim()
       .split("\n")
-      // The order of labels tells nothing.
+      // The order of labels is irrelevant.
       .map((line) => line.replace(/\{(.*)\}/, (_, labels: string) => `{${labels.split(",").sort().join()}}`))
       .sort();
   expect(await lines(ours)).toEqual(await lines(theirs));
 });
 
-it("a histogram without a label is one", async () => {
+it("returns a single series without a label", async () => {
   const registry = new Registry();
   const timings = createTimings({
     name: "inlet_test_seconds",

@@ -9,7 +9,7 @@ import type { HookRequest } from "../../../src/channels/kind.ts";
 import { startListener } from "../../../src/gateway/listener.ts";
 import { createLog } from "../../../src/log.ts";
 
-it("the callback of a validation request is called although its sender has hung up, and holds up no shutdown", async () => {
+it("calls the callback of a validation request after its sender disconnected, and cancels it on shutdown", async () => {
   const called = Promise.withResolvers<string>();
   const validations = createValidationRequests({
     outbound: {

@@ -20,7 +20,7 @@ const TOTAL = 4 * MIB;
 let listener: Listener;
 let budget: BodyBudget;
 let nowMs = 0;
-/** Bodies that are read and not answered yet, by what ends that. */
+/** Callbacks that end the deliveries in flight. */
 let unanswered: (() => void)[];
 /** Their sizes. */
 const waiting = new Set<number>();
@@ -46,7 +46,7 @@ beforeEach(async () => {
 });
 afterEach(() => listener[Symbol.asyncDispose]());
 
-/** Answers with the size of the body. */
+/** Resolves with the size of the body. */
 const ingest: Ingest = async (_, { body }) => {
   waiting.add(body.length);
   if (!answersAtOnce) await new Promise<void>((resolve) => unanswered.push(resolve));
@@ -61,7 +61,7 @@ function answerAll(): void {
   for (const answer of unanswered) answer();
 }
 
-/** Sends what is given and holds the request open. */
+/** Sends the data and keeps the request open. */
 function start(body: Buffer, headers: Readonly<Record<string, string>> = {}) {
   const { port } = listener;
   const sending = request({ port, host: "127.0.0.1", method: "POST", headers });
@@ -82,21 +82,21 @@ function send(body: Buffer, headers?: Readonly<Record<string, string>>): Promise
   return answer;
 }
 
-/** The bytes that an organization holds, by what more it would be given. */
-function held(organizationId = "org_1"): number {
+/** Returns the bytes that an organization holds, from the room that is left. */
+function heldBytes(organizationId = "org_1"): number {
   let left = 0;
   while (budget.room.take(organizationId, 1024)) left += 1024;
   if (left > 0) budget.room.giveBack(organizationId, left);
   return TOTAL / 2 - left;
 }
-const isFree = (): boolean => held() === 0;
+const isFree = (): boolean => heldBytes() === 0;
 
-describe("bodies of deliveries", () => {
-  it("hold no more than an organization's part together, and give it back", async () => {
+describe("the body budget", () => {
+  it("limits the bodies of one organization in total, and releases their bytes", async () => {
     const slow = start(Buffer.alloc(1.5 * MIB));
-    await until(() => held() > 1.3 * MIB);
+    await until(() => heldBytes() > 1.3 * MIB);
     expect(await start(Buffer.alloc(1.5 * MIB)).answer).toBe("unavailable");
-    // Small ones pass.
+    // Small bodies are not charged.
     expect(await send(Buffer.from("{}"))).toBe("2");
     slow.sending.end();
     expect(await slow.answer).toBe(String(1.5 * MIB));
@@ -104,7 +104,7 @@ describe("bodies of deliveries", () => {
     expect(await send(Buffer.alloc(1.5 * MIB))).toBe(String(1.5 * MIB));
   });
 
-  it("hold it until they are answered", async () => {
+  it("holds the bytes of a body until its response is sent", async () => {
     answersAtOnce = false;
     const first = send(Buffer.alloc(1.5 * MIB));
     await until(() => unanswered.length === 1);
@@ -117,14 +117,14 @@ describe("bodies of deliveries", () => {
   it.each([
     ["gzip", gzipSync(Buffer.alloc(1_900 * KIB))],
     ["br", brotliCompressSync(Buffer.alloc(1_900 * KIB))],
-  ])("are charged as they are decoded: a few bytes that become many, by %s", async (encoding, bomb) => {
+  ])("charges a body while it is decoded, as a few bytes can become many: %s", async (encoding, bomb) => {
     expect(bomb.length).toBeLessThan(64 * 1024);
     answersAtOnce = false;
     const packed = { "content-encoding": encoding };
     const first = send(bomb, packed);
     await until(() => unanswered.length === 1);
-    expect(held()).toBeGreaterThan(1.7 * MIB);
-    // The rate has room for another one, the budget has not.
+    expect(heldBytes()).toBeGreaterThan(1.7 * MIB);
+    // The rate allows another body, the budget does not.
     nowMs += 60_000;
     expect(await send(bomb, packed)).toBe("unavailable");
     answerAll();
@@ -132,7 +132,7 @@ describe("bodies of deliveries", () => {
     await until(isFree);
   });
 
-  it("that were compressed may become a quarter in a second of what their organization may have at once: more of them wait", async () => {
+  it("lets compressed bodies decode to a quarter of the organization's budget per second, then makes others wait", async () => {
     budget = { ...budget, decodeWaitMs: CEILING_MS };
     const [bytes, few] = [700 * KIB, 100 * KIB];
     const zipped = { "content-encoding": "gzip" };
@@ -156,7 +156,7 @@ describe("bodies of deliveries", () => {
     expect(budget.compressed.size).toBe(0);
   });
 
-  it("that became far more than they may in a second keep others waiting for a second, and no longer", async () => {
+  it("makes the next body wait one second at most after a body far exceeded the rate", async () => {
     budget = { ...budget, bytesOf: () => 1, decodeWaitMs: CEILING_MS };
     const zipped = { "content-encoding": "gzip" };
     expect(await send(gzipSync(Buffer.alloc(2 * MIB)), zipped)).toBe(String(2 * MIB));
@@ -166,8 +166,8 @@ describe("bodies of deliveries", () => {
     expect(await next).toBe("2");
   });
 
-  it("that break while they are decoded leave their turn to the next one", async () => {
-    // Room for both, whichever is there first.
+  it("releases the decode lock when decoding fails", async () => {
+    // The budget allows both, whichever arrives first.
     budget = {
       ...createBodyBudget({ totalBytes: 100 * MIB, nowMs: () => nowMs }),
       decodeWaitMs: CEILING_MS,
@@ -180,7 +180,7 @@ describe("bodies of deliveries", () => {
     expect(budget.compressed.size).toBe(0);
   });
 
-  it("that are compressed and small keep nobody waiting once they are decoded", async () => {
+  it("does not make others wait for a small compressed body once it is decoded", async () => {
     const patient = { ...budget, decodeWaitMs: CEILING_MS };
     const [small, next] = [new HeldBody(patient, "org_1"), new HeldBody(patient, "org_1")];
     expect(await small.waitToDecode(100 * KIB)).toBe(true);
@@ -191,7 +191,7 @@ describe("bodies of deliveries", () => {
     expect(budget.compressed.size).toBe(0);
   });
 
-  it("that are large and compressed are decoded and read one after the other, also where there is room for all", async () => {
+  it("decodes and reads large compressed bodies one after the other, even if there is room for all", async () => {
     const patient = { ...budget, decodeWaitMs: CEILING_MS, maxDecodeLockMs: CEILING_MS };
     const [first, second, left, other] = ["org_1", "org_1", "org_1", "org_2"].map(
       (id) => new HeldBody(patient, id),
@@ -201,10 +201,10 @@ describe("bodies of deliveries", () => {
     const later = second.waitToDecode(MIB).then((may) => {
       isSecond = may;
     });
-    const gone = left.waitToDecode(MIB);
+    const waitResult = left.waitToDecode(MIB);
     expect(await other.waitToDecode(MIB)).toBe(true);
     left.release();
-    expect(await gone).toBe(false);
+    expect(await waitResult).toBe(false);
     first.endDecoding(MIB);
     expect([isSecond, first.holdsDecodeLock]).toEqual([false, true]);
     first.releaseDecodeLock();
@@ -214,7 +214,7 @@ describe("bodies of deliveries", () => {
     expect(budget.compressed.size).toBe(0);
   });
 
-  it("that become larger than they have room for wait no longer than others in all", async () => {
+  it("limits the total wait of a body that turns out larger than its reservation", async () => {
     const patient = { ...budget, decodeWaitMs: CEILING_MS, maxDecodeLockMs: CEILING_MS };
     const [first, other, third] = ["org_1", "org_1", "org_1"].map((id) => new HeldBody(patient, id)) as [
       HeldBody,
@@ -233,7 +233,7 @@ describe("bodies of deliveries", () => {
     expect(budget.compressed.size).toBe(0);
   });
 
-  it("of one organization, however many, leave others room for theirs", async () => {
+  it("leaves room for other organizations however many bodies one organization sends", async () => {
     answersAtOnce = false;
     const flood = Array.from({ length: 30 }, () => send(Buffer.alloc(MIB)));
     await until(() => unanswered.length > 0);
@@ -248,10 +248,10 @@ describe("bodies of deliveries", () => {
     await until(isFree);
   });
 
-  it("that come slowly give way to those of others, and are told to come again", async () => {
+  it("rejects slow bodies with 503 when others need their bytes", async () => {
     const slow = Array.from({ length: 13 }, () => start(Buffer.alloc(200 * KIB)));
-    await until(() => held() > 1.1 * MIB);
-    // So far they may be as fast as any.
+    await until(() => heldBytes() > 1.1 * MIB);
+    // Their age is still too low to compare their rates.
     expect(await send(Buffer.alloc(1.5 * MIB))).toBe("unavailable");
     nowMs += 3_000;
     expect(await send(Buffer.alloc(1.5 * MIB))).toBe(String(1.5 * MIB));
@@ -263,7 +263,7 @@ describe("bodies of deliveries", () => {
     await until(isFree);
   });
 
-  it("above their own limit are answered as too large, and give their bytes back", async () => {
+  it("rejects a body over the channel's limit with 413 and releases its bytes", async () => {
     expect(await start(Buffer.alloc(3_100 * KIB), { "content-length": String(4 * MIB) }).answer).toBe(
       "payload_too_large",
     );
@@ -274,9 +274,9 @@ describe("bodies of deliveries", () => {
     expect(budget.reading.size).toBe(0);
   });
 
-  it("whose sender hangs up give their bytes back", async () => {
+  it("releases the bytes of a body whose sender disconnects", async () => {
     const { sending } = start(Buffer.alloc(1.5 * MIB));
-    await until(() => held() > 1.3 * MIB);
+    await until(() => heldBytes() > 1.3 * MIB);
     sending.destroy();
     await until(isFree);
   });

@@ -29,7 +29,7 @@ const server = opened(() =>
   }),
 );
 
-describe("a handshake that is answered as its provider asks", () => {
+describe("a handshake reply as documented by the provider", () => {
   const zoomToken = "qgg8vlvZRS6UYooatFL8Aw";
   const crcOf = (text: string) => hmac("s3cret", text).toString("base64");
   it.each<[string, object, object, HookRequest, object]>([
@@ -223,7 +223,7 @@ describe("a handshake that is answered as its provider asks", () => {
     expect(answer.headers.get("cache-control")).toBe("no-store");
   });
 
-  it("Discord: a PING is answered once it is verified, and a wrong signature with 401", async () => {
+  it("Discord: replies to a verified PING, and rejects a wrong signature with 401", async () => {
     const pair = generateKeyPairSync("ed25519");
     const key = pair.publicKey.export({ format: "der", type: "spki" }).subarray(-32).toString("hex");
     const { id } = await server.open({
@@ -258,7 +258,7 @@ describe("a handshake that is answered as its provider asks", () => {
     expect(await send('{"type":0,"event":{"type":"1"}}')).toMatchObject(published);
   });
 
-  it("Amazon SNS: a confirmation is verified by its certificate, then its address is called", async () => {
+  it("Amazon SNS: verifies a confirmation with its certificate, then calls its URL", async () => {
     const parameters = {
       of: "json",
       names: ["Message", "MessageId", "SubscribeURL", "Subject", "Timestamp", "Token", "TopicArn", "Type"],
@@ -326,9 +326,9 @@ describe("a handshake that is answered as its provider asks", () => {
     };
     expect((await send(subscribe, "SubscriptionConfirmation")).status).toBe(200);
     expect(visited).toContain(subscribe.SubscribeURL);
-    const elsewhere = { SubscribeURL: "https://evil.test/?Action=ConfirmSubscription", Token: "t" };
-    expect((await send(elsewhere, "SubscriptionConfirmation")).status).toBe(401);
-    expect(visited).not.toContain(elsewhere.SubscribeURL);
+    const foreign = { SubscribeURL: "https://evil.test/?Action=ConfirmSubscription", Token: "t" };
+    expect((await send(foreign, "SubscriptionConfirmation")).status).toBe(401);
+    expect(visited).not.toContain(foreign.SubscribeURL);
     const away = { SubscribeURL: "https://sns.eu-1.amazonaws.com/?away", Token: "t" };
     expect((await send(away, "SubscriptionConfirmation")).status).toBe(503);
     for (const version of ["1", "2"] as const) {

@@ -4,52 +4,52 @@ import { opened } from "../../support/opened.ts";
 
 const server = opened(startHookServer);
 
-describe("a handshake is refused, naming the field, with", () => {
+describe("rejects a handshake, naming the field, with", () => {
   const bare = { title: "x", when: { method: "GET" }, requireVerified: false };
   it.each<[string, object, string]>([
-    ["a POST that any delivery could be", { ...bare, when: { method: "POST" } }, "when.all"],
+    ["a POST that matches any delivery", { ...bare, when: { method: "POST" } }, "when.all"],
     [
-      "a POST by a field alone that a delivery could have",
+      "a POST matched only by a field that a delivery could have",
       { ...bare, when: { method: "POST", all: [{ in: "body", name: "$.challenge" }] } },
       "when.all",
     ],
     [
-      "a POST by what is absent alone",
+      "a POST matched only by a missing header",
       { ...bare, when: { method: "POST", all: [{ in: "header", name: "x", absent: true }] } },
       "when.all",
     ],
     [
-      "a condition that says two things",
+      "a condition with two comparisons",
       { ...bare, when: { method: "GET", all: [{ in: "query", name: "x", equals: "a", absent: true }] } },
       "when.all[0]",
     ],
     [
-      "JSON that is none",
+      "an invalid JSON body",
       { ...bare, respond: { contentType: "application/json", body: '{"a":{{query:a}}}' } },
       "respond.body",
     ],
-    ["the secret itself in the answer", { ...bare, respond: { body: "{{secret}}" } }, "respond.body"],
+    ["the secret itself in the reply", { ...bare, respond: { body: "{{secret}}" } }, "respond.body"],
     ["an unknown filter", { ...bare, respond: { body: "{{query:a | md6}}" } }, "respond.body"],
-    ["a body where there is none", { ...bare, respond: { status: 204, body: "x" } }, "respond.body"],
+    ["a body for status 204", { ...bare, respond: { status: 204, body: "x" } }, "respond.body"],
     [
-      "a header that says how to read it",
+      "a Content-Type header",
       { ...bare, respond: { headers: { "Content-Type": "text/html" } } },
       "respond.headers.Content-Type",
     ],
     ["a cookie", { ...bare, respond: { headers: { "set-cookie": "a=b" } } }, "respond.headers.set-cookie"],
-    ["another type", { ...bare, respond: { contentType: "text/html" } }, "respond.contentType"],
+    ["another content type", { ...bare, respond: { contentType: "text/html" } }, "respond.contentType"],
     [
-      "a secret that only who has it may bring",
+      "a captured secret that needs verification by itself",
       { ...bare, requireVerified: true, captureSecret: { in: "header", name: "x" } },
       "requireVerified",
     ],
     [
-      "a call for anyone",
+      "an unverified call",
       { ...bare, visit: { in: "query", name: "u", pinned: ["https://a.example/x"] } },
       "visit",
     ],
     [
-      "a call to anywhere",
+      "a call to any host",
       { ...bare, requireVerified: true, visit: { in: "query", name: "u", pinned: ["https://*/x"] } },
       "visit.pinned[0]",
     ],

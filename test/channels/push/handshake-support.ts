@@ -13,7 +13,7 @@ export const signed = (body: string, headers: Record<string, string> = {}): Hook
 });
 export const published = { status: 200, text: expect.stringContaining('"published":1') };
 
-/** As providers document them. */
+/** Handshakes as documented by the providers. */
 export const slack = {
   title: "URL verification",
   when: { method: "POST", all: [{ in: "body", name: "$.type", equals: "url_verification" }] },

@@ -24,7 +24,7 @@ const asana = {
   respond: { headers: { "X-Hook-Secret": "{{header:X-Hook-Secret}}" } },
 };
 
-describe("a secret that a handshake brings", () => {
+describe("a secret sent in a handshake", () => {
   it("is captured once, while the channel has none, and verifies all later deliveries", async () => {
     const { id, appId, state } = await server.open({
       verification: { scheme: "hmac", name: "X-Hook-Signature" },
@@ -42,7 +42,7 @@ describe("a secret that a handshake brings", () => {
     expect([first.status, first.headers.get("x-hook-secret")]).toEqual([200, "b537"]);
     expect((await server.spine.api.call.get(`/apps/${appId}/channels/${id}`)).state).toBe("active");
     expect(await server.send(id, event)).toMatchObject(published);
-    // Its sender has not heard the answer and asks again; nobody else is told or kept.
+    // A sender that missed the response repeats the handshake. It receives the same reply, and another secret is rejected.
     expect((await shake("b537")).headers.get("x-hook-secret")).toBe("b537");
     const other = await shake("other");
     expect([other.status, other.headers.get("x-hook-secret")]).toEqual([401, null]);
@@ -53,14 +53,14 @@ describe("a secret that a handshake brings", () => {
     );
   });
 
-  it("is captured once when several come at once", async () => {
+  it("is captured once when several handshakes arrive at once", async () => {
     const { id } = await server.open({ verification: bySignature, handshakes: [asana] });
     const shake = (secret: string) => server.send(id, { headers: { "x-hook-secret": secret }, body: "{}" });
     const answers = await Promise.all([shake("a1"), shake("b2"), shake("c3")]);
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 401, 401]);
   });
 
-  it("may stand in the body, and is refused when its scheme cannot use it", async () => {
+  it("may be in the body, and is rejected if its scheme cannot use it", async () => {
     const notion = {
       title: "Verification token",
       when: {
@@ -93,7 +93,7 @@ describe("a secret that a handshake brings", () => {
 });
 
 describe("a handshake", () => {
-  it("does not match a delivery that looks like it", async () => {
+  it("does not match a similar delivery", async () => {
     const { id } = await server.open({
       verification: bySignature,
       secrets,
@@ -115,7 +115,7 @@ describe("a handshake", () => {
     }
   });
 
-  it("that must be verified is refused with 401 when it is not signed", async () => {
+  it("is rejected with 401 if it must be verified and is not signed", async () => {
     const { id } = await server.open({ verification: bySignature, secrets, handshakes: [slack] });
     const body = json({ type: "url_verification", challenge: "c" });
     expect(await server.send(id, { body })).toMatchObject({
@@ -124,7 +124,7 @@ describe("a handshake", () => {
     });
   });
 
-  it("that must be verified is not answered unverified by a channel in shadow mode", async () => {
+  it("is rejected by a channel in shadow mode if it must be verified and is not", async () => {
     const { id } = await server.open({
       verification: bySignature,
       secrets,
@@ -136,7 +136,7 @@ describe("a handshake", () => {
     expect((await server.send(id, signed(body))).text).toBe("c");
   });
 
-  it("by GET that must be verified is answered only with both its conditions and its token", async () => {
+  it("that uses GET and must be verified needs both its conditions and its token", async () => {
     const all = [{ in: "header", name: "x-ping" }];
     const ping = { title: "Ping", when: { method: "GET", all }, respond: { body: "pong" } };
     const { id } = await server.open({
@@ -150,7 +150,7 @@ describe("a handshake", () => {
     expect((await get({ "x-ping": "1", "x-t": "s3cret" })).text).toBe("pong");
   });
 
-  it("is not answered without its token, and the token is not kept in quarantine", async () => {
+  it("receives no reply without its token, and the token is not stored in quarantine", async () => {
     const { id, appId } = await server.open({ verification: bySignature, secrets, handshakes: [meta] });
     for (const query of [
       "?hub.mode=subscribe&hub.challenge=1&hub.verify_token=wrong-token-9",
@@ -183,7 +183,7 @@ describe("a handshake", () => {
     ]);
   });
 
-  it("signs no challenge that could be a delivery", async () => {
+  it("does not sign a challenge that could be a delivery", async () => {
     const { id } = await server.open({
       verification: { ...bySignature, encoding: "base64" },
       secrets,
@@ -202,12 +202,12 @@ describe("a handshake", () => {
     ["a number", "12345", "12345", {}],
     ["a word", "some-text", "some-text", {}],
     [
-      "a body by its hash",
+      "the hash of a body",
       '{"a":1}',
       `1${createHash("sha256").update('{"a":1}').digest("hex")}`,
       { template: "{{header:x-t}}{{body | sha256}}" },
     ],
-  ])("does not accept a delivery by a signature that it has made itself: %s", async (_, body, token, settings) => {
+  ])("does not produce a signature that verifies a delivery: %s", async (_, body, token, settings) => {
     const { id } = await server.open({
       verification: { ...bySignature, encoding: "base64", ...settings },
       secrets,
@@ -219,7 +219,7 @@ describe("a handshake", () => {
     expect((await server.send(id, { body, headers })).status).toBe(401);
   });
 
-  it("that signs challenges still lets its sender's deliveries in", async () => {
+  it("that signs challenges does not prevent verified deliveries", async () => {
     const verification = { ...bySignature, encoding: "base64" };
     const { id } = await server.open({ verification, secrets, handshakes: [crc] });
     const body = '{"for_user_id":"1"}';
@@ -227,7 +227,7 @@ describe("a handshake", () => {
     expect(await server.send(id, { body, headers })).toMatchObject(published);
   });
 
-  it("echoes no line break into a header, and no text that is too long", async () => {
+  it("echoes neither line breaks into a header nor text that is too long", async () => {
     const echo = {
       title: "Echo",
       when: { method: "GET" },

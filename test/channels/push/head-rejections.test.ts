@@ -14,10 +14,10 @@ import { createMetrics } from "../../../src/metrics.ts";
 import { until } from "../../support/until.ts";
 import { pushChannel } from "./push-support.ts";
 
-/** More than is read of a request before it is taken. */
+/** Longer than one socket read, so it arrives after the request is routed. */
 const LONG = 100_000;
 const CHANNEL = pushChannel(LONG);
-/** Its body would be too large for it. */
+/** Its channel would reject the body as too large. */
 const PULLED: ChannelHandle = { ...CHANNEL, identity: { ...CHANNEL.identity, kind: "sse" } };
 
 let ending = new AsyncDisposableStack();
@@ -26,7 +26,7 @@ afterEach(async () => {
   ending = new AsyncDisposableStack();
 });
 
-/** @returns what was taken of the rate, what was delivered, and the port */
+/** @returns the requests counted by the rate limit, the deliveries, and the port */
 async function start(
   findChannel: () => ChannelHandle | undefined | Promise<ChannelHandle>,
   requestsPerSecond = 1_000,
@@ -69,7 +69,7 @@ async function start(
   return { port, seen };
 }
 
-/** A sender that has sent the beginning of a body. */
+/** Opens a connection and sends the beginning of a body. */
 async function post(port: number, announcedBytes: number, sent = "{") {
   const socket = connect({ port, host: "127.0.0.1" });
   ending.defer(() => void socket.destroy());
@@ -89,15 +89,15 @@ async function post(port: number, announcedBytes: number, sent = "{") {
 
 const ANSWERS = [
   ["a body that is too large", () => CHANNEL, 413],
-  ["a body to a channel that nobody has", () => undefined, 404],
-  ["a body to a channel without an address", () => PULLED, 404],
+  ["a body for an unknown channel", () => undefined, 404],
+  ["a body for a channel without an address", () => PULLED, 404],
   [
-    "a body of a type that the channel does not take",
+    "a body of a content type that the channel does not accept",
     () => ({ ...CHANNEL, acceptsContentType: () => false }),
     415,
   ],
   [
-    "a body whose channel cannot be found now",
+    "a body whose channel cannot be looked up",
     () => {
       throw new UnavailableError("PostgreSQL is away");
     },
@@ -107,7 +107,7 @@ const ANSWERS = [
 
 it.each(
   ANSWERS,
-)("%s is refused before it has come, as the last of its connection", async (_, find, status) => {
+)("rejects %s before its body has arrived, and closes the connection", async (_, find, status) => {
   const { port, seen } = await start(find);
   const { got } = await post(port, LONG + 1);
   await until(() => got.hasEnded);
@@ -116,7 +116,7 @@ it.each(
   expect(seen).toEqual({ taken: status === 413 || status === 415 ? 1 : 0, delivered: [] });
 });
 
-it("bodies that are too large take of what a sender may bring, each once", async () => {
+it("counts each body that is too large once against the sender's rate limit", async () => {
   const { port, seen } = await start(() => CHANNEL, 1);
   const statuses: string[] = [];
   for (let i = 0; i < 3; i++) {
@@ -128,7 +128,7 @@ it("bodies that are too large take of what a sender may bring, each once", async
   expect(seen.taken).toBe(3);
 });
 
-it("a long body that is not refused by its head is taken whole, and counted once", async () => {
+it("reads a long body completely if its head is accepted, and counts it once", async () => {
   const { port, seen } = await start(() => CHANNEL);
   const { socket, got } = await post(port, LONG, "a".repeat(LONG / 2));
   socket.write("b".repeat(LONG / 2));
@@ -137,9 +137,9 @@ it("a long body that is not refused by its head is taken whole, and counted once
 });
 
 it.each([
-  ["is found late", () => Promise.resolve(CHANNEL), 413],
-  ["is looked for in vain", () => Promise.reject(new UnavailableError("PostgreSQL is away")), 503],
-])("a body that is too large, to a channel that %s, is answered once", async (_, find, status) => {
+  ["is found asynchronously", () => Promise.resolve(CHANNEL), 413],
+  ["cannot be looked up", () => Promise.reject(new UnavailableError("PostgreSQL is away")), 503],
+])("responds once to a body that is too large for a channel that %s", async (_, find, status) => {
   const { port } = await start(find);
   const { got } = await post(port, LONG + 1);
   await until(() => got.hasEnded);

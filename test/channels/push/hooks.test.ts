@@ -11,7 +11,7 @@ import { until } from "../../support/until.ts";
 
 const askedFor: string[] = [];
 
-/** Of a gateway that knows no channel. */
+/** Hooks of a gateway without channels. */
 const answer = createHooks({
   findChannel: (id) => {
     askedFor.push(id);
@@ -45,12 +45,12 @@ afterEach(() => {
   server.close();
 });
 
-/** For how long the rest of a body is waited for. */
+/** How long the gateway waits for the rest of a body. */
 const DRAIN_MS = 500;
-/** How many bodies were waited for; what else runs in this process has timers of its own. */
+/** Counts the timers for bodies. Other code in this process sets its own timers. */
 const countDrains = (): number => vi.mocked(setTimeout).mock.calls.filter(([, ms]) => ms === DRAIN_MS).length;
 
-/** A sender, and what it was answered so far. */
+/** Opens a connection and collects the responses. */
 async function open(): Promise<{ readonly socket: Socket; readonly answered: () => readonly string[] }> {
   const socket = connect((server.address() as AddressInfo).port, "127.0.0.1");
   await once(socket, "connect");
@@ -74,7 +74,7 @@ it.each([
   ["/hooks/", []],
   ["/hooks/%zz", ["%zz"]],
   ["/hooks/a/b", []],
-])("the target %s names the channel %j, and is answered 404 where there is none", async (target, ids) => {
+])("parses the target %s as the channel ids %j, and responds with 404 if there is no such channel", async (target, ids) => {
   const { socket, answered } = await open();
   socket.write(head(0, target));
   await once(socket, "data");
@@ -88,7 +88,7 @@ it.each([
   "/v1/hooks/ch_1",
   "/HOOKS/ch_1",
   "http://any.example/v1/hooks/ch_1",
-])("the target %s is no hook's", async (target) => {
+])("leaves the target %s to other handlers", async (target) => {
   const { socket, answered } = await open();
   socket.write(head(0, target));
   await once(socket, "data");
@@ -96,7 +96,7 @@ it.each([
   socket.destroy();
 });
 
-it("requests that come at once over one connection are answered each, in their order", async () => {
+it("responds to pipelined requests in order", async () => {
   const { socket, answered } = await open();
   socket.write(["/hooks/ch_1", "/hooks/ch_2", "/hooks/ch_3"].map((target) => head(0, target)).join(""));
   await until(() => answered().length === 3);
@@ -104,7 +104,7 @@ it("requests that come at once over one connection are answered each, in their o
   socket.destroy();
 });
 
-it("a long request behind a short one over one connection is taken behind it", async () => {
+it("processes a long request after the short one before it on the same connection", async () => {
   const { socket, answered } = await open();
   const bytes = 150_000;
   socket.write(`${head(0, "/hooks/ch_1")}${head(bytes, "/hooks/ch_2")}${"x".repeat(bytes)}`);
@@ -113,8 +113,8 @@ it("a long request behind a short one over one connection is taken behind it", a
   socket.destroy();
 });
 
-describe("a request that is refused before its body is read", () => {
-  it("keeps nothing for later where the body comes with it, and leaves its connection open", async () => {
+describe("a request that is rejected before its body is read", () => {
+  it("leaves no timer behind and keeps its connection open if the body arrived with it", async () => {
     const { socket, answered } = await open();
     for (let i = 1; i <= 3; i++) {
       socket.write(`${head(2)}{}`);
@@ -125,7 +125,7 @@ describe("a request that is refused before its body is read", () => {
     socket.destroy();
   });
 
-  it("leaves its connection open where the body comes soon", async () => {
+  it("keeps its connection open if the body arrives soon", async () => {
     const { socket, answered } = await open();
     socket.write(head(2));
     await until(() => countDrains() === 1);
@@ -137,7 +137,7 @@ describe("a request that is refused before its body is read", () => {
     socket.destroy();
   });
 
-  it("has its connection ended where the body does not come", async () => {
+  it("has its connection closed if the body does not arrive", async () => {
     const { socket, answered } = await open();
     socket.write(`${head(2)}{`);
     await until(() => answered().length === 1 && countDrains() === 1);

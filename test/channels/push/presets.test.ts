@@ -37,7 +37,7 @@ async function send(id: string, items: readonly object[], type = "push", more: R
 }
 
 describe("a channel with a preset", () => {
-  it("takes deliveries once it has its secret, and publishes all of them", async () => {
+  it("accepts and publishes all deliveries once its secret is set", async () => {
     const { id, appId, ...channel } = await server.open({ preset: "acme" }, []);
     expect(channel).toMatchObject({
       state: "needsSetup",
@@ -57,7 +57,7 @@ describe("a channel with a preset", () => {
     expect(await server.send(id, { method: "GET" })).toMatchObject({ status: 200, text: "pong" });
   });
 
-  it("reads type and id where the preset says, unless a definition says otherwise", async () => {
+  it("reads type and id from the preset's paths unless a definition sets others", async () => {
     const { id } = await server.open({ preset: "acme", secrets }, [
       { type: "push" },
       { type: "all", typePath: null, idPath: null },
@@ -78,7 +78,7 @@ describe("a channel with a preset", () => {
     ]);
   });
 
-  it("overrides the preset by its own settings", async () => {
+  it("overrides the preset with its own settings", async () => {
     const own = { itemsPath: "$.items[0].parts", dedupe: { onConflict: "publish" }, handshakes: [] };
     const { id, config } = await server.open({ preset: "acme", secrets, ...own }, [{ type: "push" }]);
     expect(config).toMatchObject(own);
@@ -87,7 +87,7 @@ describe("a channel with a preset", () => {
     expect([status, headers.get("allow")]).toEqual([405, "POST"]);
   });
 
-  it("answers an accepted delivery without a body when `answer` is empty", async () => {
+  it("responds to an accepted delivery without a body if `answer` is empty", async () => {
     const { id } = await server.open({ preset: "acme", secrets, answer: "empty" }, [{ type: "push" }]);
     const body = JSON.stringify({ items: [{ id: "empty" }] });
     const headers = { "x-acme-signature": sign(body), "x-acme-event": "push" };
@@ -96,28 +96,28 @@ describe("a channel with a preset", () => {
     expect((await server.send(id, { body: `${body} `, headers })).status).toBe(401);
   });
 
-  it("is refused with an unknown preset, without a preset, and with a wrong preset verification", async () => {
-    const refused = async (config: object) => {
+  it("is rejected with an unknown preset, without a preset, and with invalid verification settings", async () => {
+    const findPaths = async (config: object) => {
       const channels = [{ uid: "c", kind: "webhook", config }];
       const { status, body } = await server.spine.api.call("POST", "/blueprints", { title: "x", channels });
       return [status, body.details];
     };
-    expect(await refused({ preset: "acmme" })).toEqual([
+    expect(await findPaths({ preset: "acmme" })).toEqual([
       400,
       [{ path: "channels[0].config.preset", message: expect.stringContaining("acme") }],
     ]);
-    expect(await refused({ verification: { scheme: "preset" } })).toEqual([
+    expect(await findPaths({ verification: { scheme: "preset" } })).toEqual([
       400,
       [{ path: "channels[0].config.preset", message: expect.any(String) }],
     ]);
     const wrong = { preset: "acme", verification: { scheme: "preset", toleranceSeconds: 5 } };
-    expect(await refused(wrong)).toEqual([
+    expect(await findPaths(wrong)).toEqual([
       400,
       [{ path: "channels[0].config.verification.toleranceSeconds", message: expect.any(String) }],
     ]);
   });
 
-  it("is closed when an open channel gets the preset, and stays closed when the preset is taken away", async () => {
+  it("requires verification when an open channel gets the preset, and still does after the preset is removed", async () => {
     const { id, appId } = await server.open({});
     const path = `/apps/${appId}/channels/${id}`;
     expect((await send(id, [])).status).toBe(200);
@@ -145,7 +145,7 @@ describe("a channel with a preset", () => {
 });
 
 describe("a channel that binds dedupe to the signed bytes", () => {
-  it("quarantines a replay under another id, which a person may run again", async () => {
+  it("quarantines a replay under another id, which can be redriven", async () => {
     const verification = { scheme: "hmac", name: "x-acme-signature", bindDedupe: "signedBytes" };
     const definition = { type: "push", idPath: "$headers['x-id']" };
     const open = (settings: object) => server.open({ verification: settings, secrets }, [definition]);
@@ -165,7 +165,7 @@ describe("a channel that binds dedupe to the signed bytes", () => {
     expect((await send(free.id, [{ a: 1 }], "push", { "x-id": "2" })).published).toBe(1);
   });
 
-  it("names a delivery without an id by its signed bytes", async () => {
+  it("identifies a delivery without an id by its signed bytes", async () => {
     const verification = { scheme: "hmac", name: "x-acme-signature", bindDedupe: "signedBytes" };
     const { id } = await server.open({ verification, secrets });
     expect((await send(id, [])).published).toBe(1);
@@ -173,8 +173,8 @@ describe("a channel that binds dedupe to the signed bytes", () => {
   });
 });
 
-describe("a channel that takes deliveries from some addresses alone", () => {
-  it("answers 401 to all others, and parses nothing of what they send", async () => {
+describe("a channel that accepts deliveries only from some addresses", () => {
+  it("responds to all other addresses with 401 and does not parse their deliveries", async () => {
     const statusOf = async (allowedAddresses: readonly string[]) =>
       (await server.send((await server.open({ allowedAddresses })).id, { body: "{" })).status;
     expect(await statusOf(["192.0.2.0/24"])).toBe(401);

@@ -8,7 +8,7 @@ const server = opened(startHookServer);
 
 const vectors = readVectors();
 
-/** What a vector's request is answered. Vectors are of another day: only schemes without a time will do. */
+/** Sends the request of a vector. Vectors are old, so this only works for schemes without a timestamp. */
 async function send(channelId: string, { request }: Case) {
   const { method = "POST", headers, body, target = "" } = request;
   const query = target.replace(/^[^?]*/, "");
@@ -27,7 +27,7 @@ function casesOf(preset: string) {
   return { accept: find("accept"), altered: find("altered"), wrong: find("wrong secret"), all: cases };
 }
 
-describe("a provider's channel", () => {
+describe("the channel of a provider", () => {
   it.each([
     "github",
     "shopify",
@@ -37,7 +37,7 @@ describe("a provider's channel", () => {
     "gocardless",
     "razorpay",
     "telegram",
-  ])("of %s with its secret takes each delivery once, and none that is altered or signed by another secret", async (preset) => {
+  ])("(%s) publishes each delivery once with its secret, and rejects altered and wrongly signed ones", async (preset) => {
     const { accept, altered, wrong } = casesOf(preset);
     const events = "events" in accept.expect ? accept.expect.events : [];
     const types = [...new Set(events.map(({ type }) => type))];
@@ -65,12 +65,12 @@ describe("a provider's channel", () => {
     "aws-sns",
     "google-pubsub",
     "telegram",
-  ])("of %s without its secret takes nothing", async (preset) => {
+  ])("(%s) rejects all deliveries without its secret", async (preset) => {
     const { id, state } = await server.open({ preset }, []);
     expect([state, (await send(id, casesOf(preset).accept)).status]).toEqual(["needsSetup", 401]);
   });
 
-  it("of Xero answers without a body, both intents and events", async () => {
+  it("(Xero) responds without a body to both intents and events", async () => {
     const { accept, all } = casesOf("xero");
     const { id } = await server.open({ preset: "xero", secrets: [...accept.secrets, { value: "k" }] }, []);
     expect(await send(id, accept)).toEqual({ status: 200, text: "" });

@@ -1,6 +1,6 @@
 import type { ChannelHandle } from "../../../src/event/ingest.ts";
 
-/** A webhook channel that takes bodies of any type. */
+/** A webhook channel that accepts any content type. */
 export const pushChannel = (maxBodyBytes: number, organizationId = "org_1"): ChannelHandle => ({
   identity: { number: 1, uid: "in", kind: "webhook", appId: "app_1", organizationId },
   state: "active",

@@ -15,14 +15,14 @@ const MAX_BYTES = 5 * MIB;
 const NOTHING = { received: 1, published: 0, duplicates: 0, quarantined: 0, events: [], quarantine: [] };
 
 let server: Server;
-/** What a request waits for, until it is read. */
+/** Awaited before each request is read. */
 let before: (incoming: IncomingMessage) => Promise<unknown>;
 let ingest: Ingest;
 let bodies: BodyBudget;
 let takes: number[];
 let decodeWaitMs: number;
 let maxDecodeLockMs: number;
-/** As they came from the socket, with their sizes. */
+/** The chunks received from the socket, with their sizes. */
 let pieces: { readonly piece: Buffer; readonly bytes: number }[];
 beforeEach(async () => {
   takes = [];
@@ -32,7 +32,7 @@ beforeEach(async () => {
   const budget = createBodyBudget();
   bodies = {
     ...budget,
-    // More in a second than these tests have decoded.
+    // A decoding rate that these tests never reach.
     bytesOf: () => 10_000 * MIB,
     get decodeWaitMs() {
       return decodeWaitMs;
@@ -56,7 +56,7 @@ beforeEach(async () => {
   before = async () => {};
   server = createServer(async (incoming, outgoing) => {
     try {
-      // Nothing is listened for here: a stream that somebody listens to is another one to read from.
+      // Adding a listener would change how the stream is read, so `push` is wrapped instead.
       const push = incoming.push.bind(incoming);
       incoming.push = (piece: Buffer | null) => {
         if (piece !== null) pieces.push({ piece, bytes: piece.length });
@@ -96,7 +96,7 @@ async function send(body: Buffer, encoding?: string, organization = "org_1"): Pr
 }
 
 describe("the headers of a delivery", () => {
-  /** What a delivery has of them, as pairs. */
+  /** Returns the headers of a delivery as pairs. */
   async function headersOf(...sent: readonly string[]): Promise<readonly unknown[]> {
     let found: readonly unknown[] = [];
     ingest = async (_channel, { headers }) => {
@@ -115,26 +115,30 @@ describe("the headers of a delivery", () => {
   }
 
   it.each([
-    ["names in lower case", ["X-Id", "A", "ACCEPT", "*/*"], ["x-id", "A"], ["accept", "*/*"]],
-    ["a repeated one as a list", ["X-Id", "a", "x-id", "b, c"], ["x-id", ["a", "b, c"]]],
-    ["one of which Node keeps the first alone", ["From", "a", "From", "b"], ["from", ["a", "b"]]],
-    ["cookies as they came", ["Cookie", "a=1", "Cookie", "b=2"], ["cookie", ["a=1", "b=2"]]],
-    ["one that Node makes a list of", ["Set-Cookie", "a=1"], ["set-cookie", "a=1"]],
-    ["a name that every object has", ["Constructor", "a"], ["constructor", "a"]],
+    ["converted to lower-case names", ["X-Id", "A", "ACCEPT", "*/*"], ["x-id", "A"], ["accept", "*/*"]],
+    ["a list if a name repeats", ["X-Id", "a", "x-id", "b, c"], ["x-id", ["a", "b, c"]]],
     [
-      "names that every object has, also one that Node leaves out",
+      "complete for a header of which Node only keeps the first value",
+      ["From", "a", "From", "b"],
+      ["from", ["a", "b"]],
+    ],
+    ["separate cookies as received", ["Cookie", "a=1", "Cookie", "b=2"], ["cookie", ["a=1", "b=2"]]],
+    ["a single value for a header that Node returns as a list", ["Set-Cookie", "a=1"], ["set-cookie", "a=1"]],
+    ["kept if the name is a property of every object", ["Constructor", "a"], ["constructor", "a"]],
+    [
+      "kept if the names are properties of every object, even one that Node omits",
       ["Constructor", "a", "__proto__", "b"],
       ["constructor", "a"],
       ["__proto__", "b"],
     ],
-    ["no values", ["X-Id", ""], ["x-id", ""]],
+    ["empty strings if they have no value", ["X-Id", ""], ["x-id", ""]],
   ] as const)("are %s", async (_, sent, ...expected) => {
     expect(await headersOf(...sent)).toEqual(expected);
   });
 });
 
 describe("the memory of a large body", () => {
-  it("is given back once the delivery is accepted, and not left to the garbage collector", async () => {
+  it("is freed as soon as the delivery is accepted", async () => {
     let body: Buffer = Buffer.alloc(0);
     ingest = async (_channel, delivery) => {
       ({ body } = delivery);
@@ -146,7 +150,7 @@ describe("the memory of a large body", () => {
     expect(body.length).toBe(0);
   });
 
-  it("stays where the delivery fails: a part of it may be on its way to Redis still", async () => {
+  it("is not freed if the delivery fails, because Redis may still be receiving it", async () => {
     let body: Buffer = Buffer.alloc(0);
     ingest = (_channel, delivery) => {
       ({ body } = delivery);
@@ -157,12 +161,12 @@ describe("the memory of a large body", () => {
   });
 });
 
-describe("the pieces that a large body comes in", () => {
-  /** What is left of those that the garbage collector would be slow to collect. */
+describe("the chunks of a large body", () => {
+  /** Returns the remaining sizes of the large buffers. */
   const leftOfLarge = (): readonly number[] =>
     pieces.filter(({ bytes }) => bytes >= 32 * 1024).map(({ piece }) => piece.length);
 
-  it("are given back before it is looked at", async () => {
+  it("are freed before the body is processed", async () => {
     let left: readonly number[] = [];
     ingest = async (_channel, { body }) => {
       expect(body).toEqual(sent);
@@ -175,7 +179,7 @@ describe("the pieces that a large body comes in", () => {
     expect(new Set(left)).toEqual(new Set([0]));
   });
 
-  it("are given back where it was compressed, and was one of them", async () => {
+  it("are freed after decoding a body that arrived in one chunk", async () => {
     const plain = randomBytes(MIB);
     ingest = async (_channel, { body }) => {
       expect(body).toEqual(plain);
@@ -195,37 +199,37 @@ describe("a compressed body", () => {
       return { kind: "accepted", outcome: NOTHING };
     };
   });
-  const told = (body: Buffer): string => `${body.length} ${body.subarray(0, 20).toString("hex")}`;
+  const digestOf = (body: Buffer): string => `${body.length} ${body.subarray(0, 20).toString("hex")}`;
 
-  it("of gzip becomes one piece of the size that it names", async () => {
+  it("in gzip format is decoded in one chunk of the size it states", async () => {
     const plain = Buffer.alloc(5 * MIB, "a");
     const packed = gzipSync(plain);
     expect(await send(packed, "gzip")).toBe(200);
-    expect(digest).toBe(told(plain));
+    expect(digest).toBe(digestOf(plain));
     expect(takes).toEqual([plain.length + 1]);
   });
 
-  it("of several members of gzip is whole, though its end names the last one's size alone", async () => {
+  it("with several gzip members is complete, although it only states the size of the last one", async () => {
     const parts = [randomBytes(300 * 1024), randomBytes(100 * 1024)];
     expect(await send(Buffer.concat(parts.map((part) => gzipSync(part))), "gzip")).toBe(200);
-    expect(digest).toBe(told(Buffer.concat(parts)));
+    expect(digest).toBe(digestOf(Buffer.concat(parts)));
   });
 
-  it("that names a size that it cannot have is charged no more than it can become", async () => {
+  it("that states an impossible size is charged no more than it can decode to", async () => {
     const packed = gzipSync(Buffer.alloc(1_000));
     packed.writeUInt32LE(0xffff_fff0, packed.length - 4);
     expect(await send(packed, "gzip")).toBe(500);
     expect(Math.max(0, ...takes)).toBeLessThanOrEqual(packed.length * 1_032);
   });
 
-  it("of brotli is whole, in however many pieces", async () => {
+  it("in brotli format is complete, whatever the number of chunks", async () => {
     const plain = Buffer.alloc(3 * MIB, "b");
     expect(await send(brotliCompressSync(plain), "br")).toBe(200);
-    expect(digest).toBe(told(plain));
+    expect(digest).toBe(digestOf(plain));
   });
 });
 
-describe("a body that has come whole before it is read", () => {
+describe("a body that has arrived before it is read", () => {
   const accepted = (): { readonly body: Promise<string> } => {
     const { promise: body, resolve } = Promise.withResolvers<string>();
     ingest = async (_channel, delivery) => {
@@ -235,14 +239,14 @@ describe("a body that has come whole before it is read", () => {
     return { body };
   };
 
-  it.each(["{}", ""])("is read as it is: %j", async (text) => {
+  it.each(["{}", ""])("is read unchanged: %j", async (text) => {
     const { body } = accepted();
     before = () => new Promise(setImmediate);
     expect(await send(Buffer.from(text))).toBe(200);
     expect(await body).toBe(text);
   });
 
-  it("is read whole where it came in several pieces", async () => {
+  it("is complete if it arrived in several chunks", async () => {
     const { body } = accepted();
     before = (incoming) => until(() => incoming.complete);
     const sending = request({
@@ -257,7 +261,7 @@ describe("a body that has come whole before it is read", () => {
     expect(pieces.length).toBeGreaterThan(1);
   });
 
-  it("is carried through though its sender has gone", async () => {
+  it("is processed even if its sender has disconnected", async () => {
     const { body } = accepted();
     before = async (incoming) => {
       await until(() => incoming.complete);
@@ -279,7 +283,7 @@ describe("large compressed bodies of an organization", () => {
   const plain = Buffer.alloc(MAX_BYTES, "a");
   const smaller = randomBytes(400 * 1024);
   const wholeBytes = [plain.length, smaller.length];
-  /** By organization, what ends the deliveries that are at work. */
+  /** Callbacks that end the deliveries in flight, by organization. */
   let atWork: Map<string, (() => void)[]>;
   beforeEach(() => {
     atWork = new Map();
@@ -297,9 +301,9 @@ describe("large compressed bodies of an organization", () => {
   const answerOne = (organization: string): void => atWork.get(organization)?.shift()?.();
 
   it.each([
-    ["gzip, which names its size", "gzip", gzipSync(plain)],
+    ["gzip, which states its size", "gzip", gzipSync(plain)],
     ["brotli, which does not", "br", brotliCompressSync(plain)],
-  ])("are decoded as far as there is room for them, and wait for each other, not for another's: %s", async (_, encoding, packed) => {
+  ])("are decoded while there is room, and wait only for bodies of the same organization: %s", async (_, encoding, packed) => {
     const answers = Array.from({ length: 5 }, () => send(packed, encoding, "org_big"));
     await until(() => countOf("org_big") === 3 && bodies.compressed.get("org_big")?.waiting === 2);
     const other = send(packed, encoding, "org_other");
@@ -315,7 +319,7 @@ describe("large compressed bodies of an organization", () => {
     expect(bodies.compressed.size).toBe(0);
   });
 
-  it("are not decoded while the one before is not read", async () => {
+  it("are not decoded before the previous one is read", async () => {
     const read: (() => void)[] = [];
     ingest = async (channel, _, { onItems }) => {
       await new Promise<void>((resolve) => read.push(resolve));
@@ -330,19 +334,19 @@ describe("large compressed bodies of an organization", () => {
     expect(await Promise.all(answers)).toEqual([200, 200]);
   });
 
-  it("are decoded after a moment where the one before waits for something else", async () => {
+  it("are decoded after a moment if the previous one waits for something else", async () => {
     maxDecodeLockMs = 1;
-    let begun = 0;
+    let startedCount = 0;
     ingest = async () => {
-      begun++;
-      await until(() => begun === 3);
+      startedCount++;
+      await until(() => startedCount === 3);
       return { kind: "accepted", outcome: NOTHING };
     };
     const answers = Array.from({ length: 3 }, () => send(gzipSync(plain), "gzip"));
     expect(await Promise.all(answers)).toEqual([200, 200, 200]);
   });
 
-  it("that say too late how large they are leave no room taken where they break while they wait for it", async () => {
+  it("release their reservation if they turn out large and fail while waiting for more room", async () => {
     const answers = Array.from({ length: 3 }, () => send(gzipSync(plain), "gzip"));
     await until(() => countOf("org_1") === 3);
     const broken = brotliCompressSync(smaller);
@@ -353,7 +357,7 @@ describe("large compressed bodies of an organization", () => {
     expect(bodies.compressed.size).toBe(0);
   });
 
-  it("that say too late how large they are have no more room than they need, once they are decoded", async () => {
+  it("reduce their reservation to the decoded size if they turned out large", async () => {
     const packed = brotliCompressSync(smaller);
     const answers = Array.from({ length: 10 }, () => send(packed, "br"));
     await until(() => countOf("org_1") === 10);
@@ -361,7 +365,7 @@ describe("large compressed bodies of an organization", () => {
     expect(new Set(await Promise.all(answers))).toEqual(new Set([200]));
   });
 
-  it("are refused where too many wait, and once they have waited too long", async () => {
+  it("are rejected if too many wait, and after waiting too long", async () => {
     const packed = gzipSync(plain);
     const atOnce = Array.from({ length: 3 }, () => send(packed, "gzip"));
     await until(() => countOf("org_1") === 3);

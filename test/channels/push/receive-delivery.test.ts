@@ -15,7 +15,7 @@ beforeEach(async () => {
 });
 afterEach(() => server.close());
 
-it("a request whose sender has gone before it is read is refused, as one that ends early", async () => {
+it("rejects a request as incomplete if its sender disconnected before it was read", async () => {
   const sending = request({
     port: (server.address() as AddressInfo).port,
     host: "127.0.0.1",
@@ -26,7 +26,7 @@ it("a request whose sender has gone before it is read is refused, as one that en
   sending.write("12345");
   const [incoming] = (await once(server, "request")) as [IncomingMessage];
   incoming.on("error", () => {});
-  // Meanwhile its channel is looked up.
+  // Stands for the time in which the channel is looked up.
   const closed = new Promise((resolve) => incoming.once("close", resolve));
   sending.destroy();
   await closed;

@@ -13,8 +13,8 @@ const callerWith = (...permissions: string[]): Caller => ({
   permissions: new Set(permissions),
 });
 
-/** What is refused with 403, in words; undefined where it is not. */
-function refusal(run: () => void): string | undefined {
+/** Returns the message of a 403, or `undefined` if the call succeeds. */
+function getRejection(run: () => void): string | undefined {
   try {
     run();
     return undefined;
@@ -24,17 +24,17 @@ function refusal(run: () => void): string | undefined {
   }
 }
 
-it("a caller with the permission, or with all of them, passes; to any other the refusal names it", () => {
-  expect(refusal(() => requirePermission(callerWith("apps.read"), "apps.read"))).toBeUndefined();
-  expect(refusal(() => requirePermission(callerWith("*"), "apps.read"))).toBeUndefined();
+it("accepts a caller with the permission or with all permissions, and names the missing permission to others", () => {
+  expect(getRejection(() => requirePermission(callerWith("apps.read"), "apps.read"))).toBeUndefined();
+  expect(getRejection(() => requirePermission(callerWith("*"), "apps.read"))).toBeUndefined();
   for (const held of [[], ["apps.write"], ["apps"], ["apps.*"]]) {
-    expect(refusal(() => requirePermission(callerWith(...held), "apps.read"))).toContain("apps.read");
+    expect(getRejection(() => requirePermission(callerWith(...held), "apps.read"))).toContain("apps.read");
   }
 });
 
-it("a caller grants only permissions that it holds; the refusal names the others", () => {
+it("lets a caller grant only its own permissions, and names the others", () => {
   const grants = (held: string[], granted: string[]) =>
-    refusal(() => requireHeld(callerWith(...held), granted));
+    getRejection(() => requireHeld(callerWith(...held), granted));
   expect(grants(["*"], ["*", "apps.read", "not.yet"])).toBeUndefined();
   expect(grants(["apps.read", "apps.write"], ["apps.read", "apps.read"])).toBeUndefined();
   expect(grants([], [])).toBeUndefined();
@@ -46,7 +46,7 @@ it("a caller grants only permissions that it holds; the refusal names the others
   expect(grants([], many)?.length).toBeLessThan(1_000);
 });
 
-it("the catalog lists each permission of the routes once, after the one for all", () => {
+it("lists each permission of the routes once, after the one for all", () => {
   expect(permissionCatalog(["b.write", null, "a.read", "b.write", "b.read"])).toEqual([
     "*",
     "a.read",

@@ -16,14 +16,14 @@ const iam = opened(() => createTestIam(api.database));
 const statusOf = async (token: string, method = "GET", path = "/blueprints"): Promise<number> =>
   (await api.as(token)(method, path, method === "GET" ? undefined : {})).status;
 
-/** An access token of that key. */
+/** Requests an access token for the key. */
 async function accessTokenFor(key: string): Promise<string> {
   const answer = await api.as(key)("POST", "/auth/tokens");
   expect(answer.status).toBe(200);
   return answer.body.accessToken;
 }
 
-describe("within five seconds, without news of any change,", () => {
+describe("within five seconds, without the change feed,", () => {
   const IN_FORCE_MS = 5_000;
   let clock: MovedClock;
   beforeAll(() => {
@@ -31,7 +31,7 @@ describe("within five seconds, without news of any change,", () => {
   });
   afterAll(() => clock[Symbol.dispose]());
 
-  it("a key has its own permissions and those of its roles, as they stand at each request", async () => {
+  it("a key has its own permissions and those of its roles, as they are at each request", async () => {
     const { db } = api.database;
     const roleId = await iam.addRole(["blueprints.read"]);
     const { token } = await iam.addKey({ roleIds: [roleId], permissions: ["apps.read"] });
@@ -49,7 +49,7 @@ describe("within five seconds, without news of any change,", () => {
     expect(await statusOf(token, "GET", "/apps")).toBe(200);
   });
 
-  it("a key ends with its revocation, and with the disabling of its account", async () => {
+  it("a key stops working when it is revoked or its account is disabled", async () => {
     const { db } = api.database;
     const revoked = await iam.addKey({ permissions: ["*"] });
     const accountId = await iam.addAccount();
@@ -62,10 +62,10 @@ describe("within five seconds, without news of any change,", () => {
     for (const token of tokens) expect(await statusOf(token)).toBe(401);
   });
 
-  it("a known key is answered 503 while the database is away, neither let in nor refused", async () => {
+  it("a known key receives 503 while the database is down, and is neither accepted nor rejected", async () => {
     await using other = await createTestApi();
     const { token } = await (await createTestIam(other.database)).addKey();
-    // What this key is told, 403, needs nothing of the database but the key.
+    // The response is 403 and only needs the key from the database.
     const call = async () => {
       const { status, body } = await other.as(token)("GET", "/blueprints");
       return `${status} ${body.code}`;
@@ -86,7 +86,7 @@ describe("within five seconds, without news of any change,", () => {
     await until(async () => (await call()) === "403 permission_denied");
   });
 
-  it("an access token ends with its key", async () => {
+  it("an access token stops working with its key", async () => {
     const { token, id } = await iam.addKey({ permissions: ["*"] });
     const accessToken = await accessTokenFor(token);
     expect(await statusOf(accessToken)).toBe(200);
@@ -98,13 +98,13 @@ describe("within five seconds, without news of any change,", () => {
 });
 
 describe("an API key", () => {
-  it("gets nothing from a role of another organization", async () => {
+  it("gets no permission from a role of another organization", async () => {
     const roleId = await iam.addRole(["blueprints.read"], await iam.addOrganization());
     const { token } = await iam.addKey({ roleIds: [roleId] });
     expect(await statusOf(token)).toBe(403);
   });
 
-  it("ends in the millisecond in which it expires, though it was looked up before", async () => {
+  it("stops working in the millisecond it expires, even if it is cached", async () => {
     const expiresAtMs = Date.now() + 3_600_000;
     const { token } = await iam.addKey({ permissions: ["*"], expiresAt: new Date(expiresAtMs) });
     let nowMs = expiresAtMs - 1;
@@ -122,7 +122,7 @@ describe("an API key", () => {
     expect(await statusOf(past.token)).toBe(401);
   });
 
-  it("that is revoked or expired is told so; an invented one is told only that it is not known", async () => {
+  it("that is revoked or has expired is reported as such, and an invented one only as unknown", async () => {
     const { db } = api.database;
     const messageFor = async (authorization?: string): Promise<string> => {
       const answer = await api.app.request(
@@ -139,7 +139,7 @@ describe("an API key", () => {
     const orphaned = await iam.addKey({ accountId });
     await db.updateTable("accounts").set({ status: "disabled" }).where("id", "=", accountId).execute();
     expect(await messageFor()).toMatch(/^A bearer token is required/);
-    expect(await messageFor(revoked.token)).toMatch(/not of the form/);
+    expect(await messageFor(revoked.token)).toMatch(/must have the form/);
     expect(await messageFor(`Bearer ${revoked.token}`)).toMatch(/was revoked/);
     expect(await messageFor(`Bearer ${expired.token}`)).toMatch(/has expired/);
     expect(await messageFor(`Bearer ${orphaned.token}`)).toMatch(/not active/);
@@ -147,7 +147,7 @@ describe("an API key", () => {
       expect(await messageFor(`Bearer ${token}`)).toMatch(/is not known/);
   });
 
-  it("calls for its own organization, also where the request names one", async () => {
+  it("acts for its own organization, even if the request names it", async () => {
     const { token } = await iam.addKey({ permissions: ["*"] });
     const status = async (organizationId: string) => {
       const headers = { authorization: `Bearer ${token}`, "x-organization-id": organizationId };
@@ -159,7 +159,7 @@ describe("an API key", () => {
 });
 
 describe("GET /auth/whoami", () => {
-  it("tells a caller who it is and what it may do, whatever it may do", async () => {
+  it("returns the caller and its permissions, whatever its permissions are", async () => {
     const token = await api.keyWith("apps.read", "blueprints.write");
     const asKey = await api.as(token).get("/auth/whoami");
     expect(asKey).toMatchObject({ by: "apiKey", permissions: ["apps.read", "blueprints.write"] });
@@ -173,7 +173,7 @@ describe("GET /auth/whoami", () => {
 });
 
 describe("POST /auth/tokens", () => {
-  it("answers a bearer token for fifteen minutes, with the permissions of its key", async () => {
+  it("returns a bearer token for fifteen minutes, with the permissions of its key", async () => {
     const { token } = await iam.addKey({ permissions: ["blueprints.read"] });
     const answer = await api.as(token)("POST", "/auth/tokens");
     expect([answer.status, answer.body]).toEqual([
@@ -185,7 +185,7 @@ describe("POST /auth/tokens", () => {
     expect(JSON.stringify(answer.body)).not.toContain(token);
   });
 
-  it("takes no body but an empty one, and no token but a key", async () => {
+  it("accepts only an empty body and only an API key", async () => {
     const { token } = await iam.addKey();
     expect((await api.as(token)("POST", "/auth/tokens", { scope: "*" })).status).toBe(400);
     const answer = await api.as(await accessTokenFor(token))("POST", "/auth/tokens");
@@ -196,13 +196,13 @@ describe("POST /auth/tokens", () => {
 describe("an access token", () => {
   const key = () => api.keyring.accessTokenKey;
 
-  it("is good with every gateway of the cluster", async () => {
+  it("works with every gateway of the cluster", async () => {
     const { token, id } = await iam.addKey();
     const others = createAccessTokens({ key: key(), clock: Date.now });
     expect(await others.verify(await accessTokenFor(token))).toBe(id);
   });
 
-  it("ends after its time", async () => {
+  it("expires", async () => {
     const { id } = await iam.addKey({ permissions: ["*"] });
     let nowMs = Date.now();
     const tokens = createAccessTokens({ key: key(), clock: () => nowMs });
@@ -213,7 +213,7 @@ describe("an access token", () => {
     expect(await tokens.verify(token)).toBeUndefined();
   });
 
-  it("is believed by its signature, algorithm, type, issuer, audience and times, all of them", async () => {
+  it("is only accepted if its signature, algorithm, type, issuer, audience and times are all correct", async () => {
     const { id } = await iam.addKey({ permissions: ["*"] });
     const secret = new Uint8Array(key());
     const make = (

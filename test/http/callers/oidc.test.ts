@@ -7,10 +7,10 @@ import { createTestIam, type TestIam } from "../../support/iam.ts";
 import { moveMonotonicClock } from "../../support/moved-clock.ts";
 import { AUDIENCE, type IssuerKey, startTestIssuer, type TestIssuer } from "../../support/oidc-issuer.ts";
 
-/** A key that is made in a moment. */
+/** Generating this key is fast. */
 const QUICK = { alg: "ES256" };
 
-/** Verifies to the subject alone. */
+/** Returns only the subject. */
 const verifierOf = ({ issuer }: TestIssuer, unknownKeyCooldownMs?: number) => {
   const { verify } = createOidcIssuer({
     issuer,
@@ -36,12 +36,12 @@ describe("tokens of another issuer", () => {
     "ES256",
     "ES512",
     "EdDSA",
-  ])("are believed by a published key of %s", async (alg) => {
+  ])("are accepted if signed with a published key of %s", async (alg) => {
     const own = await issuer.addKey(`key of ${alg}`, { alg });
     expect(await verifierOf(issuer).verify(await issuer.sign(own))).toBe("someone");
   });
 
-  it("may have several audiences, and times that are some seconds off", async () => {
+  it("may have several audiences, and times that differ by some seconds", async () => {
     const { verify } = verifierOf(issuer);
     expect(await verify(await issuer.sign(key, { aud: ["other", AUDIENCE] }))).toBe("someone");
     const nowSeconds = Math.floor(Date.now() / 1_000);
@@ -49,7 +49,7 @@ describe("tokens of another issuer", () => {
     expect(await verify(await issuer.sign(key, { nbf: nowSeconds + 5 }))).toBe("someone");
   });
 
-  it("are refused for any wrong claim, signature, algorithm or form", async () => {
+  it("are rejected for any wrong claim, signature, algorithm or format", async () => {
     const { verify } = verifierOf(issuer);
     const nowSeconds = Math.floor(Date.now() / 1_000);
     const stranger = await issuer.addKey("stranger", { published: false });
@@ -61,13 +61,13 @@ describe("tokens of another issuer", () => {
       "no audience": await issuer.sign(key, { aud: undefined }),
       issuer: await issuer.sign(key, { iss: `${issuer.issuer}/` }),
       expired: await issuer.sign(key, { exp: nowSeconds - 60 }),
-      "without an end": await issuer.sign(key, { exp: undefined }),
+      "without an expiry": await issuer.sign(key, { exp: undefined }),
       "not yet valid": await issuer.sign(key, { nbf: nowSeconds + 60 }),
       "without a subject": await issuer.sign(key, { sub: undefined }),
       "an empty subject": await issuer.sign(key, { sub: "" }),
       "a subject with NUL": await issuer.sign(key, { sub: "a\0b" }),
       "a long subject": await issuer.sign(key, { sub: "x".repeat(256) }),
-      "signed by another key under this one's name": await issuer.sign({ ...stranger, kid: key.kid }),
+      "signed with another key under this key's id": await issuer.sign({ ...stranger, kid: key.kid }),
       "an unknown key": await issuer.sign(stranger),
       "signed with the public key as a secret": await issuer.sign(publicKeyAsSecret),
       none: `${headed({ alg: "none" })}.${payload}.`,
@@ -75,7 +75,7 @@ describe("tokens of another issuer", () => {
       "another algorithm than the key's": `${headed({ alg: "PS256", kid: key.kid })}.${payload}.${signature}`,
       "a key of its own": `${headed({ alg: "RS256", jwk: stranger.jwk })}.${payload}.${signature}`,
       "unknown critical header": `${headed({ alg: "RS256", kid: key.kid, crit: ["x"], x: 1 })}.${payload}.${signature}`,
-      "cut short": `${header}.${payload}`,
+      truncated: `${header}.${payload}`,
     };
     for (const [what, token] of Object.entries(wrong)) {
       expect([what, await verify(token)]).toEqual([what, undefined]);
@@ -84,7 +84,7 @@ describe("tokens of another issuer", () => {
 });
 
 describe("the keys of another issuer", () => {
-  it("are requested once for any number of tokens, and kept", async () => {
+  it("are fetched once for any number of tokens, and cached", async () => {
     await using issuer = await startTestIssuer();
     const key = await issuer.addKey("a", QUICK);
     const { verify } = verifierOf(issuer);
@@ -92,7 +92,7 @@ describe("the keys of another issuer", () => {
     expect(issuer.asked).toEqual(["/.well-known/openid-configuration", "/jwks"]);
   });
 
-  it("are asked for again when a token names a new one, at most once per cooldown", async () => {
+  it("are fetched again when a token names a new key, at most once per cooldown", async () => {
     await using issuer = await startTestIssuer();
     const first = await issuer.addKey("a", QUICK);
     const hasty = verifierOf(issuer, 0);
@@ -106,7 +106,7 @@ describe("the keys of another issuer", () => {
     expect(issuer.asked.length - before).toBe(1);
   });
 
-  it("are found below an issuer with a path, with or without a slash at its end", async () => {
+  it("are found for an issuer with a path, with or without a trailing slash", async () => {
     for (const path of ["/realms/a", "/realms/b/"]) {
       await using issuer = await startTestIssuer({ path });
       const key = await issuer.addKey("a", QUICK);
@@ -114,7 +114,7 @@ describe("the keys of another issuer", () => {
     }
   });
 
-  it("are requested again a second after a failure, and no token is called wrong meanwhile", async () => {
+  it("are fetched again a second after a failure, and tokens are not rejected in the meantime", async () => {
     using clock = moveMonotonicClock();
     await using issuer = await startTestIssuer();
     const key = await issuer.addKey("a", QUICK);
@@ -147,19 +147,19 @@ describe("the keys of another issuer", () => {
     expect(await verify(token)).toBe("someone");
   });
 
-  it("are not requested again within a second after the issuer failed", async () => {
+  it("are not fetched again within a second after the issuer failed", async () => {
     await using issuer = await startTestIssuer();
     const token = await issuer.sign(await issuer.addKey("a", QUICK));
     const { verify } = verifierOf(issuer);
     issuer.instead.set("/.well-known/openid-configuration", () => ({ status: 500 }));
-    // The clock stands still: however slow the machine is, it is the same second.
+    // The clock does not move, so a slow machine cannot exceed the second.
     const clock = vi.spyOn(performance, "now").mockReturnValue(1_000_000);
     for (let i = 0; i < 10; i++) await expect(verify(token)).rejects.toBeInstanceOf(UnavailableError);
     clock.mockRestore();
     expect(issuer.asked).toHaveLength(1);
   });
 
-  it("stay in use while the issuer is away, even after a token with an unknown key", async () => {
+  it("stay in use while the issuer is down, even after a token with an unknown key", async () => {
     await using issuer = await startTestIssuer();
     const key = await issuer.addKey("a", QUICK);
     const stranger = await issuer.addKey("b", { ...QUICK, published: false });
@@ -208,7 +208,7 @@ describe("a caller with another issuer's token", () => {
     callWith(api, await issuer.sign(key, { sub }), { organizationId: iam.organizationId, ...options });
 
   let names = 0;
-  /** An account known to the issuer by a name of its own. */
+  /** Creates an account with its own identity at the issuer. */
   async function person(options: { status?: "active" | "pending"; organizationId?: string } = {}) {
     const sub = `person-${names++}`;
     const accountId = await iam.addAccount(options);
@@ -232,7 +232,7 @@ describe("a caller with another issuer's token", () => {
     expect(line).not.toHaveProperty("keyId");
   });
 
-  it("is refused without an identity of that issuer and an active account", async () => {
+  it("is rejected without an identity of that issuer and an active account", async () => {
     expect((await call("nobody")).status).toBe(401);
     const pending = await person({ status: "pending" });
     await iam.addMembership(pending.accountId, { permissions: ["*"] });
@@ -245,7 +245,7 @@ describe("a caller with another issuer's token", () => {
     expect((await call(stranger.sub)).status).toBe(403);
   });
 
-  it("names its organization; a foreign and an unknown organization are refused alike", async () => {
+  it("names its organization, and receives the same error for a foreign and an unknown organization", async () => {
     const { sub, accountId } = await person();
     await iam.addMembership(accountId, { permissions: ["blueprints.read"] });
     const unplaced = await callWith(api, await issuer.sign(key, { sub }));
@@ -259,7 +259,7 @@ describe("a caller with another issuer's token", () => {
     expect(foreign.status).toBe(401);
   });
 
-  it("enters an organization by the identity that this one has written, whatever others have written before", async () => {
+  it("enters an organization only through an identity that this organization created", async () => {
     const sub = "captured";
     const attacker = await iam.addOrganization();
     const theirs = await iam.addAccount({ organizationId: attacker });
@@ -268,10 +268,11 @@ describe("a caller with another issuer's token", () => {
     expect((await call(sub)).status).toBe(401);
     const own = await iam.addAccount();
     await iam.addMembership(own, { permissions: ["blueprints.read"] });
-    // A member there as well, which opens nothing: that organization knows the subject as another account.
+    // The account is also a member of the attacker's organization. That organization knows the subject as another account, so this grants
+    // no access.
     await iam.addMembership(own, { organizationId: attacker, permissions: ["*"] });
     await iam.addIdentity(own, { provider: issuer.issuer, identifier: sub });
-    // The answer of before is forgotten with any change of who may do what.
+    // Any change of permissions clears the cache.
     await api.call.post("/iam/roles", { name: "any" });
     const accountIn = async (organizationId: string) => {
       expect((await call(sub, { organizationId })).status).toBe(200);
@@ -282,7 +283,7 @@ describe("a caller with another issuer's token", () => {
     expect(await accountIn(attacker)).toBe(theirs);
   });
 
-  it("is placed by the claim that the operator names, else by the organization that is set", async () => {
+  it("belongs to the organization in the configured claim, otherwise to the configured organization", async () => {
     const other = await iam.addOrganization();
     await using placing = await createTestApi({
       callers: {
@@ -316,7 +317,7 @@ describe("a caller with another issuer's token", () => {
     expect(await set.verify(await tokenFor(organizationId))).toMatchObject({ organizationId: other });
   });
 
-  it("gets an access token that is bound to one organization, and ends with the identity", async () => {
+  it("receives an access token for one organization, which ends with the identity", async () => {
     using clock = moveMonotonicClock();
     const { sub, accountId } = await person();
     await iam.addMembership(accountId, { permissions: ["blueprints.read", "iam.write"] });
@@ -324,7 +325,7 @@ describe("a caller with another issuer's token", () => {
     const issued = api.as(await issuer.sign(key, { sub }));
     const answer = await issued.post("/auth/tokens", { organizationId });
     expect(answer).toMatchObject({ tokenType: "Bearer", expiresIn: expect.any(Number) });
-    // The issuer's token has five minutes.
+    // The issuer's token is valid for five minutes.
     expect(answer.expiresIn).toBeLessThanOrEqual(300);
     const bound = api.as(answer.accessToken);
     expect((await bound("GET", "/blueprints")).status).toBe(200);
@@ -347,7 +348,7 @@ describe("a caller with another issuer's token", () => {
     expect((await bound("GET", "/blueprints")).status).toBe(401);
   });
 
-  it("gets a 503 while the issuer's keys are unavailable", async () => {
+  it("receives 503 while the issuer's keys are unavailable", async () => {
     await using gone = await startTestIssuer();
     const own = await gone.addKey("a", QUICK);
     gone.instead.set("/.well-known/openid-configuration", () => ({ status: 500 }));
@@ -359,13 +360,13 @@ describe("a caller with another issuer's token", () => {
     expect(answer.headers.get("retry-after")).toBe("1");
   });
 
-  it("is refused by a gateway that trusts no issuer", async () => {
+  it("is rejected by a gateway that trusts no issuer", async () => {
     await using other = await createTestApi();
     expect((await other.as(await issuer.sign(key))("GET", "/blueprints")).status).toBe(401);
   });
 });
 
-/** The public key's text as a shared secret: what a verifier that believes the header would check against. */
+/** Uses the text of the public key as a shared secret, as a verifier that trusts the header would. */
 async function secretOf({ jwk }: IssuerKey): Promise<CryptoKey> {
   const bytes = new TextEncoder().encode(JSON.stringify(jwk));
   return crypto.subtle.importKey("raw", bytes, { name: "HMAC", hash: "SHA-256" }, false, ["sign"]);

@@ -17,7 +17,7 @@ const ofPresets = [...presets.keys()].map((name) => `/docs/presets/${name}`);
 const textOf = async (path: string): Promise<string> => (await docs.request(path)).text();
 
 describe("every page of the docs", () => {
-  it("is served, and leads only to pages and places that are served", async () => {
+  it("is served, and links only to existing pages and anchors", async () => {
     const served = new Map<string, string>();
     const load = async (path: string): Promise<string> => {
       const answer = await docs.request(path);
@@ -42,7 +42,7 @@ describe("every page of the docs", () => {
     expect(served.size).toBeGreaterThan(files.length + presets.size);
   });
 
-  it("allows no inline script and nothing from other hosts", async () => {
+  it("allows neither inline scripts nor resources from other hosts", async () => {
     for (const page of ["/docs", "/docs/reference", "/docs/presets/stripe", "/docs/search?q=x"]) {
       const answer = await docs.request(page);
       const policy = answer.headers.get("content-security-policy") ?? "";
@@ -62,7 +62,7 @@ describe("every page of the docs", () => {
   });
 });
 
-it("a page that does not exist is 404, with the list of those that do", async () => {
+it("responds with 404 and the list of pages if the page does not exist", async () => {
   for (const path of ["/docs/none", "/docs/presets/none", "/docs/__proto__"]) {
     const answer = await docs.request(path);
     expect([answer.status, answer.headers.get("content-type")]).toEqual([404, "text/html; charset=UTF-8"]);
@@ -70,18 +70,18 @@ it("a page that does not exist is 404, with the list of those that do", async ()
   }
 });
 
-it("the address with a slash at its end leads to the first page, behind a prefix too", async () => {
+it("redirects the URL with a trailing slash to the start page, also behind a path prefix", async () => {
   const answer = await docs.request("/docs/");
   expect([answer.status, answer.headers.get("location")]).toEqual([302, "../docs"]);
 });
 
-it("a provider's page has its secret, its steps, and how far replays are told", async () => {
+it("shows the secret, the steps and the replay protection on a provider's page", async () => {
   const page = (await textOf("/docs/presets/github")).replaceAll("&#39;", "'");
   const { notes, replays, secret } = presets.get("github") ?? {};
   for (const text of [...(notes ?? []), replays, secret?.hint]) expect(page).toContain(text);
 });
 
-it("the list of providers is that of the presets", () => {
+it("lists the same providers as the presets", () => {
   const text = readFileSync(new URL("presets.md", FOLDER), "utf8");
   expect(text).toContain(`<!-- presets -->\n${renderPresetTable(presets)}\n<!-- /presets -->`);
 });
@@ -93,7 +93,7 @@ describe("search", () => {
     return [...hits.matchAll(/<a href="([^"]*)"/g)].map(([, address = ""]) => address);
   };
 
-  it("finds each setting, error code, reason of quarantine and provider", async () => {
+  it("finds each setting, error code, quarantine reason and provider", async () => {
     for (const { name } of SETTING_LIST) expect(await search(name)).toContain(`../docs/settings#${name}`);
     for (const code of Object.keys(STATUS_OF)) expect(await search(code)).toContain(`../docs/errors#${code}`);
     for (const reason of QUARANTINE_REASONS)
@@ -103,27 +103,27 @@ describe("search", () => {
     }
   });
 
-  it("puts what a guide says before what a provider's page says", async () => {
+  it("ranks guides above provider pages", async () => {
     expect((await search("401"))[0]).toBe("../docs/errors#unauthenticated");
     const [first = ""] = await search("https");
     expect(first).not.toContain("/presets/");
   });
 
-  it("goes by the first words alone, each once", async () => {
+  it("uses only the first words, each once", async () => {
     const eight = "a gateway of events that are sent to";
     expect(await search(`${eight} ${eight} xyzzy plugh`)).toEqual(await search(eight));
     expect((await search(eight)).length).toBeGreaterThan(0);
     expect(await search("a gateway xyzzy")).toEqual([]);
   });
 
-  it("shows what was typed as text", async () => {
+  it("shows the search text as text", async () => {
     const html = await textOf(`/docs/search?q=${encodeURIComponent('"><script>alert(1)</script>')}`);
     expect(html).not.toContain("<script>alert");
     expect(html).toContain("No results");
   });
 });
 
-it("every page is served with its media type", async () => {
+it("serves every page with its media type", async () => {
   const types = {
     "docs.css": "text/css",
     "copy.js": "text/javascript",
@@ -139,9 +139,9 @@ it("every page is served with its media type", async () => {
   }
 });
 
-it("the API reference hands over the heads of operations, and the whole of one when it is opened", async () => {
+it("gives the API reference a summary of each operation, and the whole operation when it is opened", async () => {
   const script = await (await docs.request("/docs/assets/reference.js")).text();
-  // biome-ignore lint/suspicious/noExplicitAny: what a page of somebody else's is handed
+  // biome-ignore lint/suspicious/noExplicitAny: options of a third-party script
   let options: any;
   const window = {
     addEventListener: (_: string, start: () => void) => start(),

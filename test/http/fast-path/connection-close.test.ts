@@ -5,7 +5,7 @@ import { answersIn, arrived, endAll, nth, open, request, start, startAlone } fro
 afterEach(endAll);
 
 describe("a listener that drains", () => {
-  it("answers what is under way, as the last of its connection, and ends those that rest", async () => {
+  it("completes requests in flight, closes their connections afterwards, and closes idle connections", async () => {
     const { listener, stop } = await start();
     const busy = await open(listener.port);
     const resting = await open(listener.port);
@@ -24,13 +24,13 @@ describe("a listener that drains", () => {
     expect(busy.answered()).toMatch(/2$/);
   });
 
-  it("answers what is still to come, or to become whole, on connections that were there", async () => {
+  it("completes requests that arrive or become complete later on existing connections", async () => {
     const { listener, stop } = await start();
     const silent = await open(listener.port);
     const slow = await open(listener.port);
     const resting = await open(listener.port);
     slow.socket.write(request("slow").slice(0, -2));
-    // All three are there before it.
+    // All three connections are open before the drain begins.
     resting.socket.write(request("first"));
     (await nth(1)).answer("1");
     await until(() => resting.answered().endsWith("1"));
@@ -46,10 +46,10 @@ describe("a listener that drains", () => {
   });
 });
 
-describe("a long answer", () => {
+describe("a long response", () => {
   const LONG = "a".repeat(20_000_000);
 
-  it("is sent whole while its listener drains, however late it is read", async () => {
+  it("is sent completely while its listener drains, even if the client reads slowly", async () => {
     const { listener, stop } = await start();
     const { socket, answered, hasEnded } = await open(listener.port);
     socket.write(request("body"));
@@ -57,7 +57,7 @@ describe("a long answer", () => {
     socket.pause();
     const stopped = stop();
     first.answer(LONG);
-    // The listener looks for what rests every 25 ms.
+    // The listener checks for idle connections every 25 ms.
     await new Promise((resolve) => setTimeout(resolve, 200));
     socket.resume();
     await stopped;
@@ -65,11 +65,11 @@ describe("a long answer", () => {
     expect(answered().split("\r\n\r\n")[1]?.length).toBe(LONG.length);
   });
 
-  it("that was given, and has not left yet, is sent whole", async () => {
+  it("that was written but not yet sent is sent completely", async () => {
     const { open, closeIdle } = await startAlone();
     const { socket, answered, hasEnded, unsent } = await open();
     socket.pause();
-    // No more than a socket keeps without a word.
+    // Fits into the socket's buffers.
     const long = "a".repeat(30_000);
     let count = 0;
     while (unsent() === 0) {
@@ -83,7 +83,7 @@ describe("a long answer", () => {
     expect(answered().endsWith(long)).toBe(true);
   });
 
-  it("that nobody reads ends its connection after seventy-five seconds", async () => {
+  it("that the client does not read closes its connection after 75 seconds", async () => {
     const { open } = await startAlone();
     const { socket, hasClosed } = await open();
     socket.write(request("body"));
@@ -98,8 +98,8 @@ describe("a long answer", () => {
   });
 });
 
-describe("a connection that says nothing", () => {
-  it("is ended after twenty seconds where it is new, after seventy-five where it was answered", async () => {
+describe("an idle connection", () => {
+  it("is closed after 20 seconds if it is new, and after 75 seconds if it had a response", async () => {
     const { open, left } = await startAlone();
     const answered = await open();
     answered.socket.write(request("body"));
@@ -119,7 +119,7 @@ describe("a connection that says nothing", () => {
     expect(left).toEqual([]);
   });
 
-  it("is left alone while its request is under way", async () => {
+  it("stays open while its request is in flight", async () => {
     const { open } = await startAlone();
     const { socket, answered } = await open();
     socket.write(request("body"));

@@ -8,7 +8,7 @@ import { PlainReply } from "../../../src/http/fast-path/plain-reply.ts";
 import { PlainRequest } from "../../../src/http/fast-path/plain-request.ts";
 import { until } from "../../support/until.ts";
 
-/** A request that was handed over, to be answered by the test. */
+/** A request on the fast path. The test replies to it. */
 export interface Arrived {
   readonly url: string | undefined;
   readonly body: string;
@@ -19,10 +19,10 @@ export interface Arrived {
   readonly answer: (text: string, headers?: Readonly<Record<string, string>>) => void;
 }
 
-/** All that has arrived since the test began, in its order. */
+/** All requests since the test began, in order. */
 export let arrived: Arrived[] = [];
 let ending = new AsyncDisposableStack();
-/** Behind each test. A module that many files of tests import is run once: what it said to Vitest itself would hold for one of them. */
+/** Call after each test. This module is loaded once for many test files, so its own Vitest hooks would only apply to one of them. */
 export async function endAll(): Promise<void> {
   await ending.disposeAsync();
   vi.useRealTimers();
@@ -30,7 +30,7 @@ export async function endAll(): Promise<void> {
   arrived = [];
 }
 
-/** Takes all but `/other`, and answers nothing. What a connection still brings when its test has ended is none of the next one's. */
+/** Accepts all paths except `/other` without replying. Requests that arrive after a test ended are not recorded for the next one. */
 const takeInto =
   (list: Arrived[]) =>
   (incoming: Incoming, outgoing: Outgoing): boolean => {
@@ -70,16 +70,16 @@ export async function start(): Promise<{ readonly listener: Listener; readonly s
   return { listener, stop: async () => serving[Symbol.asyncDispose]() };
 }
 
-/** The other end of a sender's connection. */
+/** The server side of a client connection. */
 interface TakenSocket {
-  /** Bytes. */
+  /** Number of received bytes. */
   readonly received: () => number;
-  /** Bytes of answers that the system has not taken. */
+  /** Number of response bytes that the system has not accepted yet. */
   readonly unsent: () => number;
   readonly hasClosed: () => boolean;
 }
 
-/** Without a Node that takes what is left to it. Its clock is the test's. */
+/** Starts the fast path without Node's HTTP server. The test controls the clock. */
 export async function startAlone(answer: FastPathDeps["answer"] = takeInto(arrived)) {
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
   const left: { readonly socket: Socket; read: string }[] = [];
@@ -108,7 +108,7 @@ export async function startAlone(answer: FastPathDeps["answer"] = takeInto(arriv
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;
   const openHere = async (): Promise<Sender & TakenSocket> => {
-    // They are taken in their order. To ask a socket for its sender's port would have it remember the address.
+    // Sockets are matched by order. Reading the client's port would make a socket remember its address.
     const place = opened++;
     const sender = await open(port);
     await until(() => taken.length > place);
@@ -125,7 +125,7 @@ export async function startAlone(answer: FastPathDeps["answer"] = takeInto(arriv
 
 export interface Sender {
   readonly socket: Socket;
-  /** All that it was answered so far. */
+  /** Returns all responses so far. */
   readonly answered: () => string;
   readonly hasEnded: () => boolean;
 }

@@ -8,7 +8,7 @@ import { answersIn, arrived, endAll, nth, open, request, start, startAlone } fro
 afterEach(endAll);
 
 describe("a connection", () => {
-  it("takes one whole request after the other", async () => {
+  it("processes complete requests one after the other", async () => {
     const { listener } = await start();
     const { socket, answered } = await open(listener.port);
     for (const count of [1, 2, 3]) {
@@ -20,7 +20,7 @@ describe("a connection", () => {
     }
   });
 
-  it("is answered as Node answers", async () => {
+  it("receives the same responses as from Node", async () => {
     const { listener } = await start();
     const answers: string[] = [];
     for (const more of ["", "X-Name: \u00e9\r\n"]) {
@@ -35,7 +35,7 @@ describe("a connection", () => {
     expect(answers[1]).toBe(answers[0]);
   });
 
-  it("takes a request whose body comes behind its head, in pieces", async () => {
+  it("accepts a request whose body follows its head in pieces", async () => {
     const { listener } = await start();
     const { socket } = await open(listener.port);
     const text = request("abc");
@@ -49,7 +49,7 @@ describe("a connection", () => {
     first.answer("done");
   });
 
-  it("goes to Node with what has come, where the rest does not come soon", async () => {
+  it("is handed off to Node with the received bytes if the rest does not arrive soon", async () => {
     const { open, left } = await startAlone();
     const { socket, received } = await open();
     const text = request("0123456789").slice(0, -5);
@@ -62,7 +62,7 @@ describe("a connection", () => {
     expect(arrived).toEqual([]);
   });
 
-  it("goes to Node with a request that comes in very many pieces", async () => {
+  it("is handed off to Node if a request arrives in too many pieces", async () => {
     const { open, left } = await startAlone();
     const { socket, received } = await open();
     const text = request("b".repeat(100)).slice(0, -30);
@@ -75,7 +75,7 @@ describe("a connection", () => {
     await until(() => left[0]?.read === text);
   });
 
-  it("goes to Node with what has begun where too much has begun elsewhere", async () => {
+  it("is handed off to Node with a partial request if other partial requests use up the limit", async () => {
     const { open, left } = await startAlone();
     const text = request("b".repeat(60_000)).slice(0, -1);
     const most = Math.floor((16 * 1024 * 1024) / (text.length + 1));
@@ -86,7 +86,7 @@ describe("a connection", () => {
     const { socket } = await open();
     socket.write(text.slice(0, 2_000));
     await until(() => left[0]?.read === text.slice(0, 2_000));
-    // Those that have gone make room.
+    // Closed connections free their part of the limit.
     others[0]?.socket.destroy();
     (await nth(1)).answer("nobody listens");
     await until(() => others[0]?.hasClosed() === true);
@@ -96,7 +96,7 @@ describe("a connection", () => {
     expect(left.length).toBe(1);
   });
 
-  it("goes to Node with a body that no socket reads at once", async () => {
+  it("is handed off to Node with a body larger than one socket read", async () => {
     const { listener } = await start();
     const { socket } = await open(listener.port);
     const body = "b".repeat(99_000);
@@ -106,7 +106,7 @@ describe("a connection", () => {
     first.answer("done");
   });
 
-  it("is answered by the head of such a body where that refuses it, and drops the body meanwhile", async () => {
+  it("is answered from the head of such a body if the head is rejected, and discards the body", async () => {
     const { open, left } = await startAlone();
     const { socket, answered, hasEnded, received, hasClosed } = await open();
     socket.write(request("b".repeat(99_000), "/unread").slice(0, 500));
@@ -115,7 +115,7 @@ describe("a connection", () => {
     first.answer("too long");
     await until(hasEnded);
     expect(answered()).toMatch(/\r\nConnection: close\r\n\r\ntoo long$/);
-    // A sender in the middle of its body may not have read the answer yet: the connection stays for a moment.
+    // A sender in the middle of its body may not have read the response yet, so the connection stays open for a moment.
     socket.write("b".repeat(50_000));
     await until(() => received() === 50_500);
     vi.advanceTimersByTime(1_000);
@@ -126,7 +126,7 @@ describe("a connection", () => {
     expect([left, arrived.length]).toEqual([[], 1]);
   });
 
-  it("is Node's alone once it was left: an answer that comes later is dropped", async () => {
+  it("ignores a late response once it is handed off to Node", async () => {
     let late: PlainReply | undefined;
     const answerLater: FastPathDeps["answer"] = (_, reply) => {
       late = reply;
@@ -143,7 +143,7 @@ describe("a connection", () => {
     expect(answered()).toBe("of Node");
   });
 
-  it("is ended at once behind such an answer where its sender ends it", async () => {
+  it("is closed after such a response as soon as its sender closes it", async () => {
     const { open } = await startAlone();
     const { socket, hasClosed } = await open();
     socket.write(request("b".repeat(99_000), "/unread").slice(0, 500));
@@ -152,7 +152,7 @@ describe("a connection", () => {
     await until(hasClosed);
   });
 
-  it("goes to Node with a request that is not plain, and stays there", async () => {
+  it("is handed off to Node with a request that is not plain, and stays there", async () => {
     const { listener } = await start();
     const { socket, answered } = await open(listener.port);
     socket.write(request("one"));
@@ -173,7 +173,7 @@ describe("a connection", () => {
     ]);
   });
 
-  it("goes to Node with a request that is nobody's here", async () => {
+  it("is handed off to Node with a request that no handler takes", async () => {
     const { listener } = await start();
     const { socket, answered } = await open(listener.port);
     socket.write(request("body", "/other"));
@@ -181,7 +181,7 @@ describe("a connection", () => {
     expect(arrived).toEqual([]);
   });
 
-  it("is refused by Node what is no request", async () => {
+  it("gets Node's error for bytes that are not a request", async () => {
     const { listener } = await start();
     const { socket, answered, hasEnded } = await open(listener.port);
     socket.write("this is no request\r\n\r\n");
@@ -190,13 +190,13 @@ describe("a connection", () => {
   });
 });
 
-describe("requests that do not wait for answers", () => {
-  it("are answered in their order, one after the other", async () => {
+describe("pipelined requests", () => {
+  it("are answered in order, one after the other", async () => {
     const { listener } = await start();
     const { socket, answered } = await open(listener.port);
     socket.write(request("one"));
     const first = await nth(1);
-    // Both behind it: they come together.
+    // Both follow it in one piece.
     socket.write(request("two", "/b") + request("three", "/c"));
     await new Promise((resolve) => setTimeout(resolve, 50));
     expect(arrived.length).toBe(1);
@@ -212,7 +212,7 @@ describe("requests that do not wait for answers", () => {
     ]);
   });
 
-  it("are answered in their order where Node has to read one of them", async () => {
+  it("are answered in order if Node has to read one of them", async () => {
     const { listener } = await start();
     const { socket, answered } = await open(listener.port);
     socket.write(request("one"));
@@ -233,7 +233,7 @@ describe("requests that do not wait for answers", () => {
     ]);
   });
 
-  it("are all taken where their sender sends no more behind them", async () => {
+  it("are all processed if their sender closes its side afterwards", async () => {
     const { listener } = await start();
     const { socket, answered, hasEnded } = await open(listener.port);
     socket.write(request("one"));
@@ -249,7 +249,7 @@ describe("requests that do not wait for answers", () => {
     expect(answered().match(/\d(?:st|nd|rd)/g)).toEqual(["1st", "2nd", "3rd"]);
   });
 
-  it("are taken by Node, too, where their sender sends no more behind them", async () => {
+  it("are processed by Node as well if their sender closes its side afterwards", async () => {
     const { listener } = await start();
     const { socket, answered, hasEnded } = await open(listener.port);
     socket.end(request("one") + request("two", "/other"));
@@ -259,20 +259,20 @@ describe("requests that do not wait for answers", () => {
     expect(answered()).toMatch(/other$/);
   });
 
-  it("may be answered at once, however many they are", async () => {
+  it("may be answered synchronously in any number", async () => {
     const answerAtOnce: FastPathDeps["answer"] = (_, reply) => {
       reply.send(200, "", {});
       return true;
     };
     const { open } = await startAlone(answerAtOnce);
     const { socket, answered } = await open();
-    // They come as one.
+    // All requests arrive in one piece.
     const many = 2_000;
     socket.write("POST /a HTTP/1.1\r\nHost:a\r\n\r\n".repeat(many));
     await until(() => answersIn(answered()) === many);
   });
 
-  it("are not read on and on while one is answered", async () => {
+  it("are not read without limit while one is processed", async () => {
     const { listener } = await start();
     const { socket, answered } = await open(listener.port);
     socket.write(request("one"));
@@ -281,7 +281,7 @@ describe("requests that do not wait for answers", () => {
     const body = "b".repeat(32 * 1024);
     for (let i = 0; i < many; i++) socket.write(request(body));
     await new Promise((resolve) => setTimeout(resolve, 200));
-    // The kernel holds some of it.
+    // The kernel buffers a part of it.
     expect(socket.writableLength).toBeGreaterThan((many * body.length) / 2);
     first.answer("1");
     for (let count = 2; count <= 20; count++) (await nth(count)).answer(String(count));
@@ -294,7 +294,7 @@ describe("requests that do not wait for answers", () => {
 });
 
 describe("a sender that", () => {
-  it("sends no more, but listens, gets its answer", async () => {
+  it("closes its side but still reads receives its response", async () => {
     const { listener } = await start();
     const { socket, answered, hasEnded } = await open(listener.port);
     socket.end(request("body"));
@@ -303,7 +303,7 @@ describe("a sender that", () => {
     expect(answered()).toMatch(/done$/);
   });
 
-  it("wants no more answers gets its answer as the last one, whatever it sends behind it", async () => {
+  it("asks to close the connection receives its response as the last one, whatever it sends afterwards", async () => {
     const { listener } = await start();
     const { socket, answered, hasEnded } = await open(listener.port);
     socket.write(request("body", "/a", "Connection: close\r\n"));
@@ -316,7 +316,7 @@ describe("a sender that", () => {
     expect(arrived.length).toBe(1);
   });
 
-  it("ends in the middle of a request is handed over with what has come, and answered", async () => {
+  it("closes its side in the middle of a request is handled with the received bytes, and answered", async () => {
     const { listener } = await start();
     const { socket, answered, hasEnded } = await open(listener.port);
     socket.end(request("body").slice(0, -1));
@@ -327,7 +327,7 @@ describe("a sender that", () => {
     expect(answered()).toMatch(/Connection: close\r\n\r\ndone$/);
   });
 
-  it("has gone in the middle of a request is handed over with what has come", async () => {
+  it("disconnects in the middle of a request is handled with the received bytes", async () => {
     const { open } = await startAlone();
     const { socket, received, hasClosed } = await open();
     const text = request("body").slice(0, -1);
@@ -340,7 +340,7 @@ describe("a sender that", () => {
     await until(hasClosed);
   });
 
-  it("has gone harms nobody", async () => {
+  it("has disconnected causes no error", async () => {
     const { listener } = await start();
     const gone = await open(listener.port);
     gone.socket.write(request("body"));
@@ -354,8 +354,8 @@ describe("a sender that", () => {
   });
 });
 
-describe("an answer", () => {
-  it("takes no header that would end its line", async () => {
+describe("a reply", () => {
+  it("rejects a header that contains a line break", async () => {
     const { listener } = await start();
     const { socket } = await open(listener.port);
     socket.write(request("body"));
@@ -366,7 +366,7 @@ describe("an answer", () => {
     answer("done");
   });
 
-  it("that is to be the last says so, and ends its connection", async () => {
+  it("that is the last one says so, and closes its connection", async () => {
     const { listener } = await start();
     const answers: string[] = [];
     for (const more of ["", "X-Name: \u00e9\r\n"]) {
@@ -382,7 +382,7 @@ describe("an answer", () => {
     }
   });
 
-  it("of 204 has no body", async () => {
+  it("with status 204 has no body", async () => {
     const { listener } = await start();
     const { socket, answered } = await open(listener.port);
     socket.write(request("one") + request("two"));
@@ -393,7 +393,7 @@ describe("an answer", () => {
     expect(answered()).toMatch(/^HTTP\/1\.1 204 No Content\r\n(?:[^\r]+\r\n)+\r\nHTTP\/1\.1 200 OK\r\n/);
   });
 
-  it("that cannot be given ends its connection", async () => {
+  it("that fails closes its connection", async () => {
     const { listener } = await start();
     const { socket, answered, hasEnded } = await open(listener.port);
     socket.write(request("body"));

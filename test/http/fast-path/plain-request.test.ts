@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { readHead } from "../../../src/http/fast-path/plain-request.ts";
 
-/** One request as Node reads it; undefined: Node has refused it. */
+/** A request as parsed by Node. `undefined` if Node rejected it. */
 interface Read {
   readonly url: string | undefined;
   /** Sorted. */
@@ -13,7 +13,7 @@ interface Read {
   readonly body: string;
 }
 
-/** Bytes as text: one character for each of them. */
+/** Converts text to bytes, one per character. */
 const bytes = (text: string): Buffer => Buffer.from(text, "latin1");
 
 let onRead: (read: Read | undefined) => void;
@@ -22,7 +22,7 @@ const server = createServer(async (request, response) => {
   for await (const piece of request) pieces.push(piece);
   response.end();
   const { url, rawHeaders } = request;
-  // `headers` has no `__proto__`.
+  // `headers` omits `__proto__`.
   const headers = rawHeaders.flatMap((name, i) =>
     i % 2 === 0 ? [`${name.toLowerCase()}: ${rawHeaders[i + 1]}`] : [],
   );
@@ -40,7 +40,7 @@ afterAll(() => {
   server.close();
 });
 
-/** What Node makes of these bytes, which hold one request or none. */
+/** Returns Node's result for these bytes, which contain at most one request. */
 async function readByNode(text: string): Promise<Read | undefined> {
   const { promise, resolve } = Promise.withResolvers<Read | undefined>();
   onRead = resolve;
@@ -56,7 +56,7 @@ const request = (lines: readonly string[], first = "POST /hooks/a HTTP/1.1"): st
   [first, ...lines, "", ""].join("\r\n");
 
 describe("a head", () => {
-  it("of a delivery is read as its sender wrote it", () => {
+  it("from a delivery is parsed as its sender wrote it", () => {
     const text = request([
       HOST,
       "Content-Type: application/json",
@@ -79,7 +79,7 @@ describe("a head", () => {
     });
   });
 
-  it("may say what becomes of its connection", () => {
+  it("may say whether its connection stays open", () => {
     const closes = (line: string) => readHead(bytes(request([HOST, line])))?.closes;
     expect([closes("Connection: close"), closes("Connection: Keep-Alive")]).toEqual([true, false]);
   });
@@ -88,7 +88,7 @@ describe("a head", () => {
     expect(readHead(bytes(request([HOST])))).toMatchObject({ bodyBytes: 0 });
   });
 
-  it("may name a header as JavaScript names what objects have", () => {
+  it("may contain header names that are also properties of JavaScript objects", () => {
     const head = readHead(bytes(request([HOST, "__proto__: a", "constructor: b"])));
     expect(Object.entries(head?.headers ?? {})).toEqual([
       ["host", "inlet.example"],
@@ -98,11 +98,11 @@ describe("a head", () => {
   });
 
   const left: readonly (readonly [why: string, text: string])[] = [
-    ["has not come whole", request([HOST]).slice(0, -1)],
+    ["is incomplete", request([HOST]).slice(0, -1)],
     ["is longer than 4 KiB", request([HOST, `X-Long: ${"a".repeat(4096)}`])],
     ["has another method", request([HOST], "GET /hooks/a HTTP/1.1")],
     ["has an older version", request([HOST], "POST /hooks/a HTTP/1.0")],
-    ["has a whole address as its target", request([HOST], "POST http://inlet.example/hooks/a HTTP/1.1")],
+    ["has a target in absolute form", request([HOST], "POST http://inlet.example/hooks/a HTTP/1.1")],
     ["has a space in its target", request([HOST], "POST /hooks/a b HTTP/1.1")],
     ["has bytes beyond ASCII in its target", request([HOST], "POST /hooks/\xe9 HTTP/1.1")],
     ["has no host", request(["Accept: */*"])],
@@ -114,20 +114,17 @@ describe("a head", () => {
     ["gives its length with a sign", request([HOST, "Content-Length: +1"])],
     ["gives its length in other digits", request([HOST, "Content-Length: 0x1"])],
     ["gives an empty length", request([HOST, "Content-Length:"])],
-    [
-      "gives a length of more digits than a number holds",
-      request([HOST, "Content-Length: 0000000000000001"]),
-    ],
-    ["comes in chunks", request([HOST, "Transfer-Encoding: chunked"])],
-    ["comes in chunks, with a length", request([HOST, "Transfer-Encoding: chunked", "Content-Length: 4"])],
-    ["waits to be told to go on", request([HOST, "Expect: 100-continue"])],
-    ["wants another protocol", request([HOST, "Upgrade: h2c"])],
-    ["wants two things of its connection", request([HOST, "Connection: close, keep-alive"])],
-    ["speaks of headers for one connection", request([HOST, "Connection: keep-alive, X-A"])],
-    ["closes by an older name", request([HOST, "Proxy-Connection: close"])],
+    ["gives a length that exceeds the safe integers", request([HOST, "Content-Length: 0000000000000001"])],
+    ["is chunked", request([HOST, "Transfer-Encoding: chunked"])],
+    ["is chunked and has a length", request([HOST, "Transfer-Encoding: chunked", "Content-Length: 4"])],
+    ["expects 100 Continue", request([HOST, "Expect: 100-continue"])],
+    ["upgrades to another protocol", request([HOST, "Upgrade: h2c"])],
+    ["has contradictory connection options", request([HOST, "Connection: close, keep-alive"])],
+    ["names connection-specific headers", request([HOST, "Connection: keep-alive, X-A"])],
+    ["has the older header Proxy-Connection", request([HOST, "Proxy-Connection: close"])],
     ["announces trailers", request([HOST, "Trailer: X-A"])],
     ["sets cookies", request([HOST, "Set-Cookie: a=b"])],
-    ["has a line that goes on in the next", request([HOST, "X-A: 1", " 2"])],
+    ["has a folded header line", request([HOST, "X-A: 1", " 2"])],
     ["has a space before a colon", request([HOST, "X-A : 1"])],
     ["has a header without a name", request([HOST, ": 1"])],
     ["has a line without a colon", request([HOST, "X-A"])],
@@ -137,15 +134,15 @@ describe("a head", () => {
     ["has bytes beyond ASCII in a name", request([HOST, "X-\xe9: 1"])],
     ["ends a line without a carriage return", request([HOST, "X-A: 1\nX-B: 2"])],
     ["ends a line without a line feed", request([HOST, "X-A: 1\rX-B: 2"])],
-    ["begins with an empty line", `\r\n${request([HOST])}`],
-    ["is none", "\x16\x03\x01\x02\0\x01\0\x01\xfc\x03\x03"],
+    ["starts with an empty line", `\r\n${request([HOST])}`],
+    ["is not HTTP", "\x16\x03\x01\x02\0\x01\0\x01\xfc\x03\x03"],
     ["is empty", ""],
   ];
   it.each(left)("that %s is left to Node", (_, text) => {
     expect(readHead(bytes(text))).toBeUndefined();
   });
 
-  it("is never read otherwise than Node reads it", async () => {
+  it("is never parsed differently from Node", async () => {
     const oneOf = (...texts: readonly string[]) => fc.constantFrom(...texts);
     const mayBe = (usual: fc.Arbitrary<string>, rare: fc.Arbitrary<string>) =>
       fc.oneof({ weight: 30, arbitrary: usual }, { weight: 1, arbitrary: rare });
