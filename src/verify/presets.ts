@@ -46,7 +46,7 @@ export const presetSchema = z.strictObject({
   secret: z
     .strictObject({
       label: label.describe("The provider's name for the secret."),
-      hint: hint.describe("Where to find the secret."),
+      hint: hint.describe("Location of the secret at the provider."),
     })
     .nullable()
     .describe("The secret that verifies deliveries; `null` when the provider needs no secret."),
@@ -55,7 +55,7 @@ export const presetSchema = z.strictObject({
       z.strictObject({
         name: secretName.describe("Value for `secrets[].name` of the channel."),
         label: label.describe("The provider's name for the secret."),
-        hint: hint.describe("Where to find the secret, or how to create it."),
+        hint: hint.describe("Location of the secret at the provider, or how to create it."),
       }),
     )
     .max(8)

@@ -88,7 +88,7 @@ export const senderSettings = {
     .max(256)
     .optional()
     .describe(
-      "Networks (203.0.113.0/24, 2001:db8::/32) or addresses that may send deliveries; requests from any other address get 401. Applies in addition to `verification`, and is most useful for senders that sign no deliveries. Behind a proxy, set INLET_TRUST_PROXY so that Inlet sees the client's address. Unrestricted by default.",
+      "Networks (203.0.113.0/24, 2001:db8::/32) or addresses that may send deliveries; requests from any other address get 401. Applies in addition to `verification`, and is most useful for senders that sign no deliveries. Set INLET_TRUST_PROXY behind a proxy, so that Inlet sees the client's address. Unrestricted by default.",
     ),
   shadow: z
     .boolean()

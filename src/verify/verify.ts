@@ -20,51 +20,50 @@ import { lacksSecret, type Sender, signsForAnyone } from "./sender.ts";
 import type { Secret } from "./sender-settings.ts";
 import { type FailureReason, reject as rejection, type Verdict, type Verification } from "./verifier.ts";
 
-/** Shaped as a verified one, so that quarantine keeps both; it is for the operator to look at and never parsed. */
+/** A delivery that failed verification. It has the shape of a verified one for quarantine, is only displayed, and is never parsed. */
 export type UnverifiedDelivery = Omit<VerifiedDelivery, "deliveryId" | "boundTo" | "bodyHash">;
 
 export interface RejectedRequest {
-  /** For the log and the operator, never for the sender. */
+  /** For logs and operators; never sent to the sender. */
   readonly message: string;
-  /** Without what the scheme reads: a signature under the wrong secret is somebody's right one. */
+  /** Returns the request without its credentials and signatures: a signature that is wrong here may be valid elsewhere. */
   readonly redacted: () => UnverifiedDelivery;
 }
 
 export type Verified = Result<VerifiedDelivery, RejectedRequest>;
 
-/** A channel's sender, ready to be met. */
 export interface CompiledSender extends Pick<Handshakes, "methods"> {
   /**
-   * Turns a raw request into a delivery that may be parsed; nothing else does. At once, unless the scheme answers by a promise.
+   * Verifies a raw request and returns a delivery that may be parsed. Returns a promise only if the scheme is asynchronous.
    *
-   * @throws UnavailableError where the sender's keys cannot be had now.
+   * @throws UnavailableError if the sender's keys cannot be fetched
    */
   readonly verify: (request: RawRequest) => Verified | Promise<Verified>;
-  /** The handshake that a request is, and no delivery, of those that ask for no verification; undefined where it is none. */
+  /** Finds the handshake that a request matches, among those that need no verification; `undefined` if none matches. */
   readonly findOpenHandshake: Handshakes["findOpen"];
-  /** Of the others, where the delivery that came of the request is believed for more than being tried out. */
+  /** Finds the matching handshake among those that need verification. Deliveries accepted only by shadow mode match none. */
   readonly findHandshake: (request: RawRequest, delivery: VerifiedDelivery) => MatchedHandshake | undefined;
-  /** What of a delivery nobody is shown: secrets of the channel, what its scheme reads of the body, channels' addresses. */
+  /** Creates a redactor for a delivery. It removes the channel's secrets, signatures in the body, and channel addresses. */
   readonly createRedactor: (delivery: Pick<VerifiedDelivery, "headers" | "body">) => Redact;
-  /** True of a delivery that was accepted only because the channel tries its settings out. */
+  /** Whether a delivery failed verification and was accepted only because the channel is in shadow mode. */
   readonly isShadowed: (delivery: VerifiedDelivery) => boolean;
-  /** True where it may ask for keys: no other needs those of its channel. */
+  /** Whether verification fetches public keys. Only such channels need a key source. */
   readonly fetchesKeys: boolean;
-  /** As `verify` refuses, for a request that is not to be verified. */
+  /** Rejects a request without verifying it, with the same redaction as `verify`. */
   readonly reject: (request: RawRequest, message: string) => RejectedRequest;
 }
 
 export interface SenderDeps {
-  /** The part of addresses before `/hooks/…`, as the gateway tells them. */
+  /** Public base URL of the gateway: the part of a channel's address before `/hooks/…`. */
   readonly hooksUrl: string;
   readonly keys: KeySource;
-  /** Told of each request that is accepted only because the channel tries its settings out. */
+  /** Called for each request that fails verification and is accepted because the channel is in shadow mode. */
   readonly onShadowed: (reason: FailureReason) => void;
 }
 
 /**
- * Always taken out of `$headers`: credentials, whichever scheme reads them. The channel's address is one, and proxies repeat
- * it (Kong, Envoy, Traefik, nginx, IIS).
+ * Headers that are always removed from `$headers`, whatever the scheme. They contain credentials, or the channel's address, which is
+ * a credential too and which proxies repeat (Kong, Envoy, Traefik, nginx, IIS).
  */
 const CREDENTIAL_HEADERS = [
   "authorization",
@@ -82,7 +81,7 @@ const CREDENTIAL_HEADERS = [
   "x-rewrite-url",
 ];
 
-/** A sender's settings without its secrets, compiled: the same for all senders that differ in nothing else. */
+/** Compiled settings of a sender without its secrets. Senders that differ only in their secrets share one program. */
 export type SenderProgram = ReturnType<typeof compileSenderProgram>;
 
 export function compileSenderProgram(sender: Omit<Sender, "secrets">) {
@@ -103,17 +102,17 @@ export function compileSenderProgram(sender: Omit<Sender, "secrets">) {
     verifier,
     isAddressRejected: compileAddresses(sender.allowedAddresses),
     key: secretKeySchema.parse(verification.key),
-    /** What of a request nobody is shown, while handshakes are answered, and while they are not. */
+    /** Places to hide, with the channel's handshakes enabled (`open`) and disabled (`shut`). */
     hidden: { open: compileHidden(sender.handshakes), shut: compileHidden([]) },
-    // Also those that are no longer answered: a signature that was given stays right.
+    // Includes disabled handshakes: signatures that they returned earlier remain valid.
     isSigning: sender.handshakes.some(signsForAnyone),
   };
 }
 
 /**
- * Compiles a sender's settings once; what comes of it runs for each of its requests.
+ * Compiles a sender's settings once, for use with each of its requests.
  *
- * @param program of the same settings, where it is at hand
+ * @param program an existing program of the same settings, to avoid compiling them again
  */
 export const compileSender = (
   sender: Sender,
@@ -121,7 +120,7 @@ export const compileSender = (
   program: SenderProgram = compileSenderProgram(sender),
 ): CompiledSender => new ActiveSender(sender, deps, program);
 
-/** One object for all that a channel with a secret of its own holds: there may be many thousands. */
+/** A class keeps memory per channel small, because there can be many thousands of channels with their own secrets. */
 class ActiveSender implements CompiledSender {
   readonly methods: readonly string[];
   readonly findOpenHandshake: Handshakes["findOpen"];
@@ -131,7 +130,7 @@ class ActiveSender implements CompiledSender {
   readonly #hidden: SenderProgram["hidden"]["open"];
   readonly #handshakes: Handshakes;
   readonly #secrets: SecretWindows;
-  /** Where the channel tries its settings out. */
+  /** Deliveries that only shadow mode accepted; `undefined` if the channel is not in shadow mode. */
   readonly #shadowed: WeakSet<VerifiedDelivery> | undefined;
 
   constructor(sender: Sender, deps: SenderDeps, program: SenderProgram) {
@@ -233,7 +232,7 @@ class ActiveSender implements CompiledSender {
       : err(this.reject(request, message));
   }
 
-  /** In shadow: as a delivery like all others, but one that proves nothing. */
+  /** Accepts an unverified request in shadow mode, as a delivery without verified facts. */
   #accept(request: RawRequest, reason: FailureReason, shadowed: WeakSet<VerifiedDelivery>): Verified {
     this.#deps.onShadowed(reason);
     const delivery = this.#redact(request);
@@ -241,7 +240,7 @@ class ActiveSender implements CompiledSender {
     return ok(delivery);
   }
 
-  /** Where nobody can tell, the delivery is not accepted, and its sender tries again. */
+  /** Handles an error of the verifier. Without keys the delivery is rejected as unavailable, so that its sender retries. */
   #fail(request: RawRequest, error: unknown): Verified {
     if (this.#shadowed && error instanceof UnavailableError)
       return this.#accept(request, "unavailable", this.#shadowed);
@@ -254,7 +253,7 @@ interface SecretWindow extends Pick<Secret, "value" | "name"> {
   readonly toMs: number;
 }
 
-/** Secrets, each valid in a time of its own. */
+/** Secrets with their validity windows. */
 class SecretWindows {
   readonly #windows: readonly SecretWindow[];
   #last: readonly string[] = NO_SECRETS;
@@ -272,7 +271,10 @@ class SecretWindows {
     return this.#windows.map(({ value }) => value);
   }
 
-  /** The texts of those that are valid at a time, in their order: those without a name, or those of one. The same list for as long as the same are valid: what is made of them is kept by it. */
+  /**
+   * Returns the secrets that are valid at a time, in configured order: those named `wanted`, or those without a name. While the
+   * valid secrets are unchanged, returns the same array, because derived values are cached by array identity.
+   */
   at(nowMs: number, wanted?: string): readonly string[] {
     const valid: string[] = [];
     for (const { value, name, fromMs, toMs } of this.#windows) {
@@ -288,12 +290,9 @@ class SecretWindows {
 
 const NO_SECRETS: readonly string[] = [];
 
-const ADDRESS_NOT_ALLOWED = rejection(
-  "address",
-  "the address that it comes from is none of `allowedAddresses`",
-);
+const ADDRESS_NOT_ALLOWED = rejection("address", "the client address is not in `allowedAddresses`");
 
-/** Undefined where deliveries may come from anywhere. */
+/** Compiles the check for rejected client addresses; `undefined` if all addresses may send deliveries. */
 function compileAddresses(networks: Sender["allowedAddresses"]) {
   if (networks === undefined) return undefined;
   const isAllowed = createNetworkCheck(networks.flatMap((text) => parseNetwork(text) ?? []));
@@ -316,17 +315,17 @@ function handshakesEnabled(sender: Sender): boolean {
   }
 }
 
-/** Without a prototype, as all values of a sender's. */
+/** Overrides the content type. The result has no prototype, because all values from a sender are kept in such objects. */
 const withContentType = (headers: Values, type: string): Values =>
   Object.assign(Object.create(null), headers, { "content-type": type });
 
 /**
- * Without what is hidden, and without the address, which a page that leads here may name, as may a proxy. The same object where
- * nothing is to be taken out: nearly always.
+ * Removes hidden names, and channel addresses inside values, which a proxy or a `Referer` may repeat. Returns the same object if
+ * it contains neither, which is nearly always.
  */
 function hideValues(values: Values, hidden: ReadonlySet<string>): Values {
   const kept = omitValues(values, hidden);
-  // Not `for…in`: V8 learns nothing from its reads where all objects have one shape, and optimizes this function again and again in vain.
+  // Not `for…in`: V8 collects no type feedback for its reads when all objects share a shape, and re-optimizes the function repeatedly.
   for (const name of Object.keys(kept)) {
     const value = kept[name];
     if (value !== undefined && holdsChannelId(value))

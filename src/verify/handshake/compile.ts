@@ -118,7 +118,9 @@ function compileHandshake(handshake: Handshake, deps: HandshakeDeps) {
         captured: readSecret && capture(readSecret(view), deps),
         visit:
           readUrl &&
-          (url !== undefined && isPinned(url) ? ok(url) : err("contains no URL that the settings allow to call")),
+          (url !== undefined && isPinned(url)
+            ? ok(url)
+            : err("contains no URL that the settings allow to call")),
         reply: () =>
           reply.value({
             view,
@@ -139,7 +141,7 @@ function capture(
     return err("contains no valid secret");
   }
   if (ownSecrets.length === 0) return ok(text);
-  return isSecretIn(text, ownSecrets) ? undefined : err("the channel already has another secret");
+  return isSecretIn(text, ownSecrets) ? undefined : err("the channel already has a different secret");
 }
 
 const isCapturable = (text: string): boolean =>

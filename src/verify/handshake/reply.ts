@@ -7,32 +7,31 @@ import { compileSource, type RequestView } from "../message/request-view.ts";
 import { findSource, findWrongName } from "../message/source.ts";
 import type { ReplySettings } from "./settings.ts";
 
-/** The sources of a reply. */
+/** Values that a response template can use. */
 export interface ReplySource {
   readonly view: RequestView;
-  /** The secret of a name; undefined where the channel has none that is valid now. */
+  /** Returns the named secret; `undefined` if the channel has no valid secret of this name. */
   readonly secret: (name: string) => string | undefined;
-  /** The secret that signs deliveries; undefined where the channel has none. */
+  /** Returns the key that verifies deliveries; `undefined` if the channel has no valid secret. */
   readonly hmacKey: () => Buffer | undefined;
 }
 
-/** The reply to a request; the error says what it lacks. */
+/** Renders the response to a request; the error names the missing value. */
 export type RenderReply = (source: ReplySource) => Result<HandshakeReply, string>;
 
 interface Rendering extends ReplySource {
   lacking: string | undefined;
 }
 
-/** Of one value that is sent back. */
+/** Maximum length of one value of the request that is returned in the response. */
 const MAX_ECHO_LENGTH = 4_096;
-/** A text that a sender may have signed: never a text that could be a delivery, or what stands before one. */
+/** Texts that a handshake may sign. They must not be usable as a delivery or as the beginning of one. */
 const SIGNABLE = /^[A-Za-z0-9_~+/-]{1,256}={0,2}$/;
 const HEADER_VALUE = /^[\x20-\x7e]*$/;
-/** Headers that decide how an answer is read, or where its reader goes. */
+/** Headers that change how the response is interpreted, or redirect its reader. */
 const FORBIDDEN_HEADER =
   /^(?:content-.*|access-control-.*|set-cookie.*|location|refresh|connection|transfer-encoding|trailer|upgrade|keep-alive|date|x-content-type-options|x-request-id|alt-svc|clear-site-data|link|www-authenticate|strict-transport-security)$/i;
 
-/** Compiles what a handshake is answered. */
 export function compileReply(settings: ReplySettings): Result<RenderReply, readonly WrongSetting[]> {
   const { status, contentType, headers, body } = settings;
   const wrong: WrongSetting[] = [];
@@ -45,17 +44,17 @@ export function compileReply(settings: ReplySettings): Result<RenderReply, reado
   };
   const renderBody = compile(body, ["body"], bodyIsJson);
   if (status === 204 && body !== "")
-    wrong.push({ path: ["body"], message: "must be empty where the status is 204" });
+    wrong.push({ path: ["body"], message: "must be empty when the status is 204" });
   if (bodyIsJson && !isJsonTemplate(body)) {
     wrong.push({
       path: ["body"],
-      message: "is no JSON once its placeholders are filled in: each must stand between double quotes",
+      message: "must be valid JSON with every placeholder inside double quotes",
     });
   }
   const renderHeaders = Object.entries(headers).map(([name, text]) => {
     const path = ["headers", name];
     const message = FORBIDDEN_HEADER.test(name)
-      ? "is not for a handshake to set"
+      ? "must not be set by a handshake"
       : findWrongName("header", name);
     if (message !== undefined) wrong.push({ path, message });
     return [name.toLowerCase(), compile(text, path, false)] as const;
@@ -67,7 +66,7 @@ export function compileReply(settings: ReplySettings): Result<RenderReply, reado
     const headers: Record<string, string> = {};
     for (const [name, render] of renderHeaders) {
       const value = render(rendering);
-      if (!HEADER_VALUE.test(value)) return err(`what ${name} would be is no header`);
+      if (!HEADER_VALUE.test(value)) return err(`the value of ${name} is not valid in a header`);
       headers[name] = value;
     }
     if (rendering.lacking !== undefined) return err(rendering.lacking);
@@ -93,8 +92,10 @@ function bind(
       return "";
     }
     const hmacKey = signs ? context.hmacKey() : undefined;
-    if (signs && hmacKey === undefined) context.lacking ??= "the channel has no secret to answer with";
-    if (signs && !SIGNABLE.test(value)) context.lacking ??= `${name} is no text that is signed for anyone`;
+    if (signs && hmacKey === undefined)
+      context.lacking ??= "the channel has no secret to sign the response with";
+    if (signs && !SIGNABLE.test(value))
+      context.lacking ??= `${name} contains characters that a handshake does not sign`;
     if (context.lacking !== undefined) return "";
     const text = filter.value(value, hmacKey);
     return isJson ? JSON.stringify(text).slice(1, -1) : text;
@@ -106,13 +107,13 @@ function findReader(name: string): Result<(source: ReplySource) => string | unde
   const where = name.slice(0, Math.max(colon, 0));
   const rest = name.slice(colon + 1);
   if (where === "secret") return ok(({ secret }) => secret(rest));
-  const source = where === "item" ? err("there is no such thing") : findSource(where, rest);
+  const source = where === "item" ? err("is not a known placeholder") : findSource(where, rest);
   if (!source.ok) return source;
   const read = compileSource(source.value);
   return ok(({ view }) => read(view));
 }
 
-/** A value outside of quotes would be JSON for some senders and none for others. */
+/** Whether a template is valid JSON with all placeholders inside quotes. A value outside quotes could make the JSON invalid. */
 function isJsonTemplate(text: string): boolean {
   try {
     JSON.parse(text.replace(/\{\{[^{}]*\}\}/g, 'a\\"b'));

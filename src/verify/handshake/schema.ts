@@ -2,7 +2,6 @@ import { checkSettings, type NoteWrong } from "../../lib/check-settings.ts";
 import { compileReply } from "./reply.ts";
 import { type Handshake, handshakeShape } from "./settings.ts";
 
-/** A request that is no delivery: what it looks like, and what it is answered. */
 export const handshakeSchema = handshakeShape
   .check(
     checkSettings((handshake, note) => {
@@ -13,17 +12,17 @@ export const handshakeSchema = handshakeShape
       for (const { path, message } of reply.error) note(["respond", ...path], message);
     }),
   )
-  .describe("A request that is answered and is no delivery.");
+  .describe("A setup request that is not a delivery, and the response to it.");
 
-/** Conditions that make no sense, or could take a delivery for a handshake. */
+/** Finds conditions that contradict each other, or that a delivery could match. */
 function findWrongConditions({ when: { method, all } }: Handshake, note: NoteWrong): void {
   all.forEach(({ equals, equalsSecret, absent }, index) => {
     const said = [equals, equalsSecret, absent].filter((word) => word !== undefined).length;
-    if (said > 1) note(["when", "all", index], "takes one of equals, equalsSecret and absent");
+    if (said > 1) note(["when", "all", index], "must have only one of equals, equalsSecret and absent");
   });
   if (method !== "POST") return;
   const present = all.filter(({ absent }) => absent !== true);
-  // A delivery may have a field of any name: that one is there says nothing, unless others are not.
+  // A delivery can contain a field of any name, so a field's presence is only conclusive together with another field's absence.
   const tellsApart = present.some(
     ({ in: where, equals, equalsSecret }) =>
       where !== "body" || equals !== undefined || equalsSecret !== undefined,
@@ -32,15 +31,18 @@ function findWrongConditions({ when: { method, all } }: Handshake, note: NoteWro
   if (tellsApart || hasAbsent) return;
   note(
     ["when", "all"],
-    "could be a delivery: a POST needs a header or query parameter that is there, a value that equals, or a field that is absent beside one that is there",
+    "could match a delivery. A POST needs a header, a query parameter, a field with `equals`, or one present and one absent field",
   );
 }
 
 function findWrongPlaces({ requireVerified, captureSecret, visit }: Handshake, note: NoteWrong): void {
   if (captureSecret && requireVerified) {
-    note("requireVerified", "must be false: there is nothing to verify with before the secret is captured");
+    note(
+      "requireVerified",
+      "must be false: the channel cannot verify anything before it has captured the secret",
+    );
   }
   if (visit && !requireVerified) {
-    note("visit", "needs `requireVerified`: nobody else may make the gateway call");
+    note("visit", "needs `requireVerified`: only a verified sender may cause the gateway to call a URL");
   }
 }

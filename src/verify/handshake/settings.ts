@@ -4,30 +4,30 @@ import { nameField, requestSourceSchema } from "../message/source.ts";
 
 export const HANDSHAKE_METHODS = ["GET", "HEAD", "OPTIONS", "PUT", "POST"] as const;
 
-/** Names a secret that is not what deliveries are signed with. */
+/** Name of a secret that is used by handshakes instead of verifying deliveries. */
 export const secretName = z
   .string()
   .regex(/^[A-Za-z][A-Za-z0-9_-]{0,63}$/, "must be a letter, then letters, digits, _ and -");
 
 const conditionSchema = requestSourceSchema
   .safeExtend({
-    equals: z.string().max(1_024).optional().describe("It is there with this value, once."),
+    equals: z.string().max(1_024).optional().describe("The value occurs exactly once and equals this text."),
     equalsSecret: secretName
       .optional()
-      .describe(
-        "It is there with the value of the channel's secret of this name, compared in constant time.",
-      ),
-    absent: z.literal(true).optional().describe("It is not there."),
+      .describe("The value equals the channel's secret of this name. Compared in constant time."),
+    absent: z.literal(true).optional().describe("The request has no such value."),
   })
-  .describe("One thing that must be so; without a further word: it is there, once, and not empty.");
+  .describe("A condition on one value. By default the value must occur exactly once and not be empty.");
 
 const whenSchema = z.strictObject({
-  method: z.enum(HANDSHAKE_METHODS).describe("The method."),
+  method: z.enum(HANDSHAKE_METHODS).describe("HTTP method of the request."),
   all: z
     .array(conditionSchema)
     .max(16)
     .default([])
-    .describe("What else must be so. A POST needs at least one: it could be a delivery."),
+    .describe(
+      "Further conditions, all of which must hold. A POST needs at least one, because it could be a delivery.",
+    ),
 });
 
 const template = (description: string) => z.string().max(4_096).describe(description);
@@ -36,40 +36,40 @@ const respondSchema = z.strictObject({
   status: z
     .union([z.literal(200), z.literal(201), z.literal(202), z.literal(204)])
     .default(200)
-    .describe("The status."),
+    .describe("Status of the response."),
   contentType: z
     .enum(["text/plain", "application/json"])
     .default("text/plain")
-    .describe("Of the body; in JSON each value that is put in is escaped."),
+    .describe("Content type of the body. In JSON, inserted values are escaped."),
   headers: z
     .record(nameField, template("A template."))
     .default({})
-    .describe("Further headers, as templates."),
+    .describe("Additional headers, as templates."),
   body: template(
-    "A template: {{query:name}}, {{header:name}}, {{body:$.path}}, and {{secret:name}} for a secret that has a name, each with filters after |: hmac-sha1, hmac-sha256, hmac-sha512 (keyed with the channel's first secret that is valid, over letters, digits and - _ ~ + / only, so that no delivery can be signed by it; to hex unless hex, base64 or base64url follows), sha256, lower, upper, trim, optional.",
+    "Template of the body. Placeholders: {{query:name}}, {{header:name}}, {{body:$.path}}, and {{secret:name}} for a named secret. Filters follow after |: hmac-sha1, hmac-sha256, hmac-sha512, sha256, lower, upper, trim, optional. HMAC filters use the channel's first valid secret and accept only letters, digits and - _ ~ + /, so that they cannot sign a delivery. Hashes are written in hex unless hex, base64 or base64url follows.",
   ).default(""),
 });
 
-/** The fields of a handshake, each by itself. */
+/** Fields of a handshake, without the checks that involve several fields. */
 export const handshakeShape = z.strictObject({
-  title: z.string().min(1).max(255).describe("What it is, for people."),
-  when: whenSchema.describe("What the request looks like."),
+  title: z.string().min(1).max(255).describe("Title of the handshake, shown to people."),
+  when: whenSchema.describe("Conditions that identify the request."),
   requireVerified: z
     .boolean()
     .default(true)
-    .describe("It must be verified as a delivery is; false for senders that do not sign it."),
+    .describe(
+      "Whether the request must pass verification. Set it to false for senders that do not sign handshakes.",
+    ),
   captureSecret: requestSourceSchema
     .optional()
     .describe(
-      "Where it brings the secret that deliveries will be signed with: kept once, while the channel has none.",
+      "Location of the secret that the sender will sign deliveries with. Inlet stores it only while the channel has no secret.",
     ),
   visit: requestSourceSchema
     .safeExtend({ pinned: pinsField })
     .optional()
-    .describe(
-      "Where it brings an address that must be called (GET) before it is answered; it must be verified.",
-    ),
-  respond: respondSchema.prefault({}).describe("What it is answered."),
+    .describe("Location of a URL that Inlet calls (GET) before it responds. Requires `requireVerified`."),
+  respond: respondSchema.prefault({}).describe("The response."),
 });
 export type Handshake = z.output<typeof handshakeShape>;
 export type Condition = Handshake["when"]["all"][number];

@@ -1,17 +1,17 @@
 import { UnavailableError } from "../../lib/errors.ts";
 import type { KeySource } from "./key-source.ts";
 
-/** Deliveries of a channel that wait for keys to be fetched; each holds its body meanwhile. */
+/** Maximum number of a channel's deliveries that wait for a key fetch. Each of them keeps its body in memory. */
 const MAX_WAITING = 64;
 
-/** The same keys for one channel, of which only so many requests wait for a fetch at once: others are told to come again. */
+/** Wraps a key source for one channel. Requests beyond `MAX_WAITING` fail as unavailable, so that their senders retry. */
 export function boundWaiting(keys: KeySource): KeySource {
   let waiting = 0;
 
   function wait<T>(fetching: Promise<T>): Promise<T> {
     if (waiting >= MAX_WAITING) {
       fetching.catch(() => {});
-      const message = "too many deliveries of the channel wait for the sender's keys";
+      const message = "too many deliveries of the channel are waiting for the sender's keys";
       throw new UnavailableError(message, { retryAfterSeconds: 5 });
     }
     waiting++;

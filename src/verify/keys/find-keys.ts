@@ -10,21 +10,21 @@ import type { signatureKeysSchema } from "./settings.ts";
 type KeySettings = z.output<typeof signatureKeysSchema>;
 type Keys = readonly PublicKey[];
 
-/** The keys that a request may be signed under: at once where they stand in the settings or are at hand. */
+/** Candidate keys for a request. */
 export interface FoundKeys {
+  /** A promise only if the keys must be fetched first. */
   readonly keys: Keys | Promise<Keys>;
-  /** Fetches those of now, where the keys at hand were not enough; undefined where they were fetched a moment ago. */
+  /** Fetches the current keys if the cached ones did not match; resolves to `undefined` if they were fetched moments ago. */
   readonly renew?: () => Promise<Keys | undefined>;
 }
 
-/** @throws UnavailableError where the keys cannot be fetched; the promises reject with it too */
+/** @throws UnavailableError if the keys cannot be fetched; the returned promises reject with it too */
 export type FindKeys = (view: RequestView, context: VerifyContext) => Result<FoundKeys, VerificationFailure>;
 
-/** True of keys that are fetched. */
 export const areKeysFetched = ({ from }: Pick<KeySettings, "from">): boolean =>
   from === "url" || from === "request";
 
-/** Compiles where keys come from. @param parse reads a secret, where the secrets are the keys */
+/** Compiles the lookup of keys for a request. @param parse parses a secret as a key, for `from: "secrets"` */
 export function compileKeys(
   settings: KeySettings,
   parse: (secret: string) => Keys | undefined = parsePublicKeys,
@@ -45,10 +45,10 @@ export function compileKeys(
       const isPinned = compilePins(settings.pinned);
       return (view, context) => {
         const url = readUrl(view);
-        if (url === undefined) return reject("missing", "the address of the key is missing or repeated");
+        if (url === undefined) return reject("missing", "the URL of the key is missing or repeated");
         return isPinned(url)
           ? ok(fetched(url, view, context))
-          : reject("malformed", "the address of the key is none of those that are believed");
+          : reject("malformed", "the URL of the key matches none of the pinned URLs");
       };
     }
     default:

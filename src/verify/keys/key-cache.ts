@@ -4,20 +4,25 @@ import { upToEntries } from "../../lib/up-to-entries.ts";
 import type { KeySource } from "./key-source.ts";
 import { type PublicKey, parsePublicKeys } from "./parse-keys.ts";
 
-/** Fetches what is at an https address, which settings have named or pinned: no redirects, a few seconds, a few hundred KiB. @throws when that does not come */
+/**
+ * Fetches an https URL that the settings name or pin. Follows no redirects, and limits the time to a few seconds and the size to a
+ * few hundred KiB.
+ *
+ * @throws if the fetch fails
+ */
 export type FetchPinned = (url: string, options: { readonly signal: AbortSignal }) => Promise<Buffer>;
 
 const HOUR_MS = 3_600_000;
 const FRESH_MS = HOUR_MS;
-/** How long keys of before serve where they cannot be fetched again. */
+/** Maximum age of cached keys that are used while they cannot be fetched again. */
 const STALE_MS = 24 * HOUR_MS;
-/** After a failure, and between two fetches because keys at hand were not enough. */
+/** Pause after a failed fetch, and between two fetches of keys that did not match. */
 const RETRY_PAUSE_MS = 30_000;
-/** Of one organization. */
+/** Maximum number of cached URLs per organization. */
 const MAX_ADDRESSES = 200;
-/** Of one organization, at a time: who names addresses in requests must not make the gateway call without end. */
+/** Default limit on concurrent fetches per organization, because requests can name any number of URLs to fetch. */
 export const DEFAULT_KEY_FETCHES = 16;
-/** Of one that has no limit: what the sockets and memory of a process bear. */
+/** Concurrent fetches of an organization without a limit: bounded by the sockets and memory of the process. */
 const MOST_KEY_FETCHES = 256;
 const MAX_ORGANIZATIONS = 10_000;
 
@@ -27,9 +32,9 @@ interface Known {
 }
 
 /**
- * Keys of each organization for itself: neither addresses that hang nor many of them take anything from another one.
+ * Creates a key cache per organization, so that slow or numerous key URLs of one organization do not affect another.
  *
- * @param fetchesOf how many of an organization may be under way; undefined: as many as the process bears
+ * @param fetchesOf returns the maximum number of concurrent fetches of an organization; `undefined` for no limit of its own
  */
 export function createKeyCaches(
   fetchPinned: FetchPinned,
@@ -40,7 +45,7 @@ export function createKeyCaches(
     memoMethod: (organizationId) =>
       createKeyCache(fetchPinned, () => fetchesOf(organizationId) ?? MOST_KEY_FETCHES),
   });
-  // Made with the first fetch: most organizations have no sender whose keys are fetched.
+  // Create the cache on first use: most organizations have no sender whose keys are fetched.
   return (organizationId) => ({
     get: (url, nowMs) => caches.memo(organizationId).get(url, nowMs),
     renew: (url, nowMs) => caches.memo(organizationId).renew(url, nowMs),
@@ -48,12 +53,12 @@ export function createKeyCaches(
 }
 
 /**
- * Keys by address, as they were fetched in the last hour. One fetch serves all that wait for it; what failed is not tried
- * again for half a minute. Time is that of the requests that ask.
+ * Caches keys by URL for one hour. Concurrent requests share one fetch, and a failed fetch is not repeated for 30 seconds. The
+ * current time is taken from the requests.
  */
 function createKeyCache(fetchPinned: FetchPinned, mostFetches: () => number): KeySource {
   const known = new LRUCache<string, Known>(upToEntries(MAX_ADDRESSES));
-  // Apart: addresses that bring nothing must not push out those that do.
+  // A separate cache, so that URLs without keys cannot evict URLs with keys.
   const triedAtMs = new LRUCache<string, number>(upToEntries(MAX_ADDRESSES));
   const fetching = new Map<string, Promise<readonly PublicKey[]>>();
 
@@ -61,7 +66,7 @@ function createKeyCache(fetchPinned: FetchPinned, mostFetches: () => number): Ke
     const inFlight = fetching.get(url);
     if (inFlight !== undefined) return inFlight;
     if (fetching.size >= mostFetches())
-      return Promise.reject(unavailable("too many keys of the organization are being fetched"));
+      return Promise.reject(unavailable("the organization has too many key fetches in flight"));
     triedAtMs.set(url, nowMs);
     const started = fetchKeys(url, nowMs).finally(() => fetching.delete(url));
     fetching.set(url, started);
@@ -76,7 +81,7 @@ function createKeyCache(fetchPinned: FetchPinned, mostFetches: () => number): Ke
       throw unavailable("the sender's keys cannot be fetched", cause);
     }
     const keys = parsePublicKeys(bytes.toString("utf8"));
-    if (keys === undefined) throw unavailable("what stands where the sender's keys should be is no key");
+    if (keys === undefined) throw unavailable("the response from the sender's key URL contains no valid key");
     known.set(url, { keys, atMs: nowMs });
     return keys;
   }
@@ -92,7 +97,7 @@ function createKeyCache(fetchPinned: FetchPinned, mostFetches: () => number): Ke
       const stale = at !== undefined && ageMs < STALE_MS ? at.keys : undefined;
       if (wasTriedRecently(url, nowMs) && !fetching.has(url)) {
         if (stale !== undefined) return stale;
-        throw unavailable("the sender's keys could not be fetched a moment ago");
+        throw unavailable("the sender's keys could not be fetched; the next attempt follows shortly");
       }
       const fetched = fetchOnce(url, nowMs);
       return stale === undefined ? fetched : fetched.catch(() => stale);
@@ -100,7 +105,8 @@ function createKeyCache(fetchPinned: FetchPinned, mostFetches: () => number): Ke
     async renew(url, nowMs) {
       if (fetching.has(url) || !wasTriedRecently(url, nowMs)) return fetchOnce(url, nowMs);
       const isCurrent = known.get(url)?.atMs === triedAtMs.get(url);
-      if (!isCurrent) throw unavailable("the sender's keys could not be fetched a moment ago");
+      if (!isCurrent)
+        throw unavailable("the sender's keys could not be fetched; the next attempt follows shortly");
       return undefined;
     },
   };

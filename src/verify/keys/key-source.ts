@@ -1,16 +1,16 @@
 import type { PublicKey } from "./parse-keys.ts";
 
 /**
- * Public keys at an address, as they were fetched not long ago.
+ * A source of public keys by URL, with a cache.
  *
- * @throws UnavailableError where they cannot be had now.
+ * @throws UnavailableError if keys cannot be fetched
  */
 export interface KeySource {
-  /** At once where they are at hand. */
+  /** Returns the cached keys synchronously, or a promise if they must be fetched. */
   readonly get: (url: string, nowMs: number) => readonly PublicKey[] | Promise<readonly PublicKey[]>;
   /**
-   * Those of now, when those at hand were not enough; undefined where they were fetched a moment ago. Where that cannot be tried, or
-   * fails, nobody can tell whether the sender has new keys.
+   * Fetches the keys again because the cached ones did not match; resolves to `undefined` if they were fetched moments ago. Rejects if
+   * the fetch fails, because the sender may have new keys.
    */
   readonly renew: (url: string, nowMs: number) => Promise<readonly PublicKey[] | undefined>;
 }

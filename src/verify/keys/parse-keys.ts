@@ -1,27 +1,27 @@
 import { createPublicKey, type KeyObject, X509Certificate } from "node:crypto";
 
-/** A public key, and what came with it. */
+/** A public key with its metadata. */
 export interface PublicKey {
   readonly key: KeyObject;
   /** `kid` of a JWK. */
   readonly id: string | undefined;
-  /** `alg` of a JWK: the only algorithm that it is for. */
+  /** `alg` of a JWK: the only algorithm that the key may be used with. */
   readonly algorithm: string | undefined;
-  /** Of a certificate: when it is valid, in ms, both included. */
+  /** Validity of a certificate in ms since 1970; both ends are inclusive. */
   readonly validity: { readonly fromMs: number; readonly toMs: number } | undefined;
 }
 
 const MAX_KEYS = 64;
 
 const PEM_BLOCK = /-----BEGIN (?<label>[A-Z0-9 ]+)-----[\sA-Za-z0-9+/=]+-----END \k<label>-----/g;
-/** RFC 8410: what stands before the 32 bytes of an Ed25519 key in its SubjectPublicKeyInfo. */
+/** Prefix of the 32 bytes of an Ed25519 key in its SubjectPublicKeyInfo (RFC 8410). */
 const ED25519_SPKI = Buffer.from("302a300506032b6570032100", "hex");
 const ED25519_BYTES = 32;
 
 /**
- * Reads public keys: PEM (RFC 7468) public keys and certificates, one JWK or JWKS (RFC 7517), an object of PEM texts by key
- * id, DER in base64, or a bare Ed25519 key in hex or base64. Undefined where the text is none of these, holds more than 64,
- * or holds a private or symmetric key, which is never to be shown here.
+ * Parses public keys. Accepts PEM public keys and certificates (RFC 7468), a JWK or JWKS (RFC 7517), and an object of PEM texts by
+ * key id. Also accepts DER in base64 and a bare Ed25519 key in hex or base64. Returns `undefined` for any other text, for more than
+ * 64 keys, and for private or symmetric keys, which must not be entered here.
  */
 export function parsePublicKeys(text: string): readonly PublicKey[] | undefined {
   try {
@@ -36,14 +36,13 @@ export function parsePublicKeys(text: string): readonly PublicKey[] | undefined 
   }
 }
 
-/** True at the times at which the key may be used. */
 export const isValidAt = ({ validity }: PublicKey, nowMs: number): boolean =>
   validity === undefined || (validity.fromMs <= nowMs && nowMs <= validity.toMs);
 
 const unlessEmptyOrTooMany = (keys: readonly PublicKey[]): readonly PublicKey[] | undefined =>
   keys.length > 0 && keys.length <= MAX_KEYS ? keys : undefined;
 
-/** A key with which nothing came. */
+/** Wraps a key that has no metadata. */
 export const toPublicKey = (key: KeyObject): PublicKey => ({
   key,
   id: undefined,
@@ -61,7 +60,7 @@ function parsePem(text: string, id?: string): readonly PublicKey[] {
       };
       return { ...toPublicKey(certificate.publicKey), id, validity };
     }
-    if (!label.endsWith("PUBLIC KEY")) throw new Error("is no public key");
+    if (!label.endsWith("PUBLIC KEY")) throw new Error("is not a public key");
     return { ...toPublicKey(createPublicKey(block)), id };
   });
 }
@@ -71,7 +70,7 @@ function parseJson(json: unknown): readonly PublicKey[] {
   if ("kty" in json) return [parseJwk(json)];
   if ("keys" in json) {
     if (!Array.isArray(json.keys) || json.keys.length > MAX_KEYS) return [];
-    // A set may hold keys of kinds that are not known here, and keys that are not for signatures.
+    // A key set may contain keys of unsupported types and keys that are not for signatures; skip them.
     return json.keys.filter(isForSignatures).flatMap((jwk) => {
       try {
         return [parseJwk(jwk)];
@@ -90,7 +89,7 @@ const isForSignatures = (jwk: unknown): jwk is object =>
 
 function parseJwk(jwk: object): PublicKey {
   const { kty, kid, alg, d, k } = jwk as Readonly<Record<string, unknown>>;
-  if (kty === "oct" || d !== undefined || k !== undefined) throw new Error("is no public key");
+  if (kty === "oct" || d !== undefined || k !== undefined) throw new Error("is not a public key");
   return {
     ...toPublicKey(createPublicKey({ key: { ...jwk }, format: "jwk" })),
     id: typeof kid === "string" ? kid : undefined,

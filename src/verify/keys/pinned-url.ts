@@ -1,35 +1,35 @@
 import { err, ok, type Result, unwrap } from "../../lib/result.ts";
 
-/** True for the addresses that a pin stands for. */
+/** Whether a URL matches a pin. */
 type Pin = (url: string) => boolean;
 
 const LABEL = /^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?|\*)$/;
 const PIN = /^https:\/\/(?<host>[^/?#@:]+)(?<path>\/[^?#]*)(?<query>\?\*)?$/;
 const MAX_URL_LENGTH = 4_096;
 const MIN_FIXED_LABELS = 2;
-/** None of object storage: before `s3.amazonaws.com` and its like stands the name of anybody's bucket. */
+/** A host label. It excludes `s3…`, because anyone can own a bucket whose name precedes `s3.amazonaws.com`. */
 const ANY_LABEL = "(?!s3)[a-z0-9-]{1,63}";
 const LITERAL_PATH = /^[A-Za-z0-9._~*/-]+$/;
 
 /**
- * Compiles `https://host/path`. In the host `*` is one whole label that does not begin with `s3`, and the last two are fixed; in the path it is a run of
- * letters, digits, `.`, `_`, `~` and `-`, never a slash, once in a segment: of two, an address could be split between them in so
- * many ways that comparing would take for ever. `?*` at the end is any query. What fits is compared after the URL is
- * parsed, as it will be called: no port, no user, no fragment, no other query, no dot segments and, in the path, no
- * percent-encoding can stand in it.
+ * Compiles a pin `https://host/path`. In the host, `*` is one whole label that does not begin with `s3`; the last two labels are
+ * fixed. In the path, `*` is a run of letters, digits, `.`, `_`, `~` and `-`. Each path segment may have one `*`, because two would
+ * allow exponential backtracking. `?*` at the end accepts any query.
+ *
+ * A URL must be in canonical form to match, so that the compared URL is the one that is called. It has no port, user, fragment, dot
+ * segments or other query, and no percent-encoding in the path.
  */
 export function compilePin(text: string): Result<Pin, string> {
   const { host, path, query } = PIN.exec(text)?.groups ?? {};
   if (host === undefined || path === undefined) return err("must be https://host/path");
   const labels = host.split(".");
-  if (!labels.every((label) => LABEL.test(label))) return err("has a host that is none, in lower case");
+  if (!labels.every((label) => LABEL.test(label))) return err("must have a valid host name in lower case");
   if (labels.length < MIN_FIXED_LABELS || labels.slice(-MIN_FIXED_LABELS).includes("*")) {
-    return err("must fix the last two labels of its host");
+    return err("must not have * in the last two labels of its host");
   }
-  if (!LITERAL_PATH.test(path))
-    return err("has a path of other characters than letters, digits, . _ ~ - / and *");
+  if (!LITERAL_PATH.test(path)) return err("must have a path of letters, digits, . _ ~ - / and * only");
   if (path.split("/").some((segment) => segment.split("*").length > 2)) {
-    return err("has more than one * in one segment of its path");
+    return err("must have at most one * per segment of its path");
   }
   const hostPattern = labels.map((label) => (label === "*" ? ANY_LABEL : RegExp.escape(label))).join("\\.");
   const pathPattern = path.split("*").map(RegExp.escape).join("[A-Za-z0-9._~-]{1,200}");
@@ -38,7 +38,7 @@ export function compilePin(text: string): Result<Pin, string> {
   return ok((url) => url.length <= MAX_URL_LENGTH && isCanonical(url) && pattern.test(url));
 }
 
-/** True for what any of the pins stands for. @throws Error for what `compilePin` refuses */
+/** Compiles pins into one check that accepts a URL if any pin matches. @throws Error for pins that `compilePin` rejects */
 export function compilePins(texts: readonly string[]): Pin {
   const pins = texts.map((text) => unwrap(compilePin(text), text));
   return (url) => pins.some((isPinned) => isPinned(url));

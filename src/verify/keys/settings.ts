@@ -4,35 +4,35 @@ import { parsePublicKeys } from "./parse-keys.ts";
 import { compilePin } from "./pinned-url.ts";
 
 const KEY_TEXT =
-  "PEM (public key or certificate), JWK or JWKS, DER in base64, or the bare Ed25519 key in hex or base64";
+  "PEM (public key or certificate), JWK or JWKS, DER in base64, or a bare Ed25519 key in hex or base64";
 
 const fromSecrets = z.strictObject({
   from: z.literal("secrets").describe("The channel's secrets are the keys."),
 });
 
 const inline = z.strictObject({
-  from: z.literal("settings").describe("They stand here."),
+  from: z.literal("settings").describe("The keys are given in these settings."),
   keys: z
     .array(
       z
         .string()
         .min(1)
         .max(16_384)
-        .refine((text) => parsePublicKeys(text) !== undefined, "is no public key that can be read"),
+        .refine((text) => parsePublicKeys(text) !== undefined, "must be a public key in a supported format"),
     )
     .min(1)
     .max(16)
-    .describe(`Public keys, any of which will do: ${KEY_TEXT}.`),
+    .describe(`Public keys, any of which may verify a delivery: ${KEY_TEXT}.`),
 });
 
 const httpsUrl = z.url({ protocol: /^https$/ }).max(2_048);
 
 const fetched = {
-  from: z.literal("url").describe("They are fetched, and kept for an hour."),
-  url: httpsUrl.describe("Where: https, and no other address than this."),
+  from: z.literal("url").describe("Inlet fetches the keys and caches them for an hour."),
+  url: httpsUrl.describe("URL of the keys. Must be https; redirects are not followed."),
 };
 
-/** An address that a request names: only where it fits one of these. */
+/** Pins that a URL from a request must match before Inlet calls it. */
 export const pinsField = z
   .array(
     z
@@ -46,16 +46,15 @@ export const pinsField = z
   .min(1)
   .max(8)
   .describe(
-    "Which addresses are believed: https://host/path, where * stands for one label of the host (never one of the last two) or for letters, digits, dots and dashes of one segment of the path (once in each), and ?* at the end for any query.",
+    "Trusted URLs: https://host/path. In the host, * matches one label, but not one of the last two. In the path, * matches letters, digits, dots and dashes within a segment, once per segment. ?* at the end matches any query.",
   );
 
 const named = z.strictObject({
-  from: z.literal("request").describe("The request names their address."),
-  source: requestSourceSchema.describe("Where it stands."),
+  from: z.literal("request").describe("The request contains the URL of the keys."),
+  source: requestSourceSchema.describe("Location of the URL in the request."),
   pinned: pinsField,
 });
 
-/** Where the public keys of an asymmetric signature come from. */
 export const signatureKeysSchema = z
   .discriminatedUnion("from", [
     fromSecrets,
@@ -64,13 +63,11 @@ export const signatureKeysSchema = z
       ...fetched,
       keyId: messageSourceSchema
         .optional()
-        .describe("What names the key (`kid`); absent: any of them will do."),
+        .describe("Location of the key id (`kid`). Without it, any of the keys may verify the delivery."),
     }),
     named,
   ])
-  .describe("Where the public keys come from.");
-
-/** Where the keys of a JWT come from. */
+  .describe("Source of the public keys.");
 export const tokenKeysSchema = z
   .discriminatedUnion("from", [fromSecrets, inline, z.strictObject(fetched)])
-  .describe("Where the keys come from; which of them, the token says (`kid`).");
+  .describe("Source of the keys. The token selects one of them by its `kid`.");

@@ -2,9 +2,9 @@ import { type KeyObject, verify } from "node:crypto";
 
 interface KeyKind {
   readonly type: "ed25519" | "ec" | "rsa";
-  /** As OpenSSL calls it. */
+  /** OpenSSL name of the curve. */
   readonly curve?: string;
-  /** The hash of the message; null: the algorithm's own. */
+  /** Hash of the message; `null` if the algorithm defines its own. */
   readonly hash: string | null;
 }
 
@@ -23,7 +23,7 @@ export const SIGNATURE_ALGORITHMS = Object.keys(KINDS) as SignatureAlgorithm[];
 const MIN_RSA_BITS = 2_048;
 const MIN_WEAK_RSA_BITS = 1_024;
 
-/** True where the key is of the algorithm's kind, and long enough: another one is never tried. */
+/** Whether a key has the algorithm's type and sufficient length. Other keys are never tried. */
 export function isKeyForAlgorithm(
   key: KeyObject,
   algorithm: SignatureAlgorithm,
@@ -44,7 +44,7 @@ export interface SignatureForm {
   readonly ecdsaFormat: "der" | "ieee-p1363";
 }
 
-/** True where the signature is the content's, under a key that `fitsAlgorithm`. */
+/** Verifies a signature over `content`. The key must satisfy `isKeyForAlgorithm`. */
 export function isSignatureValid(
   key: KeyObject,
   { algorithm, ecdsaFormat }: SignatureForm,

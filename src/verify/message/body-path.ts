@@ -1,6 +1,6 @@
 import { err, ok, type Result } from "../../lib/result.ts";
 
-/** The values that a path yields; none where it leads nowhere. */
+/** Returns the values at a path; an empty array if there are none. */
 export type BodyPath = (root: unknown) => readonly unknown[];
 
 export type Step = { readonly key: string | number } | { readonly key: undefined };
@@ -8,13 +8,12 @@ export type Step = { readonly key: string | number } | { readonly key: undefined
 const STEP =
   /\.(?<name>[\p{L}_][\p{L}\p{N}_-]*)|\[(?:'(?<single>[^'\\]*)'|"(?<double>[^"\\]*)"|(?<index>0|[1-9]\d{0,5})|(?<all>\*))\]/uy;
 
-/** Values that one path may yield: more is no credential, no id and no time. */
+/** Maximum number of values that a path may yield. Credentials, ids and timestamps never come in larger numbers. */
 const MAX_VALUES = 1_000;
 
 /**
- * Parses the paths by which verification looks into a body: of RFC 9535 the root, member names (`.name`, `['any name']`),
- * indexes from 0 and `[*]`. The item's own paths are read after verification, by all of that standard; here nothing is
- * believed yet, so nothing may cost more than one walk.
+ * Parses a path that verification evaluates on a body. It supports a subset of RFC 9535: the root, member names (`.name`,
+ * `['any name']`), indexes from 0 and `[*]`. The body is untrusted at this point, so evaluation must not cost more than one walk.
  */
 export function parseBodyPath(text: string): Result<readonly Step[], string> {
   if (!text.startsWith("$")) return err("must begin with $");
@@ -24,7 +23,7 @@ export function parseBodyPath(text: string): Result<readonly Step[], string> {
     const groups = STEP.exec(text)?.groups;
     if (groups === undefined) {
       return err(
-        `is not a path from ${JSON.stringify(text.slice(end))} on: .name, ['name'], [0] and [*] are`,
+        `is invalid at ${JSON.stringify(text.slice(end))}: only .name, ['name'], [0] and [*] are allowed`,
       );
     }
     const name = groups.name ?? groups.single ?? groups.double;
@@ -35,7 +34,7 @@ export function parseBodyPath(text: string): Result<readonly Step[], string> {
   return ok(steps);
 }
 
-/** Compiles such a path. */
+/** Compiles a path of the syntax that `parseBodyPath` accepts. */
 export function compileBodyPath(text: string): Result<BodyPath, string> {
   const parsed = parseBodyPath(text);
   if (!parsed.ok) return parsed;

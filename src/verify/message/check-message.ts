@@ -4,7 +4,7 @@ import type { SignedMessageSettings } from "./settings.ts";
 import { compileSigningString, type Reads, toReadKey, WEAK_BODY } from "./signing-string.ts";
 import { findWrongName, type MessageSource } from "./source.ts";
 
-/** For zod: do the settings of a signature make sense together? */
+/** Zod check for settings of a signature that contradict each other. */
 export const checkMessage = checkSettings<SignedMessageSettings>((settings, note) => {
   let isSound = true;
   const noteFirst: NoteWrong = (path, message) => {
@@ -36,14 +36,14 @@ function findWrongPairs(settings: SignedMessageSettings, note: NoteWrong): void 
   }
 }
 
-/** Settings that need another one that is not set. */
+/** Finds settings that depend on another setting that is not set. */
 function findMissingCompanions(settings: SignedMessageSettings, note: NoteWrong): void {
   const { items, timestamp, deliveryId, toleranceSeconds, signedHeaders, parameters } = settings;
   if (toleranceSeconds !== undefined && timestamp === undefined) {
-    note("toleranceSeconds", "needs `timestamp`: without a time nothing is late");
+    note("toleranceSeconds", "needs `timestamp`");
   }
   if (items?.key !== undefined && items.assign === undefined) {
-    note(["items", "key"], "needs `assign`: without it items have no keys");
+    note(["items", "key"], "needs `assign`, because items have no keys without it");
   }
   const besideSignature = [
     { path: ["timestamp", "source"], isThere: timestamp?.source.in === "item" },
@@ -52,16 +52,16 @@ function findMissingCompanions(settings: SignedMessageSettings, note: NoteWrong)
     { path: ["template"], isThere: /\{\{\s*item:/.test(settings.template ?? "") },
   ].filter(({ isThere }) => isThere);
   for (const { path } of besideSignature) {
-    if (items === undefined) note(path, "needs `items`, which splits what stands beside the signature");
+    if (items === undefined) note(path, "needs `items`, which splits the value that contains the signature");
     else if (settings.alsoNamed.length > 0)
-      note(path, "cannot stand beside one of several signatures (`alsoNamed`)");
+      note(path, "must not be read from an item when `alsoNamed` allows several signatures");
   }
   if (parameters?.order === "listed" && parameters.names === undefined) {
     note(["parameters", "order"], "needs `names`");
   }
 }
 
-/** Settings that read text that the signature does not cover. */
+/** Finds settings that read a value that the signature does not cover. */
 function findUnsignedSources(settings: SignedMessageSettings, reads: Reads, note: NoteWrong): void {
   const { timestamp, toleranceSeconds, deliveryId, bodyHash, signsBody, parameters } = settings;
   const coversHash = bodyHash !== undefined && isCovered(bodyHash.source, reads);
@@ -70,28 +70,25 @@ function findUnsignedSources(settings: SignedMessageSettings, reads: Reads, note
   const covers = (source: MessageSource): boolean =>
     isCovered(source, covered) && !isOmitted(source, parameters?.omit ?? []);
   if (toleranceSeconds !== undefined && timestamp !== undefined && !covers(timestamp.source)) {
-    note(["timestamp", "source"], "is not signed: put {{timestamp}} into `template`");
+    note(["timestamp", "source"], "is not signed: add {{timestamp}} to `template`");
   }
   if (deliveryId !== undefined && !covers(deliveryId)) {
     note(
       "deliveryId",
-      "is not signed, so anyone who has one delivery can send it again under another: leave it out, or see `bindDedupe`",
+      "is not signed, so anyone with one delivery can resend it under another id: remove it, or use `bindDedupe`",
     );
   }
   if (bodyHash !== undefined && !coversHash) {
-    note(["bodyHash", "source"], "is not signed: put it into `template`");
+    note(["bodyHash", "source"], "is not signed: add it to `template`");
   }
   if (signsBody && !coversBody) {
     note(
       "template",
-      "holds no body and no hash of it: any body would pass. `signsBody: false` says that the sender signs no more",
+      "contains neither the body nor its hash, so any body would be accepted: add {{body}}, or set `signsBody: false` if the sender does not sign the body",
     );
   }
   if (reads.has(WEAK_BODY) && !settings.allowWeak) {
-    note(
-      "template",
-      "holds the body only by a checksum, for which another body can be made: needs `allowWeak: true`",
-    );
+    note("template", "contains only a checksum of the body, which can be forged: needs `allowWeak: true`");
   }
 }
 
@@ -101,16 +98,16 @@ function isCovered(source: MessageSource, reads: Reads): boolean {
   return source.in === "body" && (reads.has("body") || reads.has(getTopMember(source.name)));
 }
 
-/** A member that is signed whole covers what stands in it. */
+/** Returns the top-level member of a path. If the whole member is signed, so is every value inside it. */
 const getTopMember = (path: string): string => `body:${/^\$(?:\.[^.[]+)?/.exec(path)?.[0] ?? ""}`;
 
 const isOmitted = ({ in: where, name }: MessageSource, omit: readonly string[]): boolean =>
   omit.some((omitted) => name === omitted || (where === "body" && name === `$.${omitted}`));
 
-/** Settings that the template does not use. */
+/** Finds settings that the template does not use. */
 function findUnusedSettings({ template = "", ...settings }: SignedMessageSettings, note: NoteWrong): void {
   for (const field of ["parameters", "signedHeaders"] as const) {
     if (settings[field] !== undefined && !new RegExp(`\\{\\{\\s*${field}\\b`).test(template))
-      note(field, `is not used: put {{${field}}} into \`template\``);
+      note(field, `is not used: add {{${field}}} to \`template\``);
   }
 }

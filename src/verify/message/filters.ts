@@ -3,9 +3,9 @@ import { crc32 } from "node:zlib";
 import { err, ok, type Result } from "../../lib/result.ts";
 import { ENCODINGS, type Encoding, HASHES, type HashName } from "./settings.ts";
 
-/** A text, or the bytes of a body or hash. */
+/** A text, or bytes of a body or hash. */
 type Filtered = string | Buffer;
-/** @param hmacKey for hmac-…: undefined where the channel has none */
+/** @param hmacKey key of the filters hmac-…; `undefined` if the channel has no valid secret */
 type Filter = (value: Filtered, hmacKey?: Buffer) => Filtered;
 
 const TEXT_FILTERS: Readonly<Record<string, (text: string) => string>> = {
@@ -18,10 +18,10 @@ const TEXT_FILTERS: Readonly<Record<string, (text: string) => string>> = {
 const HMAC = /^hmac-(?<hash>sha1|sha256|sha512)$/;
 
 /**
- * Compiles the filters of a placeholder, behind `|`. Hashes make bytes, which are hex at the end unless an encoding follows;
- * a filter of text after that gets the hex.
+ * Compiles the filters that follow `|` in a placeholder. Hashes yield bytes, which become hex unless an encoding follows. A text
+ * filter after a hash receives the hex.
  *
- * @param allowed filters that this place has beside those of text and of hashes
+ * @param allowed filters that are available here in addition to text filters and hashes
  */
 export function compileFilters(
   names: readonly string[],
@@ -30,7 +30,7 @@ export function compileFilters(
   const filters: Filter[] = [];
   for (const name of names) {
     const filter = findFilter(name, allowed);
-    if (filter === undefined) return err(`there is no filter ${name}`);
+    if (filter === undefined) return err(`unknown filter ${name}`);
     filters.push(filter);
   }
   return ok((value, hmacKey) =>
@@ -38,7 +38,7 @@ export function compileFilters(
   );
 }
 
-/** True where the first filter takes the bytes of a body as they are. */
+/** Whether the first filter operates on the raw bytes of a body instead of its text. */
 export const takesBytes = ([first]: readonly string[]): boolean =>
   first !== undefined && (isHash(first) || isEncoding(first) || first === "crc32" || HMAC.test(first));
 

@@ -13,16 +13,16 @@ import type { SignedMessageSettings } from "./settings.ts";
 import { compileSignatures, isHashOf } from "./signature.ts";
 import { compileSigningString } from "./signing-string.ts";
 
-/** A request read as its sender says it is signed; nothing of it is proved yet. */
+/** The signed parts of a request, parsed by the channel's settings but not yet verified. */
 export interface SignedMessage {
   readonly view: RequestView;
   /** At least one. */
   readonly signatures: readonly Buffer[];
-  /** The signed text, in pieces. */
+  /** Returns the signed bytes in consecutive pieces. */
   readonly bytes: (secret: string) => readonly (string | Buffer)[];
-  /** True where that is another for each secret. */
+  /** Whether the signed bytes contain the secret. */
   readonly dependsOnSecret: boolean;
-  /** The facts that a right signature proves. */
+  /** Returns the facts that a valid signature proves. */
   readonly proved: () => Verification;
 }
 
@@ -34,10 +34,10 @@ type ReadMessage = (
 const NO_FACTS: Verification = {};
 
 /**
- * Compiles the settings of a signature over a message. A time is checked against that of receipt, and a hash that is signed
- * in place of the body against the body: what is left is the signature itself.
+ * Compiles the settings of a signature over a message. The compiled function checks the timestamp, and the hash that some senders
+ * sign instead of the body. The caller checks the signature itself.
  *
- * @throws Error for settings that `checkMessage` refuses
+ * @throws Error for settings that `checkMessage` rejects
  */
 export function compileMessage(settings: SignedMessageSettings): ReadMessage {
   const { render, reads } = unwrap(compileSigningString(settings), "template");
@@ -56,11 +56,11 @@ export function compileMessage(settings: SignedMessageSettings): ReadMessage {
     if (refused) return refused;
     const id = readId?.(view);
     if (id !== undefined && !isDeliveryId(id)) {
-      return reject("malformed", "the delivery id is empty, too long, or no Unicode");
+      return reject("malformed", "the delivery id is empty, too long, or not valid Unicode");
     }
     const baseUrl = settings.baseUrl ?? context.hooksUrl;
     const unkeyed = render(view, { secret: "", baseUrl });
-    if (!unkeyed.ok) return reject("missing", `${unkeyed.error} is missing or repeated, and is signed`);
+    if (!unkeyed.ok) return reject("missing", `the signed value ${unkeyed.error} is missing or repeated`);
     const pieces = unkeyed.value;
     return ok({
       view,
@@ -84,20 +84,23 @@ function compileTimestampCheck({ timestamp, toleranceSeconds }: SignedMessageSet
   const read = compileSource(timestamp.source);
   return (view: RequestView): Result<never, VerificationFailure> | undefined => {
     const text = read(view);
-    if (text === undefined) return reject("missing", "the time is missing or repeated");
+    if (text === undefined) return reject("missing", "the timestamp is missing or repeated");
     const atMs = parseTimestamp(text, timestamp.unit);
-    if (atMs === undefined) return reject("malformed", `the time is none in ${timestamp.unit}`);
+    if (atMs === undefined) return reject("malformed", `the timestamp is not valid ${timestamp.unit}`);
     const apartMs = Math.abs(view.request.arrivedAtMs - atMs);
     if (apartMs <= toleranceSeconds * 1_000) return undefined;
-    return reject("stale", `the time is ${Math.round(apartMs / 1_000)} s from that of receipt`);
+    return reject(
+      "stale",
+      `the timestamp differs from the time of receipt by ${Math.round(apartMs / 1_000)} s`,
+    );
   };
 }
 
 const DIGITS = /^\d{1,15}$/;
-/** RFC 3339 section 5.6, in capitals as senders write it. */
+/** RFC 3339 section 5.6, with T and Z in upper case, as all known senders write them. */
 const RFC_3339 = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:Z|[+-]\d{2}:\d{2})$/;
 
-/** The time that a text says, in ms since 1970; undefined where it says none. */
+/** Parses a timestamp to ms since 1970; `undefined` if the text is not a valid timestamp. */
 function parseTimestamp(
   text: string,
   unit: NonNullable<SignedMessageSettings["timestamp"]>["unit"],
@@ -116,7 +119,7 @@ function parseTimestamp(
   }
 }
 
-/** 256 bits as 43 base64url characters. */
+/** Computes SHA-256 of the signed bytes in 43 base64url characters. */
 function boundTo(pieces: readonly (string | Buffer)[], body: Buffer): Verification {
   if (pieces.length === 1 && pieces[0] === body) {
     const bodyHash = hash("sha256", body, "base64url");
@@ -127,13 +130,13 @@ function boundTo(pieces: readonly (string | Buffer)[], body: Buffer): Verificati
   return { boundTo: hashing.digest("base64url") };
 }
 
-/** Compiles the check that the body is the one whose hash was signed. */
+/** Compiles the check that the body matches the hash in the request. */
 function compileBodyHashCheck(settings: NonNullable<SignedMessageSettings["bodyHash"]>) {
   const read = compileSource(settings.source);
   return (view: RequestView): Result<never, VerificationFailure> | undefined => {
     const text = read(view);
     if (text === undefined) return reject("missing", "the hash of the body is missing or repeated");
     if (isHashOf(view.request.body, text, settings)) return undefined;
-    return reject("mismatch", "the body is not the one whose hash is signed");
+    return reject("mismatch", "the body does not match the signed hash");
   };
 }

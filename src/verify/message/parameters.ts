@@ -11,21 +11,21 @@ interface Pair {
   readonly value: string;
 }
 
-/** More of them are no message that anyone signs. */
+/** Maximum number of signed parameters; real senders sign far fewer. */
 const MAX_PARAMETERS = 1_000;
 const MAX_SIGNED_HEADERS = 32;
 
-/** Compiles how one name and value are written. */
+/** Compiles the template that formats one name and value. */
 export function compilePair(text: string): Result<Template<Pair>, string> {
   return compileTemplate<Pair>(text, ({ name, filters }) => {
-    if (filters.length > 0) return err("takes no filters here");
+    if (filters.length > 0) return err("must not have filters");
     if (name === "name") return ok((pair) => pair.name);
     if (name === "value") return ok((pair) => pair.value);
-    return err("is neither name nor value");
+    return err("must be name or value");
   });
 }
 
-/** The value of `{{parameters}}`; undefined where the request has no such parameters. */
+/** Compiles `{{parameters}}`. Its value is `undefined` if the request has no parameters of this kind. */
 export function compileParameters(settings: ParameterSettings): ReadText {
   const write = unwrap(compilePair(settings.pair), "pair");
   const { names, omit, order } = settings;
@@ -46,7 +46,7 @@ export function compileParameters(settings: ParameterSettings): ReadText {
   };
 }
 
-/** The value of `{{signedHeaders}}`; undefined where one of them is missing or repeated, or too many are listed. */
+/** Compiles `{{signedHeaders}}`. Its value is `undefined` if a listed header is missing or repeated, or too many are listed. */
 export function compileSignedHeaders(settings: SignedHeaderSettings): ReadText {
   const write = unwrap(compilePair(settings.pair), "pair");
   const readList = compileSource(settings.listedIn);
@@ -76,7 +76,7 @@ function readParameters(
     : undefined;
 }
 
-/** Of a name that repeats, each different value once, sorted. */
+/** Formats the values of one name. For a repeated name, returns the distinct values, sorted. */
 function formatValues(value: unknown): readonly string[] {
   if (Array.isArray(value)) return [...new Set(value.map(formatValue))].sort();
   return [formatValue(value)];

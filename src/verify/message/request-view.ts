@@ -5,13 +5,13 @@ import { unwrap } from "../../lib/result.ts";
 import { compileBodyPath } from "./body-path.ts";
 import type { MessageSource, RequestSource } from "./source.ts";
 
-/** Reads one value of a request: undefined where it is missing, or stands there more than once. */
+/** Reads one value of a request; `undefined` if it is missing or occurs more than once. */
 export type ReadText = (view: RequestView) => string | undefined;
 
-/** One request as settings look at it. The body is parsed only if something asks for a part of it. */
+/** A request with its query and body parsed on first access. */
 export class RequestView {
   readonly request: RawRequest;
-  /** Other parts of the signature's own value: by key, or by their position. A key that repeats is an array. */
+  /** Other items in the value that contains the signature, by key or by position. A repeated key has an array. */
   items: Values = NO_ITEMS;
   readonly #readAs: string | undefined;
   #query: Values | undefined;
@@ -27,7 +27,7 @@ export class RequestView {
     return this.#query;
   }
 
-  /** The fields of a form, or the JSON value; undefined where it is neither. */
+  /** Fields of a form, or the JSON value; `undefined` for any other body. */
   get body(): unknown {
     return this.#parsed().value;
   }
@@ -56,7 +56,7 @@ function parse({ headers, body }: RawRequest, readAs: string | undefined) {
   }
 }
 
-/** Compiles a reader of one value. @throws Error for a path that `findWrongName` refuses */
+/** Compiles a reader of one value. @throws Error for a path that `findWrongName` rejects */
 export function compileSource({ in: where, name }: MessageSource): ReadText {
   switch (where) {
     case "header": {
@@ -79,7 +79,7 @@ export function compileSource({ in: where, name }: MessageSource): ReadText {
   }
 }
 
-/** Compiles whether something stands there at all, once or more, text or not. */
+/** Compiles a check whether a value is present, of any type and any number of times. */
 export function compilePresence({ in: where, name }: RequestSource): (view: RequestView) => boolean {
   if (where === "header") return ({ request }) => request.headers[name.toLowerCase()] !== undefined;
   if (where === "query") return ({ query }) => query[name] !== undefined;
@@ -87,7 +87,7 @@ export function compilePresence({ in: where, name }: RequestSource): (view: Requ
   return ({ body }) => path(body).length > 0;
 }
 
-/** All texts that a path yields of the body; undefined where one is no text. */
+/** Compiles a reader of all texts at a body path. It returns `undefined` if any value is not a scalar. */
 export function compileTexts(name: string): (view: RequestView) => readonly string[] | undefined {
   const path = unwrap(compileBodyPath(name), `the path ${name}`);
   return ({ body }) => {
@@ -96,7 +96,7 @@ export function compileTexts(name: string): (view: RequestView) => readonly stri
   };
 }
 
-/** A scalar as text; numbers as JavaScript writes them. */
+/** Converts a scalar to text, numbers in JavaScript notation; `undefined` for any other value. */
 export function scalarToText(value: unknown): string | undefined {
   if (typeof value === "string") return value;
   return typeof value === "number" || typeof value === "boolean" ? String(value) : undefined;
@@ -105,7 +105,7 @@ export function scalarToText(value: unknown): string | undefined {
 const single = (value: string | readonly string[] | undefined): string | undefined =>
   typeof value === "string" ? value : undefined;
 
-/** Node reads headers as Latin-1; who signs them signs UTF-8. */
+/** Decodes a header as UTF-8, as senders sign it. Node decodes headers as Latin-1. */
 export function headerText(value: string | readonly string[] | undefined): string | undefined {
   if (typeof value !== "string") return undefined;
   return /[\u0080-\u00ff]/.test(value) ? Buffer.from(value, "latin1").toString("utf8") : value;

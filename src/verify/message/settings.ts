@@ -15,134 +15,151 @@ const itemsSchema = z
       .string()
       .min(1)
       .max(4)
-      .describe("What stands between items; of several characters each separates."),
+      .describe("Separators between items. Each character of this text is a separator."),
     assign: z
       .string()
       .length(1)
       .optional()
-      .describe("What stands between an item's key and its value; absent: items have no keys."),
+      .describe("Character between an item's key and value. Without it, items have no keys."),
     key: z
       .string()
       .min(1)
       .max(64)
       .optional()
-      .describe("The key whose items are signatures, such as v1; absent: every item is one."),
+      .describe("Key of the items that are signatures, such as v1. Without it, every item is a signature."),
   })
   .describe(
-    "How one value holds several things, such as t=1700000000,v1=…,v1=…; spaces around items and double quotes around values are dropped.",
+    "Splits a value that contains several items, such as t=1700000000,v1=…,v1=…. Spaces around items and double quotes around values are removed.",
   );
 
 const pairField = z.string().min(1).max(64);
 
 const parametersSchema = z
   .strictObject({
-    of: z.enum(["form", "query", "json"]).describe("The form, the query, or the members of the JSON body."),
+    of: z
+      .enum(["form", "query", "json"])
+      .describe("Source of the parameters: the form, the query, or the members of the JSON body."),
     names: z
       .array(nameField)
       .min(1)
       .max(64)
       .optional()
-      .describe("Only these, each where it is present; absent: all."),
-    omit: z.array(nameField).max(16).default([]).describe("All but these."),
+      .describe("Names of the parameters to include if present. Includes all by default."),
+    omit: z.array(nameField).max(16).default([]).describe("Names of parameters to leave out."),
     order: z
       .enum(["name", "listed"])
       .default("name")
-      .describe("Sorted by name (by UTF-16 code unit), or as `names` lists them."),
+      .describe("Order of the parameters: by name (UTF-16 code units), or as listed in `names`."),
     pair: pairField
       .default("{{name}}{{value}}")
-      .describe("How one is written; of a name that repeats, each different value once, sorted."),
-    between: separator("What stands between two.").default(""),
+      .describe("Format of one parameter. A repeated name contributes its distinct values, sorted."),
+    between: separator("Text between two parameters.").default(""),
   })
-  .describe("What {{parameters}} stands for.");
+  .describe("Defines the text of {{parameters}}.");
 
 const signedHeadersSchema = z
   .strictObject({
-    listedIn: messageSourceSchema.describe("What lists the names of the signed headers."),
+    listedIn: messageSourceSchema.describe("Location of the list of signed header names."),
     separator: z
       .string()
       .min(1)
       .max(4)
       .default(",")
-      .describe("What stands between names; of several characters each separates."),
-    pair: pairField.default("{{name}}:{{value}}").describe("How one is written; names are in lower case."),
-    between: separator("What stands between two.").default("\n"),
+      .describe("Separators between names. Each character of this text is a separator."),
+    pair: pairField
+      .default("{{name}}:{{value}}")
+      .describe("Format of one header, with its name in lower case."),
+    between: separator("Text between two headers.").default("\n"),
   })
-  .describe("What {{signedHeaders}} stands for: the headers that the sender says it has signed, 32 at most.");
+  .describe(
+    "Defines the text of {{signedHeaders}}: the headers that the sender lists as signed, at most 32.",
+  );
 
-/** The settings of a signature over a message: where it stands, over what it is, and what else it proves. */
+/** Settings of a signature over a message: location, signed text, and other facts that the signature proves. */
 export const signedMessageSettings = {
-  in: z.enum(["header", "query", "body"]).default("header").describe("Where the signature stands."),
+  in: z
+    .enum(["header", "query", "body"])
+    .default("header")
+    .describe("Part of the request that contains the signature."),
   name: nameField.describe(
-    "The header (any case) or query parameter that carries the signature, or its path in the body ($.signature; of a form, $.field).",
+    "Name of the header (case-insensitive) or query parameter with the signature, or its path in the body ($.signature; for forms, $.field).",
   ),
   alsoNamed: z
     .array(nameField)
     .max(15)
     .default([])
-    .describe("Further places of the same sort in which a signature may stand; any that is right will do."),
-  prefix: z.string().min(1).max(64).optional().describe("What stands before the signature, such as sha256=."),
+    .describe("Other names where a signature may occur. One valid signature suffices."),
+  prefix: z.string().min(1).max(64).optional().describe("Text before the signature, such as sha256=."),
   items: itemsSchema.optional(),
-  encoding: z.enum(ENCODINGS).default("hex").describe("How the signature is written."),
+  encoding: z.enum(ENCODINGS).default("hex").describe("Encoding of the signature."),
   template: z
     .string()
     .min(1)
     .max(4_096)
     .optional()
     .describe(
-      "What is signed; absent: the body. {{body}}, {{timestamp}}, {{id}}, {{method}}, {{url}} (whole, as the sender knows it), {{path}}, {{target}} (path and query), {{host}}, {{secret}}, {{parameters}}, {{signedHeaders}}, {{header:name}}, {{query:name}}, {{body:$.path}}, {{item:key}}; each with filters after |: md5, sha1, sha256, sha384, sha512 (to hex unless hex, base64 or base64url follows), crc32, lower, upper, trim, uriEncode, uriDecode, optional (empty where it is missing).",
+      "Template of the signed text; the body by default. Placeholders: {{body}}, {{timestamp}}, {{id}}, {{method}}, {{url}} (complete, as the sender knows it), {{path}}, {{target}} (path and query), {{host}}, {{secret}}, {{parameters}}, {{signedHeaders}}, {{header:name}}, {{query:name}}, {{body:$.path}}, {{item:key}}. Filters follow after |: md5, sha1, sha256, sha384, sha512 (in hex unless hex, base64 or base64url follows), crc32, lower, upper, trim, uriEncode, uriDecode, optional (empty if the value is missing).",
     ),
   parameters: parametersSchema.optional(),
   signedHeaders: signedHeadersSchema.optional(),
   timestamp: z
     .strictObject({
-      source: messageSourceSchema.describe("Where the time stands."),
+      source: messageSourceSchema.describe("Location of the timestamp."),
       unit: z
         .enum(["seconds", "milliseconds", "rfc3339"])
         .default("seconds")
-        .describe("Since 1970, or RFC 3339."),
+        .describe("Unit of the timestamp: seconds or milliseconds since 1970, or an RFC 3339 text."),
     })
     .optional()
-    .describe("When it was signed; the signature must cover it."),
+    .describe("Time of signing. The signature must cover it."),
   toleranceSeconds: z
     .int()
     .min(1)
     .max(604_800)
     .optional()
-    .describe("How far the time may be from that of receipt, before or after; needs `timestamp`."),
+    .describe(
+      "Maximum difference in seconds between the timestamp and the time of receipt, in either direction. Needs `timestamp`.",
+    ),
   deliveryId: messageSourceSchema
     .optional()
-    .describe("The delivery's id, which names it where no idPath does; the signature must cover it."),
+    .describe("Location of the delivery's id, used when no idPath applies. The signature must cover it."),
   bodyHash: z
     .strictObject({
-      source: requestSourceSchema.describe("Where the sender says the hash; the signature must cover it."),
-      algorithm: z.enum(["sha1", "sha256", "sha512"]).default("sha256").describe("The hash."),
-      encoding: z.enum(ENCODINGS).default("hex").describe("How it is written."),
-      prefix: z.string().min(1).max(64).optional().describe("What stands before it."),
+      source: requestSourceSchema.describe(
+        "Location of the hash in the request. The signature must cover it.",
+      ),
+      algorithm: z.enum(["sha1", "sha256", "sha512"]).default("sha256").describe("Hash function."),
+      encoding: z.enum(ENCODINGS).default("hex").describe("Encoding of the hash."),
+      prefix: z.string().min(1).max(64).optional().describe("Text before the hash."),
     })
     .optional()
-    .describe("A hash of the body that is signed in place of the body; it is checked."),
+    .describe(
+      "A hash of the body that the sender signs instead of the body. Inlet compares it with the body.",
+    ),
   signsBody: z
     .boolean()
     .default(true)
-    .describe("false: this sender signs no more of the body than the template names, and that is accepted."),
+    .describe(
+      "Whether the signature must cover the whole body. Set it to false for senders that sign only parts of it.",
+    ),
   bindDedupe: z
     .enum(["none", "signedBytes"])
     .default("none")
     .describe(
-      "signedBytes: what was signed is remembered for the dedupe window, beside the ids; the same again under another id or type is quarantined as replayed. For senders whose signature does not cover id and type, and whose signed bytes differ from event to event. Where there is no id, it is made of the signed bytes.",
+      "`signedBytes` remembers the signed bytes for the dedupe window, in addition to the event ids. The same bytes under another id or type are quarantined as replayed. Use it for senders whose signature does not cover id and type, and whose signed bytes differ between events. If an event has no id, its id is derived from the signed bytes.",
     ),
   baseUrl: z
     .url({ protocol: /^https?$/ })
     .max(1_024)
     .optional()
     .describe(
-      "What stands before /hooks/ in the address as the sender knows it, where that is not what the gateway tells.",
+      "Base URL before /hooks/ as the sender knows it, if it differs from the gateway's own base URL.",
     ),
   allowWeak: z
     .boolean()
     .default(false)
     .describe(
-      "Accepts what is weak by now but all that some senders have: HMAC-MD5, RSA-SHA1, and plain hashes that a secret is mixed into.",
+      "Allows weak methods, for senders that support no other: HMAC-MD5, RSA-SHA1, checksums, and plain hashes over a text with the secret.",
     ),
 } as const;
 

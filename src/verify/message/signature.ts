@@ -11,15 +11,15 @@ type SignaturePlace = Pick<
   "in" | "name" | "alsoNamed" | "prefix" | "items" | "encoding"
 >;
 
-/** The signatures that a request brings, none of them believed; at least one. What stands beside them is put into the view. */
+/** Reads the unverified signatures of a request, at least one. Stores the other items of the same value in the view. */
 type ReadSignatures = (view: RequestView) => Result<readonly Buffer[], VerificationFailure>;
 
 const HEX = /^(?:[\da-f]{2})+$/i;
-/** More of them are tried by nobody who signs. */
+/** Maximum number of signatures per request; real senders send far fewer. */
 const MAX_SIGNATURES = 16;
 const MAX_ITEMS = 64;
 
-/** Compiles where signatures stand and how they are written. */
+/** Compiles a reader for the signatures of a request. */
 export function compileSignatures(place: SignaturePlace): ReadSignatures {
   const { items, prefix = "", encoding } = place;
   const where = `the ${place.in === "body" ? "value in the body" : place.in} ${place.name}`;
@@ -46,7 +46,7 @@ export function compileSignatures(place: SignaturePlace): ReadSignatures {
   };
 }
 
-/** Where signatures stand. */
+/** Lists the places of signatures, so that they are removed from deliveries. */
 export function consumedBy(
   place: Pick<SignaturePlace, "in" | "name"> & { readonly alsoNamed?: readonly string[] },
 ): Consumed {
@@ -58,7 +58,7 @@ export function consumedBy(
   };
 }
 
-/** The texts of the items that are signatures; the view gets all of them. Too many are none. */
+/** Compiles the split of a value into items. Stores all items in the view and returns the signatures; none if there are too many. */
 function compileItems({ separator, assign, key }: NonNullable<SignaturePlace["items"]>) {
   const separators = new RegExp(`[${RegExp.escape(separator)}]`);
   return (value: string, view: RequestView): readonly string[] => {
@@ -81,18 +81,18 @@ function compileItems({ separator, assign, key }: NonNullable<SignaturePlace["it
 
 const unquoted = (text: string): string => (/^"[^"]*"$/.test(text) ? text.slice(1, -1) : text);
 
-/** The signature's bytes; undefined where the text is not exactly the spelling that the encoding gives to bytes. */
+/** Decodes a signature; `undefined` unless the text is the canonical encoding of its bytes, apart from padding. */
 export function decode(text: string, prefix: string, encoding: Encoding): Buffer | undefined {
   if (!text.startsWith(prefix)) return undefined;
   const encoded = text.slice(prefix.length);
-  // Node skips or ends at what is none of the encoding's characters.
+  // Node ignores invalid characters or stops at them, so check the text before or after decoding.
   if (encoding === "hex") return HEX.test(encoded) ? Buffer.from(encoded, "hex") : undefined;
   const bytes = Buffer.from(encoded, encoding);
   const isSpelledSo = unpadded(bytes.toString(encoding)) === unpadded(encoded);
   return isSpelledSo && bytes.length > 0 ? bytes : undefined;
 }
 
-/** True where the text is the body's hash, as the settings write it. */
+/** Whether a text is the hash of the body in the format of the settings. */
 export function isHashOf(
   body: Buffer,
   text: unknown,

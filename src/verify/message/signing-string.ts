@@ -6,23 +6,23 @@ import { compileSource, type ReadText, type RequestView } from "./request-view.t
 import type { SignedMessageSettings } from "./settings.ts";
 import { findSource, type MessageSource } from "./source.ts";
 
-/** A template, and the sources of what it names. */
+/** A template and the settings that its placeholders refer to. */
 type SigningParts = Pick<
   SignedMessageSettings,
   "template" | "timestamp" | "deliveryId" | "parameters" | "signedHeaders"
 >;
 
-/** The signed text, in pieces that follow each other; the error names what the request lacks. */
+/** Renders the signed text in consecutive pieces; the error names a value that the request lacks. */
 type SigningString = (view: RequestView, use: SigningUse) => Result<readonly (string | Buffer)[], string>;
 
 interface SigningUse {
-  /** The secret that is being tried; empty where the string holds none. */
+  /** The secret to try; empty if the template does not use it. */
   readonly secret: string;
-  /** The address before `/hooks/…`. */
+  /** The part of the channel's address before `/hooks/…`. */
   readonly baseUrl: string;
 }
 
-/** The values that a template reads, as its placeholders name them: `body`, `header:x-id`, `item:t`. */
+/** Names of the values that a template reads: `body`, `header:x-id`, `item:t`. */
 export type Reads = ReadonlySet<string>;
 
 interface CompiledSigning {
@@ -30,7 +30,7 @@ interface CompiledSigning {
   readonly reads: Reads;
 }
 
-/** Among what a template reads: the body only by a checksum, which another body can be made to have. */
+/** Marks a template that reads the body only through a checksum, for which a different body can be constructed. */
 export const WEAK_BODY = "weak body";
 
 interface Rendering extends SigningUse {
@@ -38,24 +38,24 @@ interface Rendering extends SigningUse {
   missing: string | undefined;
 }
 
-/** The raw body, which goes into the hash as the bytes that it is. */
+/** The placeholder of the raw body, which is hashed as bytes instead of text. */
 const RAW_BODY = /\{\{\s*body\s*\}\}/;
 const BODY_ONLY: Reads = new Set(["body"]);
-/** More than a template that makes sense has of the body: each is another pass over all its bytes. */
+/** Maximum occurrences of the body in a template. Each one is another pass over all bytes. */
 const MAX_BODIES = 2;
 const MAX_PLACEHOLDERS = 32;
 
-/** Compiles what is signed; without a template it is the body as it came. */
+/** Compiles the signed text; without a template it is the raw body. */
 export function compileSigningString(parts: SigningParts): Result<CompiledSigning, string> {
   const { template } = parts;
   if (template === undefined) return ok({ render: ({ request }) => ok([request.body]), reads: BODY_ONLY });
   const reads = new Set<string>();
   const texts = template.split(RAW_BODY);
   if ((template.match(/\{\{\s*body\s*[|}]/g) ?? []).length > MAX_BODIES) {
-    return err(`holds {{body}} more than ${MAX_BODIES} times`);
+    return err(`must contain {{body}} at most ${MAX_BODIES} times`);
   }
   if (template.split("{{").length - 1 > MAX_PLACEHOLDERS) {
-    return err(`holds more than ${MAX_PLACEHOLDERS} placeholders`);
+    return err(`must contain at most ${MAX_PLACEHOLDERS} placeholders`);
   }
   if (texts.length > 1) reads.add("body");
   const pieces: ((context: Rendering) => string)[] = [];
@@ -132,7 +132,7 @@ function findReader(name: string, parts: SigningParts, note: (source: string) =>
       return of(compileSignedHeaders(parts.signedHeaders));
     default: {
       const read = Object.hasOwn(REQUEST_READERS, name) ? REQUEST_READERS[name] : undefined;
-      if (read === undefined) return err("there is no such thing");
+      if (read === undefined) return err("is not a known placeholder");
       if (name === "secret") note("secret");
       if (name === "url" || name === "target") note("query");
       return ok(read);
@@ -152,11 +152,11 @@ function compileNamedSource(
   return ok(({ view }) => read(view));
 }
 
-/** As `Reads` names it; headers in lower case. */
+/** Formats a source as a name in `Reads`, headers in lower case. */
 export const toReadKey = ({ in: where, name }: MessageSource): string =>
   `${where}:${where === "header" ? name.toLowerCase() : name}`;
 
-/** The sources that a signature over these parameters covers: the form or query but for what is omitted, or what it names of it. */
+/** Lists the values that a signature over these parameters covers: the whole form or query, or the named parameters. */
 function listReadsOfParameters({ of, names, omit }: ParameterSettings): readonly string[] {
   const place = of === "query" ? "query" : "body";
   if (names === undefined) return [place];
@@ -175,7 +175,7 @@ const REQUEST_READERS: Readonly<Record<string, Read>> = {
 
 const HOOKS = "/hooks/";
 
-/** The address as its sender knows it: what the gateway tells of itself, and the path and query as they were sent. */
+/** Computes the URL as the sender knows it: the public base URL, followed by the path and query as received. */
 function computeUrl({ view, baseUrl }: Rendering): string {
   const { target } = view.request;
   const start = target.indexOf(HOOKS);

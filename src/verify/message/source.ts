@@ -2,25 +2,25 @@ import { z } from "zod";
 import { err, ok, type Result } from "../../lib/result.ts";
 import { compileBodyPath } from "./body-path.ts";
 
-/** Of a header: a token (RFC 9110 section 5.6.2). */
+/** A header name is a token (RFC 9110 section 5.6.2). */
 const HEADER_NAME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/;
 
 export const nameField = z
   .string()
   .min(1)
   .max(256)
-  .regex(/^[^\p{Cc}]*$/u, "must not hold control characters");
+  .regex(/^[^\p{Cc}]*$/u, "must not contain control characters");
 
 const PLACES = ["header", "query", "body"] as const;
 
-/** Why a name cannot stand where it is said to; undefined where it can. */
+/** Returns why a name is invalid for its place, or `undefined` if it is valid. */
 export function findWrongName(where: string, name: string): string | undefined {
   switch (where) {
     case "header":
-      return HEADER_NAME.test(name) ? undefined : "must be the name of a header";
+      return HEADER_NAME.test(name) ? undefined : "must be a valid header name";
     case "body": {
       const compiled = compileBodyPath(name);
-      return compiled.ok ? undefined : `as a path of the body ${compiled.error}`;
+      return compiled.ok ? undefined : `is not a valid body path: ${compiled.error}`;
     }
     default:
       return undefined;
@@ -34,34 +34,36 @@ function checkName({ value, issues }: z.core.ParsePayload<Named>): void {
   if (message !== undefined) issues.push({ code: "custom", path: ["name"], message, input: value.name });
 }
 
-/** One value of a request. */
+/** Location of one value in a request. */
 export const requestSourceSchema = z
   .strictObject({
-    in: z.enum(PLACES).describe("Where it stands."),
+    in: z.enum(PLACES).describe("Part of the request that contains the value."),
     name: nameField.describe(
-      "The header (any case), the query parameter, or the path in the body: $, .name, ['name'], [0], [*]; of a form, $.field.",
+      "Name of the header (case-insensitive) or query parameter, or path in the body: $, .name, ['name'], [0], [*]; for forms, $.field.",
     ),
   })
   .check(checkName);
 export type RequestSource = z.output<typeof requestSourceSchema>;
 
-/** One value of a signed request, or of what stands beside the signature in its own header. */
+/** Location of one value in a signed request, which may be another item of the value that contains the signature. */
 export const messageSourceSchema = z
   .strictObject({
     in: z
       .enum([...PLACES, "item"])
-      .describe("Where it stands; item: beside the signature, as `items` splits it."),
+      .describe(
+        "Part of the request with the value; `item` is another item next to the signature (see `items`).",
+      ),
     name: nameField.describe(
-      "The header (any case), the query parameter, the path in the body ($.a['b'][0]; of a form, $.field), or the item's key (its place from 0 where items have no keys).",
+      "Name of the header (case-insensitive) or query parameter, path in the body ($.a['b'][0]; for forms, $.field), or the item's key. Without keys, use the item's position from 0.",
     ),
   })
   .check(checkName);
 export type MessageSource = z.output<typeof messageSourceSchema>;
 
-/** The source that a placeholder of a template names: `{{header:x-id}}`, `{{item:t}}`. */
+/** Parses the source in a template placeholder such as `{{header:x-id}}` or `{{item:t}}`. */
 export function findSource(where: string, name: string): Result<MessageSource, string> {
   const place = messageSourceSchema.shape.in.safeParse(where);
-  if (!place.success) return err("there is no such thing");
-  const wrong = name === "" ? "names nothing" : findWrongName(where, name);
+  if (!place.success) return err("is not a known placeholder");
+  const wrong = name === "" ? "must have a name after the colon" : findWrongName(where, name);
   return wrong === undefined ? ok({ in: place.data, name }) : err(wrong);
 }

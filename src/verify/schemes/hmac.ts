@@ -18,7 +18,9 @@ const shape = z.strictObject({
   construction: z
     .enum(["hmac", "plain"])
     .default("hmac")
-    .describe("`plain` is a bare hash of a template that contains {{secret}}. It is weak and needs `allowWeak`."),
+    .describe(
+      "`plain` is a bare hash of a template that contains {{secret}}. It is weak and needs `allowWeak`.",
+    ),
   key: secretKeySchema,
   ...signedMessageSettings,
 });

@@ -25,9 +25,13 @@ const settings = z
       .min(1)
       .max(604_800)
       .default(300)
-      .describe("Maximum difference in seconds between the timestamp and the time of receipt, in either direction."),
+      .describe(
+        "Maximum difference in seconds between the timestamp and the time of receipt, in either direction.",
+      ),
   })
-  .describe("Deliveries signed according to the Standard Webhooks specification. The signature covers the id.");
+  .describe(
+    "Deliveries signed according to the Standard Webhooks specification. The signature covers the id.",
+  );
 
 const PUBLIC_KEY_PREFIX = "whpk_";
 const ED25519_BYTES = 32;

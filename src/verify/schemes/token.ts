@@ -12,7 +12,9 @@ import { defineScheme, reject } from "../verifier.ts";
 const shape = z.strictObject({
   scheme: z
     .literal("token")
-    .describe("The sender includes the secret in each delivery. Anyone who sees a delivery can forge others."),
+    .describe(
+      "The sender includes the secret in each delivery. Anyone who sees a delivery can forge others.",
+    ),
   in: z
     .enum(["header", "bearer", "basic", "query", "body"])
     .default("header")
@@ -44,8 +46,7 @@ const settings = shape
         const wrong = name === undefined ? "is required" : findWrongName(where, name);
         if (wrong !== undefined) note("name", wrong);
       }
-      if (prefix !== undefined && where !== "header")
-        note("prefix", "is only allowed when `in` is header");
+      if (prefix !== undefined && where !== "header") note("prefix", "is only allowed when `in` is header");
     }),
   )
   .describe("A shared secret that the sender includes in each delivery.");
@@ -62,7 +63,10 @@ export const token = defineScheme({
     const read = compileReader(options);
     const { in: where, name = "authorization" } = options;
     const missing = reject("missing", `the token in ${where} ${name} is missing or repeated`);
-    const mismatch = reject("mismatch", `the token in ${where} ${name} does not match any secret of the channel`);
+    const mismatch = reject(
+      "mismatch",
+      `the token in ${where} ${name} does not match any secret of the channel`,
+    );
     const place = {
       in: where === "query" || where === "body" ? where : "header",
       name,

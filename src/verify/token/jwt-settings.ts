@@ -35,9 +35,13 @@ const shape = z.strictObject({
     .array(z.enum([...PUBLIC_KEY_ALGORITHMS, ...SECRET_ALGORITHMS]))
     .min(1)
     .max(8)
-    .describe("Accepted signature algorithms: either only HS… with the channel's secrets as keys, or no HS… at all."),
+    .describe(
+      "Accepted signature algorithms: either only HS… with the channel's secrets as keys, or no HS… at all.",
+    ),
   issuer: oneOrMore.optional().describe("Accepted value or values of `iss`."),
-  audience: oneOrMore.optional().describe("Accepted value or values of `aud`. If `aud` is a list, one match suffices."),
+  audience: oneOrMore
+    .optional()
+    .describe("Accepted value or values of `aud`. If `aud` is a list, one match suffices."),
   claims: z
     .record(claimName, z.union([z.string(), z.number(), z.boolean()]))
     .default({})
@@ -93,7 +97,10 @@ export const jwtSettings = shape
       }
       const bySecret = algorithms.filter((name) => name.startsWith("HS")).length;
       if (bySecret > 0 && bySecret < algorithms.length) {
-        note("algorithms", "must not mix HS… with other algorithms: an attacker could use a public key as the secret");
+        note(
+          "algorithms",
+          "must not mix HS… with other algorithms: an attacker could use a public key as the secret",
+        );
       } else if (bySecret > 0 && keys.from !== "secrets") {
         note(
           "keys",
