@@ -31,19 +31,19 @@ export const openTestRedis = (url: string, options: Partial<OpenRedisOptions> = 
 export const testPublish = (redis: RedisBus, deps: Partial<PublishDeps> = {}): Publish =>
   createPublish({ redis, newQuarantineId: () => createId("qi", Date.now()), ...deps });
 
-/** That a machine is busy is no reason to give a write up. */
-export const PATIENT = { writeTimeoutMs: CEILING_MS };
+/** Avoids write timeouts on a busy machine. */
+export const LONG_WRITE_TIMEOUT = { writeTimeoutMs: CEILING_MS };
 
-/** A Redis of this file's own, as the gateway opens it, but patient. */
+/** Opens a Redis server and bus for one test file, as the gateway does but with a long write timeout. */
 export function openedBus() {
   const server = opened(createTestRedis);
-  const redis = opened(() => openTestRedis(server.url, PATIENT));
+  const redis = opened(() => openTestRedis(server.url, LONG_WRITE_TIMEOUT));
   return { server, redis, publish: opened(() => testPublish(redis)) };
 }
 
 let channels = 0;
 
-/** A channel that no other test has. */
+/** Returns a unique channel. */
 export function testChannel(): ChannelIdentity {
   return {
     number: ++channels,

@@ -22,7 +22,7 @@ import { createMetrics } from "../../src/metrics.ts";
 import { createOutbound } from "../../src/net/create-outbound.ts";
 import type { FetchPinned } from "../../src/verify/keys/key-cache.ts";
 import type { Presets } from "../../src/verify/presets.ts";
-import { openTestRedis, PATIENT } from "../bus/support.ts";
+import { LONG_WRITE_TIMEOUT, openTestRedis } from "../bus/support.ts";
 import { createTestApi, type TestApi } from "./api.ts";
 import { createTestChanges } from "./changes.ts";
 import { testLimitsOf } from "./limits.ts";
@@ -91,7 +91,7 @@ export async function startTestSpine(options: SpineOptions = {}): Promise<TestSp
   const channelKinds = new Map([...ownKinds, ...extraKinds.map((kind) => [kind.kind, kind] as const)]);
   await using starting = new AsyncDisposableStack();
   const server = starting.use(options.server ?? (await createTestRedis()));
-  const redis = starting.use(await openTestRedis(server.url, PATIENT));
+  const redis = starting.use(await openTestRedis(server.url, LONG_WRITE_TIMEOUT));
   const schemas = sharedSchemas();
   const groups = createGroups({ redis });
   const topics = createTopics({ redis });

@@ -1,9 +1,22 @@
 #!lua
 -- Stores delivery records. Each evicts older records of its channel if there is not enough room.
+--
 -- KEYS:  the byte counts of organizations (delivery-records.lua)
--- ARGV:  maximum records per channel, maximum bytes per channel, maximum bytes per organization, retention (ms);
---        then for each record: index of its organization in KEYS, channel, id, arrival (ms), "<status> <request id or ->",
---        record (JSON), values of its paths (JSON), body (base64)
+-- ARGV:
+--   1. maximum records per channel
+--   2. maximum bytes per channel
+--   3. maximum bytes per organization
+--   4. retention (ms)
+--   then eight arguments per record:
+--   - index of its organization in KEYS
+--   - channel
+--   - id
+--   - arrival (ms)
+--   - "<status> <request id or ->"
+--   - record (JSON)
+--   - values of its paths (JSON)
+--   - body (base64)
+--
 -- Reply: number of stored records
 local call = redis.call
 local most, channelBytes, organizationBytes = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])

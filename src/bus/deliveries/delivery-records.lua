@@ -2,10 +2,10 @@
 -- is the key inlet:{d.<organization>}:b.
 --
 -- All keys share the prefix inlet:{d.<organization>}: and end with:
---   b             hash: bytes per channel, and "t" for the total
---   x:<channel>   sorted set: "<record> <bytes> <status> <request id or ->" by arrival (ms)
---   r:<record>    hash: m record (JSON), i values of its paths (JSON), b body (base64)
---   g:<channel>   string: guard. While it exists, gateways drop records of the channel, because they may have been deleted.
+--   - hash b: bytes per channel, and "t" for the total
+--   - sorted set x:<channel>: "<record> <bytes> <status> <request id or ->" by arrival (ms)
+--   - hash r:<record>: m record (JSON), i values of its paths (JSON), b body (base64)
+--   - string g:<channel>: guard. While it exists, gateways drop records of the channel, because they may have been deleted.
 local function openDeliveryRecords(bytes)
   local prefix = string.sub(bytes, 1, -2)
   local store = {}

@@ -1,8 +1,14 @@
 #!lua
--- Ends a pause if its buffer is empty. If only a few deliveries are left, it can close the buffer for a moment: new deliveries
--- are then rejected instead of buffered, because otherwise a busy channel's buffer would never become empty.
+-- Ends a pause if its buffer is empty. If only a few deliveries are left, the script can close the buffer for a moment. New
+-- deliveries are then rejected instead of buffered. Without this, the buffer of a busy channel would never become empty.
+--
 -- KEYS:  the organization's quarantine budget (quarantine-store.lua)
--- ARGV:  channel, pause, how long to close the buffer (ms, 0 to keep it open), maximum left deliveries at which to close it
+-- ARGV:
+--   1. channel
+--   2. pause
+--   3. how long to close the buffer (ms), or 0 to keep it open
+--   4. maximum number of remaining deliveries at which to close it
+--
 -- Reply: 1 if the pause is over, 0 if deliveries are left
 local call = redis.call
 local left = call('ZCARD', string.sub(KEYS[1], 1, -2) .. 'x:' .. ARGV[1] .. ':paused')

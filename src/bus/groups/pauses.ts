@@ -9,7 +9,7 @@ export interface PauseRef {
   readonly pause: number;
 }
 
-/** `closing`: few deliveries are left, and new ones are rejected for a moment until the buffer is empty. */
+/** State of a pause buffer. It is `closing` while few deliveries are left and new ones are rejected until it is empty. */
 export type PauseState = "buffering" | "closing" | "over";
 
 /**

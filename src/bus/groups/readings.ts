@@ -6,8 +6,8 @@ import { compareEntryIds } from "../entry-id.ts";
 import { type Groups, isNoSuchKey, parsePairs } from "./groups.ts";
 
 /**
- * State of one entry in a consumer group. `pending`: a reader has taken it. `setAside`: it is a dead letter of the group's readers.
- * `acknowledged`: it was handled, or redriven from the dead letters.
+ * State of one entry in a consumer group. A `pending` entry was taken by a reader. A `setAside` entry is a dead letter of the group's
+ * readers. An `acknowledged` entry was handled, or redriven from the dead letters.
  */
 export type GroupProgress =
   | { readonly group: string; readonly state: "unread" | "setAside" | "acknowledged" }

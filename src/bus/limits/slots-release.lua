@@ -1,8 +1,13 @@
 #!lua flags=allow-oom
 -- Releases a holder's slots and reserves free slots for the names that wait longest.
+--
 -- KEYS:  the semaphores (slots.lua)
--- ARGV:  token of the holder, how long a slot stays reserved (ms), then the limit of each semaphore
--- Reply: names with a new reservation, each followed by the time since which it waits (ms): {name, since, name, since, ...}
+-- ARGV:
+--   1. token of the holder
+--   2. how long a slot stays reserved (ms)
+--   then the limit of each semaphore
+--
+-- Reply: {name, waiting since (ms), name, waiting since (ms), ...}, the names with a new reservation
 local call = redis.call
 local reservedMs = tonumber(ARGV[2])
 -- @include ./slots.lua

@@ -1,7 +1,9 @@
 #!lua
 -- Extends a holder's slots. An expired slot that is still in the set is extended too.
+--
 -- KEYS:  the semaphores (slots.lua)
 -- ARGV:  token of the holder, how long to hold the slots from now on (ms)
+--
 -- Reply: 1, or 0 if at least one of the slots is lost
 local call = redis.call
 for _, semaphore in ipairs(KEYS) do

@@ -1,10 +1,19 @@
 #!lua
 -- Takes one slot of each semaphore, or no slot at all. If a semaphore is full, the name joins its queue, if it has one.
+--
 -- KEYS:  the semaphores (slots.lua)
--- ARGV:  token of the holder, name of the caller, time since which it waits (ms), how long to hold the slots (ms), how long a slot
---        stays reserved (ms); then for each semaphore: its limit, and "1" if callers can queue for it
--- Reply: {index of the first full semaphore from 1, or 0 if the slots were taken; then the names with a new reservation, each
---        followed by the time since which it waits (ms)}
+-- ARGV:
+--   1. token of the holder
+--   2. name of the caller
+--   3. time since which it waits (ms)
+--   4. how long to hold the slots (ms)
+--   5. how long a freed slot stays reserved (ms)
+--   then two arguments per semaphore:
+--   - its limit
+--   - "1" if callers can queue for it, else "0"
+--
+-- Reply: {full, name, waiting since (ms), ...}. `full` is the index of the first full semaphore from 1, or 0 if the slots were
+-- taken. The names are those with a new reservation.
 local call = redis.call
 local token, name, since, heldMs, reservedMs = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 -- @include ./slots.lua

@@ -1,8 +1,10 @@
 -- Semaphores with a queue. Included by slots-take.lua and slots-release.lua. Uses `call` and `reservedMs`.
 -- Defines `now`, countTaken and reserveFreeSlots.
 --
---   <semaphore>      sorted set: holder token by the end of its hold (ms, Redis time)
---   <semaphore>:w    sorted set, the queue: name by the time since which it waits
+-- Keys:
+--   - <semaphore>    sorted set: holder token by the end of its hold (ms, Redis time)
+--   - <semaphore>:w  sorted set, the queue: name by the time since which it waits
+--
 -- A slot that becomes free is reserved for the name that waits longest: member "r:<name>", for `reservedMs`. So no other caller
 -- can take it in the meantime.
 local QUEUE_TTL_MS = 600000

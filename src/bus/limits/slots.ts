@@ -35,7 +35,7 @@ export interface Slot {
 }
 
 /**
- * Result of `take`. `full`: `semaphore` has no free slot, and no slot was taken. `reservations` are those that other names got.
+ * Result of `take`. If it is `full`, `semaphore` has no free slot and no slot was taken. `reservations` went to other names.
  */
 export type TakenSlot = { readonly reservations: readonly SlotReservation[] } & (
   | { readonly kind: "taken"; readonly slot: Slot }

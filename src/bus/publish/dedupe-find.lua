@@ -1,9 +1,13 @@
 #!lua flags=no-writes
 -- Checks which event ids a topic already remembers, by the same rules as publish.lua. Writes no data.
+--
 -- KEYS:  topic
--- ARGV:  dedupe window (ms), slicing; then one string per event: identity (22) and digest (11)
--- Reply: one string per event: "" if the id is unknown, "=<entry id>" if it is known with the same data, "!<entry id>" if it
---        is already used with other data
+-- ARGV:  dedupe window (ms), slicing; then per event identity (22) and digest (11) as one string
+--
+-- Reply: one string per event:
+--   - ""             unknown id
+--   - "=<entry id>"  known with the same data
+--   - "!<entry id>"  known with other data
 local call, ARGV, KEYS = redis.call, ARGV, KEYS
 local sub, find, format, floor = string.sub, string.find, string.format, math.floor
 local time = call('TIME')

@@ -4,15 +4,17 @@
 --
 -- Time is divided into slices. An id is stored in the slice in which it was published, and all ids of a slice expire together.
 -- A slice is one or more small hashes ("buckets") that grow by linear hashing:
---   <prefix><slicing><slice index modulo 8>                    first bucket; <slicing> is empty for the default slicing
---   <prefix><slicing><slice index modulo 8>.<bucket in hex>    further buckets
+--   - <prefix><slicing><slice index modulo 8>                  first bucket; <slicing> is empty for the default slicing
+--   - <prefix><slicing><slice index modulo 8>.<bucket in hex>  further buckets
+--
 -- <prefix> is "{<topic>}:" or "inlet:{b.<channel>}:". Field "n" of the first bucket counts the buckets; without it there is one.
 -- A slice lives for at most five slice lengths, so it has expired before its key name is used again.
 --
 -- Hash field: the identity (22). Hash value: the digest (11), then the entry id in one of two packed forms:
---   relative: milliseconds since the start of the slice (4 bytes), sequence number (0, 1, 2 or 4 bytes)
---   absolute: milliseconds (6 bytes), sequence number (1 or 4 bytes). Used if the relative form does not fit, for example after
---             the clock was set back.
+--   - relative: milliseconds since the start of the slice (4 bytes), sequence number (0, 1, 2 or 4 bytes)
+--   - absolute: milliseconds (6 bytes), sequence number (1 or 4 bytes). Used if the relative form does not fit, for example
+--     after the clock was set back.
+--
 -- Names are short and values packed because a topic with rare events needs a hash for each id.
 --
 -- The hash <prefix>e ("notes") has a field w<slicing> per slicing: the time (ms) until which its slices can matter. It has such
@@ -35,12 +37,12 @@ end
 
 -- Adds the slices of a window to `slices`, newest first. New ids are stored in the newest slice only, so older slices that do
 -- not exist are skipped. Fields of a slice:
---   base                        key of the first bucket
---   start, expiresAt            ms
---   count, round                number of buckets, and the largest power of two not above it; nil until read
---   lastIdentity, lastBucket    cached result of findBucket
---   exists                      nil while unknown
---   ms, time, isOutside         cached packing of the last entry time
+--   - base                      key of the first bucket
+--   - start, expiresAt          ms
+--   - count, round              number of buckets, and the largest power of two not above it; nil until read
+--   - lastIdentity, lastBucket  cached result of findBucket
+--   - exists                    nil while unknown
+--   - ms, time, isOutside       cached packing of the last entry time
 local function addSlices(slices, topic, slicing, window)
   local length = sliceLength(slicing)
   local name = topic.prefix .. (slicing == DEFAULT_SLICING and '' or slicing)

@@ -1,21 +1,21 @@
 -- Handles groups that need a head: several events, quarantine records, a cursor, and so on. Included by publish.lua, whose
 -- variables it uses. Defines:
---   runGroup(head)         publishes the group at `at`, moves `at` past it and returns its reply
---   computeGroupSize(at)   returns how many arguments the group at `at` has; works for every kind of group
+--   - runGroup(head): publishes the group at `at`, moves `at` past it and returns its reply
+--   - computeGroupSize(at): returns how many arguments the group at `at` has; works for every kind of group
 --
--- Arguments of such a group, in order:
---   head        "<window ms> <slicing> <max entries> <r|d> <events> <parts>". `parts` is the sum of the flags below
---   position    (flag 1) source, epoch, version, index of the cursor in KEYS. The index is 0 if the cursor is not in this call.
---               It is negative if the group commits the cursor; then one more argument follows: ">" and the new value, or "=" to
---               increment the version only. A conflict in the group prevents the commit.
---   quarantine  (flag 2) index of the budget in KEYS; channel; digest of the delivery; its method and headers (JSON); its body;
---               "<items>" or "<items> <bytes>", where <bytes> replaces the organization limit of ARGV[2].
---               Then five arguments per item: id for a new record, "all" or "newest", "<item>.<reason>", reason, record (JSON)
---   release     (flag 4) index of the budget in KEYS, number of records, their ids. A conflict in the group prevents the release.
---   signed      (flag 8) index of the channel's signed-bytes memory in KEYS; identity and digest as one string.
---               If the group has no events, the reply only says whether the delivery is a replay
---   replay      (flag 16) no arguments. The delivery is a known replay, so the script publishes no new event.
---   events      per event: number of its template; identity and digest as one string, or ""; the strings of the entry
+-- Arguments of such a group, in this order. The flags of the parts that follow are added up in <parts>:
+--   - head: "<window ms> <slicing> <max entries> <r|d> <events> <parts>"
+--   - position (flag 1): source, epoch, version, index of the cursor in KEYS. The index is 0 if the cursor is not in this call.
+--     It is negative if the group commits the cursor. Then one more argument follows: ">" and the new value, or "=" to increment
+--     only the version. A conflict in the group prevents the commit.
+--   - quarantine (flag 2): index of the budget in KEYS; channel; digest of the delivery; its method and headers (JSON); its
+--     body; "<items>" or "<items> <bytes>". <bytes> replaces the organization limit of ARGV[2].
+--   - quarantine, per item: id for a new record; "all" or "newest"; "<item>.<reason>"; reason; record (JSON)
+--   - release (flag 4): index of the budget in KEYS, number of records, their ids. A conflict in the group prevents the release.
+--   - signed bytes (flag 8): index of the channel's memory in KEYS; identity and digest as one string. If the group has no events,
+--     the reply only says whether the delivery is a replay.
+--   - replay (flag 16): no arguments. The delivery is a known replay, so the script publishes no new event.
+--   - events, per event: number of its template; identity and digest as one string, or ""; the strings of the entry
 local function reject(code, text)
   error({ rejection = '-' .. code .. ' ' .. text })
 end

@@ -5,42 +5,51 @@
 -- Redis does not roll back a script, so each group is checked completely before its first write. Because of the `#!lua` line,
 -- Redis (from 7.0 on) rejects the whole call with OOM, READONLY or MISCONF before the script starts.
 --
--- KEYS    Every key that the arguments refer to, by its index from 1:
---           topics
---           cursors                   inlet:{c.<channel>}:cursor
---           quarantine budgets        inlet:{q.<organization>}:b
---           signed-bytes memories     inlet:{b.<channel>}:
---         The script derives related keys, always with the same hash tag:
---           {<topic>}:e                                epochs and dedupe slicings in use
---           {<topic>}:[<slicing>]<slice>[.<bucket>]    dedupe (dedupe.lua)
---           inlet:{q.<organization>}:...               quarantine (quarantine-store.lua)
--- ARGV[1] "1" if the call must write even if it appends no event, so that a following WAIT also covers duplicates; else "0".
--- ARGV[2] Quarantine limits: "<newest items> <newest bytes> <channel bytes> <organization bytes> <keep ms> <reasons>".
--- ARGV[3] Number of templates. A template holds the values that many events of the call share, so that they are sent once.
--- then    One argument per template:
---           "<window ms> <slicing> <max entries> <r|d> <topic> <memory> <count>"
---           <r|d>     r reports a known id with other data as a conflict; d reports it as a duplicate
---           <topic>   index of the topic in KEYS
---           <memory>  index of the signed-bytes memory in KEYS, or 0
---           <count>   number of strings in the entry (names and values alternate). If it is 0, three lines follow in the template:
---                     source, type, datacontenttype. Then an event sends only the values of id, time and data; specversion is 1.0.
--- then    The groups. Most are a single event, optionally with signed bytes, and begin with a template number:
---           template number
---           identity (22) and digest (11) of the event as one string, or "" to skip deduplication
---           only with a memory: identity (22) of the signed bytes and digest (11) of the ids and types derived from them
---           the strings of the entry
---         A group that begins with a text containing spaces is described in publish-group.lua.
+-- KEYS: every key that an argument refers to by its index, from 1:
+--   - topics
+--   - cursors               inlet:{c.<channel>}:cursor
+--   - quarantine budgets    inlet:{q.<organization>}:b
+--   - signed-bytes memories inlet:{b.<channel>}:
 --
--- Reply: one string per group. A rejected group replies "-<code> <text>" with one of these codes:
---           EPOCH, CURSOR   the pull source is stale
---           FULL            a quarantine budget is used up
---           REDIS, SCRIPT   an error; only then may a part of the group already be written
---         An accepted group replies words separated by spaces, first one per event:
---           "<entry id>"    published
---           "=<entry id>"   duplicate of that entry
---           "!"             conflict: the id is already used with other data
---           "?"             replay: the signed bytes are known with another digest
---         then the record id of each quarantined item.
+-- The script derives related keys, always with the same hash tag:
+--   - {<topic>}:e                              epochs and dedupe slicings in use
+--   - {<topic>}:[<slicing>]<slice>[.<bucket>]  dedupe (dedupe.lua)
+--   - inlet:{q.<organization>}:...             quarantine (quarantine-store.lua)
+--
+-- ARGV:
+--   1. "1" if the call must write even if it appends no event, so that a following WAIT also covers duplicates; else "0"
+--   2. quarantine limits: "<newest items> <newest bytes> <channel bytes> <organization bytes> <keep ms> <reasons>"
+--   3. number of templates
+--   then the templates, one argument each, and the groups.
+--
+-- A template holds the values that many events of the call share, so that they are sent once:
+--   "<window ms> <slicing> <max entries> <r|d> <topic> <memory> <count>"
+--   - <r|d>: r reports a known id with other data as a conflict; d reports it as a duplicate
+--   - <topic>: index of the topic in KEYS
+--   - <memory>: index of the signed-bytes memory in KEYS, or 0
+--   - <count>: number of strings in the entry; names and values alternate. With 0, the template has three more lines: source,
+--     type, datacontenttype. Then an event sends only the values of id, time and data. specversion is 1.0.
+--
+-- Most groups are a single event, optionally with signed bytes:
+--   - template number
+--   - identity (22) and digest (11) of the event as one string, or "" to skip deduplication
+--   - only with a memory: identity (22) of the signed bytes, and digest (11) of the ids and types derived from them
+--   - the strings of the entry
+--
+-- A group that begins with a text containing spaces is described in publish-group.lua.
+--
+-- Reply: one string per group. If the group was rejected: "-<code> <text>", with one of these codes:
+--   - EPOCH, CURSOR: the pull source is stale
+--   - FULL: a quarantine budget is used up
+--   - REDIS, SCRIPT: an error. Only then may a part of the group already be written.
+--
+-- Otherwise words separated by spaces. The first ones are the results of the events:
+--   - "<entry id>": published
+--   - "=<entry id>": duplicate of that entry
+--   - "!": conflict, the id is known with other data
+--   - "?": replay, the signed bytes are known with another digest
+--
+-- The remaining words are the record ids of the quarantined items.
 --
 -- Performance: a call holds dozens of events, and Redis serves no other client meanwhile. Code that runs per event creates no
 -- tables, and no strings except arguments of Redis commands. Rarely needed functions are created on first use.

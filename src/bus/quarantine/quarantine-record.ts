@@ -8,8 +8,8 @@ import { quarantineBudgetKey } from "../keys.ts";
 export interface QuarantineItem {
   readonly failure: ItemFailure;
   /**
-   * `all`: stored for seven days, rejected when the budget is full. `newest`: evicts older items, which are counted. Used for items
-   * that match no definition, if the channel has `keepLast`.
+   * Items with `all` are stored for seven days, and rejected when the budget is full. Items with `newest` evict older ones, which are
+   * counted. `newest` applies to items that match no definition, if the channel has `keepLast`.
    */
   readonly keep: "all" | "newest";
 }

@@ -1,21 +1,37 @@
 -- Quarantine of one organization. Included by other scripts. Uses `call`, `time` (reply of TIME) and `now` (ms).
 -- Defines openQuarantineStore(budget), where `budget` is the key inlet:{q.<organization>}:b.
 --
--- All keys share the prefix and hash tag inlet:{q.<organization>}: so one script can keep the budgets exact. They end with:
---   b                        hash: budget, bytes per account
---                              "t"                          total
---                              "<channel>:a"                records stored for days
---                              "<channel>:<reason>"         records of which only the newest are kept
---                            and other facts
---                              "<channel>:<reason>:dropped" number of evicted records
---                              "<channel>:over"             newest pause of the channel whose buffer has been emptied
---                              "<channel>:closes"           time (ms) until which a pause buffer is closed (pause-end.lua)
---   r:<record>               hash: s record (JSON), ch channel, f and l first and last arrival (ms), n number of arrivals, x index,
---                            a account in b, d delivery, i field in that delivery, z bytes
---   d:<channel>:<digest>     hash: m method, headers and so on (JSON), b body, c account, z bytes, o number of records stored for
---                            days; and a field "<item, or whole>.<reason>" per record with its id. Deleted with its last record.
---   x:<channel>:<index>      sorted set: record by first arrival (µs). <index> is a reason, or "<reason>:last" for records of which
---                            only the newest are kept
+-- All keys share the prefix and hash tag inlet:{q.<organization>}: so one script can keep the budgets exact.
+--
+-- Key b, a hash:
+--   - "t": total bytes
+--   - "<channel>:a": bytes of records stored for days
+--   - "<channel>:<reason>": bytes of records of which only the newest are kept
+--   - "<channel>:<reason>:dropped": number of evicted records
+--   - "<channel>:over": newest pause of the channel whose buffer has been emptied
+--   - "<channel>:closes": time (ms) until which a pause buffer is closed (pause-end.lua)
+--
+-- Key r:<record>, a hash:
+--   - s     record (JSON)
+--   - ch    channel
+--   - f, l  first and last arrival (ms)
+--   - n     number of arrivals
+--   - x     index
+--   - a     account, a field of b
+--   - d     delivery
+--   - i     field in that delivery
+--   - z     bytes
+--
+-- Key d:<channel>:<digest>, a hash that is deleted with its last record:
+--   - m: method, headers and so on (JSON)
+--   - b: body
+--   - c: account
+--   - z: bytes
+--   - o: number of records stored for days
+--   - "<item, or whole>.<reason>": id of a record
+--
+-- Key x:<channel>:<index>, a sorted set: record by first arrival (µs). <index> is a reason, or "<reason>:last" for records of
+-- which only the newest are kept.
 local DELIVERY_FIELDS = 5
 local RECORD_OVERHEAD = 600
 local DELIVERY_OVERHEAD = 400
@@ -118,8 +134,8 @@ local function openQuarantineStore(budget)
     return all + (keepsAll and delivery or 0), all + newest + delivery
   end
 
-  -- Called before the first write. Returns "channel" or "organization" if that budget is too small, else nil. Deletes only
-  -- expired records to make room.
+  -- Called before the first write. Returns "channel" or "organization" if that budget is too small, else nil. Deletes
+  -- expired records first if that budget is too small.
   function store.check(write)
     local limits = write.limits
     local account = write.channel .. ':a'

@@ -1,12 +1,25 @@
 #!lua flags=no-writes
 -- Reports for each consumer group of a topic how far behind it is, and whether retention may soon trim entries that it has not
 -- handled.
+--
 -- KEYS:  stream
--- ARGV:  maximum age (ms), maximum entries, maximum bytes, fraction of these limits above which a group is at risk, samples for
---        MEMORY USAGE, first group (from 1), maximum number of groups
--- Reply: index of the next group to read, or 0; then seven values per group: name; 1 if at risk, else 0; undelivered entries;
---        age of the oldest undelivered entry (ms); age of the oldest undelivered or pending entry (ms); pending entries; dead
---        letters of its readers
+-- ARGV:
+--   1. maximum age (ms)
+--   2. maximum entries
+--   3. maximum bytes
+--   4. fraction of these limits above which a group is at risk
+--   5. samples for MEMORY USAGE
+--   6. first group to read (from 1)
+--   7. maximum number of groups
+--
+-- Reply: {index of the next group to read, or 0; then seven values per group}:
+--   - name
+--   - 1 if at risk, else 0
+--   - undelivered entries
+--   - age of the oldest undelivered entry (ms)
+--   - age of the oldest undelivered or pending entry (ms)
+--   - pending entries
+--   - dead letters of its readers
 --
 -- A stream does not know the position of an entry. The number of entries behind the oldest unread one is the group's lag, if
 -- that entry is the first undelivered one. Otherwise, or if Redis does not know the lag, it is estimated from the entries' times.

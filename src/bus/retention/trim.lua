@@ -1,7 +1,9 @@
 #!lua flags=allow-oom
 -- Trims a topic to its limits.
+--
 -- KEYS:  stream
 -- ARGV:  maximum age (ms), maximum entries, maximum bytes, samples for MEMORY USAGE, maximum entries to remove in one call
+--
 -- Reply: {removed entries, remaining entries, 1 if there is more to remove, else 0, remaining bytes}
 local topic = KEYS[1]
 local maxAge, maxEntries, maxBytes, samples, most =

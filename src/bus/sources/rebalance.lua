@@ -1,7 +1,15 @@
 #!lua
 -- Renews a worker's lease and gives it free shards, up to its fair share.
--- KEYS:  workers (sorted set: worker by end of its lease, ms), owners (hash: shard to worker)
--- ARGV:  worker, ttl (ms), number of shards, maximum number of shards to take in one call
+--
+-- KEYS:
+--   1. workers, a sorted set: worker by end of its lease (ms)
+--   2. owners, a hash: shard to worker
+-- ARGV:
+--   1. worker
+--   2. ttl (ms)
+--   3. number of shards
+--   4. maximum number of shards to take in this call
+--
 -- Reply: {number of live workers, fair share, the worker's shards ...}
 --
 -- Only the worker has a lease; its shards depend on it. So renewing is one write, regardless of the number of shards.

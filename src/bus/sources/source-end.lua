@@ -1,14 +1,18 @@
 #!lua
 -- Stores the result of a run of a pull source, unless another run has taken the source over.
+--
 -- KEYS:  cursor
--- ARGV:  1 epoch of the run
---        2 consecutive failures
---        3 delay requested by the sender (ms), 0 for none
---        4 delay after a failure (ms), 0 for none
---        5 progress of a run with an interval: "done", "more" (it continues at once), or "" (it did not finish)
---        6 "1" if the sender rejected the run, "0" if the run succeeded, "" otherwise
---        7, 8 number of consecutive rejections, and their duration (ms), from which on they count as persistent
---        9 delay after persistent rejections (ms)
+-- ARGV:
+--   1. epoch of the run
+--   2. consecutive failures
+--   3. delay requested by the sender (ms), or 0
+--   4. delay after a failure (ms), or 0
+--   5. progress of a run with an interval: "done", "more" (it continues at once), or "" (it did not finish)
+--   6. "1" if the sender rejected the run, "0" if the run succeeded, "" otherwise
+--   7. number of consecutive rejections from which on they count as persistent
+--   8. minimum duration of these rejections (ms)
+--   9. delay after persistent rejections (ms)
+--
 -- Reply: 0 if another run owns the source, 1 if written, 2 if written and the rejections are persistent
 local call = redis.call
 if call('HGET', KEYS[1], 'e') ~= ARGV[1] then

@@ -28,7 +28,7 @@ export interface AcquiredSource {
   readonly failures: number;
 }
 
-/** The source must wait. `backoff`: after a failure or on request of its sender. `interval`: its last run started too recently. */
+/** The source must wait: after a failure or a request of its sender (`backoff`), or because its last run is too recent (`interval`). */
 export interface BackoffPending {
   readonly kind: "backoff" | "interval";
   readonly waitMs: number;
@@ -55,7 +55,7 @@ export interface RunEnding {
   readonly notBeforeMs: number;
   /** Delay after a failure; 0 for none. A configuration change by a user ends this delay. */
   readonly retryInMs: number;
-  /** `done`: the run finished. `more`: it finished, and the source continues at once with the rest. Default: it did not finish. */
+  /** `done` if the run finished, `more` if the source also continues at once with the rest. Default: the run did not finish. */
   readonly progress?: "done" | "more" | undefined;
   /**
    * Set if the sender rejected the run: the threshold for persistent rejections. `none` if the run succeeded, which resets the count.
@@ -164,7 +164,7 @@ export function createSourcePositions({ redis }: { readonly redis: RedisBus }) {
       const written = Number(await runSet(keysOf(source), args));
       return written < 0 ? undefined : written;
     },
-    /** Stores the result of a run. `gone`: another run owns the source. `lasting`: rejections are now persistent. */
+    /** Stores the result of a run. Returns `gone` if another run owns the source, `lasting` if rejections are now persistent. */
     async end(
       channelNumber: number,
       epoch: number,

@@ -2,8 +2,13 @@
 -- Sets or resets the cursor of a pull source on a user's request. Fences the current run by raising the epoch.
 -- Also ends every wait: after a failure, between runs, and the one that the sender requested. The sender's request may have been
 -- a mistake, or the source may point to another sender now.
+--
 -- KEYS:  cursor; then the topics of the source (none in a Cluster)
--- ARGV:  source; the version that the cursor must have, or "" for any; ">" and the new value, or "" to start from the beginning
+-- ARGV:
+--   1. source
+--   2. version that the cursor must have, or "" for any
+--   3. ">" and the new value, or "" to reset the cursor
+--
 -- Reply: the new version, or -1 if the cursor has another version
 local call = redis.call
 local time = call('TIME')

@@ -1,23 +1,28 @@
 #!lua
 -- Makes the caller the owner of a pull source: sets a new epoch above all earlier ones, which fences the previous owner.
--- KEYS:  cursor; then the topics of the source (none in a Cluster, where source-stamp.lua stamps them slot by slot)
--- ARGV:  1 source
---        2 lowest epoch to take
---        3 "1" if a user has changed something, so that earlier failures no longer count; else "0"
---        4 minimum time between the starts of two runs (ms)
---        5 the same if the last run did not finish, or a user has changed something since (ms)
--- Reply: {"backoff" or "interval", remaining wait (ms)} if the source must wait; the script then changes no owner.
---        Otherwise {"acquired" or "first", epoch, version, start of the source (ms), consecutive failures, cursor or nil}.
---        "first" means that Redis had no data about the source.
+--
+-- KEYS:  cursor; then the topics of the source. In a Cluster there are no topics: source-stamp.lua stamps them slot by slot.
+-- ARGV:
+--   1. source
+--   2. lowest epoch to take
+--   3. "1" if a user has changed something, so that earlier failures no longer count; else "0"
+--   4. minimum time between the starts of two runs (ms)
+--   5. the same if the last run did not finish, or if a user has changed something since (ms)
+--
+-- Reply, one of:
+--   - {"backoff" or "interval", remaining wait (ms)}: the source must wait. Its owner has not changed.
+--   - {"acquired" or "first", epoch, version, start of the source (ms), consecutive failures, cursor or nil}. "first" means that
+--     Redis had no data about the source.
 --
 -- Fields of the cursor hash, in addition to those in source-position.lua (times in ms):
---   s      time at which the source was created or reset
---   u      time of the last cursor change
---   n, nl  time before which the sender accepts no calls, and the length of that wait
---   r, rl  end of the wait after a failure, and the length of that wait
---   f      consecutive failures
---   w, ws  consecutive rejections by the sender, and the time of the first of them
---   b, d   start of the last run with an interval; d exists if that run finished
+--   - s: time at which the source was created or reset
+--   - u: time of the last cursor change
+--   - n, nl: time before which the sender accepts no calls, and the length of that wait
+--   - r, rl: end of the wait after a failure, and the length of that wait
+--   - f: consecutive failures
+--   - w, ws: consecutive rejections by the sender, and the time of the first of them
+--   - b, d: start of the last run with an interval; d exists if that run finished
+--
 -- An epoch is at least the current time. So even after Redis was flushed, new epochs are higher than those of runs in flight.
 local call = redis.call
 local time = call('TIME')

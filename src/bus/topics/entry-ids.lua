@@ -1,7 +1,9 @@
 #!lua flags=no-writes
 -- Lists the entry ids of a range, without returning the entries' contents.
+--
 -- KEYS:  stream
 -- ARGV:  from, to (in XRANGE syntax), maximum number of ids, maximum bytes to scan, 1 to list the newest first
+--
 -- Reply: {1 if the range ends with these ids, 0 if there are more; then the ids}
 local newest_first = ARGV[5] == '1'
 local from, to, limit, bytes_left = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])

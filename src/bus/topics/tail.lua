@@ -1,8 +1,12 @@
 #!lua flags=no-writes
 -- Reads the entries after given ids in several streams.
+--
 -- KEYS:  streams
--- ARGV:  maximum entries, maximum bytes (the entry that exceeds them is the last one), then for each stream the id after which
---        to read
+-- ARGV:
+--   1. maximum entries
+--   2. maximum bytes; the entry that exceeds them is the last one
+--   then for each stream the id after which to read
+--
 -- Reply: {server time (ms), 1 if there may be more entries, else 0; then per entry: index of its stream in KEYS, id, fields}
 local time = redis.call('TIME')
 local entries_left, bytes_left = tonumber(ARGV[1]), tonumber(ARGV[2])

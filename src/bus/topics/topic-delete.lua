@@ -1,7 +1,9 @@
 #!lua flags=allow-oom
 -- Deletes a topic and its related keys, a limited number per call: dedupe buckets first, the stream last.
+--
 -- KEYS:  stream
--- ARGV:  "1" to keep a stream that holds entries; its related keys that earlier calls deleted are lost
+-- ARGV:  "1" to keep a stream that holds entries. Related keys that earlier calls deleted are lost.
+--
 -- Reply: 1 if there is more to delete, 0 when done, -1 if the stream is kept
 local topic = KEYS[1]
 if ARGV[1] == '1' and redis.call('XLEN', topic) > 0 then

@@ -38,8 +38,8 @@ async function openBus(socketPath: string) {
   return Object.assign(redis, { positions: createSourcePositions({ redis }) });
 }
 
-describe("a snapshot of the own Redis", () => {
-  it("is of one moment, while others write; a run from before it is refused where it was loaded, and the cursor goes on", async () => {
+describe("a snapshot of the embedded Redis", () => {
+  it("excludes writes made during the transfer, keeps the cursor, and fences earlier runs once loaded", async () => {
     const [from, to] = [folder(), folder()];
     const source = { number: 7, topics: ["topic.a", "topic.b"] };
     await using transferred = new AsyncDisposableStack();
@@ -63,11 +63,11 @@ describe("a snapshot of the own Redis", () => {
       using transfer = await openRdbTransfer(first.socketPath, signal);
       expect(transfer.version).toMatch(/^\d+\.\d+/);
       await client.xadd("topic.a", "1000-0", "n", "too late");
-      const topicsOf = async (number: number) => (number === source.number ? source.topics : []);
+      const listTopics = async (number: number) => (number === source.number ? source.topics : []);
       return await loadRdb({
         dataDir: to,
         content: transfer.content,
-        listTopics: topicsOf,
+        listTopics,
         deleted: [erased],
         log,
         signal,
@@ -75,7 +75,7 @@ describe("a snapshot of the own Redis", () => {
     })();
     expect(loaded).toEqual({ sources: 1 });
     expect(readdirSync(join(to, "redis"))).toEqual(["appendonlydir"]);
-    // Nothing was written beside the first one's append-only file.
+    // The first server wrote no file next to its append-only file.
     expect(existsSync(join(from, "redis", "dump.rdb"))).toBe(false);
 
     await using second = await startLocalRedis({ dataDir: to, log, signal });
@@ -96,17 +96,17 @@ describe("a snapshot of the own Redis", () => {
     }
   });
 
-  it("that is cut off is an error, never a shorter file", async () => {
+  it("fails if the transfer is cut off, instead of producing a shorter file", async () => {
     await using redis = await startLocalRedis({ dataDir: folder(), log, signal });
     const client = new Redis({ path: redis.socketPath });
     try {
-      // What can be compressed would be through the socket before it is cut.
+      // Random data: compressible data would pass through the socket before the connection is killed.
       for (let n = 0; n < 50; n++) await client.set(`key-${n}`, randomBytes(200_000));
       using transfer = await openRdbTransfer(redis.socketPath, signal);
       const reading = (async () => {
         for await (const _ of transfer.content) await client.call("client", "kill", "type", "replica");
       })();
-      await expect(reading).rejects.toThrow(/transfer before its end|ECONNRESET|EPIPE/);
+      await expect(reading).rejects.toThrow(/before the snapshot was complete|ECONNRESET|EPIPE/);
     } finally {
       client.disconnect();
     }

@@ -21,7 +21,7 @@ test.each<[readonly string[], DurabilityLevel]>([
   [[], "none"],
   [PROCESS, "process"],
   [FSYNC, "fsync"],
-])("Redis with %j holds %s, and no start asks for more", async (options, held) => {
+])("Redis with options %j has durability %s, and a start that requires more fails", async (options, held) => {
   await using server = await startRedis(options);
   const levels: DurabilityLevel[] = ["none", "process", "fsync", "replica"];
   for (const durability of levels) {
@@ -48,7 +48,7 @@ async function withReplica(server: RedisServer): Promise<RedisServer> {
   return replica;
 }
 
-test("a batch is answered only once a replica has it, even when every event is a duplicate", async () => {
+test("a batch resolves only after a replica has it, even if every event is a duplicate", async () => {
   await using server = await startRedis([...FSYNC, "--repl-diskless-sync-delay", "0"]);
   await using replica = await withReplica(server);
   await using redis = await openTestRedis(server.url, { durability: "replica" });
@@ -61,7 +61,7 @@ test("a batch is answered only once a replica has it, even when every event is a
     expect(receipts[0]?.status).toBe(status);
     expect(await replica.client.xlen(event.topic)).toBe(1);
   }
-  // A delivery of no items has nothing that a replica could lack.
+  // A delivery without items writes no data, so there is no replica to wait for.
   expect((await publish({ channel, events: [], policy: testPolicy }, now)).receipts).toEqual([]);
   replica.signal("SIGSTOP");
   for (const id of [event, testEvent(channel)]) {
@@ -77,7 +77,7 @@ test("a batch is answered only once a replica has it, even when every event is a
   });
 });
 
-test("many batches share their waits", async () => {
+test("concurrent batches share their WAIT commands", async () => {
   await using server = await startRedis([...FSYNC, "--repl-diskless-sync-delay", "0"]);
   await using _ = await withReplica(server);
   await using redis = await openTestRedis(server.url, { durability: "replica" });
@@ -93,7 +93,7 @@ test("many batches share their waits", async () => {
   expect(waits).toBeLessThan(20);
 });
 
-test("publishing stops while Redis is less durable than required, and then resumes", async () => {
+test("publishing fails while Redis is less durable than required, and then resumes", async () => {
   await using server = await startRedis(FSYNC);
   await using redis = await openTestRedis(server.url, { durability: "fsync", checkEveryMs: 50 });
   const publish = testPublish(redis);
@@ -109,14 +109,14 @@ test("publishing stops while Redis is less durable than required, and then resum
   await publish(batch, now);
 });
 
-test("unreadable durability counts as unknown and stops the start, unless it is asserted", async () => {
+test("the start fails if the durability cannot be read, unless the operator asserts it", async () => {
   await using server = await startRedis(FSYNC);
   await server.client.call("acl", "setuser", "app", "on", ">pass", "~*", "+@all", "-config");
   const url = server.url.replace("redis://", "redis://app:pass@");
   await expect(openTestRedis(url, { durability: "fsync" })).rejects.toThrow(/INLET_DURABILITY_ASSERTED/);
-  await using vouched = await openTestRedis(url, { durability: "fsync", durabilityAsserted: true });
-  expect(vouched.state()).toMatchObject({ ready: true, durability: "unknown" });
-  // That the file is on, INFO tells.
+  await using asserted = await openTestRedis(url, { durability: "fsync", durabilityAsserted: true });
+  expect(asserted.state()).toMatchObject({ ready: true, durability: "unknown" });
+  // INFO shows that the append-only file is enabled, which is enough for `process`.
   await using process = await openTestRedis(url, { durability: "process" });
   expect(process.state()).toMatchObject({ ready: true, durability: "process" });
 });
@@ -126,7 +126,7 @@ test("the start fails when Redis evicts keys", async () => {
   await expect(openTestRedis(server.url)).rejects.toThrow(/volatile-lru/);
 });
 
-test("a start waits for Redis until it is told not to", async () => {
+test("the start waits for Redis until its signal aborts", async () => {
   await using server = await startRedis();
   const { port } = server;
   await server[Symbol.asyncDispose]();
@@ -134,9 +134,9 @@ test("a start waits for Redis until it is told not to", async () => {
   await expect(opening).rejects.toThrow(/abort/i);
 });
 
-test("Redis is reached by a socket, a password and a database of its own", async () => {
+test("connects through a Unix socket with a password and a database number", async () => {
   await using server = await startRedis();
-  // The rig's own client keeps the session it has.
+  // The client of the test server stays authenticated.
   await server.client.call("acl", "setuser", "default", "resetpass", ">p@ss");
   await using redis = await openTestRedis(`unix://:p%40ss@${server.socketPath}?db=3`);
   const channel = testChannel();

@@ -26,7 +26,7 @@ function folder(name = "data"): string {
   return dir;
 }
 
-async function ask<T>(socketPath: string, run: (redis: Redis) => Promise<T>): Promise<T> {
+async function withClient<T>(socketPath: string, run: (redis: Redis) => Promise<T>): Promise<T> {
   const redis = new Redis({ path: socketPath, retryStrategy: () => null });
   redis.on("error", () => {});
   try {
@@ -38,10 +38,10 @@ async function ask<T>(socketPath: string, run: (redis: Redis) => Promise<T>): Pr
 
 const isGone = async (pid: number) => (await processIncarnation(pid)) === undefined;
 
-describe("the gateway's own redis-server", () => {
-  it("is durable, never evicts, has half of the memory at most, and no port", async () => {
+describe("the embedded Redis", () => {
+  it("is durable, never evicts, uses at most half of the memory, and opens no port", async () => {
     await using redis = await startLocalRedis({ dataDir: folder(), log, signal });
-    const settings = await ask(redis.socketPath, (client) => client.config("GET", "*"));
+    const settings = await withClient(redis.socketPath, (client) => client.config("GET", "*"));
     const pairs = settings as string[];
     const setting = (name: string) => pairs[pairs.indexOf(name) + 1];
     expect(setting("port")).toBe("0");
@@ -53,24 +53,24 @@ describe("the gateway's own redis-server", () => {
     expect(Number(setting("maxmemory"))).toBeLessThanOrEqual(totalmem() / 2);
   });
 
-  it("is taken back after a kill of the gateway, loses nothing in a kill of all, and stops when told", async () => {
+  it("is adopted after the gateway was killed, loses no data if both are killed, and stops on request", async () => {
     const dataDir = folder();
     const start = () => startOwnServer({ dataDir, which: "redis" });
     const first = await start();
     const { pid, socketPath } = first.report;
-    await ask(socketPath, (client) => client.xadd("topic", "*", "n", "1"));
+    await withClient(socketPath, (client) => client.xadd("topic", "*", "n", "1"));
     await first.killGroup();
 
     const second = await start();
     expect(second.report).toMatchObject({ adopted: true, pid });
-    await ask(socketPath, (client) => client.xadd("topic", "*", "n", "2"));
+    await withClient(socketPath, (client) => client.xadd("topic", "*", "n", "2"));
     await second.killGroup();
     process.kill(pid, "SIGKILL");
     await until(() => isGone(pid));
 
     const third = await start();
     expect(third.report.adopted).toBe(false);
-    const entries = await ask(socketPath, (client) => client.xrange("topic", "-", "+"));
+    const entries = await withClient(socketPath, (client) => client.xrange("topic", "-", "+"));
     expect(entries.map(([, fields]) => fields)).toEqual([
       ["n", "1"],
       ["n", "2"],
@@ -80,28 +80,28 @@ describe("the gateway's own redis-server", () => {
     expect(existsSync(socketPath)).toBe(false);
   });
 
-  it("comes back by itself after a kill -9, and says meanwhile that it is not ready", async () => {
+  it("restarts automatically after a kill -9, and reports not ready until then", async () => {
     await using redis = await startLocalRedis({ dataDir: folder(), log, signal });
     const before = redis.status;
     if (before.state !== "ready") throw new Error(before.state);
-    await ask(redis.socketPath, (client) => client.set("kept", "1"));
+    await withClient(redis.socketPath, (client) => client.set("kept", "1"));
     process.kill(before.pid, "SIGKILL");
     await until(() => redis.status.state !== "ready");
     await until(() => redis.status.state === "ready");
-    expect(await ask(redis.socketPath, (client) => client.get("kept"))).toBe("1");
+    expect(await withClient(redis.socketPath, (client) => client.get("kept"))).toBe("1");
   });
 
   it("stops a leftover server without a socket before it starts a new one on the same data", async () => {
     const dataDir = folder();
     const first = await startOwnServer({ dataDir, which: "redis" });
     const { pid, socketPath } = first.report;
-    await ask(socketPath, (client) => client.set("kept", "1"));
+    await withClient(socketPath, (client) => client.set("kept", "1"));
     await first.killGroup();
     rmSync(socketPath);
-    // The new server has as long to be heard as the old one.
+    // Also limits how long the new server may take to reply.
     await using redis = await startLocalRedis({ dataDir, log, signal, maxSilenceMs: 5_000 });
     expect(await isGone(pid)).toBe(true);
-    expect(await ask(redis.socketPath, (client) => client.get("kept"))).toBe("1");
+    expect(await withClient(redis.socketPath, (client) => client.get("kept"))).toBe("1");
   });
 
   it("works in a folder whose path is too long for a socket, and has quotes and spaces", async () => {
@@ -112,7 +112,7 @@ describe("the gateway's own redis-server", () => {
     });
     made.push(join(redis.socketPath, ".."));
     expect(redis.socketPath).toMatch(/^\/tmp\/inlet-\d+-[0-9a-f]{16}\/redis\.sock$/);
-    expect(await ask(redis.socketPath, (client) => client.ping())).toBe("PONG");
+    expect(await withClient(redis.socketPath, (client) => client.ping())).toBe("PONG");
   });
 
   it("names the install command and REDIS_URL when no redis-server is installed", async () => {

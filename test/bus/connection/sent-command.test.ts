@@ -8,7 +8,7 @@ import { createTestRedis } from "../../support/test-redis.ts";
 
 const LONG = 5_000;
 
-/** Texts of every length in bytes a character, joined and written by themselves, and bytes that are no text. */
+/** Texts with characters of one to four bytes, short (joined) and long (written alone), and binary data. */
 const ARGUMENTS: readonly (string | Buffer)[] = [
   ...["", "a", "\r\n", "é", "漢", "😀", "\0", "\ud800"].flatMap((text) => [text, text.repeat(LONG)]),
   `${"a".repeat(LONG)}é`,
@@ -22,18 +22,18 @@ const ARGUMENTS: readonly (string | Buffer)[] = [
 
 const bytesOf = (arg: string | Buffer): Buffer => (typeof arg === "string" ? Buffer.from(arg) : arg);
 
-it("hands Redis each argument as it is", async () => {
+it("sends each argument to Redis unchanged", async () => {
   await using redis = await createTestRedis();
   const command = new SentCommand("rpush", ["list", ...ARGUMENTS], new CommandBuffers());
   expect(await redis.client.sendCommand(command)).toBe(ARGUMENTS.length);
   expect(await redis.client.lrangeBuffer("list", 0, -1)).toEqual(ARGUMENTS.map(bytesOf));
 });
 
-it("writes over nothing that Redis has not answered yet", async () => {
+it("does not reuse the buffer of a command without a reply", async () => {
   await using redis = await createTestRedis();
   const buffers = new CommandBuffers();
   const values = Array.from({ length: 40 }, (_, i) => String(i).repeat(i % 2 === 0 ? 100_000 : 10));
-  // More of them at once than there are buffers to be kept, and the kept ones used again.
+  // Sends more commands at once than the pool keeps buffers, and reuses the pooled ones.
   for (const turn of ["first", "second", "third"]) {
     await Promise.all(
       values.map(async (value, i) => {
@@ -49,7 +49,7 @@ it("writes over nothing that Redis has not answered yet", async () => {
   }
 });
 
-it("uses a buffer again once it was given back, and not before", () => {
+it("reuses a buffer only after it was given back", () => {
   const buffers = new CommandBuffers();
   const [first, second] = [buffers.take(100), buffers.take(100)];
   expect(first).not.toBe(second);
@@ -57,7 +57,7 @@ it("uses a buffer again once it was given back, and not before", () => {
   expect(buffers.take(100)).toBe(first);
 });
 
-it("gives back the memory of a buffer that is too large to be kept", () => {
+it("frees a buffer that is too large for the pool", () => {
   const buffers = new CommandBuffers();
   const large = buffers.take(5 * 1024 * 1024);
   buffers.giveBack(large);
@@ -65,7 +65,7 @@ it("gives back the memory of a buffer that is too large to be kept", () => {
   expect(buffers.take(100).length).toBeGreaterThanOrEqual(100);
 });
 
-it("writes large bytes as they are, and takes no buffer for a copy of them", () => {
+it("writes large buffers to the socket without copying them", () => {
   const bytes = Buffer.alloc(5 * 1024 * 1024);
   const buffers = new CommandBuffers();
   const kept = buffers.take(100);
@@ -82,7 +82,7 @@ it("writes large bytes as they are, and takes no buffer for a copy of them", () 
   expect(end.buffer).toBe(kept.buffer);
 });
 
-it("keeps none of its arguments once they are written", async () => {
+it("releases its arguments after they are written", async () => {
   setFlagsFromString("--expose-gc");
   const collect: () => void = runInNewContext("gc");
   const write = (argument: Buffer) => {
@@ -91,7 +91,7 @@ it("keeps none of its arguments once they are written", async () => {
     return { command, argument: new WeakRef(argument) };
   };
   const written = write(Buffer.alloc(100));
-  // A weak reference is strong until the turn that made it is over.
+  // A WeakRef keeps its target alive until the end of the current job.
   await new Promise((resolve) => setImmediate(resolve));
   collect();
   expect([written.argument.deref(), written.command.name]).toEqual([undefined, "set"]);

@@ -8,36 +8,36 @@ import { now, openTestRedis, testChannel, testEvent, testPolicy, testPublish } f
 
 const WRITE_TIMEOUT_MS = 1_000;
 
-it("reads an answer that came while the event loop stood still, longer than a write may take", async () => {
+it("accepts a reply that arrived while the event loop was blocked beyond the write timeout", async () => {
   await using server = await createTestRedis();
   await using redis = await openTestRedis(server.url, { writeTimeoutMs: WRITE_TIMEOUT_MS });
   const channel = testChannel();
   const publish = testPublish(redis);
   const published = publish({ channel, events: [testEvent(channel)], policy: testPolicy }, now);
-  // The call has left by the next turn; then this thread sleeps until its time is over.
+  // The call is sent in the next event loop iteration. Then this thread blocks until the timeout has passed.
   await new Promise(setImmediate);
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1.5 * WRITE_TIMEOUT_MS);
   expect(await published).toMatchObject({ receipts: [{ status: "published" }] });
 });
 
-it("notices a silent Redis within the time of a write, also where nothing is written", async () => {
+it("notices a silent Redis within the write timeout, even without writes", async () => {
   await using server = await startRedis();
   await using redis = await openTestRedis(server.url, { writeTimeoutMs: WRITE_TIMEOUT_MS, checkEveryMs: 50 });
   server.signal("SIGSTOP");
   await until(() => !redis.state().ready);
-  // By the deadline of writes: the socket's own, which says that it is not connected, is longer.
-  expect(redis.state().problems.join()).toContain("does not answer");
+  // Reported by the write deadline. The socket timeout is longer and would report "not connected".
+  expect(redis.state().problems.join()).toContain("does not reply");
   server.signal("SIGCONT");
   await until(() => redis.state().ready);
 });
 
-describe("a server that answers questions and refuses writes", () => {
-  type Refusal = {
+describe("a server that serves reads but rejects writes", () => {
+  type Rejection = {
     readonly code: string;
     readonly begin: (server: RedisServer) => Promise<unknown>;
     readonly end: (server: RedisServer) => Promise<unknown>;
   };
-  const refusals: readonly Refusal[] = [
+  const rejections: readonly Rejection[] = [
     {
       code: "OOM",
       begin: ({ client }) => client.config("SET", "maxmemory", "1"),
@@ -51,7 +51,7 @@ describe("a server that answers questions and refuses writes", () => {
     {
       code: "MISCONF",
       async begin({ client }) {
-        // It cannot put a file where a folder stands.
+        // Redis cannot write the file because a directory has its name.
         const [, dir = ""] = (await client.config("GET", "dir")) as string[];
         await mkdir(join(dir, "dump.rdb"));
         await client.config("SET", "save", "3600 1");
@@ -62,13 +62,13 @@ describe("a server that answers questions and refuses writes", () => {
     },
   ];
 
-  it.each(refusals)("is a problem from the refusal ($code) until a write is taken", async ({
+  it.each(rejections)("is reported from the first rejected write ($code) until a write succeeds", async ({
     code,
     begin,
     end,
   }) => {
     await using server = await startRedis();
-    // So that nothing but the refusal itself can tell of it.
+    // Disables periodic checks, so that only the rejected write can reveal the problem.
     await using redis = await openTestRedis(server.url, { checkEveryMs: 3_600_000 });
     const channel = testChannel();
     const publish = testPublish(redis);
@@ -83,7 +83,7 @@ describe("a server that answers questions and refuses writes", () => {
     expect(redis.state()).toMatchObject({ ready: true, problems: [] });
   });
 
-  it.each(refusals)("is noticed ($code), and its end, where nothing is written", async ({
+  it.each(rejections)("is noticed ($code), and its recovery, without writes", async ({
     code,
     begin,
     end,
@@ -97,7 +97,7 @@ describe("a server that answers questions and refuses writes", () => {
     await until(() => redis.state().ready);
   });
 
-  it("is a problem also where it takes writes that are not as durable as asked for", async () => {
+  it("is reported if it accepts writes but does not reach the required durability", async () => {
     const durable = ["--appendonly", "yes", "--appendfsync", "always"];
     await using server = await startRedis(durable);
     await using replica = await startRedis(durable);
@@ -108,20 +108,20 @@ describe("a server that answers questions and refuses writes", () => {
     const publish = testPublish(redis);
     replica.signal("SIGSTOP");
     const refused = publish({ channel, events: [testEvent(channel)], policy: testPolicy }, now);
-    await expect(refused).rejects.toThrow("0 of 1 replicas");
+    await expect(refused).rejects.toThrow("0 of 1 required replicas");
     expect(redis.state().ready).toBe(false);
     replica.signal("SIGCONT");
     await until(() => redis.state().ready);
   });
 });
 
-it("a user who may run only scripts that are loaded publishes, and its Redis counts as ready", async () => {
+it("reports ready and publishes for a Redis user that may run only loaded scripts", async () => {
   await using server = await startRedis();
   await server.client.call("acl", "setuser", "default", "-eval");
   await using redis = await openTestRedis(server.url, { checkEveryMs: 20 });
   const channel = testChannel();
   const publish = testPublish(redis);
-  // What is asked at each look is refused.
+  // Redis rejects the probe script at each check.
   await until(async () =>
     /cmdstat_eval:.*rejected_calls=[3-9]/.test(await server.client.info("commandstats")),
   );

@@ -14,7 +14,7 @@ const records = opened(() => createDeliveryRecords({ redis, limits }));
 
 let arrivals = Date.now() - 10_000;
 
-function recordOf(channel: ChannelIdentity, bodyBytes = 10): NewDeliveryRecord {
+function createRecord(channel: ChannelIdentity, bodyBytes = 10): NewDeliveryRecord {
   const receivedAtMs = ++arrivals;
   const { number, uid, appId, organizationId } = channel;
   return {
@@ -49,58 +49,58 @@ const idsOf = async ({ organizationId, number }: ChannelIdentity) =>
 const recordKeys = ({ organizationId }: ChannelIdentity) =>
   server.client.keys(`inlet:{d.${organizationId}}:r:*`);
 
-test("the newest records of a channel stay, and the keys of the others go", async () => {
+test("keeps the newest records of a channel and deletes the keys of the others", async () => {
   const channel = testChannel();
-  const made = Array.from({ length: 5 }, () => recordOf(channel));
+  const made = Array.from({ length: 5 }, () => createRecord(channel));
   expect(await records.write(made)).toBe(5);
   expect(await idsOf(channel)).toEqual(made.slice(2).map(({ record }) => record.id));
   expect(await recordKeys(channel)).toHaveLength(3);
   expect(await records.find(channel.organizationId, made[4]?.record.id ?? "")).toEqual(made[4]);
 });
 
-test("a channel's bytes are bounded: older ones give way, and one that is too large is not kept", async () => {
+test("evicts older records over the byte limit of a channel, and rejects a record that is too large", async () => {
   const channel = testChannel();
-  const [first, second] = [recordOf(channel, 8_000), recordOf(channel, 8_000)];
+  const [first, second] = [createRecord(channel, 8_000), createRecord(channel, 8_000)];
   expect(await records.write([first, second])).toBe(2);
   expect(await idsOf(channel)).toEqual([second.record.id]);
-  expect(await records.write([recordOf(channel, 30_000)])).toBe(0);
+  expect(await records.write([createRecord(channel, 30_000)])).toBe(0);
 });
 
-test("an organization's bytes are bounded over its channels, and told; what a channel frees is free again", async () => {
+test("limits the bytes of an organization over its channels, and reuses the bytes that a purge frees", async () => {
   const one = testChannel();
   const other = { ...testChannel(), organizationId: one.organizationId };
-  const stranger = testChannel();
-  await records.write([recordOf(one, 10_000), recordOf(stranger, 10_000)]);
+  const unrelated = testChannel();
+  await records.write([createRecord(one, 10_000), createRecord(unrelated, 10_000)]);
   const held = await records.readBytes(one.organizationId);
   expect(held).toBeGreaterThan(13_000);
-  expect(await records.write([recordOf(other, 10_000)])).toBe(0);
+  expect(await records.write([createRecord(other, 10_000)])).toBe(0);
   await records.purge(one.organizationId, one.number);
   expect(await records.readBytes(one.organizationId)).toBe(0);
-  expect(await records.write([recordOf(other, 10_000)])).toBe(1);
-  expect(await idsOf(stranger)).toHaveLength(1);
+  expect(await records.write([createRecord(other, 10_000)])).toBe(1);
+  expect(await idsOf(unrelated)).toHaveLength(1);
 });
 
-test("every key ends by itself", async () => {
+test("sets an expiry on every key", async () => {
   const channel = testChannel();
-  await records.write([recordOf(channel)]);
+  await records.write([createRecord(channel)]);
   for (const key of await server.client.keys(`inlet:{d.${channel.organizationId}}:*`)) {
     expect(await server.client.pttl(key)).toBeGreaterThan(0);
     expect(await server.client.pttl(key)).toBeLessThanOrEqual(limits.keepMs);
   }
-  // Its content is gone: what is left of it holds nothing, is not listed whole, and is not counted.
+  // Simulates an expired index: its records must no longer be counted.
   await server.client.del(`inlet:{d.${channel.organizationId}}:x:${channel.number}`);
   expect(await records.readBytes(channel.organizationId)).toBe(0);
 });
 
-test("what was deleted is not written by a gateway that holds it still, and other channels' is", async () => {
+test("drops buffered records of a channel after a deletion, but not those of other channels", async () => {
   const channel = testChannel();
   const other = { ...testChannel(), organizationId: channel.organizationId };
-  const [gone, kept] = [recordOf(channel), recordOf(channel)];
+  const [gone, kept] = [createRecord(channel), createRecord(channel)];
   await records.write([gone, kept]);
   await records.delete(channel.organizationId, channel.number, [gone.record.id]);
   expect(await idsOf(channel)).toEqual([kept.record.id]);
   expect(await records.find(channel.organizationId, gone.record.id)).toBeUndefined();
-  expect(await records.write([recordOf(channel), recordOf(other)])).toBe(1);
+  expect(await records.write([createRecord(channel), createRecord(other)])).toBe(1);
   await server.client.del(`inlet:{d.${channel.organizationId}}:g:${channel.number}`);
-  expect(await records.write([recordOf(channel)])).toBe(1);
+  expect(await records.write([createRecord(channel)])).toBe(1);
 });

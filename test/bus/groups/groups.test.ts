@@ -18,7 +18,7 @@ const read = async (topic: string, group: string): Promise<readonly string[]> =>
   return (stream?.[1] ?? []).map(([id]) => id);
 };
 
-test("a group is given every entry from its start time on, however late it is made", async () => {
+test("a group receives every entry from its start time on, even if it is created later", async () => {
   const channel = testChannel();
   const topic = testTopic(channel);
   const publish = testPublish(redis);
@@ -35,7 +35,7 @@ test("a group is given every entry from its start time on, however late it is ma
   expect(await read(topic, "sub_3")).toHaveLength(0);
 });
 
-test("a stream that was made for groups only goes with the last of them, one that has held an entry stays", async () => {
+test("removing the last group deletes a stream that never held an entry, and keeps any other", async () => {
   const [unused, used] = [testTopic(testChannel()), testTopic(testChannel())];
   for (const topic of [unused, used]) {
     await groups.ensure(topic, "sub_1", "0-0");
@@ -43,15 +43,15 @@ test("a stream that was made for groups only goes with the last of them, one tha
   }
   const entryId = await server.client.xadd(used, "*", "a", "b");
   await server.client.xdel(used, entryId ?? "");
-  const standing = () => server.client.exists(unused, used);
+  const countStreams = () => server.client.exists(unused, used);
   for (const topic of [unused, used]) await groups.remove(topic, "sub_1");
-  expect(await standing()).toBe(2);
+  expect(await countStreams()).toBe(2);
   for (const topic of [unused, used]) await groups.remove(topic, "sub_2");
-  expect(await standing()).toBe(1);
+  expect(await countStreams()).toBe(1);
   expect(await server.client.exists(used)).toBe(1);
 });
 
-test("a group can be made before its stream, then found, reset and removed", async () => {
+test("creates a group before its stream, then finds, resets and removes it", async () => {
   const topic = testTopic(testChannel());
   expect(await groups.list(topic)).toEqual([]);
   await groups.ensure(topic, "sub_1", "0-0");
@@ -74,7 +74,7 @@ test("a group can be made before its stream, then found, reset and removed", asy
   expect(await groups.remove("events.none", "sub_1")).toBe(false);
 });
 
-test("the topics of a subscription are replaced as a whole", async () => {
+test("replaces all topics of a subscription", async () => {
   await groups.setTopics("sub_9", ["a", "b"]);
   const many = Array.from({ length: 2500 }, (_, i) => `events.${i}`);
   await groups.setTopics("sub_9", many);
@@ -83,7 +83,7 @@ test("the topics of a subscription are replaced as a whole", async () => {
   expect(await server.client.exists(subscriptionKey("sub_9"))).toBe(0);
 });
 
-test("a subscription without topics stands until it is removed", async () => {
+test("keeps a subscription without topics until it is removed", async () => {
   await groups.setTopics("sub_10", []);
   expect(await server.client.exists(knownSubscriptionKey("sub_10"))).toBe(1);
   await groups.removeTopics("sub_10");

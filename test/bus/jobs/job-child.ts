@@ -1,10 +1,10 @@
-/** A worker in a process of its own, to be killed: it begins each job, says so, and ends none. */
+/** A worker in a separate process, for kill tests. Prints the id of each job that it starts, and never finishes one. */
 
 import { openJobQueue } from "../../../src/bus/jobs/job-queue.ts";
 import { parseRedisAddresses } from "../../../src/lib/addresses/redis-address.ts";
 import { createLog } from "../../../src/log.ts";
 
-// Nobody is left who could kill it.
+// Exits when the parent process is gone.
 process.stdin.resume().on("end", () => process.exit());
 const [url = "", name = ""] = process.argv.slice(2);
 const endpoint = { isCluster: false, seeds: parseRedisAddresses(url) };

@@ -30,11 +30,11 @@ const log = createLog({
   destination: { write: (line: string) => void lines.push(JSON.parse(line)) },
 });
 
-/** A queue that no other test has. */
+/** Opens a queue with a unique name. */
 const open = (url = server.url, name = `test-${queues++}`): JobQueue<Data> =>
   openJobQueue<Data>({ redis: { endpoint: endpointOf(url) }, name, log });
 
-/** Works the jobs and remembers them. */
+/** Runs a worker that records its jobs. */
 function collect(queue: JobQueue<Data>, options: Partial<WorkOptions> = {}) {
   const jobs: Job<Data>[] = [];
   const worker = queue.work(
@@ -54,7 +54,7 @@ const scheduled = async (queue: JobQueue<Data>) => {
 };
 
 describe("a schedule", () => {
-  it("brings a job at each of its times until it is unscheduled", async () => {
+  it("creates a job at each of its times until it is unscheduled", async () => {
     await using queue = open();
     await using worked = collect(queue);
     await queue.schedule("a", { everyMs: 200, offsetMs: 50, jitterMs: 0 }, { n: 7 });
@@ -70,14 +70,14 @@ describe("a schedule", () => {
     expect(await scheduled(queue)).toEqual([]);
   });
 
-  it("brings nothing at the times up to the one after which it is to begin", async () => {
+  it("skips times up to `afterMs`", async () => {
     await using queue = open();
     const tomorrowMs = Math.ceil(Date.now() / 3_600_000 + 24) * 3_600_000 + 1;
     await queue.schedule("later", everyHour, { n: 1 }, tomorrowMs);
     expect(await scheduled(queue)).toEqual([{ id: "later", nextAtMs: tomorrowMs + 3_600_000 }]);
   });
 
-  it("stays the same when it is set again, and is listed in pages", async () => {
+  it("does not change when it is set again, and is listed in pages", async () => {
     await using queue = open();
     const ids = Array.from({ length: 600 }, (_, i) => `s${i}`);
     await Promise.all(ids.map((id) => queue.schedule(id, everyHour, { n: 1 })));
@@ -91,7 +91,7 @@ describe("a schedule", () => {
 });
 
 describe("a job", () => {
-  it("exists once per id, and runs at the earliest time requested", async () => {
+  it("exists once per id and runs at the earliest requested time", async () => {
     await using queue = open();
     await queue.add({ id: "one", data: { n: 1 }, delayMs: 3_600_000 });
     await queue.add({ id: "one", data: { n: 2 }, delayMs: 7_200_000 });
@@ -106,29 +106,29 @@ describe("a job", () => {
     ]);
   });
 
-  it("cannot be added again while it runs; an urgent job runs first", async () => {
+  it("cannot be added again while it runs, and runs first if it is urgent", async () => {
     await using queue = open();
-    const begun: string[] = [];
+    const started: string[] = [];
     const ended = Promise.withResolvers<undefined>();
     await using _ = queue.work(
       async ({ id }) => {
-        begun.push(id);
+        started.push(id);
         return ended.promise;
       },
       { concurrency: 1 },
     );
     expect(await queue.add({ id: "a", data: { n: 1 } })).toBe(true);
-    await until(() => begun.length === 1);
+    await until(() => started.length === 1);
     expect(await queue.add({ id: "a", data: { n: 1 } })).toBe(false);
     for (const id of ["b", "c"]) expect(await queue.add({ id, data: { n: 1 } })).toBe(true);
     await queue.add({ id: "d", data: { n: 1 }, delayMs: 3_600_000 });
     await queue.add({ id: "d", data: { n: 1 }, isUrgent: true });
     ended.resolve(undefined);
-    await until(() => begun.length === 4);
-    expect(begun).toEqual(["a", "d", "b", "c"]);
+    await until(() => started.length === 4);
+    expect(started).toEqual(["a", "d", "b", "c"]);
   });
 
-  it("runs again after it is put off, and leaves no keys once done or removed", async () => {
+  it("runs again after it was postponed, and leaves no keys when done or removed", async () => {
     const name = `test-${queues++}`;
     await using queue = open(server.url, name);
     const starts: number[] = [];
@@ -149,7 +149,7 @@ describe("a job", () => {
     expect(starts).toEqual([1, 2, 3]);
   });
 
-  it("is tried again after the worker's waits when its handler throws, as often as asked for", async () => {
+  it("is retried with the worker's backoff up to the given number of attempts", async () => {
     await using queue = open();
     const failures: number[] = [];
     const attempts: number[] = [];
@@ -167,7 +167,7 @@ describe("a job", () => {
 });
 
 describe("a worker", () => {
-  it("that is stopped waits for the jobs under way, and takes no more", async () => {
+  it("waits for running jobs when it is stopped, and takes no more", async () => {
     await using queue = open();
     const seen: string[] = [];
     const gate = Promise.withResolvers<void>();
@@ -175,7 +175,7 @@ describe("a worker", () => {
       async (job, { signal }) => {
         seen.push(job.id);
         await gate.promise;
-        seen.push(`${job.id} ended, ${signal.aborted ? "told" : "not told"}`);
+        seen.push(`${job.id} ended, ${signal.aborted ? "aborted" : "not aborted"}`);
         return undefined;
       },
       { concurrency: 1, graceMs: 3_600_000 },
@@ -186,13 +186,13 @@ describe("a worker", () => {
     const stopped = worker[Symbol.asyncDispose]();
     gate.resolve();
     await stopped;
-    expect(seen).toEqual(["a", "a ended, not told"]);
+    expect(seen).toEqual(["a", "a ended, not aborted"]);
     await using worked = collect(queue);
     await until(() => worked.jobs.length === 1);
     expect(worked.jobs[0]?.id).toBe("b");
   });
 
-  it("that is stopped tells its jobs when they take too long", async () => {
+  it("aborts running jobs that do not end within graceMs when it is stopped", async () => {
     await using queue = open();
     const begun = Promise.withResolvers<void>();
     const ended: string[] = [];
@@ -211,7 +211,7 @@ describe("a worker", () => {
     expect(ended).toEqual(["a"]);
   });
 
-  it("that is killed leaves its jobs to others, and schedules go on", async () => {
+  it("leaves its jobs to other workers when it is killed, and schedules continue", async () => {
     const name = `test-${queues++}`;
     const child = spawn(process.execPath, [join(import.meta.dirname, "job-child.ts"), server.url, name], {
       stdio: ["pipe", "pipe", "inherit"],
@@ -227,18 +227,18 @@ describe("a worker", () => {
     await until(() => begun.includes("added") && begun.includes("planned"));
     child.kill("SIGKILL");
     await once(child, "exit");
-    // As when its locks have run out, an hour later.
+    // Deletes the locks, as if they had expired an hour later.
     const locks = await server.client.keys(`inlet:{jobs.${name}}*:lock`);
-    const turns = await server.client.keys(`inlet:{jobs.${name}}*:stalled-check`);
+    const stalledChecks = await server.client.keys(`inlet:{jobs.${name}}*:stalled-check`);
     expect(locks.length).toBeGreaterThanOrEqual(2);
-    await server.client.del(...locks, ...turns);
+    await server.client.del(...locks, ...stalledChecks);
     await using worked = collect(queue, { lockMs: 500 });
     const added = () => worked.jobs.find(({ id }) => id === "added");
     await until(() => added() !== undefined && worked.jobs.filter(({ data }) => data.n === 2).length > 2);
     expect(added()?.starts).toBe(2);
   });
 
-  it("outlives a Redis that is away at its start, and one that comes back empty", async () => {
+  it("survives a Redis that is unreachable at the start, and one that restarts empty", async () => {
     await using own = await startRedis();
     own.signal("SIGKILL");
     await using queue = open(own.url);
@@ -256,7 +256,7 @@ describe("a worker", () => {
     }
   });
 
-  it("that is stopped while Redis is away ends, and leaves no connection behind", async () => {
+  it("stops while Redis is unreachable, and leaves no connection open", async () => {
     await using own = await startRedis();
     const before = (await connectionsOf(own)).length;
     const [one, other] = [open(own.url), open(own.url)];
@@ -274,7 +274,7 @@ describe("a worker", () => {
     await begun.promise;
     await stopped[Symbol.asyncDispose]();
     await one[Symbol.asyncDispose]();
-    // From here on each wait between two tries is the test's, which goes on at the usual pace.
+    // Uses fake timers for reconnect delays from here on, and advances them in real time.
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     const pace = setInterval(() => vi.advanceTimersByTime(10), 10);
     onTestFinished(() => clearInterval(pace));
@@ -289,7 +289,7 @@ describe("a worker", () => {
     await other[Symbol.asyncDispose]();
     await own.restart();
     await until(async () => (await connectionsOf(own)).length === before);
-    // Longer than the longest wait between two tries: a queue that still tried would come before the next connection.
+    // Exceeds the longest reconnect delay, so a queue that still reconnects would connect before the next client.
     await vi.advanceTimersByTimeAsync(60_000);
     const next = await openClient(own.socketPath);
     const connections = await connectionsOf(own);
@@ -297,7 +297,7 @@ describe("a worker", () => {
     expect(connections).toHaveLength(before + 1);
   });
 
-  it("asks a Redis that is full only now and then, says so once, and goes on when it is not", async () => {
+  it("polls a full Redis rarely, warns once, and continues when there is memory again", async () => {
     await using own = await startRedis();
     const waits: string[] = [];
     const destination = {
@@ -317,7 +317,7 @@ describe("a worker", () => {
     await queue.add({ id: "b", data: { n: 2 }, delayMs: 300 });
     await own.client.config("SET", "maxmemory", "1");
     const [callsBefore, startedAt] = [await commandsOf(own), performance.now()];
-    // A delayed job begins although Redis is full: it is no sign that Redis takes writes again.
+    // A delayed job starts even though Redis is full, so its start does not mean that Redis accepts writes again.
     await until(() => worked.jobs.length >= 2);
     const waitsBefore = waits.length;
     await until(() => waits.length >= waitsBefore + 2);

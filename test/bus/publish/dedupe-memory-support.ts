@@ -3,7 +3,7 @@ import { expect } from "vitest";
 import type { Publish } from "../../../src/bus/publish/publish.ts";
 import { now, testChannel, testEvent, testPolicy, testTopic } from "../support.ts";
 
-/** Publishes so many ids to each of so many topics; needs a Redis that nobody else uses meanwhile. */
+/** Publishes `ids` ids to each topic and checks the memory per id. Needs exclusive use of the Redis server. */
 export async function expectBytesPerId(options: {
   readonly publish: Publish;
   readonly client: Redis;
@@ -24,11 +24,11 @@ export async function expectBytesPerId(options: {
   const topics = types.map((type) => testTopic(channel, type));
   const bytes = await dedupeBytes(client, topics);
   expect(bytes / (topics.length * ids)).toBeLessThanOrEqual(most);
-  // They were measured at all.
+  // Guards against a measurement that found no keys.
   expect(bytes / (topics.length * ids)).toBeGreaterThan(30);
 }
 
-/** How much less Redis takes once the dedupe keys of the topics are gone. */
+/** Returns the memory that deleting the dedupe keys of the topics frees. */
 async function dedupeBytes(client: Redis, topics: readonly string[]): Promise<number> {
   const script = `
     for _, topic in ipairs(ARGV) do

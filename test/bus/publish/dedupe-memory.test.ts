@@ -1,11 +1,11 @@
 import { test } from "vitest";
 import { opened } from "../../support/opened.ts";
 import { startRedis } from "../../support/redis.ts";
-import { openTestRedis, PATIENT, testPublish } from "../support.ts";
+import { LONG_WRITE_TIMEOUT, openTestRedis, testPublish } from "../support.ts";
 import { expectBytesPerId } from "./dedupe-memory-support.ts";
 
 const server = opened(startRedis);
-const redis = opened(() => openTestRedis(server.url, PATIENT));
+const redis = opened(() => openTestRedis(server.url, LONG_WRITE_TIMEOUT));
 const publish = opened(() => testPublish(redis));
 
 test.each([

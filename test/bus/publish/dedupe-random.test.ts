@@ -1,10 +1,10 @@
 import { expect, it } from "vitest";
 import type { Receipt } from "../../../src/bus/publish/publish.ts";
 import {
+  LONG_WRITE_TIMEOUT,
   now,
   openedBus,
   openTestRedis,
-  PATIENT,
   testChannel,
   testEvent,
   testPolicy,
@@ -13,7 +13,7 @@ import {
 
 const { server, publish } = openedBus();
 
-/** Numbers below a bound, the same ones for the same seed. */
+/** Creates a seeded generator of random integers below a bound. */
 function numbers(seed: number): (below: number) => number {
   let state = seed;
   return (below) => {
@@ -22,9 +22,9 @@ function numbers(seed: number): (below: number) => number {
   };
 }
 
-it("tells each event apart as a list of all that came would, in whatever deliveries and calls they come", async () => {
-  await using another = await openTestRedis(server.url, PATIENT);
-  const programs = [publish, testPublish(another)];
+it("agrees with a simple model on random deliveries, policies and calls", async () => {
+  await using another = await openTestRedis(server.url, LONG_WRITE_TIMEOUT);
+  const publishers = [publish, testPublish(another)];
   const seen = new Set<string>();
   for (let seed = 1; seed <= 20; seed++) {
     const random = numbers(seed);
@@ -41,14 +41,14 @@ it("tells each event apart as a list of all that came would, in whatever deliver
             remembered: random(20) > 0,
           }),
         ),
-        // All are longer than the test; each has slices of its own.
+        // All windows are longer than the test, and each uses its own slicing.
         policy: { ...testPolicy, dedupeWindowMs: [86_400_000, 604_800_000, 7_200_000][random(3)] ?? 0 },
         ...(random(4) === 0 && {
           signed: { identity: `${random(40)}`.padEnd(22, "-"), digest: `${random(2)}`.padEnd(11, "-") },
         }),
       }));
-      const program = programs[random(2)] ?? publish;
-      const results = await Promise.all(deliveries.map((delivery) => program(delivery, now)));
+      const publisher = publishers[random(2)] ?? publish;
+      const results = await Promise.all(deliveries.map((delivery) => publisher(delivery, now)));
       for (const [i, { events, signed }] of deliveries.entries()) {
         const mark = signed && (marks.get(signed.identity) ?? signed.digest);
         if (signed && mark !== undefined) marks.set(signed.identity, mark);
@@ -73,9 +73,9 @@ it("tells each event apart as a list of all that came would, in whatever deliver
     }
     const topics = new Set([...entries.keys()].map((key) => key.split(" ")[0] ?? ""));
     for (const topic of topics) {
-      const stands = new Set((await server.client.xrange(topic, "-", "+")).map(([id]) => id));
+      const stored = new Set((await server.client.xrange(topic, "-", "+")).map(([id]) => id));
       for (const [key, { entryId }] of entries)
-        if (key.startsWith(`${topic} `)) expect(stands.has(entryId)).toBe(true);
+        if (key.startsWith(`${topic} `)) expect(stored.has(entryId)).toBe(true);
     }
   }
   expect([...seen].sort()).toEqual(["conflict", "duplicate", "published", "replayed"]);

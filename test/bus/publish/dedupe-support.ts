@@ -8,7 +8,7 @@ interface OnRedis {
   readonly client: Redis;
 }
 
-/** Publishes one id again and again, until it was new twice more, and looks at Redis' clock around each call. */
+/** Publishes one id repeatedly until its window has ended twice. Checks the end against the Redis clock around each call. */
 export async function expectExactEnd({
   publish,
   client,
@@ -36,7 +36,7 @@ export async function expectExactEnd({
       }
       expect(msOf(receipt)).toBe(first);
       expect(before - first).toBeLessThan(dedupeWindowMs);
-      // Far from its end a look now and then is enough.
+      // Polls slowly until the window is about to end.
       const leftMs = dedupeWindowMs - (after - first);
       await new Promise((resolve) => setTimeout(resolve, leftMs > 100 ? 40 : 0));
     }
@@ -44,7 +44,7 @@ export async function expectExactEnd({
   expect(await client.xlen(testTopic(channel))).toBe(3);
 }
 
-/** Publishes so many ids twice: all are new, then all are known; their buckets stay small and end by themselves. */
+/** Publishes ids twice: all are new, then all are known. Also checks that buckets stay small and have an expiry. */
 export async function expectNoIdLost({
   publish,
   client,

@@ -6,13 +6,13 @@ import { now, openTestRedis, testChannel, testEvent, testPolicy, testPublish } f
 
 const server = opened(startRedis);
 
-// A write has a timeout, and Redis stands still here.
+// Prevents write timeouts while Redis is stopped.
 beforeEach(() => void vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] }));
 afterEach(() => void vi.useRealTimers());
 
 it.each([
-  ["what comes while a call is under way goes in the next one", [1, 20, 20], 2],
-  ["a second call is sent ahead once there is much for it", [1, 70, 20, 20], 3],
+  ["batches deliveries that arrive while a call is in flight into the next call", [1, 20, 20], 2],
+  ["sends a second call early once many deliveries wait", [1, 70, 20, 20], 3],
 ])("%s", async (_, arrivals, expected) => {
   await using redis = await openTestRedis(server.url);
   let calls = 0;

@@ -10,7 +10,7 @@ import { now, openTestRedis, testChannel, testEvent, testPolicy, testPublish } f
 const server = opened(startRedis);
 const MANY_BYTES = 300 * 1024;
 
-/** Stands before Redis, and holds back what a connection brings beyond so many bytes until it is told to let it go on. */
+/** Proxy in front of Redis. Delays the bytes of a connection beyond `MANY_BYTES` until the test releases them. */
 let proxy: Server;
 let held: (() => void)[];
 beforeEach(async () => {
@@ -37,7 +37,7 @@ beforeEach(async () => {
 });
 afterEach(() => proxy.close());
 
-it("a small delivery is published while the bytes of a large one are on their way to Redis still", async () => {
+it("publishes a small delivery while a large one is still being sent to Redis", async () => {
   await using redis = await openTestRedis(`redis://127.0.0.1:${(proxy.address() as AddressInfo).port}`);
   const publish = testPublish(redis);
   const [large, small] = [testChannel(), testChannel()];
@@ -54,6 +54,6 @@ it("a small delivery is published while the bytes of a large one are on their wa
   const { receipts } = await publish({ channel: small, events: [testEvent(small)], policy: testPolicy }, now);
   expect(receipts).toMatchObject([{ status: "published" }]);
   expect(isWritten).toBe(false);
-  for (const letGo of held) letGo();
+  for (const release of held) release();
   expect(await writing).toMatchObject([{ status: "published" }]);
 });

@@ -7,10 +7,10 @@ import { UnavailableError } from "../../../src/lib/errors.ts";
 import { startRedis } from "../../support/redis.ts";
 import { until } from "../../support/until.ts";
 import {
+  LONG_WRITE_TIMEOUT,
   now,
   openedBus,
   openTestRedis,
-  PATIENT,
   testChannel,
   testEvent,
   testPolicy,
@@ -27,7 +27,7 @@ const entryIds = (receipts: readonly Receipt[]) =>
   receipts.map((receipt) => ("entryId" in receipt ? receipt.entryId : receipt.status));
 
 describe("an entry", () => {
-  test("stands on its topic, field by field in order", async () => {
+  test("is stored on its topic with all fields in order", async () => {
     const channel = testChannel();
     const event = testEvent(channel, "a", { data: '{"text":"ü 😀 \\u0000","n":12345678901234567890}' });
     const { receipts } = await publish({ channel, events: [event], policy: testPolicy }, now);
@@ -36,7 +36,7 @@ describe("an entry", () => {
     ]);
   });
 
-  test("keeps fields other than the usual ones, and values of more than one line, beside usual ones", async () => {
+  test("keeps unusual fields and multi-line values, mixed with usual entries", async () => {
     const channel = testChannel();
     const usual = testEvent(channel, "a");
     const withFields = (id: string, change: (fields: readonly string[]) => readonly string[]): Event => {
@@ -64,7 +64,7 @@ describe("a large value", () => {
     return { ...event, fields: [...event.fields.with(13, ""), ...more], large };
   };
 
-  test("stands on its topic as if it had come as text, and is gone from memory then", async () => {
+  test("is stored like text, and its buffer is freed afterwards", async () => {
     const channel = testChannel();
     const events = [largeEvent(channel, "a"), largeEvent(channel, "b", ["traceparent", "00-x"])];
     const { receipts } = await publish({ channel, events, policy: testPolicy }, now);
@@ -74,7 +74,7 @@ describe("a large value", () => {
     expect(events.map(({ large }) => large?.bytes.length)).toEqual([0, 0]);
   });
 
-  test("stays where the write fails: a part of it may be on its way still", async () => {
+  test("is not freed if the write fails, because it may still be being sent", async () => {
     const channel = testChannel();
     const event = largeEvent(channel, "a");
     await server.client.set(event.topic, "no stream");
@@ -92,7 +92,7 @@ describe("signed bytes", () => {
   });
   const statuses = (receipts: readonly Receipt[]) => receipts.map(({ status }) => status);
 
-  test("publish nothing more under other ids or types, and answer what is known as a duplicate", async () => {
+  test("publish no new event under other ids or types, and report known events as duplicates", async () => {
     const channel = testChannel();
     const [a, b, other] = [
       testEvent(channel, "a"),
@@ -107,13 +107,13 @@ describe("signed bytes", () => {
     expect(await send([other], signed("x", "3"))).toEqual(["replayed"]);
     expect(await send([a, b, b], signed("x", "4"))).toEqual(["duplicate", "replayed", "replayed"]);
     expect(await send([testEvent(channel, "a", { data: "2" })], signed("x", "5"))).toEqual(["conflict"]);
-    // Under its own signature it is new.
+    // With other signed bytes the event is new.
     expect(await send([b], signed("y", "2"))).toEqual(["published"]);
     expect(await server.client.xlen(testTopic(channel))).toBe(2);
     expect(await server.client.exists(testTopic(channel, "other"))).toBe(0);
   });
 
-  test("are remembered in their channel alone, for a time, and told apart in one call", async () => {
+  test("are remembered per channel with an expiry, and distinguished within one call", async () => {
     const [channel, another] = [testChannel(), testChannel()];
     const batch = { channel, policy: testPolicy, signed: signed("z", "1") };
     const results = await Promise.all([
@@ -134,7 +134,7 @@ describe("signed bytes", () => {
     for (const key of keys) if (!key.endsWith(":e")) expect(await server.client.pttl(key)).toBeGreaterThan(0);
   });
 
-  test("are forgotten once the window is over", async () => {
+  test("are forgotten after the dedupe window", async () => {
     const channel = testChannel();
     const policy = { ...testPolicy, dedupeWindowMs: 100 };
     const send = (id: string, digest: string) =>
@@ -145,7 +145,7 @@ describe("signed bytes", () => {
 });
 
 describe("a known id", () => {
-  test("answers with the first entry's id", async () => {
+  test("returns the id of the first entry", async () => {
     const channel = testChannel();
     const batch = { channel, events: [testEvent(channel, "a")], policy: testPolicy };
     const first = await publish(batch, now);
@@ -155,7 +155,7 @@ describe("a known id", () => {
     expect(await server.client.xlen(testTopic(channel))).toBe(1);
   });
 
-  test("answers with its own entry's id, among entries of one delivery and one millisecond", async () => {
+  test("returns the id of its own entry among entries of one delivery and one millisecond", async () => {
     const channel = testChannel();
     const [a, b, c] = ["a", "b", "c"].map((id) => testEvent(channel, id)) as [Event, Event, Event];
     const { receipts } = await publish({ channel, events: [a, b, c, b], policy: testPolicy }, now);
@@ -166,8 +166,8 @@ describe("a known id", () => {
     expect(entryIds(again.receipts)).toEqual([idOfC, idOfB]);
   });
 
-  test("is one entry under 20 concurrent publishes over two connections", async () => {
-    await using other = await openTestRedis(server.url, PATIENT);
+  test("creates one entry under 20 concurrent publishes over two connections", async () => {
+    await using other = await openTestRedis(server.url, LONG_WRITE_TIMEOUT);
     const publishers = [publish, testPublish(other)];
     const channel = testChannel();
     const event = testEvent(channel, "a");
@@ -182,7 +182,7 @@ describe("a known id", () => {
     expect(await server.client.xlen(event.topic)).toBe(1);
   });
 
-  test("is reported as a conflict where its data differs, and as a duplicate where the policy says so", async () => {
+  test("is a conflict if its data differs, or a duplicate if the policy says so", async () => {
     const channel = testChannel();
     const first = await publish({ channel, events: [testEvent(channel, "a")], policy: testPolicy }, now);
     const other = testEvent(channel, "a", { data: "other" });
@@ -200,7 +200,7 @@ describe("a known id", () => {
     expect(receipts.map(({ status }) => status)).toEqual(["published", "published"]);
   });
 
-  test("is told apart within one delivery as it is between two", async () => {
+  test("is recognized within one delivery as between two", async () => {
     const channel = testChannel();
     const a = testEvent(channel, "a");
     const events = [a, testEvent(channel, "b"), a, testEvent(channel, "a", { data: "other" }), a];
@@ -225,7 +225,7 @@ describe("a known id", () => {
     expect(await server.client.xlen(a.topic)).toBe(2);
   });
 
-  test("is new every time where nothing is remembered", async () => {
+  test("is always new without deduplication", async () => {
     const channel = testChannel();
     const events = [testEvent(channel, "a", { remembered: false })];
     const policy = { ...testPolicy, dedupeWindowMs: 0 };
@@ -236,8 +236,8 @@ describe("a known id", () => {
   });
 });
 
-describe("an event whose entry Redis refuses", () => {
-  test("is not remembered: it is new once Redis takes it", async () => {
+describe("an event that Redis rejects", () => {
+  test("is not remembered, so it is new once Redis accepts it", async () => {
     const channel = testChannel();
     const batch = { channel, events: [testEvent(channel, "a")], policy: testPolicy };
     const topic = testTopic(channel);
@@ -250,7 +250,7 @@ describe("an event whose entry Redis refuses", () => {
     for (const key of keys) expect(await server.client.pttl(key)).toBeGreaterThan(0);
   });
 
-  test("takes nothing back of what was published before it, and nothing of the delivery follows it", async () => {
+  test("keeps the events published before it, and stops the rest of the delivery", async () => {
     const channel = testChannel();
     const [a, b, c] = ["a", "b", "c"].map((id) => testEvent(channel, id)) as [Event, Event, Event];
     const refused = { ...b, fields: ["a name without its value"] };
@@ -263,7 +263,7 @@ describe("an event whose entry Redis refuses", () => {
 });
 
 describe("the dedupe window", () => {
-  test("ends exactly so long after the entry, by Redis time", async () => {
+  test("ends exactly dedupeWindowMs after the entry, by Redis time", async () => {
     await expectExactEnd({ publish, client: server.client, dedupeWindowMs: 700 });
   });
 
@@ -272,7 +272,7 @@ describe("the dedupe window", () => {
     ["shorter", 86_400_000, 3_600_000],
     ["longer, from a short one", 600_000, 86_400_000],
     ["shorter, to a short one", 86_400_000, 600_000],
-  ])("may be made %s, and forgets no id that is still in it", async (_, from, to) => {
+  ])("can be made %s without forgetting an id within the window", async (_, from, to) => {
     const channel = testChannel();
     const events = [testEvent(channel, "a")];
     const publishUnder = async (dedupeWindowMs: number) =>
@@ -290,11 +290,11 @@ describe("the dedupe window", () => {
     expect(await publishUnder(from)).toBe("duplicate");
   });
 
-  test("is one for deliveries that stand under different windows in one call", async () => {
+  test("is shared by deliveries with different windows in one call", async () => {
     const channel = testChannel();
     const send = (id: string, dedupeWindowMs: number) =>
       publish({ channel, events: [testEvent(channel, id)], policy: { ...testPolicy, dedupeWindowMs } }, now);
-    // Sent in one turn, they are one call; the second one makes the window known.
+    // Sent in one event loop iteration, these are one call. The second delivery introduces the other window.
     const sent = await Promise.all([
       send("x", 86_400_000),
       send("y", 3_600_000),
@@ -305,7 +305,7 @@ describe("the dedupe window", () => {
     expect(statuses).toEqual(["published", "published", "duplicate", "duplicate"]);
   });
 
-  test("bounds memory: every key expires by itself, at most half a window late", async () => {
+  test("sets an expiry on every key, at most half a window after its end", async () => {
     const channel = testChannel();
     const policy = { ...testPolicy, dedupeWindowMs: 3_600_000 };
     const events = Array.from({ length: 400 }, () => testEvent(channel));
@@ -319,12 +319,12 @@ describe("the dedupe window", () => {
   });
 });
 
-test("no id is lost while buckets grow", async () => {
+test("loses no id while buckets are split", async () => {
   await expectNoIdLost({ publish, client: server.client, ids: 10_000 });
 });
 
-describe("a refused delivery", () => {
-  test("writes nothing when its second topic is not a stream", async () => {
+describe("a rejected delivery", () => {
+  test("is not written at all if its second topic is not a stream", async () => {
     const channel = testChannel();
     const [first, second] = [testEvent(channel, "a"), testEvent(channel, "b", { type: "taken" })];
     await server.client.set(second.topic, "not a stream");
@@ -337,7 +337,7 @@ describe("a refused delivery", () => {
     expect(receipts.map(({ status }) => status)).toEqual(["published", "published"]);
   });
 
-  test("refuses no other delivery that is sent in the same call", async () => {
+  test("does not affect other deliveries in the same call", async () => {
     const channel = testChannel();
     const taken = testEvent(channel, "t", { type: "taken" });
     await server.client.set(taken.topic, "not a stream");
@@ -356,7 +356,7 @@ describe("a refused delivery", () => {
     expect(calls).toBe(1);
   });
 
-  test("is never sent when its signal has aborted", async () => {
+  test("is not sent if its signal has aborted", async () => {
     const channel = testChannel();
     const abort = new AbortController();
     const publishing = publish({ channel, events: [testEvent(channel)], policy: testPolicy }, abort);
@@ -366,7 +366,7 @@ describe("a refused delivery", () => {
   });
 });
 
-test("a large delivery goes in pieces, in order, with its quarantine and cursor", async () => {
+test("writes a large delivery in ordered pieces, with its quarantine and cursor", async () => {
   const channel = testChannel();
   await server.client.hset(cursorKey(channel.number), "e", 1);
   const events = Array.from({ length: 1001 }, (_, i) => testEvent(channel, `id-${i}`));
@@ -380,7 +380,7 @@ test("a large delivery goes in pieces, in order, with its quarantine and cursor"
   expect(await server.client.hgetall(cursorKey(channel.number))).toMatchObject({ v: "1", c: "end" });
 });
 
-test("an event larger than a script's share is published", async () => {
+test("publishes an event that is larger than the limit of a call", async () => {
   const channel = testChannel();
   const data = "x".repeat(6 * 1024 * 1024);
   const events = [testEvent(channel, "a"), testEvent(channel, "b", { data }), testEvent(channel, "c")];
@@ -415,7 +415,7 @@ describe("a pull source", () => {
     expect(await cursorOf(channel)).toMatchObject({ e: "1", v: "2", c: "at 1" });
   });
 
-  test("is refused once another has taken it over, or its cursor is gone", async () => {
+  test("is rejected after another owner has taken it over, or its cursor was deleted", async () => {
     const channel = await ownedChannel(7);
     const events = [testEvent(channel)];
     const write = (epoch: number) =>
@@ -432,7 +432,7 @@ describe("a pull source", () => {
     expect(await cursorOf(channel)).toMatchObject({ v: "1", c: "at 0" });
   });
 
-  test("makes a new version where the cursor stays, and refuses writes that follow a refused one", async () => {
+  test("increments the version of an unchanged cursor, and rejects writes after a rejected one", async () => {
     const channel = await ownedChannel(1);
     const write = (id: string, version: number) =>
       publish(
@@ -448,16 +448,16 @@ describe("a pull source", () => {
     const channel = await ownedChannel(1);
     await publish({ channel, events: [testEvent(channel, "id-3")], policy: testPolicy }, now);
     const events = Array.from({ length: 600 }, (_, i) => testEvent(channel, `id-${i}`, { data: "other" }));
-    const write = (some: typeof events) =>
-      publish({ channel, events: some, policy: testPolicy, position: position(1, 0) }, now);
-    for (const some of [events.slice(0, 10), events]) {
-      expect((await write(some)).receipts[3]).toEqual({ status: "conflict" });
+    const write = (part: typeof events) =>
+      publish({ channel, events: part, policy: testPolicy, position: position(1, 0) }, now);
+    for (const part of [events.slice(0, 10), events]) {
+      expect((await write(part)).receipts[3]).toEqual({ status: "conflict" });
       expect(await cursorOf(channel)).toEqual({ e: "1" });
     }
   });
 });
 
-test("a script that Redis has forgotten is sent again", async () => {
+test("sends the script again if Redis has lost it", async () => {
   await using own = await startRedis();
   await using ownRedis = await openTestRedis(own.url);
   const channel = testChannel();
@@ -470,7 +470,7 @@ test("a script that Redis has forgotten is sent again", async () => {
   expect(results.map(({ receipts }) => receipts[0]?.status)).toEqual(["published", "published", "published"]);
 });
 
-test("a stream is trimmed to its entries while it is appended to", async () => {
+test("trims a stream to maxEntries while appending", async () => {
   const channel = testChannel();
   const policy = { ...testPolicy, maxEntries: 500 };
   for (let i = 0; i < 4; i++) {

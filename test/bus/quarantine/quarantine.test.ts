@@ -43,7 +43,7 @@ const all = { limit: 200, offset: 0 };
 const keysOf = (channel: ChannelIdentity) => server.client.keys(`inlet:{q.${channel.organizationId}}:*`);
 
 describe("a quarantined item", () => {
-  test("is kept whole, byte for byte", async () => {
+  test("is stored completely, byte for byte", async () => {
     const channel = testChannel();
     for (const body of [
       Buffer.from([0, 255, 254, 13, 10, 128]),
@@ -100,7 +100,7 @@ describe("a quarantined item", () => {
     expect(push).not.toBe(ping);
   });
 
-  test("shares one stored delivery with its siblings, removed with the last of them", async () => {
+  test("shares one stored delivery with other items of it, deleted with the last one", async () => {
     const channel = testChannel();
     const ids = await put(channel, { delivery: deliveryOf("x".repeat(1000)), items: [itemOf(0), itemOf(1)] });
     const deliveries = async () => (await keysOf(channel)).filter((key) => key.includes(":d:"));
@@ -139,7 +139,7 @@ describe("a quarantined item", () => {
 describe("the list", () => {
   const reasons = ["schema_mismatch", "id_missing", "invalid_body"] as const;
 
-  test("is ordered by arrival, then id, and pages through channels and reasons", async () => {
+  test("is ordered by arrival, then id, over pages of several channels and reasons", async () => {
     const one = testChannel();
     const other = { ...testChannel(), organizationId: one.organizationId };
     for (let i = 0; i < 60; i++) {
@@ -190,7 +190,7 @@ describe("budgets", () => {
     });
   };
 
-  test("keep the newest items that match nothing, and count the dropped ones", async () => {
+  test("keep the newest items that match no definition, and count the evicted ones", async () => {
     const channel = testChannel();
     const store = limited({ newestItems: 10 });
     const ids: string[] = [];
@@ -204,7 +204,7 @@ describe("budgets", () => {
     expect(await store.countDropped(channel.organizationId, channel.number)).toBe(15);
   });
 
-  test("drop the oldest items that match nothing when they exceed their bytes", async () => {
+  test("evict the oldest items that match no definition over their byte limit", async () => {
     const channel = testChannel();
     const store = limited({ newestBytes: 100_000 });
     for (let i = 0; i < 20; i++) {
@@ -221,7 +221,7 @@ describe("budgets", () => {
   test.each([
     ["channel", { channelBytes: 50_000 }],
     ["organization", { organizationBytes: 50_000 }],
-  ])("refuse a delivery over the %s's bytes before any write, and free them on delete", async (_, limits) => {
+  ])("reject a delivery over the byte limit of the %s before any write, and free bytes on delete", async (_, limits) => {
     const channel = testChannel();
     const quarantineLimits = {
       newestItems: 9,
@@ -276,14 +276,14 @@ describe("budgets", () => {
     expect(await keysOf(channel)).toEqual([]);
   });
 
-  test("keep an item for its whole keep time, and no longer", async () => {
+  test("keep an item for keepMs and no longer", async () => {
     const channel = testChannel();
     const store = limited({ keepMs: 3_600_000 });
     await store.put(channel, { delivery: deliveryOf("1"), items: [itemOf(0)] }, now);
     const [index = "", ...more] = (await keysOf(channel)).filter((key) => key.includes(":x:"));
     expect(more).toEqual([]);
     const [id = "", score] = await server.client.zrange(index, "0", "-1", "WITHSCORES");
-    /** The record's age is its score, in microseconds (quarantine-store.lua). */
+    /** Sets the record's age through its score, in microseconds (quarantine-store.lua). */
     const countAt = async (ageMs: number) => {
       await server.client.zadd(index, Number(score) - ageMs * 1_000, id);
       await store.expire(channel.organizationId);
@@ -293,7 +293,7 @@ describe("budgets", () => {
     expect(await countAt(3_700_000)).toBe(0);
   });
 
-  test("drop items past their keep time, except the newest that match nothing", async () => {
+  test("delete expired items, except the newest that match no definition", async () => {
     const channel = testChannel();
     const store = limited({ keepMs: 200 });
     await store.put(
@@ -309,7 +309,7 @@ describe("budgets", () => {
   });
 });
 
-test("a purge removes every item of its channel and none of another", async () => {
+test("a purge deletes all items of its channel and no others", async () => {
   const channel = testChannel();
   const other = { ...testChannel(), organizationId: channel.organizationId };
   for (let i = 0; i < 300; i++) {

@@ -7,7 +7,7 @@ const { server, redis } = openedBus();
 const ROOMY = { maxAgeSeconds: 86_400, maxEntries: 1_000_000, maxBytes: 1_000_000_000 };
 let made = 0;
 
-/** A topic with so many entries of 100 characters, appended a millisecond after each other until `agoMs` ago. */
+/** Creates a topic with entries of 100 characters, one per millisecond, the last one `agoMs` ago. */
 async function topicWith(entries: number, agoMs = 0): Promise<string> {
   const topic = `events.o.apps.app.event_received.a.c.t${++made}`;
   const first = Date.now() - agoMs - entries;
@@ -48,7 +48,7 @@ describe("a group is at risk", () => {
     await read(topic, "done", 90).then((ids) => server.client.xack(topic, "done", ...ids));
     expect(await atRisk(topic, { maxEntries: 100 })).toEqual(["behind", "stuck"]);
     expect(await atRisk(topic, { maxEntries: 200 })).toEqual([]);
-    // All but the first were handled: it goes first all the same.
+    // All entries except the first were handled. The first one is still trimmed first.
     const others = (await server.client.xpending(topic, "stuck", "-", "+", 100)) as [string][];
     await server.client.xack(topic, "stuck", ...others.map(([id]) => id).filter((id) => id !== first));
     expect(await atRisk(topic, { maxEntries: 100 })).toEqual(["behind", "stuck"]);
@@ -75,11 +75,11 @@ describe("a group is at risk", () => {
   });
 });
 
-describe("a group is seen", () => {
+describe("the status of a group", () => {
   const standing = async (topic: string) =>
     Object.fromEntries((await look({ topic, ...ROOMY })).map(({ name, ...one }) => [name, one]));
 
-  it("with what it was not given yet, what is pending, what its readers set aside, and the ages of the oldest", async () => {
+  it("shows undelivered and pending entries, dead letters, and the ages of the oldest entries", async () => {
     const topic = await topicWith(10, 5_000_000);
     await group(topic, "new");
     await group(topic, "half");
@@ -101,13 +101,13 @@ describe("a group is seen", () => {
       pending: 0,
       deadLetters: 1,
     });
-    // The pending one was appended four milliseconds before the first that was not given.
+    // The oldest pending entry was appended four milliseconds before the first undelivered one.
     expect((half?.unhandledMs ?? 0) - (half?.lagMs ?? 0)).toBe(4);
     expect(others.new?.lagMs).toBe(half?.unhandledMs);
     expect(half?.lagMs).toBeGreaterThanOrEqual(5_000_000);
   });
 
-  it("with an estimate where Redis does not know its lag", async () => {
+  it("shows an estimate if Redis does not know the lag", async () => {
     const topic = await topicWith(100, 1_000);
     const ids = (await server.client.xrange(topic, "-", "+")).map(([id]) => id);
     await server.client.xgroup("CREATE", topic, "midway", ids[49] ?? "");

@@ -37,7 +37,7 @@ async function filled(count: number, data = "x".repeat(500)): Promise<string> {
 }
 
 describe("a topic is trimmed", () => {
-  test("to its age, to the entry, although it is idle and short", async () => {
+  test("exactly to its age limit, even if it is idle and short", async () => {
     const topic = testTopic(testChannel());
     const ms = Date.now();
     for (const age of [10_800_000, 7_201_000, 3_600_000, 0])
@@ -46,7 +46,7 @@ describe("a topic is trimmed", () => {
     expect(trimmed).toEqual({ removed: 2, length: 2, bytes: await server.client.memory("USAGE", topic) });
   });
 
-  test("to its entries", async () => {
+  test("to its maximum number of entries", async () => {
     const topic = await filled(1000);
     expect(await createTrimTopic({ redis })({ topic, ...roomy, maxEntries: 130 })).toEqual({
       removed: 870,
@@ -55,7 +55,7 @@ describe("a topic is trimmed", () => {
     });
   });
 
-  test("to its bytes, oldest first", async () => {
+  test("to its maximum bytes, oldest entries first", async () => {
     const topic = await filled(1000);
     const newest = (await server.client.xrevrange(topic, "+", "-", "COUNT", 1))[0]?.[0];
     const maxBytes = 250_000;
@@ -67,7 +67,7 @@ describe("a topic is trimmed", () => {
     expect((await server.client.xrevrange(topic, "+", "-", "COUNT", 1))[0]?.[0]).toBe(newest);
   });
 
-  test("in a Redis that is full, where nothing else makes room", async () => {
+  test("even if Redis is full", async () => {
     await using full = await startRedis();
     await using bus = await openTestRedis(full.url);
     for (let i = 0; i < 100; i++) await full.client.xadd("topic", "*", "a", "b");
@@ -93,7 +93,7 @@ describe("a topic is trimmed", () => {
   });
 });
 
-test("what all groups of a topic have acknowledged goes; what one of them has in hand, or has not read, stays", async () => {
+test("trims entries that all groups have acknowledged, and keeps pending and unread ones", async () => {
   const topic = await filled(5);
   const [first = "", second = "", third = ""] = (await server.client.xrange(topic, "-", "+")).map(
     ([id]) => id,
@@ -109,7 +109,7 @@ test("what all groups of a topic have acknowledged goes; what one of them has in
   await server.client.xack(topic, "quick", ...(await ids()));
   await read("slow", 3);
   await server.client.xack(topic, "slow", first, third);
-  // One entry in hand holds back all behind it.
+  // One pending entry keeps all later entries.
   await trim(topic);
   expect((await ids())[0]).toBe(second);
   await server.client.xack(topic, "slow", second);
@@ -117,7 +117,7 @@ test("what all groups of a topic have acknowledged goes; what one of them has in
   expect(await ids()).toHaveLength(2);
 });
 
-test("the sweeper trims every topic in turn, and reports its new length", async () => {
+test("the sweeper trims every topic and reports its new length", async () => {
   const limits = { ...roomy, maxEntries: 10 };
   const retained: RetainedTopic[] = [{ topic: await filled(50), ...limits }];
   const left = new Map<string, number>();
@@ -137,7 +137,7 @@ test("the sweeper trims every topic in turn, and reports its new length", async 
   await until(() => left.get(second) === 10);
 });
 
-test("the sweeper goes on past a topic that cannot be trimmed", async () => {
+test("the sweeper continues after a topic that cannot be trimmed", async () => {
   const broken = `events.broken.${Date.now()}`;
   await server.client.set(broken, "not a stream");
   const sound = await filled(50);
@@ -152,7 +152,7 @@ test("the sweeper goes on past a topic that cannot be trimmed", async () => {
   await until(async () => (await server.client.xlen(sound)) === 10);
 });
 
-test("a busy topic overshoots its bytes by a bounded part before the next sweep", async () => {
+test("a busy topic exceeds its byte limit only by a bounded fraction before the next sweep", async () => {
   const channel = testChannel();
   const topic = testTopic(channel);
   const maxBytes = 2_000_000;
@@ -170,7 +170,7 @@ test("a busy topic overshoots its bytes by a bounded part before the next sweep"
       testEvent(channel, undefined, { data, remembered: false }),
     );
     await publish({ channel, events, policy: { ...testPolicy, maxBytes } }, now);
-    // What is trimmed is a little behind; what is not trimmed before it has grown by more never gets there.
+    // Trimming lags behind slightly. Without it the topic would grow far beyond this bound.
     await until(async () => (await bytes()) < maxBytes * 1.25);
   }
   expect(await bytes()).toBeGreaterThan(maxBytes * 0.7);

@@ -35,8 +35,8 @@ const scriptOf = (name: string) =>
   luaScript(redis, new URL(`../../../src/bus/sources/${name}.lua`, import.meta.url));
 
 describe("epochs", () => {
-  // In a Cluster topics are stamped one slot after the other.
-  test("are kept by a topic that has seen a higher one than comes late", async () => {
+  // In a Cluster, topics are stamped slot by slot, so stamps can arrive out of order.
+  test("are not lowered by a late stamp with a lower epoch", async () => {
     const { ref } = testSource();
     const stamp = scriptOf("source-stamp");
     expect(await stamp(ref.topics, [ref.number, 10])).toBe("0");
@@ -44,7 +44,7 @@ describe("epochs", () => {
     expect(await server.client.hget(`{${ref.topics[0]}}:e`, `s${ref.number}`)).toBe("10");
   });
 
-  test("of a restore fence the runs that have begun, also where the clock was ahead then", async () => {
+  test("set by a restore fence earlier runs, even if the clock was ahead then", async () => {
     const { ref, write } = testSource();
     const ahead = Date.now() + 10 ** 9;
     await server.client.hset(cursorKey(ref.number), { e: ahead, v: 0 });
@@ -102,17 +102,17 @@ describe("taking a source over", () => {
     expect(await positions.end(channel.number, first.epoch, failed)).toBe("gone");
     await positions.end(channel.number, fresh.epoch, { failures: 0, notBeforeMs: 3_600_000, retryInMs: 0 });
     expect(await positions.takeOver(ref, { skipBackoff: true })).toMatchObject({ kind: "backoff" });
-    // What was not taken fences nobody.
+    // A take-over that had to wait fences no run.
     await positions.end(channel.number, fresh.epoch, { failures: 2, notBeforeMs: 0, retryInMs: 0 });
     expect(await take()).toMatchObject({ failures: 2 });
   });
 });
 
-describe("refusals in a row", () => {
+describe("consecutive rejections", () => {
   const refusal = { count: 3, forMs: 600_000, retryInMs: 900_000 };
   const ending = { failures: 1, notBeforeMs: 0, retryInMs: 0 };
 
-  test("last once there are so many over so long, until a run is good", async () => {
+  test("are persistent after the given number and duration, until a run succeeds", async () => {
     const { ref, take, channel } = testSource();
     const { number } = channel;
     const { epoch } = await take();
@@ -126,7 +126,7 @@ describe("refusals in a row", () => {
     expect(await refuse()).toBe("written");
   });
 
-  test("count from the first again when a person has changed something", async () => {
+  test("are counted from zero after a user has changed something", async () => {
     const { take, channel } = testSource();
     const { epoch } = await take();
     await positions.end(channel.number, epoch, { ...ending, refusal });
@@ -136,8 +136,8 @@ describe("refusals in a row", () => {
   });
 });
 
-describe("a cursor set by hand", () => {
-  test.each(["7", undefined])("ends the wait that its sender asked for (%j)", async (value) => {
+describe("a cursor set by a user", () => {
+  test.each(["7", undefined])("ends the wait that the sender requested (%j)", async (value) => {
     const { ref, take, channel } = testSource();
     const { epoch } = await take();
     await positions.end(channel.number, epoch, {
@@ -150,7 +150,7 @@ describe("a cursor set by hand", () => {
     expect(await take()).toMatchObject({ value, failures: 0 });
   });
 
-  test("fences the current run, and the next run begins there", async () => {
+  test("fences the current run, and the next run starts from it", async () => {
     const { ref, take, write, channel } = testSource();
     const run = await take();
     await write(run.epoch, 0, "far");
@@ -160,18 +160,18 @@ describe("a cursor set by hand", () => {
     expect(await take()).toMatchObject({ value: "back", version: 2 });
   });
 
-  test("is refused when the cursor has moved since it was read", async () => {
+  test("is rejected if the cursor has moved since it was read", async () => {
     const { ref, take, write, channel } = testSource();
     const run = await take();
     await write(run.epoch, 0, "one");
     expect(await positions.set(ref, "x", { version: 0 })).toBeUndefined();
-    // Nobody was fenced by it.
+    // The rejected change fenced no run.
     await write(run.epoch, 1, "two");
     expect((await positions.read(channel.number)).value).toBe("two");
     expect(await positions.set(ref, "x", { version: 2 })).toBe(3);
   });
 
-  test("fences the current run and leaves no value when it is a reset", async () => {
+  test("fences the current run and removes the value when it is reset", async () => {
     const { ref, take, write } = testSource();
     const run = await take();
     await write(run.epoch, 0, "one");
@@ -182,7 +182,7 @@ describe("a cursor set by hand", () => {
     await expect(write(run.epoch, 1, "two")).rejects.toMatchObject({ stale: "epoch" });
   });
 
-  test("may be the empty string, which differs from no cursor", async () => {
+  test("can be the empty string, which differs from no cursor", async () => {
     const { ref, take } = testSource();
     await positions.set(ref, "");
     expect((await take()).value).toBe("");

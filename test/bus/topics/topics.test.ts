@@ -8,7 +8,7 @@ import { now, openedBus, testChannel, testEvent, testPolicy, testPublish, testTo
 const { server, redis } = openedBus();
 const topics = opened(() => createTopics({ redis }));
 
-test("a topic tells its length, ends, size and groups", async () => {
+test("returns length, first and last entry, size and groups of a topic", async () => {
   const channel = testChannel();
   const topic = testTopic(channel);
   expect(await topics.find(topic)).toBeUndefined();
@@ -27,7 +27,7 @@ test("a topic tells its length, ends, size and groups", async () => {
   expect(info?.bytes).toBeGreaterThan(20 * 60);
 });
 
-test("entries are found by range, by id, and deleted one by one", async () => {
+test("finds entries by range and by id, and deletes single entries", async () => {
   const topic = testTopic(testChannel());
   for (let i = 1; i <= 5; i++) await server.client.xadd(topic, `${i}-0`, "id", `e${i}`);
   const ids = async (range: Parameters<Topics["listEntries"]>[1]) =>
@@ -42,13 +42,13 @@ test("entries are found by range, by id, and deleted one by one", async () => {
 });
 
 describe("deleting a topic", () => {
-  test("leaves no companion behind", async () => {
+  test("deletes all related keys", async () => {
     const channel = testChannel();
     const publish = testPublish(redis);
     const topic = testTopic(channel);
     const positions = createSourcePositions({ redis });
     const taken = await positions.takeOver({ number: channel.number, topics: [topic] });
-    if (taken.kind !== "acquired") throw new Error("nobody else has it");
+    if (taken.kind !== "acquired") throw new Error("the source is not free");
     const { epoch } = taken;
     for (const [version, dedupeWindowMs] of [86_400_000, 3_600_000].entries()) {
       const events = Array.from({ length: 400 }, () => testEvent(channel));
@@ -62,12 +62,12 @@ describe("deleting a topic", () => {
     expect(await server.client.keys(`*${topic}*`)).toEqual([]);
   });
 
-  test("removes more dedupe buckets than one call may, in steps", async () => {
+  test("deletes more dedupe buckets than one call may, in several calls", async () => {
     const channel = testChannel();
     const topic = testTopic(channel);
     await testPublish(redis)({ channel, events: [testEvent(channel)], policy: testPolicy }, now);
     const [slice = ""] = (await server.client.keys(`{${topic}}:*`)).filter((key) => /:\d$/.test(key));
-    // As 80,000 ids leave it (dedupe.lua).
+    // The number of buckets that 80,000 ids need (dedupe.lua).
     const buckets = Array.from({ length: 1_200 }, (_, i) => `${slice}.${(i + 1).toString(16)}`);
     await server.client.mset(Object.fromEntries(buckets.map((key) => [key, ""])));
     await server.client.hset(slice, "n", buckets.length + 1);
@@ -75,7 +75,7 @@ describe("deleting a topic", () => {
     expect(await server.client.keys(`*${topic}*`)).toEqual([]);
   });
 
-  test("spares one that holds an entry, where only an empty one is to go", async () => {
+  test("keeps a topic that holds an entry if only empty ones may be deleted", async () => {
     const channel = testChannel();
     const topic = testTopic(channel);
     await testPublish(redis)({ channel, events: [testEvent(channel)], policy: testPolicy }, now);

@@ -1,12 +1,12 @@
 import { test } from "vitest";
 import { expectBytesPerId } from "../../bus/publish/dedupe-memory-support.ts";
 import { expectExactEnd, expectNoIdLost } from "../../bus/publish/dedupe-support.ts";
-import { openTestRedis, PATIENT, testPublish } from "../../bus/support.ts";
+import { LONG_WRITE_TIMEOUT, openTestRedis, testPublish } from "../../bus/support.ts";
 import { opened } from "../../support/opened.ts";
 import { startRedis } from "../../support/redis.ts";
 
 const server = opened(startRedis);
-const redis = opened(() => openTestRedis(server.url, PATIENT));
+const redis = opened(() => openTestRedis(server.url, LONG_WRITE_TIMEOUT));
 const publish = opened(() => testPublish(redis));
 
 test.each([1300, 2000])("a dedupe window of %d ms ends exactly then", async (dedupeWindowMs) => {

@@ -11,7 +11,7 @@ import type { PollJob } from "../../../../src/channels/pull/polls/poll-target.ts
 import type { SourceEnd, SourceRun } from "../../../../src/channels/source.ts";
 import { UnavailableError } from "../../../../src/lib/errors.ts";
 import { createLog } from "../../../../src/log.ts";
-import { openedBus, openTestRedis, PATIENT } from "../../../bus/support.ts";
+import { LONG_WRITE_TIMEOUT, openedBus, openTestRedis } from "../../../bus/support.ts";
 import { opened } from "../../../support/opened.ts";
 import { startRedis } from "../../../support/redis.ts";
 import { createTestRedis } from "../../../support/test-redis.ts";
@@ -21,7 +21,7 @@ import { EVERY_MS, NEVER_MS, often, type Poll, silent, startPollsWorker, wanted 
 const DONE: SourceEnd = { kind: "done" };
 
 const { server, redis } = openedBus();
-const otherRedis = opened(() => openTestRedis(server.url, PATIENT));
+const otherRedis = opened(() => openTestRedis(server.url, LONG_WRITE_TIMEOUT));
 
 let tests = 0;
 /** Names and numbers that no other test has. */
