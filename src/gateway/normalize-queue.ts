@@ -74,20 +74,20 @@ export function startNormalizeQueue(deps: NormalizeDeps): NormalizeQueue {
   /** Runs the job with the rules that the worker has. If it lacks them, sends them and runs the job again. */
   async function runInWorker(
     kind: "normalize" | "explain",
-    asker: Asker,
+    caller: Asker,
     [rules, delivery, only]: Parameters<Explainer>,
   ): Promise<WorkerAnswer | Exceeded> {
     const request = { kind, rulesId: idOf(rules), delivery, only };
-    const first = await queue.run(request, asker);
+    const first = await queue.run(request, caller);
     if (first.kind !== "missing") return first;
     const sent = createSentRules(rules);
     // Waiting for a compilation that continues without its caller would keep the delivery in memory.
-    return queue.run({ ...request, rules: await unlessGone(asker, sent) }, asker);
+    return queue.run({ ...request, rules: await unlessAbandoned(caller, sent) }, caller);
   }
 
-  async function normalizeThere(asker: Asker, ...asked: Parameters<Explainer>): Promise<Normalized> {
-    const [rules, delivery, only] = asked;
-    const answer = await runInWorker("normalize", asker, asked);
+  async function normalizeInWorker(caller: Asker, ...args: Parameters<Explainer>): Promise<Normalized> {
+    const [rules, delivery, only] = args;
+    const answer = await runInWorker("normalize", caller, args);
     if (answer.kind === "normalized") return withBuffers(answer.normalized);
     if (answer.kind === "exceeded") return createFailure(TOO_COSTLY, only);
     if (answer.kind === "unknownKind") return normalize(rules, delivery, deps, only);
@@ -95,22 +95,22 @@ export function startNormalizeQueue(deps: NormalizeDeps): NormalizeQueue {
   }
 
   /** A source can fetch more deliveries at once than a lane holds. Rejecting them would force it to reconnect, so they wait here. */
-  async function normalizePulled(...asked: Parameters<Explainer>): Promise<Normalized> {
-    const lane = asked[0].channel.organizationId;
+  async function normalizePulled(...args: Parameters<Explainer>): Promise<Normalized> {
+    const lane = args[0].channel.organizationId;
     using _ = await pulledLimiter.acquire(1, { signal: NEVER_ABORTED, whose: lane });
-    return await normalizeThere({ lane, isUnhurried: true }, ...asked);
+    return await normalizeInWorker({ lane, isUnhurried: true }, ...args);
   }
 
   return {
     normalize(rules, delivery, only, maxWaitMs) {
       if (maxWaitMs === undefined) return normalizePulled(rules, delivery, only);
       const leaving = new AbortController();
-      const asker = { lane: rules.channel.organizationId, signal: leaving.signal };
-      return abortAfter(maxWaitMs, normalizeThere(asker, rules, delivery, only), leaving);
+      const caller = { lane: rules.channel.organizationId, signal: leaving.signal };
+      return abortAfter(maxWaitMs, normalizeInWorker(caller, rules, delivery, only), leaving);
     },
-    async explain(...asked) {
-      const [rules, delivery, only] = asked;
-      const answer = await runInWorker("explain", { lane: rules.channel.organizationId }, asked);
+    async explain(...args) {
+      const [rules, delivery, only] = args;
+      const answer = await runInWorker("explain", { lane: rules.channel.organizationId }, args);
       if (answer.kind === "explained") return answer.explained;
       if (answer.kind === "exceeded") return createFailure(TOO_COSTLY, only);
       if (answer.kind === "unknownKind") return explainEach(rules, delivery, deps, only);
@@ -139,7 +139,7 @@ function withOwnBody(request: WorkerRequest): readonly [WorkerRequest, readonly 
   return [{ ...request, delivery: { ...delivery, body } }, [body.buffer]];
 }
 
-const unlessGone = <T>({ signal }: Asker, work: Promise<T>): Promise<T> =>
+const unlessAbandoned = <T>({ signal }: Asker, work: Promise<T>): Promise<T> =>
   signal ? unlessAborted(signal, work) : work;
 
 const NEVER_ABORTED = new AbortController().signal;

@@ -30,9 +30,9 @@ export interface IdempotencyDeps {
 export type DoOnce = (c: Context<ApiEnv>, body: unknown, act: () => Promise<Response>) => Promise<Response>;
 
 const KEY_HEADER = "Idempotency-Key";
-const KEPT_HEADERS = ["content-type", "etag"];
+const STORED_HEADERS = ["content-type", "etag"];
 
-interface KeptAnswer {
+interface StoredResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
@@ -61,13 +61,13 @@ export function createDoOnce({ db, keyring, clock, log }: IdempotencyDeps): DoOn
       await releaseKey(db, named).catch((failure: unknown) => logLoss(log, failure));
       throw error;
     });
-    const kept: KeptAnswer = {
+    const stored: StoredResponse = {
       status: response.status,
-      headers: Object.fromEntries([...response.headers].filter(([name]) => KEPT_HEADERS.includes(name))),
+      headers: Object.fromEntries([...response.headers].filter(([name]) => STORED_HEADERS.includes(name))),
       body: await response.clone().text(),
     };
     // The action is done, so a failure to store its response is only logged.
-    await keepAnswer(db, named, keyring.seal(JSON.stringify(kept), place)).catch((failure: unknown) =>
+    await keepAnswer(db, named, keyring.seal(JSON.stringify(stored), place)).catch((failure: unknown) =>
       logLoss(log, failure),
     );
     return response;
@@ -105,5 +105,5 @@ async function finalAnswer(c: Context, act: () => Promise<Response>): Promise<Re
   }
 }
 
-const replay = ({ status, headers, body }: KeptAnswer): Response =>
+const replay = ({ status, headers, body }: StoredResponse): Response =>
   new Response(body, { status, headers: { ...headers, "Idempotent-Replayed": "true" } });

@@ -42,7 +42,7 @@ export interface DeliveryRecorder extends AsyncDisposable {
   readonly rejected: (
     channel: CompiledChannel,
     arrivedAtMs: number,
-    refusal: DeliveryRejection,
+    rejection: DeliveryRejection,
     request: () => RawRequest,
   ) => void;
   readonly answeredHandshake: (channel: CompiledChannel, request: RawRequest, httpStatus: number) => void;

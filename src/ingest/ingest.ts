@@ -37,17 +37,21 @@ export function createIngest(deps: IngestDeps): Ingest<CompiledChannel> {
   const { write, quarantine, bufferWhilePaused, answerHandshake, observe, recorder } = deps;
   const sampledAtMs = new LRUCache<number, number>(upToEntries(MAX_SAMPLED_CHANNELS));
 
-  function reject(channel: CompiledChannel, request: RawRequest, refused: RejectedRequest): IngestResult {
-    const result = { kind: "unverified", message: refused.message } as const;
+  function reject(
+    channel: CompiledChannel,
+    request: RawRequest,
+    rejectedRequest: RejectedRequest,
+  ): IngestResult {
+    const result = { kind: "unverified", message: rejectedRequest.message } as const;
     const before = sampledAtMs.get(channel.identity.number);
     // If the clock was set back, sampling must not stop.
     if (before === undefined || Math.abs(request.arrivedAtMs - before) >= UNVERIFIED_EVERY_MS) {
       sampledAtMs.set(channel.identity.number, request.arrivedAtMs);
-      keepSample(channel, refused);
+      keepSample(channel, rejectedRequest);
     }
     observe(channel, result);
-    const refusal = { httpStatus: 401, reason: result.message };
-    recorder.rejected(channel, request.arrivedAtMs, refusal, () => request);
+    const rejection = { httpStatus: 401, reason: result.message };
+    recorder.rejected(channel, request.arrivedAtMs, rejection, () => request);
     return result;
   }
 
@@ -96,8 +100,8 @@ export function createIngest(deps: IngestDeps): Ingest<CompiledChannel> {
       if (handshake !== undefined) return answer(channel, request, handshake, signal);
       // Other methods are only allowed for handshakes.
       if (request.method !== "POST") {
-        const refused = sender.reject(request, "the request matches no handshake of the channel");
-        return reject(channel, request, refused);
+        const rejectedRequest = sender.reject(request, "the request matches no handshake of the channel");
+        return reject(channel, request, rejectedRequest);
       }
       admit?.(channel);
       return channel.pause === undefined

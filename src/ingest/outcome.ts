@@ -37,9 +37,9 @@ export function findConflicts(
 ): readonly ItemFailure[] {
   if (!receipts.some(isConflict)) return NO_FAILURES;
   return (["conflict", "replayed"] as const).flatMap((status) => {
-    const refused = events.filter((_, i) => receipts[i]?.status === status);
+    const conflicting = events.filter((_, i) => receipts[i]?.status === status);
     const { reason, detail } = CONFLICTS[status];
-    return [...Map.groupBy(refused, ({ item }) => item)].map(([item, ofItem]) => ({
+    return [...Map.groupBy(conflicting, ({ item }) => item)].map(([item, ofItem]) => ({
       item,
       reason,
       detail: detail(JSON.stringify(ofItem[0]?.id)),

@@ -76,8 +76,8 @@ export function createWriter(deps: WriterDeps) {
         ? { received: 1, events: [], failures: [tooManyItemsFailure(normalized.limit)] }
         : normalized;
     if (redrive === undefined && position === undefined && failures.length > 0) {
-      const refused = failures.filter((failure) => getDisposition(channel, failure) === "reject");
-      if (refused.length > 0) return settle({ kind: "rejected", failures: refused });
+      const rejectedItems = failures.filter((failure) => getDisposition(channel, failure) === "reject");
+      if (rejectedItems.length > 0) return settle({ kind: "rejected", failures: rejectedItems });
     }
 
     const { identity } = channel;

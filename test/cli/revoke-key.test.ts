@@ -78,10 +78,13 @@ it("has a counterpart that makes a key for the operator's organization, told onc
   expect(entry).toMatchObject({ action: "create", accountId: null, keyId: null });
 });
 
-it("goes by itself", () => {
+it("cannot be combined with another command", () => {
   for (const other of [["--rotate-master-key"], ["--apply", "file.json"]]) {
     const parsed = parseConfig({}, ["--revoke-key", "key_a", ...other]);
-    expect(parsed.ok ? [] : parsed.error).toContainEqual({ path: "--revoke-key", message: "cannot be combined with another command" });
+    expect(parsed.ok ? [] : parsed.error).toContainEqual({
+      path: "--revoke-key",
+      message: "cannot be combined with another command",
+    });
   }
 });
 

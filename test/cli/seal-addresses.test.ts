@@ -34,12 +34,12 @@ it("clears the addresses that a database from before keeps as they are, and says
   expect(await plain()).toEqual([]);
 });
 
-it("goes by itself", () => {
+it("cannot be combined with another command", () => {
   for (const other of [["--rotate-master-key"], ["--apply", "file.json"], ["--revoke-key", "key_a"]]) {
     const parsed = parseConfig({}, ["--seal-addresses", ...other]);
     expect(parsed.ok ? [] : parsed.error).toContainEqual({
       path: "--seal-addresses",
-      message: "goes by itself",
+      message: "cannot be combined with another command",
     });
   }
 });

@@ -68,7 +68,7 @@ describe("an organization whose topics hold more than they may", () => {
     spine.overLimit.add(app.organizationId);
     await expect(fetch()).rejects.toThrow(UnavailableError);
     const position = { epoch: 1, version: 0 };
-    await expect(gathered?.write({ signal, position })).rejects.toThrow("hold as much as they may");
+    await expect(gathered?.write({ signal, position })).rejects.toThrow("reached its topic storage limit");
     spine.overLimit.clear();
     expect(await fetch()).toMatchObject({ kind: "accepted", outcome: { published: 1 } });
   });

@@ -74,7 +74,7 @@ export function createHooks<C extends ChannelHandle>(deps: HooksDeps<C>): Answer
     const exchange = createExchange(env as Arrived);
     const fail = (thrown: unknown): void => reject(exchange, toApiError(thrown), { cause: thrown });
     try {
-      // The fast path has already rejected repeated headers.
+      // On the fast path no header repeats.
       if (!(exchange.incoming instanceof PlainRequest)) requireOneHost(exchange.incoming);
       const found = findChannel(req.param("channelId"));
       if (!(found instanceof Promise)) receive(found, exchange);
