@@ -7,11 +7,11 @@ import { type Breakage, type Executed, VirtualRedis } from "./virtual-redis.ts";
 import { POLL_INTERVAL_S, type SimulatedSource, startWorker, type Worker } from "./worker.ts";
 import { World } from "./world.ts";
 
-/** What a history has shown. */
-export interface Told {
+/** Result of one simulated history. */
+export interface HistoryResult {
   readonly seed: number;
   readonly isSlotted: boolean;
-  /** Promises that were broken; empty where all was well. */
+  /** Violated guarantees; empty if the history passed. */
   readonly violations: readonly string[];
   readonly steps: number;
   readonly faults: Readonly<Record<string, number>>;
@@ -20,45 +20,48 @@ export interface Told {
 
 const FEED = 30;
 const WORKERS = 3;
-/** For so long something goes wrong now and then. */
-const TROUBLE_MS = 16_000;
-/** Longer than any wait that is left then, a poll that is moved up where it stands more than half an hour ahead; shorter than a clock's jump. */
-const LONGEST_HEALING_MS = 45 * 60_000;
+/** Duration of fault injection. */
+const FAULT_PERIOD_MS = 16_000;
+/**
+ * Maximum time to recover after the last fault. Longer than any remaining wait, because polls more than half an hour ahead are moved
+ * forward. Shorter than a clock jump.
+ */
+const MAX_RECOVERY_MS = 45 * 60_000;
 
-/** One history: some workers and a server, with something that goes wrong at any step. The same seed tells the same. */
+/** Runs several workers and a server, and injects random faults. Deterministic for a seed. */
 export async function runHistory(
   seed: number,
   client: Redis,
   {
     breakage = (text) => text,
-    healingMs = LONGEST_HEALING_MS,
+    recoveryMs = MAX_RECOVERY_MS,
   }: {
     readonly breakage?: Breakage;
-    /** Less is enough for a history of which that is known. */
-    readonly healingMs?: number;
+    /** Pass a shorter time for histories that are known to recover sooner. */
+    readonly recoveryMs?: number;
   } = {},
-): Promise<Told> {
+): Promise<HistoryResult> {
   await client.flushdb();
   const world = new World(seed);
   const { chance } = world;
   const isSlotted = chance.is(0.3);
-  const sources = [1, 2, 3].map((number) => sourceOf(number, number === 3 ? "poll" : "stream"));
+  const sources = [1, 2, 3].map((number) => createSource(number, number === 3 ? "poll" : "stream"));
   const upstream = new Upstream(world, FEED);
   const violations: string[] = [];
   const faults: Record<string, number> = {};
-  const watch = createWatch(client, sources, { world, isSlotted, violations });
+  const checker = createChecker(client, sources, { world, isSlotted, violations });
   const server = new VirtualRedis(world, client, {
     breakage,
-    onExecuted: (done) => watch.see(done, server.timeMs()),
+    onExecuted: (done) => checker.see(done, server.timeMs()),
   });
   const workers = new Set<Worker>();
   const queue = new SimulatedQueue(server);
-  const begun = new Set<number>();
+  const started = new Set<number>();
   let born = 0;
 
   const start = (): void =>
     void workers.add(
-      startWorker(world, server, { name: `w${++born}`, sources, queue, begun, upstream, isSlotted }),
+      startWorker(world, server, { name: `w${++born}`, sources, queue, started, upstream, isSlotted }),
     );
   const living = (): readonly Worker[] => [...workers].filter(({ process }) => !process.isDead);
 
@@ -72,7 +75,7 @@ export async function runHistory(
       workers.delete(worker);
       world.in(chance.between(0, 8_000), undefined, start);
     },
-    // One that is paused already wakes no sooner: what it has to do then waits for the end of the longer pause.
+    // A second pause never shortens the first.
     pause({ process }) {
       process.pausedUntilMs = Math.max(process.pausedUntilMs, world.nowMs + chance.between(10, 25_000));
     },
@@ -85,54 +88,54 @@ export async function runHistory(
       process.wallSkewMs = chance.between(-HOURS_MS, HOURS_MS);
     },
     serverClock() {
-      // Ids that are remembered in a slice of time that has not come again are not looked for, and a Cluster rests on them.
+      // In a Cluster the clock never moves back: dedupe would ignore ids in future slices, and a Cluster depends on dedupe.
       server.skewMs += chance.between(isSlotted ? 0 : -HOURS_MS, HOURS_MS);
-      watch.clockJumped();
+      checker.clockJumped();
     },
-    refuse() {
-      server.refusals = 1 + Math.floor(chance.between(0, 4));
+    reject() {
+      server.rejections = 1 + Math.floor(chance.between(0, 4));
     },
     restart: ({ restart }) => restart(chance.pick(sources)),
   };
 
   for (let n = 0; n < WORKERS; n++) world.in(chance.between(0, 500), undefined, start);
-  const handOut = (): void => {
-    queue.handOut();
-    world.in(200, undefined, handOut);
+  const dispatch = (): void => {
+    queue.dispatchDueJobs();
+    world.in(200, undefined, dispatch);
   };
-  handOut();
+  dispatch();
 
-  const beganMs = world.nowMs;
-  const troubleEndsMs = beganMs + TROUBLE_MS;
+  const startedMs = world.nowMs;
+  const faultsEndMs = startedMs + FAULT_PERIOD_MS;
   const share = chance.between(0.005, 0.05);
-  while (world.nowMs < troubleEndsMs && violations.length === 0) {
+  while (world.nowMs < faultsEndMs && violations.length === 0) {
     await world.step();
     const victims = living();
-    watch.overlaps(victims);
+    checker.overlaps(victims);
     if (victims.length === 0 || !chance.is(share)) continue;
     const kind = chance.pick(Object.keys(kinds));
     faults[kind] = (faults[kind] ?? 0) + 1;
     kinds[kind]?.(chance.pick(victims));
   }
 
-  upstream.isMoody = false;
-  server.refusals = 0;
+  upstream.failsRandomly = false;
+  server.rejections = 0;
   for (const { process } of living()) process.pausedUntilMs = 0;
-  while (violations.length === 0 && !(await isWhole(client, sources))) {
-    if (world.nowMs > troubleEndsMs + healingMs)
-      violations.push("events are missing long after all was well again");
+  while (violations.length === 0 && !(await isComplete(client, sources))) {
+    if (world.nowMs > faultsEndMs + recoveryMs)
+      violations.push("events are missing long after the last fault");
     for (let n = 0; n < 50; n++) await world.step();
   }
   for (const worker of living()) worker.leave();
   const endsMs = world.nowMs + 30_000;
   while (violations.length === 0 && world.nowMs < endsMs) await world.step();
-  await watch.finish();
+  await checker.finish();
   return { seed, isSlotted, violations, steps: world.steps, faults, events: FEED * sources.length };
 }
 
 const HOURS_MS = 2 * 3_600_000;
 
-function sourceOf(number: number, way: SimulatedSource["way"]): SimulatedSource {
+function createSource(number: number, way: SimulatedSource["way"]): SimulatedSource {
   const identity = {
     number,
     uid: `s${number}`,
@@ -157,21 +160,21 @@ function sourceOf(number: number, way: SimulatedSource["way"]): SimulatedSource 
 const entriesOf = async (client: Redis, topic: string): Promise<readonly { n: number; epoch: number }[]> =>
   (await client.xrange(topic, "-", "+")).map(([, fields]) => JSON.parse(fields.at(-1) ?? "null"));
 
-async function isWhole(client: Redis, sources: readonly SimulatedSource[]): Promise<boolean> {
-  const asking = client.pipeline();
-  for (const { channel } of sources) asking.hget(cursorKey(channel.identity.number), "c");
-  return ((await asking.exec()) ?? []).every(([, cursor]) => Number(cursor) === FEED);
+async function isComplete(client: Redis, sources: readonly SimulatedSource[]): Promise<boolean> {
+  const pipeline = client.pipeline();
+  for (const { channel } of sources) pipeline.hget(cursorKey(channel.identity.number), "c");
+  return ((await pipeline.exec()) ?? []).every(([, cursor]) => Number(cursor) === FEED);
 }
 
-/** Looks at what the server has done, in its order, and at what stands in the end. */
-function createWatch(
+/** Checks the executed commands in order, and the stored entries at the end. */
+function createChecker(
   client: Redis,
   sources: readonly SimulatedSource[],
   options: { readonly world: World; readonly isSlotted: boolean; readonly violations: string[] },
 ) {
   const { world, isSlotted, violations } = options;
   const epochs = new Map<string, number>();
-  /** How long each topic was when an epoch was in force on it. */
+  /** Length of each topic when an epoch was stamped on it. */
   const fences: { readonly topic: string; readonly epoch: number; readonly length: number }[] = [];
   const polledAtMs = new Map<string, number>();
   let isClockSound = true;
@@ -189,7 +192,7 @@ function createWatch(
       if (epoch <= (epochs.get(source) ?? 0)) violations.push(`source ${source}: epoch ${epoch} is not new`);
       epochs.set(source, epoch);
       if (!isSlotted) await fence(keys.slice(1), epoch);
-      // One that has to stamp again, in a Cluster, asks for no distance: it has begun already.
+      // A retry of a take-over (in a Cluster) requests no minimum interval, because its run has already started.
       if (args[3] === "0") return;
       const before = polledAtMs.get(source);
       polledAtMs.set(source, serverMs);
@@ -197,12 +200,12 @@ function createWatch(
       if (gapMs < POLL_INTERVAL_S * 1_000)
         violations.push(`source ${source} is polled again after ${gapMs} ms`);
     },
-    /** Leases go by that clock, and so does the distance of polls. */
+    /** Disables the checks of leases and poll intervals, which depend on the clock of the server. */
     clockJumped(): void {
       polledAtMs.clear();
       isClockSound = false;
     },
-    /** While nobody's clock jumps, no two workers run the sources of one shard: not even for a moment. */
+    /** Checks that no two workers run the same shard at the same time, unless a clock has jumped. */
     overlaps(workers: readonly Worker[]): void {
       const owners = new Map<number, string>();
       for (const { process, shards } of isClockSound ? workers : []) {
@@ -233,7 +236,7 @@ function createWatch(
             const late = entries.slice(length).find((entry) => entry.epoch < epoch);
             if (late)
               violations.push(
-                `source ${number}: ${late.n} came under epoch ${late.epoch} after ${epoch} was taken`,
+                `source ${number}: ${late.n} was written under epoch ${late.epoch} after ${epoch} was taken`,
               );
           }
         });

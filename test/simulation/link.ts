@@ -4,24 +4,24 @@ import type { VirtualRedis } from "./virtual-redis.ts";
 import type { Process, World } from "./world.ts";
 
 interface Sent {
-  /** It is on a connection that was cut before the server had it. */
+  /** Whether the connection was cut before the server received the command. */
   isLost: boolean;
-  isAnswered: boolean;
+  isSettled: boolean;
   readonly reject: (error: Error) => void;
 }
 
 /**
- * One connection after the other between a process and the server. Commands and replies keep their order on it and take their time;
- * one that is cut loses what had not arrived, from some command on, and nobody at its near end knows which that was.
+ * Simulated connection between a process and the server, which reconnects after a cut. Commands and replies are delayed but keep
+ * their order. A cut loses a random suffix of the commands in flight, and the process does not know which ones.
  */
 export class Link {
   readonly #world: World;
   readonly #process: Process;
   readonly #server: VirtualRedis;
   readonly #timeoutMs: number;
-  /** Own errors of Redis as they are, or as the general connection throws them. */
+  /** Whether Redis errors are thrown unchanged, or converted as by the general connection. */
   readonly #isRaw: boolean;
-  #underWay: Sent[] = [];
+  #inFlight: Sent[] = [];
   #arrivesMs = 0;
   #answersMs = 0;
   #connection = 0;
@@ -44,7 +44,7 @@ export class Link {
     return this.request(() => this.#server.execute(this.#process.name, command, words));
   }
 
-  /** @param act what the server does */
+  /** Sends a request. @param act the action that the server executes */
   request(act: () => Promise<unknown>): Promise<unknown> {
     const world = this.#world;
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
@@ -52,12 +52,12 @@ export class Link {
       world.in(world.chance.between(1, 200), this.#process, () => reject(new UnavailableError("cut off")));
       return promise;
     }
-    const sent: Sent = { isLost: false, isAnswered: false, reject };
-    this.#underWay.push(sent);
+    const sent: Sent = { isLost: false, isSettled: false, reject };
+    this.#inFlight.push(sent);
     const answer = (settle: () => void): void => {
-      if (sent.isAnswered) return;
-      sent.isAnswered = true;
-      this.#underWay = this.#underWay.filter((one) => one !== sent);
+      if (sent.isSettled) return;
+      sent.isSettled = true;
+      this.#inFlight = this.#inFlight.filter((one) => one !== sent);
       settle();
     };
     const connection = this.#connection;
@@ -73,42 +73,42 @@ export class Link {
       world.in(this.#answersMs - world.nowMs, this.#process, () => answer(outcome));
     });
     world.in(this.#timeoutMs, this.#process, () => {
-      if (!sent.isAnswered) this.#drop(this.#underWay.length, new UnavailableError("no answer in time"));
+      if (!sent.isSettled) this.#drop(this.#inFlight.length, new UnavailableError("no reply in time"));
     });
     return promise;
   }
 
-  /** The connection ends; for so long there is no other. */
+  /** Cuts the connection, and prevents a new one for `forMs`. */
   cut(forMs: number): void {
     this.cutUntilMs = this.#world.nowMs + forMs;
-    this.#drop(this.#arrived(), new UnavailableError("the connection is lost"));
+    this.#drop(this.#countArrived(), new UnavailableError("the connection is lost"));
   }
 
-  /** The process is gone: of what it has sent the server gets a part. */
+  /** Called when the process dies. The server receives a random part of the commands in flight. */
   abandon(): void {
-    this.#drop(this.#arrived(), undefined);
+    this.#drop(this.#countArrived(), undefined);
   }
 
-  #arrived(): number {
-    return Math.floor(this.#world.chance.between(0, this.#underWay.length + 1));
+  #countArrived(): number {
+    return Math.floor(this.#world.chance.between(0, this.#inFlight.length + 1));
   }
 
-  /** @param arriving of those under way so many, the first, reach the server all the same */
+  /** @param arriving number of commands in flight, from the first, that still reach the server */
   #drop(arriving: number, error: Error | undefined): void {
-    const dropped = this.#underWay;
-    this.#underWay = [];
+    const dropped = this.#inFlight;
+    this.#inFlight = [];
     this.#connection++;
     this.#arrivesMs = 0;
     this.#answersMs = 0;
     dropped.forEach((sent, place) => {
       sent.isLost = place >= arriving;
-      sent.isAnswered = true;
+      sent.isSettled = true;
       if (error) this.#world.in(0, this.#process, () => sent.reject(error));
     });
   }
 }
 
-/** Mostly some milliseconds; now and then longer than anybody waits. */
+/** Returns a latency: mostly a few milliseconds, rarely longer than any timeout. */
 function latencyMs({ chance }: World): number {
   if (chance.is(0.93)) return chance.between(0.2, 20);
   return chance.is(0.8) ? chance.between(20, 2_000) : chance.between(2_000, 20_000);

@@ -14,16 +14,16 @@ interface Stored {
   readonly scheduleId: string | undefined;
   dueMs: number;
   starts: number;
-  /** The start under way; undefined: it waits. */
+  /** Token of the current run; `undefined` while the job waits. */
   held: symbol | undefined;
 }
 
-/** How long the job of a worker that died is kept from others. */
+/** Time after which the job of a dead worker is given to another. */
 const LOCK_MS = 15_000;
 
 /**
- * A queue of jobs as `openJobQueue` promises it, on the server and by its time: of each due job one worker is told, and another where
- * that one does not say in time that it is over.
+ * Simulates a job queue with the guarantees of `openJobQueue`, by the clock of the server. Each due job is given to one worker, and to
+ * another one if the first does not report its end in time.
  */
 export class SimulatedQueue {
   readonly #world: World;
@@ -37,8 +37,8 @@ export class SimulatedQueue {
     this.#world = server.world;
   }
 
-  /** The queue as one worker reaches it. */
-  seenBy(process: Process, link: Link): PollQueue {
+  /** Returns the queue of one worker, reached over its link. */
+  connect(process: Process, link: Link): PollQueue {
     const ask = <T>(act: () => T): Promise<T> => link.request(async () => act()) as Promise<T>;
     return {
       schedule: (id, plan, data) => ask(() => this.#schedule(id, plan, data)),
@@ -66,8 +66,8 @@ export class SimulatedQueue {
     };
   }
 
-  /** Hands out what is due by now. To be called now and then. */
-  handOut(): void {
+  /** Starts due jobs. Must be called periodically. */
+  dispatchDueJobs(): void {
     for (const job of this.#jobs.values()) {
       if (job.held !== undefined || job.dueMs > this.#server.timeMs()) continue;
       const able = [...this.#workers].filter(([{ isDead, isPaused }]) => !isDead && !isPaused);
@@ -77,8 +77,8 @@ export class SimulatedQueue {
 
   #schedule(id: string, plan: JobPlan, data: PollJob): void {
     this.#schedules.set(id, { plan, data });
-    const there = this.#jobs.get(`by.${id}`);
-    if (there?.held !== undefined) return;
+    const existing = this.#jobs.get(`by.${id}`);
+    if (existing?.held !== undefined) return;
     this.#jobs.delete(`by.${id}`);
     this.#addNext(id);
   }
@@ -91,11 +91,11 @@ export class SimulatedQueue {
   }
 
   #add({ id = "", data, delayMs = 0, isUrgent = false }: NewJob<PollJob>): boolean {
-    const there = this.#jobs.get(id);
+    const existing = this.#jobs.get(id);
     const dueMs = this.#server.timeMs() + delayMs;
-    if (there?.held !== undefined) return false;
-    if (there === undefined || isUrgent) this.#put({ id, data, dueMs, scheduleId: undefined });
-    else there.dueMs = Math.min(there.dueMs, dueMs);
+    if (existing?.held !== undefined) return false;
+    if (existing === undefined || isUrgent) this.#put({ id, data, dueMs, scheduleId: undefined });
+    else existing.dueMs = Math.min(existing.dueMs, dueMs);
     return true;
   }
 
@@ -119,7 +119,7 @@ export class SimulatedQueue {
       within(process, () => lost.abort());
       if (!isHeld()) return;
       stored.held = undefined;
-      // It waits for a worker, and for no time any more, wherever the clock is by now.
+      // The job is due now, even if the clock was set back.
       stored.dueMs = Math.min(stored.dueMs, this.#server.timeMs());
     });
     const work = async (): Promise<void> => {
@@ -133,7 +133,7 @@ export class SimulatedQueue {
           if (scheduleId !== undefined) this.#addNext(scheduleId);
         }
       };
-      // Where it cannot be told, the job comes again.
+      // If the end cannot be reported, the job runs again.
       await worker.link.request(end).catch(() => {});
     };
     this.#world.in(this.#world.chance.between(0, 50), process, () => void work());

@@ -3,30 +3,34 @@ import type { Clock } from "../../src/lib/clock.ts";
 import { sleep } from "../../src/lib/sleep.ts";
 import type { World } from "./world.ts";
 
-/** A server with a numbered feed for each source. */
+/** Simulated sender with a numbered feed per source. */
 export class Upstream {
   readonly #world: World;
-  /** Of each feed. */
+  /** Number of events in each feed. */
   readonly length: number;
-  readonly #beganMs: number;
-  /** Senders end and refuse connections only so long as this is true. */
-  isMoody = true;
+  readonly #startedMs: number;
+  /** Whether the sender randomly rejects and ends connections. */
+  failsRandomly = true;
 
   constructor(world: World, length: number) {
     this.#world = world;
-    this.#beganMs = world.nowMs;
+    this.#startedMs = world.nowMs;
     this.length = length;
   }
 
-  /** Up to which number there is something by now. */
+  /** Returns the number of the last event available now. */
   #written(): number {
-    return Math.min(this.length, Math.floor((this.#world.nowMs - this.#beganMs) / 400));
+    return Math.min(this.length, Math.floor((this.#world.nowMs - this.#startedMs) / 400));
   }
 
-  /** One connection of a stream: sends ahead, a few deliveries at a time. @param clock of the worker, by which it reads `Retry-After` */
+  /**
+   * Runs one stream connection. Sends several deliveries without waiting for the writes.
+   *
+   * @param clock clock of the worker, which interprets `Retry-After`
+   */
   stream = async (run: SourceRun, clock: Clock): Promise<SourceEnd> => {
     const { chance } = this.#world;
-    if (this.isMoody && chance.is(0.1)) return this.#refusal(clock());
+    if (this.failsRandomly && chance.is(0.1)) return this.#createFailure(clock());
     run.opened();
     let at = Number(run.cursor ?? 0);
     while (!run.signal.aborted) {
@@ -34,52 +38,53 @@ export class Upstream {
       if (run.signal.aborted) break;
       const writes: Promise<unknown>[] = [];
       for (let n = 0; n < 4 && at < this.#written(); n++) {
-        const numbers = upFrom(at, Math.min(this.#written(), at + 1 + Math.floor(chance.next() * 3)));
+        const numbers = numbersAfter(at, Math.min(this.#written(), at + 1 + Math.floor(chance.next() * 3)));
         at = numbers.at(-1) ?? at;
-        const delivery = deliveryOf(numbers, clock());
+        const delivery = createDelivery(numbers, clock());
         const write = run.ingest(delivery, { cursor: String(at), signal: run.signal });
-        // Looked at below, with those that follow it without waiting.
+        // Avoids an unhandled rejection. The error is handled below, together with later writes.
         write.catch(() => {});
         writes.push(write);
         if (chance.is(0.5)) await sleep(chance.between(0, 10), run.signal);
       }
       await Promise.all(writes);
-      if (this.isMoody && chance.is(0.1)) return chance.is(0.5) ? { kind: "done" } : this.#refusal(clock());
+      if (this.failsRandomly && chance.is(0.1))
+        return chance.is(0.5) ? { kind: "done" } : this.#createFailure(clock());
     }
     return { kind: "done" };
   };
 
-  /** One poll: all that is new, a few at a time. */
+  /** Runs one poll. Delivers all new events, a few at a time. */
   poll = async (run: SourceRun, clock: Clock): Promise<SourceEnd> => {
     const { chance } = this.#world;
     await sleep(chance.between(5, 1_500), run.signal);
     run.signal.throwIfAborted();
-    if (this.isMoody && chance.is(0.15)) return this.#refusal(clock());
+    if (this.failsRandomly && chance.is(0.15)) return this.#createFailure(clock());
     let at = Number(run.cursor ?? 0);
     const till = this.#written();
     while (at < till) {
-      const numbers = upFrom(at, Math.min(till, at + 5));
+      const numbers = numbersAfter(at, Math.min(till, at + 5));
       at = numbers.at(-1) ?? at;
-      await run.ingest(deliveryOf(numbers, clock()), { cursor: String(at), signal: run.signal });
+      await run.ingest(createDelivery(numbers, clock()), { cursor: String(at), signal: run.signal });
     }
     return { kind: "done" };
   };
 
-  #refusal(nowMs: number): SourceEnd {
+  #createFailure(nowMs: number): SourceEnd {
     const { chance } = this.#world;
     const failure = {
       kind: "failed",
       code: "http_503",
-      message: "The server answers with the status 503",
+      message: "The server responded with status 503",
     } as const;
     return chance.is(0.3) ? { ...failure, notBeforeMs: nowMs + chance.between(100, 10_000) } : failure;
   }
 }
 
-const upFrom = (after: number, last: number): readonly number[] =>
+const numbersAfter = (after: number, last: number): readonly number[] =>
   Array.from({ length: last - after }, (_, i) => after + i + 1);
 
-const deliveryOf = (numbers: readonly number[], nowMs: number) => ({
+const createDelivery = (numbers: readonly number[], nowMs: number) => ({
   headers: {},
   body: Buffer.from(JSON.stringify(numbers)),
   arrivedAtMs: nowMs,

@@ -3,22 +3,22 @@ import { type Redis, ReplyError } from "ioredis";
 import { type LuaScript, loadScript } from "../../src/lib/lua.ts";
 import { BEGINNING_MS, Process, type World } from "./world.ts";
 
-/** A command that the server has carried out, in the order in which it did. */
+/** A command that the server has executed. */
 export interface Executed {
   readonly by: string;
-  /** The name of the script's file, or the command. */
+  /** Key of the script in `FILES`, or the command name. */
   readonly name: string;
   readonly keys: readonly string[];
   readonly args: readonly string[];
   readonly reply: unknown;
 }
 
-/** Changes the text of the shipped scripts: to see that a broken one is found. */
+/** Changes the text of a script, to test that the simulation detects a broken one. */
 export type Breakage = (text: string) => string;
 
 /**
- * The clock, which comes behind the arguments of the script, as TIME answers it, and the id that XADD makes of it: never below the
- * last one of the stream.
+ * Lua code that replaces TIME and the automatic ids of XADD. Takes the virtual time from the last argument of the script. Ids never
+ * decrease within a stream.
  */
 const PRELUDE = `
 local ms = table.remove(ARGV)
@@ -32,8 +32,8 @@ local function virtualId(key)
 end
 `;
 
-/** The shipped text on that clock. */
-function onVirtualClock(text: string): string {
+/** Returns the script with its clock replaced by the virtual one. */
+function useVirtualClock(text: string): string {
   const [, shebang = "", rest = text] = /^(#!.*\n)([\s\S]*)$/.exec(text) ?? [];
   const changed = rest
     .replace(/\b(?:redis\.)?call\(\s*(['"])TIME\1\s*\)/gi, "virtualTime()")
@@ -55,14 +55,14 @@ const NAMES = new Map(
   ]),
 );
 
-/** A real Redis with the shipped scripts, whose clock is the simulation's. */
+/** A real Redis that runs the product's scripts on the clock of the simulation. */
 export class VirtualRedis {
   readonly process: Process;
   readonly world: World;
-  /** How far its clock is from the true time. */
+  /** Offset of its clock from the true time. */
   skewMs = 0;
-  /** So many of the next scripts it refuses, as a full Redis does. */
-  refusals = 0;
+  /** Number of next script calls to reject with OOM. */
+  rejections = 0;
   readonly #client: Redis;
   readonly #breakage: Breakage;
   readonly #scripts = new Map<string, LuaScript>();
@@ -94,14 +94,14 @@ export class VirtualRedis {
       return reply;
     }
     const [script = "", count = "0", ...rest] = args;
-    if (this.refusals > 0) {
-      this.refusals--;
+    if (this.rejections > 0) {
+      this.rejections--;
       throw new ReplyError("OOM command not allowed when used memory > 'maxmemory'.");
     }
     const sha = command === "eval" ? this.#load(script) : script;
-    const ours = this.#scripts.get(sha);
-    if (ours === undefined) throw new ReplyError("NOSCRIPT No matching script. Please use EVAL.");
-    const reply = await this.#run(ours, ms, [count, ...rest]);
+    const known = this.#scripts.get(sha);
+    if (known === undefined) throw new ReplyError("NOSCRIPT No matching script. Please use EVAL.");
+    const reply = await this.#run(known, ms, [count, ...rest]);
     const keys = rest.slice(0, Number(count));
     await this.#onExecuted({ by, name: NAMES.get(sha) ?? sha, keys, args: rest.slice(keys.length), reply });
     return reply;
@@ -109,7 +109,7 @@ export class VirtualRedis {
 
   #load(text: string): string {
     const sha = createHash("sha1").update(text).digest("hex");
-    const changed = onVirtualClock(this.#breakage(text));
+    const changed = useVirtualClock(this.#breakage(text));
     this.#scripts.set(sha, { text: changed, sha: createHash("sha1").update(changed).digest("hex") });
     return sha;
   }

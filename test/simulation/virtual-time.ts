@@ -1,13 +1,13 @@
 /**
- * Virtual time for simulated processes: what runs within one reads its clock and sets its timers, and all that the program does
- * later because of it stays within it. What runs outside keeps real time.
+ * Virtual time for simulated processes. Code that runs inside a process, and everything that it starts asynchronously, uses the
+ * clock and timers of that process. All other code keeps real time.
  */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { createRequire, syncBuiltinESMExports } from "node:module";
 
-/** Whose timers and clock are virtual. */
+/** Provides the virtual clock, timers and random numbers of a process. */
 export interface TimeKeeper {
-  /** Monotonic. */
+  /** Monotonic clock in ms. */
   readonly nowMs: () => number;
   readonly random: () => number;
   readonly startTimer: (delayMs: number, run: () => void) => VirtualTimer;
@@ -41,10 +41,10 @@ const real = {
 
 export const within = <T>(keeper: TimeKeeper, run: () => T): T => current.run(keeper, run);
 
-/** Resolves when no promise that is settled has anything left to do. */
+/** Resolves after all pending promise callbacks have run. */
 export const settled = (): Promise<void> => new Promise((resolve) => real.setImmediate(resolve));
 
-/** Replaces the clocks and timers of this process until it is disposed of. */
+/** Replaces the global clocks and timers until it is disposed. */
 export function installVirtualTime(): Disposable {
   const timer =
     (fallback: (...all: never[]) => unknown, hasDelay: boolean) =>
@@ -80,17 +80,17 @@ export function installVirtualTime(): Disposable {
   function interval(run: () => void, ms: number): unknown {
     const keeper = current.getStore();
     if (keeper === undefined) return real.setInterval(run, ms);
-    const whole = new VirtualTimer();
-    const beat = (): void => {
-      if (whole.isOver) return;
-      keeper.startTimer(ms, beat);
+    const repeated = new VirtualTimer();
+    const tick = (): void => {
+      if (repeated.isOver) return;
+      keeper.startTimer(ms, tick);
       run();
     };
-    keeper.startTimer(ms, beat);
-    return whole;
+    keeper.startTimer(ms, tick);
+    return repeated;
   }
 
-  const put = (delayed: unknown, globals: object, now: (() => number) | undefined): void => {
+  const replaceGlobals = (delayed: unknown, globals: object, now: (() => number) | undefined): void => {
     Object.assign(globalThis, globals);
     Object.assign(promises, { setTimeout: delayed });
     syncBuiltinESMExports();
@@ -98,7 +98,7 @@ export function installVirtualTime(): Disposable {
     if (now === undefined) Reflect.deleteProperty(performance, "now");
     else Object.defineProperty(performance, "now", { value: now, configurable: true });
   };
-  put(
+  replaceGlobals(
     delay,
     {
       setTimeout: timer(real.setTimeout, true),
@@ -113,7 +113,7 @@ export function installVirtualTime(): Disposable {
   return {
     [Symbol.dispose]() {
       const { delay: _, now: __, random: ___, ...globals } = real;
-      put(real.delay, globals, undefined);
+      replaceGlobals(real.delay, globals, undefined);
     },
   };
 }

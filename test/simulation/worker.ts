@@ -29,7 +29,7 @@ import type { VirtualRedis } from "./virtual-redis.ts";
 import { within } from "./virtual-time.ts";
 import { Process, type World } from "./world.ts";
 
-/** A source of the simulation. */
+/** A simulated pull source. */
 export interface SimulatedSource {
   readonly channel: SourceChannel;
   readonly topics: readonly string[];
@@ -46,16 +46,16 @@ const OUTCOME = { received: 0, published: 0, duplicates: 0, quarantined: 0, even
 const metrics = createMetrics();
 const log = createLog({ level: "silent" });
 
-/** As much of a gateway as runs sources: the shipped modules, on a connection that takes its time and breaks. */
+/** The part of a gateway that runs sources: the real modules, on a slow and unreliable simulated connection. */
 export interface Worker {
   readonly process: Process;
   readonly links: readonly Link[];
   readonly shards: Shards;
-  /** As a person's change does. */
+  /** Restarts a source, like a configuration change by a user. */
   readonly restart: (source: SimulatedSource) => void;
-  /** Ends it in good order. */
+  /** Shuts the worker down gracefully. */
   readonly leave: () => void;
-  /** At once, as by SIGKILL. */
+  /** Kills the worker immediately, like SIGKILL. */
   readonly kill: () => void;
 }
 
@@ -66,18 +66,18 @@ export function startWorker(
     readonly name: string;
     readonly sources: readonly SimulatedSource[];
     readonly queue: SimulatedQueue;
-    /** Those that have begun, on whatever worker. */
-    readonly begun: Set<number>;
+    /** Sources that have started at least once, on any worker. */
+    readonly started: Set<number>;
     readonly upstream: Upstream;
-    /** As on a Cluster: each slot by a call of its own. */
+    /** Whether to write like in a Cluster, with a separate call per slot. */
     readonly isSlotted: boolean;
   },
 ): Worker {
-  const { name, sources, queue, begun, upstream, isSlotted } = options;
+  const { name, sources, queue, started, upstream, isSlotted } = options;
   const process = new Process(world, name);
   const general = new Link(process, server, { timeoutMs: CALL_TIMEOUT_MS, isRaw: false });
   const writing = new Link(process, server, { timeoutMs: WRITE_TIMEOUT_MS, isRaw: true });
-  const redis = busOf(general, writing, isSlotted);
+  const redis = createBus(general, writing, isSlotted);
   let now = process.wallMs;
   const clock = (): number => now();
   const random = world.chance.next;
@@ -97,7 +97,7 @@ export function startWorker(
     const topics = byNumber.get(identity.number)?.topics ?? [];
     const numbers: readonly number[] = JSON.parse(body.toString());
     const events = numbers.map((n) =>
-      eventOf(n, topics[n % topics.length] ?? "", { epoch: position.epoch, isRemembered: isSlotted }),
+      createEvent(n, topics[n % topics.length] ?? "", { epoch: position.epoch, isRemembered: isSlotted }),
     );
     await publish({ channel: identity, events, policy, position }, { signal });
     return { kind: "accepted", outcome: OUTCOME };
@@ -115,17 +115,17 @@ export function startWorker(
         write: async (options) => [await ingest(channel, delivery, options)],
       })),
     states: createSourceStates({ redis }),
-    // What the database knows, which never fails here.
+    // Replaces the database, which never fails in the simulation.
     findSource: async (number) => {
       const source = byNumber.get(number);
-      return source && { ...source, hasBegun: begun.has(number) };
+      return source && { ...source, hasBegun: started.has(number) };
     },
     credentialsOf: () => {
-      throw new Error("nothing here has credentials");
+      throw new Error("the simulation has no credentials");
     },
     move: async ({ identity }, { position, signal }) =>
       void (await publish({ channel: identity, events: [], policy, position }, { signal })),
-    noteBegun: async (number) => void begun.add(number),
+    noteBegun: async (number) => void started.add(number),
     pace: createSourcePace({ deliveriesPerSecondOf: () => undefined }),
     setState: async () => false,
     observe: () => {},
@@ -138,7 +138,7 @@ export function startWorker(
   const runners = createStreamRunners(
     ({ number }) => new StreamRunner(number, { runs, stream, starts, clock, random, log, owner: name }),
   );
-  const streams = sources.filter(({ way }) => way === "stream").map(({ channel }) => rowOf(channel));
+  const streams = sources.filter(({ way }) => way === "stream").map(({ channel }) => createRow(channel));
   const shards = within(process, () =>
     startShards({
       worker: name,
@@ -158,7 +158,7 @@ export function startWorker(
     schedule: () => ({ everySeconds: POLL_INTERVAL_S, jitter: 0 }),
     origin: () => "https://api.example.com",
     poll: (run: SourceRun) => upstream.poll(run, clock),
-    dryRun: () => Promise.reject(new Error("nothing here is tried")),
+    dryRun: () => Promise.reject(new Error("the simulation has no dry runs")),
   };
   const polls = within(process, () =>
     startPolls({
@@ -168,7 +168,7 @@ export function startWorker(
       random,
       owner: name,
       concurrency: 4,
-      queue: queue.seenBy(process, general),
+      queue: queue.connect(process, general),
       slots: createSlots({ redis }),
       runtimes: new Map([["polling", { polled }]]),
       limits: { perOrigin: 10, perOrganization: 10 },
@@ -205,7 +205,7 @@ export function startWorker(
   };
 }
 
-const rowOf = ({ identity, version }: SourceChannel): SourceRow => ({
+const createRow = ({ identity, version }: SourceChannel): SourceRow => ({
   ...identity,
   version,
   state: "active",
@@ -213,7 +213,7 @@ const rowOf = ({ identity, version }: SourceChannel): SourceRow => ({
   isWanted: true,
 });
 
-function eventOf(
+function createEvent(
   n: number,
   topic: string,
   { epoch, isRemembered }: { readonly epoch: number; readonly isRemembered: boolean },
@@ -234,9 +234,9 @@ function eventOf(
   };
 }
 
-function busOf(general: Link, writing: Link, isSlotted: boolean): RedisBus {
+function createBus(general: Link, writing: Link, isSlotted: boolean): RedisBus {
   const never = (): never => {
-    throw new Error("nothing here asks for that");
+    throw new Error("the simulation does not support this call");
   };
   const connection = {
     name: "redis",

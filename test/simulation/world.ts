@@ -1,17 +1,17 @@
 import { settled, type TimeKeeper, VirtualTimer, within } from "./virtual-time.ts";
 
-/** Random numbers by a seed: the same seed, the same history. */
+/** Seeded random numbers, so that a seed always gives the same history. */
 export interface Chance {
-  /** From 0 to below 1. */
+  /** Returns a number from 0 (inclusive) to 1 (exclusive). */
   readonly next: () => number;
-  /** True so often. */
+  /** Returns true with probability `share`. */
   readonly is: (share: number) => boolean;
-  /** From one to below the other. */
+  /** Returns a number from `from` (inclusive) to `to` (exclusive). */
   readonly between: (from: number, to: number) => number;
   readonly pick: <T>(from: readonly T[]) => T;
 }
 
-/** The generator "mulberry32". */
+/** Creates a "mulberry32" generator. */
 export function createChance(seed: number): Chance {
   let state = seed >>> 0;
   const next = (): number => {
@@ -26,33 +26,33 @@ export function createChance(seed: number): Chance {
     between: (from, to) => from + next() * (to - from),
     pick(from) {
       const one = from[Math.floor(next() * from.length)];
-      if (one === undefined) throw new Error("nothing to pick from");
+      if (one === undefined) throw new Error("cannot pick from an empty list");
       return one;
     },
   };
 }
 
-/** Far ahead of the machine's clock: keys that end at some time do not end meanwhile. */
+/** Start of the virtual time. Far in the future of the real clock, so that Redis keys do not expire during a test. */
 export const BEGINNING_MS = Date.UTC(2040, 0, 1);
 
-interface Happening {
+interface ScheduledEvent {
   atMs: number;
   readonly process: Process | undefined;
   readonly timer: VirtualTimer;
   readonly run: () => unknown;
 }
 
-/** What can be stopped and killed: a worker, or the server. */
+/** A simulated process that can be paused and killed: a worker or the server. */
 export class Process implements TimeKeeper {
   readonly name: string;
   readonly #world: World;
   isDead = false;
-  /** As after SIGSTOP: nothing of it runs before then; its clocks go on. */
+  /** Runs no code before this time, like after SIGSTOP. Its clocks continue. */
   pausedUntilMs = 0;
-  /** How far its wall clock is from the true time. */
+  /** Offset of its wall clock from the true time. */
   wallSkewMs = 0;
 
-  /** What runs in it has the clocks and timers of the machine. */
+  /** Whether its code uses the real clocks and timers. */
   readonly isReal: boolean;
 
   constructor(world: World, name: string, { isReal = false }: { readonly isReal?: boolean } = {}) {
@@ -70,13 +70,13 @@ export class Process implements TimeKeeper {
   }
 }
 
-/** Everything that happens, one after the other, in virtual time. */
+/** Event loop of the simulation: runs scheduled events in order of virtual time. */
 export class World {
   readonly chance: Chance;
-  /** Since the beginning. */
+  /** Virtual ms since the start. */
   nowMs = 0;
   steps = 0;
-  readonly #queue: Happening[] = [];
+  readonly #queue: ScheduledEvent[] = [];
 
   constructor(seed: number) {
     this.chance = createChance(seed);
@@ -88,7 +88,7 @@ export class World {
     return timer;
   }
 
-  /** Lets the next thing happen, and all that follows from it at once. False where nothing is left. */
+  /** Runs the next event and all promise callbacks that follow from it. Returns false if no event is left. */
   async step(): Promise<boolean> {
     const next = this.#queue.shift();
     if (next === undefined) return false;
@@ -107,8 +107,8 @@ export class World {
     return true;
   }
 
-  /** In the order of time; those of one moment in the order in which they came. */
-  #insert(one: Happening): void {
+  /** Inserts an event in order of time. Events of the same time keep their order of insertion. */
+  #insert(one: ScheduledEvent): void {
     let place = this.#queue.length;
     while (place > 0 && (this.#queue[place - 1]?.atMs ?? 0) > one.atMs) place--;
     this.#queue.splice(place, 0, one);

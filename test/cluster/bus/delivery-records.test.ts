@@ -7,7 +7,7 @@ import { createId } from "../../../src/lib/ids.ts";
 import { openTestRedis, testChannel } from "../../bus/support.ts";
 import { startRedisCluster } from "../../support/redis.ts";
 
-test("records of many organizations are written together, each in its slot, and found and deleted there", async () => {
+test("writes, finds and deletes delivery records of organizations in different slots", async () => {
   await using stack = new AsyncDisposableStack();
   const cluster = stack.use(await startRedisCluster());
   const redis = stack.use(await openTestRedis(cluster.url));

@@ -10,7 +10,7 @@ import { until } from "../../support/until.ts";
 
 const FSYNC = ["--appendonly", "yes", "--appendfsync", "always", "--repl-diskless-sync-delay", "0"];
 
-/** Gives each master a replica. */
+/** Adds a replica to each master. */
 async function replicate(
   { masters }: RedisCluster,
   stack: AsyncDisposableStack,
@@ -32,7 +32,7 @@ async function replicate(
       return replica;
     }),
   );
-  // A replica that the other masters have not heard of gets no votes.
+  // Waits until all nodes know each other: a replica unknown to the other masters gets no votes in a failover.
   for (const { client } of [...masters, ...replicas]) {
     const known = async () => String(await client.call("cluster", "info")).includes("cluster_known_nodes:6");
     await until(known, { everyMs: 50 });
@@ -52,7 +52,7 @@ test("a Cluster is only as durable as its weakest master", async () => {
 test("each batch waits for its own masters' replicas, even when every event is a duplicate", async () => {
   await using cluster = await startRedisCluster(FSYNC);
   await using replicas = new AsyncDisposableStack();
-  const ofMaster = await replicate(cluster, replicas);
+  const masterReplicas = await replicate(cluster, replicas);
   await using redis = await openTestRedis(cluster.url, { durability: "replica" });
   expect(redis.state()).toMatchObject({ ready: true, durability: "replica" });
   const publish = testPublish(redis);
@@ -62,14 +62,14 @@ test("each batch waits for its own masters' replicas, even when every event is a
     const { receipts } = await publish({ channel, events, policy: testPolicy }, now);
     expect(new Set(receipts.map((receipt) => receipt.status))).toEqual(new Set([status]));
   }
-  for (const replica of ofMaster) replica.signal("SIGSTOP");
+  for (const replica of masterReplicas) replica.signal("SIGSTOP");
   await expect(publish({ channel, events, policy: testPolicy }, now)).rejects.toBeInstanceOf(
     UnavailableError,
   );
-  for (const replica of ofMaster) replica.signal("SIGCONT");
+  for (const replica of masterReplicas) replica.signal("SIGCONT");
 });
 
-test("publishing resumes by itself after a failover, and keeps events that a replica acknowledged", async () => {
+test("publishing resumes automatically after a failover and keeps replicated events", async () => {
   await using cluster = await startRedisCluster([...FSYNC, "--cluster-node-timeout", "2000"]);
   await using replicas = new AsyncDisposableStack();
   await replicate(cluster, replicas);
@@ -103,7 +103,7 @@ test("publishing resumes by itself after a failover, and keeps events that a rep
   await until(() => redis.state().ready);
 });
 
-test("a group is read over topics on all masters", async () => {
+test("reads a consumer group over topics on all masters", async () => {
   await using cluster = await startRedisCluster();
   await using redis = await openTestRedis(cluster.url);
   const channel = testChannel();

@@ -38,16 +38,16 @@ const item = {
   keep: "all",
 } as const;
 
-/** Events of one channel over many topics, so over all masters. */
+/** Creates events of one channel over many topics, and so over all masters. */
 const spread = (channel: ChannelIdentity, count: number, prefix = "e") =>
   Array.from({ length: count }, (_, i) => testEvent(channel, `${prefix}${i}`, { type: `t${i % 40}` }));
 
-test("a Cluster is recognized without a setting", () => {
+test("detects a Cluster automatically", () => {
   expect(redis.state()).toMatchObject({ ready: true, cluster: true, problems: [] });
   expect(redis.writes.connections()).toHaveLength(3);
 });
 
-test("signed bytes that came under other ids publish nothing on any master, and complete what came under the same", async () => {
+test("a replay under other ids publishes no event on any master, and a retry under the same ids completes a delivery", async () => {
   const channel = testChannel();
   const mark = (digest: string) => ({
     identity: "signed bytes".padEnd(22, "-"),
@@ -63,7 +63,7 @@ test("signed bytes that came under other ids publish nothing on any master, and 
   expect(await send(spread(channel, 40, "other"), "2")).toEqual(["replayed"]);
 });
 
-test("one delivery is published over all masters, each event once, receipts in its order", async () => {
+test("publishes a delivery over all masters, each event once, with receipts in order", async () => {
   const channel = testChannel();
   const events = spread(channel, 200);
   const first = await publish({ channel, events, policy: testPolicy }, now);
@@ -79,7 +79,7 @@ test("one delivery is published over all masters, each event once, receipts in i
   expect(await lengthOf(testTopic(channel, "t7"))).toBe(5);
 });
 
-test("a known id is one entry under 50 concurrent publishes over two gateways", async () => {
+test("creates one entry per id under 50 concurrent publishes over two gateways", async () => {
   await using other = await openTestRedis(cluster.url);
   const publishers = [publish, testPublish(other)];
   const channel = testChannel();
@@ -91,7 +91,7 @@ test("a known id is one entry under 50 concurrent publishes over two gateways", 
 });
 
 describe("a pull source", () => {
-  test("moves its cursor last, and is refused when it is stale", async () => {
+  test("commits its cursor last, and is rejected when it is stale", async () => {
     const channel = testChannel();
     await redis.call("hset", [cursorKey(channel.number), "e", 2]);
     const batch = (prefix: string, epoch: number, version: number) => ({
@@ -109,7 +109,7 @@ describe("a pull source", () => {
   });
 });
 
-test("quarantine goes to its own slot and is released after the events", async () => {
+test("writes quarantine records to their own slot and releases them after the events", async () => {
   const channel = testChannel();
   const { quarantineIds } = await publish(
     { channel, events: spread(channel, 10), policy: testPolicy, quarantine: { delivery, items: [item] } },
@@ -121,7 +121,7 @@ test("quarantine goes to its own slot and is released after the events", async (
   expect(await quarantine.find(channel.organizationId, id)).toBeUndefined();
 });
 
-test("a deleted topic leaves no companion behind", async () => {
+test("deletes all related keys of a topic", async () => {
   const channel = testChannel();
   await publish({ channel, events: spread(channel, 2000), policy: testPolicy }, now);
   const topic = testTopic(channel, "t5");
@@ -130,14 +130,14 @@ test("a deleted topic leaves no companion behind", async () => {
   expect(await lengthOf(topic)).toBe(0);
 });
 
-test("publishing follows a slot while it moves and after it has moved", async () => {
+test("follows a slot during and after its migration", async () => {
   const channel = testChannel();
   const event = testEvent(channel, "first");
   await publish({ channel, events: [event], policy: testPolicy }, now);
   const slot = calculateSlot(event.topic);
   const owner = cluster.masters[Math.floor((slot * 3) / 16_384)] ?? cluster.masters[0];
   const target = cluster.masters.find((master) => master !== owner);
-  if (owner === undefined || target === undefined) throw new Error("no masters");
+  if (owner === undefined || target === undefined) throw new Error("the Cluster has no two masters");
   const ownerId = String(await owner.client.call("cluster", "myid"));
   const targetId = String(await target.client.call("cluster", "myid"));
   await target.client.call("cluster", "setslot", slot, "importing", ownerId);
@@ -161,7 +161,7 @@ test("publishing follows a slot while it moves and after it has moved", async ()
   expect(await lengthOf(event.topic)).toBe(3);
 });
 
-test("a stalled master makes publishing fail, and publishing recovers with it", async () => {
+test("fails while a master is stalled, and recovers with it", async () => {
   const channel = testChannel();
   const [stopped] = cluster.masters;
   stopped?.signal("SIGSTOP");

@@ -36,7 +36,7 @@ function testSource() {
     );
   async function take() {
     const taken = await positions.takeOver(ref);
-    if (taken.kind !== "acquired") throw new Error("it is to be left alone");
+    if (taken.kind !== "acquired") throw new Error(`the source must wait ${taken.waitMs} ms`);
     return taken;
   }
   const lengths = () =>
@@ -55,7 +55,7 @@ describe("a source in a Cluster", () => {
     for (const topic of ref.topics) {
       expect(await redis.call("hget", [`{${topic}}:e`, `s${channel.number}`])).toBe(String(next.epoch));
     }
-    // Not one of its slots takes anything of the old one any more.
+    // Every slot rejects writes of the previous owner.
     for (const type of TYPES) {
       await expect(write(old.epoch, 1, [type])).rejects.toMatchObject({ stale: "epoch" });
     }
@@ -63,7 +63,7 @@ describe("a source in a Cluster", () => {
     expect(await lengths()).toEqual(TYPES.map(() => 2));
   });
 
-  test("lets one of many concurrent owners write, with an epoch above any its topics saw", async () => {
+  test("lets one of many concurrent owners write, with an epoch above any that its topics have seen", async () => {
     const { channel, ref, write, take } = testSource();
     const first = await take();
     const seen = first.epoch + 10 ** 9;
@@ -76,7 +76,7 @@ describe("a source in a Cluster", () => {
     expect(writes.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
   });
 
-  test("fences the current run when its cursor is set by hand", async () => {
+  test("fences the current run when a user sets its cursor", async () => {
     const { channel, ref, write, take } = testSource();
     const run = await take();
     await write(run.epoch, 0);
@@ -87,7 +87,7 @@ describe("a source in a Cluster", () => {
   });
 });
 
-test("shards are shared in a Cluster as on one Redis", async () => {
+test("shares shards between workers in a Cluster as on a single Redis", async () => {
   const leases = createShardLeases({ redis });
   const renew = (worker: string) => leases.renew(worker, { ttlMs: 60_000, most: SHARDS });
   expect(await renew("a")).toEqual({ workers: 1, share: SHARDS, held: [] });

@@ -4,7 +4,7 @@ import { startPollsWorker, wanted } from "../../channels/pull/polls/polls-suppor
 import { startRedisCluster } from "../../support/redis.ts";
 import { until } from "../../support/until.ts";
 
-it("polls of a Cluster's workers come by their schedules, within their limits", async () => {
+it("polls sources on schedule and within their limits in a Cluster", async () => {
   await using cluster = await startRedisCluster();
   await using redis = await openTestRedis(cluster.url);
   let now = 0;
@@ -18,7 +18,7 @@ it("polls of a Cluster's workers come by their schedules, within their limits", 
     const { number } = channel.identity;
     polled.set(number, (polled.get(number) ?? 0) + 1);
     most = Math.max(most, ++now);
-    // The first three stay until all three are there, and a fourth had time to come as well.
+    // Each poll waits until three run at once, then 20 ms longer, so that a wrong fourth one would be seen.
     await until(() => most >= 3);
     await new Promise((resolve) => setTimeout(resolve, 20));
     now--;
