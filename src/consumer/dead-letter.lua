@@ -1,6 +1,6 @@
 -- Atomically acknowledges an entry and stores it as a dead letter.
--- KEYS:  topic, stream of the group's dead letters for the topic
--- ARGV:  group, entry id, maximum number of dead letters, TTL of the stream (ms), then the fields of the dead letter
+-- KEYS:  topic, stream of dead letters.
+-- ARGV:  group, entry id, maximum dead letters, TTL of the stream (ms); then the fields of the dead letter.
 -- Reply: 1, or 0 if the entry was already acknowledged
 if redis.call('XACK', KEYS[1], ARGV[1], ARGV[2]) == 0 then
   return 0

@@ -1,6 +1,6 @@
 -- Renews the lease of an ordered reader and assigns free topics to it, up to its fair share.
--- KEYS:  readers (sorted set by end of lease, ms), owners (hash from topic to reader)
--- ARGV:  reader, TTL (ms; 0 ends the lease), number of topics to release, the topics to release, then all topics of the subscription
+-- KEYS:  readers (sorted set by end of lease, ms), owners (hash from topic to reader).
+-- ARGV:  reader, TTL (ms; 0 ends the lease), number of topics to release, those topics, then all topics of the subscription.
 -- Reply: the fair share, then the reader's topics
 --
 -- The lease belongs to the reader and covers all its topics, so renewing it is one write for any number of topics.

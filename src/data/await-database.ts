@@ -4,15 +4,16 @@ import type { Log } from "../log.ts";
 import { isConnectionRefusal } from "./database.ts";
 
 const RETRY_MS = 500;
-/** Said at once, and then every ten seconds. */
+/** Number of attempts per log line: the first one, then one every ten seconds. */
 const TOLD_EVERY = 20;
 
 /**
- * The outcome of work that a start begins with. While PostgreSQL is away the work, which must bear that, is done again until
- * `signal` aborts; a server that refuses this user or has no such database is not waited for.
+ * Runs `work` during startup, and retries it while PostgreSQL is unavailable. `work` must be safe to repeat.
  *
- * @param options.onAway is told why, each time
- * @throws what the work throws besides UnavailableError; the signal's reason
+ * @param options.onAway called with the reason after each failed attempt
+ * @returns the result of `work`
+ * @throws UnavailableError at once if the server rejects the user or has no such database
+ * @throws any other error of `work`, or the reason of `signal` when it aborts
  */
 export async function awaitDatabase<T>(
   options: {

@@ -15,47 +15,49 @@ export interface BootstrapOptions {
   readonly db: Queryable;
   readonly keyring: Keyring;
   readonly clock: Clock;
-  /** A key to accept besides those that the database knows. */
+  /** Configured API key, accepted in addition to the stored ones. */
   readonly apiKey?: string | undefined;
-  /** The channel of the app `welcome`, which an empty database is given to try; its settings as its kind has accepted them. */
+  /** Channel of the `welcome` app that an empty database gets as an example. Its settings were parsed by the channel kind. */
   readonly welcome?: NewChannel | undefined;
 }
 
-/** Made by the first start. */
+/** Objects created by the first start. */
 export interface Bootstrapped {
-  /** The first key, where none was handed in. */
+  /** The first API key. `undefined` if a key was configured. */
   readonly apiKey?: string | undefined;
   readonly welcome?:
     | {
         readonly organizationId: string;
         readonly appId: string;
-        /** The channel's address: `<hooks>/hooks/<channelId>`. */
+        /** Last part of the channel's address, `<hooks>/hooks/<channelId>`. */
         readonly channelId: string;
-        /** Topics of its definitions, in their order. */
+        /** Topics in the order of the channel's definitions. */
         readonly topics: readonly string[];
       }
     | undefined;
 }
 
 const NAME = "default";
-/** That text is sealed for this place. */
+/** Sealing context of the stored result of the first start. */
 export const FIRST_START_PLACE = "untold_first_start/facts";
 
 /**
- * Gives an empty database its organization and space `default`, a service account and a key that may do all, and the app
- * `welcome`. Of several gateways that start at once one does. Later starts only see to it that the key handed in is accepted.
- * The result is kept, sealed, until `tellFirstStart` has told it.
+ * Sets up an empty database: an organization and a space named `default`, a service account, a key with all permissions and the
+ * `welcome` app. If several gateways start together, only one does this.
+ *
+ * On later starts, only makes sure that the configured key is accepted. The sealed result stays in the database until
+ * `tellFirstStart` has reported it.
  */
 export const bootstrap = (options: BootstrapOptions): Promise<Bootstrapped> =>
   options.db.transaction().execute((trx) => bootstrapWithin(trx, options));
 
-/** The same in a transaction of the caller's. */
+/** Like `bootstrap`, in an existing transaction. */
 export async function bootstrapWithin(
   trx: Trx,
   options: Omit<BootstrapOptions, "db">,
 ): Promise<Bootstrapped> {
   const { clock, apiKey } = options;
-  // The lock makes the others wait, and then find it done.
+  // The row lock makes other starting gateways wait until this one has committed.
   const cluster = await trx.selectFrom("cluster").selectAll().forUpdate().executeTakeFirstOrThrow();
   const { organizationId, spaceId, accountId } = cluster;
   if (organizationId === null || spaceId === null || accountId === null) {
@@ -69,11 +71,11 @@ export async function bootstrapWithin(
 }
 
 /**
- * Hands on what the first start has made, and forgets it once `tell` has resolved; an empty object where it was told before.
- * If the process ended or `tell` failed, the result is handed on the next time. Of several at once one gets it:
- * the others pass by the locked row.
+ * Calls `tell` with the result of the first start, and deletes the stored result after `tell` resolved. If it was already reported,
+ * `tell` gets an empty object. If `tell` fails or the process dies, the next start reports it again. If several gateways call this
+ * together, only one gets the result, because the others skip the locked row.
  *
- * @throws UnavailableError, and what `tell` throws
+ * @throws UnavailableError, or the error of `tell`
  */
 export const tellFirstStart = (
   { db, keyring }: Pick<BootstrapOptions, "db" | "keyring">,
@@ -95,7 +97,7 @@ async function firstStart(trx: Trx, options: Omit<BootstrapOptions, "db">): Prom
   const nowMs = options.clock();
   const made = await createOrganization(trx, { organization: NAME, space: NAME, account: NAME }, nowMs);
   await trx.updateTable("cluster").set(made).execute();
-  // Its limits are others from now on.
+  // The operator's organization has other default limits.
   await recordChange(trx, { kind: "limits", key: made.organizationId });
   const grant = rootGrant(made);
   const welcome = options.welcome && (await installWelcome(trx, made, options.welcome, options, nowMs));
@@ -117,7 +119,7 @@ async function installWelcome(
   const app = {
     uid: "welcome",
     title: "Welcome",
-    description: "A first webhook channel, to try Inlet with.",
+    description: "An example app with a webhook channel, for trying out Inlet.",
     blueprintId: null,
     organizationId,
     spaceId,

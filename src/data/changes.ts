@@ -4,11 +4,14 @@ import { startLoop } from "../lib/loop.ts";
 import type { Log } from "../log.ts";
 import type { Queryable, Trx } from "./database.ts";
 
-/** Something that can change under a cache, and its key. */
+/** A change that may make cached data outdated. */
 export interface Change {
   /**
-   * Keyed by the channel's number, as is `source` (its cursor was set by hand); `access` (permissions: keys,
-   * roles, memberships, accounts, identities) and `limits` by the organization's id; the others by their own.
+   * Kind of the changed object, which determines the key.
+   *
+   * - The key of `channel` and `source` is the internal channel id. A `source` change means that the cursor was set manually.
+   * - The key of `access` and `limits` is the organization's id. `access` covers keys, roles, memberships, accounts and identities.
+   * - The key of all other kinds is the object's own id.
    */
   readonly kind:
     | "channel"
@@ -22,7 +25,7 @@ export interface Change {
   readonly key: string;
 }
 
-/** Records a change of the transaction; the feed hands it on once that is committed. */
+/** Records a change in the transaction. The change feed reports it after the commit. */
 export const recordChange = (trx: Trx, change: Change): Promise<void> => recordChanges(trx, [change]);
 
 export async function recordChanges(trx: Trx, changes: readonly Change[]): Promise<void> {
@@ -33,18 +36,18 @@ export async function recordChanges(trx: Trx, changes: readonly Change[]): Promi
     .execute();
 }
 
-/** A worker that has not read changes for longer serves nothing from its caches, and runs no sources. */
+/** Maximum feed staleness. A worker above it stops using its caches and its sources. */
 export const MAX_STALENESS_MS = 600_000;
 
-/** Caches and loops that follow the database. */
+/** A cache or loop that reacts to changes in the database. */
 export interface ChangeListener {
-  /** Drop what changed. Must bear being called again: a throw fails the poll, and the next one repeats it. */
+  /** Called for each change. May be called again for the same change: if it throws, the next poll repeats all changes. */
   readonly onChange: (change: Change) => void;
-  /** Changes may have been missed: everything must be dropped. */
+  /** Called when changes may have been missed. The listener must drop all cached data. */
   readonly onReset: () => void;
 }
 
-/** For those who react to changes. What was committed before the call is not handed on: read it after subscribing. */
+/** Subscribes to changes. Earlier commits are not reported, so read the current state after subscribing. */
 export type ChangeSubscriptions = Pick<ChangeFeed, "subscribe">;
 
 export interface ChangeFeedOptions {
@@ -52,24 +55,24 @@ export interface ChangeFeedOptions {
   readonly log: Log;
   readonly clock: Clock;
   readonly pollEveryMs?: number;
-  /** How long a change stays readable at least. */
+  /** Minimum time for which a change stays in the table. */
   readonly retentionSeconds?: number;
-  /** More changes than this in one poll are not looked at one by one: everything is dropped. */
+  /** Maximum number of changes per poll. Above it, all listeners are reset instead. */
   readonly maxChanges?: number;
 }
 
 export interface ChangeFeed extends AsyncDisposable {
   readonly subscribe: (listener: ChangeListener) => void;
-  /** Time since the last read that succeeded was begun: everything committed before that has been handed on. */
+  /** Time since the start of the last successful read. All earlier commits have been reported. */
   readonly stalenessMs: () => number;
-  /** Reads now, beside the schedule: what was committed before the call is in force when it resolves. */
+  /** Reads immediately, in addition to the schedule. When it resolves, all commits before the call have been reported. */
   readonly readNow: () => Promise<void>;
 }
 
-/** A reader away for longer than this share of the retention drops everything: a snapshot is older than its clock says. */
+/** Fraction of the retention after which a reader resets. The margin is needed because a snapshot is older than its timestamp. */
 const TRUSTED_SHARE = 0.9;
 
-/** The snapshot of a read, in PostgreSQL's text form, and its time by PostgreSQL's clock. */
+/** Snapshot of a read in PostgreSQL's text format, with the time of PostgreSQL's clock. */
 interface Mark {
   readonly snapshot: string;
   readonly xmin: bigint;
@@ -77,13 +80,13 @@ interface Mark {
 }
 
 /**
- * Reads what others commit, once a second, from what is visible now on; caches are filled after it has started.
+ * Starts the change feed, which reads committed changes once a second. Fill caches only after it has started.
  *
- * A read takes the rows that it sees and that the snapshot of the last read did not: whatever the order in which
- * transactions commit, each row comes once and none is passed by. A transaction that is held open, in any database of the
- * server, holds back `xmin`, and so makes the scan longer, but nothing waits for it.
+ * A read returns the rows that are visible now and were not visible in the snapshot of the last read. Each row is therefore reported
+ * exactly once, in whatever order transactions commit. A long transaction in any database of the server holds back `xmin` and
+ * makes the scan longer, but blocks no reader.
  *
- * @throws UnavailableError when the first read fails; later ones are repeated and logged.
+ * @throws UnavailableError if the first read fails. Later failures are logged and retried.
  */
 export async function startChangeFeed(options: ChangeFeedOptions): Promise<ChangeFeed> {
   const { db, log, clock, pollEveryMs = 1_000, retentionSeconds = 3_600 } = options;
@@ -97,7 +100,7 @@ export async function startChangeFeed(options: ChangeFeedOptions): Promise<Chang
     const startedAtMs = clock();
     const next = await readChanges(options, mark);
     const awayMs = next.mark.atMs - mark.atMs;
-    // xmin goes back when the server was replaced by one that lacks its last transactions.
+    // xmin decreases when the server was replaced by one that lacks the last transactions.
     const missed = awayMs > retentionSeconds * 1_000 * TRUSTED_SHARE || next.mark.xmin < mark.xmin;
     for (const listener of listeners) {
       if (missed || next.overflow) listener.onReset();
@@ -107,7 +110,7 @@ export async function startChangeFeed(options: ChangeFeedOptions): Promise<Chang
     lastReadAtMs = startedAtMs;
   };
 
-  // A read that is under way may have begun before the caller's commit: callers that come during it share the next one.
+  // A read in flight may have started before the caller's commit, so callers that arrive during it share the next read.
   const readNow = (): Promise<void> => {
     if (!reading) {
       reading = read().finally(() => {
@@ -145,7 +148,7 @@ export async function startChangeFeed(options: ChangeFeedOptions): Promise<Chang
   };
 }
 
-/** One statement sees one snapshot: `pg_current_snapshot()` names the very one by which its rows were chosen. */
+/** Reads the current snapshot. In a single statement, `pg_current_snapshot()` is the snapshot that also selects its rows. */
 async function readMark(db: Queryable): Promise<Mark> {
   const { rows } = await sql<MarkRow>`
     SELECT ${MARK_COLUMNS}`.execute(db);
@@ -184,14 +187,16 @@ const MARK_COLUMNS = sql`
   clock_timestamp() AS at`;
 
 function toMark(row: MarkRow | undefined): Mark {
-  if (!row) throw new Error("a query without FROM gave no row");
+  if (!row) throw new Error("a query without FROM returned no row");
   return { snapshot: row.snapshot, xmin: BigInt(row.xmin), atMs: row.at.getTime() };
 }
 
 /**
- * Removes rows that have been visible for the retention at least. A row's own time would not do: a transaction may write it
- * long before it commits. So the age of a row is that of the moment when all transactions up to its own were
- * finished. A row from beyond the server's newest transaction came with a dump from another server.
+ * Deletes rows that have been visible for at least the retention time.
+ *
+ * A row's own timestamp is not usable, because a transaction may commit long after it wrote the row. So the age of a row is measured
+ * from the moment when all transactions up to its own had finished. Rows with a transaction id above the server's newest one came
+ * from a dump of another server, and are deleted too.
  */
 async function pruneChanges(db: Queryable, retentionSeconds: number): Promise<void> {
   const due = await db

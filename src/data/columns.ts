@@ -1,6 +1,6 @@
 import type { ColumnType } from "kysely";
 
-/** A `json` column: parsed when read, handed over as text (`pg` would make a PostgreSQL array of an array). */
+/** A `json` column. Reads return the parsed value. Writes take JSON text, because `pg` would turn an array into a PostgreSQL array. */
 export type Json<T> = ColumnType<T, string, string>;
 export type Timestamp = ColumnType<Date, Date, Date>;
 

@@ -4,7 +4,7 @@ import type { Row } from "../tables.ts";
 
 type AccountRow = Row<"accounts">;
 
-/** The fields of an account; one that is not given has no value. */
+/** Fields of a new account. Omitted fields are `null`. */
 export type NewAccount = Pick<AccountRow, "name" | "isService" | "status"> &
   Partial<Omit<AccountRow, "id" | "organizationId" | "createdAt" | "updatedAt">>;
 
@@ -18,7 +18,7 @@ const NO_DETAILS = {
   profilePictureAssetId: null,
 } as const;
 
-/** Makes an account and its membership of the organization, which grants nothing yet. */
+/** Inserts an account and its membership of the organization, without permissions. */
 export async function insertAccount(
   trx: Trx,
   organizationId: string,
@@ -35,7 +35,7 @@ export async function insertAccount(
   return row;
 }
 
-/** Makes the account a member of the organization, which grants it nothing yet. */
+/** Adds the account to the organization, without permissions. */
 export async function addMember(
   trx: Trx,
   organizationId: string,

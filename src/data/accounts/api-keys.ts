@@ -7,41 +7,40 @@ import type { Author } from "./audit-entry.ts";
 
 const PREFIX = "ik_";
 const KEY_BYTES = 25;
-/** The shown part of a key: 8 of its 40 random characters. */
+/** Length of the visible part of a key: the prefix and 8 of its 40 random characters. */
 const SHOWN_CHARS = PREFIX.length + 8;
 
-/** Whose key it is, and what it may do: its `permissions`, and those that its roles have whenever it is used. */
+/** Owner and permissions of a key. The permissions of its roles apply too, as they are at the time of use. */
 export interface KeyGrant {
   readonly organizationId: string;
   readonly spaceId: string | null;
   readonly accountId: string;
   readonly name: string;
   readonly permissions: readonly string[];
-  /** Roles of the same organization; default: none. */
+  /** Roles of the same organization. Defaults to no roles. */
   readonly roleIds?: readonly string[];
-  /** From then on it is no key any more; default: never. */
+  /** Time at which the key expires. By default it never expires. */
   readonly expiresAt?: Date | null;
 }
 
 export interface NewApiKey {
   readonly id: string;
-  /** The only time that it is seen: what is kept is its hash. */
+  /** The secret key. It cannot be shown again, because the database stores only its hash. */
   readonly token: string;
 }
 
-/** A new bearer token, `ik_` + 40 characters of 200 random bits, and what is stored of it. */
+/** Creates a bearer token (`ik_` and 40 characters from 200 random bits), with the prefix and hash to store. */
 export function createToken(): { readonly token: string; readonly prefix: string; readonly hash: Buffer } {
   const token = PREFIX + encodeBase32(randomBytes(KEY_BYTES));
   return { token, prefix: token.slice(0, SHOWN_CHARS), hash: hashOfToken(token) };
 }
 
-/** Makes a key. */
 export async function createApiKey(db: Queryable, grant: KeyGrant, nowMs: number): Promise<NewApiKey> {
   const { token, prefix } = createToken();
   return { id: await insertKey(db, token, prefix, grant, nowMs), token };
 }
 
-/** Accepts a key that was made elsewhere. Nothing changes where it is known, revoked keys included. */
+/** Stores a key that was created elsewhere. Has no effect if the key is already stored, even if it was revoked. */
 export async function acceptApiKey(
   db: Queryable,
   token: string,
@@ -80,12 +79,12 @@ async function insertKey(
 }
 
 /**
- * A key is stored and found by its hash: the time of a search tells something of the hash, not of
- * the key. A key has too many random bits for a slow hash to add anything.
+ * Hashes a key for storage and lookup. The time of a lookup can leak parts of the hash, but not of the key.
+ * A fast hash is enough, because a key has 200 random bits.
  */
 export const hashOfToken = (token: string): Buffer => createHash("sha256").update(token).digest();
 
-/** Revokes a key for good. It lets go of its roles, which can then be deleted. */
+/** Revokes a key permanently. Also removes its roles, so that they can be deleted. */
 export async function revokeApiKey(trx: Trx, author: Author, id: string, nowMs: number): Promise<void> {
   const revokedAt = new Date(nowMs);
   const revoked = { revokedAt, updatedAt: revokedAt, permissions: [], roleIds: [] };

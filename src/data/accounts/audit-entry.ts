@@ -1,4 +1,4 @@
-/** Kinds of objects whose changes are recorded, and what is read or given away. */
+/** Kinds of objects for which the audit log records changes and access to stored data. */
 export const AUDIT_ENTITIES = [
   "accessToken",
   "account",
@@ -61,16 +61,16 @@ export const AUDIT_ACTIONS = [
 ] as const;
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 
-/** Who makes a change, and in which request: a caller of the API, or the operator (`operatorOf`). */
+/** Author of a change: a caller of the API, or the operator (`operatorOf`). */
 export interface Author {
-  /** In whose list it stands. */
+  /** Organization whose audit log gets the entry. */
   readonly organizationId: string;
   readonly accountId: string | null;
   readonly keyId: string | null;
   readonly requestId: string | null;
 }
 
-/** The author of changes by a declared set-up or the first start: the operator. */
+/** Returns the author of changes made by a config file or by the first start. */
 export const operatorOf = (organizationId: string): Author => ({
   organizationId,
   accountId: null,
@@ -78,12 +78,12 @@ export const operatorOf = (organizationId: string): Author => ({
   requestId: null,
 });
 
-/** One change. A channel is named by `channelName`: its address is a credential. */
+/** One audited action. For a channel, `id` is its `channelName`, because the channel's address is a credential. */
 export interface AuditEntry {
   readonly action: AuditAction;
   readonly entity: AuditEntity;
   readonly id: string;
-  /** The names of what was changed (see `changedFields`), never values. */
+  /** Names of the changed fields (see `changedFields`), never their values. */
   readonly fields?: readonly string[];
 }
 

@@ -3,7 +3,7 @@ import type { Queryable } from "../database.ts";
 
 const AT_ONCE = 1_000;
 
-/** Lets go what the audit, and the list of deleted events, hold for longer than so many days, a bounded number at a time. */
+/** Deletes audit entries and records of deleted events that are older than `retentionDays`, in bounded batches. */
 export async function expireAudit(
   db: Queryable,
   retentionDays: number,

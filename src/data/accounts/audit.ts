@@ -4,13 +4,13 @@ import { type AuditAction, type AuditEntry, type Author, channelName } from "./a
 
 const MAX_FIELDS = 100;
 
-/** Records who changes what, in the transaction of the change itself: neither stands without the other. */
+/** Records a change in the same transaction, so that the change and its audit entry commit together. */
 export const recordAudit = (trx: Trx, author: Author, entry: AuditEntry, nowMs: number): Promise<void> =>
   recordAccess(trx, author, [entry], nowMs);
 
 /**
- * Records what somebody is about to do that is no change in the database: to read what is kept, or to delete it from the bus. It comes
- * first: while it cannot be recorded, nothing is read and nothing is lost.
+ * Records an action outside the database: reading stored data, or deleting data from the bus. Call it before the action, so that
+ * an action that cannot be recorded does not happen.
  *
  * @throws UnavailableError
  */
@@ -21,7 +21,7 @@ export async function recordAccess(
   nowMs: number,
 ): Promise<void> {
   if (entries.length === 0) return;
-  // Of one time, they are listed by their ids.
+  // Entries with the same time are listed in the order of their ids.
   const ids = entries.map(() => createId("aud", nowMs)).sort();
   const rows = entries.map(({ action, entity, id, fields = [] }, at) => ({
     id: ids[at] ?? createId("aud", nowMs),
@@ -38,7 +38,7 @@ export async function recordAccess(
   await db.insertInto("audit").values(rows).execute();
 }
 
-/** The same of a channel. */
+/** Like `recordAudit`, for a change of a channel. */
 export const recordChannelAudit = (
   trx: Trx,
   author: Author,

@@ -5,50 +5,52 @@ import type { Queryable } from "../database.ts";
 import { hashOfToken } from "./api-keys.ts";
 import { createSingleFlightCache } from "./single-flight-cache.ts";
 
-/** A key in force. */
+/** An active API key. */
 export interface KnownKey {
   readonly id: string;
   readonly accountId: string;
   readonly organizationId: string;
   readonly spaceId: string | null;
-  /** Its own and those of its roles. */
+  /** Permissions of the key and of its roles. */
   readonly permissions: ReadonlySet<string>;
-  /** Milliseconds; Infinity: never. */
+  /** Expiry time in milliseconds. `Infinity` when the key never expires. */
   readonly expiresAtMs: number;
 }
 
-/** `revoked`: for good. `disabled`: the account behind it is not active. */
+/** Reason why a key is inactive. `disabled` means that its account is not active. */
 export type KeyEnd = "revoked" | "disabled";
 
-/** An account in force, as an identity opens it: for the organization that has written the identity, and for no other. */
+/** An active account found by an identity. It is valid only for the organization that created the identity. */
 export interface KnownAccount {
   readonly id: string;
   readonly identityId: string;
   readonly provider: string;
   readonly organizationId: string;
-  /** Those of its membership and of its roles there; undefined: it is no member. */
+  /** Permissions of the membership and its roles. `undefined` when the account is not a member. */
   readonly permissions: ReadonlySet<string> | undefined;
 }
 
-/** A live conversation, as its token opens it. */
+/** A live conversation found by its token. */
 export interface KnownConversation {
   readonly id: string;
   readonly organizationId: string;
-  /** Who has begun it, and answers for what is done with the token. */
+  /** Account that started the conversation and is responsible for all use of the token. */
   readonly accountId: string;
 }
 
 /**
- * Who may call. What is answered was so at most three seconds ago; undefined stands for all that lets nobody in: unknown,
- * revoked, or the account behind it not active. (That a key has not expired is for the reader to see: time does not wait for a
- * look-up.) Each throws UnavailableError when the database cannot be asked: nobody is taken for unknown because of that.
+ * Finds the callers behind credentials. Results are at most three seconds old.
+ *
+ * A lookup returns `undefined` if the credential is unknown or revoked, or if its account is not active. The caller must check the
+ * expiry of a key itself, because a key can expire while it is cached. All lookups throw UnavailableError if the database is
+ * unavailable, so that an outage never makes a valid caller look unknown.
  */
 export interface Callers {
   readonly findKey: (token: string) => Promise<KnownKey | undefined>;
-  /** Why a key that was one is none any more; undefined where it never was. */
+  /** Returns why a key is inactive, or `undefined` if the key is active or unknown. */
   readonly findEnd: (token: string) => Promise<KeyEnd | undefined>;
   readonly findKeyById: (keyId: string) => Promise<KnownKey | undefined>;
-  /** Looked up each time: a token ends with its conversation, at once and everywhere. One that is none never becomes one. */
+  /** Queries the database each time, because a token ends with its conversation. Only unknown tokens are cached: they never become valid. */
   readonly findConversation: (liveToken: string) => Promise<KnownConversation | undefined>;
   readonly findAccount: (
     organizationId: string,
@@ -56,11 +58,11 @@ export interface Callers {
     identifier: string,
   ) => Promise<KnownAccount | undefined>;
   readonly findAccountByIdentity: (identityId: string) => Promise<KnownAccount | undefined>;
-  /** Keys, roles, memberships, accounts or identities have changed. */
+  /** Clears the cache after a change of keys, roles, memberships, accounts or identities. */
   readonly forget: () => void;
 }
 
-/** With a slow look-up on top still below the five seconds in which a revocation is in force. */
+/** Even with a slow lookup on top, this stays below the five seconds in which a revocation must take effect. */
 const MAX_AGE_MS = 3_000;
 const MAX_ENTRIES = 10_000;
 
@@ -113,7 +115,7 @@ export function createCallers({ db }: { readonly db: Queryable }): Callers {
   };
 }
 
-/** One query, the same for what there is and what there is not. */
+/** Runs one query for existing and unknown keys alike, so that timing reveals nothing about a key. */
 async function readKey(db: Queryable, condition: RawBuilder<unknown>): Promise<FoundKey | undefined> {
   const { rows } = await sql<KeyRow>`
     SELECT api_keys.id, account_id, api_keys.organization_id, space_id, expires_at,
@@ -134,7 +136,7 @@ async function readKey(db: Queryable, condition: RawBuilder<unknown>): Promise<F
   };
 }
 
-/** A disabled account lends nothing to anybody any more. */
+/** Finds the conversation of a live token. The token is invalid if the account that started it is disabled. */
 async function readConversation(db: Queryable, hash: Buffer): Promise<KnownConversation | undefined> {
   return db
     .selectFrom("conversations")
@@ -181,7 +183,7 @@ interface AccountRow extends Omit<KnownAccount, "permissions"> {
   readonly permissions: readonly string[];
 }
 
-/** The row's own permissions and those of its roles, as far as these are its organization's. */
+/** SQL for the permissions of a row and of its roles. Roles of other organizations are ignored. */
 const permissionsOf = (table: "api_keys" | "memberships"): RawBuilder<unknown> => sql`
   ARRAY(
     SELECT unnest(${sql.ref(`${table}.permissions`)})

@@ -4,14 +4,14 @@ import type { ChangeSubscriptions } from "../changes.ts";
 import type { Queryable } from "../database.ts";
 import { type LimitDefaults, type Limits, limitsInForce } from "./limits.ts";
 
-/** What organizations may use, at hand for each delivery; changes are in force with the change feed. */
+/** Active limits of all organizations, held in memory for use on each delivery. The change feed triggers updates. */
 export interface LimitsInForce extends AsyncDisposable {
   readonly of: (organizationId: string) => Limits;
 }
 
 const LOOK_AGAIN_MS = 60_000;
 
-/** @throws UnavailableError when they cannot be read at first; later the last ones that were read hold. */
+/** Loads the limits and keeps them current. If a later read fails, the last known limits stay active. @throws UnavailableError if the first read fails */
 export async function startLimitsInForce(deps: {
   readonly db: Queryable;
   readonly changes: ChangeSubscriptions;
@@ -42,7 +42,10 @@ export async function startLimitsInForce(deps: {
     everyMs: LOOK_AGAIN_MS,
     waitsFirst: true,
     onFailing: (err) =>
-      log.warn({ event: "limits.not_read", err }, "changed limits of organizations are not known yet"),
+      log.warn(
+        { event: "limits.not_read", err },
+        "limits of organizations cannot be read; the last known ones stay active",
+      ),
   });
   changes.subscribe({
     onChange: ({ kind }) => void (kind === "limits" && loop.wake()),

@@ -1,4 +1,4 @@
-/** What one organization may use, by name; each names its unit. */
+/** Names of the limits of an organization. Each name contains its unit. */
 export const LIMIT_NAMES = [
   "topicBytes",
   "quarantineBytes",
@@ -11,17 +11,17 @@ export const LIMIT_NAMES = [
 ] as const;
 export type LimitName = (typeof LIMIT_NAMES)[number];
 
-/** Undefined: there is none. */
+/** Values by limit. `undefined` when there is no limit. */
 export type Limits = Readonly<Record<LimitName, number | undefined>>;
 
-/** For organizations that have none of their own. */
+/** Default limits of organizations. */
 export interface LimitDefaults {
-  /** The operator's organization has none but where one keeps Redis from being filled. */
+  /** The operator's organization has only the limits that protect Redis from filling up. */
   readonly operators: Limits;
   readonly others: Readonly<Record<LimitName, number>>;
 }
 
-/** The limits in force for an organization. */
+/** Returns the active limits of an organization: its own ones, then the defaults. */
 export function limitsInForce(
   { operators, others }: LimitDefaults,
   own: Readonly<Record<LimitName, number | null>> | undefined,

@@ -5,8 +5,8 @@ const PREFIX = "lt_";
 const TOKEN_BYTES = 25;
 const FORM = /^lt_[0-9a-hjkmnp-tv-z]{40}$/;
 
-/** A new live token: `lt_` + 40 characters of 200 random bits. What is kept of it is its hash. */
+/** Creates a live token: `lt_` and 40 characters from 200 random bits. The database stores only its hash. */
 export const createLiveToken = (): string => PREFIX + encodeBase32(randomBytes(TOKEN_BYTES));
 
-/** True for what has the form of a live token, and so is nothing else. */
+/** Returns whether a token has the format of a live token. No other token has this format. */
 export const isLiveToken = (token: string): boolean => FORM.test(token);

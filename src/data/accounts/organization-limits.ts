@@ -2,18 +2,18 @@ import { sql } from "kysely";
 import type { Queryable } from "../database.ts";
 import type { Row } from "../tables.ts";
 
-/** What the topics of one organization may hold. */
+/** Storage limit for the topics of one organization. */
 export interface TopicLimit {
-  /** In bytes; undefined: as much as they like. */
+  /** Maximum size in bytes. `undefined` when there is no limit. */
   readonly bytes: number | undefined;
-  /** When they hold more: new deliveries are refused, or the oldest events go, be they read or not. */
+  /** Action above the limit: reject new deliveries, or trim the oldest events even if they are unread. */
   readonly overLimit: Row<"organizationLimits">["overLimit"];
 }
 
-/** By the default, or its own limit; the operator's has none by default. */
+/** Returns the limit of an organization: its own or the default. The operator's organization has no limit by default. */
 export type TopicLimitOf = (organizationId: string) => TopicLimit;
 
-/** What organizations hold, in bytes; not whole where a topic is missing in a sum. */
+/** Bytes stored by each organization. `isWhole` is false if a sum lacks a topic. */
 export interface HeldBytes {
   readonly held: ReadonlyMap<string, number>;
   readonly isWhole: boolean;
@@ -21,17 +21,20 @@ export interface HeldBytes {
 
 export interface DefaultTopicBytes {
   readonly bytes: number;
-  /** It follows from the memory of Redis: nobody has asked for just that. */
+  /** Whether the value was derived from the memory of Redis instead of configured. */
   readonly isDerived: boolean;
 }
 
-/** The default of programs that did not look at Redis' memory. */
+/** Fixed default of earlier versions, which did not derive it from the memory of Redis. */
 export const MOST_DEFAULT_BYTES = 2 * 1024 ** 3;
 
 /**
- * Reads the limits. The first gateway that knows a limit gives each organization that is over the default what it holds then: none is
- * cut off by an upgrade, nor by a default that follows from less memory than before. That is done once, for good, so it waits for
- * whole sums; until then there are no limits: undefined.
+ * Reads the topic limits.
+ *
+ * An organization that is over the default on first use gets its current size as its own limit, so that an upgrade never blocks it.
+ * The same happens when a derived default shrinks because Redis has less memory. This step is permanent, so it waits for complete sums.
+ *
+ * @returns `undefined` until the sums are complete; no limits apply until then
  */
 export async function readTopicLimits(
   db: Queryable,

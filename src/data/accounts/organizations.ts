@@ -2,15 +2,15 @@ import { createId } from "../../lib/ids.ts";
 import type { Trx } from "../database.ts";
 import { insertAccount } from "./accounts.ts";
 
-/** A new organization starts with these. */
+/** Ids of a new organization and of the objects created with it. */
 export interface NewOrganization {
   readonly organizationId: string;
   readonly spaceId: string;
-  /** The service account that its first key belongs to. */
+  /** Service account that owns the first API key. */
   readonly accountId: string;
 }
 
-/** Makes an organization, its first space and a service account as its first member, which has no key yet. */
+/** Creates an organization with a first space and a service account as its first member. The account has no key yet. */
 export async function createOrganization(
   trx: Trx,
   names: { readonly organization: string; readonly space: string; readonly account: string },

@@ -1,21 +1,21 @@
 import { LRUCache } from "lru-cache";
 import { upToEntries } from "../../lib/up-to-entries.ts";
 
-/** Look-ups of a moment ago. */
+/** A short-lived cache of lookups. */
 export interface SingleFlightCache<V> {
-  /** The value by that key, at most `maxAgeMs` old; undefined where there is none. Throws what the look-up throws. */
+  /** Returns the value of the key, at most `maxAgeMs` old, or `undefined`. Rejects with the error of the lookup. */
   readonly get: (key: string) => Promise<V | undefined>;
-  /** Every later call looks up anew. */
+  /** Drops all entries, so that each later call starts a new lookup. */
   readonly clear: () => void;
 }
 
 /**
- * Remembers look-ups, those that find nothing too, for a short while and no longer: a value that is too old is looked up before it
- * is used, and a failed look-up is not covered up by an older value. Calls for one key at the same time share one look-up.
+ * Caches lookups for a short time, including those without a result. Never returns a value older than `maxAgeMs`, even if the new
+ * lookup fails. Concurrent calls for the same key share one lookup.
  */
 export function createSingleFlightCache<V extends object>(options: {
   readonly load: (key: string) => Promise<V | undefined>;
-  /** Counted from the beginning of the look-up: its result may be as old as that. */
+  /** Maximum age, measured from the start of the lookup, because the result may be that old. */
   readonly maxAgeMs: number;
   readonly maxEntries: number;
 }): SingleFlightCache<V> {

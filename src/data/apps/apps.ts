@@ -14,7 +14,7 @@ export interface InstalledApp {
   readonly channels: readonly ChannelRow[];
 }
 
-/** Makes an app with its channels, in their order. */
+/** Inserts an app and its channels. The returned channels keep the given order. */
 export async function insertApp(
   trx: Trx,
   author: Author,

@@ -2,7 +2,7 @@ import { isId } from "../../lib/ids.ts";
 import type { Queryable } from "../database.ts";
 import type { BlueprintRow } from "../tables.ts";
 
-/** The organization's blueprint of that id; undefined where there is none, as for an id that is none. */
+/** Finds a blueprint of the organization. Returns `undefined` for an unknown or malformed id. */
 export async function findBlueprint(
   db: Queryable,
   organizationId: string,

@@ -11,22 +11,24 @@ import {
 } from "../channels/channels.ts";
 import { isUniqueViolation, type Queryable, type Trx } from "../database.ts";
 
-/** The channel of an organization's system app, as far as publishing to it needs it. */
+/** The fields of a system channel that are needed to publish to it. */
 export interface SystemChannel {
   readonly number: number;
   readonly appId: string;
   readonly organizationId: string;
   readonly uid: string;
   readonly kind: string;
-  /** The names of its topics by type. */
+  /** Topic names by event type. */
   readonly topics: ReadonlyMap<string, string>;
 }
 
 const AT_ONCE = 200;
 
 /**
- * Gives each organization that has none its system app with that channel, and the channels of before the definitions that they lack.
- * None is taken away: a program of before may run beside this one. It is no act of anybody's, so that the audit does not hold it.
+ * Creates missing system apps and adds missing definitions to existing system channels.
+ *
+ * Never removes a definition, because a gateway of an earlier version may still use it. The audit log has no entry for these
+ * changes, because no caller requested them.
  */
 export async function ensureSystemApps(
   db: Queryable,
@@ -80,7 +82,7 @@ async function makeSystemApp(
   const at = new Date(context.nowMs);
   try {
     await db.transaction().execute(async (trx) => {
-      // An organization that is being deleted gets none.
+      // The organization may have been deleted since it was listed.
       const organization = await trx
         .selectFrom("organizations")
         .select("id")
@@ -96,7 +98,7 @@ async function makeSystemApp(
           isSystem: true,
           uid: SYSTEM_APP.uid,
           title: SYSTEM_APP.title,
-          description: "What Inlet itself tells of this organization.",
+          description: "Events that Inlet publishes about this organization.",
           blueprintId: null,
           artifactId: null,
           projectId: null,
@@ -111,12 +113,12 @@ async function makeSystemApp(
       await trx.updateTable("channels").set({ isSystem: true }).where("number", "=", number).execute();
     });
   } catch (error) {
-    // Another worker, whose turn it was until now, has made it.
+    // The previous lease holder created it at the same time.
     if (!isUniqueViolation(error, "apps_system")) throw error;
   }
 }
 
-/** Undefined where the organization has none yet. */
+/** Finds the system channel of an organization. Returns `undefined` if it was not created yet. */
 export async function findSystemChannel(
   db: Queryable,
   organizationId: string,
@@ -137,7 +139,7 @@ export async function findSystemChannel(
   return { ...channel, topics: new Map(topics.map(({ type, topic }) => [type, topic])) };
 }
 
-/** Removes the system app of an organization that is deleted, with what it has published. */
+/** Removes the system app of a deleted organization, together with its published events. */
 export async function removeSystemApp(trx: Trx, organizationId: string, nowMs: number): Promise<void> {
   const channels = await trx
     .selectFrom("channels")

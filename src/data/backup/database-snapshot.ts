@@ -6,34 +6,35 @@ import { opensCheck } from "../keyring/keyring.ts";
 import type { PostgresSocket } from "../local-postgres.ts";
 import type { AppliedMigration } from "../migrate.ts";
 
-/** A table with those of its columns that are written, not computed. */
+/** A table and its columns, without generated ones. */
 export interface TableShape {
   readonly name: string;
   readonly columns: readonly string[];
 }
 
-/** The whole database as it was at one moment. Writers go on meanwhile. */
+/** A consistent snapshot of the whole database. Writers can continue in the meantime. */
 export interface DatabaseSnapshot extends AsyncDisposable {
-  /** Of PostgreSQL. */
+  /** Version of PostgreSQL. */
   readonly version: string;
   readonly migrations: readonly AppliedMigration[];
-  /** By which its master key is known; undefined where no gateway has started on it yet. */
+  /** Id of the master key. `undefined` if no gateway has started on this database yet. */
   readonly masterKeyId: string | undefined;
   readonly isMasterKey: (key: Buffer) => boolean;
   readonly tables: readonly TableShape[];
-  /** A table's rows in the text format of COPY; `rows` once it was read. One at a time. */
+  /** Streams the rows of a table in the text format of COPY. `rows` is valid after the stream ended. Copy one table at a time. */
   readonly copy: (table: TableShape) => { readonly content: Readable; readonly rows: () => number };
-  /** What each sequence has given out last. No older than the rows: to be read after them. */
+  /** Returns the last value of each sequence. Read them after the rows, so that no row has a value above its sequence. */
   readonly sequences: () => Promise<Readonly<Record<string, string>>>;
 }
 
 /**
- * Tables whose rows mean nothing elsewhere: migrations are applied anew; leases are of gateways that run; changes are told to those,
- * by transactions of this very server; code is made anew from its schemas, and is not to come from a file.
+ * Tables that a backup leaves out, because their rows are only valid on this server. A restore applies the migrations itself.
+ * Leases and changes belong to running gateways and to transactions of this server. Schema code is compiled again, because code
+ * must not be loaded from a file.
  */
 const LEFT_OUT = ["schema_migrations", "leases", "changes", "changes_pruned", "schema_code"];
 
-/** Opens a snapshot: what is committed later is not in it. @throws the driver's errors */
+/** Opens a snapshot, which excludes all later commits. @throws errors of the PostgreSQL driver */
 export async function openDatabaseSnapshot(connection: PostgresSocket): Promise<DatabaseSnapshot> {
   await using opening = new AsyncDisposableStack();
   const client = new pg.Client({
@@ -44,7 +45,7 @@ export async function openDatabaseSnapshot(connection: PostgresSocket): Promise<
   client.on("error", () => {});
   await client.connect();
   let copying: Readable | undefined;
-  // A copy that was left in the middle would be waited for.
+  // `end` would wait for an unfinished copy, so the socket is destroyed instead.
   opening.defer(async () => {
     if (copying?.readableEnded === false) client.connection.stream.destroy();
     else await client.end();

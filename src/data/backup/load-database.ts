@@ -5,16 +5,18 @@ import { from as copyFrom } from "pg-copy-streams";
 import type { PostgresSocket } from "../local-postgres.ts";
 import type { TableShape } from "./database-snapshot.ts";
 
-/** A snapshot on its way into an empty database: all of it is there once it is finished, nothing where it is disposed before. */
+/** Loads a snapshot into an empty database in one transaction. Disposal before `finish` rolls it back. */
 export interface DatabaseLoad extends AsyncDisposable {
-  /** Answers how many rows came. One table at a time. */
+  /** Loads one table and returns the number of rows. Load one table at a time. */
   readonly load: (table: TableShape, content: Readable) => Promise<number>;
   readonly finish: (sequences: Readonly<Record<string, string>>) => Promise<void>;
 }
 
 /**
- * @param connection of a database that has the snapshot's migrations, and nothing else
- * @throws the driver's errors
+ * Opens the transaction for loading a snapshot.
+ *
+ * @param connection a database with the snapshot's migrations applied and no other data
+ * @throws errors of the PostgreSQL driver
  */
 export async function openDatabaseLoad(connection: PostgresSocket): Promise<DatabaseLoad> {
   await using opening = new AsyncDisposableStack();
@@ -27,13 +29,13 @@ export async function openDatabaseLoad(connection: PostgresSocket): Promise<Data
   await client.connect();
   opening.defer(() => client.end());
   await client.query("BEGIN");
-  // Rows come table by table, and are as triggers have made them: neither foreign keys nor triggers are to look at each.
+  // Disables foreign key checks and triggers: tables are loaded in any order, and triggers already ran on the original rows.
   await client.query("SET LOCAL session_replication_role = replica");
   const owned = opening.move();
   return {
     async load({ name, columns }, content) {
       const table = pg.escapeIdentifier(name);
-      // A migration may have written rows, which the snapshot has as they became.
+      // A migration may have inserted rows that the snapshot contains in their current form.
       await client.query(`DELETE FROM ${table}`);
       const list = columns.map(pg.escapeIdentifier).join(", ");
       const rows = client.query(copyFrom(`COPY ${table} (${list}) FROM STDIN`));

@@ -4,40 +4,40 @@ import type { Queryable } from "../database.ts";
 import type { Keyring } from "../keyring/keyring.ts";
 import type { ChannelRow } from "../tables.ts";
 
-/** The place that a channel's address is sealed for. */
+/** Returns the sealing context of a channel's address. */
 export const addressPlace = (channelNumber: number): string => `channels/${channelNumber}/address`;
 
-/** By which an address is looked up: it tells nothing of it. */
+/** Hashes an address for lookup, so that the stored value does not reveal the address. */
 export const hashOfAddress = ({ addressHashKey }: Pick<Keyring, "addressHashKey">, address: string): Buffer =>
   createHmac("sha256", addressHashKey).update(address).digest();
 
-/** A channel's address as it rests. */
+/** Returns the columns that store a channel's address: its hash and the sealed address. */
 export const sealAddress = (keyring: Keyring, channelNumber: number, address: string) => ({
   addressHash: hashOfAddress(keyring, address),
   sealedAddress: keyring.seal(address, addressPlace(channelNumber)),
 });
 
-/** The channel's address. @throws UnavailableError */
+/** Decrypts a channel's address. @throws UnavailableError if it is sealed under an unknown master key */
 export function openAddress(
   keyring: Pick<Keyring, "open">,
   { number, id, sealedAddress }: Pick<ChannelRow, "number" | "id" | "sealedAddress">,
 ): string {
   if (sealedAddress !== null) return keyring.open(sealedAddress, addressPlace(number));
-  // Given by a program from before, which knows of no other column.
+  // An earlier version created the address and stored it in the plain column.
   if (id === null) throw new Error(`channel ${number} has no address`);
   return id;
 }
 
-/** True of the row with that address. */
+/** SQL condition for the row with the given address. */
 export const hasAddress = (keyring: Pick<Keyring, "addressHashKey">, address: string) =>
   sql<boolean>`(address_hash = ${hashOfAddress(keyring, address)} OR id = ${address})`;
 
-/** The address for the column that programs from before know, while such may run beside; else null. */
+/** Returns the value of the plain address column: the address while gateways of earlier versions may run, otherwise `null`. */
 export async function plainAddress(db: Queryable, address: string): Promise<string | null> {
   return (await keepsPlainAddresses(db)) ? address : null;
 }
 
-/** True while such programs may run beside. */
+/** Returns whether gateways of earlier versions, which read the plain address column, may still run. */
 export async function keepsPlainAddresses(db: Queryable): Promise<boolean> {
   const { plainAddresses } = await db
     .selectFrom("cluster")

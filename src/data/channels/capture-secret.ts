@@ -18,13 +18,15 @@ interface StoredSecret {
   readonly name?: string;
 }
 
-/** As many as settings take. */
+/** Maximum number of secrets that the channel settings allow. */
 const MAX_SECRETS = 16;
 
 /**
- * Keeps a secret that a sender brings as the one that its deliveries are verified with, where the channel has none; it is active
- * from then on unless it is paused. True also where it was kept before: its sender has not heard the answer. Of two that come at
- * once one is kept.
+ * Creates a function that stores a secret sent by the provider, if the channel has no secret yet, and activates the channel unless it
+ * is paused. Deliveries are verified with this secret from then on.
+ *
+ * The function returns true if the secret is stored, even from an earlier call: the provider may repeat a request whose response was
+ * lost. If two secrets arrive together, only one is stored.
  */
 export const createCaptureSecret =
   ({ db, keyring, nowMs }: CaptureDeps) =>

@@ -6,20 +6,20 @@ import type { Keyring } from "../keyring/keyring.ts";
 import type { ChannelRow } from "../tables.ts";
 import { hasAddress, hashOfAddress, openAddress, plainAddress, sealAddress } from "./address-columns.ts";
 
-/** How many addresses of before a channel may have at a time. */
+/** Maximum number of former addresses of a channel that are still valid. */
 export const MAX_FORMER_ADDRESSES = 10;
 
 export interface Rotation {
-  /** How long any address of before goes on at most, in seconds; 0: all end at once. */
+  /** Maximum time in seconds for which former addresses stay valid. 0 ends all of them at once. */
   readonly graceSeconds: number;
   readonly nowMs: number;
 }
 
 /**
- * Gives a channel a new address; all else of it stays. Undefined where it has too many of before that still go on: the
- * transaction is then to be undone.
+ * Gives a channel a new address and changes nothing else.
  *
- * @param row locked by the transaction
+ * @param row channel row, locked by the transaction
+ * @returns `undefined` if too many former addresses are still valid; the caller must then roll back the transaction
  */
 export async function rotateAddress(
   trx: Trx,
@@ -71,7 +71,7 @@ export async function rotateAddress(
     .executeTakeFirstOrThrow();
 }
 
-/** The channel that had an address before, while that goes on: which one, and for how long yet. */
+/** Finds the channel of a former address that is still valid, and the remaining time. */
 export async function findFormerAddress(
   db: Queryable,
   keyring: Keyring,

@@ -3,13 +3,13 @@ import type { ChannelRow } from "../tables.ts";
 
 type Settings = Readonly<Record<string, unknown>>;
 
-/** The secret settings as one sealed text, bound to the channel; null where there are none. */
+/** Encrypts the secret settings into one text that is bound to the channel. Returns `null` if there are no secrets. */
 export function sealSettings(keyring: Keyring, channelNumber: number, secrets: Settings): string | null {
   if (Object.keys(secrets).length === 0) return null;
   return keyring.seal(JSON.stringify(secrets), settingsPlace(channelNumber));
 }
 
-/** The secret settings of a channel, opened. @throws Error when they were not sealed for it under this key. */
+/** Decrypts the secret settings of a channel. @throws Error if they were sealed for another channel or key */
 export function openSettings(
   keyring: Keyring,
   channel: Pick<ChannelRow, "number" | "sealedSettings">,
@@ -18,5 +18,5 @@ export function openSettings(
   return JSON.parse(keyring.open(channel.sealedSettings, settingsPlace(channel.number)));
 }
 
-/** Where the secret settings are sealed. */
+/** Returns the sealing context of a channel's secret settings. */
 export const settingsPlace = (channelNumber: number): string => `channels/${channelNumber}/settings`;

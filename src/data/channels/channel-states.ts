@@ -3,10 +3,14 @@ import { recordChange } from "../changes.ts";
 import type { Queryable, Trx } from "../database.ts";
 import type { ChannelRow } from "../tables.ts";
 
-/** States of a channel that is not stopped: it works, or it lacks something. */
+/** States of a channel that is not stopped: it works, or its setup is incomplete. */
 export type ReadyState = "active" | "needsSetup" | "needsConnection";
 
-/** @param setUp whether its kind finds all settings that it needs */
+/**
+ * Returns the state of a channel that is not stopped.
+ *
+ * @param setUp `needsSetup` if the channel kind finds that a required setting is missing
+ */
 export function readyState(
   setUp: "active" | "needsSetup",
   { config, connectionId }: Pick<ChannelRow, "config" | "connectionId">,
@@ -16,17 +20,20 @@ export function readyState(
   return setUp;
 }
 
-/** In these states a channel that fetches runs, or is tried now and then. */
+/** States in which a pull channel runs, or is retried at intervals. */
 export const TRIED_STATES: readonly ChannelRow["state"][] = ["active", "error", "needsReauth"];
 
-/** These states end with a person who resumes the channel or changes its settings; but for `paused`, also with a source that is well again. */
+/**
+ * States of a stopped channel. A person ends them by resuming the channel or changing its settings. `error` and `needsReauth` also
+ * end when the source works again.
+ */
 export type StoppedState = "paused" | "error" | "needsReauth";
 
 /**
- * Stops a channel; one that is stopped stays as it is. With `buffersWhilePaused` its deliveries are buffered from now on,
- * under the number of this pause, and run once it is resumed.
+ * Pauses a channel. Has no effect if it is already paused. With `buffersWhilePaused`, deliveries are buffered under the number of
+ * this pause, and are processed after the channel is resumed.
  *
- * @param row locked by the transaction
+ * @param row channel row, locked by the transaction
  */
 export async function pauseChannel(
   trx: Trx,
@@ -39,10 +46,10 @@ export async function pauseChannel(
 }
 
 /**
- * Lets a channel go on that was paused, or stopped by what went wrong with it; any other stays as it is. What was buffered
- * still stands before what comes now: `pause` goes when all of it is through.
+ * Resumes a channel that was paused or stopped by an error. Has no effect on other channels. Buffered deliveries still precede
+ * new ones, so `pause` keeps its number until all of them are processed.
  *
- * @param row locked by the transaction
+ * @param row channel row, locked by the transaction
  */
 export async function resumeChannel(
   trx: Trx,
@@ -56,13 +63,14 @@ export async function resumeChannel(
 
 const STOPPED: readonly ChannelRow["state"][] = ["paused", "error", "needsReauth"] satisfies StoppedState[];
 
-/** The outcome of running a source: it is well, or something stops it or slows it down. */
+/** State of a channel as found by running its source. */
 export type FoundState = "active" | StoppedState;
 
 /**
- * Sets the state of a channel that fetches to what its source has found, if it is still the version for which that was found.
- * `paused` stops it. With `error` and `needsReauth` it is tried now and then: nothing of it has changed, so that its version stays,
- * and what runs goes on by its own waits. True where the state was another.
+ * Sets the state of a pull channel, unless the channel was changed since the source observed it. `paused` stops the source. With
+ * `error` and `needsReauth` the running source continues with its own backoff. The version stays the same, because no setting changed.
+ *
+ * @returns whether the state changed
  */
 export async function setFoundState(
   db: Queryable,
@@ -85,7 +93,7 @@ export async function setFoundState(
   });
 }
 
-/** Lets the channels go on that a connection's dead grant has stopped: to be called in the transaction that stores a new one. */
+/** Resumes the channels that stopped because the connection's grant was rejected. Call it in the transaction that stores a new grant. */
 export async function resumeReauthorized(trx: Trx, connectionId: string, nowMs: number): Promise<void> {
   const rows = await trx
     .selectFrom("channels")
@@ -98,7 +106,7 @@ export async function resumeReauthorized(trx: Trx, connectionId: string, nowMs: 
   for (const row of rows) await writeState(trx, row, { state: "active", pause: row.pause }, nowMs);
 }
 
-/** Gives a channel its connection, by which it may be ready to work. @param row locked by the transaction */
+/** Sets a channel's connection, which can make the channel active. @param row channel row, locked by the transaction */
 export async function connectChannel(
   trx: Trx,
   row: ChannelRow,
@@ -125,12 +133,12 @@ async function writeState(
     .executeTakeFirstOrThrow();
 }
 
-/** A channel that was resumed and still has deliveries of before. */
+/** A resumed channel that still has buffered deliveries. */
 export interface ResumedChannel extends Omit<ChannelIdentity, "kind"> {
   readonly pause: number;
 }
 
-/** The resumed channels, after the given number; or the one of that number, if it is one of them. */
+/** Lists resumed channels with buffered deliveries: a page after the given number, or only the channel with this number. */
 export async function listResumed(
   db: Queryable,
   which: { readonly after: number; readonly limit: number } | { readonly number: number },
@@ -147,7 +155,7 @@ export async function listResumed(
   return rows.flatMap(({ pause, ...row }) => (pause === null ? [] : [{ ...row, pause }]));
 }
 
-/** Says that all that a pause had kept back is through; nothing where the channel was paused again. */
+/** Records that all deliveries buffered during a pause were processed. Has no effect if the channel was paused again. */
 export async function endPause(db: Queryable, { number, pause }: ResumedChannel): Promise<void> {
   await db.transaction().execute(async (trx) => {
     const ended = await trx

@@ -12,7 +12,7 @@ import { sealSettings } from "./channel-secrets.ts";
 import { readyState } from "./channel-states.ts";
 import { insertTopics, retireTopics, writeTopics } from "./topics.ts";
 
-/** The fields of a channel: settings that its kind has accepted, the secret ones apart. */
+/** Writable fields of a channel. The channel kind has parsed the settings and split off the secrets. */
 export interface ChannelContent {
   readonly title: string | null;
   readonly config: BlueprintChannel["config"];
@@ -20,13 +20,13 @@ export interface ChannelContent {
   readonly events: BlueprintChannel["events"];
   readonly retention: CommonSettings["retention"];
   readonly state: "active" | "needsSetup";
-  /** Of the same organization; undefined: the one of before, or none. */
+  /** A connection of the same organization. `undefined` keeps the current one. */
   readonly connectionId?: string | null;
 }
 
 export type NewChannel = ChannelContent &
   Pick<BlueprintChannel, "uid" | "kind"> & {
-    /** That it stands in the blueprint of its app; default false. */
+    /** Whether the app's blueprint defines this channel. Defaults to false. */
     readonly fromBlueprint?: boolean;
   };
 
@@ -35,7 +35,7 @@ export interface WriteContext {
   readonly nowMs: number;
 }
 
-/** Adds one channel, as `insertChannels`. */
+/** Inserts one channel, like `insertChannels`. */
 export async function insertChannel(
   trx: Trx,
   app: Pick<AppRow, "id" | "organizationId">,
@@ -43,14 +43,14 @@ export async function insertChannel(
   context: WriteContext,
 ): Promise<ChannelRow> {
   const [row] = await insertChannels(trx, app, [channel], context);
-  if (row === undefined) throw new Error("a channel was written and got no row");
+  if (row === undefined) throw new Error("inserting a channel returned no row");
   return row;
 }
 
 /**
- * Adds channels to an app of the transaction's, with their topics: by a few statements, however many they are.
+ * Adds channels and their topics to an app. The number of statements does not depend on the number of channels.
  *
- * @throws a unique violation of `channels_uid` when the app has a channel of such a uid.
+ * @throws unique violation of `channels_uid` if the app already has a channel with one of the uids
  */
 export async function insertChannels(
   trx: Trx,
@@ -60,7 +60,7 @@ export async function insertChannels(
 ): Promise<readonly ChannelRow[]> {
   if (channels.length === 0) return [];
   const isPlain = await keepsPlainAddresses(trx);
-  // The numbers are needed before the rows stand: secrets are bound to them.
+  // The numbers are needed before the insert, because sealed secrets are bound to them.
   const { rows: numbers } = await sql<{ number: number }>`
     SELECT nextval(pg_get_serial_sequence('channels', 'number')) AS number
     FROM generate_series(1, ${channels.length})`.execute(trx);
@@ -82,7 +82,7 @@ export async function insertChannels(
     };
   });
   const made = await trx.insertInto("channels").values(values).returningAll().execute();
-  // A statement promises no order of what it returns.
+  // RETURNING does not guarantee an order.
   const byNumber = new Map(made.map((row) => [row.number, row]));
   const rows = values.flatMap(({ number }) => byNumber.get(number) ?? []);
   const written = channels.map((channel, at) => ({ ...channel, number: values[at]?.number ?? 0 }));
@@ -94,7 +94,7 @@ export async function insertChannels(
   return rows;
 }
 
-/** Replaces what is written of the channel, if it still is the version given; undefined where it no longer is. */
+/** Replaces the writable fields of a channel. Returns `undefined` if the row has another version than `before`. */
 export async function updateChannel(
   trx: Trx,
   before: ChannelRow,
@@ -106,7 +106,7 @@ export async function updateChannel(
     .updateTable("channels")
     .set({
       ...columnsOf(keyring, before.number, content, connectionId),
-      // A channel stopped by hand stays so whatever is written.
+      // A manually paused channel stays paused when its settings change.
       ...(before.state === "paused" && { state: "paused" }),
       version: before.version + 1,
       updatedAt: new Date(nowMs),
@@ -136,8 +136,8 @@ const columnsOf = (
 });
 
 /**
- * Deletes a channel with its secrets. Its topics stay until retention or, with `purge`, go with what else it leaves on the
- * bus, which is noted to be cleared away.
+ * Deletes a channel with its secrets, and records the removal of its remaining data in Redis. Its topics stay until retention
+ * trims them. With `purge`, they are removed too.
  */
 export async function deleteChannel(
   trx: Trx,
@@ -151,7 +151,7 @@ export async function deleteChannel(
   await recordRemovals(trx, [removal], options.nowMs);
 }
 
-/** The part of a channel's row that never changes. */
+/** Returns the fields of a channel that never change. */
 export function identityOf(row: ChannelRow): ChannelIdentity {
   const { number, uid, kind, appId, organizationId } = row;
   return { number, uid, kind, appId, organizationId };
@@ -159,7 +159,7 @@ export function identityOf(row: ChannelRow): ChannelIdentity {
 
 const PAGE = 500;
 
-/** All channels with their settings, the secret ones left out. */
+/** Pages through all channels, with their settings but without secrets. */
 export const pageChannels = (db: Queryable) =>
   inPages("number", 0, PAGE, (after, limit) =>
     db

@@ -11,48 +11,45 @@ import { openSettings } from "./channel-secrets.ts";
 import { identityOf } from "./channels.ts";
 import { wantedAmong } from "./sources.ts";
 
-/** A channel as the way of events needs it, secrets opened: never to be logged or answered. */
+/** A channel for processing events. It contains decrypted secrets, so never log or return it. */
 export interface StoredChannel {
   readonly identity: ChannelIdentity;
-  /** Of the row: another one after each write. */
+  /** Version of the row, which each write changes. */
   readonly version: number;
   readonly state: ChannelState;
-  /** The pause whose deliveries are not all through: what comes now stands behind them. */
+  /** Number of the pause whose buffered deliveries are not yet processed. New deliveries must wait behind them. */
   readonly pause: number | undefined;
-  /**
-   * The whole of the kind's settings, secret ones included, as they were when written: the kind's schema fills in defaults
-   * of settings that are younger.
-   */
+  /** All settings of the kind as stored, including secrets. The kind's schema adds the defaults of newer settings. */
   readonly settings: Readonly<Record<string, unknown>>;
   readonly definitions: readonly Definition[];
-  /** The names of its topics, by type. */
+  /** Topic names by event type. */
   readonly topics: ReadonlyMap<string, string>;
   readonly connectionId: string | null;
 }
 
-/** A channel with the address by which it was found. */
+/** A channel found by its address. */
 export interface AddressedChannel {
   readonly channel: StoredChannel;
-  /** How long the address goes on: it is one of before. Undefined: as long as the channel. */
+  /** Remaining time of a former address in ms. `undefined` for the current address, which does not expire. */
   readonly leftMs: number | undefined;
 }
 
-/** A channel that should fetch. */
+/** A pull channel that should run. */
 export interface LiveSource {
   readonly channel: StoredChannel;
-  /** All that were ever written for it, those that it no longer publishes to included. */
+  /** All topics that the channel has ever published to. */
   readonly topics: readonly string[];
-  /** True where it is noted that it has begun to run. */
+  /** Whether the source has run before. */
   readonly hasBegun: boolean;
 }
 
-/** Looks up channels of any organization: for the way of events, which is let in by the channel's address alone. */
+/** Looks up channels of any organization. Event processing needs this, because a channel's address is the only credential of a sender. */
 export interface LiveChannels {
-  /** The channel behind an address; undefined where there is none. @throws UnavailableError */
+  /** Finds a channel by its current or a former address. @throws UnavailableError */
   readonly findById: (channelId: string) => Promise<AddressedChannel | undefined>;
   /** @throws UnavailableError */
   readonly findByNumber: (number: number) => Promise<StoredChannel | undefined>;
-  /** The channel with this number, where it should fetch by its subscriptions and its settings. @throws UnavailableError */
+  /** Finds a pull channel that its subscriptions and settings allow to run. @throws UnavailableError */
   readonly findSource: (number: number) => Promise<LiveSource | undefined>;
 }
 
@@ -65,13 +62,13 @@ export function createLiveChannels(deps: {
     (SELECT jsonb_object_agg(t.type, t.topic) FROM topics AS t WHERE t.channel_number = channels.number)`;
   const allTopics = sql<readonly string[]>`
     ARRAY(SELECT t.topic FROM topics AS t WHERE t.channel_number = channels.number ORDER BY t.topic)`;
-  // To those of the system app nothing is sent, and nothing is tried: Inlet alone publishes there.
+  // Only Inlet publishes to channels of the system app, so they accept no deliveries.
   const channels = db
     .selectFrom("channels")
     .selectAll()
     .select(topics.as("topics"))
     .where("isSystem", "=", false);
-  /** Under many channels that are called now and then, a query for each would be all that the database does. */
+  /** Batched, because with many rarely used channels one query per lookup would saturate the database. */
   const findRow = batched(async (channelIds: readonly string[]) => {
     const ids = new Map(channelIds.map((id) => [hashOfAddress(keyring, id).toString("hex"), id]));
     const hashes = [...ids.keys()].map((hex) => Buffer.from(hex, "hex"));
@@ -82,7 +79,7 @@ export function createLiveChannels(deps: {
       rows.map((row) => [ids.get(row.addressHash?.toString("hex") ?? "") ?? row.id ?? "", row] as const),
     );
   }, LOOK_UPS);
-  /** Thousands are polled, and begin at once where a worker takes over. */
+  /** Batched, because thousands of sources start together when a worker takes over. */
   const findSourceRow = batched(async (numbers: readonly number[]) => {
     const rows = await channels
       .select(allTopics.as("allTopics"))
@@ -111,7 +108,7 @@ export function createLiveChannels(deps: {
 }
 
 const LOOK_UPS = { maxKeys: 200, maxCalls: 4 } as const;
-/** All of one query are made ready in one turn of the event loop, 0.2 ms each where they are new here: 200 would hold up deliveries. */
+/** The event loop prepares all sources of a query in one iteration, at 0.2 ms for a new one. 200 of them would delay deliveries. */
 const SOURCE_LOOK_UPS = { maxKeys: 25, maxCalls: 2 } as const;
 
 type LiveRow = ChannelRow & { readonly topics: Readonly<Record<string, string>> | null };

@@ -4,18 +4,21 @@ import { inPages } from "../../lib/pages.ts";
 import type { Queryable } from "../database.ts";
 import { TRIED_STATES } from "./channel-states.ts";
 
-/** A channel that fetches, as far as it decides who runs it. */
+/** The fields of a pull channel that decide where and whether it runs. */
 export interface SourceRow extends ChannelIdentity {
   readonly version: number;
   readonly state: ChannelState;
   readonly connectionId: string | null;
-  /** True where it should run, or be tried now and then: nothing of its own keeps it from it, and a subscription covers it (a paused one counts) or it always runs. */
+  /**
+   * Whether the source should run or be retried. Its state and settings must allow it, and a subscription must cover the channel
+   * (even a paused one), unless the channel always runs.
+   */
   readonly isWanted: boolean;
 }
 
 const PAGE = 5_000;
 
-/** All channels of these kinds, of all organizations, in the order of their numbers. */
+/** Lists the channels of the given kinds in all organizations, ordered by number. */
 export async function listSources(
   db: Queryable,
   kinds: readonly ChannelKindName[],
@@ -34,7 +37,7 @@ export async function listSources(
   return (await Array.fromAsync(pages)).flat();
 }
 
-/** The numbers of those of the channels that should fetch, by their subscriptions and their settings: a part of a query. */
+/** Subquery that selects the numbers of those given channels that should run. */
 export const wantedAmong = (db: Queryable, channelNumbers: readonly number[]) =>
   db
     .selectFrom("channels as c")
@@ -42,7 +45,7 @@ export const wantedAmong = (db: Queryable, channelNumbers: readonly number[]) =>
     .where("c.number", "in", channelNumbers)
     .where(sql<boolean>`${isTried} AND ${isAskedFor}`);
 
-/** Notes that a source has begun to run, so that Redis must know where it stands. */
+/** Records that a source has started. From then on a missing cursor in Redis means that it was lost. */
 export async function noteBegun(db: Queryable, channelNumber: number): Promise<void> {
   await db
     .updateTable("channels")
@@ -52,7 +55,7 @@ export async function noteBegun(db: Queryable, channelNumber: number): Promise<v
     .execute();
 }
 
-/** Of these channels, those that are active and yet fetch nothing: no subscription covers them. */
+/** Returns those given channels that are active but do not run, because no subscription covers them. */
 export async function findIdleSources(
   db: Queryable,
   channelNumbers: readonly number[],
@@ -69,14 +72,14 @@ export async function findIdleSources(
 
 const isTried = sql<boolean>`c.state IN (${sql.join(TRIED_STATES)})`;
 
-/** A channel's uid holds no colon. */
+/** SQL condition for a channel that always runs or that a subscription covers. Splitting at a colon works, because a uid contains none. */
 const isAskedFor = sql<boolean>`(
   (c.connection_id IS NOT NULL OR c.config->>'connection' IS DISTINCT FROM 'required')
   AND (c.config->>'run' = 'always' OR EXISTS (
     SELECT FROM subscriptions AS s
     WHERE s.app_id = c.app_id AND (s.event_uid = '*' OR split_part(s.event_uid, ':', 1) = c.uid))))`;
 
-/** The settings, without the secret ones, of those of the channels that are there. */
+/** Reads the settings of the given channels, without secrets. Deleted channels are missing. */
 export async function readSourceConfigs(
   db: Queryable,
   channelNumbers: readonly number[],
@@ -93,15 +96,15 @@ export async function readSourceConfigs(
   return configs;
 }
 
-/** A channel that says how often an event should come. */
+/** A channel with the setting `expectEverySeconds`. */
 export interface ExpectedChannel extends Omit<ChannelIdentity, "kind"> {
   readonly expectEverySeconds: number;
-  /** When it was last written: before that nothing is held against it. */
+  /** Time of the last change. Silence is measured from here at the earliest. */
   readonly updatedAt: Date;
   readonly topics: readonly string[];
 }
 
-/** Active channels of any kind that say how often an event should come, after the given number. */
+/** Returns a page of active channels of any kind that have the setting `expectEverySeconds`. */
 export async function pageExpected(
   db: Queryable,
   page: { readonly after: number; readonly limit: number },

@@ -5,9 +5,8 @@ import type { Queryable, Trx } from "../database.ts";
 import type { AppRow, TopicRow } from "../tables.ts";
 
 /**
- * Makes the topics of a channel what its definitions say: missing ones are added, those of definitions that are gone are
- * retired. A topic that an earlier channel of the same uid has left is taken over. One that stands keeps its name, by whatever rule
- * that was made.
+ * Updates the topics of a channel to match its definitions: adds missing topics and retires those of removed definitions. Takes over
+ * topics of a deleted channel with the same uid. Existing topics keep their names, even if an earlier version formatted them differently.
  */
 export async function writeTopics(
   trx: Trx,
@@ -24,7 +23,7 @@ export async function writeTopics(
   await insertRows(trx, rows);
 }
 
-/** A channel of an app, as far as its topics go by it. */
+/** The fields of a channel that determine its topics. */
 interface TopicSource {
   readonly uid: string;
   readonly number: number;
@@ -34,7 +33,7 @@ interface TopicSource {
 
 type TopicApp = Pick<AppRow, "id" | "organizationId">;
 
-/** The topics of channels that were just made, as `writeTopics`. */
+/** Inserts the topics of new channels, like `writeTopics`. */
 export async function insertTopics(
   trx: Trx,
   app: TopicApp,
@@ -57,7 +56,7 @@ async function topicRows(
     .where("appId", "=", appId)
     .where("channelUid", "in", uids)
     .execute();
-  // No uid holds a space.
+  // A uid contains no space.
   const stored = new Map(known.map(({ channelUid, type, topic }) => [`${channelUid} ${type}`, topic]));
   return channels.flatMap(({ uid: channelUid, number: channelNumber, events, retention }) =>
     events.map(({ type }) => ({
@@ -74,7 +73,7 @@ async function topicRows(
   );
 }
 
-/** A statement takes 65,535 values (PostgreSQL's protocol, "Bind"), of which a row has eleven. */
+/** A statement has at most 65,535 parameters ("Bind" in PostgreSQL's protocol), and each row needs eleven. */
 const ROWS_AT_ONCE = 5_000;
 
 async function insertRows(trx: Trx, rows: Awaited<ReturnType<typeof topicRows>>): Promise<void> {
@@ -98,7 +97,7 @@ async function insertSome(trx: Trx, rows: Awaited<ReturnType<typeof topicRows>>)
     .execute();
 }
 
-/** Retires all topics of a channel that is deleted; answers their names. */
+/** Retires all topics of a deleted channel and returns their names. */
 export async function retireTopics(
   trx: Trx,
   channelNumber: number,
@@ -115,7 +114,7 @@ const retire = (trx: Trx, channelNumber: number, nowMs: number) =>
     .where("channelNumber", "=", channelNumber)
     .where("retiredAt", "is", null);
 
-/** All topics that were ever written for a channel, those that it no longer publishes to included. */
+/** Lists all topics that a channel has ever published to. */
 export async function listTopicsOf(db: Queryable, channelNumber: number): Promise<readonly string[]> {
   const rows = await db
     .selectFrom("topics")
@@ -126,12 +125,12 @@ export async function listTopicsOf(db: Queryable, channelNumber: number): Promis
   return rows.map(({ topic }) => topic);
 }
 
-/** Where the topic's row is there: until the transaction ends no channel is given it, and what a deleted one has left is not cleared away. */
+/** Locks the topic's row, if it exists. Until the transaction ends, no channel can take the topic over and no removal can clear it. */
 export async function lockTopic(trx: Trx, topic: string): Promise<void> {
   await trx.selectFrom("topics").select("topic").where("topic", "=", topic).forUpdate().execute();
 }
 
-/** Topics of all organizations by name, after the given one: for the sweeper, which visits them in turn. */
+/** Returns a page of topics of all organizations, ordered by name. The retention sweeper uses it. */
 export function pageTopics(db: Queryable, after: string, limit: number): Promise<readonly TopicRow[]> {
   return db
     .selectFrom("topics")
@@ -142,7 +141,7 @@ export function pageTopics(db: Queryable, after: string, limit: number): Promise
     .execute();
 }
 
-/** Forgets a topic whose stream is empty, unless a channel has taken it up again. */
+/** Deletes the row of a retired topic, unless a channel uses the topic again. */
 export async function forgetRetiredTopic(db: Queryable, topic: string): Promise<void> {
   await db.deleteFrom("topics").where("topic", "=", topic).where("retiredAt", "is not", null).execute();
 }

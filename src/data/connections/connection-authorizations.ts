@@ -3,22 +3,22 @@ import type { Author } from "../accounts/audit-entry.ts";
 import type { Queryable, Trx } from "../database.ts";
 import type { Keyring } from "../keyring/keyring.ts";
 
-/** An authorization that a person was sent off to give. */
+/** An OAuth authorization that waits for the provider's callback. */
 export interface PendingAuthorization {
   readonly connectionId: string;
-  /** Of the settings that the person was sent off with. */
+  /** Version of the connection's settings when the authorization started. */
   readonly connectionVersion: number;
   readonly redirectUri: string;
-  /** Of PKCE. */
+  /** PKCE code verifier. */
   readonly verifier: string;
-  /** Who asked for it. */
+  /** Caller that requested the authorization. */
   readonly author: Author;
 }
 
-/** Older ones of a connection than this many are forgotten when a new one is asked for. */
+/** Maximum number of pending authorizations per connection. A new one replaces the oldest. */
 const MAX_PENDING = 20;
 
-/** Keeps what the callback will need, under a hash of its state. */
+/** Stores an authorization for the callback, under a hash of the `state` parameter. */
 export async function insertAuthorization(
   trx: Trx,
   keyring: Keyring,
@@ -59,8 +59,9 @@ export async function insertAuthorization(
 }
 
 /**
- * The authorization of that state, which is used up by the look. Undefined where there is none, it has expired, its connection was
- * changed since, or the account that asked may not ask any longer.
+ * Finds and deletes the authorization with the given `state`, so that it can be used only once.
+ *
+ * @returns `undefined` if it is unknown or expired, if its connection has changed, or if its author no longer has access
  */
 export async function takeAuthorization(
   db: Queryable,
@@ -89,7 +90,7 @@ export async function takeAuthorization(
   return { connectionId, connectionVersion, redirectUri, verifier, author };
 }
 
-/** The key that it was asked for with, or else the account itself, is one of the organization still. */
+/** Returns whether the author's API key, or without a key the account's membership, is still active in the organization. */
 async function isInForce(
   db: Queryable,
   { organizationId, accountId, keyId }: Author & { readonly accountId: string },
@@ -117,6 +118,6 @@ async function isInForce(
 
 const hashOf = (state: string): Buffer => createHash("sha256").update(state).digest();
 
-/** Where the verifier is sealed. */
+/** Returns the sealing context of the PKCE verifier. */
 export const verifierPlace = (connectionId: string, stateHash: Buffer): string =>
   `connections/${connectionId}/authorizations/${stateHash.toString("hex")}`;

@@ -4,31 +4,31 @@ import type { Keyring } from "../keyring/keyring.ts";
 import type { Row } from "../tables.ts";
 import { writeConnectionState } from "./connections.ts";
 
-/** Tokens of an issuer. */
+/** Tokens received from an issuer. */
 export interface IssuedTokens {
   readonly accessToken: string;
-  /** From when on it is renewed before it is used, in ms; undefined where the issuer does not say when it expires. */
+  /** Time in ms from which the token is renewed before use. `undefined` when the issuer states no expiry. */
   readonly renewAtMs: number | undefined;
   readonly refreshToken: string | undefined;
 }
 
-/** The tokens of a connection as they are stored. */
+/** Stored tokens of a connection. */
 export interface StoredTokens {
-  /** Counts what was given; 0: nothing yet. */
+  /** Number of token responses stored so far. */
   readonly generation: number;
-  /** Undefined where there is none, or it was asked for with settings of before. */
+  /** `undefined` when there is none, or when it was requested with settings that have changed. */
   readonly accessToken: string | undefined;
   readonly renewAtMs: number | undefined;
   readonly refreshToken: string | undefined;
-  /** When the issuer last refused for good, in ms; undefined: not since it last gave something. */
+  /** Time in ms when the issuer permanently rejected a request. `undefined` when it has issued tokens since. */
   readonly refusedAtMs: number | undefined;
 }
 
-/** Whose turn it is to ask the issuer, and after which generation. */
+/** A claim on the right to request tokens from the issuer, based on the given generation. */
 export interface RenewalTurn {
   readonly connectionId: string;
   readonly generation: number;
-  /** Unlike that of all others. */
+  /** Unique id of the holder. */
   readonly holder: string;
 }
 
@@ -45,7 +45,7 @@ const NONE: StoredTokens = {
   refusedAtMs: undefined,
 };
 
-/** @param connection with the version that its settings have now */
+/** Reads the stored tokens. @param connection id and current version of the connection */
 export async function readTokens(
   db: Queryable,
   keyring: Keyring,
@@ -69,8 +69,8 @@ export async function readTokens(
 }
 
 /**
- * Takes the turn for so long, by PostgreSQL's clock, if nobody has it and nothing was given since that generation. A turn whose
- * holder is gone passes on when its time is over, and it is noted that the issuer's answer may be lost.
+ * Claims the renewal for `leaseMs` by PostgreSQL's clock. Fails if another holder has it or if newer tokens were stored. After the
+ * lease of a dead holder expired, another worker can claim it. The issuer's response may then be lost, and this is recorded.
  */
 export async function claimRenewal(db: Queryable, turn: RenewalTurn, leaseMs: number): Promise<boolean> {
   const { rows } = await sql`
@@ -88,9 +88,9 @@ export async function claimRenewal(db: Queryable, turn: RenewalTurn, leaseMs: nu
 }
 
 /**
- * Gives the turn back; nobody takes it for `restMs`, so that a failing issuer is not asked by one after the other at once.
+ * Releases the renewal. No worker can claim it for `restMs`, so that workers do not call a failing issuer one after the other.
  *
- * @param isAnswerLost the issuer may have given tokens that did not arrive
+ * @param isAnswerLost whether the issuer may have sent tokens that did not arrive
  */
 export async function yieldRenewal(
   db: Queryable,
@@ -105,10 +105,11 @@ export async function yieldRenewal(
 }
 
 /**
- * Stores the tokens of the issuer, if none were stored since the turn began; false otherwise. The present holder of the turn
- * does not count: a holder that was slow still has the only refresh token that works.
+ * Stores new tokens, unless others were stored since the claim. Does not check the current holder, because a slow holder may have
+ * the only refresh token that works.
  *
- * @param connectionVersion of the settings that the tokens were asked for with
+ * @param connectionVersion version of the settings used for the request
+ * @returns whether the tokens were stored
  */
 export async function storeTokens(
   trx: Trx,
@@ -143,16 +144,17 @@ export async function storeTokens(
 
 const ANSWERED = { asking: false, answerLostAt: null } as const;
 
-/** A refusal for good: of the grant, or of the client and what it asks for. */
+/** A permanent rejection by the issuer: of the grant, or of the client and its settings. */
 export interface TokenRejection {
   readonly state: "needsReauth" | "error";
-  /** The issuer's. */
+  /** Error code of the issuer. */
   readonly code: string;
 }
 
 /**
- * Notes that the issuer refuses for good, if the turn is still the holder's and nothing was given meanwhile. Answers whether it
- * refuses a grant of which an answer was lost before: the refresh token that would work was in it.
+ * Records a permanent rejection, if the claim is still valid and no newer tokens were stored.
+ *
+ * @returns whether an earlier response was lost that may have contained the refresh token that works
  */
 export async function noteRefusal(
   trx: Trx,
@@ -178,17 +180,18 @@ export async function noteRefusal(
 }
 
 const tokenLost = (code: string, at: Date | null): string =>
-  `The issuer refuses the refresh token (${code}). An answer of the issuer, which may have held the next one, was lost before it was stored, noticed at ${at?.toISOString()}: a worker ended, or the connection broke. Authorize the connection again, or give it a new refresh token.`;
+  `The issuer rejected the refresh token (${code}). An earlier response, which may have contained the next refresh token, was lost before Inlet could store it (noticed at ${at?.toISOString()}), because a worker stopped or the network failed. Authorize the connection again, or set a new refresh token.`;
 
 const REFUSED = {
   needsReauth:
-    "The grant is refused, or was never given: authorize the connection, or give it a new refresh token.",
-  error: "The issuer refuses the client or its settings: change them.",
+    "The issuer rejected the grant, or the connection was never authorized. Authorize it, or set a new refresh token.",
+  error: "The issuer rejected the client or its settings. Check the client id, the secret and the endpoints.",
 } as const;
 
 /**
- * Takes away what was given: it belongs to a grant, or to a client, that a person replaces. Who asks the issuer at this moment is
- * refused when it comes back. Answers the generation that stands from now on.
+ * Deletes all tokens because the grant or the client is being replaced. Tokens from a request in flight are not stored any more.
+ *
+ * @returns the new generation
  */
 export async function forgetTokens(trx: Trx, connectionId: string): Promise<number> {
   const { rows } = await sql<{ generation: number }>`
@@ -200,7 +203,7 @@ export async function forgetTokens(trx: Trx, connectionId: string): Promise<numb
   return rows[0]?.generation ?? 0;
 }
 
-/** Lets the issuer be asked again at once: what it refused may have been mended. */
+/** Clears a recorded rejection, so that the next request goes to the issuer at once. The cause may be fixed. */
 export async function forgetRefusal(trx: Trx, connectionId: string): Promise<void> {
   await trx
     .updateTable("connectionTokens")
@@ -214,6 +217,6 @@ function open(keyring: Keyring, row: Row<"connectionTokens">): Sealed {
   return JSON.parse(keyring.open(row.sealedTokens, tokensPlace(row.connectionId, row.generation)));
 }
 
-/** Where the tokens are sealed. */
+/** Returns the sealing context of the tokens. */
 export const tokensPlace = (connectionId: string, generation: number): string =>
   `connections/${connectionId}/tokens/${generation}`;

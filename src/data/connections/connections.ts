@@ -8,20 +8,20 @@ import type { ConnectionRow, ConnectionState } from "../tables.ts";
 
 type Settings = Readonly<Record<string, unknown>>;
 
-/** The secret settings as one sealed text, bound to the connection. */
+/** Encrypts the secret settings into one text that is bound to the connection. */
 export const sealConnectionSecrets = (keyring: Keyring, connectionId: string, secrets: Settings): string =>
   keyring.seal(JSON.stringify(secrets), connectionSecretsPlace(connectionId));
 
-/** @throws Error when they were not sealed for this connection under this key. */
+/** Decrypts the secret settings. @throws Error if they were sealed for another connection or key */
 export const openConnectionSecrets = (
   keyring: Keyring,
   { id, sealedSecrets }: Pick<ConnectionRow, "id" | "sealedSecrets">,
 ): Settings => JSON.parse(keyring.open(sealedSecrets, connectionSecretsPlace(id)));
 
-/** Where the secret settings are sealed. */
+/** Returns the sealing context of a connection's secret settings. */
 export const connectionSecretsPlace = (connectionId: string): string => `connections/${connectionId}/secrets`;
 
-/** A connection of the organization's; undefined where it has none of that id. */
+/** Finds a connection of the organization by id. */
 export function findConnection(
   db: Queryable,
   organizationId: string,
@@ -34,13 +34,13 @@ export function findConnection(
     .executeTakeFirst();
 }
 
-/** Why a connection does not work, for its operator. */
+/** Describes for the operator why a connection does not work. */
 export interface ConnectionError {
   readonly code: string;
   readonly message: string;
 }
 
-/** Notes the state of a connection; where it is well again, the channels go on that its grant had stopped. */
+/** Sets the state of a connection. When it becomes `ok`, channels that stopped because of its grant are resumed. */
 export async function writeConnectionState(
   trx: Trx,
   id: string,
@@ -60,7 +60,7 @@ export async function writeConnectionState(
   if (state === "ok") await resumeReauthorized(trx, id, nowMs);
 }
 
-/** Notes that the connection is used, at most once a minute. */
+/** Records the time of use, at most once a minute. */
 export async function noteConnectionUse(db: Queryable, id: string): Promise<void> {
   await sql`
     UPDATE connections SET last_used_at = clock_timestamp()
