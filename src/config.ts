@@ -124,7 +124,7 @@ export function renderExampleFile(): string {
       ? `# ${description} Default: ${unsetMeans}.\n#${name}=`
       : `# ${description}\n#${name}=${defaultText}`,
   );
-  return `# Settings of Inlet. Copy this file, take the # away from what you change, and start with
+  return `# Settings of Inlet. Copy this file, remove the # from each setting that you change, and start with
 # \`npm start -- --config FILE\`. The environment wins over the file.
 
 ${blocks.join("\n\n")}

@@ -60,5 +60,8 @@ it("stops promising two seconds when changes cannot be read, and is not ready af
     facts: { inForceWithinTwoSeconds: false, stalenessSeconds: 30 },
   });
   stalenessMs = 600_001;
-  expect(await changes()).toMatchObject({ ok: false, reason: "the change feed has been unreadable for 600 s" });
+  expect(await changes()).toMatchObject({
+    ok: false,
+    reason: "the change feed has been unreadable for 600 s",
+  });
 });

@@ -144,7 +144,7 @@ describe("an API key", () => {
     expect(await messageFor(`Bearer ${expired.token}`)).toMatch(/has expired/);
     expect(await messageFor(`Bearer ${orphaned.token}`)).toMatch(/not active/);
     for (const token of [revoked.token.slice(0, -1), `${expired.token}0`, "ik_never_seen"])
-      expect(await messageFor(`Bearer ${token}`)).toMatch(/is not known/);
+      expect(await messageFor(`Bearer ${token}`)).toMatch(/is unknown/);
   });
 
   it("acts for its own organization, even if the request names it", async () => {
