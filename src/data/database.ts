@@ -3,14 +3,14 @@ import pg from "pg";
 import { UnavailableError } from "../lib/errors.ts";
 import type { Tables } from "./tables.ts";
 
-/** Runs queries: the pool, or a transaction. */
+/** Runs queries on the pool or in a transaction. */
 export type Queryable = Kysely<Tables>;
 export type Trx = Transaction<Tables>;
 
 export type DatabaseConnection =
   | { readonly url: string }
   | {
-      /** A host name, or the folder of a unix socket. */
+      /** Host name, or the directory of a unix socket. */
       readonly host: string;
       readonly port?: number;
       readonly user: string;
@@ -20,22 +20,22 @@ export type DatabaseConnection =
 export interface DatabaseOptions {
   readonly connection: DatabaseConnection;
   readonly maxConnections?: number;
-  /** 0: none. */
+  /** Statement timeout. 0 turns it off. */
   readonly statementTimeoutMs?: number;
   readonly connectTimeoutMs?: number;
 }
 
-/** The one door to PostgreSQL. Disposal waits for the connections that are in use. */
+/** The connection pool of PostgreSQL. Disposal waits for connections that are in use. */
 export interface Database extends AsyncDisposable {
   readonly db: Kysely<Tables>;
 }
 
 /**
- * Opens a bounded pool; nothing is connected before the first query. Columns are camelCase on this side. `bigint` is read
- * as number (all of ours are far below 2^53), `timestamptz` as Date, `json` parsed.
+ * Opens a bounded connection pool, which connects on the first query. Column names are converted to camelCase. `bigint` is read as a
+ * number (all values are far below 2^53), `timestamptz` as `Date`, and `json` is parsed.
  *
- * The error of a query: `UnavailableError` when PostgreSQL is away, overloaded or too slow; else the driver's
- * `DatabaseError` as it is.
+ * A query rejects with `UnavailableError` if PostgreSQL is unreachable, overloaded or too slow. Otherwise it rejects with the
+ * driver's `DatabaseError`.
  */
 export function openDatabase(options: DatabaseOptions): Database {
   const { connection, maxConnections = 10, statementTimeoutMs = 10_000, connectTimeoutMs = 3_000 } = options;
@@ -45,14 +45,14 @@ export function openDatabase(options: DatabaseOptions): Database {
     max: maxConnections,
     connectionTimeoutMillis: connectTimeoutMs,
     statement_timeout: statementTimeoutMs,
-    // A server that no longer answers at all cannot keep its own timeout.
+    // A client-side timeout, in case the server hangs and cannot enforce its own.
     query_timeout: statementTimeoutMs === 0 ? 0 : statementTimeoutMs + 2_000,
     idle_in_transaction_session_timeout: 60_000,
     keepAlive: true,
     application_name: "inlet",
     types: { getTypeParser },
   });
-  // An idle connection that is lost leaves the pool by itself; one in use makes its query fail. Unheard, either event
+  // The pool already handles lost connections: it drops idle ones, and queries on others fail. Without listeners, these error events
   // would end the process.
   pool.on("error", () => {});
   pool.on("connect", (client) => client.on("error", () => {}));
@@ -64,7 +64,7 @@ export function openDatabase(options: DatabaseOptions): Database {
   return { db, [Symbol.asyncDispose]: () => closeOnce(db, pool) };
 }
 
-/** True when the error says that a row like this exists already. `constraint` names the rule, where one is meant. */
+/** Returns whether the error is a unique violation, optionally of the given constraint only. */
 export function isUniqueViolation(error: unknown, constraint?: string): boolean {
   return (
     error instanceof pg.DatabaseError &&
@@ -73,20 +73,20 @@ export function isUniqueViolation(error: unknown, constraint?: string): boolean 
   );
 }
 
-/** True when the error says that other rows refer to the one to be deleted. */
+/** Returns whether the error is a foreign key violation: other rows refer to the row that was to be deleted. */
 export const isForeignKeyViolation = (error: unknown): boolean =>
   error instanceof pg.DatabaseError && error.code === "23503";
 
 /**
- * True when the server is there and refuses this caller for good: the user, the password or the database is wrong. The answer to
- * a wrong password that is missing here comes from the driver.
+ * Returns whether the server permanently rejects the connection because of a wrong user, password or database. The driver itself
+ * reports some password errors, with a message that starts with `SASL`.
  */
 export function isConnectionRefusal({ cause }: UnavailableError): boolean {
   if (cause instanceof pg.DatabaseError) return /^(28|3D)/.test(cause.code ?? "");
   return cause instanceof Error && cause.message.startsWith("SASL");
 }
 
-/** Host and database for people, without credentials. */
+/** Describes host and database for messages, without credentials. */
 function placeOf(connection: DatabaseConnection): string {
   const { host, port, database } = new pg.Client("url" in connection ? connection.url : connection);
   return `${host.startsWith("/") ? host : `${host}:${port}`}, database ${database}`;
@@ -94,7 +94,7 @@ function placeOf(connection: DatabaseConnection): string {
 
 async function closeOnce(db: Kysely<Tables>, pool: pg.Pool): Promise<void> {
   await db.destroy();
-  // Kysely ends a pool only once it has used it.
+  // Kysely does not end a pool that it has never used.
   if (!pool.ended && !pool.ending) await pool.end();
 }
 
@@ -104,7 +104,7 @@ function getTypeParser(oid: number, format?: "text" | "binary") {
   return oid === INT8 ? Number : pg.types.getTypeParser(oid, format ?? "text");
 }
 
-/** The pool as Kysely sees it, with errors in our words. One wrapper per client: Kysely keeps state by client. */
+/** Wraps the pool so that errors become `UnavailableError`. Each client has one wrapper, because Kysely keeps state per client. */
 function translatePool(pool: pg.Pool, place: string) {
   const wrappers = new WeakMap<pg.PoolClient, PostgresPoolClient>();
   return {
@@ -112,7 +112,7 @@ function translatePool(pool: pg.Pool, place: string) {
     end: () => pool.end(),
     async connect(): Promise<PostgresPoolClient> {
       const client = await pool.connect().catch((error: unknown) => {
-        throw new UnavailableError(`PostgreSQL at ${place} gives no connection`, { cause: error });
+        throw new UnavailableError(`PostgreSQL at ${place} does not accept a connection`, { cause: error });
       });
       const known = wrappers.get(client);
       if (known) return known;
@@ -132,22 +132,22 @@ function translateClient(client: pg.PoolClient): PostgresPoolClient {
       if (!isUnavailable(error)) throw error;
       // After a lost connection or an abandoned query the client's state is unknown.
       broken ||= !(error instanceof pg.DatabaseError);
-      throw new UnavailableError("PostgreSQL does not answer", { cause: error });
+      throw new UnavailableError("PostgreSQL does not respond", { cause: error });
     }
   };
   return {
-    // Kysely's other form of a query, by a cursor, is for streams of rows: none are read so.
+    // Kysely's cursor variant of `query` is only used for row streams, which Inlet does not use.
     query: query as unknown as PostgresPoolClient["query"],
     release: (destroy) => client.release(broken || destroy === true),
   };
 }
 
-/** Of our own: what is written was sealed under a master key of before. */
+/** Custom error code of the trigger `require_master_key`: the written value was sealed under a former master key. */
 const OTHER_MASTER_KEY = "IN001";
 
 /**
- * Classes and codes after PostgreSQL's appendix A: connection exceptions, too few resources, operator intervention (statement
- * timeouts and shutdown), a server that became read-only, deadlocks and lost races. All worth a retry.
+ * Returns whether a retry can help. The codes come from PostgreSQL's appendix A: connection exceptions, insufficient resources, operator
+ * intervention (statement timeouts and shutdown), read-only servers, deadlocks and serialization failures.
  */
 function isUnavailable(error: unknown): boolean {
   if (error instanceof TypeError || error instanceof RangeError) return false;

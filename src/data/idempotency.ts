@@ -2,18 +2,22 @@ import type { ExpressionBuilder } from "kysely";
 import type { Queryable } from "./database.ts";
 import type { Tables } from "./tables.ts";
 
-/** A request that its client has named, so that it is done once. Names are each account's own, in each organization. */
+/** A request with an idempotency key, which runs only once. Keys are scoped to the account and the organization. */
 export interface NamedRequest {
   readonly organizationId: string;
   readonly accountId: string;
   readonly key: string;
-  /** SHA-256 of what is asked for, and by which API key. */
+  /** SHA-256 of the request and the API key. */
   readonly request: Buffer;
 }
 
 /**
- * `first`: it is this one's to do, and then `keepAnswer` or `releaseKey`. `other`: the name is another request's. `unfinished`: the
- * first one is under way, or ended in a way that nobody knows of.
+ * Result of claiming an idempotency key.
+ *
+ * - `first` means that the caller must run the request, and then call `keepAnswer` or `releaseKey`.
+ * - `answered` means that an earlier identical request stored its response.
+ * - `other` means that a different request uses the key.
+ * - `unfinished` means that the first request is in flight, or that its result is unknown.
  */
 export type Claim =
   | { readonly kind: "first" }
@@ -22,10 +26,10 @@ export type Claim =
   | { readonly kind: "unfinished" };
 
 const KEPT_MS = 24 * 60 * 60 * 1_000;
-/** Old names that a claim clears away: more than it adds. */
+/** Number of expired keys that each claim deletes. It exceeds one, so that the table shrinks. */
 const CLEARED_AT_ONCE = 20;
 
-/** Takes the name for this request, or tells whose it is. A name is free again after 24 hours. */
+/** Claims the key for this request, or returns how it is already used. A key expires after 24 hours. */
 export async function claimKey(db: Queryable, named: NamedRequest, nowMs: number): Promise<Claim> {
   const oldest = new Date(nowMs - KEPT_MS);
   const row = { ...named, sealedAnswer: null, createdAt: new Date(nowMs) };
@@ -49,23 +53,23 @@ export async function claimKey(db: Queryable, named: NamedRequest, nowMs: number
     .select(["request", "sealedAnswer"])
     .where(isNamed(named))
     .executeTakeFirst();
-  // Released in between: to its sender that is as if it were under way.
+  // The key was released in the meantime. The client may retry, as for a request in flight.
   if (!known) return { kind: "unfinished" };
   if (!known.request.equals(named.request)) return { kind: "other" };
   const { sealedAnswer } = known;
   return sealedAnswer === null ? { kind: "unfinished" } : { kind: "answered", sealedAnswer };
 }
 
-/** Keeps what the request was answered, for those that repeat it. */
+/** Stores the response of a request for its repetitions. */
 export async function keepAnswer(db: Queryable, named: NamedRequest, sealedAnswer: string): Promise<void> {
   await db.updateTable("idempotencyKeys").set({ sealedAnswer }).where(isNamed(named)).execute();
 }
 
-/** Where the answer is sealed. */
+/** Returns the sealing context of the response. */
 export const answerPlace = (named: Pick<NamedRequest, "organizationId" | "accountId" | "key">): string =>
   `idempotency_keys/${named.organizationId}/${named.accountId}/${named.key}`;
 
-/** Gives the name back: the request came to nothing, and may be sent again. */
+/** Releases the key of a request that had no effect, so that the client can repeat it. */
 export async function releaseKey(db: Queryable, named: NamedRequest): Promise<void> {
   await db.deleteFrom("idempotencyKeys").where(isNamed(named)).execute();
 }

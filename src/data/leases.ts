@@ -2,18 +2,19 @@ import { sql } from "kysely";
 import type { Queryable } from "./database.ts";
 
 export interface LeaseClaim {
-  /** Work of one gateway at a time. */
+  /** Name of the work that only one gateway does at a time. */
   readonly name: string;
-  /** Unlike that of all others. */
+  /** Unique id of the holder. */
   readonly holder: string;
   readonly ttlMs: number;
 }
 
 /**
- * Takes or renews a lease, by PostgreSQL's clock: true when it is the holder's for `ttlMs` from before the call.
+ * Claims or renews a lease by PostgreSQL's clock. If it returns true, the holder has the lease for `ttlMs`, measured from the start
+ * of the call.
  *
- * A row, not an advisory lock: that would hold one connection of the pool for ever, breaks behind a pooler that shares
- * connections between transactions, and would be kept by the server for a gateway whose machine fell silent.
+ * A lease is a row instead of an advisory lock. An advisory lock occupies a connection permanently, fails behind a transaction pooler,
+ * and stays with a gateway whose machine stopped responding.
  */
 export async function claimLease(db: Queryable, claim: LeaseClaim): Promise<boolean> {
   const { rows } = await sql`
@@ -25,7 +26,7 @@ export async function claimLease(db: Queryable, claim: LeaseClaim): Promise<bool
   return rows.length > 0;
 }
 
-/** Gives a lease back, if it is the holder's. */
+/** Releases a lease if the holder still has it. */
 export async function releaseLease(db: Queryable, claim: Pick<LeaseClaim, "name" | "holder">): Promise<void> {
   await db.deleteFrom("leases").where("name", "=", claim.name).where("holder", "=", claim.holder).execute();
 }

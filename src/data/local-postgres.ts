@@ -11,7 +11,7 @@ import { checkClusterMajor, initCluster, SUPERUSER } from "./local-postgres/clus
 import { findPostmaster, removeStaleLocks } from "./local-postgres/postmaster.ts";
 import { callAs, chooseServerUser, ownDirectory, type ServerUser } from "./local-postgres/server-user.ts";
 
-/** Connection options as `pg` takes them: a unix socket in a private folder, no password. */
+/** Options of `pg` for a unix socket in a private directory. No password is needed. */
 export interface PostgresSocket {
   readonly host: string;
   readonly port: number;
@@ -25,22 +25,25 @@ export interface LocalPostgres extends SupervisedServer {
 }
 
 export interface LocalPostgresOptions {
-  /** Real, absolute path, owned by this process (`acquireDataLock`). */
+  /** Absolute path without symbolic links. This process holds its lock (`acquireDataLock`). */
   readonly dataDir: string;
   readonly log: Log;
-  /** Ends the start only; the running server is ended by disposing it. */
+  /** Cancels the start. To stop a running server, dispose it. */
   readonly signal: AbortSignal;
-  /** Overrides the choice that fits this machine. */
+  /** System user of the server. Chosen automatically by default. */
   readonly user?: ServerUser;
 }
 
 const DATABASE = "inlet";
 const PORT = 5432;
-/** SQLSTATE while it starts, recovers or shuts down. */
+/** SQLSTATE of a server that is starting, recovering or shutting down. */
 const CANNOT_CONNECT_NOW = "57P03";
 const SOCKET_NAME = `.s.PGSQL.${PORT}`;
 
-/** Small memory, one machine, no network; durability (fsync, synchronous_commit, full_page_writes) as PostgreSQL ships. */
+/**
+ * Settings for little memory, one machine and no network. Durability (fsync, synchronous_commit, full_page_writes) keeps
+ * PostgreSQL's defaults.
+ */
 const SETTINGS: Readonly<Record<string, string>> = {
   listen_addresses: "",
   port: String(PORT),
@@ -61,8 +64,10 @@ const SETTINGS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Starts, or takes back, the PostgreSQL under `<dataDir>/postgres`; resolves when it answers and its database is there.
- * The data lock must be held. Throws an Error whose message says what to do.
+ * Starts the embedded PostgreSQL in `<dataDir>/postgres`, or takes over one that is still running. Resolves when it accepts
+ * connections and its database exists. The caller must hold the data lock.
+ *
+ * @throws Error whose message says how to fix the problem
  */
 export async function startLocalPostgres(options: LocalPostgresOptions): Promise<LocalPostgres> {
   const { dataDir, log, signal } = options;
@@ -102,7 +107,7 @@ export async function startLocalPostgres(options: LocalPostgresOptions): Promise
         return pid;
       },
       probe: () => probe({ ...connection, database: "postgres" }),
-      // Fast shutdown; then immediate, which is a crash that the next start recovers from (postgres(1)).
+      // Fast shutdown, then immediate shutdown. The next start recovers from the latter as from a crash (postgres(1)).
       stopSignals: ["SIGINT", "SIGQUIT"],
       stopGraceMs: 20_000,
       maxSilenceMs: 60_000,
@@ -127,11 +132,11 @@ export async function startLocalPostgres(options: LocalPostgresOptions): Promise
   };
 }
 
-/** The PostgreSQL that a running gateway keeps under the data directory (its real path); undefined: there is none. */
+/** Finds the embedded PostgreSQL of a running gateway. @param dataDir absolute path without symbolic links */
 export async function findLocalPostgres(dataDir: string): Promise<PostgresSocket | undefined> {
   const clusterDir = join(dataDir, "postgres");
   if ((await findPostmaster(clusterDir)) === undefined) return undefined;
-  // Its lines: process id, data directory, start time, port, folder of the socket (PostgreSQL, miscadmin.h).
+  // Lines of postmaster.pid: process id, data directory, start time, port, socket directory (PostgreSQL, miscadmin.h).
   const [, , , port, host] = (await readFile(join(clusterDir, "postmaster.pid"), "utf8")).split("\n");
   return host ? { host, port: Number(port), user: SUPERUSER, database: DATABASE, ssl: false } : undefined;
 }

@@ -4,7 +4,7 @@ import { sql } from "kysely";
 import type { Log } from "../log.ts";
 import { type DatabaseConnection, openDatabase, type Queryable } from "./database.ts";
 
-/** The database cannot be served by this program, or was changed by another one. The message says what to do. */
+/** Thrown when this version cannot use the database. The message says how to fix it. */
 export class MigrationError extends Error {
   override readonly name = "MigrationError";
 }
@@ -14,45 +14,45 @@ interface Migration {
   readonly name: string;
   readonly text: string;
   readonly checksum: string;
-  /** The oldest program, named by its newest migration, that can serve a database with this one applied. */
+  /** Oldest version that works with this migration applied, identified by the number of that version's newest migration. */
   readonly servedFrom: number;
 }
 
-/** A migration as the database has it on record. */
+/** A migration recorded in the database. */
 export interface AppliedMigration {
   readonly number: number;
   readonly name: string;
-  /** SHA-256 of its text. */
+  /** SHA-256 of the file's text. */
   readonly checksum: string;
   readonly servedFrom: number;
 }
 
 const DIRECTORY = new URL("./migrations/", import.meta.url);
-/** Any number will do, so long as it is always this one. */
+/** Key of the advisory lock: an arbitrary number that must never change. */
 const LOCK = 4_713_201;
 const FILE_NAME = /^(\d{4})_([a-z0-9_]+)\.sql$/;
-/** A comment line of a migration that only expands: programs as old as that one go on serving. */
+/** Comment line of a migration with which earlier versions still work, back to the given migration number. */
 const SERVED_FROM = /^-- served from (\d{4})$/m;
 
 /**
- * Brings the database up to this program: applies the SQL files `NNNN_name.sql` that it lacks, in order, each in a
- * transaction of its own, recorded with its checksum. One program migrates at a time; the others wait and find nothing to do.
+ * Migrates the database to this version. Applies missing SQL files (`NNNN_name.sql`) in order, each in its own transaction, and records
+ * their checksums. Only one process migrates at a time. The others wait and then find the database up to date.
  *
- * A file may say `-- served from NNNN`; without it, programs that do not know the file refuse the database.
+ * A file may contain `-- served from NNNN`. Without it, earlier versions reject the migrated database.
  *
- * @throws MigrationError when the database is newer than this program can serve, or an applied file differs from ours.
+ * @throws MigrationError if the database is too new for this version, or if an applied file has changed
  */
 export async function migrate(options: {
   readonly connection: DatabaseConnection;
   readonly log: Log;
   readonly directory?: URL;
-  /** The last one to apply; default: all. */
+  /** Number of the last migration to apply. Defaults to the newest. */
   readonly upTo?: number;
 }): Promise<void> {
   const { connection, log, directory = DIRECTORY, upTo } = options;
   const migrations = (await readMigrations(directory)).slice(0, upTo);
-  // A door of its own without time limits: to wait for another program's migrations, or for long ones of our own, may take
-  // longer than any query of the API. It closes at the end, and the lock goes with it.
+  // Uses a separate pool without a statement timeout, because migrations may run longer than any query of the API. Closing it releases
+  // the advisory lock.
   await using database = openDatabase({ connection, maxConnections: 1, statementTimeoutMs: 0 });
   await database.db.connection().execute(async (session) => {
     await sql`SELECT pg_advisory_lock(${LOCK})`.execute(session);
@@ -61,7 +61,7 @@ export async function migrate(options: {
 }
 
 /**
- * Refuses what this program cannot make a database for: it has to know all of the migrations, and by the same text.
+ * Checks that this version has all given migrations with the same text, so that it can create a database for a backup.
  *
  * @throws MigrationError
  */
@@ -70,7 +70,7 @@ export async function checkMigrationsKnown(applied: readonly AppliedMigration[])
   const unknown = applied.find((one) => !knows(migrations, one));
   if (unknown !== undefined) {
     throw new MigrationError(
-      `It has ${unknown.name}, which this program does not know: take a newer version of Inlet.`,
+      `It contains the migration ${unknown.name}, which this version does not have. Use a newer version of Inlet.`,
     );
   }
   refuseWhatDoesNotFit(migrations, applied);
@@ -109,16 +109,16 @@ function refuseWhatDoesNotFit(migrations: readonly Migration[], applied: readonl
   applied.forEach((one, index) => {
     const ours = migrations[index];
     if (one.number !== index + 1) {
-      throw new MigrationError(`The database lacks migration ${index + 1} but has ${one.name}.`);
+      throw new MigrationError(`The database lacks migration ${index + 1} but contains ${one.name}.`);
     }
     if (ours && ours.checksum !== one.checksum) {
       throw new MigrationError(
-        `The database was set up by another text of ${ours.name} than this program has.`,
+        `The migration ${ours.name} was applied to the database with a different text than this version contains.`,
       );
     }
     if (one.servedFrom > newest) {
       throw new MigrationError(
-        `The database has ${one.name}, which this program is too old to serve: start a newer version of Inlet.`,
+        `The database contains the migration ${one.name}, for which this version is too old. Start a newer version of Inlet.`,
       );
     }
   });
@@ -130,7 +130,9 @@ async function readMigrations(directory: URL): Promise<readonly Migration[]> {
     files.map(async (file, index) => {
       const number = Number(FILE_NAME.exec(file)?.[1]);
       if (number !== index + 1)
-        throw new MigrationError(`${file} is not migration ${index + 1} by its name.`);
+        throw new MigrationError(
+          `${file} has the wrong name: it should start with the number ${index + 1}, as in 0001_name.sql.`,
+        );
       const text = await readFile(new URL(file, directory), "utf8");
       return {
         number,

@@ -4,8 +4,9 @@ import { UnavailableError } from "../lib/errors.ts";
 import type { Queryable, Trx } from "./database.ts";
 
 /**
- * Left behind on the bus by a deleted row. `channel`: groups, cursor, dedupe and quarantine of the channel, and with
- * `purge` its topics, which else stay until retention. `subscription`: its groups and its set of topics.
+ * Data in Redis that must be removed after a row was deleted. For a channel, these are its groups, cursor, dedupe state and quarantine,
+ * and its topics if `purge` is set. Without `purge`, topics stay until retention trims them. For a subscription, these are its groups
+ * and its set of topics.
  */
 export type Removal =
   | {
@@ -18,7 +19,7 @@ export type Removal =
 
 const PURGED_MAX_AGE_SECONDS = 1;
 
-/** Notes what is to be cleared away, in the transaction that deletes: a crash or an absent Redis loses none of it. */
+/** Records removals in the transaction that deletes the rows, so that a crash or a Redis outage cannot lose them. */
 export async function recordRemovals(trx: Trx, removals: readonly Removal[], nowMs: number): Promise<void> {
   if (removals.length === 0) return;
   const rows = removals.map((removal) => ({
@@ -29,12 +30,12 @@ export async function recordRemovals(trx: Trx, removals: readonly Removal[], now
 }
 
 /**
- * Carries out up to `limit` outstanding removals, oldest first, and forgets each once `carryOut` has resolved; it must bear
- * being called twice with the same. Several gateways share the work. Answers how many were carried out.
+ * Carries out up to `limit` pending removals, oldest first, and deletes each one after `carryOut` resolved. Several gateways can share
+ * the work. `carryOut` must be idempotent. A failed removal moves to the end, so that it does not block the others.
  *
- * One that fails stays, behind all others: whatever is wrong with it, they pass. When the bus is away the rest waits with it.
- *
- * @throws UnavailableError at once, or in the end what `carryOut` first threw otherwise.
+ * @returns the number of completed removals
+ * @throws UnavailableError immediately if Redis is unavailable
+ * @throws the first other error of `carryOut`, after all removals were tried
  */
 export async function settleRemovals(
   db: Queryable,
@@ -85,7 +86,7 @@ async function settleOne(
   const removal = await withoutTakenTopics(trx, outstanding);
   await carryOut(removal);
   if (removal.kind !== "channel" || !removal.purge || removal.topics.length === 0) return;
-  // Another gateway may publish for some seconds yet: the rows stay, so that what it appends is swept away at once.
+  // Another gateway may still publish for some seconds. The rows stay with a short retention, so that the sweeper removes such events.
   await trx
     .updateTable("topics")
     .set({ maxAgeSeconds: PURGED_MAX_AGE_SECONDS })
@@ -101,14 +102,14 @@ async function newestId(db: Queryable): Promise<number> {
   return newest ?? 0;
 }
 
-/** Gives the removal a new number; those of one call are no newer than its beginning, so that it is tried once in each. */
+/** Gives the removal a new id at the end. The current call ignores new ids, so it tries each removal only once. */
 async function putLast(db: Queryable, id: number): Promise<void> {
   await sql`UPDATE removals SET id = DEFAULT WHERE id = ${id}`.execute(db);
 }
 
 /**
- * The removal without topics that a new channel of the same uid has taken over. The others are locked: one that takes them
- * over now waits until they are cleared, and loses nothing.
+ * Excludes topics that a new channel with the same uid has taken over. Locks the other topics, so that a channel that is about to take
+ * one over waits until it is cleared.
  */
 async function withoutTakenTopics(trx: Trx, removal: Removal): Promise<Removal> {
   if (removal.kind !== "channel" || removal.topics.length === 0) return removal;

@@ -13,16 +13,17 @@ const compress = promisify(gzip);
 const decompress = promisify(gunzip);
 
 const MAX_CODE_BYTES = 64 * 1024 * 1024;
-/** A use is noted this often; what nobody used for so many days goes. */
+/** Interval at which the use of an entry is recorded. Entries unused for 30 days are deleted. */
 const NOTE_USE_MS = 24 * 3_600_000;
 const MAX_UNUSED_MS = 30 * NOTE_USE_MS;
 const MAX_KEPT_BYTES = 512 * 1024 * 1024;
 const PRUNE_EVERY_MS = 3_600_000;
 
 /**
- * Keeps the code of schemas in the database. Write access to the table must not be enough to run code in the gateway: each row has a MAC under
- * `macKey`, which is checked before anything is done with the code; a row that fails it is compiled anew. Without the database
- * schemas are compiled as if nothing had been kept.
+ * Stores compiled schema code in the database.
+ *
+ * Write access to the table must not be enough to run code in the gateway. So each row has a MAC under `macKey`, which is checked
+ * before the code is used. If the check fails or the database is unavailable, the schema is compiled again.
  */
 export function createCodeStore(deps: {
   readonly db: Queryable;
@@ -52,7 +53,7 @@ export function createCodeStore(deps: {
     if (row.mac.length !== mac.length || !timingSafeEqual(row.mac, mac)) {
       log.warn(
         { event: "schema_code.mac_wrong", digest },
-        "kept code of a schema was made under another master key, or changed; the schema is compiled anew",
+        "stored schema code was created under another master key or modified; the schema is compiled again",
       );
       return undefined;
     }
@@ -92,12 +93,12 @@ export function createCodeStore(deps: {
   return {
     find: (digest) =>
       find(digest).catch((error: unknown) => {
-        log.debug({ event: "schema_code.not_read", err: error }, "kept code of a schema cannot be read");
+        log.debug({ event: "schema_code.not_read", err: error }, "stored schema code cannot be read");
         return undefined;
       }),
     keep: (digest, generated) => {
       keep(digest, generated).catch((error: unknown) =>
-        log.debug({ event: "schema_code.not_kept", err: error }, "code of a schema is not kept"),
+        log.debug({ event: "schema_code.not_kept", err: error }, "schema code could not be stored"),
       );
     },
   };

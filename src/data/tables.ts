@@ -7,7 +7,7 @@ import type { AuditAction, AuditEntity } from "./accounts/audit-entry.ts";
 import type { LimitName } from "./accounts/limits.ts";
 import type { Json, Timestamp, Timestamps } from "./columns.ts";
 
-/** One channel of a blueprint, defaults filled in. */
+/** A channel of a blueprint with defaults applied. */
 export interface BlueprintChannel {
   readonly uid: string;
   readonly kind: ChannelKindName;
@@ -17,48 +17,48 @@ export interface BlueprintChannel {
 }
 
 interface ChannelsTable extends Timestamps {
-  /** Names the channel for good: dedupe, quarantine and the change feed go by it. */
+  /** Internal channel id, which never changes. Dedupe, quarantine and the change feed use it as their key. */
   number: Generated<number>;
-  /** By which the address, a credential, is looked up; null beside `id`: a program from before has given it. */
+  /** Hash for looking up the address, which is a credential. `null` if an earlier version stored the address in `id`. */
   addressHash: ColumnType<Buffer | null, Buffer, Buffer>;
   sealedAddress: ColumnType<string | null, string, string>;
-  /** The address as it is, while programs from before may run that know no other column. */
+  /** Plain address, while gateways of earlier versions may run that read only this column. */
   id: string | null;
   appId: string;
   organizationId: string;
   uid: string;
   kind: ChannelKindName;
   title: string | null;
-  /** The settings without the secret ones. */
+  /** Settings without secrets. */
   config: Json<Readonly<Record<string, unknown>>>;
-  /** The secret settings as one sealed JSON object; null: none are set. */
+  /** Secret settings as one sealed JSON object. `null` when there are no secrets. */
   sealedSettings: string | null;
   events: Json<readonly Definition[]>;
   connectionId: string | null;
   state: ChannelState;
-  /** The pause whose deliveries are not all through; null: nothing is kept back. A later one has the greater number. */
+  /** Number of the pause with unprocessed buffered deliveries. `null` when there are none. Later pauses have greater numbers. */
   pause: ColumnType<number | null, never, number | null>;
-  /** False for a channel that was added to its app by hand. */
+  /** Whether the app's blueprint defines the channel. Channels added later have false. */
   fromBlueprint: Generated<boolean>;
-  /** True for one that fetches, once it has begun to. */
+  /** Whether a pull channel has started to run. */
   hasBegun: Generated<boolean>;
-  /** Counts the writes: an update replaces the version that it was made from. */
+  /** Incremented by each write. An update applies only to the version that it was based on. */
   version: Generated<number>;
-  /** Of the system app: Inlet alone publishes to it. */
+  /** Whether the channel belongs to the system app, to which only Inlet publishes. */
   isSystem: Generated<boolean>;
 }
 
-/** Addresses that a channel had before, each until it ends; the present one is the channel's id. */
+/** Former addresses of channels that are still valid. The current address is in the channel's row. */
 interface ChannelAddressesTable {
   addressHash: ColumnType<Buffer | null, Buffer, Buffer>;
-  /** As a channel's. */
+  /** Plain address, like `id` of a channel. */
   id: string | null;
   channelNumber: number;
   createdAt: Timestamp;
   expiresAt: Timestamp;
 }
 
-/** The topics of a channel's definitions. A row outlives its channel until its stream is empty. */
+/** Topics of channel definitions. A row outlives its channel until its stream is empty. */
 interface TopicsTable {
   topic: string;
   organizationId: string;
@@ -70,34 +70,37 @@ interface TopicsTable {
   maxEntries: number;
   maxBytes: number;
   createdAt: Timestamp;
-  /** Since when nothing publishes to it; null: in use. */
+  /** Time since which no channel publishes to the topic. `null` while it is in use. */
   retiredAt: ColumnType<Date | null, Date | null, Date | null>;
 }
 
-/** One change that somebody made. */
+/** Audit log entries. */
 interface AuditTable {
   id: string;
   organizationId: string;
-  /** Null: a declared set-up. */
+  /** `null` when the operator made the change, for example with a config file. */
   accountId: string | null;
   keyId: string | null;
   requestId: string | null;
   action: AuditAction;
   entity: AuditEntity;
-  /** An id; of a channel, which has none that may be shown, its app's and its uid. */
+  /** Id of the object. For a channel, the app's id and the channel's uid, because the channel's own id is a credential. */
   entityId: string;
   fields: string[];
   createdAt: Timestamp;
 }
 
-/** `needsReauth`: its grant is refused for good, or none was given yet. `error`: its issuer refuses the settings. */
+/**
+ * States of a connection. `needsReauth` means that the grant was permanently rejected or never given. `error` means that the issuer
+ * rejected the client or its settings.
+ */
 export const CONNECTION_STATES = ["ok", "needsReauth", "error"] as const;
 export type ConnectionState = (typeof CONNECTION_STATES)[number];
 
-/** Tokens that a connection's issuer has given. */
+/** Tokens received from the issuers of connections. */
 interface ConnectionTokensTable {
   connectionId: string;
-  /** Counts what was given. */
+  /** Number of token responses stored so far. */
   generation: number;
   sealedTokens: string | null;
   renewAt: ColumnType<Date | null, never, Date | null>;
@@ -105,13 +108,13 @@ interface ConnectionTokensTable {
   leaseHolder: string | null;
   leaseExpiresAt: ColumnType<Date | null, never, Date | null>;
   refusedAt: ColumnType<Date | null, never, Date | null>;
-  /** True from when an issuer is asked until its answer is stored, or that there was none. */
+  /** Whether a request to the issuer is in flight. Reset when its result is stored. */
   asking: ColumnType<boolean, never, boolean>;
-  /** When an answer was lost that may have held the refresh token which works from then on. */
+  /** Time at which a response was lost that may have contained the next refresh token. */
   answerLostAt: ColumnType<Date | null, never, Date | null>;
 }
 
-/** An authorization that a person was sent off to give. */
+/** OAuth authorizations that wait for the provider's callback. */
 interface ConnectionAuthorizationsTable {
   /** SHA-256 of the state parameter. */
   stateHash: Buffer;
@@ -134,15 +137,15 @@ interface SubscriptionsTable extends Timestamps {
   eventUid: string;
   connectionId: string | null;
   state: "active" | "paused";
-  /** Retention takes soon what it has not read. */
+  /** Whether retention will soon trim unread events. */
   retentionAtRisk: Generated<boolean>;
-  /** Its handler does not take what it is sent. */
+  /** Whether the handler is failing. */
   handlerFailing: Generated<boolean>;
-  /** Its handler's newest failure. */
+  /** Latest failure of the handler. */
   handlerError: ColumnType<HandlerError | null, string | null | undefined, string | null>;
-  /** As the caller gave it: `now`, `earliest` or a time. */
+  /** Start as given by the caller: `now`, `earliest` or a timestamp. */
   startAt: string;
-  /** The start on the bus: milliseconds by Redis time; 0 = earliest. */
+  /** Start in milliseconds by the clock of Redis. 0 means the earliest entry. */
   startMs: number;
   handler: ColumnType<unknown, string | null, string | null>;
   sealedHandlerSecret: ColumnType<string | null, string | null | undefined, string | null>;
@@ -161,27 +164,27 @@ interface DeadLettersTable {
   createdAt: Timestamp;
 }
 
-/** One row: what all gateways of one database share. */
+/** State shared by all gateways of the database. The table has exactly one row. */
 interface ClusterTable {
   singleton: Generated<boolean>;
   masterKeyId: string;
   masterKeyCheck: string;
   sealedChannelIdKey: string;
   sealedAccessTokenKey: ColumnType<string | null, never, string>;
-  /** Made by the first start; null until then. */
+  /** The operator's organization, created by the first start. `null` before that. */
   organizationId: ColumnType<string | null, never, string>;
   spaceId: ColumnType<string | null, never, string>;
   accountId: ColumnType<string | null, never, string>;
-  /** When a gateway first saw what organizations hold; null until then. */
+  /** Time at which topic limits were first applied. `null` before that. */
   limitedSince: ColumnType<Date | null, never, Date>;
-  /** The default by which organizations were last given what they held; null: two GiB. */
+  /** Default limit at the time when organizations last got their current size as limit. `null` means 2 GiB. */
   limitedToBytes: ColumnType<number | null, never, number>;
-  /** True while programs may run that know channels' addresses as they are only. */
+  /** Whether addresses are also stored in plain text for gateways of earlier versions. */
   plainAddresses: boolean;
   createdAt: Timestamp;
 }
 
-/** At most one row, until somebody was told. */
+/** Result of the first start, until it was reported. The table has at most one row. */
 interface UntoldFirstStartTable {
   singleton: Generated<boolean>;
   sealedFacts: string;
@@ -195,53 +198,53 @@ interface ChangesTable {
   createdAt: ColumnType<Date, never, never>;
 }
 
-/** One row: transactions below `xid` were all finished at `at`. */
+/** The table has one row. All transactions below `xid` had finished at the time `at`. */
 interface ChangesPrunedTable {
   singleton: Generated<boolean>;
   xid: string;
   at: ColumnType<Date, never, never>;
 }
 
-/** Keys that deleted rows have left on the bus, until they are cleared away there. */
+/** Pending removals of Redis keys that belonged to deleted rows. */
 interface RemovalsTable {
   id: Generated<number>;
   removal: Json<unknown>;
   createdAt: Timestamp;
 }
 
-/** Work that one gateway does at a time, and until when it is its own. */
+/** Leases for work that only one gateway does at a time. */
 interface LeasesTable {
   name: string;
   holder: string;
   expiresAt: Timestamp;
 }
 
-/** Answers to creating requests, by the keys that their clients gave them. */
+/** Responses to creating requests, by the idempotency keys of their clients. */
 interface IdempotencyKeysTable {
   organizationId: string;
   accountId: string;
   key: string;
-  /** SHA-256 of what was asked for. */
+  /** SHA-256 of the request. */
   request: Buffer;
-  /** Null while the first request is under way, or when nobody knows what became of it. */
+  /** Response to the first request. `null` while the request is in flight, or if its result is unknown. */
   sealedAnswer: string | null;
   createdAt: Timestamp;
 }
 
-/** The code that a schema was compiled to. */
+/** Compiled code of JSON Schemas. */
 interface SchemaCodeTable {
   digest: string;
   generator: string;
   cost: number;
   patternSize: number;
-  /** gzip. */
+  /** Code compressed with gzip. */
   code: Buffer;
   bytes: number;
   mac: Buffer;
   usedAt: Timestamp;
 }
 
-/** Limits of organizations that are not the gateway's own. */
+/** Limits set for single organizations. `null` values use the gateway's defaults. */
 interface OrganizationLimitsTable extends Record<LimitName, number | null> {
   organizationId: string;
   overLimit: Generated<"refuse" | "trim">;
@@ -255,7 +258,7 @@ interface DeletedEventsTable {
   deletedAt: Timestamp;
 }
 
-/** Refused requests, counted by the hour; what is not known of a caller is empty. */
+/** Counts of rejected requests per hour. Ids are empty if the caller is unknown. */
 interface AuditRefusalsTable {
   organizationId: string;
   hour: Timestamp;
@@ -267,12 +270,12 @@ interface AuditRefusalsTable {
   lastAt: Timestamp;
 }
 
-/** Something that is wrong with what an organization has, or was. */
+/** Open and resolved problems of organizations. */
 interface ProblemsTable {
   id: string;
   organizationId: string;
   kind: ProblemKind;
-  /** Names what it is about: one problem of a kind is open for it at most. */
+  /** Id of the affected object. At most one problem of a kind is open per subject. */
   subject: string;
   state: ProblemState;
   severity: ProblemSeverity;
@@ -289,25 +292,25 @@ interface ProblemsTable {
   createdAt: Timestamp;
 }
 
-/** Changes of problems' states that are still to be published. */
+/** Unpublished events about state changes of problems. */
 interface ProblemEventsTable {
   number: Generated<number>;
   problemId: string;
   organizationId: string;
   type: string;
-  /** JSON. */
+  /** Event data as JSON text. */
   data: string;
   createdAt: Timestamp;
 }
 
-/** When problems of a kind were last looked for. */
+/** Time of the last check for each kind of problem. */
 interface ProblemLooksTable {
   kind: ProblemKind;
   lookedAt: ColumnType<Date | null, Date | null, Date>;
   failingSince: ColumnType<Date | null, Date | null, Date | null>;
 }
 
-/** All tables; those of standard resources, apps, blueprints and connections among them, are added beside their fields. */
+/** All tables. Standard resources, including apps, blueprints and connections, add theirs next to their field definitions. */
 export interface Tables {
   cluster: ClusterTable;
   untoldFirstStart: UntoldFirstStartTable;
@@ -333,7 +336,7 @@ export interface Tables {
   problemLooks: ProblemLooksTable;
 }
 
-/** A row as a query answers it. */
+/** A row as returned by a query. */
 export type Row<T extends keyof Tables> = Selectable<Tables[T]>;
 export type AppRow = Row<"apps">;
 export type BlueprintRow = Row<"blueprints">;

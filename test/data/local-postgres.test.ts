@@ -127,7 +127,7 @@ describe("the gateway's own PostgreSQL", () => {
   });
 
   it.each([
-    ["17\n", /PostgreSQL 17.*carries PostgreSQL 18.*pg_dumpall/s],
+    ["17\n", /PostgreSQL 17.*contains PostgreSQL 18.*pg_dumpall/s],
     [undefined, /is not a PostgreSQL data directory/],
   ])("refuses a data directory of version %j, names the remedy, and leaves it alone", async (version, message) => {
     const dataDir = folder();

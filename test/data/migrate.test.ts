@@ -94,7 +94,7 @@ describe("migrate", () => {
     await migrate({ connection: database.connection, log, directory: await program(SECOND) });
     const old = migrate({ connection: database.connection, log, directory: await program(FIRST) });
     await expect(old).rejects.toThrow(MigrationError);
-    await expect(old).rejects.toThrow("0002_second.sql, which this program is too old to serve");
+    await expect(old).rejects.toThrow("0002_second.sql, for which this version is too old");
   });
 
   it("serves a newer database whose migrations only expand", async () => {
@@ -108,14 +108,14 @@ describe("migrate", () => {
     await migrate({ connection: database.connection, log, directory: await program(FIRST) });
     const changed = await program({ "0001_first.sql": "CREATE TABLE numbers (n integer);" });
     await expect(migrate({ connection: database.connection, log, directory: changed })).rejects.toThrow(
-      "another text",
+      "with a different text",
     );
   });
 
   it("refuses files out of order", async () => {
     const directory = await program({ "0002_second.sql": "SELECT 1" });
     await expect(migrate({ connection: database.connection, log, directory })).rejects.toThrow(
-      "is not migration 1",
+      "should start with the number 1",
     );
   });
 });

@@ -35,7 +35,7 @@ describe("a master key in the data directory", () => {
   it("is deleted if it was just created for a database with another key", async () => {
     await openFrom();
     await rm(join(dir, "master.key"));
-    await expect(openFrom()).rejects.toThrow("is not the one that this database was set up with");
+    await expect(openFrom()).rejects.toThrow("does not match this database");
     expect(await readdir(dir)).toEqual([]);
   });
 
@@ -43,7 +43,7 @@ describe("a master key in the data directory", () => {
     await openFrom();
     const other = `${Buffer.alloc(32, 7).toString("base64")}\n`;
     await writeFile(join(dir, "master.key"), other);
-    await expect(openFrom()).rejects.toThrow("is not the one that this database was set up with");
+    await expect(openFrom()).rejects.toThrow("does not match this database");
     expect(await readFile(join(dir, "master.key"), "utf8")).toBe(other);
   });
 

@@ -10,36 +10,38 @@ import {
 } from "../../lib/secrets/secret.ts";
 import type { Queryable } from "../database.ts";
 
-/** Seals and opens what the database keeps secret. `row` binds a sealed text to its place (`channels/17/settings`). */
+/** Encrypts and decrypts the secrets in the database. `row` binds a sealed text to its location, such as `channels/17/settings`. */
 export interface Keyring {
   readonly seal: (plaintext: string, row: string) => string;
   /**
-   * @throws UnavailableError when the text is sealed under a master key that this gateway does not have.
-   * @throws Error when it was sealed for another row, or was changed.
+   * Decrypts a sealed text.
+   *
+   * @throws UnavailableError if it is sealed under a master key that this gateway does not have
+   * @throws Error if it was sealed for another row, or was modified
    */
   readonly open: (sealed: string, row: string) => string;
-  /** The cluster's key for channel ids: see `lib/secrets/channel-id.ts`. */
+  /** The cluster's key for generating channel ids (see `lib/secrets/channel-id.ts`). */
   readonly channelIdKey: Buffer;
-  /** Derived from that one, for the hashes by which channels' addresses are looked up: it outlives the master key. */
+  /** Key for the lookup hashes of channel addresses. Derived from `channelIdKey`, so that it survives a rotation of the master key. */
   readonly addressHashKey: Buffer;
-  /** The cluster's key for access tokens: 32 bytes. */
+  /** The cluster's 32-byte key for access tokens. */
   readonly accessTokenKey: Buffer;
-  /** Derived from the master key, for MACs over code that is kept in the database. */
+  /** Key for the MACs of compiled code in the database, derived from the master key. */
   readonly codeMacKey: Buffer;
   /**
-   * Seals from now on under the master key that the database has now; false where that is none of the keyring's.
+   * Switches to the current master key of the database. Returns false if the keyring does not have that key.
    *
    * @throws UnavailableError
    */
   readonly reload: () => Promise<boolean>;
 }
 
-/** The master key given is not the one that the database was set up with. The message says what to do. */
+/** Thrown when the configured master key does not match the database. The message says how to fix it. */
 export class WrongMasterKeyError extends Error {
   override readonly name = "WrongMasterKeyError";
 }
 
-/** The check value opens to this under the right key. */
+/** Plaintext of the check value, which only the right master key decrypts. */
 export const CHECK_TEXT = "inlet master key";
 export const CHECK_ROW = "cluster/masterKeyCheck";
 export const CHANNEL_ID_KEY_ROW = "cluster/channelIdKey";
@@ -47,11 +49,13 @@ export const ACCESS_TOKEN_KEY_ROW = "cluster/accessTokenKey";
 const RANDOM_KEY_BYTES = 32;
 
 /**
- * Checks the master key (32 bytes) against the database's check value. The first gateway of a new database stores that, and
- * makes the keys for channel ids and access tokens; of several at once one wins, and all use what it stored.
+ * Opens the keyring after checking the 32-byte master key against the check value in the database.
  *
- * @param options.newMasterKey the one that the database is about to be changed to, or was: it serves as well, so that a gateway
- * which has both goes on through the change.
+ * The first gateway of a new database stores the check value and creates the keys for channel ids and access tokens. If several
+ * gateways start together, one wins and all use its keys.
+ *
+ * @param options.newMasterKey the key of a master key rotation that is planned or already done; a gateway with both keys works
+ * during the whole rotation
  * @throws WrongMasterKeyError
  */
 export async function openKeyring(options: {
@@ -69,7 +73,7 @@ export async function openKeyring(options: {
       masterKeyId: key.id,
       masterKeyCheck: sealSecret(key, CHECK_TEXT, CHECK_ROW),
       sealedChannelIdKey: sealRandomKey(key, CHANNEL_ID_KEY_ROW),
-      // No program from before has served it.
+      // No gateway of an earlier version has used this database.
       plainAddresses: false,
       createdAt: new Date(clock()),
     })
@@ -79,9 +83,9 @@ export async function openKeyring(options: {
   const current = keys.find((one) => opensCheck(one, stored.masterKeyCheck));
   if (!current) {
     throw new WrongMasterKeyError(
-      `The master key (${key.id}) is not the one that this database was set up with (${stored.masterKeyId}): set ` +
-        "INLET_MASTER_KEY, or restore master.key in the data directory, to the key of the first start, or to the one " +
-        "that --rotate-master-key has put in its place.",
+      `The master key (${key.id}) does not match this database, which uses the key ${stored.masterKeyId}. Set INLET_MASTER_KEY to the ` +
+        "key of the first start, or restore it as master.key in the data directory. After a rotation with --rotate-master-key, use the " +
+        "new key.",
     );
   }
   const sealedAccessTokenKey = stored.sealedAccessTokenKey ?? (await makeAccessTokenKey(db, current));
@@ -103,13 +107,13 @@ export async function openKeyring(options: {
   };
 }
 
-/** True when the database is sealed under that master key. */
+/** Returns whether the database is sealed under the given master key. */
 export async function isMasterKeyOf(db: Queryable, masterKey: Buffer): Promise<boolean> {
   const stored = await db.selectFrom("cluster").select("masterKeyCheck").executeTakeFirst();
   return stored !== undefined && opensCheck(createSealingKey(masterKey), stored.masterKeyCheck);
 }
 
-/** Under the one of the keys that it was sealed under. */
+/** Decrypts a text with the key under which it was sealed. */
 function openUnder(keys: readonly SealingKey[], sealed: string, row: string): string {
   let other: unknown;
   for (const key of keys) {
@@ -125,7 +129,7 @@ function openUnder(keys: readonly SealingKey[], sealed: string, row: string): st
   });
 }
 
-/** The sealed key that is stored, be it this one or another gateway's of the same moment. */
+/** Creates the access token key and returns the stored one, which another gateway may have created at the same time. */
 async function makeAccessTokenKey(db: Queryable, key: SealingKey): Promise<string> {
   await db
     .updateTable("cluster")
@@ -133,7 +137,8 @@ async function makeAccessTokenKey(db: Queryable, key: SealingKey): Promise<strin
     .where("sealedAccessTokenKey", "is", null)
     .execute();
   const stored = await db.selectFrom("cluster").select("sealedAccessTokenKey").executeTakeFirstOrThrow();
-  if (stored.sealedAccessTokenKey === null) throw new Error("the database does not keep what it is given");
+  if (stored.sealedAccessTokenKey === null)
+    throw new Error("the access token key was written, but the database has none");
   return stored.sealedAccessTokenKey;
 }
 
@@ -143,7 +148,7 @@ const sealRandomKey = (key: SealingKey, row: string): string =>
 const openRandomKey = (key: SealingKey, sealed: string, row: string): Buffer =>
   Buffer.from(openSecret(key, sealed, row), "base64url");
 
-/** True when it is the key that the check value was made with. */
+/** Returns whether the check value was created with this key. */
 export function opensCheck(key: SealingKey, check: string): boolean {
   try {
     return openSecret(key, check, CHECK_ROW) === CHECK_TEXT;

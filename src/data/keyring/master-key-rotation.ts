@@ -19,20 +19,20 @@ import {
   WrongMasterKeyError,
 } from "./keyring.ts";
 
-/** A column of sealed texts, and what each is sealed for. */
+/** A column of sealed texts, with the context that each text is bound to. */
 interface SealedColumn<Row> {
   readonly table: string;
   readonly column: string;
-  /** The columns by which the place is told, as they are called on this side. */
+  /** Columns that `placeOf` needs, in camelCase. */
   readonly select: readonly (keyof Row & string)[];
   readonly placeOf: (row: Row) => string;
 }
 
-/** Erases what a column's rows look like. */
+/** Hides the row type, so that columns with different rows fit in one list. */
 const sealedColumn = <Row extends object>(column: SealedColumn<Row>): SealedColumn<never> =>
   column as unknown as SealedColumn<never>;
 
-/** All that is sealed beside the keys of the cluster. A new one also wants the trigger `require_master_key`. */
+/** All sealed columns except the cluster's keys. The table of a new column also needs the trigger `require_master_key`. */
 export const SEALED_COLUMNS: readonly SealedColumn<never>[] = [
   sealedColumn<{ readonly number: number }>({
     table: "channels",
@@ -86,24 +86,26 @@ export const SEALED_COLUMNS: readonly SealedColumn<never>[] = [
 
 const BATCH = 500;
 
-/** The result of a rotation. `already`: the database has the new key, by a rotation of before. */
+/** Result of a rotation. `already` means that an earlier rotation already set the new key. */
 export type Rotation = { readonly kind: "rotated"; readonly resealed: number } | { readonly kind: "already" };
 
 export interface RotationOptions {
-  /** Without a limit to the time of a statement. */
+  /** Database without a statement timeout. */
   readonly db: Queryable;
-  /** 32 bytes each. */
+  /** Current master key, 32 bytes like `to`. */
   readonly from: Buffer;
   readonly to: Buffer;
   readonly signal: AbortSignal;
 }
 
 /**
- * Seals all that is sealed under another master key: all of it or, however it ends, nothing, for it is one transaction, and the
- * check value is written last. Gateways read on meanwhile; what they write of secrets waits, and afterwards is refused from those
- * that seal under the key of before. They are told by the change feed.
+ * Reseals all secrets under a new master key. It is one transaction, so it either reseals everything or changes no data.
  *
- * @throws WrongMasterKeyError when the database has neither key; Error when something does not open: it names what.
+ * Gateways can read during the rotation, but their writes of secrets wait. Afterwards, writes sealed under the old key are rejected.
+ * The change feed tells gateways about the new key.
+ *
+ * @throws WrongMasterKeyError if the database uses neither key
+ * @throws Error that names the secret if one cannot be decrypted
  */
 export function rotateMasterKey({ db, from, to, signal }: RotationOptions): Promise<Rotation> {
   const keys = { from: createSealingKey(from), to: createSealingKey(to) };
@@ -112,7 +114,7 @@ export function rotateMasterKey({ db, from, to, signal }: RotationOptions): Prom
     if (cluster && opensCheck(keys.to, cluster.masterKeyCheck)) return { kind: "already" };
     if (!cluster || !opensCheck(keys.from, cluster.masterKeyCheck)) {
       throw new WrongMasterKeyError(
-        `The master key (${keys.from.id}) is not the one of the database${cluster ? ` (${cluster.masterKeyId})` : ""}.`,
+        `The master key (${keys.from.id}) does not match the database${cluster ? `, which uses the key ${cluster.masterKeyId}` : ""}.`,
       );
     }
     const tables = sql.join(SEALED_COLUMNS.map(({ table }) => sql.table(table)));
@@ -142,7 +144,7 @@ interface Keys {
   readonly to: SealingKey;
 }
 
-/** A row by where it lies: it stays there until it is written, which nobody else does. */
+/** A row addressed by its ctid, which is stable here because the table lock excludes other writers. */
 type SealedRow = Readonly<Record<string, unknown>> & { readonly place: string; readonly sealed: string };
 
 async function resealColumn(

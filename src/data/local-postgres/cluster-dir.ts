@@ -20,7 +20,7 @@ const run = promisify(execFile);
 
 export const SUPERUSER = "inlet";
 
-/** Locale-independent on purpose: indexes do not depend on a C library that an upgrade of the system replaces. */
+/** Uses no system locale, so that a system upgrade with a new C library cannot corrupt indexes. */
 const INITDB_ARGS = [
   `--username=${SUPERUSER}`,
   "--auth=trust",
@@ -30,7 +30,7 @@ const INITDB_ARGS = [
   "--builtin-locale=C.UTF-8",
 ];
 
-/** Throws, with what to do, unless the directory is missing or was made by the major that this release carries. */
+/** Checks that the directory is missing or has the major version of this release. @throws Error with instructions otherwise */
 export function checkClusterMajor(clusterDir: string): void {
   if (!existsSync(clusterDir)) return;
   const versionFile = join(clusterDir, "PG_VERSION");
@@ -38,19 +38,19 @@ export function checkClusterMajor(clusterDir: string): void {
   if (major === POSTGRES_MAJOR) return;
   if (major === undefined) {
     throw new Error(
-      `${clusterDir} is not a PostgreSQL data directory (no PG_VERSION); move it away and start again`,
+      `${clusterDir} is not a PostgreSQL data directory (no PG_VERSION). Move it away and start Inlet again.`,
     );
   }
   throw new Error(
-    `${clusterDir} was made by PostgreSQL ${major}; this release of Inlet carries PostgreSQL ${POSTGRES_MAJOR} and cannot open it. ` +
-      `Dump it with a PostgreSQL ${major} server (pg_dumpall), move the folder away, start Inlet once, restore the dump with psql; ` +
-      "or set DATABASE_URL to a server that holds the data.",
+    `${clusterDir} was created by PostgreSQL ${major}. This release of Inlet contains PostgreSQL ${POSTGRES_MAJOR} and cannot open it. ` +
+      `Dump it with a PostgreSQL ${major} server (pg_dumpall), move the directory away, start Inlet once, and restore the dump with psql. ` +
+      "Or set DATABASE_URL to a server that has the data.",
   );
 }
 
 /**
- * Makes the data directory of a new cluster. It is made beside and renamed once all is on disk, so that it is whole
- * wherever it exists; what an earlier attempt left is removed.
+ * Creates the data directory of a new cluster. It is created under a temporary name and renamed when complete, so that an existing
+ * directory is never partial. Removes the remains of earlier attempts.
  */
 export async function initCluster(options: {
   readonly clusterDir: string;

@@ -2,17 +2,18 @@ import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { findProcessesIn, isPidTaken, worksIn } from "../../lib/servers/process-info.ts";
 
-/** The postmaster that runs on this directory, left by a gateway that died. */
+/** Returns the process id of a postmaster that runs in this directory, left over from a gateway that died. */
 export async function findPostmaster(clusterDir: string): Promise<number | undefined> {
   const pid = await readPid(pidFileOf(clusterDir));
   return pid !== undefined && (await worksIn(pid, clusterDir)) ? pid : undefined;
 }
 
 /**
- * The number in a stale lock file may exist all the same: used by another program by now (in a container it often is),
- * or a zombie that nobody has waited for. PostgreSQL would then refuse to start for ever, so the file is removed; but only
- * where /proc shows that no process at all works in the directory, for what is left of a killed server must be gone
- * first. Where the number is free, PostgreSQL sees to its files itself.
+ * Removes stale lock files that would keep PostgreSQL from starting.
+ *
+ * PostgreSQL refuses to start if the process id in its lock file exists. After a crash, that id may belong to another program (common
+ * in containers) or to a zombie. The file is removed only if /proc shows no process in the directory, because all processes of a killed
+ * server must have ended first. If the id is unused, PostgreSQL removes the file itself.
  */
 export async function removeStaleLocks(clusterDir: string, socketPath: string): Promise<void> {
   const lockFiles = [pidFileOf(clusterDir), `${socketPath}.lock`];

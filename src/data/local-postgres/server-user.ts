@@ -18,13 +18,13 @@ import { binariesIn, type PostgresBinaries } from "./binaries.ts";
 const run = promisify(execFile);
 
 /**
- * As whom PostgreSQL runs, which refuses to be root.
+ * System user that runs PostgreSQL, which refuses to run as root.
  *
- * - `self`: this process' own user.
- * - `namespace`: root outside, an ordinary account in a user namespace, so that it owns what root owns and passes a 0700
- *   parent of root's.
- * - `other`: another account of the system. It enters its directory before it becomes that account and calls it
- *   `/proc/self/cwd`, so that no parent has to let it pass.
+ * - `self` is the user of this process.
+ * - `namespace` is an ordinary user inside a user namespace that maps to root outside. It can use files of root, even below a
+ *   parent directory with mode 0700.
+ * - `other` is another system account. The server enters its directory before it switches users and calls it `/proc/self/cwd`, so
+ *   that it needs no access to the parent directories.
  */
 export type ServerUser =
   | { readonly kind: "self" }
@@ -35,13 +35,13 @@ export interface ServerUserOptions {
   readonly binaries: PostgresBinaries;
   readonly dataDir: string;
   readonly clusterDir: string;
-  /** Where root copies the binaries for an account that cannot reach the package. */
+  /** Directory to which root copies the binaries if the account cannot access the package. */
   readonly sharedBinariesDir?: string;
 }
 
 const SHARED_BINARIES_DIR = "/var/lib/inlet";
 
-/** Chooses a user that works on this machine, and binaries that it can run. Throws with what to do when none does. */
+/** Chooses a user that works on this machine and binaries that it can run. @throws Error with instructions if there is none */
 export async function chooseServerUser(
   options: ServerUserOptions,
 ): Promise<{ readonly user: ServerUser; readonly binaries: PostgresBinaries }> {
@@ -67,12 +67,12 @@ export async function chooseServerUser(
     }
   }
   throw new Error(
-    "PostgreSQL cannot run as this user: it refuses root, and needs an account that /etc/passwd names. " +
-      "Start Inlet as an ordinary user, or set DATABASE_URL to a PostgreSQL server of your own.",
+    "PostgreSQL cannot run as this user: it refuses root, and needs an account in /etc/passwd. " +
+      "Start Inlet as an ordinary user, or set DATABASE_URL to the address of your PostgreSQL server.",
   );
 }
 
-/** Turns a program's call into one as that user; `cwd` must be the directory that it is to work on. */
+/** Returns the command that runs a program as the given user. Its `cwd` must be the directory that the program works on. */
 export function callAs(user: ServerUser, file: string, args: readonly string[]) {
   switch (user.kind) {
     case "self":
@@ -88,11 +88,11 @@ export function callAs(user: ServerUser, file: string, args: readonly string[]) 
   }
 }
 
-/** How the server is to name its own directory, when that is its working directory. */
+/** Returns the path by which the server can access its working directory. */
 export const ownDirectory = (user: ServerUser, dir: string): string =>
   user.kind === "self" ? dir : "/proc/self/cwd";
 
-/** Undefined when a program of it ran; else the system's word for why not, or `failed`. */
+/** Tries to run a program as the user. Returns `undefined` on success, otherwise the system error code or `failed`. */
 async function tryToRun(
   user: ServerUser,
   binaries: PostgresBinaries,
@@ -113,7 +113,7 @@ function hasName(): boolean {
   }
 }
 
-/** An account that is meant for this, else the one that every system has; initdb looks its own up by number. */
+/** Finds the account `postgres`, or `nobody`, which every system has. initdb requires that /etc/passwd lists its user. */
 function findAccount(): { readonly uid: number; readonly gid: number } | undefined {
   if (!existsSync("/etc/passwd")) return undefined;
   const lines = readFileSync("/etc/passwd", "utf8").split("\n");
@@ -125,7 +125,10 @@ function findAccount(): { readonly uid: number; readonly gid: number } | undefin
   return undefined;
 }
 
-/** Copied beside and renamed, so that a copy that was cut off is never run. The folder belongs to root alone. */
+/**
+ * Copies the binaries to a directory owned by root. Copies to a temporary name and renames at the end, so that a partial copy is
+ * never run.
+ */
 function copyBinaries(binaries: PostgresBinaries, sharedDir: string): PostgresBinaries {
   const manifest: unknown = JSON.parse(readFileSync(join(dirname(binaries.root), "package.json"), "utf8"));
   const target = join(sharedDir, `postgresql-${(manifest as { version: string }).version}`);

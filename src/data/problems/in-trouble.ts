@@ -4,14 +4,14 @@ import type { ProblemAbout } from "../../event/problem.ts";
 import type { Queryable } from "../database.ts";
 import type { HandlerError } from "../tables.ts";
 
-/** Something of an organization that a problem may be about, by its names. */
+/** Names an object that a problem can affect. */
 export interface Named {
   readonly organizationId: string;
   readonly subject: string;
   readonly about: ProblemAbout;
 }
 
-/** Of one organization and kind: beyond it the younger ones are not told of. */
+/** Maximum number of reported objects per organization and kind. Objects with a higher number or id are omitted. */
 const MOST = 1_000;
 
 interface ChannelNames {
@@ -41,7 +41,7 @@ const channelNames = sql`
     row_number() OVER (PARTITION BY c.organization_id ORDER BY c.number) AS place
   FROM channels AS c JOIN apps AS a ON a.id = c.app_id`;
 
-/** Channels by their numbers; those that are gone are missing. */
+/** Returns channels by number. Deleted channels are missing. */
 export async function nameChannels(
   db: Queryable,
   numbers: readonly number[],
@@ -56,7 +56,7 @@ export interface StoppedChannel extends Named {
   readonly state: ChannelState;
 }
 
-/** Channels that are out of order by their state. */
+/** Lists channels whose state keeps them from working. */
 export async function listStoppedChannels(db: Queryable): Promise<readonly StoppedChannel[]> {
   const { rows } = await sql<ChannelNames & { readonly state: ChannelState }>`
     SELECT * FROM (${channelNames}
@@ -86,12 +86,12 @@ const subscriptionNames = sql`
   FROM subscriptions AS s JOIN apps AS a ON a.id = s.app_id`;
 
 export interface FailingHandler extends Named {
-  /** It said that it is gone, and its subscription was paused for that. */
+  /** Whether the handler responded 410 Gone, which paused the subscription. */
   readonly isGone: boolean;
   readonly error: HandlerError | null;
 }
 
-/** Subscriptions whose handlers take nothing, or are gone. */
+/** Lists subscriptions whose handler is failing or responded 410 Gone. */
 export async function listFailingHandlers(db: Queryable): Promise<readonly FailingHandler[]> {
   const { rows } = await sql<
     SubscriptionNames & { readonly state: string; readonly handlerError: HandlerError | null }
@@ -107,7 +107,7 @@ export async function listFailingHandlers(db: Queryable): Promise<readonly Faili
   }));
 }
 
-/** Subscriptions that are about to lose unread events to retention. */
+/** Lists subscriptions that are about to lose unread events to retention. */
 export async function listAtRisk(db: Queryable): Promise<readonly Named[]> {
   const { rows } = await sql<SubscriptionNames>`
     SELECT * FROM (${subscriptionNames} WHERE s.retention_at_risk AND s.state = 'active') AS found
@@ -115,7 +115,7 @@ export async function listAtRisk(db: Queryable): Promise<readonly Named[]> {
   return rows.map(namedSubscription);
 }
 
-/** Of these subscriptions those that are active, by id; of one organization a bounded number. */
+/** Returns those given subscriptions that are active, by id, with a bounded number per organization. */
 export async function nameActive(db: Queryable, ids: readonly string[]): Promise<ReadonlyMap<string, Named>> {
   if (ids.length === 0) return new Map();
   const { rows } = await sql<SubscriptionNames>`
@@ -124,7 +124,7 @@ export async function nameActive(db: Queryable, ids: readonly string[]): Promise
   return new Map(rows.map((row) => [row.id, namedSubscription(row)]));
 }
 
-/** Connections that do not work by their state. */
+/** Lists connections whose state is not `ok`. */
 export async function listTroubledConnections(
   db: Queryable,
 ): Promise<readonly (Named & { readonly state: "needsReauth" | "error" })[]> {
@@ -147,7 +147,7 @@ export async function listTroubledConnections(
   }));
 }
 
-/** Organizations by id, after the given one. */
+/** Returns a page of organizations, ordered by id. */
 export const pageOrganizations = (
   db: Queryable,
   after: string,

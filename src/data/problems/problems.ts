@@ -11,13 +11,13 @@ import type { Queryable, Trx } from "../database.ts";
 import type { Row, Tables } from "../tables.ts";
 import { renderProblem } from "./render-problem.ts";
 
-/** Something that is wrong, as a look finds it. */
+/** A problem found by a check. */
 export interface Sighting {
   readonly kind: ProblemKind;
   readonly organizationId: string;
-  /** What it is about: with the kind it names the problem. */
+  /** Id of the affected object. Together with `kind` it identifies the problem. */
   readonly subject: string;
-  /** `near`: it opens no problem, but keeps one open. */
+  /** `raised` opens a problem. `near` opens none, but keeps an open one open. */
   readonly level: "raised" | "near";
   readonly severity: ProblemSeverity;
   readonly about: ProblemAbout;
@@ -28,12 +28,12 @@ export interface Sighting {
 
 export type OpenProblem = Pick<Row<"problems">, "id" | "kind" | "organizationId" | "subject">;
 
-/** Of one organization. */
+/** Maximum number of open problems per organization. */
 export const MOST_OPEN = 1_000;
 export const MOST_RESOLVED = 1_000;
 export const RESOLVED_KEPT_DAYS = 30;
 
-/** All that are open, of all organizations. */
+/** Lists the open problems of all organizations. */
 export const listOpenProblems = (
   db: Queryable,
 ): Promise<readonly (OpenProblem & Pick<Row<"problems">, "state">)[]> =>
@@ -45,8 +45,8 @@ export const listOpenProblems = (
     .execute();
 
 /**
- * Opens a problem, with the event that tells of it; undefined where one of its kind is open for its subject already, or the organization
- * has as many as it may.
+ * Opens a problem and records the event for it. Returns `undefined` if the same problem is already open, or if the organization has
+ * `MOST_OPEN` open problems.
  */
 export function openProblem(
   db: Queryable,
@@ -88,7 +88,7 @@ export function openProblem(
   });
 }
 
-/** Brings open problems up to what was seen just now. */
+/** Updates open problems with the latest findings. */
 export async function refreshProblems(
   db: Queryable,
   seen: readonly (Sighting & { readonly id: string })[],
@@ -111,7 +111,7 @@ export async function refreshProblems(
     WHERE p.id = s.id AND p.state <> 'resolved'`.execute(db);
 }
 
-/** Resolves a problem, with the event that tells of it; undefined where it is no longer open. */
+/** Resolves a problem and records the event for it. Returns `undefined` if it is not open any more. */
 export function resolveProblem(
   db: Queryable,
   id: string,
@@ -147,10 +147,10 @@ async function recordEvent(
     .execute();
 }
 
-/** An event that is still to be published. */
+/** An event about a problem that is not published yet. */
 export type UntoldChange = Row<"problemEvents"> & { readonly subject: string };
 
-/** The first of them, in the order in which they came about. */
+/** Returns a page of unpublished events in the order of their creation. */
 export const listUntoldChanges = (
   db: Queryable,
   page: { readonly after: number; readonly limit: number },
@@ -165,12 +165,12 @@ export const listUntoldChanges = (
     .limit(page.limit)
     .execute();
 
-/** It stands on its topic. */
+/** Deletes an event after it was published. */
 export async function forgetToldChange(db: Queryable, number: number): Promise<void> {
   await db.deleteFrom("problemEvents").where("number", "=", number).execute();
 }
 
-/** Lets go of resolved problems that are old, or beyond what an organization keeps; none whose events are still to come. */
+/** Deletes resolved problems that are too old or too many. Keeps problems with unpublished events. */
 export async function expireProblems(db: Queryable, nowMs: number): Promise<void> {
   const before = new Date(nowMs - RESOLVED_KEPT_DAYS * 86_400_000);
   await sql`
@@ -183,7 +183,7 @@ export async function expireProblems(db: Queryable, nowMs: number): Promise<void
       AND NOT EXISTS (SELECT FROM problem_events AS e WHERE e.problem_id = p.id)`.execute(db);
 }
 
-/** Notes whether problems of these kinds could be looked for just now. */
+/** Records which kinds of problems were checked successfully, and which checks failed. */
 export async function noteLooks(
   db: Queryable,
   looks: { readonly done: readonly ProblemKind[]; readonly failed: readonly ProblemKind[] },

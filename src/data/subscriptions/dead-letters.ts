@@ -5,12 +5,12 @@ import type { Row } from "../tables.ts";
 
 export type NewDeadLetter = Omit<Row<"deadLetters">, "id" | "organizationId" | "createdAt">;
 
-/** Of one subscription; beyond it the oldest go. */
+/** Maximum number of dead letters per subscription. Older ones are deleted. */
 const MOST_LETTERS = 10_000;
 const KEPT_DAYS = 30;
 const EXPIRED_AT_ONCE = 1_000;
 
-/** Writes a dead letter; the same event again replaces the one before. A subscription that is gone, or an event that was deleted, has none. */
+/** Stores a dead letter, or updates the one of the same event. Has no effect if the subscription or the event was deleted. */
 export async function insertDeadLetter(db: Queryable, letter: NewDeadLetter, nowMs: number): Promise<void> {
   const { subscriptionId, fields, attempts, ...others } = letter;
   await sql`
@@ -31,7 +31,7 @@ export async function insertDeadLetter(db: Queryable, letter: NewDeadLetter, now
     )`.execute(db);
 }
 
-/** Lets go what is older than a month, a bounded number at a time. */
+/** Deletes dead letters older than 30 days, in bounded batches. */
 export async function expireDeadLetters(
   db: Queryable,
   nowMs: number,
@@ -49,7 +49,7 @@ export async function expireDeadLetters(
   }
 }
 
-/** By subscription; one without any is not there. */
+/** Counts the dead letters of the given subscriptions. Subscriptions without dead letters are missing. */
 export async function countDeadLettersOf(
   db: Queryable,
   subscriptionIds: readonly string[],
@@ -64,7 +64,7 @@ export async function countDeadLettersOf(
   return new Map(rows.map(({ subscriptionId, total }) => [subscriptionId, total]));
 }
 
-/** Of all subscriptions that have any. */
+/** Counts the dead letters of all subscriptions that have any. */
 export async function countDeadLetters(db: Queryable): Promise<ReadonlyMap<string, number>> {
   const rows = await db
     .selectFrom("deadLetters")
@@ -74,7 +74,7 @@ export async function countDeadLetters(db: Queryable): Promise<ReadonlyMap<strin
   return new Map(rows.map(({ subscriptionId, total }) => [subscriptionId, total]));
 }
 
-/** True of an event that was deleted for privacy. */
+/** Returns whether the event was deleted for privacy. */
 export async function isDeletedEvent(db: Queryable, topic: string, entryId: string): Promise<boolean> {
   const row = await db
     .selectFrom("deletedEvents")

@@ -7,7 +7,7 @@ import { recordChange } from "../changes.ts";
 import type { Database, Queryable } from "../database.ts";
 import type { Keyring } from "../keyring/keyring.ts";
 
-/** A subscription whose events are sent to a handler. */
+/** A subscription with a handler. */
 export interface HandledSubscription {
   readonly id: string;
   readonly organizationId: string;
@@ -15,13 +15,13 @@ export interface HandledSubscription {
   readonly state: "active" | "paused";
   readonly handler: HandlerSettings;
   readonly secret: string;
-  /** Of the system app: what it tells about this subscription itself is not sent to it. */
+  /** Whether it is a subscription of the system app. Such a handler gets no events about its own subscription. */
   readonly isOfSystem: boolean;
 }
 
 const PAGE = 200;
 
-/** Where a handler's secret is sealed. */
+/** Returns the sealing context of a handler's secret. */
 export const handlerSecretPlace = (subscriptionId: string): string =>
   `subscriptions/${subscriptionId}/handler`;
 
@@ -36,7 +36,7 @@ const handled = (db: Queryable) =>
     )
     .where("handler", "is not", null);
 
-/** All of them, in pages. */
+/** Lists all subscriptions with a handler. */
 export async function* listHandled(db: Queryable, keyring: Keyring): AsyncGenerator<HandledSubscription> {
   const pages = inPages("id", "", PAGE, (after, limit) =>
     handled(db).where("id", ">", after).orderBy("id").limit(limit).execute(),
@@ -44,7 +44,7 @@ export async function* listHandled(db: Queryable, keyring: Keyring): AsyncGenera
   for await (const page of pages) for (const row of page) yield readRow(row, keyring);
 }
 
-/** Undefined where it is deleted, or has no handler. */
+/** Finds a subscription with a handler. Returns `undefined` if it was deleted or has no handler. */
 export async function findHandled(
   db: Queryable,
   keyring: Keyring,
@@ -67,7 +67,7 @@ function readRow(
   };
 }
 
-/** Whether a handler takes what it is sent, as the subscription's state shows it. */
+/** Sets whether the subscription's state shows its handler as failing. */
 export async function setHandlerFailing(db: Queryable, id: string, isFailing: boolean): Promise<void> {
   await db
     .updateTable("subscriptions")
@@ -77,7 +77,7 @@ export async function setHandlerFailing(db: Queryable, id: string, isFailing: bo
     .execute();
 }
 
-/** Why a handler did not take what it was sent last. */
+/** Stores the latest failure of a handler. */
 export async function setHandlerError(
   db: Queryable,
   id: string,
@@ -90,7 +90,7 @@ export async function setHandlerError(
     .execute();
 }
 
-/** Pauses a subscription whose handler said that it is gone; false where it is paused or deleted already. */
+/** Pauses a subscription whose handler responded 410 Gone. Returns false if it is already paused or deleted. */
 export async function pauseGone(
   db: Database["db"],
   { id, organizationId }: Pick<HandledSubscription, "id" | "organizationId">,

@@ -7,16 +7,16 @@ export type SubscriptionRow = Row<"subscriptions">;
 /** A topic that a subscription covers. */
 export interface CoveredTopic {
   readonly topic: string;
-  /** Since when topic, channel and subscription are all there: from then on its group should be. */
+  /** Time since which the topic, the channel and the subscription all exist. The consumer group should exist from then on. */
   readonly since: Date;
 }
 
-/** Needed to make a consumer group. */
+/** The fields of a subscription that are needed to create its consumer groups. */
 export type SubscriptionStart = Pick<SubscriptionRow, "id" | "startMs" | "state">;
 
 /**
- * The topics that subscriptions cover, in order of creation, then name; by subscription, without those that are not there. A
- * retired topic counts for as long as its channel and its row are there: its last entries want to be read.
+ * Returns the topics that each subscription covers, ordered by creation and name. Deleted subscriptions are missing. Retired topics
+ * are included while their channel and their row exist, because their last entries must still be read.
  */
 export async function listCoverage(
   db: Queryable,
@@ -53,7 +53,7 @@ export async function listCoverage(
   return coverage;
 }
 
-/** Subscriptions of all organizations by id, after the given one; of one app where it is named. */
+/** Returns a page of subscriptions ordered by id, of all organizations or of one app. */
 export function pageSubscriptions(
   db: Queryable,
   page: { readonly after: string; readonly limit: number; readonly appId?: string },
@@ -68,7 +68,7 @@ export function pageSubscriptions(
   return query.execute();
 }
 
-/** Those of the subscriptions that are there. */
+/** Returns those given subscriptions that exist. */
 export function findSubscriptionStarts(
   db: Queryable,
   ids: readonly string[],
@@ -77,7 +77,7 @@ export function findSubscriptionStarts(
   return db.selectFrom("subscriptions").select(["id", "startMs", "state"]).where("id", "in", ids).execute();
 }
 
-/** The apps whose topics were written for channels of these numbers, be the channels there or gone. */
+/** Returns the apps that have topics of the given channels, including deleted channels. */
 export async function listAppsOfChannels(
   db: Queryable,
   channelNumbers: readonly number[],
