@@ -1,4 +1,4 @@
-/** Preloaded into a gateway: its clock on the wall is so many milliseconds ahead, or behind, as `CLOCK_AHEAD_MS` says. */
+/** Preloaded into a gateway. Shifts its wall clock by `CLOCK_AHEAD_MS` milliseconds; negative values set it back. */
 const aheadMs = Number(process.env.CLOCK_AHEAD_MS);
 const RealDate = Date;
 

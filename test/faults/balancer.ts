@@ -1,8 +1,8 @@
 import { Agent, request } from "node:http";
 
-/** Sends each request to one of the servers that said lately that they are ready, as a load balancer does. It repeats none. */
+/** Load balancer that sends each request to a server whose last `/readyz` check succeeded. Never retries a request. */
 export interface Balancer extends Disposable {
-  /** The status of the answer, or how the connection failed. */
+  /** Resolves with the response status, or with the message of a connection error. */
   readonly post: (path: string, body: string) => Promise<number | string>;
   readonly healthy: () => readonly string[];
 }

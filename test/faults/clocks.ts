@@ -9,7 +9,7 @@ const HOUR_MS = 3_600_000;
 const CLOCKS = { right: 0, ahead: 2 * HOUR_MS, behind: -2 * HOUR_MS } as const;
 type Clock = keyof typeof CLOCKS;
 
-/** Who polls, one after the other; the next begins before the last ends where a name stands twice. */
+/** Clocks of the workers that run in each shift. A worker in two consecutive shifts keeps running between them. */
 const SHIFTS: readonly (readonly Clock[])[] = [
   ["right"],
   ["right", "ahead"],
@@ -21,14 +21,14 @@ const SHIFTS: readonly (readonly Clock[])[] = [
   ["right"],
 ];
 const SOURCES = 6;
-/** The shortest that a channel may have. */
+/** Minimum poll interval of a channel. */
 const INTERVAL_SECONDS = 5;
-/** A lease, an interval and a slow machine: far less than the hours by which a clock is wrong. */
-const MOST_MS = CEILING_MS / 2;
+/** Allows for a lease, an interval and a slow machine, but is far below the clock error of hours. */
+const MAX_WAIT_MS = CEILING_MS / 2;
 
 /**
- * Workers whose clocks are hours ahead or behind join, poll and leave: within a minute every source is polled by the workers that are left,
- * and nothing is lost or doubled.
+ * Workers whose clocks are hours ahead or behind join, poll and leave. Within a minute the remaining workers must poll every source,
+ * without losing or duplicating events.
  */
 export const clocks: Rig = async ({ rounds }) => {
   await using stack = new AsyncDisposableStack();
@@ -46,7 +46,7 @@ export const clocks: Rig = async ({ rounds }) => {
   const slowest: string[] = [];
   let prefix: string | undefined;
 
-  /** The rows of each source, as they stand on its topic. */
+  /** Returns the rows of a source in the order of its topic. */
   const published = (uid: number): Promise<readonly number[]> =>
     stores.client
       .xrange(`${prefix}.table-${uid}.made`, "-", "+")
@@ -71,8 +71,8 @@ export const clocks: Rig = async ({ rounds }) => {
       if (worker) prefix ??= await install(worker, upstreams);
       for (const upstream of upstreams) for (let row = 0; row < 3; row++) upstream.insert();
       const startedAt = performance.now();
-      await until(isPublished, { everyMs: 100, ceilingMs: MOST_MS }).catch(() =>
-        faults.push(`with ${shift.join(" and ")}, sources were not polled within ${MOST_MS} ms`),
+      await until(isPublished, { everyMs: 100, ceilingMs: MAX_WAIT_MS }).catch(() =>
+        faults.push(`clocks ${shift.join(" and ")}: sources were not polled within ${MAX_WAIT_MS} ms`),
       );
       slowest.push(`${shift.join(" and ")} ${((performance.now() - startedAt) / 1_000).toFixed(1)} s`);
     }
@@ -81,11 +81,11 @@ export const clocks: Rig = async ({ rounds }) => {
     const rows = await published(uid);
     const made = upstream.changes.map(({ seq }) => seq);
     if (JSON.stringify(rows) !== JSON.stringify(made))
-      faults.push(`table ${uid}: made ${made}, published ${rows}`);
+      faults.push(`table ${uid}: created ${made}, published ${rows}`);
   }
   return {
     lines: [
-      `${SOURCES} sources every ${INTERVAL_SECONDS} s; until all new rows were on their topics:`,
+      `${SOURCES} sources, polled every ${INTERVAL_SECONDS} s. Time until all new rows were published:`,
       ...slowest,
     ],
     faults,

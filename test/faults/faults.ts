@@ -1,12 +1,13 @@
 /**
- * Makes faults while ledgers are kept, and fails if a promise is broken: an acknowledged event lost, one doubled or out of order, a
- * request refused that had to be taken. Each rig is a file beside this one.
+ * Injects faults, records all events, and fails if a guarantee is violated. No acknowledged event may be lost, no event may be
+ * duplicated or out of order, and no valid request may be rejected. Each rig is a file in this folder.
  *
- * usage: npm run test:faults -- [--only <rig>[,<rig>…]] [--rounds <times, default 1>] [--seed <number>] [--part <text>]
+ * usage: npm run test:faults -- [--only <rig>[,<rig>…]] [--rounds <count, default 1>] [--seed <number>] [--part <text>]
  *
- * A part is one of the burdens of `tenants`, by what its name holds.
+ * `--part` selects the loads of the rig `tenants` whose name contains the text.
  *
- * A round of all takes minutes; for hours: `--rounds 100`. The seed is printed; it repeats the choices, not the machine's speed.
+ * One round of all rigs takes several minutes. For a run of hours, use `--rounds 100`. The printed seed repeats the random choices, but
+ * not the speed of the machine.
  */
 import { parseArgs } from "node:util";
 import { clocks } from "./clocks.ts";
@@ -46,12 +47,12 @@ const rounds = Number(values.rounds);
 process.stdout.write(`seed ${values.seed}, rounds ${rounds}\n`);
 for (const name of values.only.split(",")) {
   const rig = RIGS[name];
-  if (!rig) throw new Error(`there is no rig ${name}, but ${Object.keys(RIGS).join(", ")}`);
+  if (!rig) throw new Error(`Unknown rig "${name}". Use one of: ${Object.keys(RIGS).join(", ")}`);
   const startedAt = performance.now();
   const { lines, faults } = await rig({ random: seeded(Number(values.seed)), rounds, part: values.part });
   const seconds = (performance.now() - startedAt) / 1_000;
-  const told = [`${faults.length === 0 ? "held" : "BROKEN"} in ${seconds.toFixed(0)} s`, ...lines];
-  const broken = faults.slice(0, 20).map((fault) => `BROKEN: ${fault}`);
-  process.stdout.write(`\n${name}: ${[...told, ...broken].join("\n  ")}\n`);
+  const summary = [`${faults.length === 0 ? "passed" : "FAILED"} in ${seconds.toFixed(0)} s`, ...lines];
+  const violations = faults.slice(0, 20).map((fault) => `VIOLATION: ${fault}`);
+  process.stdout.write(`\n${name}: ${[...summary, ...violations].join("\n  ")}\n`);
   if (faults.length > 0) process.exitCode = 1;
 }

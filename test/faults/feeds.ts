@@ -1,25 +1,25 @@
 import { PollUpstream, type View } from "../support/poll-upstream.ts";
 import { startStreamServer } from "../support/stream-server.ts";
 
-/** A server of numbered events, and the settings of a channel that reads them. */
+/** A server of numbered events, with the settings of a channel that reads it. */
 export interface Feed extends AsyncDisposable {
-  /** The settings of its channel. */
+  /** Settings of the channel that reads the feed. */
   readonly uid: string;
   readonly kind: "sse" | "polling";
   readonly config: object;
   readonly make: (count: number) => void;
-  /** The numbers of all events so far, in their order. */
+  /** Returns the numbers of all events so far, in order. */
   readonly numbers: () => readonly number[];
-  /** The number of an event, from its data. */
+  /** Returns the number of an event from its data. */
   readonly numberOf: (data: unknown) => number;
 }
 
-/** So many rows share one timestamp. */
+/** Number of rows with the same timestamp. */
 const ROWS_AT_ONCE = 5;
-/** The shortest poll interval that a channel may have. */
+/** Minimum poll interval of a channel. */
 const INTERVAL_SECONDS = 5;
 
-/** Tables that differ in how a poll finds new rows; a page has three rows. */
+/** Tables that differ in discriminator and pagination. A page has three rows. */
 const TABLES: readonly {
   readonly view: Partial<View>;
   readonly path: string;
@@ -63,7 +63,7 @@ const TABLES: readonly {
   { view: { by: "seq" }, path: "/rows", query: {}, config: { discriminator: { by: "seenSet" } } },
 ];
 
-/** `count` event streams and `count` tables. Every other one has no dedupe: its order rests on the cursor alone. */
+/** Starts `count` event streams and `count` tables. Every second one has no dedupe, so its order depends only on the cursor. */
 export function startFeeds(count: number): Promise<readonly Feed[]> {
   return Promise.all(
     Array.from({ length: count }, (_, i) => {
@@ -98,7 +98,7 @@ async function startTable(
   table: (typeof TABLES)[number] | undefined,
   common: object,
 ): Promise<Feed> {
-  if (table === undefined) throw new Error("no such table");
+  if (table === undefined) throw new Error("There is no such table.");
   const upstream = await PollUpstream.start();
   upstream.clear(table.view);
   return {

@@ -1,6 +1,6 @@
 /**
- * The program of a thread that floods hooks, or Redis itself, or only reads: the requests of those whose answers are timed wait for none
- * of its. In truth senders are other machines: it takes of this one what the gateway and its stores leave.
+ * Worker thread that floods hooks or Redis, or only parses bodies. Runs in a separate thread so that it does not delay the timed
+ * requests. Uses low priority, because real senders are other machines and take no CPU time from the gateway and its stores.
  */
 import { Agent, request } from "node:http";
 import { setTimeout as delay } from "node:timers/promises";
@@ -10,26 +10,26 @@ import { XMLParser, XMLValidator } from "fast-xml-parser";
 import { Redis } from "ioredis";
 import { goBehindOtherThreads } from "../../src/lib/thread-priority.ts";
 
-/** Small JSON, each with an id of its own; JSON of many small values; XML; few bytes that become many. */
+/** Kind of body: small JSON with a unique id, JSON with many small values, XML, or highly compressed JSON. */
 export type FloodBody =
   | { readonly kind: "json" }
   | { readonly kind: "rows" | "xml" | "gzip"; readonly bytes: number };
 
 export type Flood =
   | { readonly url: string; readonly everyMs: number; readonly body: FloodBody }
-  /** As many bytes past the gateway, of which the last few are kept. */
+  /** Writes the same number of bytes directly to Redis, and keeps only the last entries. */
   | {
       readonly redisPort: number;
       readonly everyMs: number;
       readonly entryBytes: number;
       readonly way: FloorWay;
     }
-  /** As many bodies read here, and sent to nobody. */
+  /** Parses the bodies in this thread and sends no requests. */
   | { readonly everyMs: number; readonly reads: FloodBody };
 
 /**
- * By XADD: what no gateway before that Redis can do for less. By a script that does nothing but XADD: what none can do for less that
- * compares before it writes; the Lua of Redis hashes each byte of what a script is given.
+ * Baseline writes to Redis. `xadd` is the minimum for any gateway. `script` calls XADD in a script, the minimum for a gateway that
+ * compares before it writes: Lua in Redis hashes each byte of its arguments.
  */
 export type FloorWay = "xadd" | "script";
 
@@ -37,7 +37,7 @@ export interface FloodOptions {
   readonly mostInFlight: number;
 }
 
-/** Answers by status; 0: none. */
+/** Number of responses by status; status 0 counts requests without a response. */
 export type FloodCounts = ReadonlyMap<number, number>;
 
 goBehindOtherThreads();
@@ -48,8 +48,8 @@ const text = "x".repeat(400);
 let current: Flood | undefined;
 let sent = 0;
 
-/** What one costs most to read: elements with attributes, or a text that was packed well. */
-function bodiesOf(body: FloodBody): () => { readonly bytes: Buffer; readonly headers: object } {
+/** Returns a generator of bodies that are expensive to parse for their size. */
+function createBodies(body: FloodBody): () => { readonly bytes: Buffer; readonly headers: object } {
   switch (body.kind) {
     case "json":
       return () => {
@@ -77,27 +77,27 @@ function bodiesOf(body: FloodBody): () => { readonly bytes: Buffer; readonly hea
   }
 }
 
-function send(url: string, body: ReturnType<ReturnType<typeof bodiesOf>>): Promise<void> {
+function send(url: string, body: ReturnType<ReturnType<typeof createBodies>>): Promise<void> {
   return new Promise((resolve) => {
     const done = (status: number): void => {
       counts.set(status, (counts.get(status) ?? 0) + 1);
       resolve();
     };
     const headers = { ...body.headers, "content-length": body.bytes.length };
-    const asked = request(url, { method: "POST", agent, headers }, (response) => {
+    const outgoing = request(url, { method: "POST", agent, headers }, (response) => {
       response.resume();
       response.on("end", () => done(response.statusCode ?? 0));
       response.on("error", () => done(0));
     });
-    asked.on("error", () => done(0));
-    asked.end(body.bytes);
+    outgoing.on("error", () => done(0));
+    outgoing.end(body.bytes);
   });
 }
 
 const xml = new XMLParser({ ignoreAttributes: false });
 
-/** What it takes to take a body apart, by the parsers that the gateway has too. */
-function read({ kind }: FloodBody, { bytes }: ReturnType<ReturnType<typeof bodiesOf>>): void {
+/** Parses a body with the same parsers as the gateway. */
+function read({ kind }: FloodBody, { bytes }: ReturnType<ReturnType<typeof createBodies>>): void {
   const text = (kind === "gzip" ? gunzipSync(bytes) : bytes).toString();
   if (kind !== "xml") JSON.parse(text);
   else if (XMLValidator.validate(text) === true) xml.parse(text);
@@ -106,14 +106,14 @@ function read({ kind }: FloodBody, { bytes }: ReturnType<ReturnType<typeof bodie
 const KEPT_ENTRIES = 10;
 const XADD_BY_SCRIPT = "return redis.call('XADD', KEYS[1], 'MAXLEN', ARGV[1], '*', 'data', ARGV[2])";
 
-/** What sends one, and ends all. */
-function senderOf(wanted: Flood): { readonly sendOne: () => Promise<void>; readonly end: () => void } {
+/** Creates the function that sends one request, and the one that closes the connection. */
+function createSender(wanted: Flood): { readonly sendOne: () => Promise<void>; readonly end: () => void } {
   if ("url" in wanted) {
-    const next = bodiesOf(wanted.body);
+    const next = createBodies(wanted.body);
     return { sendOne: () => send(wanted.url, next()), end() {} };
   }
   if ("reads" in wanted) {
-    const next = bodiesOf(wanted.reads);
+    const next = createBodies(wanted.reads);
     return { sendOne: async () => read(wanted.reads, next()), end() {} };
   }
   const redis = new Redis(wanted.redisPort, "127.0.0.1");
@@ -128,7 +128,7 @@ function senderOf(wanted: Flood): { readonly sendOne: () => Promise<void>; reado
 async function flood(wanted: Flood): Promise<void> {
   const { everyMs } = wanted;
   const inFlight = new Set<Promise<void>>();
-  const { sendOne, end } = senderOf(wanted);
+  const { sendOne, end } = createSender(wanted);
   counts.clear();
   for (let due = performance.now(); current !== undefined; due += everyMs) {
     const sending = sendOne().finally(() => inFlight.delete(sending));

@@ -5,7 +5,7 @@ import { quantile, type Rig } from "./rig.ts";
 import { createTenant, post, type Sent } from "./tenants.ts";
 
 const HEAVY = 48;
-/** About 75 KB of JSON each, no two alike. */
+/** Gives about 75 KB of JSON per schema. Each schema is different. */
 const PROPERTIES = 700;
 const TINY = 40;
 
@@ -21,8 +21,8 @@ const heavySchema = (nth: number): object => ({
 });
 
 /**
- * A gateway is restarted with many large schemas of one organization, and a delivery for each comes in at once: each is answered,
- * with a 503 to come again at worst, and taken in the end; a small schema of another organization has none of the wait.
+ * Restarts a gateway with many large schemas of one organization, then sends a delivery for each at the same time. Each must be
+ * accepted in the end, with only 503 responses before. Deliveries to a small schema of another organization must not wait.
  */
 export const heavySchemas: Rig = async ({ rounds }) => {
   await using stores = await startSharedStores();
@@ -60,21 +60,26 @@ export const heavySchemas: Rig = async ({ rounds }) => {
       const taken: Sent[] = [];
       for (let n = 0; n < TINY; n++) taken.push(await post(`${origin}${tiny}`, { id: `tiny-${round}-${n}` }));
       await Promise.all(sending);
-      const refused = taken.filter(({ status }) => status !== 200);
-      const strange = tries.filter(({ status }) => status !== 200 && status !== 503);
-      const bare = tries.filter(({ status, retryAfter }) => status === 503 && retryAfter === null);
-      if (refused.length > 0) faults.push(`${refused.length} of ${TINY} small deliveries were refused`);
-      if (strange.length > 0)
-        faults.push(`${strange.length} large deliveries were not answered: ${strange[0]?.status}`);
-      if (bare.length > 0) faults.push(`${bare.length} answers of 503 do not say when to come again`);
+      const rejected = taken.filter(({ status }) => status !== 200);
+      const unexpected = tries.filter(({ status }) => status !== 200 && status !== 503);
+      const withoutRetryAfter = tries.filter(
+        ({ status, retryAfter }) => status === 503 && retryAfter === null,
+      );
+      if (rejected.length > 0) faults.push(`${rejected.length} of ${TINY} small deliveries were rejected`);
+      if (unexpected.length > 0)
+        faults.push(
+          `${unexpected.length} large deliveries got an unexpected status: ${unexpected[0]?.status}`,
+        );
+      if (withoutRetryAfter.length > 0)
+        faults.push(`${withoutRetryAfter.length} responses with status 503 have no Retry-After header`);
       const ms = (sent: readonly Sent[], share: number): string =>
         `${quantile(
           sent.map((one) => one.ms),
           share,
         ).toFixed(0)} ms`;
       lines.push(
-        `${HEAVY} large schemas: ${tries.length} tries, p50 ${ms(tries, 0.5)}, slowest ${ms(tries, 1)}`,
-        `a small one of another organization, ${TINY} times: p50 ${ms(taken, 0.5)}, slowest ${ms(taken, 1)}`,
+        `${HEAVY} large schemas: ${tries.length} attempts, p50 ${ms(tries, 0.5)}, slowest ${ms(tries, 1)}`,
+        `small schema of another organization, ${TINY} deliveries: p50 ${ms(taken, 0.5)}, slowest ${ms(taken, 1)}`,
       );
     }
   } finally {

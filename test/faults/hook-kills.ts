@@ -10,12 +10,12 @@ import { startSenders } from "./senders.ts";
 
 const TARGETS = ["gateway", "redis", "connection"] as const;
 const MOMENTS = [...PHASES, "random"] as const;
-/** Each target at each moment. */
+/** One kill per target and moment. */
 const KILLS_A_ROUND = TARGETS.length * MOMENTS.length;
 const SENDERS = 24;
 const GATEWAYS = 2;
 
-/** A gateway behind a proxy of its own, started again whenever it is killed. */
+/** A gateway behind a separate Redis proxy. It is restarted whenever it is killed. */
 interface Station {
   readonly proxy: RedisProxy;
   gateway: GatewayProcess | undefined;
@@ -23,15 +23,15 @@ interface Station {
 }
 
 /**
- * Kills with -9 while senders keep their own ledger: gateways, Redis, and the connection between them (so that the reply is
- * lost after Redis has executed), each before, during and after the script that publishes, and at random moments. At the
- * end every acknowledged event must stand exactly once on its stream, and no other more than once.
+ * Kills gateways, Redis, and connections between them (so that a reply is lost after Redis has executed the script). Each is killed
+ * before, during and after the publish script, and at random times, while senders record their events. At the end every acknowledged
+ * event must be stored exactly once, and no event more than once.
  */
 export const hookKills: Rig = async ({ random, rounds }) => {
   await using stores = await startSharedStores();
   const stations = await Promise.all(Array.from({ length: GATEWAYS }, (_, i) => openStation(stores, i)));
   const [first] = stations;
-  if (first?.gateway === undefined) throw new Error("no gateway");
+  if (first?.gateway === undefined) throw new Error("The gateway did not start.");
   const hookPath = await installLedger(first.gateway);
 
   const strikes = new Map<string, number>();
@@ -83,7 +83,7 @@ async function openStation(shared: SharedStores, index: number): Promise<Station
   return station;
 }
 
-/** One kill; resolves when the killed process runs again. */
+/** Kills one target. Resolves when the killed process runs again. */
 async function strike(
   stores: SharedStores,
   target: (typeof TARGETS)[number],
@@ -109,7 +109,7 @@ async function strike(
   const act = (cut: () => void): Promise<void> => kill(cut).then(struck.resolve, struck.reject);
   if (moment === "random" && target !== "connection") await act(() => {});
   else station.proxy.arm(moment === "random" ? "after" : moment, act);
-  const timer = setTimeout(() => struck.reject(new Error("nothing was published")), CEILING_MS);
+  const timer = setTimeout(() => struck.reject(new Error("no event was published in time")), CEILING_MS);
   await struck.promise.finally(() => clearTimeout(timer));
   if (station.gateway === undefined) await station.start();
 }

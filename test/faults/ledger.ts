@@ -2,14 +2,14 @@ import type { GatewayProcess } from "../support/gateway-process.ts";
 import type { SharedStores } from "../support/stores.ts";
 import type { Ledger } from "./senders.ts";
 
-/** The entries of the streams, compared with the acknowledgements of the senders. */
+/** Comparison of the stored entries with the acknowledgments of the senders. */
 export interface LedgerAudit {
   readonly entries: number;
   readonly lost: readonly string[];
   readonly doubled: readonly string[];
 }
 
-/** A channel that takes what `senders.ts` sends; answers its path. */
+/** Installs a channel for the events of `senders.ts`. Returns its path. */
 export async function installLedger(gateway: GatewayProcess): Promise<string> {
   const types = ["t0", "t1", "t2"].map((type) => ({ type, typePath: "$.type", idPath: "$.id" }));
   const blueprint = await gateway.api<{ id: string }>("POST", "/blueprints", {
@@ -43,12 +43,12 @@ export async function auditLedger(
 
 export const countsOf = (ledger: Ledger, { entries, lost, doubled }: LedgerAudit): readonly string[] => [
   `attempts ${ledger.attempts}, acknowledged ${ledger.acknowledged.size}, entries ${entries}`,
-  `lost ${lost.length}, doubled ${doubled.length}, wrong answers ${ledger.wrong.length}`,
+  `lost ${lost.length}, duplicated ${doubled.length}, unexpected responses ${ledger.wrong.length}`,
 ];
 
 export const faultsIn = (ledger: Ledger, { lost, doubled }: LedgerAudit): readonly string[] => [
   ...lost.map((id) => `lost ${id}`),
-  ...doubled.map((id) => `doubled ${id}`),
-  ...ledger.wrong.map((answer) => `wrong answer ${answer}`),
-  ...(ledger.acknowledged.size === 0 ? ["nothing was acknowledged"] : []),
+  ...doubled.map((id) => `duplicated ${id}`),
+  ...ledger.wrong.map((answer) => `unexpected response ${answer}`),
+  ...(ledger.acknowledged.size === 0 ? ["no event was acknowledged"] : []),
 ];

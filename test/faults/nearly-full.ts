@@ -6,26 +6,26 @@ import { createTenant, post } from "./tenants.ts";
 
 const MIB = 1024 * 1024;
 const REDIS_MIB = 96;
-/** Together they may hold half as much again as Redis has: a quarter each. */
+/** Number of large organizations. Each may use a quarter of Redis, so together 150 %. */
 const BIG = 6;
 const EVENT = { text: "x".repeat(60 * 1024) };
-/** Below the part of the memory from which organizations wait for each other. */
+/** Fill level of the first phase, below the level from which organizations share the remaining memory. */
 const FILLED_AT_ONCE = 0.7;
-/** Of all big ones together 400 KiB a second: what comes in before anyone is told to wait is not to fill Redis. */
+/** Gives 400 KiB per second for all large organizations, so that Redis does not fill up before the first 429 response. */
 const BIG_EVERY_MS = 900;
 const SMALL_EVERY_MS = 100;
 
 const ALARM = 0.85;
 
-const hasRefused = (counts: ReadonlyMap<number, number>): boolean =>
+const hasRejected = (counts: ReadonlyMap<number, number>): boolean =>
   [...counts.keys()].some((status) => status !== 200);
 
-const told = (counts: ReadonlyMap<number, number>): string =>
+const formatCounts = (counts: ReadonlyMap<number, number>): string =>
   [...counts].map(([status, count]) => `${count} × ${status}`).join(", ");
 
 /**
- * Many organizations that nobody reads fill a small Redis, each within its own limit. They are told to wait (429) before it is full;
- * another one, which holds little, is taken all the while.
+ * Several organizations without readers fill a small Redis, each within its own limit. They must get 429 responses before Redis is
+ * full. Deliveries of another organization that stores little must always be accepted.
  */
 export const nearlyFull: Rig = async ({ rounds }) => {
   const faults: string[] = [];
@@ -41,9 +41,9 @@ export const nearlyFull: Rig = async ({ rounds }) => {
     }
     const [small = "", ...big] = urls;
     const answers = { small: new Map<number, number>(), big: new Map<number, number>() };
-    const send = async (who: keyof typeof answers, url: string, body: object): Promise<number> => {
+    const send = async (size: keyof typeof answers, url: string, body: object): Promise<number> => {
       const { status } = await post(url, body);
-      answers[who].set(status, (answers[who].get(status) ?? 0) + 1);
+      answers[size].set(status, (answers[size].get(status) ?? 0) + 1);
       return status;
     };
     const used = async (): Promise<number> => {
@@ -53,9 +53,10 @@ export const nearlyFull: Rig = async ({ rounds }) => {
       );
     };
 
-    while ((await used()) < FILLED_AT_ONCE && !hasRefused(answers.big))
+    while ((await used()) < FILLED_AT_ONCE && !hasRejected(answers.big))
       for (const url of big) await send("big", url, EVENT);
-    if (hasRefused(answers.big)) faults.push(`told to wait before anything is full: ${told(answers.big)}`);
+    if (hasRejected(answers.big))
+      faults.push(`organizations were rejected before Redis was nearly full: ${formatCounts(answers.big)}`);
     const isOver = new AbortController();
     let fullest = 0;
     const watching = (async () => {
@@ -73,14 +74,15 @@ export const nearlyFull: Rig = async ({ rounds }) => {
     isOver.abort();
     await watching;
 
-    if (fullest < ALARM) faults.push(`told to wait at ${(100 * fullest).toFixed(0)} % already`);
+    if (fullest < ALARM)
+      faults.push(`organizations were rejected at only ${(100 * fullest).toFixed(0)} % of the memory`);
     if (answers.small.size !== 1 || !answers.small.has(200))
-      faults.push(`the one that holds little was answered ${told(answers.small)}`);
+      faults.push(`responses to the small organization: ${formatCounts(answers.small)}`);
     if ([...answers.big.keys()].some((status) => status !== 200 && status !== 429))
-      faults.push(`those that hold much were answered ${told(answers.big)}`);
+      faults.push(`responses to the large organizations: ${formatCounts(answers.big)}`);
     lines.push(
-      `${BIG} organizations on a Redis of ${REDIS_MIB} MiB: ${told(answers.big)}; Redis at ${(100 * fullest).toFixed(0)} % at most`,
-      `another, which holds little: ${told(answers.small)}`,
+      `${BIG} organizations on a Redis of ${REDIS_MIB} MiB: ${formatCounts(answers.big)}; Redis at ${(100 * fullest).toFixed(0)} % at most`,
+      `small organization: ${formatCounts(answers.small)}`,
     );
   }
   return { lines, faults };

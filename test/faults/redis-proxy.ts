@@ -1,20 +1,20 @@
 import type { AddressInfo } from "node:net";
 import { connect, createServer, type Socket } from "node:net";
 
-/** A moment in the life of one publish, seen from between the gateway and Redis. */
+/** Phases of a publish as seen by a proxy between the gateway and Redis. */
 export const PHASES = ["before", "during", "after"] as const;
 /**
- * `before`: the script is on its way, Redis has not seen it. `during`: Redis has it, the answer is not there yet. `after`:
- * Redis has executed it and answered, the gateway has not read that.
+ * In `before`, the script was sent but not received by Redis. In `during`, Redis has received it but not replied. In `after`, Redis has
+ * replied but the gateway has not received the reply.
  */
 export type Phase = (typeof PHASES)[number];
 
 export interface RedisProxy extends AsyncDisposable {
   readonly port: number;
   /**
-   * Runs `act` once, at the next publish that reaches the phase; the publish goes no further until it resolves.
+   * Runs `act` once, at the next publish that reaches the phase. The publish is delayed until `act` resolves.
    *
-   * @param topicPart a text that the publish must contain, such as a part of a topic
+   * @param topicPart text that the publish must contain, such as a part of a topic
    */
   readonly arm: (phase: Phase, act: Act, topicPart?: string) => void;
   readonly disarm: () => void;
@@ -28,7 +28,7 @@ interface Trap {
   readonly topicPart: string;
 }
 
-/** Stands between a gateway and a Redis on the loopback, and can hold back the publish script or its answer. */
+/** Starts a proxy between a gateway and a local Redis that can delay the publish script or its reply. */
 export async function startRedisProxy(redisPort: number): Promise<RedisProxy> {
   let trap: Trap | undefined;
   const open = new Set<Socket>();
@@ -42,7 +42,7 @@ export async function startRedisProxy(redisPort: number): Promise<RedisProxy> {
 
   const server = createServer((gateway) => {
     const redis = connect(redisPort, "127.0.0.1");
-    /** The publishes that Redis has not answered yet. */
+    /** Publishes without a reply so far. */
     let scripts = "";
     const cut = (): void => {
       gateway.destroy();
@@ -89,7 +89,7 @@ export async function startRedisProxy(redisPort: number): Promise<RedisProxy> {
   };
 }
 
-/** Copies chunks in order; `inspect` may hold one back, and answer an action for the moment after it was passed on. */
+/** Copies chunks in order. `inspect` can delay a chunk and return actions to run after it was forwarded. */
 function pump(
   from: Socket,
   to: Socket,

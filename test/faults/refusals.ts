@@ -10,12 +10,12 @@ import { auditLedger, countsOf, faultsIn, installLedger } from "./ledger.ts";
 import { quantile, type Rig } from "./rig.ts";
 import { startSenders } from "./senders.ts";
 
-/** Makes Redis refuse writes, and answers how to make it take them again. */
-type Refusal = (redis: Redis) => Promise<() => Promise<unknown>>;
+/** Makes Redis reject writes. Returns a function that ends this state. */
+type StartRejecting = (redis: Redis) => Promise<() => Promise<unknown>>;
 
 const set = (redis: Redis, name: string, value: string) => redis.config("SET", name, value);
 
-const REFUSALS: Readonly<Record<string, Refusal>> = {
+const REJECTIONS: Readonly<Record<string, StartRejecting>> = {
   async OOM(redis) {
     await set(redis, "maxmemory", "1");
     return () => set(redis, "maxmemory", "0");
@@ -38,7 +38,7 @@ const REFUSALS: Readonly<Record<string, Refusal>> = {
     return () => set(redis, "min-replicas-to-write", "0");
   },
   async READONLY(redis) {
-    // Of a master that nobody is.
+    // Makes Redis a replica of a master that does not exist.
     await redis.replicaof("127.0.0.1", 1);
     return () => redis.replicaof("NO", "ONE");
   },
@@ -48,8 +48,8 @@ const SENDERS = 12;
 const LONGEST_MS = 4_000;
 
 /**
- * Redis refuses every write for a while, in each way in turn, while senders keep their ledger: they are told to come again, and
- * `/readyz` says that nothing can be published; once writes are taken again, both are as before, and nothing is lost or doubled.
+ * Makes Redis reject all writes for a while, with each error in turn, while senders record their events. Senders must get 503 responses
+ * and `/readyz` must fail. Both must recover when Redis accepts writes again, without losing or duplicating events.
  */
 export const refusals: Rig = async ({ random, rounds }) => {
   await using stores = await startSharedStores(["--enable-protected-configs", "local"]);
@@ -68,13 +68,13 @@ export const refusals: Rig = async ({ random, rounds }) => {
   };
   let times = 0;
   for (let round = 0; round < rounds; round++) {
-    for (const refuse of Object.values(REFUSALS)) {
+    for (const startRejecting of Object.values(REJECTIONS)) {
       const before = ledger.acknowledged.size;
       await until(() => ledger.acknowledged.size > before + 2 * SENDERS);
-      const take = await refuse(server.client);
+      const stopRejecting = await startRejecting(server.client);
       unreadyMs.push(await elapsed(() => until(async () => (await readiness()) === 503, { everyMs: 50 })));
       await delay(random() * LONGEST_MS);
-      await take();
+      await stopRejecting();
       readyMs.push(await elapsed(() => until(async () => (await readiness()) === 200, { everyMs: 50 })));
       times++;
     }
@@ -84,7 +84,7 @@ export const refusals: Rig = async ({ random, rounds }) => {
   const ms = (numbers: readonly number[]): string => `at most ${quantile(numbers, 1).toFixed(0)} ms`;
   return {
     lines: [
-      `${times} times: ${Object.keys(REFUSALS).join(", ")}; ${SENDERS} senders`,
+      `${times} times: ${Object.keys(REJECTIONS).join(", ")}; ${SENDERS} senders`,
       ...countsOf(ledger, audit),
       `not ready after ${ms(unreadyMs)}, ready again after ${ms(readyMs)}`,
     ],

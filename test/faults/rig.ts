@@ -1,23 +1,23 @@
-/** A fault that is made while ledgers are kept, and the verdict over them. */
+/** Runs a fault test and returns its verdict. */
 export type Rig = (options: RigOptions) => Promise<Verdict>;
 
 export interface RigOptions {
-  /** From 0 to 1, the same for the same seed. */
+  /** Seeded random numbers from 0 to 1. */
   readonly random: () => number;
-  /** How often the fault is made: 1 by default, more by a flag. */
+  /** Number of rounds, from `--rounds`. */
   readonly rounds: number;
-  /** Of a rig that has several: those whose names hold this text; undefined: all. */
+  /** Runs only the parts whose names contain this text. `undefined` runs all parts. */
   readonly part?: string | undefined;
 }
 
 export interface Verdict {
-  /** Counts, for a person. */
+  /** Results to print. */
   readonly lines: readonly string[];
-  /** Broken promises; none: the rig passes. */
+  /** Violated guarantees. The rig passes if the list is empty. */
   readonly faults: readonly string[];
 }
 
-/** Mulberry32: the same numbers for the same seed. */
+/** Creates a seeded random generator (mulberry32). */
 export function seeded(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
@@ -31,7 +31,7 @@ export function seeded(seed: number): () => number {
 export const linesOf = (counts: ReadonlyMap<string, number>): readonly string[] =>
   [...counts].sort().map(([key, count]) => `  ${key.padEnd(18)} ${count}`);
 
-/** The value below which that share of the numbers lies. */
+/** Returns the quantile of the numbers; `share` is 0 to 1. */
 export function quantile(numbers: readonly number[], share: number): number {
   const sorted = numbers.toSorted((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;

@@ -11,12 +11,12 @@ import type { Rig, RigOptions, Verdict } from "./rig.ts";
 const GATEWAYS = 2;
 const CLIENTS = 16;
 const CHECK_EVERY_MS = 500;
-/** More than two checks: a check may be under way when a gateway begins to stop. */
+/** Longer than two checks, because a check may be in flight when a gateway starts to stop. */
 const DRAIN_DELAY_SECONDS = 2;
 
 /**
- * Gateways behind a balancer that asks `/readyz` every 500 ms are restarted one after the other, while clients send without ever
- * repeating a request: none is refused, with connections that are kept and with a new one for each request.
+ * Restarts gateways one by one behind a load balancer that checks `/readyz` every 500 ms, while clients send without retries. No request
+ * may fail, both with keep-alive connections and with a new connection per request.
  */
 export const rollingRestart: Rig = async (options) => {
   await using stores = await startSharedStores();
@@ -25,7 +25,7 @@ export const rollingRestart: Rig = async (options) => {
   for (const [index, port] of ports.entries()) gateways.push(await startAt(stores, index, port));
   try {
     const [first] = gateways;
-    if (!first) throw new Error("no gateway");
+    if (!first) throw new Error("The gateway did not start.");
     const path = await installLedger(first);
     const restart = async (index: number): Promise<void> => {
       gateways[index]?.kill("SIGTERM");
@@ -83,12 +83,12 @@ async function restartAll(
   }
   finishing = true;
   await Promise.all(clients);
-  const how = keepAlive ? "connections kept" : "a connection each";
-  const told = [...answers].map(([answer, count]) => `${count} × ${answer}`).join(", ");
-  const refused = [...answers].filter(([answer]) => answer !== 200);
+  const how = keepAlive ? "keep-alive connections" : "a connection per request";
+  const counts = [...answers].map(([answer, count]) => `${count} × ${answer}`).join(", ");
+  const failed = [...answers].filter(([answer]) => answer !== 200);
   return {
-    lines: [`${rounds * origins.length} restarts, ${CLIENTS} clients, ${how}: ${told}`],
-    faults: refused.map(([answer, count]) => `${how}: ${count} requests were refused: ${answer}`),
+    lines: [`${rounds * origins.length} restarts, ${CLIENTS} clients, ${how}: ${counts}`],
+    faults: failed.map(([answer, count]) => `${how}: ${count} requests failed: ${answer}`),
   };
 }
 

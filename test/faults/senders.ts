@@ -1,23 +1,23 @@
 import { setTimeout as delay } from "node:timers/promises";
 
-/** The ledger of a sender: the ids that were acknowledged with 200, and those that it gave up on without an answer. */
+/** Records of the senders: ids acknowledged with 200, and ids that are not acknowledged yet. */
 export interface Ledger {
   readonly acknowledged: Set<string>;
   readonly unanswered: Set<string>;
-  /** Answers that were neither 200 nor a refusal that a sender may repeat (503, or no answer at all). */
+  /** Responses other than 200 and those that a sender may retry (503, or no response). */
   readonly wrong: string[];
   attempts: number;
 }
 
 export interface Senders {
   readonly ledger: Ledger;
-  /** Ends each sender once its current event was acknowledged. */
+  /** Stops each sender after its current event was acknowledged. */
   readonly finish: () => Promise<void>;
 }
 
 /**
- * Senders: each posts one event after the other, and repeats one under the same id until it is answered with
- * 200; `hooks` gives the addresses at which a gateway may listen at the moment.
+ * Starts senders. Each posts one event at a time and retries it with the same id until the response is 200. `hooks` returns the current
+ * addresses of the gateways.
  */
 export function startSenders(
   hooks: () => readonly string[],

@@ -27,22 +27,23 @@ const DRAIN_DELAY_SECONDS = 2;
 const NOW = join(import.meta.dirname, "../../src/main.ts");
 
 /**
- * Two gateways of a program of before are replaced by this one, one after the other, on one database and under load; one goes back and
- * comes again. Nothing that was acknowledged is lost or doubled, and nothing is refused. So for the release before, and for the oldest
- * program that this one goes on beside. One that is older yet refuses the database, and so do those once their last traces are
- * cleared away.
+ * Upgrades two gateways of an earlier version one by one, on the same database and under load. One of them is downgraded and upgraded
+ * again. No request may fail, and no acknowledged event may be lost or duplicated.
+ *
+ * Runs with the previous release and with the oldest supported version. Versions that are older must reject the database. The
+ * earlier version must also reject it after `--seal-addresses`, if it does not know sealed addresses.
  */
 export const sideBySide: Rig = async (options) => {
-  const why = await whyNoHistory();
-  if (why !== undefined) return { lines: [`skipped: ${why}`], faults: [] };
+  const reason = await whyNoHistory();
+  if (reason !== undefined) return { lines: [`skipped: ${reason}`], faults: [] };
   const dir = await mkdtemp(join(tmpdir(), "inlet-programs-"));
   try {
     const oldest = await oldestServed(dir);
     const before = await releaseBefore(dir);
-    const refused = await programBefore(dir, SERVED_FROM);
+    const unsupported = await programBefore(dir, SERVED_FROM);
     const pasts = before.commit === oldest.commit ? [oldest] : [before, oldest];
     const verdicts: Verdict[] = [];
-    for (const past of pasts) verdicts.push(await upgrade(past, refused, options));
+    for (const past of pasts) verdicts.push(await upgrade(past, unsupported, options));
     return {
       lines: verdicts.flatMap(({ lines }) => lines),
       faults: verdicts.flatMap(({ faults }) => faults),
@@ -61,7 +62,7 @@ async function upgrade(past: PastProgram, older: PastProgram, options: RigOption
   gateways.push(await start(past.main, 1));
   try {
     const [first] = gateways;
-    if (!first) throw new Error("no gateway");
+    if (!first) throw new Error("The gateway did not start.");
     const path = await installLedger(first);
     const origins = gateways.map(({ origin }) => origin);
     using balancer = startBalancer({ origins, checkEveryMs: CHECK_EVERY_MS, keepAlive: true });
@@ -77,7 +78,7 @@ async function upgrade(past: PastProgram, older: PastProgram, options: RigOption
     const { ledger, finish } = startClients(balancer.post, path, options);
     for (let round = 0; round < options.rounds; round++) {
       if (round > 0) for (const index of [0, 1]) await restart(index, past.main);
-      // This one migrates the database; the other goes on beside it, then one of before begins anew there.
+      // The first restart migrates the database while the other gateway keeps running. Then an earlier version starts on it again.
       await restart(0, NOW);
       await restart(0, past.main);
       await restart(0, NOW);
@@ -85,17 +86,17 @@ async function upgrade(past: PastProgram, older: PastProgram, options: RigOption
     }
     await finish();
     const audit = await auditLedger(stores, ledger);
-    const faults = faultsIn(ledger, audit).map((fault) => `beside ${past.name}: ${fault}`);
-    faults.push(...(await refuses(stores, older)));
+    const faults = faultsIn(ledger, audit).map((fault) => `next to ${past.name}: ${fault}`);
+    faults.push(...(await findRejectionFaults(stores, older)));
     await promisify(execFile)(process.execPath, [NOW, "--seal-addresses"], {
       env: { ...PROGRAM_ENV, ...envOf(stores, 2, 0) },
     });
-    // Those whose channels have plain addresses.
-    if (past.migration < SEALED_SINCE) faults.push(...(await refuses(stores, past)));
+    // Only versions that store plain channel addresses.
+    if (past.migration < SEALED_SINCE) faults.push(...(await findRejectionFaults(stores, past)));
     return {
       lines: [
-        `beside ${past.name}, ${CLIENTS} clients, ${4 * options.rounds} restarts: ${countsOf(ledger, audit).join("; ")}`,
-        `${older.name} refuses the database`,
+        `next to ${past.name}, ${CLIENTS} clients, ${4 * options.rounds} restarts: ${countsOf(ledger, audit).join("; ")}`,
+        `${older.name} rejects the database`,
       ],
       faults,
     };
@@ -104,10 +105,10 @@ async function upgrade(past: PastProgram, older: PastProgram, options: RigOption
   }
 }
 
-/** From that migration on programs know sealed addresses. */
+/** First migration whose versions know sealed addresses. */
 const SEALED_SINCE = 32;
 
-/** Each request once: what is not answered 200 is a fault. */
+/** Starts clients that never retry. Each response other than 200 is a fault. */
 function startClients(
   post: (path: string, body: string) => Promise<number | string>,
   path: string,
@@ -134,18 +135,21 @@ function startClients(
   };
 }
 
-/** What is wrong with how the program refuses the database. */
-async function refuses(stores: SharedStores, { main, name }: PastProgram): Promise<readonly string[]> {
+/** Checks that a version rejects the database. Returns the faults. */
+async function findRejectionFaults(
+  stores: SharedStores,
+  { main, name }: PastProgram,
+): Promise<readonly string[]> {
   try {
-    // It may not even know of a delay when it stops.
+    // An old version may not know this setting.
     const { INLET_DRAIN_DELAY_SECONDS: _, ...env } = envOf(stores, 3, 0);
     await using _gateway = await startGatewayProcess(env, { main });
-    return [`${name} serves a database that it cannot serve`];
+    return [`${name} starts on a database that it should reject`];
   } catch (error) {
-    const told = String(error);
-    return /too old to serve|another text/.test(told)
+    const message = String(error);
+    return /too old to serve|another text/.test(message)
       ? []
-      : [`${name} ended otherwise: ${told.slice(0, 500)}`];
+      : [`${name} failed with another error: ${message.slice(0, 500)}`];
   }
 }
 

@@ -1,4 +1,4 @@
-/* Preloaded into a redis-server: each fsync takes as many milliseconds longer as SLOW_FSYNC_MS says, as on a disk that is busy. */
+/* Preloaded into a redis-server. Delays each fsync by SLOW_FSYNC_MS milliseconds, to simulate a busy disk. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdlib.h>

@@ -11,7 +11,7 @@ import { auditLedger, countsOf, faultsIn, installLedger } from "./ledger.ts";
 import type { Rig, RigOptions, Verdict } from "./rig.ts";
 import { startSenders } from "./senders.ts";
 
-/** `everysec` waits up to two seconds for an fsync before it writes: what it has not written dies with it. */
+/** With `everysec`, Redis delays writes by up to two seconds while an fsync runs. Unwritten data is lost when it is killed. */
 const POLICIES = [
   { policy: "always", durability: "fsync", fsyncMs: 150 },
   { policy: "everysec", durability: "process", fsyncMs: 3_000 },
@@ -20,8 +20,8 @@ const SENDERS = 16;
 const KILLS_A_ROUND = 4;
 
 /**
- * Redis is killed again and again while its disk is slow. On `always` no acknowledged event is lost. On `everysec` some are: the
- * control, without which the first would say nothing.
+ * Kills Redis repeatedly while its disk is slow. With `always`, no acknowledged event may be lost. The run with `everysec` is the control:
+ * it must lose events, otherwise the first result has no meaning.
  */
 export const slowFsync: Rig = async (options) => {
   const dir = await mkdtemp(join(tmpdir(), "inlet-fsync-"));
@@ -64,12 +64,12 @@ async function killOnSlowDisk(
   const isControl = policy === "everysec";
   return {
     lines: [
-      `appendfsync ${policy}, an fsync of ${fsyncMs} ms, ${rounds * KILLS_A_ROUND} kills:`,
+      `appendfsync ${policy}, fsync delayed by ${fsyncMs} ms, ${rounds * KILLS_A_ROUND} kills:`,
       ...countsOf(ledger, audit).map((line) => `  ${line}`),
     ],
     faults: isControl
       ? audit.lost.length === 0
-        ? ["the control lost nothing: this machine cannot show what `always` is for"]
+        ? ["the control run with `everysec` lost no events, so this machine cannot test `always`"]
         : faultsIn(ledger, { ...audit, lost: [] })
       : faultsIn(ledger, audit),
   };

@@ -19,9 +19,9 @@ interface SourceCounts {
   readonly entries: number;
   readonly lost: number;
   readonly doubled: number;
-  /** Entries that stand behind one of a higher number. */
+  /** Entries after an entry with a higher number. */
   readonly outOfOrder: number;
-  /** Entries that no server has sent. */
+  /** Entries that no server sent. */
   readonly foreign: number;
 }
 
@@ -31,15 +31,15 @@ interface InstalledApp {
 }
 
 const MAKE_EVERY_MS = 100;
-/** Of each kind. */
+/** Number of sources per kind. */
 const SOURCES = 20;
-/** Each fate at each moment. */
+/** One fault per fate and moment. */
 const KILLS_A_ROUND = FATES.length * MOMENTS.length;
 const KINDS = ["stream-", "table-"] as const;
 
 /**
- * Kills, stops and cuts off workers while numbered events come from event streams and polled tables; then waits until all of
- * them are on their topics, or have had long enough, and compares.
+ * Kills, stops and disconnects workers while they read numbered events from event streams and polled tables. Then waits until all events
+ * are on their topics, or until a timeout, and compares.
  */
 export const sourceKills: Rig = async ({ random, rounds }) => {
   await using stack = new AsyncDisposableStack();
@@ -47,7 +47,7 @@ export const sourceKills: Rig = async ({ random, rounds }) => {
   const feeds = await startFeeds(SOURCES);
   for (const feed of feeds) stack.use(feed);
   const begin = async (index: number) => stack.use(await startSourceWorker(stores, index));
-  // The first one makes the tables; the others need not wait for each other.
+  // The first worker migrates the database. The others can then start in parallel.
   const first = await begin(0);
   const workers = [first, ...(await Promise.all([1, 2].map(begin)))];
   const app = await install(first, feeds);
@@ -59,13 +59,13 @@ export const sourceKills: Rig = async ({ random, rounds }) => {
   const strikes = new Map<string, number>();
   for (let i = 0; i < rounds * KILLS_A_ROUND; i++) {
     await delay(random() * 300);
-    const [fate, moment, topicPart] = strikeOf(i);
+    const [fate, moment, topicPart] = chooseFault(i);
     await (workers[i % workers.length] ?? first).strike(fate, moment, topicPart);
     const key = `${fate} ${moment}`;
     strikes.set(key, (strikes.get(key) ?? 0) + 1);
   }
   clearInterval(timer);
-  // Events that are made after the last fault show that every source goes on.
+  // Creates events after the last fault, to test that every source has recovered.
   for (const feed of feeds) feed.make(3);
 
   const deadline = performance.now() + CEILING_MS;
@@ -83,19 +83,19 @@ export const sourceKills: Rig = async ({ random, rounds }) => {
     lines: [
       `${counts.length} sources, ${workers.length} workers, one Redis; strikes:`,
       ...linesOf(strikes),
-      `made ${sum(({ made }) => made)}, entries ${sum(({ entries }) => entries)}, quarantined ${quarantine.length}`,
-      `lost ${sum(({ lost }) => lost)}, doubled ${sum(({ doubled }) => doubled)}, out of order ${sum(({ outOfOrder }) => outOfOrder)}, foreign ${sum(({ foreign }) => foreign)}`,
+      `created ${sum(({ made }) => made)}, entries ${sum(({ entries }) => entries)}, quarantined ${quarantine.length}`,
+      `lost ${sum(({ lost }) => lost)}, duplicated ${sum(({ doubled }) => doubled)}, out of order ${sum(({ outOfOrder }) => outOfOrder)}, foreign ${sum(({ foreign }) => foreign)}`,
     ],
     faults: [
       ...wrong.map((one) => JSON.stringify(one)),
       ...(quarantine.length > 0 ? [`${quarantine.length} quarantined`] : []),
-      ...(counts.every(({ made }) => made > 0) ? [] : ["a source has made nothing"]),
+      ...(counts.every(({ made }) => made > 0) ? [] : ["a source has created no events"]),
     ],
   };
 };
 
-/** All fates in turn at one moment, then at the next; after the last moment again, with the other kind of source. */
-function strikeOf(i: number): readonly [Fate, Moment, topicPart: string] {
+/** Returns the i-th fault: all fates at one moment, then at the next. The kind of source changes with each round. */
+function chooseFault(i: number): readonly [Fate, Moment, topicPart: string] {
   const round = Math.floor(i / FATES.length);
   const kind = i + round + Math.floor(round / MOMENTS.length);
   return [

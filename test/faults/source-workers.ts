@@ -6,18 +6,18 @@ import type { SharedStores } from "../support/stores.ts";
 import { CEILING_MS } from "../support/until.ts";
 import { PHASES, type RedisProxy, startRedisProxy } from "./redis-proxy.ts";
 
-/** The fate of a worker. `stopped` (SIGSTOP) and `cut off` (from Redis) last for longer than twice its lease. */
+/** Faults of a worker. `stopped` (SIGSTOP) and `cut off` (from Redis) last longer than twice its lease. */
 export const FATES = ["killed", "stopped", "cut off", "restarted"] as const;
 export type Fate = (typeof FATES)[number];
 
-/** The moment: around a write of its sources, or at random. */
+/** Time of a fault: a phase of a write, or random. */
 export const MOMENTS = [...PHASES, "random"] as const;
 export type Moment = (typeof MOMENTS)[number];
 
-/** A worker that runs sources, with its own way to Redis. */
+/** A worker that runs sources behind a separate Redis proxy. */
 export interface SourceWorker extends AsyncDisposable {
   readonly gateway: () => GatewayProcess;
-  /** Resolves when the worker runs again. A write that it meets is held for as long as its fate lasts. */
+  /** Applies a fault and resolves when the worker runs again. The affected write is delayed during the fault. */
   readonly strike: (fate: Fate, moment: Moment, topicPart: string) => Promise<void>;
 }
 
@@ -42,7 +42,7 @@ export async function startSourceWorker(stores: SharedStores, index: number): Pr
     );
   let gateway = await start();
 
-  async function meet(fate: Fate): Promise<void> {
+  async function applyFault(fate: Fate): Promise<void> {
     switch (fate) {
       case "killed":
         gateway.kill("SIGKILL");
@@ -85,8 +85,8 @@ export async function startSourceWorker(stores: SharedStores, index: number): Pr
   return {
     gateway: () => gateway,
     async strike(fate, moment, topicPart) {
-      if (moment === "random") await meet(fate);
-      else await trap(proxy, moment, topicPart, () => meet(fate));
+      if (moment === "random") await applyFault(fate);
+      else await trap(proxy, moment, topicPart, () => applyFault(fate));
       await recover(fate);
     },
     async [Symbol.asyncDispose]() {
@@ -97,7 +97,7 @@ export async function startSourceWorker(stores: SharedStores, index: number): Pr
   };
 }
 
-/** Resolves when `act` has run while the write was held back. */
+/** Delays the next matching write, runs `act` meanwhile, and resolves afterwards. */
 async function trap(
   proxy: RedisProxy,
   moment: Exclude<Moment, "random">,
@@ -107,7 +107,7 @@ async function trap(
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const timer = setTimeout(() => {
     proxy.disarm();
-    reject(new Error(`nothing of ${topicPart} was published`));
+    reject(new Error(`no event of ${topicPart} was published in time`));
   }, CEILING_MS);
   proxy.arm(
     moment,

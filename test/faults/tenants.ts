@@ -8,11 +8,11 @@ import { startStreamServer } from "../support/stream-server.ts";
 import type { Flood, FloodBody, FloodCounts, FloodOptions, FloorWay } from "./flood.ts";
 import { quantile, type Rig } from "./rig.ts";
 
-/** An organization of its own, with a key that may do all in it. */
+/** An organization with an API key for all operations. */
 export interface Tenant {
-  // biome-ignore lint/suspicious/noExplicitAny: an answer of the API
+  // biome-ignore lint/suspicious/noExplicitAny: an API response
   readonly call: (path: string, body: object) => Promise<any>;
-  /** Installs an app with these channels; answers their paths, null where a channel fetches. */
+  /** Installs an app with these channels. Returns their paths; `null` for pull channels. */
   readonly install: (channels: readonly object[]) => Promise<readonly (string | null)[]>;
 }
 
@@ -47,7 +47,7 @@ export async function createTenant(
 }
 
 export interface Sent {
-  /** 0: no answer. */
+  /** Response status, or 0 without a response. */
   readonly status: number;
   readonly ms: number;
   readonly retryAfter: string | null;
@@ -68,40 +68,40 @@ export async function post(url: string, body: object, withinMs = 60_000): Promis
 
 const LIMIT = 50;
 const MIB = 1024 * 1024;
-const MOST_IN_FLIGHT = 500;
-/** Below its limit; of several hundred answers the p99 is the fifth longest or so. */
+const MAX_IN_FLIGHT = 500;
+/** Stays below the limit, and gives several hundred responses, so the p99 is about the fifth longest. */
 const SMALL_EVERY_MS = 25;
-/** The two are compared in turns: what else the machine does then slows down both. */
+/** The compared loads alternate, so that other activity on the machine affects both. */
 const TURNS = 6;
 const TURN_MS = 2_000;
-/** What comes right after a change of turns belongs to neither. */
+/** Time to wait after a change of load before measuring. */
 const SETTLE_MS = 500;
 
 interface Watched {
   readonly answers: readonly Sent[];
-  /** Of a processor, the part that the gateway's own thread took: who waits for that, waits behind it. */
+  /** CPU use of the gateway's main thread, as a fraction of one core. */
   readonly ownShare: number;
 }
 
-interface Burden {
+interface Load {
   readonly name: string;
-  /** The channel that it goes to; absent: its stream. */
+  /** Target channel; `undefined` for the event stream. */
   readonly channel?: "in" | "xml" | "part" | "whole" | "broken";
   readonly everyMs?: number;
   readonly body?: FloodBody;
-  /** The answer that shows that it was one. */
+  /** Response status that must occur, to prove that the load took effect. */
   readonly shownBy?: number;
-  /** Where Redis gets so many bytes each time: as many past the gateway say how much of it is Redis' own. */
+  /** Bytes written to Redis per request. The same bytes are also written directly, to measure the part that Redis causes. */
   readonly redisBytes?: number;
-  /** False: told, and not promised. */
+  /** Whether the limit is guaranteed. If false, the result is only reported. */
   readonly isPromised?: boolean;
-  /** Where reading is most of it: bodies that are read so often by another program say how much of it is the machine's. */
+  /** If parsing dominates: interval at which another thread parses the same bodies, to measure the part that the machine causes. */
   readonly readEveryMs?: number;
 }
 
-/** What one organization does that costs much: beyond its limit, or within it. */
-const BURDENS: readonly Burden[] = [
-  // Ten times the limit, however long an answer takes.
+/** Expensive loads of one organization, within its limit or beyond. */
+const LOADS: readonly Load[] = [
+  // Sends at ten times the limit, regardless of response times.
   {
     name: "hooks at ten times its limit",
     channel: "in",
@@ -109,9 +109,9 @@ const BURDENS: readonly Burden[] = [
     body: { kind: "json" },
     shownBy: 429,
   },
-  { name: "a stream that never pauses" },
+  { name: "an event stream without pauses" },
   {
-    name: "XML of 1 MiB, which has too many tags and is quarantined",
+    name: "XML of 1 MiB with too many tags, quarantined",
     channel: "xml",
     everyMs: 1_000 / 20,
     body: { kind: "xml", bytes: MIB },
@@ -127,7 +127,7 @@ const BURDENS: readonly Burden[] = [
     readEveryMs: 1_000 / LIMIT,
   },
   {
-    name: "JSON of 512 KiB, of which a part is published, at its limit",
+    name: "JSON of 512 KiB with a small published part, at its limit",
     channel: "part",
     everyMs: 1_000 / LIMIT,
     body: { kind: "rows", bytes: MIB / 2 },
@@ -135,12 +135,12 @@ const BURDENS: readonly Burden[] = [
     readEveryMs: 1_000 / LIMIT,
   },
   {
-    name: "gzip that becomes 5 MiB, at its limit",
+    name: "gzip that expands to 5 MiB, at its limit",
     channel: "part",
     everyMs: 1_000 / LIMIT,
     body: { kind: "gzip", bytes: 5 * MIB },
     shownBy: 200,
-    // As many as are not refused.
+    // About the rate of accepted requests.
     readEveryMs: 1_000 / 14,
   },
   {
@@ -153,7 +153,7 @@ const BURDENS: readonly Burden[] = [
     redisBytes: 5 * MIB,
   },
   {
-    name: "5 MiB that are quarantined, ten a second",
+    name: "quarantined bodies of 5 MiB, ten a second",
     channel: "broken",
     everyMs: 100,
     body: { kind: "gzip", bytes: 5 * MIB },
@@ -162,43 +162,43 @@ const BURDENS: readonly Burden[] = [
   },
 ];
 
-/** What another organization may add to the p99 of one, beyond what plain writes of as many bytes to the same Redis do, or reading alone. */
-const MOST_ADDED = 1.2;
-/** By so much the p99 of one that is alone differs from round to round. */
+/** Maximum factor that another organization may add to the p99, relative to the baselines (direct writes or parsing only). */
+const MAX_FACTOR = 1.2;
+/** Variation of the p99 between rounds without load. */
 const SCATTER_MS = 5;
-/** The p99 of fewer turns is that of a handful of answers. */
+/** With fewer rounds the p99 would depend on a handful of responses. */
 const ROUNDS_OF_A_VERDICT = 3;
 
 const WRITES: readonly (readonly [FloorWay, string])[] = [
-  ["xadd", "plain writes of as many bytes"],
-  ["script", "writes of as many bytes by a script"],
+  ["xadd", "direct writes of the same bytes"],
+  ["script", "writes of the same bytes by a script"],
 ];
 
-/** What the small one is compared with, besides itself alone. */
-interface Floor {
+/** A baseline load, in addition to the small organization alone. */
+interface Baseline {
   readonly name: string;
   readonly flood: Flood;
   readonly answers: Sent[];
 }
 
-function floorsOf(
-  { redisBytes, everyMs = 0, readEveryMs, body }: Burden,
+function createBaselines(
+  { redisBytes, everyMs = 0, readEveryMs, body }: Load,
   redisPort: number,
-): readonly Floor[] {
-  const floors: Floor[] = [];
+): readonly Baseline[] {
+  const baselines: Baseline[] = [];
   if (redisBytes !== undefined)
     for (const [way, name] of WRITES)
-      floors.push({ name, flood: { redisPort, everyMs, entryBytes: redisBytes, way }, answers: [] });
+      baselines.push({ name, flood: { redisPort, everyMs, entryBytes: redisBytes, way }, answers: [] });
   if (readEveryMs !== undefined && body !== undefined) {
     const flood = { everyMs: readEveryMs, reads: body };
-    floors.push({ name: "another program that only reads as many", flood, answers: [] });
+    baselines.push({ name: "another thread that only parses the same bodies", flood, answers: [] });
   }
-  return floors;
+  return baselines;
 }
 
 /**
- * One organization does one costly thing after the other; another one sends a little meanwhile. None of that little is refused. How
- * much longer its answers take is told; of three rounds and more it is judged, and wants a machine with nothing else to do.
+ * One organization runs each expensive load in turn, while a small one sends a few deliveries. Those must always be accepted. The report
+ * shows how much longer their responses take. With three or more rounds this is also judged, which needs an otherwise idle machine.
  */
 export const tenants: Rig = async ({ rounds, part = "" }) => {
   await using stores = await startSharedStores();
@@ -213,7 +213,7 @@ export const tenants: Rig = async ({ rounds, part = "" }) => {
   const events = [{ type: "made", idPath: "$.id" }];
   const big = await createTenant(gateway, "Big");
   const stream = { url: feed.url, run: "always", reconnect: { initialMs: 100 } };
-  // Of large bodies a small part is published: Redis is not to be filled.
+  // Publishes a small part of large bodies, so that Redis does not fill up.
   const publishing = (uid: string, payloadPath: string) => ({
     uid,
     kind: "webhook",
@@ -236,7 +236,7 @@ export const tenants: Rig = async ({ rounds, part = "" }) => {
   const [smallPath] = await (await createTenant(gateway, "Small")).install([
     { uid: "in", kind: "webhook", events },
   ]);
-  await using flood = startFlood({ mostInFlight: MOST_IN_FLIGHT });
+  await using flood = startFlood({ mostInFlight: MAX_IN_FLIGHT });
 
   let sent = 0;
   const text = "x".repeat(400);
@@ -253,8 +253,8 @@ export const tenants: Rig = async ({ rounds, part = "" }) => {
     return { answers: await Promise.all(answers), ownShare };
   }
 
-  /** The small one's answers meanwhile, and the big one's. */
-  async function watchBeside({ body, channel, everyMs = 0 }: Burden) {
+  /** Measures the small organization during a load. Also returns the responses of the large one. */
+  async function watchDuring({ body, channel, everyMs = 0 }: Load) {
     if (body === undefined || channel === undefined) {
       const feeding = setInterval(() => feed.make(LIMIT), 100);
       const watched = await watch();
@@ -265,31 +265,31 @@ export const tenants: Rig = async ({ rounds, part = "" }) => {
     return { ...(await watch()), bigAnswers: await flood.end() };
   }
 
-  /** The small one's answers while that happens past the gateway. */
-  async function watchFloor(floor: Floor): Promise<void> {
-    flood.begin(floor.flood);
-    floor.answers.push(...(await watch()).answers);
+  /** Measures the small organization during a baseline load that bypasses the gateway. */
+  async function watchBaseline(baseline: Baseline): Promise<void> {
+    flood.begin(baseline.flood);
+    baseline.answers.push(...(await watch()).answers);
     await flood.end();
   }
 
-  const chosen = BURDENS.filter(({ name }) => name.includes(part)).map((burden) => ({
-    burden,
+  const chosen = LOADS.filter(({ name }) => name.includes(part)).map((load) => ({
+    load,
     alone: [] as Sent[],
-    beside: [] as Sent[],
-    floors: floorsOf(burden, stores.servers[0]?.port ?? 0),
-    shares: { alone: [] as number[], beside: [] as number[] },
+    loaded: [] as Sent[],
+    baselines: createBaselines(load, stores.servers[0]?.port ?? 0),
+    shares: { alone: [] as number[], loaded: [] as number[] },
     bigAnswers: new Map<number, number>(),
   }));
   for (let round = 0; round < rounds; round++) {
-    for (const { burden, alone, beside, floors, shares, bigAnswers } of chosen) {
+    for (const { load, alone, loaded, baselines, shares, bigAnswers } of chosen) {
       for (let turn = 0; turn < TURNS; turn++) {
         const quiet = await watch();
-        for (const floor of floors) await watchFloor(floor);
-        const watched = await watchBeside(burden);
+        for (const baseline of baselines) await watchBaseline(baseline);
+        const watched = await watchDuring(load);
         alone.push(...quiet.answers);
-        beside.push(...watched.answers);
+        loaded.push(...watched.answers);
         shares.alone.push(quiet.ownShare);
-        shares.beside.push(watched.ownShare);
+        shares.loaded.push(watched.ownShare);
         for (const [status, count] of watched.bigAnswers)
           bigAnswers.set(status, (bigAnswers.get(status) ?? 0) + count);
       }
@@ -298,29 +298,33 @@ export const tenants: Rig = async ({ rounds, part = "" }) => {
 
   const lines: string[] = [];
   const faults: string[] = [];
-  for (const { burden, alone, beside, floors, shares, bigAnswers } of chosen) {
-    const { name, shownBy, isPromised = true } = burden;
-    const refused = [...alone, ...beside].filter(({ status }) => status !== 200);
-    if (refused.length > 0)
+  for (const { load, alone, loaded, baselines, shares, bigAnswers } of chosen) {
+    const { name, shownBy, isPromised = true } = load;
+    const rejected = [...alone, ...loaded].filter(({ status }) => status !== 200);
+    if (rejected.length > 0)
       faults.push(
-        `${refused.length} deliveries of the small organization were refused: ${refused[0]?.status}`,
+        `${rejected.length} deliveries of the small organization were rejected: ${rejected[0]?.status}`,
       );
     if (shownBy !== undefined && !bigAnswers.has(shownBy))
-      faults.push(`the big organization was never answered ${shownBy}: nothing was shown by ${name}`);
+      faults.push(
+        `the large organization never got a response ${shownBy}, so the load "${name}" had no effect`,
+      );
     const verdicts =
-      floors.length === 0
-        ? [judge("of what it is alone", alone, beside)]
-        : floors.map(({ name: what, answers }) => judge(`of what it is beside ${what}`, answers, beside));
+      baselines.length === 0
+        ? [judge("relative to no load", alone, loaded)]
+        : baselines.map(({ name: baseline, answers }) => judge(`relative to ${baseline}`, answers, loaded));
     if (isPromised && rounds >= ROUNDS_OF_A_VERDICT && verdicts.some(({ holds }) => !holds))
-      faults.push(`${name}: a small organization waits too long beside it`);
-    const told = [...bigAnswers].map(([status, count]) => `${count} × ${status}`).join(", ");
-    const ownThread = [shares.alone, shares.beside].map((some) => `${(100 * mean(some)).toFixed(1)} %`);
+      faults.push(`${name}: the small organization waits too long during this load`);
+    const counts = [...bigAnswers].map(([status, count]) => `${count} × ${status}`).join(", ");
+    const ownThread = [shares.alone, shares.loaded].map(
+      (fractions) => `${(100 * mean(fractions)).toFixed(1)} %`,
+    );
     lines.push(
-      `a small organization, ${rounds * TURNS} turns alone and beside a big one, ${name}: ${compare(alone, beside)}`,
-      ...floors.map(({ name: what, answers }) => `beside ${what}: ${compare(alone, answers)}`),
+      `small organization, ${rounds * TURNS} turns without and with load (${name}): ${compare(alone, loaded)}`,
+      ...baselines.map(({ name: baseline, answers }) => `with ${baseline}: ${compare(alone, answers)}`),
       ...verdicts.map(({ text }) => text),
-      `the gateway's own thread: ${ownThread.join(" → ")} of a processor`,
-      ...(told === "" ? [] : [`the big one's answers: ${told}`]),
+      `CPU use of the gateway's main thread: ${ownThread.join(" → ")} of a core`,
+      ...(counts === "" ? [] : [`responses to the large organization: ${counts}`]),
     );
   }
   return { lines, faults };
@@ -329,43 +333,43 @@ export const tenants: Rig = async ({ rounds, part = "" }) => {
 const mean = (numbers: readonly number[]): number =>
   numbers.reduce((sum, one) => sum + one, 0) / numbers.length;
 
-/** Time on a core of a process' first thread, in ms: what a busy machine does not lengthen (schedstat of proc(5)). */
+/** Returns the CPU time of a process's main thread in ms. Independent of other load on the machine (schedstat in proc(5)). */
 async function ownThreadMs(pid: number): Promise<number> {
   const [onCore] = (await readFile(`/proc/${pid}/schedstat`, "utf8")).split(" ");
   return Number(onCore) / 1e6;
 }
 
-function judge(than: string, before: readonly Sent[], beside: readonly Sent[]) {
-  const at = (share: number) => [quantile(msOf(before), share), quantile(msOf(beside), share)] as const;
+function judge(than: string, before: readonly Sent[], loaded: readonly Sent[]) {
+  const at = (share: number) => [quantile(msOf(before), share), quantile(msOf(loaded), share)] as const;
   const [p90, p99] = [at(0.9), at(0.99)];
   const [was, is] = p99;
-  const holds = is <= was * MOST_ADDED || is <= was + SCATTER_MS;
+  const holds = is <= was * MAX_FACTOR || is <= was + SCATTER_MS;
   const times = ([one, other]: readonly [number, number]): string => `× ${(other / one).toFixed(2)}`;
-  const text = `p90 ${times(p90)}, p99 ${times(p99)} (${(is - was).toFixed(1)} ms more) ${than}: ${holds ? "holds" : "TOO MUCH"}`;
+  const text = `p90 ${times(p90)}, p99 ${times(p99)} (${(is - was).toFixed(1)} ms more) ${than}: ${holds ? "ok" : "TOO SLOW"}`;
   return { holds, text };
 }
 
 const msOf = (answers: readonly Sent[]): readonly number[] => answers.map(({ ms }) => ms);
 
-function compare(alone: readonly Sent[], beside: readonly Sent[]): string {
+function compare(alone: readonly Sent[], loaded: readonly Sent[]): string {
   const shares = [0.5, 0.9, 0.99].map((share) => {
     const at = (answers: readonly Sent[]): number => quantile(msOf(answers), share);
-    const [before, after] = [at(alone), at(beside)];
+    const [before, after] = [at(alone), at(loaded)];
     return `p${share * 100} ${before.toFixed(1)} → ${after.toFixed(1)} ms (× ${(after / before).toFixed(2)})`;
   });
   return shares.join(", ");
 }
 
-/** A flood from a thread of its own, which begins and ends when it is told to. */
+/** Starts the flood thread. The caller starts and ends each flood. */
 function startFlood(workerData: FloodOptions) {
   const worker = new Worker(new URL("./flood.ts", import.meta.url), { workerData });
   return {
     begin: (flood: Flood) => worker.postMessage(flood),
-    /** Once all is answered: what was, since it began. */
+    /** Ends the flood, waits for all responses, and returns their counts. */
     async end(): Promise<FloodCounts> {
-      const told = once(worker, "message");
+      const message = once(worker, "message");
       worker.postMessage("end");
-      return (await told)[0] as FloodCounts;
+      return (await message)[0] as FloodCounts;
     },
     [Symbol.asyncDispose]: async () => void (await worker.terminate()),
   };
