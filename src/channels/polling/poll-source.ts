@@ -157,16 +157,17 @@ async function pollBackwards(poll: Poll): Promise<SourceEnd> {
 /** Returns how a poll that made no progress ends at a limit, or `undefined` if the next page may be read. */
 function findLimit({ isOverdue, walk }: Poll, { notBeforeMs }: FetchedPage): SourceEnd | undefined {
   if (walk.isAtLimit()) return failed("page_limit", AT_LIMIT);
-  if (isOverdue()) return failed("deadline", `The pages were not read within ${MAX_POLL_MS / 1000} seconds`);
+  if (isOverdue())
+    return failed("deadline", `The pages could not be read within ${MAX_POLL_MS / 1000} seconds`);
   if (notBeforeMs === undefined) return undefined;
   return {
-    ...failed("rate_limited", "The server wants no further calls in the midst of paging"),
+    ...failed("rate_limited", "The server limited the rate in the middle of paging"),
     notBeforeMs,
   };
 }
 
 const AT_LIMIT =
-  "There are more pages than `pagination.maxPages`, or more items than `pagination.maxItems`, and nothing new among those that were read, or not yet the place up to which all is known";
+  "The limit `pagination.maxPages` or `pagination.maxItems` was reached without progress: the pages read had no new items, or did not reach the known ones";
 
 const continueAt = ({ nowMs }: Poll, notBeforeMs: number | undefined): SourceEnd => ({
   kind: "done",

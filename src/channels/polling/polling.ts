@@ -38,7 +38,7 @@ export const polling: ChannelKind = {
 const BEHIND_TIMES = 3;
 const MAX_BEHIND = 10_000;
 const BEHIND =
-  "Poll after poll the server shows items, all of them below the cursor: if it counts anew, or was restored, set the cursor or reset it";
+  "Several polls in a row returned only items below the cursor. If the server restarted its numbering or was restored, set or reset the cursor";
 
 export function createPolledSource(deps: PollDeps): PolledSource {
   /** Compiled plans, keyed by the settings object that an active channel keeps for all its polls. */
@@ -48,7 +48,7 @@ export function createPolledSource(deps: PollDeps): PolledSource {
     const known = typeof settings === "object" && settings !== null ? plans.get(settings) : undefined;
     if (known !== undefined) return known;
     const plan = compilePlan(getStoredSettings(pollingSettings, settings));
-    if (!plan.ok) throw new Error(plan.error.map(({ path, message }) => `${path}: ${message}`).join("; "));
+    if (!plan.ok) throw new Error(plan.error.map(({ path, message }) => `${path} ${message}`).join("; "));
     if (typeof settings === "object" && settings !== null) plans.set(settings, plan.value);
     return plan.value;
   }

@@ -7,18 +7,18 @@ export const polledItemSettings = {
   itemId: pathText
     .optional()
     .describe(
-      "A path over an item that yields what is always the same of it and of no other: by it an item is known again, and its events have it as their id where their definition has no `idPath`. Without it an item is known by its whole content.",
+      "Path to an item's unique and stable id, evaluated on the item. It identifies items across polls, and is the event id unless the definition has an `idPath`. Without it, an item is identified by its whole content.",
     ),
   versionPath: pathText
     .optional()
     .describe(
-      "A path over an item that yields its version, such as $.updatedAt: an item with a known id and another version is a new event, whose id is `<id>/<version>`.",
+      "Path to an item's version, such as $.updatedAt, evaluated on the item. A known id with a new version is a new event with the id `<id>/<version>`.",
     ),
   order: z
     .enum(["ascending", "descending", "unordered"])
     .default("ascending")
     .describe(
-      "How items stand on a page and pages follow each other: oldest first, newest first (events are published oldest first all the same), or as it happens.",
+      "Order of items within a page and across pages: oldest first, newest first, or none. Events are published oldest first even if pages are `descending`.",
     ),
 } as const;
 

@@ -294,7 +294,7 @@ const toVerifiedDelivery = ({ headers, body, arrivedAtMs, deliveryId }: FetchedD
     : { method: "GET", headers, query: NO_QUERY, body, arrivedAtMs, deliveryId };
 
 const CURSOR_LOST =
-  "Redis no longer knows where the source stood: it begins anew where `startAt` says, and what came before that is not fetched";
+  "Redis no longer has the cursor of this source. The source restarts at `startAt`, and earlier events are not fetched";
 
 /** The channel state to set when a run ends. Ends that are not listed leave it unchanged. */
 const STATE_AFTER: { readonly [K in SourceEnd["kind"]]?: "paused" | "error" | "needsReauth" } = {

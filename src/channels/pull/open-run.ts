@@ -23,8 +23,8 @@ export interface OpenRun {
   /** Adds facts to the source's visible state. They are written shortly afterwards, in a batch. */
   readonly report: (facts: { readonly lagMs?: number }) => void;
   /**
-   * Records how the run ended: the state, the failure count, and the time before which the source must not run again. `undefined` when this
-   * worker ended the run (pause or hand-over); then no failure is counted. Waits for pending writes first.
+   * Records how the run ended: its state, the failure count, and the earliest time of the next run. Waits for pending writes first.
+   * @param end `undefined` when this worker ended the run (pause or hand-over). Then no failure is counted.
    * @throws UnavailableError
    */
   readonly end: (end: SourceEnd | undefined, plan?: RunPlan) => Promise<void>;

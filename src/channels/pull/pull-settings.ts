@@ -9,18 +9,22 @@ export const pullSettings = {
     .enum(["none", "optional", "required"])
     .default("optional")
     .describe(
-      "Whether its calls carry the credentials of a connection: `none` refuses one; where one is `required`, nothing is fetched before it is there.",
+      "Whether requests use the credentials of a connection. With `none`, the channel accepts no connection. With `required`, it fetches no events until it has one.",
     ),
   run: z
     .enum(["subscribed", "always"])
     .default("subscribed")
-    .describe("When it fetches: while a subscription covers the channel, a paused one too, or always."),
+    .describe(
+      "When the channel fetches events: only while an active or paused subscription covers it, or always.",
+    ),
   onInvalid: z
     .enum(["quarantine"])
     .default("quarantine")
-    .describe("What becomes of an item that fails: it is kept. Nobody could be answered."),
+    .describe(
+      "Handling of invalid items. They are always quarantined, because there is no sender to notify.",
+    ),
   onNoMatch: z
     .enum(["keepLast", "quarantine"])
     .default("keepLast")
-    .describe("What becomes of an item that no definition matches: the newest are kept, or all are."),
+    .describe("Handling of items that match no definition: keep only the newest ones, or quarantine all."),
 } as const;

@@ -27,9 +27,9 @@ export function findUrlError(text: string): string | undefined {
   const url = URL.parse(text);
   if (url === null) return "is not a URL";
   if (url.username !== "" || url.password !== "") {
-    return "must not hold credentials: they belong into a connection";
+    return "must not contain credentials; use a connection instead";
   }
-  return url.hash === "" ? undefined : "must not have a fragment: it is never sent";
+  return url.hash === "" ? undefined : "must not have a fragment, because fragments are never sent";
 }
 
 export const urlSettings = (findError = findUrlError) =>
@@ -42,13 +42,14 @@ export const urlSettings = (findError = findUrlError) =>
       if (error !== undefined) refuseIn(context)("", error);
     });
 
-const INVALID_HEADER_VALUE = "is not the value of a header: no line breaks, no white space around it";
+const INVALID_HEADER_VALUE =
+  "is not a valid header value: line breaks and surrounding whitespace are not allowed";
 
 /** @param reserved lowercase names of headers that the kind sets itself */
 export const headersSettings = (reserved: readonly string[]) =>
   z
     .record(
-      z.string().max(256).regex(FIELD_NAME, "is not the name of a header"),
+      z.string().max(256).regex(FIELD_NAME, "is not a valid header name"),
       z.string().max(4096).regex(FIELD_VALUE, INVALID_HEADER_VALUE),
     )
     .superRefine((headers, context) => {
@@ -60,25 +61,27 @@ export const headersSettings = (reserved: readonly string[]) =>
         if (message !== undefined) context.addIssue({ code: "custom", path: [path], message });
       }
       if (seen.size > MAX_HEADERS) {
-        context.addIssue({ code: "custom", message: `holds more than ${MAX_HEADERS}` });
+        context.addIssue({ code: "custom", message: `must have at most ${MAX_HEADERS} headers` });
       }
     })
     .default({})
     .describe(
-      "Sent with every request. All who may read the channel see them: a secret belongs in a connection.",
+      "Headers sent with every request. Everyone who may read the channel can see them, so put secrets in a connection.",
     );
 
 export const querySettings = z
   .record(text(256), z.string().max(4096))
   .default({})
-  .describe("Added to the url, encoded. Shown like the headers: secrets belong into a connection.");
+  .describe(
+    "Query parameters added to the URL, percent-encoded. Everyone who may read the channel can see them, so put secrets in a connection.",
+  );
 
 function findHeaderNameError(
   name: string,
   seen: ReadonlySet<string>,
   reserved: readonly string[],
 ): string | undefined {
-  if (SECRET_HEADERS.includes(name)) return "is a secret, and belongs into a connection";
-  if (RESERVED_HEADERS.includes(name) || reserved.includes(name)) return "is set by Inlet itself";
-  return seen.has(name) ? "stands twice, in other letters" : undefined;
+  if (SECRET_HEADERS.includes(name)) return "carries a secret; use a connection instead";
+  if (RESERVED_HEADERS.includes(name) || reserved.includes(name)) return "is reserved, because Inlet sets it";
+  return seen.has(name) ? "is a duplicate, because header names are case-insensitive" : undefined;
 }

@@ -46,8 +46,8 @@ const PERMANENT_FAILURES: readonly OutboundFailure[] = ["blocked", "redirects"];
 
 /** Returns the end of a run whose response has an unexpected status. */
 export function endForStatus(status: number, notBeforeMs: number | undefined): Failed {
-  const hint = status === 401 ? ": it wants credentials, and the channel has no connection" : "";
-  const message = `The server answers with the status ${status}${hint}`;
+  const hint = status === 401 ? ". It requires credentials, but the channel has no connection" : "";
+  const message = `The server responded with status ${status}${hint}`;
   const isRejection = REJECTION_STATUSES.includes(status) && notBeforeMs === undefined;
   return isRejection ? rejected(`http_${status}`, message) : failed(`http_${status}`, message, notBeforeMs);
 }
@@ -60,7 +60,7 @@ const CREDENTIALS_RETRY_MS = 60_000;
  * counts as a failure, not as `needsReauth`.
  */
 export function credentialsRejected(nowMs: number, notBeforeMs: number | undefined): Failed {
-  const message = "The server refuses the credentials of the connection (401)";
+  const message = "The server rejected the connection's credentials (401)";
   const soonestMs = Math.max(nowMs + CREDENTIALS_RETRY_MS, notBeforeMs ?? 0);
   return { ...rejected("http_401", message), notBeforeMs: soonestMs, stateIfPersistent: "needsReauth" };
 }
@@ -72,8 +72,9 @@ export function credentialsRejected(nowMs: number, notBeforeMs: number | undefin
 export function endForCallError(error: unknown): SourceEnd {
   if (error instanceof NeedsReauthError) return { kind: "needsReauth", message: error.message };
   if (error instanceof OriginNotAllowedError)
-    return broken("origin", "The address is outside of the origins that the connection allows");
-  if (error instanceof UnavailableError) return failed("unavailable", "The credentials cannot be read now");
+    return broken("origin", "The URL's origin is not among the connection's allowed origins");
+  if (error instanceof UnavailableError)
+    return failed("unavailable", "The credentials are temporarily unavailable");
   if (!(error instanceof OutboundError)) throw error;
   const { code, message } = error;
   return PERMANENT_FAILURES.includes(code) ? rejected(code, message) : failed(code, message);
@@ -84,7 +85,7 @@ export function endForThrownError(error: unknown, log: Log): SourceEnd | undefin
   if (error instanceof StaleSourceError) return undefined;
   if (error instanceof UnavailableError) {
     log.debug({ event: "source.write_failed", err: error }, "run ended by a failed write");
-    return failed("unavailable", "What came could not be published.");
+    return failed("unavailable", "The received events could not be published.");
   }
   log.error({ event: "source.failed", err: error }, "run ended with an unexpected error");
   return failed("internal", "The run ended with an internal error.");

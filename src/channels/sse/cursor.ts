@@ -32,9 +32,11 @@ export const sseCursorFormat: CursorFormat = {
     if (!parsed.success) return err(findingsOf(parsed.error));
     const { mode } = getStoredSettings(sseSettings, settings).resume;
     const rejected = (message: string) => err([{ path: "lastEventId", message }]);
-    if (mode === "none") return rejected("is never told to the server where `resume.mode` is none");
+    if (mode === "none")
+      return rejected("has no effect, because the server never receives it when `resume.mode` is none");
     const { lastEventId } = parsed.data;
-    if (mode === "lastEventId" && !isSendable(lastEventId)) return rejected("holds what no header can");
+    if (mode === "lastEventId" && !isSendable(lastEventId))
+      return rejected("contains characters that are not allowed in a header");
     return ok(formatSseCursor(parsed.data));
   },
 };

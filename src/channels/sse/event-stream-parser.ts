@@ -176,9 +176,7 @@ export class EventStreamParser {
   }
 
   #tooLarge(): EventTooLargeError {
-    return new EventTooLargeError(
-      `An event holds more than ${this.#maxEventBytes} bytes of data (maxEventBytes), or a line as long`,
-    );
+    return new EventTooLargeError(`An event or a line exceeds ${this.#maxEventBytes} bytes (maxEventBytes)`);
   }
 }
 

@@ -40,7 +40,7 @@ export async function openStream(
   if (settings.resume.mode === "lastEventId" && !isSendable(resumeId)) {
     return broken(
       "unsendable_id",
-      "The last event id holds what no header can: set the cursor, or resume by the query",
+      "The last event id contains characters that are not allowed in a header. Set the cursor, or set `resume.mode` to query",
     );
   }
   const options = {
@@ -61,9 +61,9 @@ export async function openStream(
     if (isStream(response)) return body;
     if (status === 200) {
       const type = describeContentType(getContentType(response));
-      return rejected("content_type", `The server answers with ${type}, not with text/event-stream`);
+      return rejected("content_type", `The server responded with ${type} instead of text/event-stream`);
     }
-    if (status === 204) return { kind: "finished", message: "The server said that there is no more (204)" };
+    if (status === 204) return { kind: "finished", message: "The server ended the stream for good (204)" };
     const nowMs = clock();
     const notBeforeMs = notBeforeOf({ status, headers }, nowMs);
     return status === 401 && credentials !== undefined
@@ -73,7 +73,7 @@ export async function openStream(
     if (signal.aborted) return { kind: "done" };
     // The error message may quote a header and thus reveal a secret.
     if (error instanceof TypeError)
-      return broken("invalid_request", "The settings and the credentials make no valid request");
+      return broken("invalid_request", "The settings and credentials do not form a valid request");
     return endForCallError(error);
   }
 }

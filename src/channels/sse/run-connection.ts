@@ -131,7 +131,7 @@ class Connection {
     if (message.kind === "retry") {
       this.#onRetry(message.ms);
     } else if (message.id !== undefined && message.id.length > MAX_ID_CHARS) {
-      const text = `An id has more than ${MAX_ID_CHARS} characters: the server could not be told where to go on`;
+      const text = `An event id has more than ${MAX_ID_CHARS} characters and could not be sent back to the server`;
       this.#finish(rejected("id_too_long", text));
     } else if (message.kind === "checkpoint") {
       this.#writer.skip(this.#numbering.checkpoint(message.id));
@@ -150,14 +150,14 @@ class Connection {
       this.#writer.skip(position.cursor);
     }
     if (stopOn && (frame.data === stopOn.data || frame.event === stopOn.event)) {
-      this.#finish({ kind: "finished", message: "The event came after which there is no more (stopOn)" });
+      this.#finish({ kind: "finished", message: "Received the event that ends the stream (stopOn)" });
     } else if (!isEvent) {
       this.#finish({ kind: "done" });
     }
   }
 }
 
-const GAP = "The server cannot be told where to go on: what it sent between two connections is missing";
+const GAP = "The stream cannot be resumed, so events sent between the two connections are missing";
 
 /** Returns the last event id to resume after. Empty if there is none. */
 function findResumeId(cursor: string | undefined, { resume, startAt }: SseSettings): string {
@@ -171,7 +171,7 @@ function toSourceEnd(error: unknown): SourceEnd {
   if (error instanceof EventTooLargeError) return rejected("event_too_large", error.message);
   if (!(error instanceof OutboundError)) throw error;
   return error.code === "timeout"
-    ? failed("idle_timeout", "Nothing came for too long (idleTimeoutMs)")
+    ? failed("idle_timeout", "No data arrived within the idle timeout (idleTimeoutMs)")
     : failed(error.code, error.message);
 }
 

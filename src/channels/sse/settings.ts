@@ -15,96 +15,96 @@ const lineText = z.string().regex(/^[^\r\n\0]*$/, "must not contain line breaks 
 const sseShape = {
   ...commonSettings,
   ...pullSettings,
-  url: urlSettings().describe("Where the stream is."),
-  method: z.enum(["GET", "POST"]).default("GET").describe("How the stream is asked for."),
+  url: urlSettings().describe("URL of the stream."),
+  method: z.enum(["GET", "POST"]).default("GET").describe("HTTP method of the request."),
   headers: headersSettings(["accept", "last-event-id"]),
   query: querySettings,
   body: z
     .string()
     .max(MIB)
     .optional()
-    .describe("Sent with a POST, as JSON unless `headers` has a content-type."),
+    .describe("Request body for POST. Sent as JSON unless `headers` sets a content-type."),
   eventNames: z
     .array(lineText.min(1).max(255))
     .min(1)
     .max(100)
     .optional()
     .describe(
-      "The event names that are taken; `message` is what has none. Without it all are. Others are passed over.",
+      "Event names to accept. Events without a name count as `message`, and other events are skipped. By default, all events are accepted.",
     ),
   dataFormat: z
     .enum(["json", "text", "jsonLines"])
     .default("json")
-    .describe("How the data of an event is read; of `jsonLines` each line is an item."),
+    .describe("Format of an event's data. With `jsonLines`, each line is an item."),
   terminator: pathText
     .optional()
     .describe(
-      "Data, such as `[DONE]`, that ends the stream without being an event; it is opened again like one that was closed.",
+      "Data that marks the end of a stream, such as `[DONE]`. It is not published. The stream is then reopened, as after any other close.",
     ),
   maxEventBytes: integer(1, 25 * MIB, MIB).describe(
-    "An event of more data ends the stream, and so does a line that could only become one; where it comes again and again over minutes the channel shows an error.",
+    "Maximum bytes of data in one event. A larger event or line ends the connection. If this keeps happening for minutes, the channel goes to state `error`.",
   ),
   startAt: z
     .union([
       z.literal("now"),
       z.strictObject({
-        lastEventId: lineText.min(1).max(MAX_ID_CHARS).describe("The id after which it begins."),
+        lastEventId: lineText.min(1).max(MAX_ID_CHARS).describe("The event id to start after."),
       }),
     ])
     .default("now")
-    .describe("Where the very first connection begins; once the channel has a cursor, that decides."),
+    .describe("Start of the first connection. Ignored once the channel has a cursor."),
   resume: z
     .strictObject({
       mode: z
         .enum(["lastEventId", "query", "none"])
         .default("lastEventId")
         .describe(
-          "How the server is told where to go on: by the header Last-Event-ID, in the query, or not at all.",
+          "How the server learns where to resume: from the `Last-Event-ID` header, from a query parameter, or not at all.",
         ),
-      param: text(256).optional().describe("The query's name for it."),
+      param: text(256).optional().describe("Name of the query parameter. Required when `mode` is query."),
     })
     .prefault({})
-    .describe("How a stream that was cut is gone on with."),
+    .describe("How to resume an interrupted stream."),
   reconnect: z
     .strictObject({
-      initialMs: integer(10, 600_000, 1000).describe("The first wait before it is opened again."),
+      initialMs: integer(10, 600_000, 1000).describe("Wait before the first reconnect, in ms."),
       maxMs: integer(10, DAY_MS, 60_000).describe(
-        "The longest wait; also the most that the server's `retry` may ask for.",
+        "Longest wait, in ms. Also caps the server's `retry` value.",
       ),
       factor: z
         .number()
         .min(1)
         .max(10)
         .default(2)
-        .describe("By what each failure in a row lengthens the wait."),
-      jitter: z.number().min(0).max(1).default(0.5).describe("The part of each wait that is left to chance."),
+        .describe("Factor by which the wait grows with each consecutive failure."),
+      jitter: z.number().min(0).max(1).default(0.5).describe("Fraction of each wait that is random."),
       resetAfterMs: integer(0, DAY_MS, 60_000).describe(
-        "A stream that was open for so long begins with the first wait again.",
+        "A stream that stayed open this long, in ms, resets the wait to `initialMs`.",
       ),
     })
     .prefault({})
     .describe(
-      "When a stream that ended is opened again. A `retry` of the server lengthens the wait, `Retry-After` too.",
+      "When to reconnect after a stream ends. The server can lengthen the wait with `retry` or `Retry-After`.",
     ),
   stopOn: z
     .strictObject({
-      event: lineText.min(1).max(255).optional().describe("An event's name."),
-      data: pathText.optional().describe("An event's data."),
+      event: lineText.min(1).max(255).optional().describe("Name of the event."),
+      data: pathText.optional().describe("Data of the event."),
     })
     .optional()
     .describe(
-      "The event after which there will be no more: it is taken, then the channel stops until it is resumed. With the data of `terminator` it stops without an event.",
+      "Marks the last event of a stream by its name or data. It is published, then the channel pauses until someone resumes it. If its data equals `terminator`, the channel pauses without publishing it.",
     ),
   connectTimeoutMs: integer(100, 300_000, 30_000).describe(
-    "How long connecting may take, and then the head of the answer.",
+    "Timeout for connecting, in ms, and then again for receiving the response headers.",
   ),
   idleTimeoutMs: integer(100, DAY_MS, 300_000).describe(
-    "A stream without a byte for so long, comments counted, is opened anew.",
+    "Reconnect after this time without any data, in ms. Comments count as data.",
   ),
   maxConnectionAgeMs: integer(1000, 7 * DAY_MS)
     .optional()
-    .describe("A stream is opened anew after so long."),
-  redirects: integer(0, 10, 5).describe("How many redirects are followed."),
+    .describe("Reconnect when a connection reaches this age, in ms."),
+  redirects: integer(0, 10, 5).describe("Maximum number of redirects to follow."),
 } as const;
 
 const sseObject = z.strictObject(sseShape);
@@ -118,23 +118,24 @@ export const sseSettings = sseObject
     const { body, dataFormat, itemsPath, method, query, reconnect, resume, startAt, stopOn, url } = settings;
     const { mode, param } = resume;
     const refuse = refuseIn(context);
-    if (body !== undefined && method === "GET") refuse("body", "a GET has none; set `method` to POST");
+    if (body !== undefined && method === "GET")
+      refuse("body", "is not allowed with GET; set `method` to POST");
     if (itemsPath !== undefined && dataFormat !== "json")
-      refuse("itemsPath", `has no meaning where \`dataFormat\` is ${dataFormat}`);
-    if (mode === "query" && param === undefined) refuse("resume.param", "is needed where `mode` is query");
-    if (mode !== "query" && param !== undefined) refuse("resume.param", "is for the `mode` query alone");
+      refuse("itemsPath", `is not allowed when \`dataFormat\` is ${dataFormat}`);
+    if (mode === "query" && param === undefined) refuse("resume.param", "is required when `mode` is query");
+    if (mode !== "query" && param !== undefined)
+      refuse("resume.param", "is only allowed when `mode` is query");
     if (
       mode === "query" &&
       param !== undefined &&
       (param in query || URL.parse(url)?.searchParams.has(param))
     )
-      refuse("resume.param", "stands in `query` or `url` already");
-    if (mode === "none" && startAt !== "now")
-      refuse("startAt", "cannot be told to the server where `resume.mode` is none");
-    if (reconnect.maxMs < reconnect.initialMs) refuse("reconnect.maxMs", "is less than `initialMs`");
+      refuse("resume.param", "is already used in `query` or `url`");
+    if (mode === "none" && startAt !== "now") refuse("startAt", "must be now when `resume.mode` is none");
+    if (reconnect.maxMs < reconnect.initialMs) refuse("reconnect.maxMs", "must not be less than `initialMs`");
     if (stopOn !== undefined && stopOn.event === undefined && stopOn.data === undefined)
-      refuse("stopOn", "needs `event` or `data`");
+      refuse("stopOn", "must have `event` or `data`");
   })
   .describe(
-    "Inlet keeps a connection to a stream of server-sent events. Without an `idPath` an event is called by its last event id, and those that follow it without one of their own have `/2`, `/3` and so on behind it; before the server has given an id, nothing can be recognized as sent before.",
+    "Inlet keeps a connection to a stream of server-sent events. Without an `idPath`, an event's id is its last event id. Following events without their own id get `/2`, `/3` and so on appended. Until the server sends an id, repeated events cannot be recognized.",
   );

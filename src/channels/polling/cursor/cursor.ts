@@ -47,7 +47,7 @@ export function parsePollCursor(
   const { by, position, ...rest } = cursorSchema.parse(JSON.parse(text));
   const restored = by === settings.discriminator.by ? discriminator.restore(position, context) : undefined;
   if (restored !== undefined) return ok({ ...rest, position: restored });
-  return err(`The cursor is of other settings of the discriminator (${by}): set it, or reset it`);
+  return err(`The cursor was written with other discriminator settings (${by}). Set or reset the cursor`);
 }
 
 /**

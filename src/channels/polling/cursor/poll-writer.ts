@@ -101,4 +101,4 @@ export function createPollWriter(
 }
 
 const UNSTABLE =
-  "`itemsPath` finds other items when those are taken out of the page that are not new: it must not go by places or by other items";
+  "`itemsPath` selects other items when known items are replaced by null. It must not depend on positions or on other items";

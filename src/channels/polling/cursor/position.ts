@@ -63,7 +63,4 @@ export class PositionError extends Error {
 }
 
 export const createPositionFullError = (): PositionError =>
-  new PositionError(
-    "position_full",
-    "More items would have to be remembered one by one than a cursor can hold",
-  );
+  new PositionError("position_full", "The poll has more items to remember than a cursor can hold");

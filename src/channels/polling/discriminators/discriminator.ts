@@ -57,7 +57,7 @@ export interface Discriminator<S extends DiscriminatorSchema = DiscriminatorSche
 /** For discriminators that do not order items. */
 export function rejectStartValue({ startValue }: CheckContext, refuse: Refuse): void {
   if (startValue !== undefined)
-    refuse("startAt.value", "there is no such place where items are in no order: `now` or `earliest`");
+    refuse("startAt.value", "is not supported by this discriminator; use `now` or `earliest`");
 }
 
 /** The discriminator of one channel. */

@@ -10,7 +10,7 @@ const [first, ...others] = [timestamp, sequence, seenSet, token, etag] as const;
 
 export const discriminatorSettings = z
   .discriminatedUnion("by", [first.settings, ...others.map(({ settings }) => settings)])
-  .describe("How it is told what is new.");
+  .describe("How new items are detected.");
 
 /** All discriminators by name. */
 export const DISCRIMINATORS: ReadonlyMap<string, Discriminator> = new Map(
@@ -20,6 +20,6 @@ export const DISCRIMINATORS: ReadonlyMap<string, Discriminator> = new Map(
 /** @throws Error when no discriminator has this name */
 export function getDiscriminator(by: string): Discriminator {
   const found = DISCRIMINATORS.get(by);
-  if (found === undefined) throw new Error(`there is no discriminator ${by}`);
+  if (found === undefined) throw new Error(`unknown discriminator ${by}`);
   return found;
 }

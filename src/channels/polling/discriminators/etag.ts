@@ -9,7 +9,7 @@ const settings = z.strictObject({
   by: z
     .literal("etag")
     .describe(
-      "One document that changes: it is asked for with If-None-Match and If-Modified-Since, and new is what the version before did not hold. Without `itemsPath` each version is one item.",
+      "Polls a single document with If-None-Match and If-Modified-Since. Items that the previous version did not contain are new. Without `itemsPath`, each version is one item.",
     ),
 });
 
@@ -28,10 +28,11 @@ export const etag: Discriminator<typeof settings> = {
   },
 };
 
-const ONE_DOCUMENT = "etag is about one document; seenSet reads pages, and `conditional` asks as etag does";
+const ONE_DOCUMENT =
+  "is not allowed with etag, which polls a single document; use seenSet with `conditional` instead";
 
 const MUST_BE =
-  'must be "none", by which all that the document holds is new, or "all", by which it is known as it is';
+  'must be "none" (all items in the document count as new) or "all" (all current items count as known)';
 
 /** Remembers the items of the last version read. */
 function createPosition({ itemKey, order }: DiscriminatorContext, saved: SavedSeen): Position {

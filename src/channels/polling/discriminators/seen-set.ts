@@ -14,18 +14,18 @@ const settings = z.strictObject({
   by: z
     .literal("seenSet")
     .describe(
-      "New is what was not seen before. All pages are read on each poll; newest first, those up to the first that ends with a known item, so that nothing is found below it: where a feed puts new items there, say unordered.",
+      "Items that were not seen before are new. Each poll reads all pages. With `descending` order, it stops at the first page that ends with a known item, so use `unordered` if new items can appear further down.",
     ),
   key: pathText
     .optional()
     .describe(
-      "A path over an item that yields what it is known again by, together with `versionPath`; without it `itemId` is.",
+      "Path to the value that identifies an item, together with `versionPath`. Defaults to `itemId`.",
     ),
   maxAgeSeconds: integer(3600, 34_560_000, 2_592_000).describe(
-    "An item is forgotten when no page has shown it for so long; when it comes again it is new.",
+    "An item is forgotten after this time without appearing on a page, in seconds. If it appears again, it is new.",
   ),
   maxKeys: integer(1, MAX_KEYS, 10_000).describe(
-    "So many items are remembered; those that were not shown for the longest time give way.",
+    "Maximum number of remembered items. The items not seen for the longest time are forgotten first.",
   ),
 });
 
@@ -46,7 +46,7 @@ export const seenSet: Discriminator<typeof settings> = {
 };
 
 const MUST_BE =
-  'must be "none", by which all that the server shows is new, or "all", by which what the next poll finds is known';
+  'must be "none" (all items count as new) or "all" (the items of the next poll count as known)';
 
 type SeenSetOptions = z.output<typeof settings> & Pick<DiscriminatorContext, "itemKey" | "order">;
 

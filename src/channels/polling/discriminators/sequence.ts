@@ -9,16 +9,18 @@ import { createOrderedPosition, type Ordering, type SavedOrdered, savedOrderedSc
 const settings = z.strictObject({
   by: z
     .literal("sequence")
-    .describe("New is what has a higher number than the highest that was seen, which is {{cursor}}."),
+    .describe(
+      "Items with a higher number than the highest one seen are new. {{cursor}} is the highest number.",
+    ),
   path: pathText.describe(
-    "A path over an item that yields its number, or a text that sorts: no two items have the same.",
+    "Path to an item's number, or to a text that sorts. The value must be unique per item.",
   ),
   compare: z
     .enum(["numeric", "text"])
     .default("numeric")
-    .describe("How they are compared: as whole numbers of any size, or as texts by their code units."),
+    .describe("How values are compared: as integers of any size, or as text by UTF-16 code units."),
   lookBack: integer(0, 10_000, 0).describe(
-    "For servers that hand numbers out before items can be seen: so far below the highest number, items that were not seen yet are taken as well. {{cursor}} begins there.",
+    "For servers that assign numbers before items become visible. Unseen items up to this far below the highest number are also new. {{cursor}} starts that much lower.",
   ),
 });
 
@@ -48,14 +50,15 @@ export const sequence: Discriminator<typeof settings> = {
   check({ compare, lookBack }, { startValue, order, isPaged }, refuse) {
     const parse = compare === "numeric" ? parseNumber : parseText;
     if (startValue !== undefined && parse(startValue) === undefined)
-      refuse("startAt.value", "is no whole number");
-    if (compare === "text" && lookBack > 0) refuse("discriminator.lookBack", "needs numbers to count by");
+      refuse("startAt.value", "is not a valid sequence value");
+    if (compare === "text" && lookBack > 0)
+      refuse("discriminator.lookBack", "is only allowed when `compare` is numeric");
     if (order === "unordered" && !isPaged && lookBack === 0) refuse("order", ORDERED_ANYWAY);
   },
 };
 
 const ORDERED_ANYWAY =
-  "items of one page are put in order anyway; where the server may leave lower numbers out, set `discriminator.lookBack`";
+  "has no effect on a single page, whose items are always sorted; if the server may leave out lower numbers, set `discriminator.lookBack`";
 
 function compileOrdered<K extends bigint | string>(
   ordering: Ordering<K>,
@@ -90,7 +93,7 @@ function compileOrdered<K extends bigint | string>(
 /** A string keeps numbers of any size exact. A number is allowed if JSON can represent it exactly. */
 const shownSchema = z.strictObject({ sequence: z.union([z.string(), z.int()]) });
 
-const MUST_BE = "must be a whole number (beyond 2^53 as a text), or a text where `compare` is text";
+const MUST_BE = "must be an integer (a string beyond 2^53), or a text when `compare` is text";
 
 const parseNumber = (text: string): bigint | undefined =>
   text.length <= MAX_DIGITS && /^-?\d+$/.test(text) ? BigInt(text) : undefined;

@@ -11,15 +11,15 @@ const settings = z.strictObject({
   by: z
     .literal("timestamp")
     .describe(
-      "New is what is as late as the latest item or later. Items of one instant are told apart by `itemId`, so the server must be asked for all from {{cursor}} on, itself included.",
+      "Items with the latest timestamp seen, or a later one, are new. Items with the same timestamp are told apart by `itemId`, so the request must ask for all items from {{cursor}} on, inclusive.",
     ),
-  path: pathText.describe("A path over an item that yields when it happened or was changed."),
+  path: pathText.describe("Path to the time when an item was created or changed."),
   format: z
     .enum(TIMESTAMP_FORMATS)
     .default("iso")
-    .describe("How it is written, by the items and for the server alike."),
+    .describe("Format of the items' timestamps, also used for {{cursor}}."),
   lookBackSeconds: integer(0, 604_800, 0).describe(
-    "For servers that show an item late: so far behind the newest, items that were not seen yet are taken as well. {{cursor}} begins there. It should be longer than items are late, and a poll takes.",
+    "For servers that show items late. Unseen items up to this many seconds behind the newest one are also new. {{cursor}} starts that much earlier. Choose more than the delay of items and the duration of a poll.",
   ),
 });
 
@@ -71,7 +71,7 @@ export const timestamp: Discriminator<typeof settings> = {
   },
   check({ format }, { startValue }, refuse) {
     if (startValue !== undefined && parseStart(startValue, format) === undefined)
-      refuse("startAt.value", "is no instant");
+      refuse("startAt.value", "is not a valid timestamp");
   },
 };
 
@@ -81,7 +81,7 @@ const parseStart = (text: string, format: TimestampFormat): number | undefined =
 
 const shownSchema = z.strictObject({ timestamp: z.string() });
 
-const MUST_BE = "must be an instant, such as 2026-01-31T09:30:00Z, or as `format` has it";
+const MUST_BE = "must be a timestamp, such as 2026-01-31T09:30:00Z or as set by `format`";
 
 function startMs(startAt: StartAt, startedAtMs: number, format: TimestampFormat): number | undefined {
   if (startAt === "now") return startedAtMs;

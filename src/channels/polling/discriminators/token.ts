@@ -16,39 +16,47 @@ const settings = z.strictObject({
   by: z
     .literal("token")
     .describe(
-      "The server keeps track: each answer brings a token that stands for all that was answered so far. New is what it answers to that.",
+      "The server keeps track. Each response contains a token, and a request with that token returns the newer items.",
     ),
   path: pathText
     .optional()
-    .describe("A path over the page that yields the next token, where the page has one."),
+    .describe("Path over the page to the next token. Pages without a token are allowed."),
   header: z
     .string()
     .max(256)
-    .regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, "is not the name of a header")
+    .regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, "is not a valid header name")
     .optional()
-    .describe("The header of the answer that holds the next token."),
+    .describe("Response header that contains the next token."),
   as: z
     .enum(["value", "url"])
     .default("value")
     .describe(
-      "What it is: a value, for {{cursor}}, or the whole address of the next request (a delta link).",
+      "Type of the token: a value for {{cursor}}, or the full URL of the next request (a delta link).",
     ),
   hasMorePath: pathText
     .optional()
-    .describe("A path over the page that yields true where there is more at once by the new token."),
+    .describe("Path over the page that yields true if the new token has more items right away."),
   expiredOn: z
     .strictObject({
-      statuses: z.array(integer(400, 499)).min(1).max(20).default([410]).describe("By its status."),
-      path: pathText.optional().describe("Or by what this path over its body yields …"),
-      equals: z.union([z.string(), z.number(), z.boolean()]).optional().describe("… if it is this value."),
+      statuses: z
+        .array(integer(400, 499))
+        .min(1)
+        .max(20)
+        .default([410])
+        .describe("Response statuses that indicate an expired token."),
+      path: pathText.optional().describe("Alternatively, a path over the response body …"),
+      equals: z
+        .union([z.string(), z.number(), z.boolean()])
+        .optional()
+        .describe("… and the value there that indicates an expired token."),
     })
     .prefault({})
-    .describe("How an answer says that the token is no longer known."),
+    .describe("How a response indicates an expired token."),
   onExpired: z
     .enum(["resync", "skip", "stop"])
     .default("resync")
     .describe(
-      "What to do then: ask for all again, of which `dedupe` recognizes what its window still remembers; take all that is there as known; or stop the channel with an error.",
+      "Reaction to an expired token. `resync` requests everything again, and `dedupe` recognizes events within its window. `skip` treats all existing items as known. `stop` puts the channel into state `error`.",
     ),
 });
 
@@ -88,11 +96,9 @@ export const token: Discriminator<typeof settings> = {
       parse(value) {
         const read = shownSchema.safeParse(value);
         if (!read.success)
-          return err([{ path: "token", message: `must be a text of 1 to ${MAX_TOKEN_CHARS} characters` }]);
+          return err([{ path: "token", message: `must be a string of 1 to ${MAX_TOKEN_CHARS} characters` }]);
         if (as === "url" && !isHttp(read.data.token))
-          return err([
-            { path: "token", message: "must be an address of HTTP, as `discriminator.as` is url" },
-          ]);
+          return err([{ path: "token", message: "must be an HTTP URL, because `discriminator.as` is url" }]);
         const position: Saved = { token: read.data.token };
         return ok(position);
       },
@@ -101,19 +107,19 @@ export const token: Discriminator<typeof settings> = {
   show: (saved) => ({ token: savedSchema.parse(saved).token ?? null }),
   check({ as, expiredOn, header, path }, { startValue, order, isPaged, placeholders }, refuse) {
     if (startValue !== undefined && as === "url" && !isHttp(startValue))
-      refuse("startAt.value", "is no address of HTTP");
+      refuse("startAt.value", "must be an HTTP URL, because `discriminator.as` is url");
     if ((path === undefined) === (header === undefined)) refuse("discriminator.path", PATH_OR_HEADER);
     if (as === "value" && !placeholders.has("cursor")) refuse("request", NOT_SENT);
     if ((expiredOn.path === undefined) !== (expiredOn.equals === undefined))
-      refuse("discriminator.expiredOn.path", "goes with `equals`, and that with it");
+      refuse("discriminator.expiredOn.path", "must be set together with `equals`");
     if (order === "descending" && isPaged) refuse("order", READ_TO_THE_END);
   },
 };
 
-const PATH_OR_HEADER = "the token comes by `path` or by `header`, one of the two";
-const NOT_SENT = "tells the server no token: {{cursor}} must stand somewhere in it";
+const PATH_OR_HEADER = "set exactly one of `path` and `header`";
+const NOT_SENT = "must contain {{cursor}}, or the server never receives the token";
 const READ_TO_THE_END =
-  "pages are read to their end before there is a new token, and published as they come: leave it as ascending";
+  "must not be descending with pagination, because pages are published as they arrive until the last one brings a token";
 
 const isHttp = (text: string): boolean => /^https?:\/\//i.test(text);
 
@@ -140,7 +146,7 @@ function createPosition(
     const text = typeof value === "string" ? value : undefined;
     const found = as === "url" && text !== undefined ? page.addressOf(text) : text;
     if (found === undefined || found.length > MAX_TOKEN_CHARS) {
-      throw new PositionError("token_missing", "What stands in the place of the token is none");
+      throw new PositionError("token_missing", "The value in place of the token is not valid");
     }
     return found;
   }
@@ -179,10 +185,7 @@ function createPosition(
       next = following;
       if (next !== undefined) return false;
       if (token === undefined) {
-        throw new PositionError(
-          "token_missing",
-          "The last page brings no token, by which it could be gone on",
-        );
+        throw new PositionError("token_missing", "The last page has no token for the next poll");
       }
       return hasMorePath !== undefined && isTrue(page.read(hasMorePath));
     },

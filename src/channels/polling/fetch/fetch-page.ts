@@ -87,14 +87,10 @@ export function createPageFetcher(
    */
   const findCallRejection = ({ body, headers, url }: OutboundRequest): SourceEnd | undefined => {
     if (credentials === undefined && new URL(url).origin !== origin) {
-      return rejected(
-        "origin",
-        "The next page would be at another origin, which only a connection can allow",
-      );
+      return rejected("origin", "The next page is at another origin. Only a connection can allow that");
     }
     const name = JSON.stringify([url, headers, String(body ?? "")]);
-    if (requested.has(name))
-      return failed("page_repeated", "The next page would be one that was read already");
+    if (requested.has(name)) return failed("page_repeated", "The next page was already read in this poll");
     requested.add(name);
     return undefined;
   };
@@ -125,14 +121,14 @@ export function createPageFetcher(
     }
     const page = read.value;
     if (isFirst && isEqual(page, expiredOn?.path, expiredOn?.equals)) {
-      return expired("position", rejected("token_expired", "The server does not know the token any more"));
+      return expired("position", rejected("token_expired", "The server no longer knows the token"));
     }
     if (plan.successPath !== undefined && !isEqual(page, plan.successPath, settings.successOn.equals)) {
-      return { kind: "ended", end: failed("not_successful", "The answer is not what `successOn` asks for") };
+      return { kind: "ended", end: failed("not_successful", "The response does not match `successOn`") };
     }
     const next = pagination.next(page, at);
     if (!next.ok)
-      return { kind: "ended", end: failed("next_page", `It is not clear what follows: ${next.error}`) };
+      return { kind: "ended", end: failed("next_page", `The next page cannot be determined: ${next.error}`) };
     return {
       kind: "page",
       page,

@@ -80,7 +80,7 @@ export function readLargePage(request: LargeRequest): LargeResult {
 }
 
 function requirePath(path: RulePath | undefined): RulePath {
-  if (path === undefined) throw new Error("a path that compiles elsewhere does not compile here");
+  if (path === undefined) throw new Error("a path compiled in one thread but not in the other");
   return path;
 }
 
@@ -173,5 +173,5 @@ class SentItem implements PageItem {
 }
 
 function unknown({ text }: RulePath): never {
-  throw new Error(`the page was not read by ${text}`);
+  throw new Error(`path ${text} was not evaluated on this page`);
 }

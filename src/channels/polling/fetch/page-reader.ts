@@ -66,7 +66,7 @@ export function createPageReader(
       pagePaths: paths.ofPage.map(({ text }) => text),
     });
     if (!answer.ok) return answer;
-    if (answer.value.kind !== "page") throw new Error(`a page was answered by ${answer.value.kind}`);
+    if (answer.value.kind !== "page") throw new Error(`expected a page, received ${answer.value.kind}`);
     const { page } = answer.value;
     return page.ok ? ok(toPageContent(page.value, paths)) : page;
   }
@@ -89,10 +89,10 @@ export function createPageReader(
       const answer = await ask({ kind: "findsSameItems", text, items, syntax, itemsPath: itemsPath.text });
       if (!answer.ok) return answer;
       if (answer.value.kind !== "findsSameItems")
-        throw new Error(`a text was answered by ${answer.value.kind}`);
+        throw new Error(`expected findsSameItems, received ${answer.value.kind}`);
       return ok(answer.value.isSame);
     },
   };
 }
 
-const TOO_COSTLY = "The answer cannot be read: it takes too much time or memory";
+const TOO_COSTLY = "The response cannot be parsed: it takes too much time or memory";

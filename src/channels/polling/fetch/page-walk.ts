@@ -142,7 +142,7 @@ export function createPageWalk({ fetcher, nowMs, plan, run, writer }: PageWalkDe
 
 const SHIFTING: Walked = {
   kind: "ended",
-  end: failed("pages_shift", "Items come and go faster than the pages can be counted"),
+  end: failed("pages_shift", "Items change faster than the pages can be read"),
 };
 
 /** Returns the item count and the hash of the last item. */
@@ -151,6 +151,6 @@ const describePageEnd = ({ itemCount, items }: Page): string => `${itemCount} ${
 const instant = (ms: number): TemplateValue => ({ kind: "instant", ms, format: "iso" });
 
 const EXPIRED = {
-  page: "The server does not know the next page any more: the walk over the pages begins anew",
-  position: "The server does not know the token any more: all that it has is asked for again",
+  page: "The server no longer knows the next page. Reading restarts at the first page",
+  position: "The server no longer knows the token. All items are requested again",
 } as const;

@@ -129,7 +129,7 @@ function readText(
   const told = resolveContentType(headers, decode);
   const kind = isEmpty ? "json" : parseBodyFormat(told)?.kind;
   if (kind !== "json" && kind !== "ndjson" && kind !== "xml") {
-    const message = `The server answers with ${describeContentType([headers["content-type"]].flat()[0])}, which is not read unless \`decode\` says as what`;
+    const message = `The server responded with ${describeContentType([headers["content-type"]].flat()[0])}, which is only read if \`decode\` is set`;
     return err({ code: "content_type", message });
   }
   const read = readBody(isEmpty ? NULL : bytes, isEmpty ? undefined : told);
@@ -148,18 +148,19 @@ function splitPageItems(
 ): Result<FoundItems, PageFault> {
   const split = splitItems(body, itemsPath, budget, MAX_PAGE_ITEMS);
   if (split.kind === "tooMany") {
-    return err({ code: "items_too_many", message: `The page holds more than ${split.limit} items` });
+    return err({ code: "items_too_many", message: `The page has more than ${split.limit} items` });
   }
   if (split.kind === "fault") {
     const { detail, path, reason } = split.fault;
     if (reason !== "invalid_body" || path !== "itemsPath") return invalid(detail);
     // A query path may match any number of values, so no match is an empty list.
     if (itemsOptional || itemsPath?.path.kind === "query") return NO_ITEMS;
-    return err({ code: "items_missing", message: `The answer is not what was expected: ${detail}` });
+    return err({ code: "items_missing", message: `The response is not as expected: ${detail}` });
   }
   const last = split.items.at(-1);
   // An incomplete last line means a truncated body, even if the connection was closed cleanly.
-  if (last !== undefined && "fault" in last) return invalid(`its last line is broken: ${last.fault.detail}`);
+  if (last !== undefined && "fault" in last)
+    return invalid(`its last line is incomplete or invalid: ${last.fault.detail}`);
   const delivery = toVerifiedDelivery(headers, body);
   const items = split.items.flatMap((item): PageItem[] => {
     if ("fault" in item) return [brokenItem(item)];
@@ -170,7 +171,7 @@ function splitPageItems(
     ? ok({ items, itemCount: split.items.length })
     : err({
         code: "items_overlap",
-        message: "`itemsPath` yields values of which one holds another, or names",
+        message: "`itemsPath` selects nested values or property names",
       });
 }
 
@@ -219,7 +220,7 @@ const NULL = Buffer.from("null");
 const isSpace = (byte: number): boolean => byte === 32 || (byte >= 9 && byte <= 13);
 
 const invalid = (detail: string): Result<never, PageFault> =>
-  err({ code: "invalid_body", message: `The answer cannot be read: ${detail}` });
+  err({ code: "invalid_body", message: `The response cannot be parsed: ${detail}` });
 
 /** Quotes at most 100 characters, because the server controls this text. */
 const describeContentType = (contentType: string | undefined): string =>

@@ -73,7 +73,7 @@ const byAddress = (find: (page: Page) => unknown): PaginationStrategy => ({
     const found = find(page);
     if (isEmptyValue(found)) return ok(undefined);
     const url = isText(found) ? page.addressOf(found) : undefined;
-    return url === undefined ? err("the address of the next page is none") : ok({ kind: "url", url });
+    return url === undefined ? err("the URL of the next page is not valid") : ok({ kind: "url", url });
   },
 });
 
@@ -90,7 +90,9 @@ const byToken = (
   next(page) {
     const found = path && page.read(path);
     if (isEmptyValue(found)) return ok(undefined);
-    return isText(found) ? ok({ kind: "token", token: found }) : err("the token of the next page is none");
+    return isText(found)
+      ? ok({ kind: "token", token: found })
+      : err("the token of the next page is not valid");
   },
 });
 

@@ -5,22 +5,26 @@ const name = text(256);
 
 const guards = {
   maxPages: integer(1, 10_000, 100).describe(
-    "So many pages are read in one poll. Where items come oldest first the next poll goes on behind them; else a poll that needs more fails, and nothing is lost.",
+    "Maximum number of pages per poll. In ascending order, the next poll continues after them. Otherwise a poll that needs more pages fails without losing items.",
   ),
   maxItems: integer(1, 1_000_000, 100_000).describe(
-    "So many items, known ones included, are read in one poll; what is beyond is treated as pages are.",
+    "Maximum number of items read per poll, including known ones. Exceeding it has the same effect as exceeding `maxPages`.",
   ),
 } as const;
 
 const hasMorePath = pathText
   .optional()
-  .describe("A path over the page that yields false, or nothing, on the last one.");
+  .describe("Path over the page that yields true on every page except the last.");
 
 const counted = {
-  param: name.optional().describe("The query parameter; without it {{page}} says where the number goes."),
+  param: name
+    .optional()
+    .describe("Query parameter for the number. Without it, the request must contain {{page}}."),
   pageSize: integer(1, 100_000)
     .optional()
-    .describe("A page with fewer items is the last; without it only an empty one is."),
+    .describe(
+      "Number of items per page. A page with fewer items is the last one. Without it, only an empty page is the last one.",
+    ),
   hasMorePath,
   ...guards,
 } as const;
@@ -28,39 +32,39 @@ const counted = {
 export const paginationSettings = z
   .discriminatedUnion("by", [
     z.strictObject({
-      by: z.literal("linkHeader").describe("The header Link (RFC 8288) holds the address of the next page."),
-      relation: name.default("next").describe("The relation (rel) of the link."),
+      by: z.literal("linkHeader").describe("The `Link` header (RFC 8288) contains the URL of the next page."),
+      relation: name.default("next").describe("Relation (`rel`) of the link."),
       ...guards,
     }),
     z.strictObject({
-      by: z.literal("nextUrlPath").describe("The page holds the address of the next one."),
-      path: pathText.describe("A path over the page that yields the address, also a relative one."),
+      by: z.literal("nextUrlPath").describe("The page contains the URL of the next page."),
+      path: pathText.describe("Path over the page to the URL, which may be relative."),
       ...guards,
     }),
     z.strictObject({
-      by: z.literal("cursorToken").describe("The page holds a token by which the next one is asked for."),
-      path: pathText.describe("A path over the page that yields the token; the last page has none."),
-      in: z.enum(["query", "body"]).default("query").describe("Where the token is sent."),
+      by: z.literal("cursorToken").describe("The page contains a token for the next page."),
+      path: pathText.describe("Path over the page to the token. The last page has none."),
+      in: z.enum(["query", "body"]).default("query").describe("Part of the request that carries the token."),
       name: name
         .optional()
         .describe(
-          "The query parameter, or the member of the body; without it {{page}} says where the token goes.",
+          "Name of the query parameter or body member. Without it, the request must contain {{page}}.",
         ),
       hasMorePath,
       ...guards,
     }),
     z.strictObject({
-      by: z.literal("offset").describe("The next page is asked for by how many items come before it."),
+      by: z.literal("offset").describe("Each page is requested by the number of items before it."),
       ...counted,
     }),
     z.strictObject({
-      by: z.literal("page").describe("The next page is asked for by its number."),
-      first: integer(0, 1, 1).describe("The number of the first page."),
+      by: z.literal("page").describe("Each page is requested by its number."),
+      first: integer(0, 1, 1).describe("Number of the first page."),
       ...counted,
     }),
   ])
   .describe(
-    "How one page leads to the next. Pages are followed within the origin of the url, and to those that the connection allows.",
+    "How to get from one page to the next. Pages must be at the origin of the URL, or at an origin that the connection allows.",
   );
 
 export type PaginationSettings = z.output<typeof paginationSettings>;

@@ -30,7 +30,7 @@ const ORIGIN = /^https?:\/\/[^/?#\\{}]+(?:[/?]|$)/i;
 const bodySchema = z
   .union([z.string().max(MIB), z.record(z.string(), z.unknown())])
   .refine((body) => !exceedsDepth(body, MAX_BODY_DEPTH), {
-    message: `nests deeper than ${MAX_BODY_DEPTH}`,
+    message: `must not be nested deeper than ${MAX_BODY_DEPTH} levels`,
   });
 
 /** The request of a poll. All strings in it except names are templates. */
@@ -39,20 +39,20 @@ export const requestSettings = z
     method: z
       .enum(["GET", "POST"])
       .default("GET")
-      .describe("Failed calls are tried again within a poll only where it is GET."),
+      .describe("HTTP method. Failed calls are retried within a poll only if it is GET."),
     url: urlSettings(findUrlTemplateError).describe(
-      "Where items are asked for. What is put in after a placeholder is percent-encoded; scheme, host and port hold none.",
+      "URL that returns the items. Placeholder values are percent-encoded. The scheme, host and port must not contain placeholders.",
     ),
     headers: headersSettings(["if-modified-since", "if-none-match"]),
     query: querySettings,
     body: bodySchema
       .optional()
       .describe(
-        "Sent with a POST: an object as JSON, in which each text is a template; or a text, for which `headers` names the content-type.",
+        "Request body for POST. An object is sent as JSON, and each string in it is a template. For a string, set the content-type in `headers`.",
       ),
   })
   .describe(
-    `How items are asked for, with placeholders: {{cursor}} is where the source stands (an instant, a number, a token), {{page}} the page of \`pagination\`, {{now}} the time of the poll, {{lastPollAt}} that of the last one that came to its end. Filters say how they are written: {{cursor | iso}}; there are ${FILTER_NAMES.join(", ")}. Query parameters, headers and members of the body whose value does not exist yet are left out.`,
+    `The request that returns the items. It may contain placeholders. The value of {{cursor}} is the position of the source: a time, a number or a token. The value of {{page}} is the page selected by \`pagination\`. The value of {{now}} is the start of the poll, and {{lastPollAt}} is the start of the last completed poll. A filter sets the format, as in {{cursor | iso}}. Available filters: ${FILTER_NAMES.join(", ")}. Query parameters, headers and body members are left out if their value does not exist yet.`,
   );
 
 export type RequestSettings = z.output<typeof requestSettings>;
@@ -64,7 +64,7 @@ export const parseOrigin = ({ url }: Pick<RequestSettings, "url">): string =>
 function findUrlTemplateError(text: string): string | undefined {
   const start = ORIGIN.exec(text)?.[0];
   if (start === undefined || URL.parse(start) === null) {
-    return "must name its host and port without placeholders, and end or go on with / after them";
+    return "must not use placeholders before the path; the host and port must be followed by /, ? or the end";
   }
   return findUrlError(text.replace(/\{\{[^{}]*\}\}/g, "x"));
 }
@@ -179,7 +179,9 @@ export function compileRequest(
         // Whitespace around a header value is not part of it (RFC 9110, section 5.5).
         const value = rendering.replace(/^[\t ]+|[\t ]+$/g, "");
         if (!FIELD_VALUE.test(value)) {
-          throw new InvalidRequestError(`the header ${name} would hold what no header can`);
+          throw new InvalidRequestError(
+            `the value of header ${name} contains characters that are not allowed`,
+          );
         }
         rendered[name.toLowerCase()] = value;
       }

@@ -32,7 +32,7 @@ export function bindPlaceholder(
   names: TemplateNames,
 ): Result<(context: TemplateContext) => string, string> {
   const kind = names.get(name);
-  if (kind === undefined) return err(`there is no ${name} here, ${listNames(names)}`);
+  if (kind === undefined) return err(`unknown placeholder ${name}; ${listNames(names)}`);
   let format: InstantFilter | undefined;
   const writers: ((text: string) => string)[] = [];
   for (const filter of filters) {
@@ -40,9 +40,10 @@ export function bindPlaceholder(
     const instant = INSTANT_FILTERS.find((each) => each === filter);
     if (write !== undefined) writers.push(write);
     else if (instant === undefined)
-      return err(`there is no filter ${filter}, only ${FILTER_NAMES.join(", ")}`);
-    else if (kind !== "instant") return err(`${name} is no instant, so that ${filter} has no meaning`);
-    else if (format !== undefined || writers.length > 0) return err(`${filter} comes once, and first`);
+      return err(`unknown filter ${filter}; available: ${FILTER_NAMES.join(", ")}`);
+    else if (kind !== "instant") return err(`filter ${filter} requires a time, but ${name} is not a time`);
+    else if (format !== undefined || writers.length > 0)
+      return err(`filter ${filter} must come first and only once`);
     else format = instant;
   }
   return ok((context) => {
@@ -54,4 +55,4 @@ export function bindPlaceholder(
 }
 
 const listNames = (names: TemplateNames): string =>
-  names.size === 0 ? "nor anything else" : `only ${[...names.keys()].join(", ")}`;
+  names.size === 0 ? "no placeholders are available" : `available: ${[...names.keys()].join(", ")}`;

@@ -13,25 +13,23 @@ const CHECKED_UNTIL_MS = Date.UTC(2027, 0, 2);
 export const scheduleSettings = z
   .strictObject({
     intervalSeconds: integer(MIN_INTERVAL_SECONDS, 31_536_000, 60).describe(
-      "From the beginning of one poll to that of the next, at least: no restart, change or jitter makes it shorter. Without meaning where there is `cron`.",
+      "Minimum time between the starts of two polls, in seconds. Restarts, changes and jitter never shorten it. Ignored if `cron` is set.",
     ),
     cron: text(256)
       .optional()
       .describe(
-        "Five fields (minute, hour, day of month, month, day of week), or six with seconds in front.",
+        "Cron expression with five fields (minute, hour, day of month, month, day of week), or six fields with seconds first.",
       ),
-    timezone: text(64)
-      .default("UTC")
-      .describe("By which `cron` is meant, of the IANA database, such as Europe/Zurich."),
+    timezone: text(64).default("UTC").describe("IANA time zone of `cron`, such as Europe/Zurich."),
   })
   .superRefine(({ cron, timezone }, context) => {
     const refuse = refuseIn(context);
-    if (!isTimezone(timezone)) return refuse("timezone", "is no time zone of the IANA database");
+    if (!isTimezone(timezone)) return refuse("timezone", "is not an IANA time zone");
     const flaw = cron === undefined ? undefined : findCronError(cron, timezone);
     if (flaw !== undefined) refuse("cron", flaw);
   })
   .prefault({})
-  .describe("When it is polled: again and again after an interval, or by a cron expression.");
+  .describe("When to poll: at an interval, or by a cron expression.");
 
 export const jitterSettings = z
   .number()
@@ -39,7 +37,7 @@ export const jitterSettings = z
   .max(1)
   .default(0.1)
   .describe(
-    "The part of the time between two polls by which each may come later, never earlier, so that channels of one server do not all ask at once.",
+    "Fraction of the time between two polls by which each poll may be delayed at random. Prevents channels of one server from polling at the same moment. Polls never come earlier.",
   );
 
 export function toPollSchedule({
@@ -54,19 +52,19 @@ export function toPollSchedule({
 
 function findCronError(cron: string, timezone: string): string | undefined {
   // `H` stands for a random value, which would differ per worker and restart.
-  if (/\bH\b/i.test(cron)) return "must not hold H: give times, and let `jitter` spread them";
+  if (/\bH\b/i.test(cron)) return "must not contain H; use fixed times, and `jitter` spreads the polls";
   try {
     const times = CronExpressionParser.parse(cron, { currentDate: CHECKED_FROM_MS, tz: timezone });
     let before = Number.NEGATIVE_INFINITY;
     for (let checked = 0; checked < CHECKED_TIMES && before < CHECKED_UNTIL_MS; checked++) {
       const ms = times.next().getTime();
       if (ms - before < MIN_INTERVAL_SECONDS * 1000)
-        return `must leave ${MIN_INTERVAL_SECONDS} seconds between polls`;
+        return `must leave at least ${MIN_INTERVAL_SECONDS} seconds between polls`;
       before = ms;
     }
     return undefined;
   } catch (error) {
-    return `cannot be read: ${error instanceof Error ? error.message : String(error)}`;
+    return `is not a valid cron expression: ${error instanceof Error ? error.message : String(error)}`;
   }
 }
 

@@ -25,7 +25,7 @@ const pollingShape = {
         .unwrap()
         .default("duplicate")
         .describe(
-          "What becomes of a known id with other data: an item that was polled again is the same one, unless `versionPath` says that it has changed.",
+          "Handling of a known id with other data. By default it is a duplicate, because only `versionPath` marks an item as changed.",
         ),
     })
     .prefault({})
@@ -36,62 +36,67 @@ const pollingShape = {
   overlap: z
     .enum(["skip"])
     .default("skip")
-    .describe("What becomes of a poll that is due while the one before is under way: it is left out."),
+    .describe("Handling of a poll that is due while the previous one is still running. It is skipped."),
   timeouts: z
     .strictObject({
-      connectMs: integer(100, 60_000, 10_000).describe("Until a connection is there."),
+      connectMs: integer(100, 60_000, 10_000).describe("Timeout for connecting, in ms."),
       headMs: integer(100, 120_000, 30_000).describe(
-        "From the sending of a request to the head of its answer.",
+        "Timeout from sending the request to receiving the response headers, in ms.",
       ),
-      totalMs: integer(100, 240_000, 60_000).describe(
-        "From the beginning of a call to the end of its answer.",
-      ),
+      totalMs: integer(100, 240_000, 60_000).describe("Timeout for the whole call, in ms."),
     })
     .prefault({})
-    .describe("How long each call may take."),
+    .describe("Timeouts of each HTTP call."),
   maxResponseBytes: integer(1, 25 * MIB, 5 * MIB).describe(
-    "Of one page, decompressed. A larger one fails its poll.",
+    "Maximum size of one page after decompression, in bytes. A larger page fails its poll.",
   ),
-  redirects: integer(0, 10, 5).describe("How many redirects are followed."),
+  redirects: integer(0, 10, 5).describe("Maximum number of redirects to follow."),
   decode: z
     .enum(DECODINGS)
     .optional()
     .describe(
-      "As what pages are read, whatever their Content-Type says; without it that decides, and other types are not read.",
+      "Format of the pages, regardless of their Content-Type. By default the Content-Type decides, and unknown types fail the poll.",
     ),
   itemsOptional: z
     .boolean()
     .default(false)
-    .describe("True where a page without what `itemsPath` leads to has no items; else it fails its poll."),
+    .describe("Whether a page without a match of `itemsPath` is an empty page. Otherwise it fails its poll."),
   discriminator: discriminatorSettings,
   conditional: z
     .boolean()
     .default(false)
     .describe(
-      "Asks with If-None-Match and If-Modified-Since, so that a server can answer that nothing is new (304). The discriminator etag always does.",
+      "Whether to send If-None-Match and If-Modified-Since, so that the server can respond with 304 if the data has not changed. The etag discriminator always sends them.",
     ),
   pagination: paginationSettings.optional(),
   maxItemsPerPoll: integer(1, 100_000, 10_000).describe(
-    "So many new items are published in one poll; the next one follows at once with the rest.",
+    "Maximum number of new items published per poll. The next poll follows at once with the rest.",
   ),
   startAt: startAtSettings,
   retry: z
     .strictObject({
-      attempts: integer(0, 5, 2).describe("How often a call is tried again within its poll."),
-      initialMs: integer(10, 10_000, 500).describe("The first wait, doubled from try to try."),
-      maxMs: integer(10, 30_000, 5_000).describe("The longest wait."),
+      attempts: integer(0, 5, 2).describe("Number of retries of a call within its poll."),
+      initialMs: integer(10, 10_000, 500).describe(
+        "Wait before the first retry, in ms. It doubles with each retry.",
+      ),
+      maxMs: integer(10, 30_000, 5_000).describe("Longest wait, in ms."),
     })
     .prefault({})
     .describe(
-      "What becomes of a GET that brings no answer, or 500, 502, 503 or 504 without a Retry-After. Where all fails the next poll comes after a growing wait.",
+      "Retries of a GET that gets no response, or a 500, 502, 503 or 504 without Retry-After. If all retries fail, the next poll follows after a growing wait.",
     ),
   retryAfter: z
     .strictObject({
-      honour: z.boolean().default(true).describe("False leaves the server's wishes out of account."),
-      maxSeconds: integer(1, 86_400, 3_600).describe("The longest wait that is kept."),
+      honour: z
+        .boolean()
+        .default(true)
+        .describe("Whether to honor the server's `Retry-After` and rate-limit headers."),
+      maxSeconds: integer(1, 86_400, 3_600).describe("Longest wait to honor, in seconds."),
     })
     .prefault({})
-    .describe("Whether no poll comes before the time that Retry-After or X-RateLimit-Reset ask for."),
+    .describe(
+      "Handling of the Retry-After and X-RateLimit-Reset headers, by which a server asks for a wait before the next poll.",
+    ),
   successOn: z
     .strictObject({
       statuses: z
@@ -99,12 +104,15 @@ const pollingShape = {
         .min(1)
         .max(50)
         .optional()
-        .describe("The statuses whose answers are pages; without it, 200 to 299."),
-      path: pathText.optional().describe("Only if what this path over the page yields …"),
-      equals: z.union([z.string(), z.number(), z.boolean()]).optional().describe("… is this value."),
+        .describe("Statuses that indicate a page. Defaults to 200 to 299."),
+      path: pathText.optional().describe("Additionally, a path over the page …"),
+      equals: z
+        .union([z.string(), z.number(), z.boolean()])
+        .optional()
+        .describe("… and the value that it must yield."),
     })
     .prefault({})
-    .describe("Which answers are pages; others fail their poll."),
+    .describe("Which responses count as pages. Other responses fail their poll."),
 } as const;
 
 export const pollingObject = z.strictObject(pollingShape);

@@ -11,7 +11,7 @@ export const pollingSettings = pollingObject
     if (plan.ok) checkPlan(plan.value, refuse);
     else for (const { path, message } of plan.error) refuse(path, message);
   })
-  .describe("Inlet calls an address at an interval and finds out what is new.");
+  .describe("Inlet calls a URL on a schedule and publishes the new items.");
 
 /** Rejects combinations of settings that would lose or duplicate items or have no effect. */
 function checkPlan(plan: Plan, refuse: Refuse): void {
@@ -22,20 +22,21 @@ function checkPlan(plan: Plan, refuse: Refuse): void {
   const isAlways = plan.discriminator.isConditional === true;
   const isConditional = conditional || isAlways;
   const changes = ["now", "lastPollAt"].find((name) => request.names.has(name));
-  if (body !== undefined && method === "GET") refuse("request.body", "a GET has none; set `method` to POST");
+  if (body !== undefined && method === "GET")
+    refuse("request.body", "is not allowed with GET; set `method` to POST");
   if (isConditional && method === "POST")
-    refuse(isAlways ? "request.method" : "conditional", "only a GET can be answered by: nothing is new");
+    refuse(isAlways ? "request.method" : "conditional", "conditional requests must use GET");
   if (isConditional && changes !== undefined)
     refuse(
       isAlways ? "request" : "conditional",
-      `cannot be answered by 304 where {{${changes}}} makes each request another one`,
+      `conditional requests must not contain {{${changes}}}, because it changes every request`,
     );
   if ((successOn.path === undefined) !== (successOn.equals === undefined))
-    refuse("successOn.path", "goes with `equals`, and that with it");
+    refuse("successOn.path", "must be set together with `equals`");
   if (decode === "ndjson" && itemsPath !== undefined)
-    refuse("itemsPath", "has no meaning where each line is an item");
+    refuse("itemsPath", "is not allowed when `decode` is ndjson, because each line is an item");
   if (pagination !== undefined) checkPagination(plan, pagination, refuse);
-  if (retry.maxMs < retry.initialMs) refuse("retry.maxMs", "is less than `initialMs`");
+  if (retry.maxMs < retry.initialMs) refuse("retry.maxMs", "must not be less than `initialMs`");
   const startValue = typeof startAt === "object" ? startAt.value : undefined;
   const rest = { startValue, order, isPaged: pagination !== undefined, placeholders: request.names };
   getDiscriminator(discriminator.by).check(discriminator, rest, refuse);
@@ -51,20 +52,20 @@ function checkPagination(
   if (by === "cursorToken") {
     if (!isNamed && pagination.name === undefined) refuse("pagination.name", NO_PLACE);
     if (pagination.in === "body" && typeof settings.request.body !== "object")
-      refuse("pagination.in", "needs `request.body` to be an object");
+      refuse("pagination.in", "requires `request.body` to be an object");
   }
   if (by !== "offset" && by !== "page") return;
   if (!isNamed && pagination.param === undefined) refuse("pagination.param", NO_PLACE);
   if (settings.order === "descending")
     refuse(
       "pagination.by",
-      `${by} counts from the newest item, and each new one shifts all others to another page; use a link or a token, or the order unordered with seenSet`,
+      `${by} cannot be used with descending order, because each new item shifts all others to a later page; use links or tokens, or seenSet with unordered`,
     );
   else if (discriminator.isOrdered === true && !restartsWalk)
     refuse(
       "pagination.by",
-      `${by} counts items, and passes one over when another before it is deleted meanwhile: {{cursor}} must stand in the request and the order be ascending, so that each page can begin where the last one ended; or use seenSet`,
+      `${by} skips items when earlier items are deleted during a poll. Use seenSet, or ascending order with {{cursor}} in the request, which continues after the last item`,
     );
 }
 
-const NO_PLACE = "is needed where {{page}} stands nowhere in the request";
+const NO_PLACE = "is required when the request does not contain {{page}}";

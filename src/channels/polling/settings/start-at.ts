@@ -6,13 +6,13 @@ export const startAtSettings = z
   .union(
     [
       z.enum(["now", "earliest"]),
-      z.strictObject({ value: text(4096).describe("A text, as the discriminator has it.") }),
+      z.strictObject({ value: text(4096).describe("A text in the form that the discriminator expects.") }),
     ],
-    { error: 'must be "now", "earliest", or {"value": …} with a text' },
+    { error: 'must be "now", "earliest" or {"value": "…"}' },
   )
   .default("now")
   .describe(
-    "Where a source without a cursor begins: `now` leaves out all that is there already (by the time at which the source began to be one, or by what the first poll finds), `earliest` takes it, a value is an instant (itself included), a number (itself left out) or a token.",
+    "Start of a source without a cursor. `now` skips existing items: those from before the start time, or those found by the first poll. `earliest` includes them. A value is a timestamp (inclusive), a number (exclusive) or a token.",
   );
 
 export type StartAt = z.output<typeof startAtSettings>;

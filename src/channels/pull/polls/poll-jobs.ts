@@ -100,7 +100,7 @@ export function createPollJobs(deps: PollsContext): PollJobs {
       await slotRequest.slot.release().then(notifyReserved, (error: unknown) => {
         log.debug(
           { event: "poll.slot_not_released", err: error, ...factsOf(channel) },
-          "limit slot is left to run out",
+          "could not release a limit slot; it will expire",
         );
       });
     }
@@ -120,7 +120,7 @@ export function createPollJobs(deps: PollsContext): PollJobs {
       await addTurn(queue, turn).catch((error: unknown) => {
         log.debug(
           { event: "poll.turn_not_added", err: error, ...factsOf(Number(turn.name)) },
-          "next poll in line could not be added",
+          "could not wake the next queued poll",
         );
       });
     }
@@ -134,11 +134,11 @@ export function createPollJobs(deps: PollsContext): PollJobs {
     } catch (error) {
       const { channel } = job.data;
       if (!(error instanceof UnavailableError))
-        log.error({ event: "poll.failed", err: error, ...factsOf(channel) }, "poll could not begin");
+        log.error({ event: "poll.failed", err: error, ...factsOf(channel) }, "could not start a poll");
       else if (!failing && !signal.aborted)
         log.warn(
           { event: "poll.delayed", err: error, ...factsOf(channel) },
-          "polls wait until Redis and the database answer",
+          "polls are delayed until Redis and the database are available",
         );
       failing = true;
       const waitMs = doubled(OUTAGE_WAIT_MS, job.starts, MAX_OUTAGE_WAIT_MS);
@@ -157,7 +157,7 @@ export function createPollJobs(deps: PollsContext): PollJobs {
       await addPoll(queue, job.data.channel, delayMs).catch((error: unknown) => {
         log.debug(
           { event: "poll.not_added", err: error, ...factsOf(job.data.channel) },
-          "poll beside the plan could not be added",
+          "could not add an extra poll",
         );
       });
       return undefined;

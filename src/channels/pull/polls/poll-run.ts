@@ -81,7 +81,7 @@ export async function pollOnce(
       // The published events and their cursor are stored. Only the visible end and a requested wait are lost.
       logOf(deps, target).warn(
         { event: "poll.end_not_written", err: error },
-        "end of a poll could not be written",
+        "could not record the end of a poll",
       );
     }
     return { result: end?.kind ?? "ended", againAtMs: next.isExtra ? next.nextAtMs : undefined };
@@ -140,4 +140,4 @@ function planNextRun(
 }
 
 const deadlineExceeded = (deadlineMs: number): SourceEnd =>
-  failed("deadline", `the poll was not over after ${deadlineMs / 1_000} seconds`);
+  failed("deadline", `The poll did not finish within ${deadlineMs / 1_000} seconds`);

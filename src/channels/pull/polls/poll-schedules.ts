@@ -81,7 +81,7 @@ export function startPollSchedules(deps: PollsContext): PollSchedules {
     const aheadSeconds = Math.round((nextAtMs - clock()) / 1_000);
     log.warn(
       { event: "poll.moved_up", ...channelFacts(identity), aheadSeconds },
-      "the next poll stood too far in the future; it is moved up",
+      "the next poll was too far in the future and was moved up",
     );
   }
 
@@ -141,8 +141,8 @@ export function startPollSchedules(deps: PollsContext): PollSchedules {
     everyMs: () => (pendingPolls.size > 0 ? RETRY_MS : Math.max(0, reconcileAtMs - performance.now())),
     retry: RETRY,
     random,
-    onFailing: (err) => log.warn({ event: "poll_schedules.failing", err }, "poll schedules cannot be set"),
-    onRecovered: () => log.info({ event: "poll_schedules.recovered" }, "poll schedules are set again"),
+    onFailing: (err) => log.warn({ event: "poll_schedules.failing", err }, "could not update poll schedules"),
+    onRecovered: () => log.info({ event: "poll_schedules.recovered" }, "poll schedules are updated again"),
   });
   return {
     wake: loop.wake,

@@ -84,7 +84,7 @@ export function createPollTarget(
   const { number, organizationId } = identity;
   const schedule = polled.schedule(settings);
   const plan = toJobPlan(schedule, number);
-  if (nextTimeMs(plan, nowMs) === undefined) throw new Error("the schedule has no next time");
+  if (nextTimeMs(plan, nowMs) === undefined) throw new Error("the schedule has no future time");
   return {
     source,
     polled,

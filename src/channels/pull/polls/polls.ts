@@ -46,7 +46,7 @@ export function startPolls(deps: PollsDeps): Polls {
     } catch (error) {
       log.error(
         { event: "source.schedule_invalid", err: error, ...channelFacts(source.identity) },
-        "source has a schedule that cannot be read",
+        "source has an invalid schedule",
       );
       invalidSources.add(source);
       return undefined;

@@ -87,7 +87,7 @@ export function startShards(deps: ShardsDeps): Shards {
     if (held.size === 0) return;
     log.warn(
       { event: "shard_lease.lost", shards: held.size },
-      "lease on shards ran out; their sources stop on this worker",
+      "shard lease expired; stopping its sources on this worker",
     );
     setHeld([]);
   }
@@ -97,7 +97,7 @@ export function startShards(deps: ShardsDeps): Shards {
       .then(() => leases.release(worker, shards))
       // If this fails, the next tick still finds the shards leased, and keeps or releases them again.
       .catch((error: unknown) =>
-        log.debug({ event: "shard_lease.shards_not_released", err: error }, "shards could not be given back"),
+        log.debug({ event: "shard_lease.shards_not_released", err: error }, "could not release shards"),
       )
       .finally(() => {
         for (const shard of shards) releasing.delete(shard);
@@ -110,8 +110,8 @@ export function startShards(deps: ShardsDeps): Shards {
     step: tick,
     everyMs: tickEveryMs,
     retry: { initialMs: tickEveryMs, maxMs: tickEveryMs, factor: 1, jitter: 0 },
-    onFailing: (err) => log.warn({ event: "shard_lease.failing", err }, "the lease on shards is not renewed"),
-    onRecovered: () => log.info({ event: "shard_lease.recovered" }, "the lease on shards is renewed again"),
+    onFailing: (err) => log.warn({ event: "shard_lease.failing", err }, "could not renew the shard lease"),
+    onRecovered: () => log.info({ event: "shard_lease.recovered" }, "shard lease is renewed again"),
   });
   return {
     held: () => held,
@@ -123,7 +123,10 @@ export function startShards(deps: ShardsDeps): Shards {
       setHeld([]);
       await Promise.all([vacate(left), stopped, ...releases]);
       await leases.leave(worker).catch((error: unknown) => {
-        log.warn({ event: "shard_lease.not_released", err: error }, "lease on shards is left to run out");
+        log.warn(
+          { event: "shard_lease.not_released", err: error },
+          "could not release the shard lease; it will expire",
+        );
       });
     },
   };

@@ -107,9 +107,8 @@ export class StreamRunner {
       if (signal.aborted) return 0;
       this.#failedStarts++;
       const isExpected = error instanceof StaleSourceError || error instanceof UnavailableError;
-      if (isExpected)
-        log.debug({ event: "source.not_opened", err: error }, "run of a stream could not begin");
-      else log.error({ event: "source.failed", err: error }, "run of a stream failed unexpectedly");
+      if (isExpected) log.debug({ event: "source.not_opened", err: error }, "could not start a stream");
+      else log.error({ event: "source.failed", err: error }, "stream failed unexpectedly");
       return backoffMs(ENGINE_BACKOFF, this.#failedStarts, random);
     } finally {
       this.#releaseStart();
@@ -187,7 +186,7 @@ export class StreamRunner {
     try {
       const end = await withinGrace(MAX_ENDING_MS, stream.runConnection(run), signal);
       if (end === undefined)
-        log.error({ event: "source.not_ended" }, "stream does not end; its next run fences it");
+        log.error({ event: "source.not_ended" }, "stream did not end in time; its next run fences it");
       return end === undefined || signal.aborted ? "left" : end;
     } catch (error) {
       // After `stale`, the next run reads the current cursor.
