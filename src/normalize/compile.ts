@@ -19,64 +19,62 @@ import {
   type RootSource,
 } from "./profile.ts";
 
-/** A channel's definitions as they stand in its row: shapes are valid, types distinct. */
+/** A channel's definitions as stored. Their shapes are valid and their types are distinct. */
 export interface RuleSource {
   readonly channel: ChannelIdentity;
-  /** That of the channel's kind. */
   readonly profile: KindProfile;
   readonly config: CommonSettings;
   readonly definitions: readonly Definition[];
-  /** The stored names of topics, by type; a type without one gets the name that it would be given now. */
+  /** Stored topic names by type. A type without a stored name gets the name that a new topic would get. */
   readonly topics?: ReadonlyMap<string, string>;
-  /** Default: by their fields. */
   readonly forms?: FormReading;
 }
 
-/** A channel's settings and definitions, whichever channel has them. */
+/** Settings and definitions without the identity of a channel. */
 export type DefinitionSource = Omit<RuleSource, "channel" | "topics">;
 
 export type RulePath = RootedPath<RootSource>;
 
-/** One definition, compiled. */
+/** A compiled definition. */
 export interface Rule {
-  /** Its position among the channel's definitions, from 0: events keep that order. */
+  /** Position among the channel's definitions, from 0. Events are published in this order. */
   readonly index: number;
   readonly type: string;
-  /** The type as it stands in the name of its topic, unless that is one of before. */
+  /** The encoded type at the end of the topic's name, unless the topic has an older stored name. */
   readonly topicSuffix: string;
-  /** Its own, or that of all items of the channel. */
+  /** The definition's `idPath`, or the default for all items of the channel. */
   readonly idPath: RulePath | undefined;
-  /** Undefined: the whole item. */
+  /** `undefined` if the payload is the whole item. */
   readonly payloadPath: RulePath | undefined;
   readonly schema: Definition["schema"];
 }
 
-/** Definitions compiled once, for all channels that have the same: nothing in it is a channel's own. */
+/** Compiled definitions without data of a specific channel, so that channels with equal definitions can share them. */
 export interface CompiledDefinitions extends Required<DefinitionSource> {
   readonly itemsPath: RulePath | undefined;
-  /** Those without a `typePath`, which match every item. */
+  /** Rules without a `typePath`, which match every item. */
   readonly always: readonly Rule[];
-  /** All definitions of one `typePath`: one evaluation and one look-up find those that match, however many there are. */
+  /** Rules grouped by `typePath`, so that one evaluation and one map lookup find the matching rules of a group. */
   readonly groups: readonly { readonly path: RulePath; readonly byType: ReadonlyMap<string, Rule> }[];
   readonly ownId: NameItem;
   readonly versionPath: RulePath | undefined;
   readonly itemOptions: Pick<ItemOptions, "hasGaps" | "isNewestFirst">;
 }
 
-/** Compiled definitions as those of a channel, ready to be run over every delivery of it. */
+/** Compiled definitions of a specific channel. */
 export interface RuleSet extends CompiledDefinitions {
   readonly channel: ChannelIdentity;
-  /** The names of its topics, by type, where they are others than they would be now. */
+  /** Stored topic names by type, only those that differ from the name a new topic would get. */
   readonly topics: ReadonlyMap<string, string>;
-  /** Stands before a type in the name of its topic. */
+  /** Text before the encoded type in a topic's name. */
   readonly topicPrefix: string;
-  /** The `source` of events whose sender names none. */
+  /** The `source` of events whose sender does not set one. */
   readonly source: string;
 }
 
 const FIXED = "is fixed for this kind of channel";
 
-/** The delivery's id, or what was signed, and the item's index in it. */
+/** Names an item by the delivery's id, or else the digest of its signed bytes, and the item's index. */
 const nameByIndex: NameItem = ({ deliveryId, boundTo }, { index }) => {
   const delivery = deliveryId ?? boundTo;
   if (delivery === undefined) return undefined;
@@ -84,65 +82,64 @@ const nameByIndex: NameItem = ({ deliveryId, boundTo }, { index }) => {
   return { id, remembered: id };
 };
 
-/** The roots of `itemsPath`. */
+/** Roots that `itemsPath` can use. */
 const BODY_ROOTS = new Map([["body", BODY_ROOT]]);
 
-/** Compiles the definitions of one channel, as `compileDefinitions` does. */
+/** Compiles the definitions of one channel; the error lists every invalid path. */
 export function compileRules(
   { channel, topics, ...source }: RuleSource,
-  pathsOf?: PathCache,
+  pathCache?: PathCache,
 ): Result<RuleSet, readonly Finding[]> {
-  const compiled = compileDefinitions(source, pathsOf);
+  const compiled = compileDefinitions(source, pathCache);
   return compiled.ok ? ok(createRuleSet(compiled.value, channel, topics)) : compiled;
 }
 
-/** Compiled definitions as those of a channel. @param topics the stored names of its topics, by type */
+/** Binds compiled definitions to a channel. @param topics the channel's stored topic names, by type */
 export function createRuleSet(
   compiled: CompiledDefinitions,
   channel: ChannelIdentity,
   topics: ReadonlyMap<string, string> = NO_TOPICS,
 ): RuleSet {
   const topicPrefix = topicPrefixOf({ ...channel, channelUid: channel.uid });
-  const others = [...topics].filter(([type, topic]) => topic !== topicPrefix + encodeType(type));
+  const renamed = [...topics].filter(([type, topic]) => topic !== topicPrefix + encodeType(type));
   return {
     ...compiled,
     channel,
     topicPrefix,
     source: formatSource(channel),
-    topics: others.length === 0 ? NO_TOPICS : new Map(others),
+    topics: renamed.length === 0 ? NO_TOPICS : new Map(renamed),
   };
 }
 
 /**
- * The `source` of a channel's events. Joined, as a template's text is kept in its pieces: those would be put together at each delivery
- * that compares or writes it.
+ * Returns the `source` of a channel's events. Uses `join`, because V8 stores the result of a template literal as a rope, which each
+ * delivery would flatten again.
  */
 export const formatSource = ({ appId, uid }: Pick<ChannelIdentity, "appId" | "uid">): string =>
   ["", "apps", appId, "channels", uid].join("/");
 
-/** One for all: nearly no channel has a topic that was named otherwise. */
+/** Shared empty map, because nearly all channels have only topics with current names. */
 const NO_TOPICS: ReadonlyMap<string, string> = new Map();
 
-/** The topic of what a rule publishes. */
 export const getRuleTopic = (
   { topics, topicPrefix }: Pick<RuleSet, "topics" | "topicPrefix">,
   { type, topicSuffix }: Pick<Rule, "type" | "topicSuffix">,
 ): string => (topics.size === 0 ? undefined : topics.get(type)) ?? topicPrefix + topicSuffix;
 
 /**
- * Compiles definitions; the error lists every path that does not compile (`events[3].idPath`).
+ * Compiles definitions; the error lists every invalid path (`events[3].idPath`).
  *
- * @param pathsOf shares compiled paths with other definitions; default: with none.
+ * @param pathCache shares compiled paths with other definitions; by default paths are not shared
  */
 export function compileDefinitions(
   { profile, config, definitions, forms = "fields" }: DefinitionSource,
-  pathsOf?: PathCache,
+  pathCache?: PathCache,
 ): Result<CompiledDefinitions, readonly Finding[]> {
   const findings: Finding[] = [];
   const rooted = { syntax: config.pathSyntax, item: ITEM_ROOT };
-  const compile = createPathReader({ ...rooted, named: profile.roots }, findings, pathsOf);
-  const ofBody = createPathReader({ ...rooted, named: BODY_ROOTS }, findings, pathsOf);
-  const itemsPath = ofBody(config.itemsPath, "config.itemsPath");
+  const compile = createPathReader({ ...rooted, named: profile.roots }, findings, pathCache);
+  const compileBodyPath = createPathReader({ ...rooted, named: BODY_ROOTS }, findings, pathCache);
+  const itemsPath = compileBodyPath(config.itemsPath, "config.itemsPath");
   if (config.itemsPath !== undefined && profile.readItems !== undefined) {
     findings.push({ path: "config.itemsPath", message: FIXED });
   }
@@ -186,13 +183,13 @@ export function compileDefinitions(
   });
 }
 
-/** Compiles each distinct path of a channel once, undefined for one that is wrong, of which the findings then tell. */
+/** Creates a compiler that compiles each distinct path once. It returns `undefined` for an invalid path and adds a finding. */
 export function createPathReader(
   options: PathCompilerOptions<RootSource>,
   findings: Finding[],
-  pathsOf: PathCache = createPathCompiler,
+  pathCache: PathCache = createPathCompiler,
 ): (text: string | undefined, at: string) => RulePath | undefined {
-  const compile = pathsOf(options);
+  const compile = pathCache(options);
   const compiled = new Map<string, ReturnType<typeof compile>>();
   return (text, at) => {
     if (text === undefined) return undefined;

@@ -8,19 +8,19 @@ import type { CloudEvent, Item } from "./item.ts";
 import type { Payload } from "./item-reader.ts";
 import type { EventId } from "./profile.ts";
 
-/** 22 base64url characters hold 132 bits: a collision, which would swallow an event, is out of reach. */
+/** 22 base64url characters contain 132 bits. A collision would drop an event; at this length it is practically impossible. */
 const IDENTITY_CHARS = 22;
-/** 11 base64url characters hold 66 bits. */
+/** 11 base64url characters contain 66 bits. */
 const DIGEST_CHARS = 11;
 
-/** The fields that all entries of one delivery share. */
+/** Fields shared by all entries of one delivery. */
 export interface Envelope {
   readonly source: string;
   readonly time: string;
   readonly traceparent: string | undefined;
-  /** True where dedupe tells contents apart by making the digest a part of what it remembers. */
+  /** Whether the identity includes the digest, so that the same id with other data is a new event (`onConflict: "publish"`). */
   readonly identifiesContent: boolean;
-  /** A channel made anew under an old uid has the old topics, and must not inherit what they remember. */
+  /** Part of every identity. A channel recreated under an old uid reuses the old topics, but must not match their remembered ids. */
   readonly channelNumber: number;
   readonly rules: RuleSet;
 }
@@ -37,7 +37,7 @@ export function createEnvelope(rules: RuleSet, delivery: VerifiedDelivery): Enve
   };
 }
 
-/** The entry of one event: a CloudEvents 1.0 event, one field per attribute. */
+/** Creates the topic entry of an event: a CloudEvents 1.0 event with one field per attribute. */
 export function createEvent(
   envelope: Envelope,
   rule: Rule,
@@ -64,7 +64,7 @@ export function createEvent(
   return { id, type, topic, item, identity, digest, fields, bytes };
 }
 
-/** An event that Inlet itself publishes, with JSON as its data. */
+/** An event that Inlet itself publishes, with JSON data. */
 export interface SystemEvent {
   readonly channel: Omit<ChannelIdentity, "kind">;
   readonly topic: string;
@@ -75,7 +75,7 @@ export interface SystemEvent {
   readonly data: string;
 }
 
-/** The entry of such an event: the same id is the same event. */
+/** Creates the entry of an event from Inlet itself. The same id is always the same event. */
 export function createSystemEvent({
   channel,
   topic,
@@ -103,8 +103,10 @@ export function createSystemEvent({
 }
 
 /**
- * By what a replay is told: an identity of the signed bytes in their channel, and a digest of the ids and types that came of them.
- * @param signedBytes as the delivery says (`boundTo`)
+ * Creates the mark that detects replays: the identity of the signed bytes in their channel, and a digest of the resulting ids and
+ * types.
+ *
+ * @param signedBytes digest of the signed bytes, `boundTo` of the delivery
  */
 export function createSignedMark(
   { channel }: RuleSet,
@@ -130,7 +132,7 @@ function createFields(
   return fields;
 }
 
-/** Nothing that the sender left out is made up; an event without a trace gets the request's. */
+/** Copies a sender's CloudEvent without adding attributes, except that an event without `traceparent` gets the request's. */
 function copyCloudEventFields(
   { traceparent }: Envelope,
   event: CloudEvent,
@@ -151,7 +153,7 @@ function copyCloudEventFields(
   return fields;
 }
 
-/** Attributes that have a place in every entry; all others are extensions and come last. */
+/** Attributes with a fixed position in every entry. All others are extensions and follow at the end. */
 const ORDERED_ATTRIBUTES: ReadonlySet<string> = new Set([
   "time",
   "datacontenttype",
@@ -167,7 +169,7 @@ function pushData(fields: string[], { contentType, data, isBase64 }: Payload): v
 
 const computeIdentity = (text: string): string => hash("sha256", text, "base64url").slice(0, IDENTITY_CHARS);
 
-/** W3C Trace Context section 3.2; a sender's broken one, or two of them, is left out, as if there were none. */
+/** Validates a `traceparent` header (W3C Trace Context section 3.2). An invalid or repeated header counts as missing. */
 function validTraceparent(header: string | readonly string[] | undefined): string | undefined {
   if (typeof header !== "string") return undefined;
   const isValid =

@@ -6,18 +6,19 @@ import type { EventId } from "./profile.ts";
 import type { Run } from "./run.ts";
 
 const MAX_ID_LENGTH = 512;
-/** 22 base64url characters hold 132 bits of the hash. */
+/** 22 base64url characters contain 132 bits of the hash. */
 const CONTENT_ID_CHARS = 22;
 
 /**
- * The id of an event: by `idPath`, with the item's version where it has one; else the item's own, by its delivery; else a
- * fresh one, by which nothing can be recognized. Where dedupe goes by content, the hash of the whole item is remembered, and
- * is the id too unless `idPath` gives one.
+ * Computes the id of an event. `idPath` takes precedence, followed by the item's version if it has one. The next choice is the item's
+ * own id, which is derived from its delivery. The last is a random id, by which no duplicate can be recognized.
+ *
+ * With `dedupe.by: "content"`, dedupe remembers the hash of the whole item, which is also the id unless `idPath` yields one.
  *
  * @throws PathBudgetError
  */
 export function computeEventId(
-  { delivery, deps, redrive: only, rules }: Run,
+  { delivery, deps, redrive, rules }: Run,
   item: Item,
   reader: ItemReader,
   { idPath }: Rule,
@@ -28,11 +29,11 @@ export function computeEventId(
     remembered: dedupe.windowSeconds === 0 ? undefined : by,
   });
   const freshId = (): EventId => {
-    if (only === undefined) return { id: deps.newEventId(), remembered: undefined };
-    const id = `${only.id}/${item.index}`;
+    if (redrive === undefined) return { id: deps.newEventId(), remembered: undefined };
+    const id = `${redrive.id}/${item.index}`;
     return remember(id, id);
   };
-  if (only?.asNewId === true) return freshId();
+  if (redrive?.asNewId === true) return freshId();
 
   const contentId = dedupe.by === "content" ? reader.wholeItem().hash.slice(0, CONTENT_ID_CHARS) : undefined;
   if (idPath !== undefined) {
@@ -43,7 +44,7 @@ export function computeEventId(
       return remember(id, contentId ?? (scope === undefined ? id : `${scope}\n${id}`));
     const [version] = reader.values(rules.versionPath);
     const versioned = isVersion(version) ? `${id}/${version}` : id;
-    // `42/1` may also be an item's id as it is: what is remembered says where the id ends.
+    // The id `42/1` could also occur without a version, so the remembered text includes the length of the id.
     return remember(versioned, contentId ?? `${id.length}:${versioned}`);
   }
   if (contentId !== undefined) return remember(contentId, contentId);
@@ -54,13 +55,13 @@ export function computeEventId(
 function readId(path: RulePath, reader: ItemReader): string | Fault {
   const values = reader.values(path);
   const [value] = values;
-  if (values.length !== 1) return missing(path, values.length === 0 ? "nothing" : `${values.length} values`);
+  if (values.length !== 1) return missing(path, values.length === 0 ? "no value" : `${values.length} values`);
   if (typeof value === "boolean") return String(value);
   if (typeof value !== "string") return missing(path, value === null ? "null" : describeKind(value));
   if (value === "") return missing(path, "an empty string");
   if (value.length > MAX_ID_LENGTH) return missing(path, `more than ${MAX_ID_LENGTH} characters`);
-  // Two lone surrogates would become one and the same replacement character in UTF-8.
-  if (!value.isWellFormed()) return missing(path, "a string that is not Unicode");
+  // UTF-8 encoding would turn different lone surrogates into the same replacement character.
+  if (!value.isWellFormed()) return missing(path, "a string that is not valid Unicode");
   return value;
 }
 

@@ -7,14 +7,14 @@ import { type NormalizeDeps, type Normalized, normalizeEach, type Selection } fr
 import { PathBudgetError } from "./paths/path.ts";
 import type { ItemResult } from "./run-item.ts";
 
-/** A budget of its own: what is explained must not change what is run. */
+/** Separate budget per item, so that explaining does not consume the budget of the actual run. */
 const PATH_BUDGET = 200_000;
 const MAX_VALUES = 10;
 const MAX_CHARS = 256;
-/** Definitions of items that are read for one delivery: a thousand items by a thousand definitions would take seconds. */
+/** Maximum number of explained definitions per delivery: 1000 items times 1000 definitions would take seconds. */
 const MAX_STEPS = 5_000;
 
-/** As `normalize` answers, but uncollected, and with what the paths yield of the first items that could be read, by their index. */
+/** The separate results of all items, with the values that the paths yield for the first readable items, by item index. */
 export type Explained =
   | {
       readonly kind: "each";
@@ -27,7 +27,7 @@ export async function explainEach(
   rules: RuleSet,
   delivery: VerifiedDelivery,
   deps: NormalizeDeps,
-  only?: Selection,
+  selection?: Selection,
 ): Promise<Explained> {
   const steps = new Map<number, readonly ExplainedDefinition[]>();
   let left = MAX_STEPS;
@@ -37,11 +37,11 @@ export async function explainEach(
     left -= explained.length;
     steps.set(context.item.index, explained);
   };
-  const each = await normalizeEach(rules, delivery, { ...deps, onItem }, only);
+  const each = await normalizeEach(rules, delivery, { ...deps, onItem }, selection);
   return each.kind === "each" ? { kind: "each", results: each.results, steps } : each;
 }
 
-/** Reads the paths of all definitions over an item: of every step what it yields, whatever comes of it. */
+/** Evaluates the paths of all definitions on an item, including those that do not match it. */
 function explainItem(rules: RuleSet, context: ItemContext): readonly ExplainedDefinition[] {
   const { always, groups } = rules;
   const reader = new ItemReader(context, { left: PATH_BUDGET });

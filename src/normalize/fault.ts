@@ -1,15 +1,15 @@
 import type { QuarantineReason } from "../event/outcome.ts";
 
-/** Why an item, or a body as a whole, goes no further. */
+/** Reason why an item or a whole body cannot become events. */
 export interface Fault {
   readonly reason: QuarantineReason;
-  /** The setting, or the JSON Pointer into the payload, that it is about. */
+  /** Name of the setting, or JSON Pointer into the payload, that caused the fault. */
   readonly path?: string;
   /** One sentence for the operator. */
   readonly detail: string;
 }
 
-/** Of what a parser says of a body: it may quote all of it. */
+/** Maximum length of a parser's message, which may quote the whole body. */
 const MAX_DETAIL_CHARS = 500;
 
 export const invalidBody = (detail: string): Fault => ({

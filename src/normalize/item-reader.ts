@@ -6,15 +6,15 @@ import type { PathBudget, PathNode } from "./paths/path.ts";
 
 /** The `data` of an event. */
 export interface Payload {
-  /** Undefined where the sender's event has none. */
+  /** `undefined` if the sender's event has no data. */
   readonly data: string | undefined;
-  /** True for bytes, which `data` has in base64. */
+  /** Whether `data` is binary data in base64. */
   readonly isBase64: boolean;
-  /** Undefined where nothing says what it is. */
+  /** `undefined` if neither the event nor the delivery declares one. */
   readonly contentType: string | undefined;
-  /** The JSON value that a schema sees; undefined for bytes. */
+  /** The JSON value that a schema validates; `undefined` for binary data. */
   readonly value: unknown;
-  /** SHA-256 of the data (of bytes: of themselves), 43 base64url characters. */
+  /** SHA-256 in 43 base64url characters, of the text or of the decoded binary data. */
   readonly hash: string;
   /** Size of `data` in UTF-8. */
   readonly bytes: number;
@@ -22,7 +22,7 @@ export interface Payload {
 
 const JSON_TYPE = "application/json";
 
-/** Reads paths over one item. What several definitions ask for alike is read once. */
+/** Evaluates paths on one item. Results are cached, because several definitions may use the same path. */
 export class ItemReader {
   readonly #context: ItemContext;
   readonly #budget: PathBudget;
@@ -36,7 +36,7 @@ export class ItemReader {
   }
 
   /**
-   * The value that a path yields, or all values where it is not singular; numbers as the text spells them.
+   * Returns the values that a path yields, at most one for a singular path. Numbers keep the spelling of the text, as strings.
    *
    * @throws PathBudgetError
    */
@@ -49,7 +49,7 @@ export class ItemReader {
       const json = path.root.jsonIn?.(this.#context);
       return [json?.find(path.path.targetsIn(root), value)?.text ?? String(value)];
     }
-    const nodes = this.#nodesOf(path, root);
+    const nodes = this.#selectNodes(path, root);
     const numbers = nodes.filter(({ value }) => typeof value === "number");
     const texts = numbers.length > 0 ? path.root.jsonIn?.(this.#context)?.cut(numbers) : undefined;
     let number = 0;
@@ -58,17 +58,17 @@ export class ItemReader {
     );
   }
 
-  /** The payload under a path; undefined where it yields nothing. @throws PathBudgetError */
+  /** Returns the payload at a path; `undefined` if the path yields no value. @throws PathBudgetError */
   payload(path: RulePath): Payload | undefined {
     this.#payloads ??= new Map();
     const known = this.#payloads.get(path);
     if (known !== undefined) return known;
-    const payload = this.#payloadUnder(path);
+    const payload = this.#readPayload(path);
     if (payload !== undefined) this.#payloads.set(path, payload);
     return payload;
   }
 
-  /** The item as it was received. */
+  /** Returns the whole item as received. */
   wholeItem(): Payload {
     this.#whole ??= this.#readWhole();
     return this.#whole;
@@ -79,7 +79,7 @@ export class ItemReader {
     if (item.event !== undefined && item.event.data.kind !== "body") return this.#readData(item.event);
     if (!item.isBody) return this.#jsonPayload(item.value, item.json);
     const { bytes, isVerbatim, text, value } = body;
-    // Text that was decoded from another charset is no longer what its sender calls it.
+    // The sender's content type no longer applies to text that was decoded from another charset.
     const named = isVerbatim ? item.event?.attributes.get("datacontenttype") : undefined;
     const contentType = named ?? body.contentType;
     if (text === undefined) {
@@ -120,7 +120,7 @@ export class ItemReader {
     }
   }
 
-  #payloadUnder(path: RulePath): Payload | undefined {
+  #readPayload(path: RulePath): Payload | undefined {
     const root = path.root.valueIn(this.#context);
     const json = path.root.jsonIn?.(this.#context);
     if (path.path.kind === "singular") {
@@ -128,7 +128,7 @@ export class ItemReader {
       if (value === undefined) return undefined;
       return this.#jsonPayload(value, json?.find(path.path.targetsIn(root), value));
     }
-    const nodes = this.#nodesOf(path, root);
+    const nodes = this.#selectNodes(path, root);
     if (nodes.length === 0) return undefined;
     const texts = json?.cut(nodes);
     const values = nodes.map(({ value }) => value);
@@ -142,13 +142,13 @@ export class ItemReader {
 
   #createPayload(data: string, value: unknown, isSlice: boolean): Payload {
     const { bytes, isVerbatim, text } = this.#context.body;
-    // UTF-8 of as many bytes as characters is ASCII, and so is each part of it.
+    // A UTF-8 text with as many bytes as characters is ASCII, and so is every slice of it.
     const isAscii = isSlice && isVerbatim && text?.length === bytes.length;
     const size = isAscii ? data.length : Buffer.byteLength(data);
     return { data, isBase64: false, contentType: JSON_TYPE, value, hash: computeHash(data), bytes: size };
   }
 
-  #nodesOf(path: RulePath, root: unknown): readonly PathNode[] {
+  #selectNodes(path: RulePath, root: unknown): readonly PathNode[] {
     this.#nodes ??= new Map();
     const known = this.#nodes.get(path);
     if (known !== undefined || path.path.kind === "singular") return known ?? [];

@@ -3,10 +3,10 @@ import type { Body } from "./body/bodies.ts";
 import type { JsonText } from "./body/payload-slice.ts";
 import type { Fault } from "./fault.ts";
 
-/** A delivery of more items is refused as a whole. */
+/** Maximum number of items per delivery. A delivery with more is rejected as a whole. */
 export const MAX_ITEMS = 1000;
 
-/** The `data` of an event, as its format brings it. `body`: the delivery's whole body, of any format. */
+/** The `data` of a sender's event. `body` means the whole body of the delivery, in any format. */
 export type EventData =
   | { readonly kind: "none" }
   | { readonly kind: "body" }
@@ -14,35 +14,35 @@ export type EventData =
   | { readonly kind: "text"; readonly text: string }
   | { readonly kind: "bytes"; readonly base64: string };
 
-/** An event that fits CloudEvents 1.0.2, its attributes in their canonical string representation (section 3, type system). */
+/** A valid CloudEvents 1.0.2 event, with attributes in their canonical string representation (section 3, type system). */
 export interface CloudEvent {
   readonly id: string;
   readonly source: string;
   readonly type: string;
-  /** All others that are set: the optional ones of the specification, and extensions. */
+  /** Optional attributes and extensions that are set. */
   readonly attributes: ReadonlyMap<string, string>;
   readonly data: EventData;
 }
 
-/** One thing of a delivery that becomes events on its own. */
+/** A part of a delivery that becomes events independently of the others. */
 export interface Item {
   /** Its position in the delivery, from 0. */
   readonly index: number;
-  /** The value that paths see; of a CloudEvent its data. */
+  /** The value that paths read. For a CloudEvent, it is the event's data. */
   readonly value: unknown;
-  /** Where it stands as JSON, from which payloads are cut. */
+  /** The item's JSON text, from which payloads are cut. */
   readonly json: JsonText | undefined;
-  /** True where the delivery was not split: the item is the whole body, which is published as it came. */
+  /** Whether the delivery was not split. The item is then the whole body, which is published as received. */
   readonly isBody: boolean;
-  /** Where the sender speaks of events itself. */
+  /** The sender's own event, if the delivery contains CloudEvents. */
   readonly event?: CloudEvent;
 }
 
-/** An item that could not even be read (a broken line). */
+/** An item that could not be parsed, such as an invalid line of NDJSON. */
 export interface BrokenItem {
   readonly index: number;
   readonly fault: Fault;
-  /** The line, or the event of a batch. */
+  /** Text of the line, or of the event in a batch. */
   readonly text: string;
 }
 
@@ -51,13 +51,13 @@ export type Split =
   | { readonly kind: "fault"; readonly fault: Fault }
   | { readonly kind: "tooMany"; readonly limit: number };
 
-/** A delivery that was read. */
+/** The parsed body of a delivery, split into items. */
 export interface DeliveryItems {
   readonly body: Body;
   readonly split: Split;
 }
 
-/** All that the paths of one item may read. */
+/** Data that the paths of one item can read. */
 export interface ItemContext {
   readonly delivery: VerifiedDelivery;
   readonly body: Body;

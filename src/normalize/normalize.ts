@@ -15,78 +15,80 @@ import { type ItemResult, type Pending, runItem } from "./run-item.ts";
 
 export type { NormalizeDeps } from "./run.ts";
 
-/** Re-drive of one item of a delivery; null: of the delivery as a whole, whatever items it has today. */
+/** A redrive of one item, or of the whole delivery. */
 export interface Selection extends Redrive {
+  /** `null` for the whole delivery, with the items that the current settings yield. */
   readonly item: number | null;
 }
 
 export type Normalized =
   | {
       readonly kind: "normalized";
-      /** Items in the delivery; of a re-drive, those run. */
+      /** Number of items in the delivery, or of the items that a redrive ran. */
       readonly received: number;
-      /** In the order of items, and of definitions in each. */
+      /** Ordered by item, then by definition. */
       readonly events: readonly OutgoingEvent[];
       /** At most one per item. */
       readonly failures: readonly ItemFailure[];
     }
-  /** More items than `limit`, or more events of them. */
+  /** The delivery has more items than `limit`, or its items yield more events. */
   | { readonly kind: "tooManyItems"; readonly limit: number };
 
-/** Events, or failures, of one delivery: its items times the definitions that match them. */
+/** Maximum number of events and failures per delivery: items times matching definitions. */
 const MAX_RESULTS = 10_000;
-/** Nodes that the paths of all items of a delivery may visit together. */
+/** Maximum number of nodes that the paths of all items of a delivery may visit in total. */
 const DELIVERY_PATH_BUDGET = 1_000_000;
-/** Of payloads: a thousand items that each publish the whole body would make gigabytes of it. */
+/** Maximum bytes of all payloads of a delivery. Without it, 1000 items that each publish the whole body would need gigabytes. */
 const DELIVERY_OUTPUT_BYTES = 64 * 1024 * 1024;
 
 /**
- * Makes of one delivery the events that its channel's definitions ask for, and a failure of each item that cannot become
- * them; an item may do both, by different definitions. Answers at once unless a schema's validator is a promise, or
- * answers by one; that promise is waited for no longer than `maxWaitMs`.
+ * Converts a delivery to events by the channel's definitions, and to a failure for each item that cannot become an event. One item can
+ * yield both, through different definitions. Returns a promise only if a schema's validator is one or returns one.
  *
- * @throws UnavailableError where that is over; what `validatorFor` and the validators throw; nothing that the delivery holds makes it throw.
+ * @param maxWaitMs maximum time to wait for that promise
+ * @throws UnavailableError after `maxWaitMs`; also the errors of `validatorFor` and the validators. Never throws because of the
+ *   content of the delivery
  */
 export function normalize(
   rules: RuleSet,
   delivery: VerifiedDelivery,
   deps: NormalizeDeps,
-  only?: Selection,
+  selection?: Selection,
   maxWaitMs?: number,
 ): Normalized | Promise<Normalized> {
-  const begun = start(rules, delivery, deps, only);
-  if (begun.kind !== "each") return begun;
-  const { received, results, run } = begun;
+  const started = start(rules, delivery, deps, selection);
+  if (started.kind !== "each") return started;
+  const { received, results, run } = started;
   if (isSettled(results)) return collect(received, results, run);
   const all = Promise.all(results).then((settled) => collect(received, settled, run));
   return maxWaitMs === undefined ? all : abortAfter(maxWaitMs, all, run.abandoned);
 }
 
 /**
- * What was not begun when the sender is answered is not begun any more, and holds the delivery no longer.
+ * Waits for `work` and then aborts `controller`, so that checks which have not started by then never start and release the delivery.
  *
- * @throws UnavailableError when it is late
+ * @throws UnavailableError if `work` takes longer than `ms`
  */
-export async function abortAfter<T>(ms: number, work: Promise<T>, leaving: AbortController): Promise<T> {
+export async function abortAfter<T>(ms: number, work: Promise<T>, controller: AbortController): Promise<T> {
   try {
-    return await withTimeout(ms, work, `the delivery was not read and checked within ${ms} ms`);
+    return await withTimeout(ms, work, `the delivery could not be parsed and validated within ${ms} ms`);
   } finally {
-    leaving.abort();
+    controller.abort();
   }
 }
 
-/** As `normalize`, for explanations. */
+/** Normalizes a delivery like `normalize`, but returns the separate result of each item under each definition. */
 export async function normalizeEach(
   rules: RuleSet,
   delivery: VerifiedDelivery,
   deps: NormalizeDeps,
-  only?: Selection,
+  selection?: Selection,
 ): Promise<Each<ItemResult> | Normalized> {
-  const begun = start(rules, delivery, deps, only);
-  return begun.kind === "each" ? { ...begun, results: await Promise.all(begun.results) } : begun;
+  const started = start(rules, delivery, deps, selection);
+  return started.kind === "each" ? { ...started, results: await Promise.all(started.results) } : started;
 }
 
-/** The result of each item under each definition, not yet collected. */
+/** Separate results of all items under all definitions. */
 interface Each<R> {
   readonly kind: "each";
   readonly received: number;
@@ -98,14 +100,14 @@ function start(
   rules: RuleSet,
   delivery: VerifiedDelivery,
   deps: NormalizeDeps,
-  only: Selection | undefined,
+  selection: Selection | undefined,
 ): Each<Pending> | Normalized {
   const budget: PathBudget = { left: DELIVERY_PATH_BUDGET };
   const read = rules.profile.readItems?.(delivery) ?? readItems(rules, delivery, budget);
-  if (!read.ok) return createFailure(read.error, only);
+  if (!read.ok) return createFailure(read.error, selection);
   const { body, split } = read.value;
   if (split.kind === "tooMany") return { kind: "tooManyItems", limit: split.limit };
-  if (split.kind === "fault") return createFailure(split.fault, only);
+  if (split.kind === "fault") return createFailure(split.fault, selection);
 
   const run: Run = {
     rules,
@@ -113,16 +115,20 @@ function start(
     body,
     envelope: createEnvelope(rules, delivery),
     deps,
-    redrive: only && adjustRedrive(only, split.items),
+    redrive: selection && adjustRedrive(selection, split.items),
     budget,
     lane: rules.channel.organizationId,
     abandoned: new AbortController(),
     output: { bytesLeft: DELIVERY_OUTPUT_BYTES },
   };
   const { items } = split;
-  const selected = typeof only?.item === "number" ? items.filter(({ index }) => index === only.item) : items;
+  const selected =
+    typeof selection?.item === "number" ? items.filter(({ index }) => index === selection.item) : items;
   if (selected.length === 0 && items !== selected)
-    return createFailure(invalidBody("the item is no more"), only);
+    return createFailure(
+      invalidBody("the delivery no longer contains the item under the current settings"),
+      selection,
+    );
   const results = runItems(run, selected);
   if (results === undefined) return { kind: "tooManyItems", limit: MAX_RESULTS };
   return { kind: "each", received: selected.length, results, run };
@@ -140,7 +146,7 @@ function readItems(
     : body;
 }
 
-/** Undefined where there are too many results. */
+/** Runs all items; `undefined` if they yield too many results. */
 function runItems(run: Run, items: readonly (Item | BrokenItem)[]): readonly Pending[] | undefined {
   const results: Pending[] = [];
   let isDone = false;
@@ -152,7 +158,7 @@ function runItems(run: Run, items: readonly (Item | BrokenItem)[]): readonly Pen
     isDone = true;
     return results;
   } finally {
-    // Nobody waits for what is under way any more: its errors must not count as unhandled.
+    // The pending results have no consumer, so handle their rejections here.
     if (!isDone) void Promise.allSettled(results);
   }
 }
@@ -162,32 +168,32 @@ export function contentTypeOf({ headers }: VerifiedDelivery): string | undefined
   return typeof header === "object" ? header[0] : header;
 }
 
-/** The item and definitions stay selected: the next re-drive must find the same. */
-export const createFailure = (fault: Fault, only: Selection | undefined): Normalized => ({
+/** Creates the result of a delivery that failed as a whole. It keeps the selected item and definitions for the next redrive. */
+export const createFailure = (fault: Fault, selection: Selection | undefined): Normalized => ({
   kind: "normalized",
   received: 1,
   events: [],
-  failures: [{ ...fault, item: only?.item ?? null, definitions: only?.definitions ?? [] }],
+  failures: [{ ...fault, item: selection?.item ?? null, definitions: selection?.definitions ?? [] }],
 });
 
-/** Of a delivery that is split only now, the definitions that failed with the whole say nothing of its items. */
-function adjustRedrive(only: Selection, items: readonly (Item | BrokenItem)[]): Redrive {
+/** Drops the selected definitions if the delivery was quarantined as a whole and now splits into items, which may match others. */
+function adjustRedrive(selection: Selection, items: readonly (Item | BrokenItem)[]): Redrive {
   const [first] = items;
   const isWhole = first !== undefined && "isBody" in first && first.isBody;
-  return only.item === null && !isWhole ? { ...only, definitions: [] } : only;
+  return selection.item === null && !isWhole ? { ...selection, definitions: [] } : selection;
 }
 
 const isSettled = (results: readonly Pending[]): results is readonly ItemResult[] =>
   !results.some((result) => result instanceof Promise);
 
 /**
- * Of an item's failures one is kept: the first, with the types of all definitions that failed; of an item that came to none of
- * them, those that were to be run.
+ * Collects the results. Keeps one failure per item: the first, with the types of all failed definitions. If an item failed before any
+ * definition ran, its failure lists the definitions of the redrive.
  */
 function collect(
   received: number,
   results: readonly ItemResult[],
-  { redrive: only }: Pick<Run, "redrive">,
+  { redrive }: Pick<Run, "redrive">,
 ): Normalized {
   const events: OutgoingEvent[] = [];
   const failures: ItemFailure[] = [];
@@ -199,7 +205,7 @@ function collect(
     }
     const { definition, fault, item } = result;
     if (failures.at(-1)?.item !== item) {
-      definitions = definition === undefined ? [...(only?.definitions ?? [])] : [];
+      definitions = definition === undefined ? [...(redrive?.definitions ?? [])] : [];
       failures.push({ ...fault, item, definitions });
     }
     if (definition !== undefined) definitions.push(definition);

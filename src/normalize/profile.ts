@@ -7,51 +7,51 @@ import type { Fault } from "./fault.ts";
 import type { DeliveryItems, Item, ItemContext } from "./item.ts";
 import type { PathRoot } from "./paths/jsonpath.ts";
 
-/** The root of a path: its value, and the JSON text that values below it are cut out of. */
+/** A path root with access to its value and to the JSON text that values are cut out of. */
 export interface RootSource extends PathRoot {
   readonly valueIn: (context: ItemContext) => unknown;
   readonly jsonIn?: (context: ItemContext) => JsonText | undefined;
 }
 
-/** How a channel's deliveries hold their items, by its settings. */
+/** Describes the items of a channel's deliveries, depending on the channel's settings. */
 export interface ItemOptions {
-  /** The path of an item's id, for definitions that have no `idPath`. */
+  /** Path of an item's id, for definitions without `idPath`. */
   readonly itemId?: string | undefined;
-  /** The path of an item's version, which joins every id that a path yields. */
+  /** Path of an item's version, which is appended to every id that a path yields. */
   readonly versionPath?: string | undefined;
-  /** True where `null` stands for an item that is not one of the delivery: it only keeps the others' indexes. */
+  /** Whether a `null` element is a gap: not an item, but counted so that the other items keep their indexes. */
   readonly hasGaps: boolean;
-  /** True where the last item happened first. */
+  /** Whether the items are ordered from newest to oldest. */
   readonly isNewestFirst: boolean;
 }
 
-/** An event's id, and what dedupe goes by: undefined where nothing is remembered. */
+/** An event's id, and the text that dedupe remembers; `undefined` if dedupe remembers no text for the event. */
 export interface EventId {
   readonly id: string;
   readonly remembered: string | undefined;
 }
 
-/** Names an item by its delivery and its index there; undefined where the delivery has no id. */
+/** Derives an item's id from its delivery and its index; `undefined` if the delivery has no id. */
 export type NameItem = (
   delivery: VerifiedDelivery,
   item: Pick<Item, "index" | "isBody">,
 ) => EventId | undefined;
 
-/** How the rules of a channel read its deliveries. Each channel kind brings its own. */
+/** Tells the normalizer how to read the deliveries of a channel kind. */
 export interface KindProfile {
-  /** The named roots of its paths, without the `$`. `$` alone is the item, everywhere. */
+  /** Named roots for paths, without the `$`. A plain `$` is always the item. */
   readonly roots: ReadonlyMap<string, RootSource>;
-  /** Paths that all its definitions have and none may set. */
+  /** Paths that all definitions share and must not override. */
   readonly fixedPaths?: Pick<Definition, "typePath" | "idPath" | "payloadPath">;
-  /** For deliveries that say themselves what their items are: `itemsPath` cannot be set. */
+  /** Reads the items of self-describing deliveries. Channels of such a kind must not set `itemsPath`. */
   readonly readItems?: (delivery: VerifiedDelivery) => Result<DeliveryItems, Fault>;
-  /** False for content that cannot be read (415); without it, what no body format is for. */
+  /** Returns false for content types that get 415. By default, all types with a body format are accepted. */
   readonly acceptsContentType?: (contentType: string | undefined) => boolean;
-  /** True where a delivery's body is a part of a text that was decoded as a whole: a byte order mark does not begin it. */
+  /** Whether a body is part of a longer decoded text, so that U+FEFF at its start is not a byte order mark. */
   readonly bodiesAreParts?: true;
-  /** Names an item's events where no `idPath` does; without it they are named by the item's index in its delivery. */
+  /** Derives an item's id when no `idPath` applies. By default, the id contains the item's index in its delivery. */
   readonly ownId?: NameItem;
-  /** Without it each item counts, in the order in which they stand. */
+  /** By default, every element is an item, in the order of the body. */
   readonly itemOptions?: (settings: CommonSettings) => ItemOptions;
 }
 

@@ -11,20 +11,20 @@ import { ItemReader, type Payload } from "./item-reader.ts";
 import { type PathBudget, PathBudgetError } from "./paths/path.ts";
 import type { Run } from "./run.ts";
 
-/** The result of an item under one definition; without a definition, of the item before any was run. */
+/** Result of an item under one definition. A fault without a definition occurred before any definition ran. */
 export type ItemResult =
   | { readonly kind: "event"; readonly event: OutgoingEvent }
   | { readonly kind: "fault"; readonly item: ItemPlace; readonly fault: Fault; readonly definition?: string };
 
-/** Null: the delivery as a whole. */
+/** Index of an item; `null` for the delivery as a whole. */
 export type ItemPlace = OutgoingEvent["item"];
 
 export type Pending = ItemResult | Promise<ItemResult>;
 
-/** Nodes that the paths of one item may visit. */
+/** Maximum number of nodes that the paths of one item may visit. */
 const ITEM_PATH_BUDGET = 200_000;
 
-/** Runs one item through the definitions that it matches; a promise where a schema is validated elsewhere. */
+/** Runs the matching definitions on an item and appends the results, as promises if a schema is validated in another thread. */
 export function runItem(run: Run, item: Item | BrokenItem, results: Pending[]): void {
   const { budget, rules } = run;
   if ("fault" in item) {
@@ -33,7 +33,7 @@ export function runItem(run: Run, item: Item | BrokenItem, results: Pending[]): 
   }
   const { maxDepth } = rules.config.limits;
   if (exceedsDepth(item.value, maxDepth, item.json?.length)) {
-    const detail = `the item nests deeper than ${maxDepth}`;
+    const detail = `the item nests deeper than ${maxDepth} levels (limits.maxDepth)`;
     results.push(itemFault(getPlace(item), { reason: "too_deep", detail }));
     return;
   }
@@ -48,16 +48,16 @@ export function runItem(run: Run, item: Item | BrokenItem, results: Pending[]): 
   budget.left -= allowed - Math.max(itemBudget.left, 0);
 }
 
-function selectRules({ redrive: only, rules }: Run, reader: ItemReader): readonly Rule[] | Fault {
+function selectRules({ redrive, rules }: Run, reader: ItemReader): readonly Rule[] | Fault {
   const matched = withinBudget("typePath", () => matchingRules(rules, reader));
   if ("reason" in matched) return matched;
-  const wanted = only?.definitions ?? [];
+  const wanted = redrive?.definitions ?? [];
   const selected = wanted.length === 0 ? matched : matched.filter(({ type }) => wanted.includes(type));
   return selected.length > 0 ? selected : { reason: "no_match", detail: "no definition matches the item" };
 }
 
 /**
- * The definitions that an item matches, in their order. A definition's type is compared, as a string, with each string,
+ * Returns the definitions that match an item, in definition order. Compares a definition's type, as a string, with each string,
  * number (as spelled) and boolean that its `typePath` yields.
  *
  * @throws PathBudgetError
@@ -101,11 +101,11 @@ function readPayload(
   { payloadPath }: Rule,
 ): Payload | Fault {
   if (output.bytesLeft < 0) {
-    const detail = "the events of the delivery hold more than one delivery may";
+    const detail = "the payloads of the delivery's events exceed the size limit per delivery";
     return { reason: "path_budget", path: "payloadPath", detail };
   }
   if (payloadPath === undefined || event !== undefined) return reader.wholeItem();
-  const detail = `payloadPath ${payloadPath.text} yields nothing`;
+  const detail = `payloadPath ${payloadPath.text} yields no value`;
   return reader.payload(payloadPath) ?? { reason: "payload_missing", path: "payloadPath", detail };
 }
 
@@ -114,13 +114,14 @@ function validate(
   { schema }: Rule,
   { data, isBase64, value }: Payload,
 ): SchemaViolation | undefined | Promise<SchemaViolation | undefined> {
-  const { deps, lane, abandoned: leaving } = run;
+  const { deps, lane, abandoned } = run;
   if (schema === undefined) return undefined;
   if (data === undefined) return { path: "", message: "the event has no data" };
-  if (isBase64) return { path: "", message: "must be a JSON value or text; bytes have no schema" };
+  if (isBase64)
+    return { path: "", message: "must be JSON or text, because a schema cannot validate binary data" };
   const validator = deps.validatorFor(schema, lane);
-  const caller = { lane, signal: leaving.signal };
-  // A compilation that goes on alone would hold the value for as long.
+  const caller = { lane, signal: abandoned.signal };
+  // Stop waiting on abort, so that a pending compilation does not keep the value in memory.
   return validator instanceof Promise
     ? unlessAborted(caller.signal, validator).then((compiled) => compiled.validate(value, caller))
     : validator.validate(value, caller);

@@ -7,29 +7,31 @@ import type { Envelope } from "./entry.ts";
 import type { ItemContext } from "./item.ts";
 import type { PathBudget } from "./paths/path.ts";
 
-/** The functions that the rules need from outside. */
+/** External functions that normalization needs. */
 export interface NormalizeDeps {
-  /** The validator of a definition's `schema`: a value where it is compiled already (the hot path), else a promise. */
+  /** Returns the validator of a definition's `schema`, as a promise if it must be compiled first. */
   readonly validatorFor: (schema: JsonSchema, lane: string) => CompiledSchema | Promise<CompiledSchema>;
-  /** Makes the id of an event that brings none. */
+  /** Creates the id of an event without one. */
   readonly newEventId: NewId;
-  /** Told of each item that could be read, before its definitions are run; for explanations. */
+  /** Called with each readable item before its definitions run. Used for explanations. */
   readonly onItem?: (context: ItemContext) => void;
 }
 
-/** How a re-drive differs: by the definitions named alone (none: by all), under a fresh id where `asNewId`. */
+/** Options of a redrive. */
 export interface Redrive {
-  /** Names it: fresh ids are made of this one, so that the same re-drive twice, or twice at once, publishes once. */
+  /** Id of the redrive. New event ids derive from it, so that running the same redrive twice publishes once. */
   readonly id: string;
+  /** Types of the definitions to run; all if empty. */
   readonly definitions: readonly string[];
+  /** Whether to publish under a new event id. */
   readonly asNewId: boolean;
 }
 
-/** One delivery on its way through the rules. */
+/** State of one delivery during normalization. */
 export interface Run {
-  /** Its organization: the lane of its checks. */
+  /** The organization id, used to schedule validation fairly between organizations. */
   readonly lane: string;
-  /** Aborts when its sender is answered, before all was checked or after. Its signal is made only where something waits. */
+  /** Aborted when the sender gets its response, even if validation is not complete. The signal is created lazily on first use. */
   readonly abandoned: AbortController;
   readonly rules: RuleSet;
   readonly delivery: VerifiedDelivery;
@@ -37,8 +39,8 @@ export interface Run {
   readonly envelope: Envelope;
   readonly deps: NormalizeDeps;
   readonly redrive: Redrive | undefined;
-  /** The cost left for the paths of all its items. */
+  /** Remaining path cost for all items of the delivery. */
   readonly budget: PathBudget;
-  /** Bytes that the payloads of all its events may still hold; below 0 once they are used up. */
+  /** Remaining bytes for the payloads of all events; negative when exhausted. */
   readonly output: { bytesLeft: number };
 }

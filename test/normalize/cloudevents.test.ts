@@ -280,7 +280,7 @@ describe("a header of binary mode", () => {
     const twice = receive("{}", { headers: { ...BINARY, "ce-subject": ["a", "b"] } });
     expect(faultOf(twice)).toContain("subject must not appear twice");
     const own = receive("{}", { headers: { ...BINARY, "ce-datacontenttype": "text/plain" } });
-    expect(faultOf(own)).toContain("stands in Content-Type");
+    expect(faultOf(own)).toContain("must be sent as Content-Type");
   });
 
   it("beside a structured event must agree with it", () => {

@@ -43,7 +43,7 @@ describe("an event's payload", () => {
           item: null,
           reason: "payload_missing",
           path: "payloadPath",
-          detail: `payloadPath ${payloadPath} yields nothing`,
+          detail: `payloadPath ${payloadPath} yields no value`,
           definitions: ["x"],
         },
       ]);

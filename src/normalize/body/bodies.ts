@@ -7,26 +7,25 @@ import { type Fault, invalidBody } from "../fault.ts";
 import { JsonText } from "./payload-slice.ts";
 import { parseXml } from "./xml.ts";
 
-/** How the bytes of a body are to be read, by its `Content-Type`. */
+/** Format of a body, parsed from its `Content-Type`. */
 export interface BodyFormat {
   readonly kind: "json" | "form" | "xml" | "ndjson" | "text" | "bytes";
-  /** The `charset` parameter in lower case, where there is one. */
+  /** The `charset` parameter in lower case, if present. */
   readonly charset?: string;
 }
 
-/** A body read by its format. */
 export interface Body {
   readonly kind: BodyFormat["kind"];
   readonly bytes: Buffer;
   /** The decoded text; undefined for `bytes`. */
   readonly text: string | undefined;
-  /** True where the text in UTF-8 is the received bytes. */
+  /** Whether the received bytes equal the text in UTF-8. */
   readonly isVerbatim: boolean;
-  /** The value that paths see: of JSON itself; form and XML by their mapping; text and the lines of NDJSON as a string; none for bytes. */
+  /** The value that paths read: the JSON value, a form or XML mapped to JSON, or a string for text and NDJSON. `undefined` for bytes. */
   readonly value: unknown;
-  /** Where the value stands as JSON in the body. */
+  /** The JSON text of the value; `undefined` unless the body is JSON. */
   readonly json: JsonText | undefined;
-  /** The `datacontenttype` of the whole body. */
+  /** The `datacontenttype` of an event whose data is the whole body. */
   readonly contentType: string;
 }
 
@@ -45,12 +44,12 @@ const KINDS: ReadonlyMap<string, BodyFormat["kind"]> = new Map([
   ["application/x-jsonlines", "ndjson"],
 ]);
 
-/** Of a body of bytes. */
+/** Fields of a binary body. */
 const NO_TEXT = { text: undefined, value: undefined, json: undefined, isVerbatim: true } as const;
 
 const CHARSET = /;\s*charset\s*=\s*(?:"([^"]*)"|([^;\s"]+))/i;
 
-/** The body format that a `Content-Type` asks for; JSON where there is none; undefined (415) for `multipart/*`. */
+/** Parses a `Content-Type`. Defaults to JSON without one; `undefined` for `multipart/*`, which gets 415. */
 export function parseBodyFormat(contentType: string | undefined): BodyFormat | undefined {
   if (contentType === undefined || contentType === JSON_TYPE) return JSON_FORMAT;
   const end = contentType.indexOf(";");
@@ -64,10 +63,10 @@ export function parseBodyFormat(contentType: string | undefined): BodyFormat | u
 }
 
 /**
- * Reads a body; the error is what its delivery fails with.
+ * Reads a body by its content type. The error is the fault of the whole delivery.
  *
- * `isPart`: the body was part of a text that has been decoded before: U+FEFF at its start is content, no byte order mark. JSON
- * still begins after it (RFC 8259, section 8.1).
+ * @param isPart whether the body was cut out of an already decoded text. U+FEFF at its start is then content, not a byte order mark;
+ *   JSON still ignores it (RFC 8259, section 8.1)
  */
 export function readBody(
   bytes: Buffer,
@@ -95,17 +94,17 @@ export function readBody(
   });
 }
 
-/** The body that a form stands for, by how its channel reads forms. */
+/** Returns the body that a form represents, depending on the channel's setting for forms. */
 export function readForm(form: Body, reading: FormReading): Result<Body, Fault> {
   if (reading === "fields") return ok(form);
   if ("refuse" in reading) {
-    return err(invalidBody(`the delivery comes as a form, which cannot be read here: ${reading.refuse}`));
+    return err(invalidBody(`this channel does not accept forms: ${reading.refuse}`));
   }
   const { field } = reading;
   const found = Object.entries(form.value ?? {}).find(([name]) => name === field)?.[1];
   if (typeof found === "string") return readBody(Buffer.from(found), JSON_TYPE);
   const shown = JSON.stringify(field);
-  return err(invalidBody(`the form has no single field ${shown}, which is to hold the JSON of the delivery`));
+  return err(invalidBody(`the form must contain exactly one field ${shown} with the JSON of the delivery`));
 }
 
 export function readJson(text: string): Result<JsonText, Fault> {
@@ -145,7 +144,7 @@ function findBodyKind(type: string): BodyFormat["kind"] {
 const findCharset = (bytes: Buffer, { kind, charset }: BodyFormat): string | undefined =>
   charset ?? (kind === "xml" ? xmlCharset(bytes) : undefined);
 
-/** RFC 7303 section 3: without a parameter, a byte order mark or the document's own declaration decides. */
+/** Without a `charset` parameter, a byte order mark or the XML declaration determines the charset (RFC 7303 section 3). */
 function xmlCharset(bytes: Buffer): string | undefined {
   const start = bytes.toString("latin1", 0, 100);
   if (start.startsWith("\xFF\xFE")) return "utf-16le";
@@ -153,25 +152,25 @@ function xmlCharset(bytes: Buffer): string | undefined {
   return /^<\?xml[^>]*\sencoding\s*=\s*["']([A-Za-z0-9._-]+)["']/.exec(start)?.[1]?.toLowerCase();
 }
 
-/** Events carry text in UTF-8: a charset that was decoded must not be named on. */
+/** Sets the charset to UTF-8, because events contain decoded text in UTF-8 whatever the original charset. */
 function withUtf8Charset(contentType: string, { charset }: BodyFormat): string {
   if (charset === undefined || charset === "utf-8") return contentType;
   return contentType.replace(CHARSET, "; charset=utf-8");
 }
 
-/** The text is without its byte order mark: that belongs to the encoding. */
+/** A decoded text, without the byte order mark. */
 type DecodedText = Pick<Body, "isVerbatim"> & { readonly text: string };
 
 const UTF8_NAMES = new Set(["utf-8", "utf8", "us-ascii", "ascii"]);
 
-/** Decodes a body by the name of its charset (WHATWG Encoding labels; UTF-8 where none is given), strictly. */
+/** Decodes a body in its charset (a WHATWG Encoding label; UTF-8 by default). Invalid bytes are an error. */
 function decodeText(
   bytes: Buffer,
   charset = "utf-8",
   { keepsMark }: { readonly keepsMark: boolean },
 ): Result<DecodedText, string> {
   if (!UTF8_NAMES.has(charset)) return decodeWithCharset(bytes, charset);
-  // Copying ASCII is the cheaper way to the same string.
+  // For ASCII, decoding as Latin-1 yields the same string and is faster.
   if (isAscii(bytes)) return ok({ text: bytes.toString("latin1"), isVerbatim: true });
   if (!isUtf8(bytes)) return err("the body is not valid UTF-8");
   const text = bytes.toString("utf8");

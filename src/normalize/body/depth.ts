@@ -1,9 +1,8 @@
 /**
- * True where a value nests arrays and objects deeper than `limit` (`[[1]]` is 2 deep). Recurses no deeper than the limit,
- * whatever the value's own depth.
+ * Whether a value nests arrays and objects deeper than `limit` (`[[1]]` has depth 2). The recursion itself stops at the limit.
  *
- * `textLength` spares the walk where the value was written as JSON: each level takes a bracket at either side. Counting
- * brackets in longer texts was measured and is no faster than this walk.
+ * @param textLength length of the value's JSON text, if known. Each level needs two brackets, so a short text needs no walk.
+ *   Counting brackets in longer texts was measured and is not faster than the walk
  */
 export function exceedsDepth(value: unknown, limit: number, textLength = Number.POSITIVE_INFINITY): boolean {
   if (textLength <= 2 * limit || typeof value !== "object" || value === null) return false;
@@ -18,7 +17,7 @@ function isDeeperThan(container: object, limit: number): boolean {
     }
     return false;
   }
-  // for…in reads the keys from the object's shape where Object.values would make an array of each object.
+  // for…in reads the keys from the object's shape; Object.values would allocate an array per object.
   for (const key in container) {
     const child: unknown = (container as Readonly<Record<string, unknown>>)[key];
     if (typeof child === "object" && child !== null && isDeeperThan(child, limit - 1)) return true;

@@ -12,12 +12,12 @@ import type { ItemOptions } from "../profile.ts";
 import { type Body, readJson } from "./bodies.ts";
 import { exceedsDepth } from "./depth.ts";
 
-/** The most elements of a body that may be mostly gaps. */
+/** Maximum number of elements in a body whose `null` elements are gaps and do not count as items. */
 export const MAX_PAGE_ITEMS = 50_000;
-/** A body of many items may nest deeper than one of them, but not so deep that paths could not be run over it. */
+/** Maximum depth of a whole body. It exceeds the limit for one item, but keeps the recursion of paths bounded. */
 const MAX_BODY_DEPTH = 1024;
 
-/** The items of a delivery, in the order in which they are to be published; each keeps its index in the body. */
+/** Returns the items of a delivery in publishing order. Each item keeps its index in the body. */
 export function takeItems(
   body: Body,
   itemsPath: RulePath | undefined,
@@ -31,10 +31,10 @@ export function takeItems(
   return { kind: "items", items: isNewestFirst ? items.toReversed() : items };
 }
 
-/** A whole body is never a gap. */
+/** Whether an element is a gap. A body that is a single item is never a gap. */
 const isGap = (item: Item | BrokenItem): boolean => "value" in item && item.value === null && !item.isBody;
 
-/** Splits a body into its items: by `itemsPath`, by lines (NDJSON, to which `itemsPath` does not apply), else it is one. */
+/** Splits a body into items: NDJSON by lines, other bodies by `itemsPath`. Without `itemsPath`, the body is one item. */
 export function splitItems(
   body: Body,
   itemsPath: RulePath | undefined,
@@ -46,7 +46,7 @@ export function splitItems(
     return { kind: "items", items: [{ index: 0, value: body.value, json: body.json, isBody: true }] };
   }
   if (exceedsDepth(body.value, MAX_BODY_DEPTH, body.text?.length)) {
-    return fault({ reason: "too_deep", detail: `the body nests deeper than ${MAX_BODY_DEPTH}` });
+    return fault({ reason: "too_deep", detail: `the body nests deeper than ${MAX_BODY_DEPTH} levels` });
   }
   const { path } = itemsPath;
   return path.kind === "singular"
@@ -115,5 +115,5 @@ const nothingFound = (pathText: string): Split =>
   fault({
     reason: "invalid_body",
     path: "itemsPath",
-    detail: `itemsPath ${pathText} finds nothing in the body`,
+    detail: `itemsPath ${pathText} matches no value in the body`,
   });

@@ -1,19 +1,19 @@
 /**
- * Finds where values stand in a JSON text that `JSON.parse` has accepted. Because it has, nothing is checked here again:
- * strings are skipped to their closing quote, containers by counting brackets. Never use it on other texts.
+ * Finds the positions of values in a JSON text. The text must have been accepted by `JSON.parse`, because this scanner does not
+ * validate it: it skips strings to the closing quote and containers by counting brackets.
  */
 
-/** Names and indexes (not negative) that lead from a value to one inside it. */
+/** Member names and non-negative indexes that lead from a value to a value inside it. */
 export type Location = readonly (string | number)[];
 
-/** Locations as a tree, so that all of them are found in one pass over the text. */
+/** A tree of locations, so that one pass over the text finds all of them. */
 export interface Targets {
-  /** Which of the locations end here, by their position in the list. */
+  /** List positions of the locations that end at this node. */
   readonly slots: number[];
   readonly children: Map<string | number, Targets>;
 }
 
-/** `[start, end)` of each location's value, by its position in the list; a hole where the text has none. */
+/** `[start, end)` of each location's value, by its position in the list. Missing values leave holes. */
 export interface Spans {
   readonly starts: number[];
   readonly ends: number[];
@@ -26,7 +26,7 @@ const CLOSE_BRACKET = 93;
 const OPEN_BRACE = 123;
 const CLOSE_BRACE = 125;
 
-/** A value without a location keeps its place in the list and is never found. */
+/** Builds the tree of locations. An `undefined` location keeps its list position and is never found. */
 export function buildTargets(locations: readonly (Location | undefined)[]): Targets {
   const root: Targets = { slots: [], children: new Map() };
   locations.forEach((location, slot) => {
@@ -42,7 +42,7 @@ export function buildTargets(locations: readonly (Location | undefined)[]): Targ
   return root;
 }
 
-/** Scans the value that starts at `at` and notes where the targets stand. Returns the value's end. */
+/** Scans the value that starts at `at` and records the spans of the targets. Returns the end of the value. */
 export function scanValue(text: string, at: number, target: Targets, spans: Spans): number {
   const code = text.charCodeAt(at);
   const { children, slots } = target;
@@ -60,7 +60,7 @@ export function scanValue(text: string, at: number, target: Targets, spans: Span
 
 export function skipSpace(text: string, from: number): number {
   let at = from;
-  // Of what may stand between tokens only the four whitespace characters are at or below the space.
+  // Between tokens, only the four whitespace characters have codes up to that of the space.
   while (text.charCodeAt(at) <= 32) at++;
   return at;
 }
@@ -84,7 +84,7 @@ function scanObject(text: string, open: number, children: Targets["children"], s
     const keyEnd = skipString(text, at);
     const target = children.get(parseKey(text, at, keyEnd));
     at = skipSpace(text, skipSpace(text, keyEnd) + 1);
-    // Of several members of one name the last one counts, as for JSON.parse: its span overwrites the others'.
+    // For a repeated name the last member counts, as in JSON.parse, so its span overwrites the earlier ones.
     at = skipSpace(text, target === undefined ? skipValue(text, at) : scanValue(text, at, target, spans));
     if (text.charCodeAt(at) === CLOSE_BRACE) break;
     at = skipSpace(text, at + 1);
@@ -114,7 +114,7 @@ function skipString(text: string, open: number): number {
   return close + 1;
 }
 
-/** True after an odd number of backslashes. */
+/** Whether an odd number of backslashes precedes the position. */
 function isEscaped(text: string, at: number): boolean {
   let before = at - 1;
   while (text.charCodeAt(before) === BACKSLASH) before--;
@@ -140,7 +140,7 @@ function skipContainer(text: string, open: number): number {
   return text.length;
 }
 
-/** A number, `true`, `false` or `null` ends at a comma, a bracket, whitespace or the end of the text. */
+/** Skips a number, `true`, `false` or `null`, which ends at a comma, bracket, whitespace or the end of the text. */
 function skipScalar(text: string, start: number): number {
   let at = start;
   for (; at < text.length; at++) {

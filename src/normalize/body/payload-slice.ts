@@ -1,16 +1,15 @@
 import type { PathNode } from "../paths/path.ts";
 import { buildTargets, type Spans, scanValue, skipSpace, skipValue, type Targets } from "./json-scan.ts";
 
-/** A part of a text: `[start, end)`, in UTF-16 units. */
+/** A range of a text: `[start, end)` in UTF-16 units. */
 export interface Span {
   readonly start: number;
   readonly end: number;
 }
 
 /**
- * A JSON text with its value, from which values are cut out as they were received: number spelling, escapes, inner
- * whitespace and duplicate members stay. Made by `parse` alone or cut out of one that was, so that whatever is sliced has
- * been accepted by `JSON.parse` and is not checked a second time.
+ * A JSON text with its parsed value. Values cut out of it keep their received spelling: number format, escapes, whitespace and
+ * duplicate members. Instances come only from `parse` or from cutting, so `JSON.parse` has accepted every slice.
  */
 export class JsonText {
   readonly value: unknown;
@@ -25,12 +24,12 @@ export class JsonText {
     this.value = value;
   }
 
-  /** @throws SyntaxError as `JSON.parse` does. */
+  /** @throws SyntaxError if the text is not valid JSON */
   static parse(source: string): JsonText {
     return new JsonText(source, 0, source.length, JSON.parse(source));
   }
 
-  /** The text as received; that of a whole body includes the whitespace around it. */
+  /** The text as received. For a whole body it includes surrounding whitespace. */
   get text(): string {
     return this.#source.slice(this.#start, this.#end);
   }
@@ -40,14 +39,14 @@ export class JsonText {
     return this.#end - this.#start;
   }
 
-  /** The value at a location (`targetsOf([location])`, which can be made beforehand); undefined where there is none. */
+  /** Cuts out the value at the location of `target`, which `buildTargets([location])` builds in advance. */
   find(target: Targets, value: unknown): JsonText | undefined {
     if (value === this.value) return this;
     const { starts, ends } = this.#scan(target);
     return this.#sub(starts[0], ends[0], value);
   }
 
-  /** Found values, in the order given, by one pass over the text; undefined for those that do not stand in it. */
+  /** Cuts out all given values in one pass, in the given order; `undefined` for values without a location in the text. */
   cut(found: readonly PathNode[]): (JsonText | undefined)[] {
     const { starts, ends } = this.#scan(buildTargets(found.map(({ location }) => location)));
     return found.map(({ location, value }, slot) =>
@@ -55,7 +54,7 @@ export class JsonText {
     );
   }
 
-  /** The elements of this array; none where it is another value. */
+  /** Returns the elements of this array; an empty array if the value is not an array. */
   elements(): JsonText[] {
     if (!Array.isArray(this.value)) return [];
     const source = this.#source;
@@ -68,7 +67,7 @@ export class JsonText {
     });
   }
 
-  /** Where it stands in the text that was parsed. */
+  /** Range of this value in the parsed text. */
   get span(): Span {
     return { start: this.#start, end: this.#end };
   }
@@ -80,8 +79,7 @@ export class JsonText {
   }
 
   #sub(start: number | undefined, end: number | undefined, value: unknown): JsonText {
-    if (start === undefined || end === undefined)
-      throw new Error("the location leads to no value of the text");
+    if (start === undefined || end === undefined) throw new Error("the location does not exist in the text");
     return new JsonText(this.#source, start, end, value);
   }
 }

@@ -2,23 +2,23 @@ import { XMLParser, XMLValidator } from "fast-xml-parser";
 import { err, ok, type Result } from "../../lib/result.ts";
 import { type Fault, invalidBody, shorten } from "../fault.ts";
 
-/** Deeper documents are refused by the parser; no channel's depth limit reaches as far. */
+/** Maximum element depth that the parser accepts. It exceeds the depth limit of every channel. */
 const MAX_NESTED_TAGS = 1024;
 
 /**
- * The parser costs about 0.3 µs a character and cannot be interrupted: a longer document would keep all other senders
- * waiting for seconds.
+ * Maximum document length. The parser needs about 0.3 µs per character and cannot be interrupted, so a longer document would block
+ * all other senders for seconds.
  */
 const MAX_CHARACTERS = 1024 * 1024;
 
-/** Parsing an element takes up to 5 µs, an attribute 2; a start and an end count as two tags. */
+/** Limit on start and end tags, because parsing an element takes up to 5 µs. An attribute takes up to 2 µs. */
 const MAX_TAGS = 100_000;
 const MAX_ATTRIBUTES = 50_000;
 
-/** Of what the validator says: it names all elements that are open. */
+/** Maximum length of the validator's message, which lists all open elements. */
 const MAX_MESSAGE_CHARS = 200;
 
-/** XML 1.0 section 2.2: all but production Char. The validator does not look. */
+/** Characters outside the production Char (XML 1.0 section 2.2), which the validator does not reject. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: XML 1.0 forbids control characters
 const FORBIDDEN_CHARACTER = /[\0-\x08\x0B\x0C\x0E-\x1F\uFFFE\uFFFF]/;
 
@@ -31,25 +31,27 @@ const PREDEFINED: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * An XML document as a JSON value:
- * - the document is an object with one member, named after the root element;
- * - an element with text alone is a string, an empty one "";
- * - any other element is an object: attributes under `@name`, child elements under their names (prefixes kept), an array
- *   where a name repeats, text between them joined under `#text`;
- * - all scalars are strings; text is trimmed, CDATA sections are taken as they are; comments, processing instructions
- *   and the declaration are left out.
+ * Converts an XML document to a JSON value:
+ * - The document is an object with one member, named after the root element.
+ * - An element with only text is a string; an empty element is "".
+ * - Any other element is an object. Attributes are members `@name`, child elements are members with their names (including
+ *   prefixes), and text between them is joined in `#text`. A repeated name becomes an array.
+ * - All scalars are strings. Text is trimmed; CDATA sections are unchanged. Comments, processing instructions and the declaration
+ *   are dropped.
  *
- * Documents with a document type declaration are refused, so that no entity but the five predefined ones and character
- * references can occur. The validator goes first: the parser reads broken documents without complaint.
+ * Rejects document type declarations, so only the five predefined entities and character references can occur. The validator runs
+ * first, because the parser accepts malformed documents.
  */
 export function parseXml(text: string): Result<unknown, Fault> {
   if (text.length > MAX_CHARACTERS) {
-    return err(invalidBody(`an XML document may hold ${MAX_CHARACTERS} characters, not ${text.length}`));
+    return err(
+      invalidBody(`the XML document has ${text.length} characters; the maximum is ${MAX_CHARACTERS}`),
+    );
   }
   const excess = findExcess(text);
   if (excess !== undefined) return err(invalidBody(excess));
   if (FORBIDDEN_CHARACTER.test(text))
-    return err(invalidBody("the document holds a character that XML does not allow"));
+    return err(invalidBody("the document contains a character that XML does not allow"));
   const verdict = XMLValidator.validate(text);
   if (verdict !== true) {
     const { col, line, msg } = verdict.err;
@@ -57,7 +59,9 @@ export function parseXml(text: string): Result<unknown, Fault> {
   }
   try {
     const value: unknown = createParser().parse(text);
-    return hasOneRoot(value) ? ok(value) : err(invalidBody("a document has one root element"));
+    return hasOneRoot(value)
+      ? ok(value)
+      : err(invalidBody("the document must have exactly one root element"));
   } catch (error) {
     const detail = error instanceof Error ? error.message : String(error);
     return err(
@@ -66,16 +70,16 @@ export function parseXml(text: string): Result<unknown, Fault> {
   }
 }
 
-/** Told before anything is parsed, by how both begin, wherever else that stands. */
+/** Finds documents with too many tags or attributes before parsing. Counts the text patterns that begin them, also inside text. */
 function findExcess(text: string): string | undefined {
-  if (exceedsCount(text, /<[^!?]/g, MAX_TAGS)) return `an XML document may hold ${MAX_TAGS} tags`;
+  if (exceedsCount(text, /<[^!?]/g, MAX_TAGS)) return `the XML document has more than ${MAX_TAGS} tags`;
   return exceedsCount(text, /=\s*["']/g, MAX_ATTRIBUTES)
-    ? `an XML document may hold ${MAX_ATTRIBUTES} attributes`
+    ? `the XML document has more than ${MAX_ATTRIBUTES} attributes`
     : undefined;
 }
 
 function exceedsCount(text: string, pattern: RegExp, most: number): boolean {
-  // Each takes two characters at least.
+  // Each match has at least two characters, so a short text cannot exceed the count.
   if (text.length <= 2 * most) return false;
   let count = 0;
   while (count <= most && pattern.test(text)) count++;
@@ -90,7 +94,7 @@ function createParser(): XMLParser {
     ignoreDeclaration: true,
     ignorePiTags: true,
     maxNestedTags: MAX_NESTED_TAGS,
-    // Spares the parser the path of every element as a string.
+    // Avoids building the path of every element as a string.
     jPath: false,
     onDangerousProperty: (name) => name,
     entityDecoder: {
@@ -98,7 +102,7 @@ function createParser(): XMLParser {
       reset: () => {},
       setXmlVersion: () => {},
       setExternalEntities: () => {},
-      // Called for each document type declaration, with entities or without.
+      // The parser calls this for every document type declaration, even without entities.
       addInputEntities: () => {
         throw new Error("document type declarations are not accepted");
       },
@@ -106,7 +110,7 @@ function createParser(): XMLParser {
   });
 }
 
-/** The validator overlooks what follows a root element that closes itself. */
+/** Whether the document has exactly one root element. The validator ignores content after a self-closing root element. */
 function hasOneRoot(value: unknown): boolean {
   const roots = typeof value === "object" && value !== null ? Object.values(value) : [];
   return roots.length === 1 && !Array.isArray(roots[0]);
@@ -123,7 +127,7 @@ function decodeReferences(text: string): string {
   });
 }
 
-/** XML 1.0 section 2.2, production Char. */
+/** Decodes a character reference. @throws Error for code points outside the production Char (XML 1.0 section 2.2) */
 function fromCodePoint(code: number): string {
   const isChar =
     code === 9 ||
@@ -132,6 +136,6 @@ function fromCodePoint(code: number): string {
     (code >= 0x20 && code <= 0xd7ff) ||
     (code >= 0xe000 && code <= 0xfffd) ||
     (code >= 0x10000 && code <= 0x10ffff);
-  if (!isChar) throw new Error(`the reference to ${code} names no character of XML`);
+  if (!isChar) throw new Error(`the character reference to ${code} is not allowed in XML`);
   return String.fromCodePoint(code);
 }

@@ -1,4 +1,4 @@
-/** RFC 9535 queries by json-p3, bounded: neither a path nor a sender's data can hold up the event loop. */
+/** RFC 9535 queries with json-p3 under a cost budget, so that neither a path nor a sender's data can block the event loop. */
 import {
   FunctionExpressionType,
   JSONPathEnvironment,
@@ -10,15 +10,15 @@ import { compileLinearRegExp, type LinearRegExp, PatternError } from "../../lib/
 import { type PathBudget, PathBudgetError, PathSyntaxError } from "./path.ts";
 
 export const MAX_DESCENTS = 2;
-/** More than any item nests: the normalizer refuses what is deeper before a path sees it. Keeps recursion off the stack's end. */
+/** Maximum recursion depth, against stack overflow. The normalizer rejects deeper items before any path reads them. */
 const MAX_RECURSION = 2048;
-/** Levels of a node's location, which is copied for each child, that cost as much as a node. */
+/** Levels of a node's location that cost as much as visiting a node, because the location is copied for each child. */
 export const LEVELS_PER_NODE = 32;
-/** Characters of a compared string that cost as much as a node. */
+/** Characters of a compared string that cost as much as visiting a node. */
 const CHARACTERS_PER_NODE = 64;
-/** Steps of a pattern's automaton that cost as much as a node. */
+/** Steps of a pattern's automaton that cost as much as visiting a node. */
 const PATTERN_STEPS_PER_NODE = 256;
-/** The cost of compiling a pattern: reading a character takes up to 40 µs (`\p{L}`), adding an instruction up to 4. */
+/** Cost of compiling a pattern, in nodes. Parsing a character takes up to 40 µs (`\p{L}`), adding an instruction up to 4 µs. */
 const NODES_PER_PATTERN_CHARACTER = 128;
 const NODES_PER_PATTERN_INSTRUCTION = 16;
 
@@ -27,15 +27,15 @@ type Expression = jsonpath.expressions.FilterExpression;
 type PatternFunction = "match" | "search";
 
 /**
- * The environment in which the paths of one rule set are compiled. What a query visits is charged to the budget that it
- * is run with; queries are synchronous, so that one budget at a time is enough.
+ * Environment that compiles and runs the paths of one rule set. It charges every visited node to the budget of the current query.
+ * Queries are synchronous, so there is only one budget at a time.
  */
 export class BoundedEnvironment extends JSONPathEnvironment {
   #budget: PathBudget = { left: 0 };
-  /** Patterns that stand in the paths. */
+  /** Literal patterns in the paths. */
   readonly #patterns = new Map<string, LinearRegExp>();
-  /** Patterns that the data brought to the query now run: the budget, which paid for each, bounds them. */
-  readonly #foreign = new Map<string, LinearRegExp | undefined>();
+  /** Patterns from the data of the current query. The budget limits their number, because it is charged for each. */
+  readonly #dataPatterns = new Map<string, LinearRegExp | undefined>();
 
   constructor() {
     super({ maxRecursionDepth: MAX_RECURSION });
@@ -50,26 +50,27 @@ export class BoundedEnvironment extends JSONPathEnvironment {
     this.functionRegister.set("length", {
       argTypes: [ValueType],
       returnType: ValueType,
-      call: (value: unknown) => this.#lengthOf(value),
+      call: (value: unknown) => this.#computeLength(value),
     });
   }
 
-  /** @throws PathBudgetError when the budget is used up. */
+  /** @throws PathBudgetError when the budget is exhausted */
   run(query: JSONPathQuery, root: unknown, budget: PathBudget): readonly JSONPathNode[] {
     this.#budget = budget;
     try {
       return query.query(root as Value).nodes;
     } finally {
-      this.#foreign.clear();
+      this.#dataPatterns.clear();
     }
   }
 
   charge(nodes: number): void {
     this.#budget.left -= nodes;
-    if (this.#budget.left < 0) throw new PathBudgetError("the path visits more nodes than one item may cost");
+    if (this.#budget.left < 0)
+      throw new PathBudgetError("the path visits more nodes than the limit per item allows");
   }
 
-  /** Charges what comparing this value with another of its kind can cost. */
+  /** Charges the maximum cost of comparing this value with another. */
   chargeComparison(value: unknown): void {
     if (typeof value === "string") this.charge(value.length / CHARACTERS_PER_NODE);
     else if (typeof value === "object" && value !== null) {
@@ -86,38 +87,38 @@ export class BoundedEnvironment extends JSONPathEnvironment {
     return entries;
   }
 
-  /** @throws Error where the pattern cannot be matched in linear time. */
+  /** @throws Error if the pattern cannot be matched in linear time */
   addPattern(name: PatternFunction, pattern: string): void {
     this.#patterns.set(`${name} ${pattern}`, compilePattern(name, pattern));
   }
 
-  /** RFC 9535 sections 2.4.6 and 2.4.7: false where the text or the pattern is no string, or the pattern is not one. */
+  /** Tests a text. Returns false if either argument is not a string or the pattern is invalid (RFC 9535 sections 2.4.6, 2.4.7). */
   #test(name: PatternFunction, text: unknown, pattern: unknown): boolean {
     if (typeof text !== "string" || typeof pattern !== "string") return false;
-    const compiled = this.#patterns.get(`${name} ${pattern}`) ?? this.#foreignPattern(name, pattern);
+    const compiled = this.#patterns.get(`${name} ${pattern}`) ?? this.#compileDataPattern(name, pattern);
     if (compiled === undefined) return false;
     this.charge((text.length * compiled.size) / PATTERN_STEPS_PER_NODE);
     return compiled.test(text);
   }
 
   /**
-   * A pattern out of the data, compiled once in a query. It is paid for before it is read, and in each query anew, so that
-   * an item's fate does not hang on what came before it.
+   * Compiles a pattern from the data, once per query. Every query is charged before compiling, so that the result for an item does not
+   * depend on earlier items.
    */
-  #foreignPattern(name: PatternFunction, pattern: string): LinearRegExp | undefined {
+  #compileDataPattern(name: PatternFunction, pattern: string): LinearRegExp | undefined {
     const key = `${name} ${pattern}`;
-    if (this.#foreign.has(key)) return this.#foreign.get(key);
+    if (this.#dataPatterns.has(key)) return this.#dataPatterns.get(key);
     this.charge(
       pattern.length * NODES_PER_PATTERN_CHARACTER +
         estimateMaxInstructions(pattern) * NODES_PER_PATTERN_INSTRUCTION,
     );
     const compiled = tryCompilePattern(name, pattern);
-    this.#foreign.set(key, compiled);
+    this.#dataPatterns.set(key, compiled);
     return compiled;
   }
 
-  /** RFC 9535 section 2.4.4: a string's length is counted in Unicode scalar values. */
-  #lengthOf(value: unknown): number | typeof jsonpath.Nothing {
+  /** Computes `length()`. The length of a string is its number of Unicode scalar values (RFC 9535 section 2.4.4). */
+  #computeLength(value: unknown): number | typeof jsonpath.Nothing {
     if (Array.isArray(value)) return value.length;
     if (typeof value === "object" && value !== null) {
       const { length } = Object.keys(value);
@@ -133,9 +134,9 @@ export class BoundedEnvironment extends JSONPathEnvironment {
 }
 
 /**
- * Puts a query that was compiled in the environment, and those inside its filters, on the environment's budget.
+ * Makes a compiled query, and the queries in its filters, charge the environment's budget.
  *
- * @throws PathSyntaxError for too many descents, and for a literal pattern that cannot be compiled.
+ * @throws PathSyntaxError for too many descents, and for a literal pattern that cannot be compiled
  */
 export function boundQuery(environment: BoundedEnvironment, query: JSONPathQuery): void {
   let descents = 0;
@@ -184,7 +185,7 @@ export function boundQuery(environment: BoundedEnvironment, query: JSONPathQuery
   boundSegments(query, false);
 }
 
-/** Resolves as json-p3's own segments do, but charges before it visits and never spreads an array over the stack. */
+/** A segment that resolves like json-p3's, but charges before each visit and never spreads an array into arguments. */
 class BoundedSegment extends jsonpath.JSONPathSegment {
   readonly #bounds: BoundedEnvironment;
   readonly #original: jsonpath.JSONPathSegment;
@@ -221,7 +222,7 @@ class BoundedSegment extends jsonpath.JSONPathSegment {
   }
 
   #descend(node: JSONPathNode, found: JSONPathNode[], depth: number): void {
-    if (depth > MAX_RECURSION) throw new PathBudgetError("the value nests too deep for a path");
+    if (depth > MAX_RECURSION) throw new PathBudgetError("the value nests too deeply for a path");
     this.#bounds.charge(node.location.length / LEVELS_PER_NODE);
     this.#select(node, found);
     const { value } = node;
@@ -257,8 +258,8 @@ function isDirect(selector: jsonpath.JSONPathSelector): boolean {
 
 /** @throws PatternError */
 function compilePattern(name: PatternFunction, pattern: string): LinearRegExp {
-  // In the group that stands around it below, a bracket too many would find its partner.
-  if (!hasBalancedParentheses(pattern)) throw new PatternError("the pattern has a bracket too many");
+  // Without this check, an unmatched parenthesis would pair with the group that is added below.
+  if (!hasBalancedParentheses(pattern)) throw new PatternError("the pattern has unbalanced parentheses");
   const mapped = mapDots(pattern);
   return compileLinearRegExp(name === "match" ? `^(?:${mapped})$` : mapped, "u");
 }
@@ -282,7 +283,7 @@ function hasBalancedParentheses(pattern: string): boolean {
   return depth === 0;
 }
 
-/** Told from a pattern's text alone: counts multiply what they repeat. */
+/** Estimates the number of instructions from the pattern's text. Each repetition count multiplies the total. */
 function estimateMaxInstructions(pattern: string): number {
   let most = pattern.length;
   for (const [, least, last] of pattern.matchAll(/\{(\d+)(?:,(\d*))?\}/g)) {
@@ -291,7 +292,7 @@ function estimateMaxInstructions(pattern: string): number {
   return most;
 }
 
-/** RFC 9535 section 2.4.6 by RFC 9485 section 5.3: a dot outside of a class is any character but a line's end. */
+/** Replaces dots outside character classes, because a dot matches any character except line ends (RFC 9485 section 5.3). */
 function mapDots(pattern: string): string {
   return pattern.replace(/\\.|\[(?:\\.|[^\]\\])*\]|\./gsu, (token) => (token === "." ? "[^\\n\\r]" : token));
 }

@@ -1,4 +1,4 @@
-/** Paths in the syntax of the library of that name: its wildcards and descents, never its scripts. */
+/** Paths in the syntax of the library jsonpath-plus, including wildcards and descents but no scripts. */
 import { JSONPath, JSONPathClass } from "jsonpath-plus";
 import type { Location } from "../body/json-scan.ts";
 import { LEVELS_PER_NODE, MAX_DESCENTS } from "./bounded-query.ts";
@@ -8,33 +8,33 @@ type Step = string | number;
 type TraceArguments = Parameters<JSONPathClass["_trace"]>;
 type TraceResult = ReturnType<JSONPathClass["_trace"]>;
 
-/** The library's `@type()` selectors that need neither a script nor a callback. */
+/** The library's `@type()` selectors that need no script or callback. */
 const TYPE_SELECTOR = /^@(?:scalar|boolean|string|integer|number|nonFinite|object|array|null|undefined)\(\)$/;
 
 /**
- * The steps of a path, read by the library.
+ * Parses a path into steps with the library.
  *
- * @throws PathSyntaxError for filters, script expressions, unknown selectors and too many descents.
+ * @throws PathSyntaxError for filters, script expressions, unknown selectors and too many descents
  */
 export function parsePlusPath(path: string): readonly string[] {
   checkScripts(path);
   checkBrackets(path);
   const [root, ...steps] = JSONPath.toPathArray(path);
-  // The library keeps what it has read for ever; a rule set keeps its own.
+  // The library caches parsed paths forever. Rule sets have their own cache.
   JSONPath.clearCache();
-  if (root !== "$") throw new PathSyntaxError("a path begins with $", 0);
+  if (root !== "$") throw new PathSyntaxError("a path must begin with $", 0);
   for (const step of steps) {
-    if (step === "") throw new PathSyntaxError("an empty step");
+    if (step === "") throw new PathSyntaxError("the path has an empty step");
     if (step.startsWith("@") && !TYPE_SELECTOR.test(step))
       throw new PathSyntaxError(`unknown selector ${step}`);
   }
   if (steps.filter((step) => step === "..").length > MAX_DESCENTS) {
-    throw new PathSyntaxError(`more than ${MAX_DESCENTS} descents (..)`);
+    throw new PathSyntaxError(`the path has more than ${MAX_DESCENTS} descents (..)`);
   }
   return steps;
 }
 
-/** Runs such a path; every step that the library traces is charged to the budget. */
+/** A query in jsonpath-plus syntax. It charges every step that the library traces to the budget. */
 export class PlusQuery extends JSONPathClass {
   readonly #steps: readonly string[];
   #budget: PathBudget = { left: 0 };
@@ -42,7 +42,7 @@ export class PlusQuery extends JSONPathClass {
   constructor(steps: readonly string[]) {
     super({ autostart: false, eval: false, path: "$", json: null });
     this.#steps = steps;
-    // Set by the library's evaluate(), which reads the path from its text again at each call and is not used.
+    // The library's evaluate() would set this, but it is not used because it parses the path again on every call.
     this.currEval = false;
   }
 
@@ -61,12 +61,13 @@ export class PlusQuery extends JSONPathClass {
 
   override _trace(...args: TraceArguments): TraceResult {
     this.#budget.left -= 1 + args[2].length / LEVELS_PER_NODE;
-    if (this.#budget.left < 0) throw new PathBudgetError("the path visits more nodes than one item may cost");
+    if (this.#budget.left < 0)
+      throw new PathBudgetError("the path visits more nodes than the limit per item allows");
     return super._trace(...args);
   }
 }
 
-/** The library names array elements by strings too, and members' names (`~`) by a step that leads nowhere. */
+/** Converts a path of the library to a location. The library uses strings for array indexes; member names (`~`) have no location. */
 function locate(root: unknown, path: string | readonly Step[], value: unknown): PathNode {
   if (typeof path === "string") return { value };
   const location: Step[] = [];
@@ -79,16 +80,16 @@ function locate(root: unknown, path: string | readonly Step[], value: unknown): 
   return at === value ? { value, location: location satisfies Location } : { value };
 }
 
-/** Filters and scripts are told by how their brackets open, before their quotes and brackets are taken for a name's. */
+/** Rejects filters and scripts by their opening brackets, before their quotes and brackets can be mistaken for names. */
 function checkScripts(path: string): void {
   const named = path.replace(/\[\s*(?:'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*")/gu, (name) =>
     " ".repeat(name.length),
   );
   const at = named.search(/\[\s*[?(]|\.[?(]/u);
-  if (at !== -1) throw new PathSyntaxError(`filters and scripts are not accepted: ${path.slice(at)}`, at);
+  if (at !== -1) throw new PathSyntaxError(`filters and scripts are not allowed: ${path.slice(at)}`, at);
 }
 
-/** The library reads whatever it is given; a bracket or quote left open would become part of a name. */
+/** Rejects unbalanced brackets and quotes, which the library would accept as part of a name. */
 function checkBrackets(path: string): void {
   const rest = path.replace(
     /\[\s*(?:'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|[^[\]'"]*)(?:\s*,\s*(?:'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"))*\s*\]/gu,
@@ -96,5 +97,5 @@ function checkBrackets(path: string): void {
   );
   const at = rest.search(/[[\]]/u);
   if (at !== -1)
-    throw new PathSyntaxError("a bracket is not closed, or holds what is no name, index or slice");
+    throw new PathSyntaxError("a bracket is not closed, or does not contain a name, index or slice");
 }

@@ -7,17 +7,17 @@ import { BoundedEnvironment, boundQuery } from "./bounded-query.ts";
 import { PlusQuery, parsePlusPath } from "./jsonpath-plus.ts";
 import { createSingularPath, type Path, PathSyntaxError } from "./path.ts";
 
-/** The root of a path. */
+/** The value that a path starts from. */
 export interface PathRoot {
-  /** True where the names below it are in lower case, so that paths may spell them as they like (HTTP headers). */
+  /** Whether the names directly below the root are in lower case and paths match them in any case, as for HTTP headers. */
   readonly hasLowerCaseNames?: boolean;
 }
 
 export interface PathCompilerOptions<R extends PathRoot> {
   readonly syntax: "rfc9535" | "jsonpath-plus";
-  /** The root for `$` alone. */
+  /** Root of paths that begin with a plain `$`. */
   readonly item: R;
-  /** The roots for `$name…`, by name. */
+  /** Roots of paths that begin with `$name`, by name. */
   readonly named: ReadonlyMap<string, R>;
 }
 
@@ -31,8 +31,8 @@ export interface RootedPath<R> {
 export type CompilePath<R> = (text: string) => Result<RootedPath<R>, string>;
 
 /**
- * Compiled paths of many rule sets: channels of one blueprint write the same ones, each of which takes more than a kilobyte and
- * tens of microseconds.
+ * Cache of compiled paths for many rule sets. Channels of one blueprint use the same paths, and each compiled path takes more than a
+ * kilobyte and tens of microseconds.
  */
 export type PathCache = ReturnType<typeof createPathCache>;
 
@@ -49,7 +49,7 @@ export function createPathCache(maxPaths: number) {
     const compile = createPathCompiler(options);
     const prefix = `${options.syntax} ${getId(options.named)} ${getId(options.item)} `;
     return (text) => {
-      // The key names the roots, so that what stands under it was compiled for them.
+      // The key includes the roots, so the cached path has the right root type.
       const known = compiled.get(prefix + text) as Result<RootedPath<R>, string> | undefined;
       const path = known ?? compile(text);
       if (known === undefined) compiled.set(prefix + text, path);
@@ -59,8 +59,8 @@ export function createPathCache(maxPaths: number) {
 }
 
 /**
- * Compiles paths of one rule set; the error says what is wrong and where, for the path's author. Singular paths become
- * accessors in either syntax; negative indexes count from the end in both.
+ * Creates the path compiler of one rule set. The error tells the path's author the problem and its position. In both syntaxes,
+ * singular paths become accessors and negative indexes count from the end.
  */
 export function createPathCompiler<R extends PathRoot>(options: PathCompilerOptions<R>): CompilePath<R> {
   let opened: BoundedEnvironment | undefined;
@@ -68,11 +68,11 @@ export function createPathCompiler<R extends PathRoot>(options: PathCompilerOpti
   return (text) => {
     opened ??= new BoundedEnvironment();
     const environment = opened;
-    if (!text.startsWith("$")) return err("a path begins with $");
+    if (!text.startsWith("$")) return err("a path must begin with $");
     const name = /^\$([A-Za-z][A-Za-z0-9_]*)/.exec(text)?.[1] ?? "";
     const root = name === "" ? options.item : options.named.get(name);
     if (root === undefined) return err(unknownRoot(name, options.named));
-    // To both libraries the root is the `$` of their own; what its name adds is added to the offsets of faults again.
+    // Both libraries only know the root `$`. Error offsets are shifted by the length of the root's name afterwards.
     const relative = `$${text.slice(1 + name.length)}`;
     const fold = root.hasLowerCaseNames === true;
     try {
@@ -84,7 +84,7 @@ export function createPathCompiler<R extends PathRoot>(options: PathCompilerOpti
     } catch (error) {
       const reason = explain(error, text, name.length);
       const isOtherSyntax = options.syntax === "rfc9535" && isPlusPath(relative);
-      return err(isOtherSyntax ? `${reason}; with pathSyntax "jsonpath-plus" it is accepted` : reason);
+      return err(isOtherSyntax ? `${reason}; the path is valid with pathSyntax "jsonpath-plus"` : reason);
     }
   };
 }
@@ -143,7 +143,7 @@ function toLocation({ segments }: JSONPathQuery, fold: boolean): Location {
   return location;
 }
 
-/** Names directly below the root in lower case. */
+/** Converts the names directly below the root to lower case. */
 function foldNames(environment: BoundedEnvironment, { segments: [first] }: JSONPathQuery): void {
   const { NameSelector } = jsonpath.selectors;
   for (const [index, selector] of (first?.selectors ?? []).entries()) {
@@ -154,7 +154,7 @@ function foldNames(environment: BoundedEnvironment, { segments: [first] }: JSONP
 
 function unknownRoot(name: string, named: ReadonlyMap<string, unknown>): string {
   const known = ["$", ...[...named.keys()].map((root) => `$${root}`)];
-  return `unknown root $${name}; a path here begins with ${known.join(", ")}`;
+  return `unknown root $${name}; use one of ${known.join(", ")}`;
 }
 
 function explain(error: unknown, text: string, shift: number): string {

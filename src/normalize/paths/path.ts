@@ -1,32 +1,32 @@
 import { buildTargets, type Location, type Targets } from "../body/json-scan.ts";
 
-/** The cost left for the paths of one item; 1 is about one node visited. */
+/** Remaining cost for the paths of one item. Visiting a node costs about 1. */
 export interface PathBudget {
   left: number;
 }
 
-/** A path visited more nodes than its item may cost. */
+/** Thrown when a path visits more nodes than its budget allows. */
 export class PathBudgetError extends Error {
   override readonly name = "PathBudgetError";
 }
 
-/** A value that a path yields; no location where it does not stand in the data (the name of a member, by `~`). */
+/** A value that a path yields. It has no location if it is not in the data, such as a member name selected with `~`. */
 export interface PathNode {
   readonly value: unknown;
   readonly location?: Location;
 }
 
-/** A path of names and indexes alone: it yields one value or none. */
+/** A path of only names and indexes, which yields at most one value. */
 export interface SingularPath {
   readonly kind: "singular";
-  /** Equal for paths that differ in spelling only (`$.a` and `$['a']`). */
+  /** Equal for paths that differ only in spelling (`$.a` and `$['a']`). */
   readonly key: string;
   readonly get: (root: unknown) => unknown;
-  /** Where that value stands, for a root in which there is one. */
+  /** Returns the location of the value in a root that contains it. */
   readonly targetsIn: (root: unknown) => Targets;
 }
 
-/** Any other path: it yields any number of values. */
+/** A path that can yield any number of values. */
 export interface QueryPath {
   readonly kind: "query";
   readonly key: string;
@@ -36,7 +36,7 @@ export interface QueryPath {
 
 export type Path = SingularPath | QueryPath;
 
-/** A path that does not compile; `at` is the 0-based offset of the fault where it is known. The message is for its author. */
+/** A path that does not compile. `at` is the offset of the error from 0, if known. The message is for the path's author. */
 export class PathSyntaxError extends Error {
   override readonly name = "PathSyntaxError";
   readonly at: number | undefined;
@@ -58,7 +58,7 @@ export function createSingularPath(location: Location): SingularPath {
   };
 }
 
-/** Reads own members only: JSON has no inherited ones. Undefined, which JSON has not either, stands for absent. */
+/** Compiles an accessor that ignores inherited members and returns `undefined` for missing ones. JSON contains neither. */
 function createAccessor(location: Location): (root: unknown) => unknown {
   const steps = location.map(createStep);
   const [first, second] = steps;
@@ -74,7 +74,7 @@ function createAccessor(location: Location): (root: unknown) => unknown {
 
 function createStep(step: string | number): (value: unknown) => unknown {
   if (typeof step === "number") return (value) => (Array.isArray(value) ? value.at(step) : undefined);
-  // `in`: names such as `constructor` need a look at the own members, all others cannot be inherited.
+  // Only names in Object.prototype, such as `constructor`, can be inherited and need an own-property check.
   const isInherited = step in Object.prototype;
   return (value) => {
     if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined;
@@ -83,7 +83,7 @@ function createStep(step: string | number): (value: unknown) => unknown {
   };
 }
 
-/** The location with its negative indexes counted from the ends of the arrays that they stand for. */
+/** Replaces the negative indexes of a location by indexes from the start of the arrays. */
 function resolve(location: Location, root: unknown): Location {
   let value = root;
   return location.map((step) => {

@@ -54,7 +54,7 @@ describe("the syntax of jsonpath-plus", () => {
     ["$.a[(@['length']-1)]", 4],
   ])("says of %s that filters are refused", (path, at) => {
     expect(messageOf(path, "jsonpath-plus")).toBe(
-      `filters and scripts are not accepted: ${path.slice(at - 1)} (at character ${at})`,
+      `filters and scripts are not allowed: ${path.slice(at - 1)} (at character ${at})`,
     );
   });
 });
