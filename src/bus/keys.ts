@@ -1,7 +1,8 @@
 import calculateSlot from "cluster-key-slot";
 
 /**
- * All Redis keys that Inlet writes, with their type, content and lifetime. `<channel>` is the internal channel id.
+ * All Redis keys that Inlet writes, with their type, content and lifetime. `<channel>` is the internal channel id. "That of" a thing means
+ * that the key is deleted together with it.
  *
  * | Key | Type | Content | Lifetime |
  * |---|---|---|---|

@@ -51,8 +51,8 @@ export interface RedisBus extends RedisCaller, AsyncDisposable {
 }
 
 /**
- * Connects to Redis. While Redis is unreachable, waits until `signal` aborts. Does not wait while Redis loads or is a replica:
- * `state` reports that.
+ * Connects to Redis. While Redis is unreachable, waits until `signal` aborts. Does not wait while Redis is loading or is a
+ * replica; `state` reports that.
  *
  * @throws RedisUnfitError when Redis is too old, evicts keys, or is less durable than required.
  */

@@ -40,8 +40,9 @@ export class CommandBuffers {
 }
 
 /**
- * An ioredis command that encodes itself into a reusable buffer (RESP, "Sending commands to a Redis server"). Without this,
- * ioredis joins all arguments into one string, then measures, copies and encodes it. That was most of the cost of a delivery of a few kilobytes.
+ * An ioredis command that encodes itself into a reusable buffer (RESP, "Sending commands to a Redis server"). Without this, ioredis
+ * joins all arguments into one string, then measures, copies and encodes it. That was most of the cost of a delivery of a few
+ * kilobytes.
  */
 export class SentCommand extends Command {
   #arguments: readonly Argument[];

@@ -90,7 +90,7 @@ export function openWriteConnection(options: WriteConnectionOptions): WriteConne
     }
   }
 
-  function noteWrite(error?: unknown) {
+  function recordWriteResult(error?: unknown) {
     const next = error === undefined ? undefined : findWriteRejection(error);
     // Ignores errors that concern only one write.
     if (next === refusal || (error !== undefined && next === undefined)) return;
@@ -160,13 +160,13 @@ export function openWriteConnection(options: WriteConnectionOptions): WriteConne
     if (found === undefined && problem !== undefined) {
       await Promise.all(options.scripts.map(({ text }) => send("script", ["load", text])));
     }
-    if (found === undefined) await probeWrite(send, facts).then(() => noteWrite(), recordProbeResult);
+    if (found === undefined) await probeWrite(send, facts).then(() => recordWriteResult(), recordProbeResult);
     return found;
   }
 
   /** Ignores NOPERM: a Redis user that may run only known scripts is denied the probe but can still publish. */
   const recordProbeResult = (error: unknown): void => {
-    if (replyCode(error) !== "NOPERM") noteWrite(error);
+    if (replyCode(error) !== "NOPERM") recordWriteResult(error);
   };
 
   /** Sends a probe write, so that a recovery is noticed even if no events arrive because this gateway reports not ready. */
@@ -216,7 +216,7 @@ export function openWriteConnection(options: WriteConnectionOptions): WriteConne
     get writeRejection() {
       return refusal;
     },
-    recordWriteResult: noteWrite,
+    recordWriteResult,
     send(command, args, sinceMs) {
       if (problem !== undefined) return Promise.reject(new UnavailableError(problem));
       // A later piece of a delivery can exceed the deadline before it is sent. That is no reason to drop the connection.

@@ -1,4 +1,3 @@
-#!lua
 -- Stores delivery records. Each evicts older records of its channel if there is not enough room.
 --
 -- KEYS:  the byte counts of organizations (delivery-records.lua)

@@ -276,7 +276,7 @@ function createGroup(
 
 /**
  * Caches the text of the last policy. Most channels share a policy, and comparing identical string objects is a pointer comparison.
- * Uses `join`, because a concatenated string would be flattened on first use.
+ * Uses `join`, because V8 keeps the result of a template literal in pieces and would join them again at each delivery.
  */
 function createPolicyEncoder(): (policy: PublishPolicy) => string {
   let last: PublishPolicy | undefined;
