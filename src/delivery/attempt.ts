@@ -8,25 +8,25 @@ import { type CredentialsOf, NeedsReauthError } from "../net/credentials.ts";
 import { type Outbound, OutboundError, type OutboundResponse } from "../net/outbound.ts";
 import { notBeforeOf } from "../net/retry-after.ts";
 
-/** The result of one attempt. `isGone`: the handler wants no more, ever (410). */
+/** Result of one attempt. `isGone` means that the handler responded 410 and wants no more events. */
 export type AttemptResult =
   | { readonly kind: "taken"; readonly attempt: HandlerAttempt }
   | {
       readonly kind: "refused";
       readonly attempt: HandlerAttempt;
       readonly isGone: boolean;
-      /** Its answer said not to come again before. */
+      /** Earliest time of the next attempt, as requested by the response. */
       readonly notBeforeMs: number | undefined;
     };
 
-/** Sends an event to its handler once. Never throws for the handler's faults; rejects where `signal` aborts. */
+/** Sends an event to its handler once. Failures of the handler are returned as a result. Rejects only if `signal` aborts. */
 export type Attempt = (
   subscription: HandledSubscription,
   event: DeliveredEvent,
   options: { readonly signal: AbortSignal },
 ) => Promise<AttemptResult>;
 
-/** Nobody reads what handlers answer. */
+/** Small limit, because Inlet ignores response bodies of handlers. */
 const MAX_ANSWER_BYTES = 64 * 1024;
 
 export interface AttemptDeps {

@@ -1,24 +1,24 @@
 import type { GroupStatus } from "../bus/retention/retention-risk.ts";
 import { OTHER } from "../metrics/channel-counts.ts";
 
-/** How far behind a subscription is, over all its topics; all that are not named themselves are together `other` of the app `other`. */
+/** Backlog of a subscription, summed over its topics. Subscriptions without their own entry are summed as `other` of the app `other`. */
 export interface Backlog {
   readonly app: string;
   readonly subscription: string;
-  /** Entries that its group was not given yet. */
+  /** Number of entries not yet delivered to the consumer group. */
   readonly lag: number;
-  /** The age of the oldest of them. */
+  /** Age of the oldest undelivered entry. */
   readonly lagSeconds: number;
-  /** The age of the oldest that was not given, or was and is not acknowledged. */
+  /** Age of the oldest entry that is undelivered or unacknowledged. */
   readonly unhandledSeconds: number;
   readonly pending: number;
-  /** Those of its readers and of its handler. */
+  /** Number of dead letters of readers and of the handler. */
   readonly deadLetters: number;
 }
 
 type Sum = { -readonly [K in keyof Backlog]: Backlog[K] };
 
-/** Sums what a look at all topics finds. */
+/** Sums the backlogs found by a check of all topics. */
 export function createBacklogs() {
   const sums = new Map<string, Sum>();
   return {
@@ -33,7 +33,7 @@ export function createBacklogs() {
         deadLetters: group.deadLetters,
       });
     },
-    /** Those of handlers, by subscription. */
+    /** Adds the dead letters of handlers, by subscription. */
     addLetters(counts: ReadonlyMap<string, number>): void {
       for (const [subscription, count] of counts) {
         const sum = sums.get(subscription);

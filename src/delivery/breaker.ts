@@ -1,18 +1,18 @@
 import { sleep } from "../lib/sleep.ts";
 import { unlessAborted } from "../lib/wait.ts";
 
-/** Keeps a handler that takes nothing from being called for every event: after failures in a row it is asked now and then. */
+/** A circuit breaker for a handler. After several failures in a row, it lets only occasional trial calls through. */
 export interface Breaker {
-  /** For how many ms no call should be made; 0: one may. */
+  /** Returns the time until the next call is allowed, in ms. 0 means now. */
   readonly waitMs: () => number;
-  /** Resolves when a call may be made: at once, or when it is its turn to ask. Its result must be noted. */
+  /** Resolves when the caller may call the handler. The caller must then report the result with `noteTaken` or `noteRefused`. */
   readonly admit: (options: { readonly signal: AbortSignal }) => Promise<void>;
   readonly noteTaken: () => void;
   readonly noteRefused: () => void;
 }
 
 export interface BreakerDeps {
-  /** Told when it opens (nothing goes through any more) and closes. */
+  /** Called when the breaker opens (calls are blocked) or closes. */
   readonly onChange: (isOpen: boolean) => void;
   readonly firstWaitMs?: number;
 }
@@ -25,7 +25,7 @@ export function createBreaker({ onChange, firstWaitMs = FIRST_WAIT_MS }: Breaker
   let failures = 0;
   let openUntilMs = 0;
   let isOpen = false;
-  /** The one call that asks; the others wait for its result. */
+  /** The trial call in flight. All other callers wait for its result. */
   let asking: PromiseWithResolvers<void> | undefined;
 
   const waitMs = (): number => (isOpen ? Math.max(0, openUntilMs - performance.now()) : 0);

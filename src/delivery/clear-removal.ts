@@ -19,7 +19,7 @@ export interface ClearRemovalDeps {
 
 const CONCURRENCY = 16;
 
-/** Clears away the keys that a deleted row has left on the bus; does no harm when it is called again. @throws UnavailableError */
+/** Deletes the Redis keys of a deleted row. Safe to call again. @throws UnavailableError */
 export async function clearRemoval(deps: ClearRemovalDeps, removal: Removal): Promise<void> {
   const { redis, topics, quarantine, deliveryRecords } = deps;
   switch (removal.kind) {
@@ -41,7 +41,7 @@ export async function clearRemoval(deps: ClearRemovalDeps, removal: Removal): Pr
   }
 }
 
-/** Those of subscriptions: groups that others have made on a topic are theirs. */
+/** Removes the groups of subscriptions. Groups created by other Redis clients stay. */
 async function removeGroups(groups: Groups, topic: string): Promise<void> {
   for (const { name } of await groups.list(topic)) {
     if (isId("sub", name)) await groups.remove(topic, name);

@@ -2,7 +2,7 @@ import type { HandlerAttempt } from "../event/handler.ts";
 import type { Log } from "../log.ts";
 import { describeFailure } from "./handler-failure.ts";
 
-/** Brings the reason of failed attempts to where people look: the log, and the row of the subscription. */
+/** Reports the reasons of failed attempts in the log and in the subscription's row. */
 export interface FailureNotes extends AsyncDisposable {
   readonly note: (attempt: HandlerAttempt) => void;
 }
@@ -11,9 +11,9 @@ const WRITE_EVERY_MS = 1_000;
 const LOG_EVERY_MS = 60_000;
 
 /**
- * The newest failure is written at once, those after it together. One reason is a line of the log once a minute.
+ * Writes the first failure immediately, and then at most the latest one per second. Logs each reason at most once a minute.
  *
- * @param deps.write may reject: the next one comes with the next failure.
+ * @param deps.write may reject; the next failure triggers another write
  */
 export function createFailureNotes(deps: {
   readonly write: (attempt: HandlerAttempt) => Promise<void>;
@@ -30,7 +30,7 @@ export function createFailureNotes(deps: {
     waiting = undefined;
     if (attempt === undefined) return;
     await write(attempt).catch((err: unknown) => {
-      log.warn({ event: "handler.error_not_written", err }, "why a handler failed is not written");
+      log.warn({ event: "handler.error_not_written", err }, "the failure of a handler could not be stored");
     });
   }
 
@@ -51,7 +51,10 @@ export function createFailureNotes(deps: {
       if (nowMs - (loggedAtMs.get(kind) ?? Number.NEGATIVE_INFINITY) >= LOG_EVERY_MS) {
         loggedAtMs.set(kind, nowMs);
         const facts = { code, ...(status !== null && { status }), reason: describeFailure(attempt) };
-        log.warn({ event: "handler.attempt_failed", ...facts }, "a handler did not take an event");
+        log.warn(
+          { event: "handler.attempt_failed", ...facts },
+          "an attempt to deliver an event to a handler failed",
+        );
       }
       waiting = attempt;
       if (timer === undefined) begin();

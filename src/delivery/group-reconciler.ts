@@ -29,25 +29,27 @@ export interface GroupReconcilerDeps {
   readonly groups: Groups;
   readonly clock: Clock;
   readonly log: Log;
-  /** Between looks at one group after the other; default 1,000. */
+  /** Interval between checks, each of one group. Defaults to 1,000. */
   readonly tickMs?: number;
-  /** Between looks at all of them; default 60,000. */
+  /** Interval between checks of all groups. Defaults to 60,000. */
   readonly sweepEveryMs?: number;
 }
 
-/** Keeps consumer groups and topic sets on Redis as the database has subscriptions. Disposal waits for the work under way. */
+/** Keeps consumer groups and topic sets in Redis in line with the subscriptions in the database. Disposal waits for work in flight. */
 export type GroupReconciler = AsyncDisposable;
 
-/** More changes than this at once are one look at everything. */
+/** Maximum number of pending changes. Above it, all subscriptions are checked instead. */
 const MAX_PENDING = 1_000;
 const PAGE = 50;
-/** A group that is made so long after it should have been there was missing, and not just new. */
+/** A group created later than this after its due time counts as missing instead of new. */
 const LATE_MS = 10_000;
 
 /**
- * Starts at once with all subscriptions, in the background: Redis may be away. From then on it goes by changes, and does everything
- * anew when Redis comes back, when a group that was there is missing (an emptied Redis), and on a slow tick. All of it may be done
- * twice, by several gateways at once.
+ * Starts reconciling in the background, so that a Redis outage does not block the start. The first pass covers all subscriptions,
+ * later ones only changes.
+ *
+ * A full pass also runs when Redis becomes available again, when an existing group is missing (Redis was flushed), and at regular
+ * intervals. All steps are idempotent, so several gateways can run them at the same time.
  */
 export function startGroupReconciler(deps: GroupReconcilerDeps): GroupReconciler {
   const { redis, log, tickMs = 1_000, sweepEveryMs = 60_000 } = deps;
@@ -59,7 +61,7 @@ export function startGroupReconciler(deps: GroupReconcilerDeps): GroupReconciler
 
   async function tick(signal: AbortSignal): Promise<void> {
     if (!redis.state().ready) {
-      // It may come back empty.
+      // Redis may be empty when it becomes available again.
       everything = true;
       return;
     }
@@ -103,13 +105,13 @@ export function startGroupReconciler(deps: GroupReconcilerDeps): GroupReconciler
 }
 
 function createReconciler({ db, redis, groups, clock, log }: GroupReconcilerDeps) {
-  /** One topic of each subscription whose groups stand, if it has any. */
+  /** One topic of each subscription with existing groups. */
   const samples = new Map<string, string>();
   let turn = samples.entries();
-  /** Subscriptions whose groups could not be made for a reason of their own, each logged once. */
+  /** Subscriptions whose groups could not be created for a reason specific to them. Each is logged once. */
   const refused = new Set<string>();
 
-  /** The topics whose group was made; undefined where something stands in the way of this subscription only. */
+  /** Creates missing groups. Returns their topics, or `undefined` if an error affects only this subscription. */
   async function tryEnsure(wanted: SubscriptionGroups): Promise<readonly string[] | undefined> {
     try {
       const made = await ensureGroups(groups, wanted);
@@ -119,7 +121,7 @@ function createReconciler({ db, redis, groups, clock, log }: GroupReconcilerDeps
       if (error instanceof UnavailableError) throw error;
       if (!refused.has(wanted.id)) {
         const facts = { event: "subscription.groups_refused", err: error, subscription: wanted.id };
-        log.warn(facts, "the consumer groups of a subscription cannot be made");
+        log.warn(facts, "the consumer groups of a subscription cannot be created");
       }
       refused.add(wanted.id);
       return undefined;
@@ -129,13 +131,13 @@ function createReconciler({ db, redis, groups, clock, log }: GroupReconcilerDeps
   async function ensurePage(subscriptions: readonly SubscriptionStart[], signal: AbortSignal): Promise<void> {
     const ids = subscriptions.map(({ id }) => id);
     const coverage = await listCoverage(db, ids);
-    /** What is begun and fails may have made any of them. */
+    /** Topics by subscription. A failed call may have created any of its groups, so it counts with all its topics. */
     const made = new Map<string, readonly string[]>();
     try {
       for (const subscription of subscriptions) {
         signal.throwIfAborted();
         const covered = coverage.get(subscription.id);
-        // Deleted since it was listed: its set is still needed, to find its groups by.
+        // Skips subscriptions deleted since they were listed. Their topic set must stay, because the removal finds the groups by it.
         if (covered) await ensureOne(subscription, covered, made);
       }
     } finally {
@@ -162,7 +164,7 @@ function createReconciler({ db, redis, groups, clock, log }: GroupReconcilerDeps
     else samples.set(id, sample);
   }
 
-  /** A subscription deleted meanwhile may have been cleared away before its groups were made here. */
+  /** Removes groups again that were created after the removal of a deleted subscription. */
   async function undoDeleted(
     ids: readonly string[],
     coverage: ReadonlyMap<string, readonly CoveredTopic[]>,
@@ -184,7 +186,7 @@ function createReconciler({ db, redis, groups, clock, log }: GroupReconcilerDeps
     const facts = { subscription: id, topics: missing.length, topic: missing[0]?.topic };
     log.warn(
       { event: "subscription.group_missing", ...facts },
-      "a consumer group was missing; made anew at the subscription's start",
+      "a consumer group was missing and was created again at the subscription's start",
     );
   }
 
@@ -210,7 +212,7 @@ function createReconciler({ db, redis, groups, clock, log }: GroupReconcilerDeps
       for (const id of changed.subscriptions) if (!left.has(id)) samples.delete(id);
       for (let i = 0; i < found.length; i += PAGE) await ensurePage(found.slice(i, i + PAGE), signal);
     },
-    /** False when a group that stood is missing. Looks at one at each call, in turn. */
+    /** Checks one existing group per call, round-robin. Returns false if it is missing. */
     async isIntact(): Promise<boolean> {
       let next = turn.next();
       if (next.done) {
@@ -220,7 +222,7 @@ function createReconciler({ db, redis, groups, clock, log }: GroupReconcilerDeps
       if (next.done) return true;
       const [id, topic] = next.value;
       if ((await groups.find(topic, id)) !== undefined) return true;
-      // A deletion removes the group before its change comes in here.
+      // A deletion removes the group before the change feed reports the deletion.
       return (await findSubscriptionStarts(db, [id])).length === 0;
     },
   };

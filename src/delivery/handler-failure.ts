@@ -1,43 +1,48 @@
 import type { HandlerAttempt } from "../event/handler.ts";
 
-/** Remedies for an attempt that brought no answer, by its code. */
+/** Explanations for an attempt without a response, by error code. */
 const REMEDIES: Readonly<Record<string, string>> = {
   blocked:
-    "The handler's address is not public: name its network in INLET_ALLOW_NETWORKS and restart, or give it a public address.",
-  unresolved: "The handler's host name cannot be resolved (DNS): correct the url, or publish the name.",
+    "The handler's address is not public. Add its network to INLET_ALLOW_NETWORKS and restart Inlet, or use a public address.",
+  unresolved: "The handler's host name cannot be resolved. Correct the url, or add a DNS record.",
   refused:
-    "Nothing accepts a connection at the handler's address: start it, or correct host and port of the url.",
-  tls: "The handler's TLS certificate is not to be trusted: renew it, serve the whole chain, and let its names include the url's host.",
+    "The handler's address refuses connections. Start the handler, or correct the host and port of the url.",
+  tls: "The handler's TLS certificate is not trusted. Renew it, serve the full chain, and check that it includes the host of the url.",
   timeout:
-    "The handler gave no answer within `timeoutMs`: answer 2xx first and do the work afterwards, or subscribe with a longer one.",
+    "The handler did not respond within `timeoutMs`. Respond 2xx first and do the work afterwards, or increase `timeoutMs`.",
   reset:
-    "The connection broke before the handler's answer was whole: see its own log, and that of a proxy before it.",
-  redirects: "The handler redirects, which is not followed: subscribe with the address that it redirects to.",
-  tooLarge: "The handler's answer is too large: answer without a body.",
-  protocol: "The handler's answer is not valid HTTP: the url may name a port that speaks something else.",
-  needsReauth: "The grant of the handler's connection is dead: authorize the connection anew.",
-  unavailable: "The credentials of the handler's connection cannot be read just now: it is tried again.",
-  internal: "A fault of Inlet: its log has the cause.",
+    "The connection closed before the handler's response was complete. Check the logs of the handler and of its proxy.",
+  redirects:
+    "The handler responded with a redirect, which Inlet does not follow. Set the url to the target of the redirect.",
+  tooLarge: "The handler's response is too large. Respond without a body.",
+  protocol: "The handler's response is not valid HTTP. Check whether the url has the port of an HTTP server.",
+  needsReauth: "The grant of the handler's connection is no longer valid. Authorize the connection again.",
+  unavailable:
+    "The credentials of the handler's connection are temporarily unavailable. Inlet retries the delivery.",
+  internal: "Inlet had an internal error. Its log contains the cause.",
 };
 
-/** The same for an answer that is not 2xx; the first that fits. */
+/** Explanations for a response other than 2xx. The first match applies. */
 const OF_STATUS: readonly (readonly [fits: (status: number) => boolean, remedy: string])[] = [
   [
     (status) => status === 401 || status === 403,
-    "correct the connection's credentials, or how it checks the signature.",
+    "Correct the connection's credentials, or the signature check of the handler.",
   ],
-  [(status) => status === 404 || status === 405, "correct the url, it takes no POST there."],
-  [(status) => status === 410, "it is gone for good, and the subscription is paused."],
-  [(status) => status === 413, "let it take larger bodies."],
-  [(status) => status === 429, "it is asked too often; lower `concurrency`, or let it take more."],
-  [(status) => status < 400, "subscribe with the address that answers 2xx itself."],
-  [(status) => status < 500, "it refuses the event; see its own log."],
-  [() => true, "it fails; see its own log."],
+  [(status) => status === 404 || status === 405, "The url does not accept POST. Correct it."],
+  [(status) => status === 410, "The handler wants no more events, so Inlet paused the subscription."],
+  [(status) => status === 413, "Allow larger request bodies in the handler."],
+  [
+    (status) => status === 429,
+    "The handler gets too many requests. Lower `concurrency`, or raise the handler's limit.",
+  ],
+  [(status) => status < 400, "Set the url to the address that responds 2xx itself."],
+  [(status) => status < 500, "The handler rejects the event. Check its log."],
+  [() => true, "The handler has an error. Check its log."],
 ];
 
-/** Why a handler did not take an event, and what to do about it, for a person. */
+/** Explains to an operator why a delivery attempt failed and how to fix it. */
 export function describeFailure({ status, code }: Pick<HandlerAttempt, "status" | "code">): string {
-  if (status === null) return REMEDIES[code] ?? `The handler cannot be called (${code}).`;
+  if (status === null) return REMEDIES[code] ?? `The call to the handler failed (${code}).`;
   const [, remedy] = OF_STATUS.find(([fits]) => fits(status)) ?? ["", ""];
-  return `The handler answered ${status}: ${remedy}`;
+  return `The handler responded ${status}. ${remedy}`;
 }

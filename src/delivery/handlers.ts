@@ -24,7 +24,7 @@ export interface HandlersDeps
   extends Pick<LaneDeps, "redis" | "attempt" | "retries" | "observe" | "clock" | "log"> {
   readonly db: Database["db"];
   readonly changes: ChangeSubscriptions;
-  /** Told of each event that this gateway appends. */
+  /** Notifies about each event that this gateway appends. */
   readonly appended: Pick<Listeners<Appended>, "subscribe">;
   readonly keyring: Keyring;
   readonly queue: Pick<JobQueue<PendingDelivery>, "work">;
@@ -34,17 +34,17 @@ export interface HandlersDeps
 export interface HandlersTiming {
   readonly firstRetryMs: number;
   readonly mostRetryMs: number;
-  /** An event that its handler does not take within so long is a dead letter. */
+  /** Time after which an undelivered event becomes a dead letter. */
   readonly giveUpAfterMs: number;
   readonly breakerMs: number;
   readonly deadAfterMs: number;
-  /** How long a gateway that died keeps the retries it was about to send, and about as long until that is noticed. */
+  /** Lock time of a retry job. Retries of a gateway that died are delayed by this time, and by about as long again until it is noticed. */
   readonly jobLockMs: number;
-  /** Between looks at all subscriptions. */
+  /** Interval between reloads of all subscriptions. */
   readonly sweepEveryMs: number;
 }
 
-/** Sends events to the handlers of all subscriptions that have one. Disposal lets attempts under way end. */
+/** Delivers events to the handlers of all subscriptions. Disposal waits for attempts in flight. */
 export type Handlers = AsyncDisposable;
 
 const TIMING: HandlersTiming = {
@@ -58,19 +58,19 @@ const TIMING: HandlersTiming = {
 };
 const TICK_MS = 1_000;
 const RETRIES_AT_ONCE = 64;
-/** A job whose subscription cannot take it now comes again so much later. */
+/** Delay of a retry job whose subscription has no free capacity. */
 const BUSY_MS = 500;
 const PAUSED_MS = 30_000;
-/** The same for one that got stuck on the way: the database away, the gateway about to stop. */
+/** Delay of a retry job after an internal error, for example because the database is unavailable or the gateway is stopping. */
 const STUCK_MS = 1_000;
-/** An event is never dropped because gateways died with it. */
+/** Practically unlimited, so that no event is dropped because gateways died while processing it. */
 const MAX_DEATHS = 1_000_000;
 
 export function startHandlers(deps: HandlersDeps): Handlers {
   const { db, keyring, queue, retries, clock, log } = deps;
   const timing = { ...TIMING, ...deps.timing };
   const lanes = new Map<string, Lane>();
-  /** The same by app: each event that is appended wakes those of its own. */
+  /** Lanes by app. Each appended event wakes the lanes of its app. */
   const lanesOfApp = new Map<string, Set<Lane>>();
   const changed = new Set<string>();
   let everything = true;
@@ -89,12 +89,12 @@ export function startHandlers(deps: HandlersDeps): Handlers {
     attempts: readonly HandlerAttempt[],
   ): Promise<void> {
     const last = attempts.at(-1);
-    const reason = last?.status == null ? `no answer: ${last?.code ?? "unknown"}` : `HTTP ${last.status}`;
+    const reason = last?.status == null ? `no response: ${last?.code ?? "unknown"}` : `HTTP ${last.status}`;
     const type = fields[fields.indexOf("type") + 1] ?? "";
     const letter = { subscriptionId: id, topic, entryId, type, fields, attempts, reason };
     await insertDeadLetter(db, letter, clock());
     const facts = { subscription: id, topic, entryId, reason, attempts: attempts.length };
-    log.warn({ event: "handler.dead_letter", ...facts }, "an event is a dead letter");
+    log.warn({ event: "handler.dead_letter", ...facts }, "an event became a dead letter");
   }
 
   const laneDeps: LaneDeps = {
@@ -106,7 +106,7 @@ export function startHandlers(deps: HandlersDeps): Handlers {
       setHandlerFailing(db, id, failing).catch((err: unknown) => {
         log.warn(
           { event: "handler.state_not_written", err, subscription: id },
-          "a handler's state is not written",
+          "the state of a handler could not be stored",
         );
       });
     },
@@ -114,7 +114,7 @@ export function startHandlers(deps: HandlersDeps): Handlers {
     async onGone(subscription) {
       if (!(await pauseGone(db, subscription, clock()))) return;
       const facts = { event: "handler.gone", subscription: subscription.id };
-      log.warn(facts, "a handler is gone; its subscription is paused");
+      log.warn(facts, "a handler responded 410 Gone; its subscription was paused");
     },
   };
 
@@ -172,7 +172,7 @@ export function startHandlers(deps: HandlersDeps): Handlers {
     onRecovered: () => log.info({ event: "handlers.recovered" }, "the list of handlers is read again"),
   });
 
-  /** One more attempt at an event that was not taken before. */
+  /** Makes another attempt at a failed event. Returns a delay if the job must run later. */
   async function retry(
     { data }: Job<PendingDelivery>,
     options: { readonly signal: AbortSignal },
@@ -197,7 +197,7 @@ export function startHandlers(deps: HandlersDeps): Handlers {
     return undefined;
   }
 
-  /** The job is all that there is of its event: it stays until the event is taken or a dead letter. */
+  /** Like `retry`, but delays the job after any error. The job holds the only copy of the event, so it must not be dropped. */
   async function retryOrKeep(
     job: Job<PendingDelivery>,
     options: { readonly signal: AbortSignal },
@@ -206,7 +206,7 @@ export function startHandlers(deps: HandlersDeps): Handlers {
       return await retry(job, options);
     } catch (error) {
       const facts = { event: "handler.retry_put_off", err: error, subscription: job.data.subscriptionId };
-      log.debug(facts, "an event is sent again later");
+      log.debug(facts, "the retry of an event was postponed");
       return { postponeMs: STUCK_MS };
     }
   }

@@ -28,7 +28,7 @@ import { createTopicLimits, type TopicLimits, type TopicLimitsDeps } from "./top
 
 export interface HousekeeperDeps {
   readonly db: Queryable;
-  /** Told of each event that this gateway appends: the gateway that fills a busy topic trims it, between the sweeps. */
+  /** Notifies about each event that this gateway appends. Each gateway trims the topics that it fills between the sweeps. */
   readonly appended: Pick<Listeners<Appended>, "subscribe">;
   readonly redis: RedisBus;
   readonly groups: Groups;
@@ -40,43 +40,43 @@ export interface HousekeeperDeps {
   readonly auditRetentionDays: number;
   readonly topicBytesPerOrganization: DefaultTopicBytes;
   readonly onTrimmed?: TopicLimitsDeps["onTrimmed"];
-  /** False: never takes the lease. It still trims the topics it fills and clears away its own deletions. */
+  /** Whether this gateway may claim the lease. Without it, it only trims the topics it fills and processes its own deletions. */
   readonly takesTurns?: boolean;
-  /** How many subscriptions and organizations are named in its figures; default 100. */
+  /** Maximum number of subscriptions and organizations named in its metrics. Defaults to 100. */
   readonly mostShown?: number;
   readonly timing?: Partial<HousekeeperTiming>;
 }
 
 export interface HousekeeperTiming {
-  /** Between looks for removals. */
+  /** Interval between checks for removals. */
   readonly tickMs: number;
-  /** How long a gateway that died keeps the others from the work. */
+  /** Lease time. After a gateway died, the others must wait this long. */
   readonly leaseMs: number;
   readonly sweepEveryMs: number;
   readonly expireEveryMs: number;
-  /** Between looks for unread events that retention is about to take. */
+  /** Interval between checks for unread events that retention will trim soon. */
   readonly watchEveryMs: number;
-  /** Between looks at how much of their quarantine organizations use. */
+  /** Interval between measurements of the quarantine usage of organizations. */
   readonly usageEveryMs: number;
   /**
-   * How long a topic must have been retired before its row and its empty stream may go: longer than a gateway that cannot
-   * read changes goes on publishing (ten minutes).
+   * Minimum time between retiring a topic and deleting its row and empty stream. It must exceed the ten minutes for which a gateway
+   * may keep publishing without reading changes.
    */
   readonly retiredForMs: number;
 }
 
-/** Trims, expires and removes. Disposal waits for the work under way and leaves the rest to others. */
+/** Trims topics, expires stored data and processes removals. Disposal waits for work in flight and leaves the rest to other gateways. */
 export interface Housekeeper
   extends Pick<RetentionWatch, "atRisk" | "backlogs" | "standings">,
     AsyncDisposable {
-  /** Carries out the removals that deletions have left, now, and waits for them a little. Never throws. */
+  /** Processes pending removals now, and waits for them for up to two seconds. Never throws. */
   readonly settleNow: () => Promise<void>;
-  /** Those nearest to their limits, and the rest as one; none where it is another's turn. */
+  /** Storage of the organizations nearest to their limits, and of all others summed up. Empty unless this gateway holds the lease. */
   readonly topicUsage: () => readonly StorageUsage[];
   readonly quarantineUsage: () => readonly StorageUsage[];
-  /** Whether this gateway has the turn. */
+  /** Returns whether this gateway holds the lease. */
   readonly isHolder: () => boolean;
-  /** What the topics of all organizations hold that have a limit; undefined where that is not known here. */
+  /** Storage of all organizations with a limit. `undefined` if this gateway has not measured it. */
   readonly topicHoldings: TopicLimits["holdings"];
 }
 
@@ -89,19 +89,22 @@ const TIMING: HousekeeperTiming = {
   usageEveryMs: 60_000,
   retiredForMs: 900_000,
 };
-/** From so much of Redis' memory on sweeps come sooner: before it is full, those must wait who hold much of it. */
+/**
+ * Memory usage of Redis above which sweeps run more often. The largest organizations must be limited before the memory is full.
+ */
 const HURRY_FRACTION = 0.75;
-/** A gateway that ends leaves what it has found for so many sweeps. */
+/** Number of sweeps for which found limits stay valid, so that they survive a change of the lease holder. */
 const LIMIT_SWEEPS = 4;
 const LEAST_LIMIT_MS = 60_000;
 const LEASE = "housekeeper";
 const PAGE = 500;
-/** How long the answer to a deletion waits for its removals, which are not lost if it waits no longer. */
+/** Maximum time for which the response to a deletion waits for its removals. The removals continue afterwards. */
 const SETTLE_WAIT_MS = 2_000;
 
 /**
- * Of the gateways that take turns one works: the holder of the lease trims idle topics, forgets retired ones that are empty,
- * carries out removals, expires quarantine, dead letters and the audit, and watches unread events. Two at once, while a lease passes on, do no harm.
+ * Starts the housekeeper. Only the lease holder works: it trims idle topics, deletes empty retired ones, processes removals, expires
+ * quarantine, dead letters and the audit log, and watches unread events. All of this is safe if two gateways overlap while the lease
+ * moves.
  */
 export function startHousekeeper(deps: HousekeeperDeps): Housekeeper {
   const { db, redis, log, clock, takesTurns = true, mostShown = 100 } = deps;
@@ -118,7 +121,7 @@ export function startHousekeeper(deps: HousekeeperDeps): Housekeeper {
 
   const isHolder = (): boolean => !signal.aborted && performance.now() < heldUntilMs;
 
-  /** Topics of the sweep under way that may go once they are empty. */
+  /** Topics of the current sweep that may be deleted if they are empty. */
   const retired = new Set<string>();
 
   const limits = createTopicLimits({
@@ -186,11 +189,14 @@ export function startHousekeeper(deps: HousekeeperDeps): Housekeeper {
     try {
       await work();
       if (failing.delete(name))
-        log.info({ event: "housekeeping.recovered", duty: name }, "housekeeping goes on");
+        log.info({ event: "housekeeping.recovered", duty: name }, "a housekeeping task works again");
     } catch (err) {
       if (signal.aborted || failing.has(name)) return;
       failing.add(name);
-      log.warn({ event: "housekeeping.failing", duty: name, err }, "housekeeping has to wait");
+      log.warn(
+        { event: "housekeeping.failing", duty: name, err },
+        "a housekeeping task failed and will be retried",
+      );
     }
   }
 
@@ -238,7 +244,7 @@ export function startHousekeeper(deps: HousekeeperDeps): Housekeeper {
       await releaseLease(db, claim).catch((err: unknown) => {
         log.warn(
           { event: "housekeeper.lease_not_released", err },
-          "the housekeeper's lease is left to run out",
+          "the housekeeper's lease could not be released and will expire",
         );
       });
     },
@@ -246,8 +252,8 @@ export function startHousekeeper(deps: HousekeeperDeps): Housekeeper {
 }
 
 /**
- * Forgets a topic that was retired before `before` and holds nothing any more: its row, and its stream with the groups on
- * it. The row is locked meanwhile: a channel that takes the topic up again waits, and begins with a new one.
+ * Deletes an empty topic that was retired before `before`: its stream, its groups and its row. The row stays locked, so a channel
+ * that takes the topic over waits and starts with a new stream.
  */
 async function forgetTopic(
   { db, topics }: Pick<HousekeeperDeps, "db" | "topics">,
@@ -266,7 +272,7 @@ async function forgetTopic(
   });
 }
 
-/** Removes quarantined items past their keep, in every organization in turn. @throws UnavailableError */
+/** Removes expired items from the quarantine of every organization. @throws UnavailableError */
 async function expireQuarantine(
   { db, quarantine }: Pick<HousekeeperDeps, "db" | "quarantine">,
   signal: AbortSignal,
@@ -281,7 +287,7 @@ async function expireQuarantine(
 
 const READS_AT_ONCE = 8;
 
-/** Of every organization that holds anything. @throws UnavailableError */
+/** Reads the quarantine usage of every organization with quarantined items. @throws UnavailableError */
 async function readQuarantineUsage(
   { db, quarantine }: Pick<HousekeeperDeps, "db" | "quarantine">,
   signal: AbortSignal,

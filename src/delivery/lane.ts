@@ -19,12 +19,12 @@ export interface LaneDeps {
   readonly redis: Pick<RedisBus, "call" | "isCluster">;
   readonly attempt: Attempt;
   readonly retries: Pick<RetryQueue, "add">;
-  /** Before the n-th attempt at an event, in ms. */
+  /** Returns the delay after the given number of attempts, in ms. */
   readonly backoffMs: (attempts: number) => number;
   readonly onFailing: (subscription: HandledSubscription, isFailing: boolean) => void;
-  /** Keeps a failed attempt where the subscription shows it. */
+  /** Stores a failed attempt in the subscription. */
   readonly writeError: (id: string, attempt: HandlerAttempt) => Promise<void>;
-  /** The handler said that it is gone. */
+  /** Called when the handler responded 410 Gone. */
   readonly onGone: (subscription: HandledSubscription) => Promise<void>;
   readonly onDead: (
     subscription: HandledSubscription,
@@ -37,23 +37,23 @@ export interface LaneDeps {
   readonly timing: { readonly deadAfterMs: number; readonly breakerMs: number };
 }
 
-/** One subscription's events on their way to its handler, in this gateway. Disposal lets attempts under way end. */
+/** Delivers the events of one subscription from this gateway to its handler. Disposal waits for attempts in flight. */
 export interface Lane extends AsyncDisposable {
   readonly subscription: HandledSubscription;
   readonly breaker: Breaker;
-  /** Attempts under way that were asked for by `send`. */
+  /** Returns the number of attempts in flight that were started by `send`. */
   readonly sending: () => number;
   readonly send: (event: DeliveredEvent, options: { readonly signal: AbortSignal }) => Promise<AttemptResult>;
-  /** There may be something to read. */
+  /** Makes the lane read immediately, because new events may be available. */
   readonly wake: () => void;
 }
 
-/** An ordered topic waits for one event no longer than about an hour: so many attempts, at most a minute apart. */
+/** Limits the time for which one event can block an ordered topic to about an hour: 66 attempts, at most a minute apart. */
 const ORDERED_ATTEMPTS = 66;
 const ORDERED_RETRY = { initialMs: 1_000, maxMs: 60_000, factor: 2, jitter: 0.25 };
 const STOP_TIMEOUT_MS = 5_000;
 
-/** Reads the subscription's group while it is active: the first attempt is made with the entry as read, and only a failure is stored. */
+/** Starts reading the subscription's group if it is active. The first attempt uses the entry as read; only failed events are stored. */
 export function startLane(subscription: HandledSubscription, deps: LaneDeps): Lane {
   const { attempt, retries, backoffMs, onFailing, onGone, onDead, observe, clock, timing } = deps;
   const { handler, id } = subscription;
@@ -62,15 +62,15 @@ export function startLane(subscription: HandledSubscription, deps: LaneDeps): La
   const breaker = createBreaker({
     firstWaitMs: timing.breakerMs,
     onChange(isOpen) {
-      if (isOpen) log.warn({ event: "handler.failing" }, "a handler takes nothing");
-      else log.info({ event: "handler.recovered" }, "a handler takes events again");
+      if (isOpen) log.warn({ event: "handler.failing" }, "handler is failing");
+      else log.info({ event: "handler.recovered" }, "handler has recovered");
       onFailing(subscription, isOpen);
     },
   });
   const failures = createFailureNotes({ write: (failed) => deps.writeError(id, failed), log });
-  /** Of ordered topics: the attempts so far at the event that holds its topic back. */
+  /** Attempts at the event that blocks its ordered topic, by topic. */
   const tried = new Map<string, { readonly entryId: string; readonly attempts: readonly HandlerAttempt[] }>();
-  /** First attempts and later ones together. */
+  /** Limits the concurrency of first attempts and retries together. */
   const places = createLimiter(handler.concurrency);
   let sending = 0;
   let wake: () => void = () => {};
@@ -81,7 +81,7 @@ export function startLane(subscription: HandledSubscription, deps: LaneDeps): La
       using _ = await places.acquire(1, { signal });
       result = await attempt(subscription, event, { signal });
     } finally {
-      // The breaker's trial call must not leave the others waiting.
+      // Without a result, the breaker would keep all callers waiting for its trial call.
       if (result?.kind === "taken") breaker.noteTaken();
       else breaker.noteRefused();
     }
@@ -111,7 +111,7 @@ export function startLane(subscription: HandledSubscription, deps: LaneDeps): La
     );
   }
 
-  /** @throws Error while the event is to be tried again */
+  /** Handles a failed event of an ordered topic. @throws Error if the event must be retried */
   async function holdBack(
     event: DeliveredEvent,
     attempts: number,
@@ -123,7 +123,7 @@ export function startLane(subscription: HandledSubscription, deps: LaneDeps): La
     const all = [...own, result.attempt].slice(-ORDERED_ATTEMPTS);
     tried.set(topic, { entryId, attempts: all });
     if (attempts < ORDERED_ATTEMPTS) {
-      throw new Error(`the handler did not take it (${result.attempt.status ?? result.attempt.code})`);
+      throw new Error(`the handler failed (${result.attempt.status ?? result.attempt.code})`);
     }
     await onDead(subscription, event, all);
     tried.delete(topic);
@@ -145,7 +145,7 @@ export function startLane(subscription: HandledSubscription, deps: LaneDeps): La
       if (problem.kind === "lost") {
         log.warn(
           { event: "handler.events_lost", ...problem },
-          "events were trimmed before a handler had them",
+          "retention trimmed events before they reached their handler",
         );
       }
     },
@@ -167,7 +167,7 @@ export function startLane(subscription: HandledSubscription, deps: LaneDeps): La
           handler: handle,
           signal: stopping.signal,
         }).catch((err: unknown) => {
-          log.error({ event: "handler.reader_ended", err }, "a handler's events are read no more");
+          log.error({ event: "handler.reader_ended", err }, "the reader of a handler's events stopped");
         });
 
   return {
@@ -193,7 +193,7 @@ export function startLane(subscription: HandledSubscription, deps: LaneDeps): La
   };
 }
 
-/** A handler is not told of its own problems: it would fail at them, and be told of that. */
+/** Returns whether an event reports a problem of this very subscription. Sending it to the failing handler would cause an endless loop. */
 const isAboutItself = ({ isOfSystem, id }: HandledSubscription, { fields }: DeliveredEvent): boolean =>
   isOfSystem && readAttributes(fields).attributes.subject === id;
 

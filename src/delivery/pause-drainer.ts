@@ -19,25 +19,25 @@ export interface PauseDrainerDeps {
   readonly quarantine: Pick<QuarantineStore, "list" | "find">;
   readonly pauses: Pauses;
   readonly drainPaused: DrainPaused;
-  /** The channel in force; undefined where it was deleted. */
+  /** Returns the active channel, or `undefined` if it was deleted. */
   readonly findCompiledChannel: (channelNumber: number) => Promise<CompiledChannel | undefined>;
   readonly log: Log;
   readonly timing?: Partial<PauseDrainerTiming>;
 }
 
 export interface PauseDrainerTiming {
-  /** Between looks for resumed channels; a change of a channel is looked at once. */
+  /** Interval between checks for resumed channels. A change of a channel triggers an immediate check. */
   readonly tickMs: number;
-  /** How long a gateway that died keeps the others from its channels. */
+  /** Lease time of a channel. After a gateway died, the others must wait this long. */
   readonly leaseMs: number;
   /**
-   * How long a pause stays open once nothing is left of it: longer than a worker can take to buffer a delivery (five seconds)
-   * and die before it has looked whether the pause is over.
+   * Time for which a pause stays open after its buffer is empty. A worker may take five seconds to buffer a delivery, and may die
+   * before it checks whether the pause is over. The time must exceed that.
    */
   readonly lingerMs: number;
 }
 
-/** Disposal waits for the page under way and leaves the rest to others. */
+/** Drains pause buffers. Disposal waits for the page in flight and leaves the rest to other gateways. */
 export type PauseDrainer = AsyncDisposable;
 
 const TIMING: PauseDrainerTiming = { tickMs: 1_000, leaseMs: 15_000, lingerMs: 15_000 };
@@ -46,9 +46,8 @@ const PAGE = 100;
 const FINDS_AT_ONCE = 16;
 
 /**
- * Drains the pause buffers of resumed channels, in order of arrival. All that is to be done stands in the database and in
- * quarantine: every gateway takes channels on, a lease gives each channel to one gateway at a time, and where that one dies
- * another goes on with the rest.
+ * Processes the buffered deliveries of resumed channels in order of arrival. All state is in the database and in quarantine. All
+ * gateways share the work, and a lease assigns each channel to one gateway at a time. If it dies, another one continues.
  */
 export function startPauseDrainer(deps: PauseDrainerDeps): PauseDrainer {
   const { db, quarantine, pauses, drainPaused, findCompiledChannel, log } = deps;
@@ -56,20 +55,24 @@ export function startPauseDrainer(deps: PauseDrainerDeps): PauseDrainer {
   const holder = randomUUID();
   const failing = new Set<number>();
   const underWay = new Map<number, Promise<void>>();
-  /** Channels of the last look that wait for a place. */
+  /** Channels of the last check that wait for a free place. */
   let waiting: ResumedChannel[] = [];
   let lastStarted = 0;
-  /** Since when nothing was left of a pause. */
+  /** Time since which the buffer of a pause is empty. */
   const emptySinceMs = new Map<string, number>();
 
-  /** Runs one page; "more" where there may be another. The pause closes only once a page has gone through. */
+  /**
+   * Processes one page of buffered deliveries. Returns "more" if there may be another page.
+   *
+   * @param closes whether the pause may end now; false for the first page
+   */
   async function runPage(channel: ResumedChannel, closes: boolean): Promise<"more" | "empty"> {
     const { number, organizationId, pause } = channel;
     if (await pauses.end({ channel, pause }, { closes, maxLeft: PAGE })) return "empty";
     const filter = { organizationId, channelNumbers: [number], reason: "paused" } as const;
     const { records } = await quarantine.list(filter, { limit: PAGE, offset: 0 });
     const live = await findCompiledChannel(number);
-    // Deleted: its quarantine goes with it.
+    // The channel was deleted, which also removes its quarantine.
     if (!live) return "empty";
     const found = await mapBounded(records, FINDS_AT_ONCE, ({ id }) => quarantine.find(organizationId, id));
     const kept = found.flatMap((item) => (item ? [{ id: item.record.id, delivery: item.delivery }] : []));
@@ -87,7 +90,7 @@ export function startPauseDrainer(deps: PauseDrainerDeps): PauseDrainer {
           if (!(await claimLease(db, claim))) return;
           claimedAtMs = performance.now();
         }
-        // Paused again, or ended by another, since it was listed.
+        // The channel may have been paused again, or another gateway may have drained it.
         const [same] = await listResumed(db, { number: channel.number });
         if (same?.pause !== channel.pause) return;
         if ((await runPage(channel, pages > 0)) === "empty") break;
@@ -118,7 +121,7 @@ export function startPauseDrainer(deps: PauseDrainerDeps): PauseDrainer {
     const resumed = (await Array.fromAsync(pages)).flat();
     const names = new Set(resumed.map(nameOf));
     for (const name of emptySinceMs.keys()) if (!names.has(name)) emptySinceMs.delete(name);
-    // Each look goes on after the last: a few that fail, or linger, must not keep the places for themselves.
+    // Each check starts after the last started channel, so that channels that fail or linger do not occupy all places.
     const isLater = ({ number }: ResumedChannel): boolean => number > lastStarted;
     waiting = [...resumed.filter(isLater), ...resumed.filter((channel) => !isLater(channel))];
     startWaiting();

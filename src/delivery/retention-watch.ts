@@ -13,34 +13,34 @@ export interface RetentionWatchDeps {
   readonly db: Queryable;
   readonly lookAtGroups: InspectGroups;
   readonly log: Log;
-  /** All topics in pages; ends early where another gateway has the turn by now. */
+  /** Pages of all topics. Ends early if this gateway loses the lease. */
   readonly pages: () => AsyncIterable<readonly RetainedTopic[]>;
-  /** Whether it is this gateway's turn. */
+  /** Returns whether this gateway holds the housekeeper's lease. */
   readonly isHolder: () => boolean;
   readonly everyMs: number;
-  /** How many subscriptions `backlogs` names. */
+  /** Maximum number of subscriptions in `backlogs`. */
   readonly mostShown: number;
 }
 
-/** Raises the alarm before retention takes unread events of a subscription. Disposal waits for the look under way. */
+/** Detects subscriptions whose unread events retention will trim soon. Disposal waits for the check in flight. */
 export interface RetentionWatch extends AsyncDisposable {
-  /** Subscriptions at risk, as this gateway saw last; 0 where it is another's turn. */
+  /** Number of subscriptions at risk in the last check. 0 if another gateway holds the lease. */
   readonly atRisk: () => number;
-  /** Those that are furthest behind, and the rest as one; as this gateway saw last, none where it is another's turn. */
+  /** Largest backlogs in the last check, and the sum of all others. Empty if another gateway holds the lease. */
   readonly backlogs: () => readonly Backlog[];
-  /** All of them by subscription; undefined where this gateway has not seen them of late. */
+  /** Backlogs of all subscriptions. `undefined` if this gateway has not completed a check recently. */
   readonly standings: () => ReadonlyMap<string, Backlog> | undefined;
 }
 
 const TOPICS_AT_ONCE = 8;
-/** What was seen is not true any more after so many intervals without a look that came through. */
+/** Number of intervals after which the result of a check is outdated. */
 const STALE_LOOKS = 4;
-/** A gateway whose turn begins looks within so long. */
+/** Interval at which a gateway without the lease checks whether it holds the lease now. */
 const TICK_MS = 1_000;
 
 /**
- * Looks at every topic in turn, at a few at a time: one script call each, however many subscriptions cover it. Changes are
- * written into their rows and logged once. A look that could not see all of them clears nothing.
+ * Starts the watch. Each topic needs one script call, no matter how many subscriptions cover it. Changes are stored in the subscriptions'
+ * rows and logged once. An incomplete check clears no marks.
  */
 export function startRetentionWatch(deps: RetentionWatchDeps): RetentionWatch {
   const { db, lookAtGroups, log, pages, isHolder, everyMs, mostShown } = deps;
@@ -72,7 +72,7 @@ export function startRetentionWatch(deps: RetentionWatchDeps): RetentionWatch {
     for (const one of await markAtRisk(db, atRisk)) {
       log.warn(
         { event: "retention.at_risk", subscription: one.id, organization: one.organizationId },
-        "retention is about to take unread events",
+        "retention will trim unread events soon",
       );
     }
     if (failure) throw failure.error;
@@ -80,7 +80,7 @@ export function startRetentionWatch(deps: RetentionWatchDeps): RetentionWatch {
     for (const one of await clearRisk(db, atRisk)) {
       log.info(
         { event: "retention.safe", subscription: one.id, organization: one.organizationId },
-        "unread events are safe from retention again",
+        "unread events are no longer at risk from retention",
       );
     }
     count = atRisk.length;
@@ -93,8 +93,8 @@ export function startRetentionWatch(deps: RetentionWatchDeps): RetentionWatch {
     step: look,
     everyMs: () => (isHolder() ? everyMs : Math.min(TICK_MS, everyMs)),
     onFailing: (err) =>
-      log.warn({ event: "retention_watch.failing", err }, "unread events cannot be watched"),
-    onRecovered: () => log.info({ event: "retention_watch.recovered" }, "unread events are watched again"),
+      log.warn({ event: "retention_watch.failing", err }, "unread events cannot be checked"),
+    onRecovered: () => log.info({ event: "retention_watch.recovered" }, "unread events are checked again"),
   });
   return {
     atRisk: () => (isHolder() ? count : 0),

@@ -2,21 +2,21 @@ import type { JobQueue } from "../bus/jobs/job-queue.ts";
 import type { FindRetry, PendingDelivery, SendAgain } from "../event/handler.ts";
 import { topicMark } from "../event/handler-request.ts";
 
-/** Events to be sent to handlers once more. */
+/** Queue of events that wait for another delivery attempt. */
 export interface RetryQueue {
-  /** The same attempt at the same event is stored once. @throws UnavailableError */
+  /** Schedules an attempt. The same attempt at the same event is stored only once. @throws UnavailableError */
   readonly add: (job: PendingDelivery, delayMs: number) => Promise<void>;
   readonly sendAgain: SendAgain;
   readonly findRetry: FindRetry;
 }
 
-/** Growing waits leave room for about half as many in a day. */
+/** Upper bound for attempts. With the growing delays, about half as many fit into the 24 hours before giving up. */
 const MOST_ATTEMPTS = 64;
 
 export function createRetryQueue(queue: Pick<JobQueue<PendingDelivery>, "add" | "findFirst">): RetryQueue {
   const idOf = ({ subscriptionId, topic, entryId }: Parameters<FindRetry>[0]): string =>
     `${subscriptionId}.${topicMark(topic)}.${entryId}`;
-  // Where a worker has the same job just now, the event is on its way as well.
+  // Adding a job that a worker is processing has no effect. That is fine, because the event is being sent anyway.
   return {
     async add(data, delayMs) {
       await queue.add({ id: `${idOf(data)}.${data.attempts.length}`, data, delayMs });

@@ -1,15 +1,15 @@
 import { OTHER } from "../metrics/channel-counts.ts";
 
-/** What an organization holds. */
+/** Storage used by an organization. */
 export interface StorageUsage {
-  /** Or `other`: all that are not named themselves. */
+  /** Id of the organization, or `other` for the sum of all organizations without their own entry. */
   readonly organization: string;
   readonly bytes: number;
-  /** Undefined: it has none; nor have the others together. */
+  /** `undefined` when there is no limit, and for `other`. */
   readonly limit: number | undefined;
 }
 
-/** Those that are nearest to their limits, then those that hold most; the rest as one, at the end. */
+/** Returns the organizations nearest to their limits, then the largest ones, and the sum of all others at the end. */
 export function nearestLimits(usages: readonly StorageUsage[], most: number): readonly StorageUsage[] {
   const ranked = usages.toSorted((a, b) => partOf(b) - partOf(a) || b.bytes - a.bytes);
   const bytes = ranked.slice(most).reduce((sum, one) => sum + one.bytes, 0);

@@ -8,65 +8,71 @@ import type { Queryable } from "../data/database.ts";
 import type { Log } from "../log.ts";
 import { nearestLimits, type StorageUsage } from "./storage-usage.ts";
 
-/** Of its limit, the part to which an organization is trimmed: the next sweep is half a minute away. */
+/** Fraction of its limit to which an organization is trimmed, to leave room until the next sweep in half a minute. */
 const ROOM_PART = 0.9;
-/** Of what all hold together, what is left where those that hold most give way. */
+/** Fraction of the total storage that the largest organizations must shrink to while Redis is nearly full. */
 const LEFT_PART = 0.9;
-/** An organization that holds less than this part of an equal share of Redis' memory is never refused for what else is in it. */
+/** An organization below this fraction of an equal share of Redis' memory is never blocked because of the others. */
 const PART_OF_A_SHARE = 0.25;
-/** Of Redis' memory: below it is not nearly full any more. */
+/** Memory usage of Redis below which it no longer counts as nearly full. */
 const ROOM_AGAIN_FRACTION = 0.8;
 
 export interface TopicLimitsDeps {
   readonly db: Queryable;
   readonly redis: RedisBus;
   readonly log: Log;
-  /** They count, and go before anything else does. */
+  /** Delivery records count as storage. They are deleted first. */
   readonly deliveryRecords: Pick<DeliveryRecords, "readBytes" | "clear">;
-  /** What topics of one organization may hold by default. */
+  /** Default storage limit of one organization's topics. */
   readonly topicBytesPerOrganization: DefaultTopicBytes;
-  /** Told of entries that went, be they read or not, of an organization that has asked for it. */
+  /** Called with the number of entries, read or unread, that were trimmed because the organization chose `trim`. */
   readonly onTrimmed?: ((entries: number) => void) | undefined;
-  /** How long what is found holds: longer than until the next sweep ends. */
+  /** Validity of the result of a sweep. It must last until the next sweep ends. */
   readonly ttlMs: number;
-  /** How many organizations `usage` names. */
+  /** Maximum number of organizations in `usage`. */
   readonly mostShown: number;
 }
 
-/** Sums what organizations hold during a sweep of all topics, and says in the end who holds too much. */
+/** Sums the storage of each organization during a sweep of all topics, and then applies the limits. */
 export interface TopicLimits {
   readonly begin: () => void;
   readonly note: (topic: string, bytes: number) => void;
   readonly expect: (topic: string, organizationId: string) => void;
-  /** @throws UnavailableError */
+  /** Applies the limits after a sweep. @throws UnavailableError */
   readonly settle: () => Promise<void>;
-  /** As the last sweep found it. */
+  /** Storage usage found by the last sweep. */
   readonly usage: () => readonly StorageUsage[];
-  /** By organization, as the last sweep has found it; undefined where none has of late. Those without a limit are missing. */
+  /** Usage of all organizations with a limit in the last sweep. `undefined` if no sweep was completed recently. */
   readonly holdings: () => ReadonlyMap<string, TopicUsage> | undefined;
 }
 
-/** The bytes that an organization's topics hold, and may hold. */
+/** Size and limit of an organization's topics, in bytes. */
 export interface TopicUsage {
   readonly bytes: number;
   readonly limit: number;
-  /** Its deliveries are refused, and its sources wait: it is over its limit, or holds most of a Redis that is nearly full. */
+  /**
+   * Whether its deliveries are rejected and its sources wait. The organization is over its limit, or it is one of the largest while
+   * Redis is nearly full.
+   */
   readonly waits: boolean;
 }
 
 /**
- * Of an organization that holds too much go first its records of deliveries, then what all groups have acknowledged; nothing unread goes
- * unless it has asked for it. Where that is not enough, its hooks and sources wait until retention, or its readers, have made room.
+ * Creates the limits on topic storage.
  *
- * Several that keep to their limits may fill Redis together. So while that is nearly full, those that hold most are refused, as if they
- * were over their limits; an organization that holds little is not. Nothing unread goes for that.
+ * If an organization is over its limit, its delivery records are deleted first, then entries that all groups have acknowledged. Unread
+ * entries are trimmed only if the organization chose `trim`. If that is not enough, its hooks and sources are blocked until retention
+ * or its readers have freed storage.
+ *
+ * Several organizations within their limits can fill Redis together. While Redis is nearly full, the largest ones are blocked as if they
+ * were over their limits, but small ones are not. This never trims unread entries.
  */
 export function createTopicLimits(deps: TopicLimitsDeps): TopicLimits {
   const { db, redis, log, deliveryRecords, topicBytesPerOrganization, ttlMs, mostShown, onTrimmed } = deps;
   const trimAcknowledged = createTrimAcknowledged({ redis });
   const trimTopic = createTrimTopic({ redis });
   const writeOverLimit = createWriteOverLimit(redis);
-  /** Owners of the topics that the sweep has not come through yet, or failed at. */
+  /** Owners of topics that the sweep has not processed yet, or for which it failed. */
   const awaited = new Map<string, string>();
   const topicsOf = new Map<string, Map<string, number>>();
   let overBefore: ReadonlySet<string> = new Set();
@@ -74,8 +80,11 @@ export function createTopicLimits(deps: TopicLimitsDeps): TopicLimits {
   let holdings: { readonly of: ReadonlyMap<string, TopicUsage>; readonly atMs: number } | undefined;
 
   /**
-   * What nobody may hold more of while Redis is nearly full. From the alarm on, and until there is room: did it end with the alarm, all
-   * would write again, and wait again, with each sweep. That somebody waits stands in Redis, whichever gateway has seen to it.
+   * Returns the maximum size of an organization while Redis is nearly full, otherwise infinity.
+   *
+   * The limit starts with the memory alarm and lasts until memory usage is clearly lower. If it ended with the alarm, organizations
+   * would be blocked and unblocked with every sweep. A key in Redis records that organizations are blocked, so that a new lease holder
+   * continues.
    */
   async function levelNow(held: readonly number[]): Promise<number> {
     const { memoryAlarm, memoryUsedFraction = 1, maxMemoryBytes } = redis.state();
@@ -86,7 +95,7 @@ export function createTopicLimits(deps: TopicLimitsDeps): TopicLimits {
     return Math.max(waterLevelOf(held), share * PART_OF_A_SHARE);
   }
 
-  /** Each of its topics to the same part of what it holds, the oldest entries first. Answers the bytes that are left. */
+  /** Trims all topics to the same fraction of their size, oldest entries first. Returns the remaining bytes. */
   async function trimUnread(organization: string, topics: ReadonlyMap<string, number>, part: number) {
     let [left, removed] = [0, 0];
     for (const [topic, bytes] of topics) {
@@ -95,7 +104,10 @@ export function createTopicLimits(deps: TopicLimitsDeps): TopicLimits {
       removed += after.removed;
     }
     onTrimmed?.(removed);
-    log.warn({ event: "storage.trimmed", organization, removed }, "the oldest events of full topics went");
+    log.warn(
+      { event: "storage.trimmed", organization, removed },
+      "trimmed the oldest events of an organization over its storage limit",
+    );
     return left;
   }
 
@@ -133,7 +145,7 @@ export function createTopicLimits(deps: TopicLimitsDeps): TopicLimits {
         mostShown,
       );
       if (limitOf === undefined) return;
-      // A sum without a topic that failed is no sign of room.
+      // Organizations stay blocked if the sum lacks a topic whose sweep failed.
       const short = new Set(awaited.values());
       const over = new Set([...overBefore].filter((organization) => short.has(organization)));
       const found = new Map<string, TopicUsage>();
@@ -163,21 +175,30 @@ export function createTopicLimits(deps: TopicLimitsDeps): TopicLimits {
         if (!waits) continue;
         over.add(organization);
         if (!overBefore.has(organization))
-          log.warn({ event: "storage.over_limit", organization, bytes, limit }, "topics hold too much");
+          log.warn(
+            { event: "storage.over_limit", organization, bytes, limit },
+            "organization reached its topic storage limit",
+          );
       }
       for (const organization of overBefore)
         if (!over.has(organization))
-          log.info({ event: "storage.within_limit", organization }, "topics have room again");
+          log.info(
+            { event: "storage.within_limit", organization },
+            "organization is below its topic storage limit again",
+          );
       await writeOverLimit([...over], ttlMs);
       overBefore = over;
-      // What a topic that failed would add is not known.
+      // Incomplete sums are not published, because the size of failed topics is unknown.
       if (isWhole) holdings = { of: found, atMs: performance.now() };
     },
     usage: () => usage,
   };
 }
 
-/** The level above which, summed over all organizations, a tenth of what they hold together lies (water-filling). */
+/**
+ * Computes the maximum size per organization that reduces the total storage by a tenth (water-filling). Only organizations above it are
+ * affected.
+ */
 function waterLevelOf(held: readonly number[]): number {
   const ranked = held.toSorted((a, b) => a - b);
   let left = sum(ranked) * LEFT_PART;

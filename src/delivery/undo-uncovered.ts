@@ -14,11 +14,13 @@ export interface UndoUncoveredDeps {
 type TopicsOfSubscriptions = ReadonlyMap<string, readonly string[]>;
 
 /**
- * To be called after groups were made on topics that subscriptions covered a moment ago, or may have been. A channel or a subscription
- * deleted since may have been cleared away before: then they are removed again, with streams that came with them, and
- * with the keys of a subscription that is gone. What an outage keeps here goes with its retired topic.
+ * Removes consumer groups that no subscription needs any more. Call it after groups were or may have been created.
  *
- * @param made topics by subscription
+ * A channel or subscription may have been deleted, and its Redis data removed, just before its groups were created. Then the groups
+ * are removed again, together with streams created for them and with the keys of deleted subscriptions. If an outage prevents this,
+ * the housekeeper removes the groups later with their retired topic.
+ *
+ * @param made topics with possibly new groups, by subscription
  * @throws UnavailableError
  */
 export async function undoUncovered(deps: UndoUncoveredDeps, made: TopicsOfSubscriptions): Promise<void> {
@@ -29,7 +31,7 @@ export async function undoUncovered(deps: UndoUncoveredDeps, made: TopicsOfSubsc
   for (const [topic, ids] of Map.groupBy(uncoveredOf(left, coverage), ([, topic]) => topic)) {
     const on: TopicsOfSubscriptions = new Map(ids.map(([id]) => [id, [topic]]));
     await db.transaction().execute(async (trx) => {
-      // A new channel of the same uid may be taking the topic over, with the groups on it.
+      // A new channel with the same uid may be taking over the topic and its groups.
       await lockTopic(trx, topic);
       const uncovered = uncoveredOf(on, await listCoverage(trx, [...on.keys()]));
       for (const [id] of uncovered) await groups.remove(topic, id);

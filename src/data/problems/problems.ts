@@ -22,7 +22,7 @@ export interface Sighting {
   readonly severity: ProblemSeverity;
   readonly about: ProblemAbout;
   readonly message: string;
-  readonly cure: string;
+  readonly suggestedAction: string;
   readonly figures: Readonly<Record<string, number>>;
 }
 
@@ -53,7 +53,7 @@ export function openProblem(
   sighting: Sighting,
   { seenSince, nowMs }: { readonly seenSince: Date; readonly nowMs: number },
 ): Promise<Row<"problems"> | undefined> {
-  const { level: _, about, figures, ...values } = sighting;
+  const { level: _, about, figures, suggestedAction: cure, ...values } = sighting;
   return db.transaction().execute(async (trx) => {
     const { organizationId } = sighting;
     const organization = trx.selectFrom("organizations").select("id").where("id", "=", organizationId);
@@ -69,6 +69,7 @@ export function openProblem(
       .insertInto("problems")
       .values({
         ...values,
+        cure,
         id: createId("prob", nowMs),
         state: "opened",
         appId: about.app?.id ?? null,
@@ -95,12 +96,12 @@ export async function refreshProblems(
   nowMs: number,
 ): Promise<void> {
   if (seen.length === 0) return;
-  const rows = seen.map(({ id, severity, about, message, cure, figures }) => ({
+  const rows = seen.map(({ id, severity, about, message, suggestedAction, figures }) => ({
     id,
     severity,
     about,
     message,
-    cure,
+    cure: suggestedAction,
     figures,
   }));
   await sql`

@@ -30,7 +30,7 @@ export function renderProblem({ about, ...problem }: ProblemFacts) {
     state,
     severity,
     message,
-    cure,
+    suggestedAction: cure,
     figures,
     app,
     channel,

@@ -32,23 +32,24 @@ export interface ChecksDeps {
   readonly silence: SilenceWatch;
   readonly topicHoldings: Housekeeper["topicHoldings"];
   readonly standings: Housekeeper["standings"];
-  /** The kinds that fetch. */
+  /** Channel kinds that fetch events. */
   readonly pullKinds: readonly ChannelKindName[];
   readonly clock: Clock;
 }
 
-/** Looks for problems of some kinds. What it throws says that nobody knows of these; undefined: not yet, or no longer. */
+/** Checks for problems of some kinds. If it throws, the state of these kinds is unknown. */
 export interface Check {
   readonly kinds: readonly ProblemKind[];
-  /** It asks the bus about every source, subscription or organization: it comes less often. */
+  /** Whether the check queries Redis for every source, subscription or organization. Such checks run less often. */
   readonly isSlow: boolean;
+  /** Returns the problems found, or `undefined` if their data is not available yet or not any more. */
   readonly look: (signal: AbortSignal) => Promise<readonly Sighting[] | undefined>;
 }
 
 const AT_ONCE = 8;
 const SOURCES_AT_ONCE = 32;
 const ORGANIZATIONS = 500;
-/** Sources whose errors are looked up for the message. */
+/** Maximum number of sources whose errors are read for the message. */
 const MOST_REASONS = 200;
 const HOUR_MS = 3_600_000;
 
@@ -67,22 +68,27 @@ export const createChecks = (deps: ChecksDeps): readonly Check[] => [
   { kinds: ["subscription_lagging"], isSlow: false, look: () => lags(deps) },
 ];
 
-const STOPPED: { readonly [S in ChannelState]?: { readonly message: string; readonly cure: string } } = {
+const STOPPED: {
+  readonly [S in ChannelState]?: { readonly message: string; readonly suggestedAction: string };
+} = {
   error: {
-    message: "Its requests are refused again and again, or its settings make none",
-    cure: "See `lastError` of its source; mend its settings, or resume it once the other side is well.",
+    message:
+      "The server keeps rejecting the channel's requests, or the channel's settings make no valid request",
+    suggestedAction:
+      "Check `lastError` of the channel's source. Fix the channel's settings, or resume the channel when the server works again.",
   },
   needsReauth: {
-    message: "Its credentials are refused",
-    cure: "Authorize its connection anew, or give it one whose credentials are accepted.",
+    message: "The server rejects the channel's credentials",
+    suggestedAction:
+      "Authorize the channel's connection again, or set another connection with valid credentials.",
   },
   needsSetup: {
-    message: "A secret setting is missing: its deliveries are answered 401",
-    cure: "Set the missing secret of its verification.",
+    message: "The channel lacks a secret setting, so its deliveries get 401",
+    suggestedAction: "Set the missing secret in the channel's verification settings.",
   },
   needsConnection: {
-    message: "It has no connection and fetches nothing",
-    cure: "Set its `connectionId`, or subscribe to it with one.",
+    message: "The channel has no connection, so it does not fetch events",
+    suggestedAction: "Set the channel's `connectionId`, or subscribe to the channel with a `connectionId`.",
   },
 };
 
@@ -105,7 +111,10 @@ async function failingChannels(deps: ChecksDeps): Promise<readonly Sighting[]> {
     if (lastError) reasons.set(number, `: ${lastError.message}`);
   });
   const sightings: Sighting[] = stopped.map(({ state, number, ...channel }) => {
-    const { message, cure } = STOPPED[state] ?? { message: `It is ${state}`, cure: "Resume it." };
+    const { message, suggestedAction } = STOPPED[state] ?? {
+      message: `The channel is in the state ${state}`,
+      suggestedAction: "Resume the channel.",
+    };
     return {
       organizationId: channel.organizationId,
       subject: channel.subject,
@@ -114,7 +123,7 @@ async function failingChannels(deps: ChecksDeps): Promise<readonly Sighting[]> {
       level: "raised",
       severity: "error",
       figures: {},
-      cure,
+      suggestedAction,
       message: `${message}${reasons.get(number) ?? ""}.`,
     };
   });
@@ -128,8 +137,9 @@ async function failingChannels(deps: ChecksDeps): Promise<readonly Sighting[]> {
       level,
       severity: "error",
       figures: { failuresInARow: count },
-      message: `Its source has failed ${count} times in a row${reasons.get(number) ?? ""}.`,
-      cure: "See `lastError` of its source: whether the other side is well, can be reached, and takes the credentials.",
+      message: `The channel's source has failed ${count} times in a row${reasons.get(number) ?? ""}.`,
+      suggestedAction:
+        "Check `lastError` of the channel's source. Make sure that the server works, is reachable and accepts the credentials.",
     });
   }
   return sightings;
@@ -156,8 +166,9 @@ async function silentChannels(
           level: "raised",
           severity: "warning",
           figures: { expectEverySeconds },
-          message: `No event came for more than ${expectEverySeconds} seconds, its \`expectEverySeconds\`.`,
-          cure: "Look whether its sender still sends, and to the present address; or expect events less often.",
+          message: `The channel got no event for more than ${expectEverySeconds} seconds (\`expectEverySeconds\`).`,
+          suggestedAction:
+            "Check that the sender still sends, and that it uses the channel's current address. Or increase `expectEverySeconds`.",
         }
       : [];
   });
@@ -173,13 +184,14 @@ async function connections({ db }: ChecksDeps): Promise<readonly Sighting[]> {
     ...(state === "needsReauth"
       ? {
           kind: "connection_needs_reauth",
-          message: "Its grant is refused for good, or none was given yet.",
-          cure: "Let a person authorize it: POST /connections/{connectionId}/authorize.",
+          message: "The connection's grant was permanently rejected, or the connection was never authorized.",
+          suggestedAction: "Authorize the connection with POST /connections/{connectionId}/authorize.",
         }
       : {
           kind: "connection_failing",
-          message: "Its issuer refuses its settings.",
-          cure: "Correct its client id, secret or endpoints; POST /connections/{connectionId}/test says more.",
+          message: "The token issuer rejects the connection's settings.",
+          suggestedAction:
+            "Correct the connection's client id, secret or endpoints. POST /connections/{connectionId}/test shows details.",
         }),
   }));
 }
@@ -192,10 +204,10 @@ async function failingHandlers({ db }: ChecksDeps): Promise<readonly Sighting[]>
     level: "raised",
     severity: "error",
     figures: {},
-    message: error ? describeFailure(error) : "The handler takes nothing.",
-    cure: isGone
-      ? "Subscribe with the handler's new address, or resume the subscription if it is back."
-      : "Mend the handler; what it did not take is tried again for a day, then kept as dead letters.",
+    message: error ? describeFailure(error) : "The handler of the subscription is failing.",
+    suggestedAction: isGone
+      ? "Set the handler's new address, or resume the subscription if the handler works again."
+      : "Fix the handler. Failed events are retried for 24 hours, then moved to dead letters.",
   }));
 }
 
@@ -207,8 +219,9 @@ async function retentionAtRisk({ db }: ChecksDeps): Promise<readonly Sighting[]>
     level: "raised",
     severity: "error",
     figures: {},
-    message: "Retention is about to take events that it has not read.",
-    cure: "Let its readers go on, or add some; or widen `retention` of the channels that it covers.",
+    message: "Retention will soon trim events that the subscription has not read.",
+    suggestedAction:
+      "Start the subscription's readers or add more of them. Or increase `retention` of the channels that it covers.",
   }));
 }
 
@@ -225,8 +238,9 @@ async function quarantine(deps: ChecksDeps, signal: AbortSignal): Promise<readon
         kind: "quarantine_near_limit" as const,
         severity: "error" as const,
         figures: { bytes, limitBytes },
-        message: `Quarantine holds ${percent(bytes / limitBytes)} of what it may; beyond that, deliveries that would be quarantined are answered 503.`,
-        cure: "Mend what makes deliveries fail, then redrive what is in quarantine, or delete it.",
+        message: `Quarantine uses ${percent(bytes / limitBytes)} of its limit. Above the limit, deliveries with items for quarantine get 503.`,
+        suggestedAction:
+          "Fix the cause of the failed items. Then redrive the items in quarantine, or delete them.",
       });
       const level = levelOf(totalBytes / limitBytes, BOUNDS.part);
       if (level)
@@ -251,8 +265,9 @@ async function quarantine(deps: ChecksDeps, signal: AbortSignal): Promise<readon
           level: grows,
           severity: "warning",
           figures: { itemsInAnHour: items },
-          message: `${items} items went to quarantine within an hour.`,
-          cure: "See their reasons in its quarantine; mend its definitions or its sender, then redrive them.",
+          message: `${items} items of the channel went to quarantine within an hour.`,
+          suggestedAction:
+            "Check the reasons in the channel's quarantine. Fix the channel's definitions or its sender, then redrive the items.",
         });
       }
     });
@@ -260,7 +275,7 @@ async function quarantine(deps: ChecksDeps, signal: AbortSignal): Promise<readon
   return sightings;
 }
 
-/** Undefined where the housekeeper has not come through all topics of late. */
+/** Checks the storage limits. Returns `undefined` if the housekeeper has not completed a sweep recently. */
 async function storage({ topicHoldings }: ChecksDeps): Promise<readonly Sighting[] | undefined> {
   const holdings = topicHoldings();
   return (
@@ -278,18 +293,19 @@ async function storage({ topicHoldings }: ChecksDeps): Promise<readonly Sighting
             severity: isOver || waits ? "error" : "warning",
             figures: { bytes, limitBytes: limit },
             message: isOver
-              ? "The topics of the organization hold more than they may: new deliveries are answered 429 and its sources wait, unless it has asked that the oldest be trimmed (`overLimit`)."
+              ? "The organization's topics exceed their storage limit. New deliveries get 429 and sources wait, unless `overLimit` is `trim`."
               : waits
-                ? "Redis is nearly full, and the organization is among those that hold most of it: new deliveries are answered 429 and its sources wait."
-                : `The topics of the organization hold ${percent(bytes / limit)} of what they may.`,
-            cure: "Let readers acknowledge what they have read, shorten `retention` of large topics, or ask the operator for a higher limit, or more memory where Redis is nearly full.",
+                ? "Redis is nearly full, and the organization is one of its largest users. New deliveries get 429 and sources wait."
+                : `The organization's topics use ${percent(bytes / limit)} of their storage limit.`,
+            suggestedAction:
+              "Make sure that readers acknowledge events, or shorten `retention` of large topics. Or ask the operator for a higher limit or more Redis memory.",
           }
         : [];
     })
   );
 }
 
-/** By what the watch over retention has seen of all groups; undefined where it has not come through all topics of late. */
+/** Checks the lag found by the retention watch. Returns `undefined` if the watch has not completed a check recently. */
 async function lags({ db, standings }: ChecksDeps): Promise<readonly Sighting[] | undefined> {
   const all = standings();
   if (!all) return undefined;
@@ -311,8 +327,9 @@ async function lags({ db, standings }: ChecksDeps): Promise<readonly Sighting[] 
           level,
           severity: "warning",
           figures: { lag, lagSeconds },
-          message: `${lag} events wait for it, the oldest for ${lagSeconds} seconds.`,
-          cure: "Let its readers go on, or add some; a handler takes more at once with a higher `concurrency`.",
+          message: `The subscription has ${lag} unread events. The oldest has waited for ${lagSeconds} seconds.`,
+          suggestedAction:
+            "Start the subscription's readers or add more of them. For a handler, increase `concurrency`.",
         }
       : [];
   });

@@ -29,11 +29,11 @@ export interface ProblemWatchDeps {
   readonly keyring: Keyring;
   readonly publish: Publish;
   readonly checks: readonly Check[];
-  /** The channel of system apps, its settings as its kind has accepted them. */
+  /** Channel of the system apps. Its settings were parsed by the channel kind. */
   readonly channel: NewChannel;
-  /** How long the channel remembers what was published. */
+  /** Dedupe window of the channel. */
   readonly dedupeWindowMs: number;
-  /** Whether it is this gateway's turn: of all gateways one looks, by the housekeeper's lease. */
+  /** Returns whether this gateway holds the housekeeper's lease. Only the lease holder checks for problems. */
   readonly isHolder: () => boolean;
   readonly clock: Clock;
   readonly log: Log;
@@ -42,15 +42,15 @@ export interface ProblemWatchDeps {
 
 export interface ProblemTiming extends TransitionTiming {
   readonly everyMs: number;
-  /** Between looks that ask the bus about everything that there is. */
+  /** Interval between slow checks, which query Redis for every source, subscription or organization. */
   readonly slowEveryMs: number;
 }
 
-/** Looks for problems and tells of them. Disposal waits for the look under way. */
+/** Checks for problems and publishes events about them. Disposal waits for the check in flight. */
 export interface ProblemWatch extends AsyncDisposable {
-  /** Seconds since each kind was last looked for; nothing where it is another's turn. */
+  /** Seconds since the last check of each kind. Empty if another gateway holds the lease. */
   readonly ages: () => ReadonlyMap<ProblemKind, number>;
-  /** How many are open, by kind and state, as the last look has found them; nothing where it is another's turn. */
+  /** Number of open problems by kind and state at the last check. Empty if another gateway holds the lease. */
   readonly counts: () => readonly ProblemCount[];
 }
 
@@ -66,19 +66,20 @@ const TIMING: ProblemTiming = {
   openAfterMs: 20_000,
   resolveAfterMs: 60_000,
 };
-/** A gateway whose turn begins looks within so long. */
+/** Interval at which a gateway without the lease checks whether it holds the lease now. */
 const TICK_MS = 1_000;
 const EXPIRE_EVERY_MS = 3_600_000;
 const EVENTS_AT_ONCE = 200;
-/** Organizations whose events cannot be published, beyond which nobody's are tried. */
+/** Maximum number of organizations with failed publishes. When it is reached, publishing stops until the next check. */
 const MOST_FAILING = 8;
 const OPEN_STATES = ["opened", "acknowledged"] as const satisfies ProblemState[];
 
 /**
- * Each look compares what is wrong with what is open. A change of a problem's state and the event that tells of it are written in one
- * transaction; the event is forgotten once it is on its topic, under an id made of the problem's and the change: a gateway that dies in
- * between publishes it again, as a duplicate. While Redis is away, what only Redis knows is not looked for, nothing of that is resolved,
- * and events wait.
+ * Starts the watch. Each check compares the findings with the open problems.
+ *
+ * A state change and its event are written in one transaction. The event is deleted after it was published. Its id consists of the
+ * problem's id and the change, so publishing it again after a crash is a duplicate. While Redis is unavailable, problems that only Redis
+ * can reveal are neither opened nor resolved, and events wait.
  */
 export function startProblemWatch(deps: ProblemWatchDeps): ProblemWatch {
   const { db, keyring, checks, isHolder, clock, log } = deps;
@@ -96,14 +97,17 @@ export function startProblemWatch(deps: ProblemWatchDeps): ProblemWatch {
     if (first.length > 0)
       log.warn(
         { event: "problems.not_evaluated", kinds, err },
-        "problems of these kinds cannot be looked for",
+        "the check for problems of these kinds failed",
       );
   }
 
   function noteSuccess(kinds: readonly ProblemKind[]): void {
     const again = kinds.filter((kind) => failing.delete(kind));
     if (again.length > 0)
-      log.info({ event: "problems.evaluated_again", kinds }, "problems of these kinds are looked for again");
+      log.info(
+        { event: "problems.evaluated_again", kinds },
+        "the check for problems of these kinds works again",
+      );
     for (const kind of kinds) lookedAtMs.set(kind, performance.now());
   }
 
@@ -122,7 +126,7 @@ export function startProblemWatch(deps: ProblemWatchDeps): ProblemWatch {
           done.push(...check.kinds);
           noteSuccess(check.kinds);
         } else if (check.kinds.some((kind) => lookedAtMs.has(kind))) {
-          // It was known before and is not now: the part that finds it out has stopped, which is a failure.
+          // The data was available before and is missing now, so the part that collects it has stopped.
           failed.push(...check.kinds);
           noteFailure(check.kinds, undefined);
         }
@@ -147,21 +151,21 @@ export function startProblemWatch(deps: ProblemWatchDeps): ProblemWatch {
       counts.set(row.organizationId, (counts.get(row.organizationId) ?? 0) + 1);
       const { id, organizationId, kind, subject, message } = row;
       const facts = { problem: id, organization: organizationId, kind, subject, reason: message };
-      log.warn({ event: "problem.opened", ...facts }, "a problem has come up");
+      log.warn({ event: "problem.opened", ...facts }, "a problem was opened");
     }
     for (const { id } of resolved) {
       const row = await resolveProblem(db, id, nowMs);
       if (!row) continue;
       const { organizationId, kind, subject } = row;
       const facts = { problem: id, organization: organizationId, kind, subject };
-      log.info({ event: "problem.resolved", ...facts }, "a problem is over");
+      log.info({ event: "problem.resolved", ...facts }, "a problem was resolved");
     }
     await noteLooks(db, { done, failed }, nowMs);
   }
 
   /**
-   * Publishes what was not yet, in the order of each organization; what cannot be stays for the next look, and keeps no other
-   * organization waiting: in a Cluster the part of one may be away.
+   * Publishes pending events in order per organization. Events that cannot be published stay for the next check. They do not block other
+   * organizations, because a Cluster may lose the node of only some.
    *
    * @throws UnavailableError
    */
@@ -201,7 +205,7 @@ export function startProblemWatch(deps: ProblemWatchDeps): ProblemWatch {
     signal: AbortSignal,
   ): Promise<void> {
     const { retention } = deps.channel;
-    // A problem is opened once and resolved once.
+    // This id is unique, because a problem is opened once and resolved once.
     const id = `${problemId}.${type.slice(type.lastIndexOf(".") + 1)}`;
     const event = createSystemEvent({ channel, topic, type, id, atMs: createdAt.getTime(), subject, data });
     await deps.publish(
@@ -236,8 +240,9 @@ export function startProblemWatch(deps: ProblemWatchDeps): ProblemWatch {
   const loop = startLoop({
     step,
     everyMs: () => (isHolder() ? timing.everyMs : Math.min(TICK_MS, timing.everyMs)),
-    onFailing: (err) => log.warn({ event: "problems.failing", err }, "problems cannot be kept or told"),
-    onRecovered: () => log.info({ event: "problems.recovered" }, "problems are kept and told again"),
+    onFailing: (err) =>
+      log.warn({ event: "problems.failing", err }, "problems cannot be stored or published"),
+    onRecovered: () => log.info({ event: "problems.recovered" }, "problems are stored and published again"),
   });
   return {
     ages: () =>
@@ -247,7 +252,7 @@ export function startProblemWatch(deps: ProblemWatchDeps): ProblemWatch {
   };
 }
 
-/** Those of which there are none too: a figure that is missing is none to alert on. */
+/** Counts open problems by kind and state. Includes zeros, because alert rules cannot use a missing metric. */
 const countByState = (open: readonly Pick<ProblemCount, "kind" | "state">[]): readonly ProblemCount[] =>
   PROBLEM_KINDS.flatMap((kind) =>
     OPEN_STATES.map((state) => ({

@@ -2,13 +2,13 @@ import type { OpenProblem, Sighting } from "../../data/problems/problems.ts";
 import type { ProblemKind } from "../../event/problem.ts";
 
 export interface TransitionTiming {
-  /** A problem opens once it was seen for so long. */
+  /** Time for which a problem must be found by every check before it is opened. */
   readonly openAfterMs: number;
-  /** It is resolved once it was not seen for so long. */
+  /** Time for which no check must find a problem before it is resolved. */
   readonly resolveAfterMs: number;
 }
 
-/** The result of one look. Kinds that were not looked for, or could not be, are not among those that were. */
+/** Result of one check. `kinds` contains only the kinds that were checked successfully. */
 export interface Look {
   readonly kinds: ReadonlySet<ProblemKind>;
   readonly sightings: readonly Sighting[];
@@ -23,9 +23,11 @@ export interface Transitions {
 }
 
 /**
- * Decides what becomes of problems, look by look, and keeps them from flapping: one opens only once it was seen for a time at every
- * look, is resolved only once it was not seen for a time at any, and one that a bound has opened stays until a lower one is passed. What is
- * remembered goes with the process: another that takes over waits those times anew.
+ * Creates a function that decides after each check which problems to open and resolve, without flapping.
+ *
+ * A problem opens after every check has found it for `openAfterMs`, and resolves after no check has found it for `resolveAfterMs`. A
+ * problem opened by a threshold stays open until the value is below a lower one. The state is in memory, so another process starts
+ * measuring these times again.
  */
 export function createTransitions({ openAfterMs, resolveAfterMs }: TransitionTiming) {
   const seenSince = new Map<string, number>();
@@ -57,7 +59,7 @@ export function createTransitions({ openAfterMs, resolveAfterMs }: TransitionTim
       absentSince.set(key, sinceMs);
       return nowMs - sinceMs >= resolveAfterMs;
     });
-    // Nothing is remembered of what is over.
+    // Drops entries that are no longer needed.
     for (const key of seenSince.keys())
       if (ids.has(key) || (kinds.has(kindOf(key)) && !found.has(key))) seenSince.delete(key);
     for (const key of absentSince.keys()) if (!ids.has(key)) absentSince.delete(key);
