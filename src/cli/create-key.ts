@@ -14,18 +14,18 @@ export interface NewKeyOptions {
 }
 
 /** Runs `inlet keys create --local`. Returns the exit code. */
-export const createKey = (config: Config, wish: NewKeyOptions): Promise<number> =>
-  runToExit(config, "No API key was created", (given) => runKeyCreation(config, wish, given));
+export const createKey = (config: Config, options: NewKeyOptions): Promise<number> =>
+  runToExit(config, "No API key was created", (given) => runKeyCreation(config, options, given));
 
 /** Creates an API key for the operator's organization. A gateway may be running meanwhile. Returns the exit code. */
 export async function runKeyCreation(
   config: Config,
-  wish: NewKeyOptions,
+  options: NewKeyOptions,
   { log, signal, print }: CommandRun,
 ): Promise<number> {
   await using store = await openDatabaseForCommand(config, { log, signal });
   await using database = openDatabase({ connection: store.database, maxConnections: 1 });
-  const made = await database.db.transaction().execute((trx) => createFor(trx, wish, Date.now()));
+  const made = await database.db.transaction().execute((trx) => createFor(trx, options, Date.now()));
   if (made === undefined) {
     await print(
       "No API key was created: there is no organization yet. Start the gateway once: it creates one with a key.\n",
@@ -37,14 +37,14 @@ export async function runKeyCreation(
 }
 
 /** Returns `undefined` before the first start. */
-async function createFor(trx: Trx, wish: NewKeyOptions, nowMs: number): Promise<string | undefined> {
+async function createFor(trx: Trx, options: NewKeyOptions, nowMs: number): Promise<string | undefined> {
   const columns = ["organizationId", "spaceId", "accountId"] as const;
   const { organizationId, spaceId, accountId } = await trx
     .selectFrom("cluster")
     .select(columns)
     .executeTakeFirstOrThrow();
   if (organizationId === null || accountId === null) return undefined;
-  const { id, token } = await createApiKey(trx, { ...wish, organizationId, spaceId, accountId }, nowMs);
+  const { id, token } = await createApiKey(trx, { ...options, organizationId, spaceId, accountId }, nowMs);
   const entry = { action: "create", entity: "apiKey", id } as const;
   await recordAudit(trx, operatorOf(organizationId), entry, nowMs);
   return token;

@@ -7,7 +7,7 @@ import { CommandError, EXIT, type ExitCode } from "./exit.ts";
 import type { Io } from "./io.ts";
 import { escapeLines } from "./output/escape.ts";
 
-/** Runs a command. @param argv without node and script. Answers the exit code; says what is wrong on standard error. */
+/** Runs a command and returns its exit code. Errors go to standard error. @param argv arguments without node and script */
 export async function runProgram(argv: readonly string[], io: Io): Promise<ExitCode> {
   const context: CommandContext = { io, exitCode: EXIT.done };
   try {
@@ -23,7 +23,7 @@ export async function runProgram(argv: readonly string[], io: Io): Promise<ExitC
   }
 }
 
-/** The program with all commands, those to be run or completed with their arguments. */
+/** Creates the program with all commands. Only the given commands define their arguments. */
 export async function createProgram(
   context: CommandContext,
   loaded: readonly CommandEntry[],
@@ -31,7 +31,9 @@ export async function createProgram(
 ): Promise<Command> {
   const { io } = context;
   const program = new Command("inlet")
-    .description("Takes events from webhooks, streams and polls to de-duplicated Redis streams by topic.")
+    .description(
+      "Receives events from webhooks, streams and polls, and publishes them, deduplicated, to Redis streams.",
+    )
     .usage("[command] [options]")
     .exitOverride()
     .configureOutput({
@@ -49,7 +51,7 @@ export async function createProgram(
   return program;
 }
 
-/** Answers what a shell's script asks at each Tab: for that all commands say their options. `:0` hands over to the shell's names of files. */
+/** Prints completions for a shell script, which calls this at each Tab. `:0` makes the shell complete file names. */
 async function complete(argv: readonly string[], context: CommandContext): Promise<ExitCode> {
   const others = COMMANDS.filter(({ name }) => name !== "completion");
   const program = await createProgram(context, others, others);
@@ -63,7 +65,7 @@ async function complete(argv: readonly string[], context: CommandContext): Promi
   const { default: tab } = await import("@bomb.sh/tab");
   const { SHELLS } = await import("./commands/session/completion.ts");
   addCompletion(program, { completionCommandName: "completion" });
-  // It would offer one more than we have.
+  // The package also offers a shell that Inlet does not support.
   tab.commands.get("completion")?.argument("shell", (offer) => {
     for (const shell of SHELLS) offer(shell, "");
   });
@@ -72,8 +74,8 @@ async function complete(argv: readonly string[], context: CommandContext): Promi
 }
 
 const TOP_HELP = `
-Without a command the gateway starts; \`inlet start --help\` lists its settings. \`inlet <command> --help\` has examples.
-At a terminal commands print tables, else lines of JSON. NO_COLOR switches colours off.
+Without a command, the gateway starts. \`inlet start --help\` lists its settings. \`inlet <command> --help\` shows examples.
+At a terminal commands print tables, else lines of JSON. NO_COLOR disables colors.
 
 Older spellings that go on working: --config FILE, --apply FILE [--plan], --rotate-master-key, --revoke-key KEY,
 --seal-addresses`;
@@ -89,7 +91,7 @@ function unknown(name: string, { stderr }: Pick<Io, "stderr">): ExitCode {
 }
 
 function conclude(error: unknown, { stderr, signal }: Io): ExitCode {
-  // Commander has said it.
+  // Commander has already printed the message.
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.wrongSettings;
   if (signal.aborted) return EXIT.interrupted;
   const message = error instanceof CommandError ? error.message : formatCause(error);

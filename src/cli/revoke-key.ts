@@ -6,13 +6,13 @@ import { openDatabaseForCommand } from "../gateway/stores.ts";
 import { EXIT } from "./exit.ts";
 import { type CommandRun, runToExit } from "./process.ts";
 
-/** `--revoke-key`. Answers the exit code. */
+/** Runs `--revoke-key`. Returns the exit code. */
 export const revoke = (config: Config, named: string): Promise<number> =>
-  runToExit(config, "The key is not revoked", (given) => runRevocation(config, named, given));
+  runToExit(config, "The key was not revoked", (given) => runRevocation(config, named, given));
 
 /**
- * Revokes any key, the last one that may do all included: by its id, the beginning that is shown, or itself. Gateways that run
- * have it in force within five seconds. Answers the exit code.
+ * Revokes a key by its id, its prefix, or the key itself, even the last key with all permissions. Running gateways reject the key
+ * within five seconds. Returns the exit code.
  */
 export async function runRevocation(
   config: Config,
@@ -39,11 +39,14 @@ async function revokeNamed(
     .forUpdate()
     .execute();
   if (key === undefined)
-    return { text: "Nothing is revoked: no key has that id or that beginning.", code: EXIT.failed };
+    return { text: "No key was revoked: no key has this id or prefix.", code: EXIT.failed };
   if (others.length > 0)
-    return { text: "Nothing is revoked: several keys begin so; name one by its id.", code: EXIT.failed };
+    return {
+      text: "No key was revoked: several keys have this prefix. Use the key's id.",
+      code: EXIT.failed,
+    };
   const called = `The key ${key.id} (${key.name}, of ${key.organizationId})`;
-  if (key.revokedAt !== null) return { text: `${called} was revoked before.`, code: EXIT.done };
+  if (key.revokedAt !== null) return { text: `${called} was already revoked.`, code: EXIT.done };
   await revokeApiKey(trx, operatorOf(key.organizationId), key.id, Date.now());
-  return { text: `${called} is revoked: in force everywhere within five seconds.`, code: EXIT.done };
+  return { text: `${called} is revoked. All gateways reject it within five seconds.`, code: EXIT.done };
 }

@@ -8,34 +8,34 @@ import { adoptNextMasterKey, prepareNextMasterKey } from "../lib/secrets/master-
 import { EXIT } from "./exit.ts";
 import { type CommandRun, runToExit } from "./process.ts";
 
-/** `--rotate-master-key`. Answers the exit code. */
+/** Runs `--rotate-master-key`. Returns the exit code. */
 export const rotate = (config: Config): Promise<number> =>
-  runToExit(config, "The change of the master key has not ended; call it again", async (given) => {
+  runToExit(config, "The master key rotation is not complete; run it again", async (given) => {
     await runRotation(config, given);
     return EXIT.done;
   });
 
 /**
- * Puts another master key in the place of the one of now: in the database in one transaction, and then, where keys are files, in the
- * data directory, where the new one lies before the transaction begins. Cut off at any point it is done by calling it again, and
- * every start finds a key that fits.
+ * Replaces the master key. Re-encrypts all secrets in one database transaction. If the key is a file, the new file is written before
+ * the transaction and takes the place of the old one after it. An interrupted rotation is completed by running it again, and at every
+ * point a gateway can start with one of the two keys.
  *
- * @throws DataDirInUseError where a gateway runs on servers of its own; what a start throws
+ * @throws DataDirInUseError if a gateway is running on the embedded servers of this data directory
  */
 export async function runRotation(config: Config, { log, signal, print }: CommandRun): Promise<void> {
   await using opening = new AsyncDisposableStack();
   const store = opening.use(await openDatabaseStore(config, { log, signal }));
   await migrate({ connection: store.database, log });
-  // However many rows there are, and however long their writers hold them.
+  // No timeout: the number of rows is unknown, and other transactions may hold them.
   const { db } = opening.use(
     openDatabase({ connection: store.database, maxConnections: 1, statementTimeoutMs: 0 }),
   );
-  // A rotation that was cut off is ended first.
+  // Completes an interrupted rotation first.
   await openMasterKeyring(db, store.keys, Date.now);
   const { dataDir } = store.keys;
   const { masterKey: from } = dataDir === undefined ? store.keys : await loadMasterKeys(config, dataDir);
   if (config.newMasterKey?.equals(from)) {
-    await print("Nothing to do: INLET_NEW_MASTER_KEY is the master key already.\n");
+    await print("No change: INLET_NEW_MASTER_KEY is already the master key.\n");
     return;
   }
   const to =
@@ -44,10 +44,10 @@ export async function runRotation(config: Config, { log, signal, print }: Comman
   const rotation = await rotateMasterKey({ db, from, to, signal });
   if (dataDir !== undefined) await adoptNextMasterKey(dataDir);
   const where =
-    dataDir === undefined ? "set INLET_MASTER_KEY to the new key" : "master.key holds the new key";
+    dataDir === undefined ? "set INLET_MASTER_KEY to the new key" : "master.key contains the new key";
   await print(
     rotation.kind === "already"
-      ? `Nothing to do: the new master key is in force already; ${where}.\n`
-      : `The new master key is in force, ${rotation.resealed} secrets are sealed under it; ${where}. Gateways that were not started with both keys must be restarted.\n`,
+      ? `No change: the new master key is already active; ${where}.\n`
+      : `The new master key is active and encrypts ${rotation.resealed} secrets; ${where}. Restart gateways that were not started with both keys.\n`,
   );
 }

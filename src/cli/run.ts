@@ -1,10 +1,10 @@
 import type { ExitCode } from "./exit.ts";
 import { runProgram } from "./program.ts";
 
-/** Runs a command in this process: the first signal ends it, the second cuts it off. */
+/** Runs a command in this process. The first signal stops it; a second one exits immediately. */
 export async function runCommand(argv: readonly string[]): Promise<ExitCode> {
   const { stdout, stderr, stdin, env } = process;
-  // The gateway has its own way to stop.
+  // These commands handle signals themselves.
   if (GATEWAYS.has(argv[0] ?? "")) return runProgram(argv, { stdout, stderr, stdin, env, signal: NEVER });
   const stopping = new AbortController();
   let signals = 0;
@@ -14,8 +14,8 @@ export async function runCommand(argv: readonly string[]): Promise<ExitCode> {
       stopping.abort(new Error(`stopped by ${signal}`));
     });
   }
-  // `inlet tail | head`: nobody reads any more.
-  stdout.on("error", () => stopping.abort(new Error("nobody reads the output")));
+  // The reader of the output has exited, as in `inlet tail | head`.
+  stdout.on("error", () => stopping.abort(new Error("the output was closed")));
   return runProgram(argv, { stdout, stderr, stdin, env, signal: stopping.signal });
 }
 

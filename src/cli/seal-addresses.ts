@@ -7,23 +7,23 @@ import { openDatabaseStore } from "../gateway/stores.ts";
 import { EXIT } from "./exit.ts";
 import { type CommandRun, runToExit } from "./process.ts";
 
-/** `--seal-addresses`. Answers the exit code. */
+/** Runs `--seal-addresses`. Returns the exit code. */
 export const sealAllAddresses = (config: Config): Promise<number> =>
-  runToExit(config, "The addresses are kept as before", async (given) => {
+  runToExit(config, "The plain-text addresses were not removed", async (given) => {
     await runSealing(config, given);
     return EXIT.done;
   });
 
 /**
- * Ends the time in which channels' addresses are also kept as they are, for gateways of a release from before. To be called once no
- * such gateway runs: it would no longer find channels. Gateways of this release run on.
+ * Removes plain-text channel addresses, which exist only for gateways of earlier versions. Run it once no such gateway is running:
+ * it could no longer find channels. Gateways of this version continue to work.
  *
- * @throws DataDirInUseError where a gateway runs on servers of its own, which has done it at its start; what a start throws
+ * @throws DataDirInUseError if a gateway is running on the embedded servers; it has removed the addresses when it started
  */
 export async function runSealing(config: Config, { log, signal, print }: CommandRun): Promise<void> {
   await using store = await openDatabaseStore(config, { log, signal });
   await migrate({ connection: store.database, log });
-  // However many rows there are.
+  // No timeout: the number of rows is unknown.
   await using database = openDatabase({
     connection: store.database,
     maxConnections: 1,
@@ -33,6 +33,6 @@ export async function runSealing(config: Config, { log, signal, print }: Command
   const keyring = await openMasterKeyring(db, store.keys, Date.now);
   await db.transaction().execute((trx) => endPlainAddresses(trx, keyring));
   await print(
-    "Addresses of channels are kept sealed only. Gateways of releases before this one no longer start.\n",
+    "Plain-text channel addresses are removed. Gateways of earlier versions no longer start on this database.\n",
   );
 }

@@ -8,10 +8,10 @@ import { untilAborted } from "../lib/wait.ts";
 import { EXIT } from "./exit.ts";
 import { complain, openLog, print, stopOnSignals } from "./process.ts";
 
-/** Balancers that look every two seconds, and take a gateway out after two looks, are through by then. */
+/** Covers load balancers that check every two seconds and remove a gateway after two failed checks. */
 const DRAIN_DELAY_SECONDS = 5;
 
-/** Runs the gateway until a signal ends it. Answers the exit code. */
+/** Runs the gateway until a signal stops it. Returns the exit code. */
 export async function start(config: Config): Promise<number> {
   endPretenuring();
   const log = await openLog(config, process.stdout);
@@ -31,7 +31,7 @@ export async function start(config: Config): Promise<number> {
         log.warn({ event: "gateway.stopped", err: error }, "stopped with an error");
       return EXIT.done;
     }
-    if (!started) complain("Inlet does not start", error);
+    if (!started) complain("Inlet did not start", error);
     if (error instanceof DataDirInUseError) return EXIT.dataDirInUse;
     log.fatal({ event: "gateway.failed", err: error }, "gateway failed");
     return EXIT.failed;

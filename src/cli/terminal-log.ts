@@ -19,7 +19,7 @@ interface Line {
   readonly err?: { readonly message?: string; readonly stack?: string };
 }
 
-/** Turns the JSON lines of a log into text for the person at this terminal: time, level, message, facts, and of an error its stack. */
+/** Formats JSON log lines for a terminal: time, level, message, fields and the stack of an error. */
 export function createTerminalStream(terminal: NodeJS.WriteStream): LogDestination {
   const colors = terminal.hasColors();
   const paint = (color: Parameters<typeof styleText>[0], text: string): string =>

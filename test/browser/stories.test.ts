@@ -286,7 +286,7 @@ describe("two organizations", () => {
         level: "raised",
         severity: "error",
         message: `${name} is silent.`,
-        cure: "Look at its sender.",
+        suggestedAction: "Look at its sender.",
       },
       { seenSince: new Date(nowMs), nowMs },
     );

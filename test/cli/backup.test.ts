@@ -40,7 +40,7 @@ type Started = Awaited<ReturnType<typeof startOn>>;
 const idsOf = async ({ api }: Started, appId: string): Promise<readonly string[]> =>
   (await api<{ id: string }[]>("GET", `/apps/${appId}/events?limit=200`)).map(({ id }) => id);
 
-/** A gateway with servers of its own, a channel with events, and a backup that was made beside it. */
+/** Starts a gateway with embedded servers and a channel with events, then creates a backup while it runs. */
 const world = opened(async () => {
   const gateway = await startOn(at("data"));
   const app = await installApp(gateway, [
@@ -63,7 +63,7 @@ const world = opened(async () => {
 });
 
 describe("inlet backup", () => {
-  it("writes one file for its owner alone, beside a gateway that runs, with the master key sealed", async () => {
+  it("writes one file that only its owner can read, with the encrypted master key, while the gateway runs", async () => {
     const { code, stdout, stderr } = world.made;
     expect([code, stderr]).toEqual([0, ""]);
     expect(reportOf(stdout)).toMatchObject({ file: at("whole.tar"), masterKey: "sealed", tables: 52 });
@@ -72,15 +72,15 @@ describe("inlet backup", () => {
     expect(readFileSync(at("whole.tar")).includes(key)).toBe(false);
   });
 
-  it("writes it without a gateway as well, and without the key where that is asked for", async () => {
+  it("works while the gateway is stopped, and leaves the master key out on request", async () => {
     const { code, stdout, stderr } = await run(["backup", at("apart.tar"), "--without-master-key"]);
     expect([code, reportOf(stdout).masterKey]).toEqual([0, "apart"]);
-    expect(stderr).toContain("No gateway runs here");
+    expect(stderr).toContain("The gateway is not running");
     const manifest = await checkArchive(at("apart.tar"), { signal: new AbortController().signal });
     expect(manifest.masterKey).toMatchObject({ sealed: null });
   });
 
-  it("is refused while a restore into the folder goes on, whose servers answer: they hold a part of it", async () => {
+  it("fails while a restore into the folder is in progress", async () => {
     await using gateway = await startOn(at("data"));
     const mark = at("data", "restore.unfinished");
     writeFileSync(mark, "");
@@ -97,7 +97,7 @@ describe("inlet backup", () => {
   it.each([
     ["no passphrase", [at("x.tar")], {}, 2, "INLET_BACKUP_PASSPHRASE"],
     ["a short one", [at("x.tar")], { INLET_BACKUP_PASSPHRASE: "short" }, 2, "12 characters"],
-    ["a file that is there", [at("whole.tar")], PASSPHRASE, 2, "replaces no file"],
+    ["a file that is there", [at("whole.tar")], PASSPHRASE, 2, "A backup never replaces a file"],
     ["a folder that is not", [at("none", "x.tar")], PASSPHRASE, 1, "cannot be written (ENOENT)"],
     [
       "no gateway's data",
@@ -118,9 +118,9 @@ describe("inlet backup", () => {
       [at("x.tar")],
       { ...PASSPHRASE, REDIS_URL: "redis://localhost" },
       1,
-      "REDIS_URL names",
+      "REDIS_URL is set",
     ],
-  ])("is refused, with the reason: %s", async (_, argv, env, code, reason) => {
+  ])("fails with the reason: %s", async (_, argv, env, code, reason) => {
     mkdirSync(at("postgres-alone", "postgres"), { recursive: true });
     const refused = await run(["backup", ...argv], { env });
     expect([refused.code, refused.stdout, refused.stderr]).toEqual([
@@ -133,13 +133,13 @@ describe("inlet backup", () => {
 });
 
 describe("inlet restore", () => {
-  it("gives back what was acknowledged before the backup began, once, and what senders repeat is known", async () => {
+  it("restores every event acknowledged before the backup exactly once, and recognizes resent deliveries", async () => {
     const restored = await run(["restore", at("whole.tar"), "--data-dir", at("restored")], {
       env: PASSPHRASE,
     });
     expect([restored.code, restored.stderr]).toEqual([0, ""]);
-    const { masterKey, notGivenBack } = reportOf(restored.stdout);
-    expect([masterKey, (notGivenBack as string[]).length]).toEqual(["file", 6]);
+    const { masterKey, unrecoverable } = reportOf(restored.stdout);
+    expect([masterKey, (unrecoverable as string[]).length]).toEqual(["file", 6]);
     expect(readFileSync(at("restored", "master.key"))).toEqual(readFileSync(at("data", "master.key")));
     await using gateway = await startOn(at("restored"));
     const { app, post } = world;
@@ -154,7 +154,7 @@ describe("inlet restore", () => {
       () => at("whole.tar"),
       { INLET_BACKUP_PASSPHRASE: "another one of these" },
       2,
-      "is not the one",
+      "not the passphrase of the backup",
     ],
     [
       "a master key of another",
@@ -177,13 +177,13 @@ describe("inlet restore", () => {
       () => changed((bytes) => bytes.subarray(0, bytes.length - 9_000)),
       PASSPHRASE,
       1,
-      "is not whole",
+      "is incomplete",
     ],
-    ["an archive of something else", () => archiveOf({}), PASSPHRASE, 1, "no backup of Inlet"],
+    ["an archive of something else", () => archiveOf({}), PASSPHRASE, 1, "not a backup of Inlet"],
     ["a newer format", () => archiveOf({ format: 2 }), PASSPHRASE, 1, "newer version of Inlet"],
     ["a newer migration", newerMigration, PASSPHRASE, 1, "9999_of_tomorrow.sql"],
   ];
-  it.each(refusals)("is refused before anything is written: %s", async (_, file, env, code, reason) => {
+  it.each(refusals)("fails before the first write because of %s", async (_, file, env, code, reason) => {
     const refused = await run(["restore", await file(), "--data-dir", at("refused")], { env: { ...env } });
     expect([refused.code, refused.stdout, refused.stderr]).toEqual([
       code,
@@ -193,7 +193,7 @@ describe("inlet restore", () => {
     expect(existsSync(at("refused"))).toBe(false);
   });
 
-  it("never goes over what stands", async () => {
+  it("never replaces existing files", async () => {
     mkdirSync(at("occupied"));
     writeFileSync(at("occupied", "letter.txt"), "mine");
     for (const [where, code] of [
@@ -211,13 +211,13 @@ describe("inlet restore", () => {
     expect([others.code, others.stderr]).toEqual([2, expect.stringContaining("would not use")]);
   });
 
-  it("ends a Redis that one before has left, also where that still loads", async () => {
+  it("stops a Redis left by an earlier restore, even while it is loading", async () => {
     const folder = realpathSync(mkdtempSync(join(dir, "left-")));
     const left = await startLoading(folder);
     try {
       const env = PASSPHRASE;
       const again = await run(["restore", at("whole.tar"), "--data-dir", folder], { env });
-      expect([again.code, again.stderr]).toEqual([0, expect.stringContaining("begins anew")]);
+      expect([again.code, again.stderr]).toEqual([0, expect.stringContaining("It starts again")]);
       await until(() => left.exitCode !== null || left.signalCode !== null);
     } finally {
       left.kill("SIGKILL");
@@ -239,7 +239,7 @@ describe("inlet restore", () => {
   });
 });
 
-/** Restores at a terminal, and does something before the passphrase is typed. */
+/** Restores at a terminal, and runs a function before the passphrase is typed. */
 async function restoreSlowly(dataDir: string, meanwhile: () => void) {
   const stdin = Object.assign(new PassThrough(), { isTTY: true, setRawMode() {} });
   let said = "";
@@ -259,7 +259,7 @@ async function restoreSlowly(dataDir: string, meanwhile: () => void) {
   return { code: await restoring, said };
 }
 
-/** As a restore leaves a Redis that was killed itself: on its own, and not done with its file. */
+/** Starts a Redis as a killed restore leaves it: without a parent, and still loading its file. */
 async function startLoading(dataDir: string): Promise<ChildProcess> {
   for (const name of ["redis", "run"]) mkdirSync(join(dataDir, name), { mode: 0o700 });
   writeFileSync(join(dataDir, "restore.unfinished"), "");

@@ -11,7 +11,7 @@ import { runInlet } from "../support/command.ts";
 import { PROGRAM_ENV } from "../support/gateway-process.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
-/** Prints the modules that a process has loaded by its end. */
+/** Prints all modules that a process has loaded when it exits. */
 const LOADED = `import { registerHooks } from "node:module";
 registerHooks({ load(url, context, next) { process.stderr.write(url + "\\n"); return next(url, context); } });`;
 
@@ -26,7 +26,7 @@ describe("the program", () => {
     const { stdout, stderr } = await promisify(execFile)(process.execPath, args, { env: PROGRAM_ENV });
     const loaded = stderr.split("\n");
     expect(loaded.some((url) => url.endsWith("src/main.ts"))).toBe(true);
-    // The settings that help lists are made of the last two.
+    // `--help` needs the last two to list the settings.
     const needed =
       option === "--version"
         ? "$"
@@ -74,7 +74,7 @@ it.each([
 });
 
 describe("a log at a terminal", () => {
-  it("is text for people, with its facts on the line", async () => {
+  it("shows readable lines with all fields", async () => {
     const terminal = Object.assign(new PassThrough(), { hasColors: () => false });
     const stream = createTerminalStream(terminal as unknown as NodeJS.WriteStream);
     const log = createLog({ level: "info", destination: stream });

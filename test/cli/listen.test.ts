@@ -49,7 +49,7 @@ interface Taken {
   readonly body: string;
 }
 
-/** A local server, which a developer starts late and changes often. */
+/** A local server that may start later than the listener. */
 async function startLocalServer(port: number, status = 200) {
   const taken: Taken[] = [];
   const server = createServer(async (request, response) => {
@@ -71,7 +71,7 @@ async function startLocalServer(port: number, status = 200) {
   };
 }
 
-/** Listens until the condition holds. */
+/** Runs `inlet listen` until the condition holds. */
 async function listenUntil(args: readonly string[], isEnough: () => boolean) {
   const ending = new AbortController();
   const running = runInlet(["listen", ...args], { env: world.env, signal: ending.signal });
@@ -80,7 +80,7 @@ async function listenUntil(args: readonly string[], isEnough: () => boolean) {
   return running;
 }
 
-it("sends events as a handler gets them: their bytes, their attributes, signed with the secret that it shows", async () => {
+it("sends the exact bytes and attributes of events, signed with the secret that it prints", async () => {
   await using server = await startLocalServer(0);
   const bodies = ['{"big":12345678901234567890,  "n":1.0}', '{"lines":\r\n1}', '"text"'];
   for (const body of bodies) await world.post("one", body);
@@ -102,7 +102,7 @@ it("sends events as a handler gets them: their bytes, their attributes, signed w
   expect(statSync(join(dir, "inlet/listen-secret")).mode & 0o777).toBe(0o600);
 });
 
-it("waits for a server that is not there, then goes on in order, and later from where it was", async () => {
+it("waits for an unreachable server, then sends events in order, and resumes at the stored position", async () => {
   const port = await freePort();
   const url = `http://127.0.0.1:${port}/x`;
   const ending = new AbortController();
@@ -125,7 +125,7 @@ it("waits for a server that is not there, then goes on in order, and later from 
   expect(server.taken.map(({ body }) => body)).toEqual(["4", "5"]);
 });
 
-it("refuses a second listener of the same, who would move the place of the first, until that has ended", async () => {
+it("rejects a second listener for the same events until the first one has ended", async () => {
   await using server = await startLocalServer(0);
   const ending = new AbortController();
   const args = ["listen", "one", "--to", server.url];
@@ -140,10 +140,10 @@ it("refuses a second listener of the same, who would move the place of the first
   await first;
   await world.post("one", "2");
   const third = await listenUntil(args.slice(1), () => server.taken.some(({ body }) => body === "2"));
-  expect(third.stderr).toContain("where it was");
+  expect(third.stderr).toContain("starting at ");
 });
 
-it("sends deliveries themselves with --raw, from now on, with the headers and bytes of their sender", async () => {
+it("forwards new deliveries with --raw, with the headers and bytes of their sender", async () => {
   await using server = await startLocalServer(0);
   const ending = new AbortController();
   let n = 0;
@@ -151,7 +151,7 @@ it("sends deliveries themselves with --raw, from now on, with the headers and by
     env: world.env,
     signal: ending.signal,
   });
-  // Records are samples: it goes on until one has come.
+  // Records are sampled, so the test sends deliveries until one was recorded.
   await until(
     async () => {
       await world.post("one", `{"raw":  ${++n}}`);
@@ -164,10 +164,10 @@ it("sends deliveries themselves with --raw, from now on, with the headers and by
   const taken = server.taken.find(({ body }) => /^\{"raw": {2}\d+\}$/.test(body));
   expect(taken?.headers).toMatchObject({ "content-type": "application/json", "x-mine": "yes" });
   expect(Object.keys(taken?.headers ?? {}).filter((name) => /^(?:ce|webhook)-/.test(name))).toEqual([]);
-  expect(stderr).toContain("without signatures");
+  expect(stderr).toContain("Signatures are removed");
 });
 
-it("reads an event's data as the text that it stands in, bytes and other text as they are", () => {
+it("reads the exact text of JSON data, and leaves bytes and other text unchanged", () => {
   const at = '"topic":"a.b","entryId":"1-0"';
   const fieldsOf = (members: string) => readEntry(`{"id":"1",${members}${at}}`).fields;
   expect(fieldsOf('"data":{"n": 1.0},')).toEqual(["id", "1", "data", '{"n": 1.0}']);

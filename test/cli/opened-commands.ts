@@ -9,7 +9,7 @@ import { API_KEY } from "../support/gateway-process.ts";
 import { startHandlerServer } from "../support/handler-server.ts";
 import { opened } from "../support/opened.ts";
 
-/** A gateway for a file of tests, and commands that are run against it as its operator would, with a folder of their own. */
+/** Opens a gateway for a test file, and runs CLI commands against it with their own config folder. */
 export function openedCommands() {
   const dir = mkdtempSync(join(tmpdir(), "inlet-cli-"));
   afterAll(() => rmSync(dir, { recursive: true, force: true }));
@@ -23,17 +23,17 @@ export function openedCommands() {
   return { dir, world, run, post };
 }
 
-/** What a program reads: a line of JSON each. */
+/** Parses JSON lines. */
 export const rows = (stdout: string) =>
   stdout
     .trimEnd()
     .split("\n")
     .map((line) => JSON.parse(line));
 
-/** Where nobody listens. */
+/** An address without a server. */
 export const NOBODY = "http://127.0.0.1:1";
 
-/** An app with a channel that takes JSON, one that matches nothing it is sent, and one that fetches. */
+/** An app with a JSON channel, a channel whose definitions never match, and a polling channel. */
 async function openWorld(dir: string) {
   await using opening = new AsyncDisposableStack();
   const stores = opening.use(await createTestStores());

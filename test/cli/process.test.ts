@@ -1,7 +1,7 @@
 import { expect, it, vi } from "vitest";
 import { complain } from "../../src/cli/process.ts";
 
-it("a complaint is one line that names what went wrong, and each of its causes", () => {
+it("complain prints the error and each of its causes on one line", () => {
   const written: string[] = [];
   vi.spyOn(process.stderr, "write").mockImplementation((text) => written.push(String(text)) > 0);
   const tried = ["::1", "127.0.0.1"].map((address) => new Error(`connect ECONNREFUSED ${address}`));

@@ -22,7 +22,7 @@ describe("each command", () => {
     for (const line of shown) expect(line).toMatch(new RegExp(`inlet ${name}\\b.*  # \\S`));
   });
 
-  it("stands in the documentation with its summary", () => {
+  it("is documented with its summary", () => {
     const page = readFileSync(new URL("../../src/docs/command-line.md", import.meta.url), "utf8");
     const [, table = ""] = page.split(/<!-- \/?commands -->/);
     expect(table.trim().split("\n").slice(2)).toEqual(
@@ -30,7 +30,7 @@ describe("each command", () => {
     );
   });
 
-  it("is listed, and a misspelt one is told with the nearest", async () => {
+  it("is listed, and a misspelled name gets a suggestion", async () => {
     const { stdout } = await runInlet(["--help"]);
     for (const { name } of COMMANDS) expect(stdout).toContain(`  ${name} `);
     expect(await runInlet(["chanels"])).toEqual({
@@ -41,7 +41,7 @@ describe("each command", () => {
     expect((await runInlet(["tail", "--colour"])).code).toBe(2);
   });
 
-  it("prints lines of JSON where a program reads, and a table at a terminal", async () => {
+  it("prints JSON lines for programs and a table at a terminal", async () => {
     const [app] = rows((await run(`apps get ${world.app.id}`)).stdout);
     expect(app).toMatchObject({ id: world.app.id });
     const listed = await run("channels");
@@ -73,23 +73,26 @@ describe("each command", () => {
     expect(rows(stdout)[0]).toMatchObject(expected);
   });
 
-  it("lists problems that are open, and says by its exit code whether one is an error", async () => {
+  it("lists open problems, and reports an error by its exit code", async () => {
     const { code, stdout } = await run("problems");
     const severities = stdout === "" ? [] : rows(stdout).map(({ severity }) => severity);
     expect(code).toBe(severities.includes("error") ? 1 : 0);
     expect((await run("problems get prob_none")).stderr).toContain("no such problem");
   });
 
-  it("deletes nothing without --yes where nobody can be asked", async () => {
+  it("requires --yes to delete if there is no terminal", async () => {
     const made = rows((await run("subscriptions create inbox:received")).stdout)[0];
     const refused = await run(`subscriptions delete ${made.id}`);
-    expect([refused.code, refused.stderr]).toEqual([2, "Nothing is deleted: it takes --yes.\n"]);
+    expect([refused.code, refused.stderr]).toEqual([
+      2,
+      "The subscription was not deleted. Use --yes to confirm.\n",
+    ]);
     expect(rows((await run(`subscriptions delete ${made.id} --yes`)).stdout)).toEqual([{ id: made.id }]);
   });
 });
 
-describe("the commands of events", () => {
-  it("list, get and tail what a channel took, with its numbers as they were sent", async () => {
+describe("the event commands", () => {
+  it("list, get and tail events with numbers exactly as sent", async () => {
     await post("inbox", '{"big":12345678901234567890,"n":1.0}');
     const [event] = rows((await run("events --channel inbox --limit 1")).stdout);
     const got = await runInlet(["events", "get", event.topic, event.entryId], { env: world.env });
@@ -103,7 +106,7 @@ describe("the commands of events", () => {
     expect(rows(tailed.stdout)[0]).toMatchObject({ id: event.id, type: "received" });
   });
 
-  it("let nothing through that a terminal would act upon", async () => {
+  it("escape control characters", async () => {
     const hostile = "\u001b]0;owned\u0007\u001b[2J\u009b31m\u202etxt.exe\u2066\u{e0041}\u0000\r\n\u2028";
     await post("inbox", JSON.stringify({ hostile: hostile + String.fromCharCode(0xd800) }));
     const seen = new AbortController();
@@ -120,7 +123,7 @@ describe("the commands of events", () => {
     expect(rows(piped.stdout).at(-1)?.data.hostile.startsWith("\u001b]0;owned")).toBe(true);
   });
 
-  it("send a sample of the channel's provider, signed, another event each time", async () => {
+  it("send a signed sample of the channel's provider with a new id each time", async () => {
     const push = await run("send hooks --secret s3cret");
     expect([push.code, rows(push.stdout)[0]]).toMatchObject([0, { status: 200, body: { published: 1 } }]);
     const issues = await run("send hooks --event issues", { env: { INLET_SECRET: "s3cret" } });
@@ -141,7 +144,7 @@ describe("the commands of events", () => {
     expect(rows((await run('send inbox --data {"a":1}')).stdout)[0].status).toBe(200);
   });
 
-  it("explain a delivery, and a sample of a provider's", async () => {
+  it("explain a delivery and a provider's sample", async () => {
     const explained = await run('explain inbox --data {"a":1}');
     expect([explained.code, rows(explained.stdout)[0].items[0].events[0]]).toMatchObject([
       0,
@@ -154,7 +157,7 @@ describe("the commands of events", () => {
     ]);
   });
 
-  it("show what is in quarantine, and run it again", async () => {
+  it("list quarantined items and redrive them", async () => {
     await post("strict", '{"type":"b"}');
     const [item] = rows((await run("quarantine --reason no_match --channel strict")).stdout);
     expect(item).toMatchObject({ channelUid: "strict", reason: "no_match" });
@@ -165,7 +168,7 @@ describe("the commands of events", () => {
     expect(rows((await run(`quarantine delete ${item.id}`)).stdout)).toEqual([{ id: item.id }]);
   });
 
-  it("dry-run a source, and replay to a handler", async () => {
+  it("dry-run a source and replay events to a handler", async () => {
     const dry = await run("dry-run orders");
     expect([dry.code, rows(dry.stdout)[0]]).toMatchObject([1, { end: { kind: "failed" }, response: null }]);
     const counted = await run(`replay ${world.subscription.id} --since 1h --dry-run`);
@@ -173,15 +176,15 @@ describe("the commands of events", () => {
   });
 });
 
-describe("the doctor", () => {
+describe("inlet doctor", () => {
   const state = (stdout: string, check: string) => rows(stdout).find((row) => row.check === check);
   const local = { INLET_API_KEY: API_KEY, INLET_APP: "" };
 
-  it("finds nothing wrong where nothing is, and says what it has looked at", async () => {
+  it("reports each passed check of a healthy installation", async () => {
     const { code, stdout } = await run("doctor", {
       env: { ...local, INLET_DATA_DIR: join(dir, "none yet") },
     });
-    // The channel that has no secret is a problem once that was seen for twenty seconds.
+    // A channel without its secret becomes a problem after twenty seconds.
     const wrong = rows(stdout).filter((row) => row.state === "wrong");
     expect(wrong.filter(({ check }) => !/^problem: .* sms$/.test(check))).toEqual([]);
     expect(code).toBe(wrong.length);
@@ -197,7 +200,7 @@ describe("the doctor", () => {
       expect(state(stdout, check)).toMatchObject({ check, state: "ok" });
   });
 
-  it("names what is wrong with the cure: a setting, a key that others can read, a gateway that is away", async () => {
+  it("names what is wrong with the suggestedAction: a setting, a key that others can read, a gateway that is away", async () => {
     const dataDir = mkdtempSync(join(dir, "data-"));
     writeFileSync(join(dataDir, "master.key"), Buffer.alloc(32).toString("base64"), { mode: 0o644 });
     const env = { ...local, INLET_DATA_DIR: dataDir, INLET_URL: NOBODY };
@@ -205,19 +208,19 @@ describe("the doctor", () => {
     expect(code).toBe(1);
     expect(state(stdout, "master key")).toMatchObject({
       state: "wrong",
-      cure: expect.stringContaining("chmod 600"),
+      suggestedAction: expect.stringContaining("chmod 600"),
     });
     expect(state(stdout, "gateway")).toMatchObject({
       state: "wrong",
-      cure: expect.stringContaining("inlet start"),
+      suggestedAction: expect.stringContaining("inlet start"),
     });
     const settings = await run("doctor", { env: { ...env, INLET_PORT: "many" } });
     expect(state(settings.stdout, "settings").message).toContain("INLET_PORT");
   });
 });
 
-describe("what a command is refused", () => {
-  it("is told with an exit code of its own: no gateway, no key, no permission, no such thing", async () => {
+describe("a failing command", () => {
+  it("has a distinct exit code for an unreachable gateway, a missing key, a missing permission and an unknown object", async () => {
     const away = await run("apps", { env: { INLET_URL: NOBODY } });
     expect([away.code, away.stderr]).toEqual([4, expect.stringContaining("cannot be reached")]);
     const wrong = await run("apps", { env: { INLET_API_KEY: "ik_wrong" } });
@@ -231,7 +234,7 @@ describe("what a command is refused", () => {
     expect([noApp.code, noApp.stderr]).toEqual([2, expect.stringContaining(world.app.id)]);
   });
 
-  it("login keeps a key that is accepted, for its owner alone, and sends it to no other address", async () => {
+  it("login stores an accepted key readable only by its owner, and sends it to no other address", async () => {
     const env = { INLET_API_KEY: "", INLET_URL: "" };
     const wrong = await run(`login --url ${world.gateway.origin}`, { env, stdin: "ik_wrong\n" });
     expect(wrong.code).toBe(5);
@@ -244,14 +247,14 @@ describe("what a command is refused", () => {
     const elsewhere = await run("apps", { env: { ...env, INLET_URL: NOBODY } });
     expect([elsewhere.code, elsewhere.stderr]).toEqual([5, expect.stringContaining("There is no API key")]);
     writeFileSync(file, "{");
-    expect((await run("apps", { env })).stderr).toContain("run that again");
+    expect((await run("apps", { env })).stderr).toContain("Run `inlet login` again");
     await run("logout", { env });
     expect((await run("apps", { env: { INLET_API_KEY: "" } })).code).toBe(5);
   });
 });
 
-describe("text of strangers", () => {
-  it("shows escapes, directions and line ends as such, and leaves letters and emoji", () => {
+describe("untrusted text", () => {
+  it("has control characters, direction marks and line ends escaped, but not letters and emoji", () => {
     expect(escapeText("a\u001b[2J\u202eb\r\n\u{e0041}")).toBe("a\\x1b[2J\\u{202e}b\\r\\n\\u{e0041}");
     expect(escapeText("Zoë 日本 👩‍👩‍👧 العربية")).toBe("Zoë 日本 👩‍👩‍👧 العربية");
     const json = escapeJson('{"a":"\u009b\u202e\u{e0041}",\n "b":1.0}');
@@ -259,7 +262,7 @@ describe("text of strangers", () => {
     expect(JSON.parse(json)).toEqual({ a: "\u009b\u202e\u{e0041}", b: 1 });
   });
 
-  it("is measured and cut by the cells that it takes", () => {
+  it("is measured and truncated by terminal cells", () => {
     expect([widthOf("abc"), widthOf("日本"), widthOf("👩‍👩‍👧")]).toEqual([3, 4, 2]);
     expect([fitTo(3, "abcd"), fitTo(3, "日本語"), fitTo(4, "abcd")]).toEqual(["ab…", "日…", "abcd"]);
   });

@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import { EXIT } from "../../src/cli/exit.ts";
 import { readSecret } from "../../src/cli/output/prompt.ts";
 
-/** Types at a terminal that is asked for a secret. */
+/** Types at the secret prompt of a terminal. */
 async function type(keys: string) {
   const stdin = Object.assign(new PassThrough(), { isTTY: true, setRawMode() {} });
   let shown = "";
@@ -15,7 +15,7 @@ async function type(keys: string) {
   return { secret, shown };
 }
 
-it("a secret is typed unseen", async () => {
+it("a typed secret is not echoed", async () => {
   expect(await type("s3cret\r")).toEqual({ secret: "s3cret", shown: "Secret: \n" });
 });
 

@@ -7,7 +7,7 @@ import { opened } from "../support/opened.ts";
 
 const api = opened(createTestApi);
 
-it("clears the addresses that a database from before keeps as they are, and says so", async () => {
+it("removes the plain-text addresses of an older database and reports it", async () => {
   const { db } = api.database;
   const { host, user, database } = api.database.connection;
   await db.updateTable("cluster").set({ plainAddresses: true }).execute();
@@ -30,7 +30,7 @@ it("clears the addresses that a database from before keeps as they are, and says
   };
   const { signal } = new AbortController();
   await runSealing(parsed.value.config, { log: createLog({ level: "silent" }), signal, print });
-  expect(printed).toContain("sealed only");
+  expect(printed).toContain("Plain-text channel addresses are removed");
   expect(await plain()).toEqual([]);
 });
 

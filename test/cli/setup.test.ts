@@ -57,7 +57,7 @@ const actions = ({ steps }: { readonly steps: readonly { readonly action: string
 const changed = (report: Awaited<ReturnType<typeof plan>>) =>
   report.steps.filter(({ action }) => action !== "unchanged");
 
-/** The example as data, to be changed. */
+/** Returns a copy of the example to modify. */
 // biome-ignore lint/suspicious/noExplicitAny: a file of any shape
 const example = (change: (organization: any) => void = () => {}) => {
   const file = JSON.parse(EXAMPLE);
@@ -65,14 +65,14 @@ const example = (change: (organization: any) => void = () => {}) => {
   return file;
 };
 
-/** The example for an organization of that name. */
+/** Returns the example for an organization with this name. */
 const exampleFor = (name: string, change: Parameters<typeof example>[0] = () => {}) =>
   example((organization) => {
     organization.name = name;
     change(organization);
   });
 
-/** Applies a file that makes one organization; answers how its first key calls the API. */
+/** Applies a file that creates one organization. Returns an API client with its first key. */
 async function applyNew(file: unknown): Promise<Caller> {
   const { keys } = await apply(file);
   expect(keys).toHaveLength(1);
@@ -96,8 +96,8 @@ async function rows() {
   return all;
 }
 
-describe("a declared set-up", () => {
-  it("makes the same as the API, and changes nothing when applied again", async () => {
+describe("a config file", () => {
+  it("creates the same objects as the API, and applying it again makes no changes", async () => {
     expect(actions(await apply(EXAMPLE)).filter((action) => action === "create")).toHaveLength(5);
     const apps = await api.call.get("/apps");
     expect(apps.map(({ uid }: { uid: string }) => uid).sort()).toEqual(["github", "sensors"]);
@@ -115,7 +115,7 @@ describe("a declared set-up", () => {
     expect(await rows()).toEqual(before);
   });
 
-  it("is planned without a write, and applied as planned", async () => {
+  it("is planned without a write and applied as planned", async () => {
     const before = await rows();
     const file = exampleFor("planned");
     const planned = await plan(file);
@@ -124,7 +124,7 @@ describe("a declared set-up", () => {
     expect((await apply(file)).steps).toEqual(planned.steps);
   });
 
-  it("is planned with the fields that differ, and with no secret's value", async () => {
+  it("is planned with the names of changed fields, but without secret values", async () => {
     await apply(exampleFor("differs"));
     const differs = exampleFor("differs", (organization) => {
       organization.blueprints[0].description = "other";
@@ -146,7 +146,7 @@ describe("a declared set-up", () => {
     expect(changed(await plan(differs, { GITHUB_WEBHOOK_SECRET: "a-new-secret" }))).toEqual([]);
   });
 
-  it("leaves alone objects and secrets that it does not declare", async () => {
+  it("leaves undeclared objects and secrets unchanged", async () => {
     const owner = await applyNew(exampleFor("lessens"));
     await owner.post("/blueprints", { uid: "by-hand", title: "By hand" });
     const apps = await owner.get("/apps");
@@ -161,12 +161,12 @@ describe("a declared set-up", () => {
       { action: "unmanaged", object: "app default/sensors in lessens" },
       { action: "unmanaged", object: "channel default/github/extra in lessens" },
     ]);
-    // That of the secret as well, without which it would need set-up.
+    // The secret too, without which the channel would need setup.
     const states = (await owner.get(path)).map(({ state }: { state: string }) => state);
     expect(states).toEqual(["active", "active"]);
   });
 
-  it("makes an organization with a first key, told once", async () => {
+  it("creates an organization with a first key that is shown once", async () => {
     const file = { organizations: [{ name: "acme", spaces: [{ name: "one" }, { name: "two" }] }] };
     expect((await plan(file)).steps.map(({ action, object }) => [action, object])).toEqual([
       ["create", "organization acme"],
@@ -182,7 +182,7 @@ describe("a declared set-up", () => {
     expect(JSON.stringify(await rows())).not.toContain(keys[0]);
   });
 
-  it("makes an organization of its own although another one has taken its name", async () => {
+  it("creates a new organization although another one has the same display name", async () => {
     const stranger = api.as(await api.strangerKey());
     const [{ id }] = await stranger.get("/organizations");
     await stranger.put(`/organizations/${id}`, { name: "taken" });
@@ -192,7 +192,7 @@ describe("a declared set-up", () => {
     expect(changed(await plan(file))).toEqual([]);
   });
 
-  it("is made once when it is applied three times at the same time", async () => {
+  it("creates each object once when it is applied three times at the same time", async () => {
     const { db } = api.database;
     const count = async (table: "organizations" | "channels") =>
       (await db.selectFrom(table).select("createdAt").execute()).length;
@@ -219,7 +219,7 @@ describe("a declared set-up", () => {
     ).toEqual(expect.arrayContaining([[null, "create", expect.stringMatching(/^app_[a-z0-9]+\/hooks$/)]]));
   });
 
-  it("is planned with the conflicts that stand against it", async () => {
+  it("is planned with its conflicts", async () => {
     const owner = await applyNew(exampleFor("conflicts"));
     const apps = await owner.get("/apps");
     const sensors = apps.find(({ uid }: { uid: string }) => uid === "sensors");
@@ -229,19 +229,19 @@ describe("a declared set-up", () => {
     expect(conflicts).toEqual([
       {
         path: "channel readings of sensors in conflicts/default",
-        message: expect.stringContaining("sse channel for good"),
+        message: expect.stringContaining("a channel's kind cannot change"),
       },
     ]);
   });
 });
 
-describe("a set-up file that is wrong", () => {
+describe("an invalid config file", () => {
   const wrong = async (file: unknown, variables?: Record<string, string>) => {
     const checked = await check(file, variables);
     return checked.ok ? [] : checked.error.map(({ path, message }) => `${path}: ${message}`);
   };
 
-  it("is answered with every missing variable and every setting that does not fit, at once", async () => {
+  it("is rejected with all missing variables and all invalid settings", async () => {
     const file = example((organization) => {
       organization.blueprints[0].channels[0].events[0].typePath = "nonsense";
       organization.apps[1].channels[0].config.dedupe.by = "colour";
@@ -260,7 +260,7 @@ describe("a set-up file that is wrong", () => {
     expect(findings.join()).toContain("GITHUB_WEBHOOK_SECRET");
   });
 
-  it("may not hold a secret itself, nor take other settings from the environment", async () => {
+  it("must take secrets, and only secrets, from the environment", async () => {
     const literal = example((organization) => {
       organization.apps[0].channels[0].config.secrets[0].value = "in-the-clear";
       organization.apps[1].channels[0].config.itemsPath = { $env: "GITHUB_WEBHOOK_SECRET" };
@@ -268,7 +268,7 @@ describe("a set-up file that is wrong", () => {
     const findings = await wrong(literal);
     expect(findings).toEqual([
       expect.stringMatching(/apps\[0\]\.channels\[0\]\.config\.secrets: is a secret/),
-      expect.stringMatching(/apps\[1\]\.channels\[0\]\.config\.itemsPath: is no secret/),
+      expect.stringMatching(/apps\[1\]\.channels\[0\]\.config\.itemsPath: is not a secret/),
     ]);
     expect(findings.join()).not.toContain("in-the-clear");
   });

@@ -4,7 +4,7 @@ import { NOBODY, openedCommands, rows } from "./opened-commands.ts";
 
 const { world, run, post } = openedCommands();
 
-/** As a person reads it: titles, rows, and what stands in them. */
+/** Runs a command at a terminal and returns its text. */
 const atTerminal = async (line: string, { color = false } = {}) => {
   const { code, stdout, stderr } = await run(line, { columns: 1_000, env: color ? {} : { NO_COLOR: "1" } });
   return { code, text: stdout + stderr };
@@ -23,14 +23,14 @@ describe("at a terminal", () => {
     ["keys", /^ID +NAME +BEGINS +PERMISSIONS +EXPIRES +CREATED\n\S+ .*\*/],
     ["presets shopify", /^PRESET +TITLE +SCHEME +DESCRIPTION\nshopify +Shopify +hmac /],
     ["presets get github", /\nverified by: +hmac\nsecret: +Secret: .*\n/],
-    ["presets no-such-word", /No preset is like that\./],
+    ["presets no-such-word", /No matching preset\./],
     [
       'explain inbox --data {"a":1}',
       /^ITEM +OUTCOME +TYPE .*\n +new +received .*\nverification: skipped; 1 items/,
     ],
     ['explain strict --data {"type":"b"}', /no_match +closest: a /],
-    ["dry-run orders", /^GET http:.*\nno answer came\nend: failed \(refused\)\ncursor then: null\n/],
-  ])("shows a table of what there is: inlet %s", async (line, expected) => {
+    ["dry-run orders", /^GET http:.*\nno response\nend: failed \(refused\)\nnext cursor: null\n/],
+  ])("shows a table for inlet %s", async (line, expected) => {
     const named = line.replace("{app}", world.app.id);
     const plain = await atTerminal(named);
     expect(plain.text).toMatch(expected);
@@ -39,12 +39,12 @@ describe("at a terminal", () => {
     expect(colored.code).toBe(plain.code);
   });
 
-  it("shows events, what is in quarantine, and what became of it", async () => {
+  it("shows events, quarantined items and redrive results", async () => {
     await post("inbox", '{"a":1}');
     expect((await atTerminal("events --channel inbox --since 1h")).text).toMatch(
       /^TIME +CHANNEL +TYPE +ID +ENTRY +DATA\n\S+ +inbox +received +evt_\S+ +\d+-\d+ /,
     );
-    expect((await atTerminal("events --type nothing")).text).toContain("There is no such event.");
+    expect((await atTerminal("events --type nothing")).text).toContain("No events found.");
     await post("strict", '{"type":"b"}');
     const kept = "quarantine --reason no_match --channel strict --since 1h --until 2099-01-01T00:00:00Z";
     expect((await atTerminal(kept, { color: true })).text).toMatch(/qr_\S+ .*strict .*no_match/);
@@ -55,14 +55,14 @@ describe("at a terminal", () => {
     ]);
     const [item] = rows((await run("quarantine --channel strict")).stdout);
     const both = await atTerminal(`redrive ${item.id} --all`);
-    expect([both.code, both.text]).toEqual([2, "Name items, or filters, or --all.\n"]);
+    expect([both.code, both.text]).toEqual([2, "Use either item ids, or filters, or --all.\n"]);
     expect((await atTerminal("redrive --all --as-new-id")).code).toBe(2);
     await run(`quarantine delete ${item.id}`);
     expect((await atTerminal("quarantine --channel strict")).text).toContain("Nothing is in quarantine.");
   });
 });
 
-describe("the commands of what an organization has", () => {
+describe("the resource commands", () => {
   it("install, upgrade and delete an app", async () => {
     const blueprint = await world.gateway.api<{ id: string }>("POST", "/blueprints", {
       title: "Second",
@@ -70,12 +70,14 @@ describe("the commands of what an organization has", () => {
     });
     const [app] = rows((await run(`apps install ${blueprint.id}`)).stdout);
     expect(rows((await run(`apps upgrade ${app.id} --remove-missing`)).stdout)[0].id).toBe(app.id);
-    expect((await run(`apps delete ${app.id}`)).stderr).toBe("Nothing is deleted: it takes --yes.\n");
+    expect((await run(`apps delete ${app.id}`)).stderr).toBe(
+      "The app was not deleted. Use --yes to confirm.\n",
+    );
     expect(rows((await run(`apps delete ${app.id} --purge --yes`)).stdout)).toEqual([{ id: app.id }]);
     expect((await run(`apps get ${app.id}`)).code).not.toBe(0);
   });
 
-  it("set a source's cursor, and begin anew", async () => {
+  it("set and reset a source's cursor", async () => {
     const at = '{"timestamp":"2026-01-01T00:00:00.000Z"}';
     const set = await run(`sources cursor orders --set ${at}`);
     expect([set.stderr, rows(set.stdout)[0]]).toMatchObject(["", { value: JSON.parse(at) }]);
@@ -84,7 +86,7 @@ describe("the commands of what an organization has", () => {
     expect((await run(`sources cursor orders --set ${at} --reset`)).code).toBe(2);
   });
 
-  it("make a subscription with a handler, and pause, resume, rewind and show it", async () => {
+  it("create, pause, resume, rewind and show a subscription with a handler", async () => {
     const create = `subscriptions create inbox:* --handler ${NOBODY} --ordered`;
     const [made] = rows((await run(create)).stdout);
     expect(made.handler).toMatchObject({ ordered: true, secret: expect.any(String) });
@@ -101,7 +103,7 @@ describe("the commands of what an organization has", () => {
     await run(`subscriptions delete ${made.id} --yes`);
   });
 
-  it("revoke a key, which opens nothing any more", async () => {
+  it("revoke a key, which is then rejected", async () => {
     const [{ id, key }] = rows((await run("keys create gone --expires 2099-01-01T00:00:00Z")).stdout);
     expect(rows((await run(`keys revoke ${id}`)).stdout)).toEqual([{ id }]);
     expect((await run("apps", { env: { INLET_API_KEY: key } })).code).toBe(5);

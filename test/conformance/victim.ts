@@ -75,7 +75,7 @@ export async function raiseIn(db: Queryable, organizationId: string): Promise<st
     level: "raised",
     severity: "error",
     message: "Its issuer refuses its settings.",
-    cure: "Correct them.",
+    suggestedAction: "Correct them.",
   };
   const opened = await openProblem(db, sighting, { seenSince: new Date(nowMs), nowMs });
   return opened?.id ?? "";

@@ -10,7 +10,7 @@ const SEEN: Sighting = {
   about: {},
   figures: {},
   message: "",
-  cure: "",
+  suggestedAction: "",
   kind: "handler_failing",
   level: "raised",
   severity: "error",

@@ -59,7 +59,7 @@ async function failing(caller: Pick<typeof spine.api.call, "get"> = spine.api.ca
     about: {},
     figures: {},
     message: `It fails (${made}).`,
-    cure: "Mend it.",
+    suggestedAction: "Mend it.",
     kind: "connection_failing",
     level: "raised",
     severity: "error",
@@ -161,8 +161,8 @@ describe("problems that cannot be looked for", () => {
       if (isAway) throw new UnavailableError("Redis is away");
       return [sighting];
     });
-    const looks = async () =>
-      (await spine.api.call.get("/problems/looks")).find(
+    const checks = async () =>
+      (await spine.api.call.get("/problems/checks")).find(
         (look: { kind: string }) => look.kind === "connection_failing",
       );
     const mine = async () =>
@@ -171,12 +171,12 @@ describe("problems that cannot be looked for", () => {
       );
     await until(async () => (await mine()).length === 1);
     isAway = true;
-    await until(async () => (await looks()).failingSince !== null);
-    const { lookedAt, failingSince } = await looks();
-    expect(Date.parse(lookedAt)).toBeLessThanOrEqual(Date.parse(failingSince));
+    await until(async () => (await checks()).failingSince !== null);
+    const { lastCheckedAt, failingSince } = await checks();
+    expect(Date.parse(lastCheckedAt)).toBeLessThanOrEqual(Date.parse(failingSince));
     expect(await mine()).toHaveLength(1);
     isAway = false;
-    await until(async () => (await looks()).failingSince === null);
+    await until(async () => (await checks()).failingSince === null);
     const events = watch.lines
       .map(({ event }) => event)
       .filter((event) => String(event).includes("evaluated"));
@@ -184,15 +184,15 @@ describe("problems that cannot be looked for", () => {
   });
 });
 
-describe("the worker that looks", () => {
+describe("the worker that checks", () => {
   it("is the one whose turn it is, and another goes on when that one is gone", async () => {
     const sighting = await failing();
     const turn = { of: "first" };
-    const looks = { first: 0, second: 0 };
-    const start = (name: keyof typeof looks) =>
+    const checks = { first: 0, second: 0 };
+    const start = (name: keyof typeof checks) =>
       startWatch(
         async () => {
-          looks[name]++;
+          checks[name]++;
           return [sighting];
         },
         undefined,
@@ -200,12 +200,12 @@ describe("the worker that looks", () => {
       );
     await using first = start("first");
     await using second = start("second");
-    await until(() => looks.first > 1 && first.ages().has("connection_failing"));
-    expect([looks.second, second.ages().size]).toEqual([0, 0]);
+    await until(() => checks.first > 1 && first.ages().has("connection_failing"));
+    expect([checks.second, second.ages().size]).toEqual([0, 0]);
     turn.of = "second";
-    const before = looks.first;
-    await until(() => looks.second > 1 && first.ages().size === 0);
-    expect(looks.first - before).toBeLessThanOrEqual(1);
+    const before = checks.first;
+    await until(() => checks.second > 1 && first.ages().size === 0);
+    expect(checks.first - before).toBeLessThanOrEqual(1);
     const all = await spine.api.call.get("/problems?limit=200");
     expect(all.filter(({ message }: { message: string }) => message === sighting.message)).toHaveLength(1);
   });

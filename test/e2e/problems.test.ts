@@ -7,7 +7,7 @@ import { opened } from "../support/opened.ts";
 import { until as untilSoon } from "../support/until.ts";
 
 const OFTEN = { everyMs: 150, slowEveryMs: 150, openAfterMs: 0, resolveAfterMs: 0 };
-/** No oftener than looks are made: each asks the API. */
+/** No oftener than checks are made: each asks the API. */
 const until = (isSo: () => boolean | Promise<boolean>) => untilSoon(isSo, { everyMs: 75 });
 
 const stores = opened(createTestStores);
@@ -218,8 +218,8 @@ describe("a problem is in the list, is told to a handler, and goes when what cau
     });
     const told = one.told().map(({ id }) => id);
     expect(new Set(told).size).toBe(told.length);
-    const looks = await call.get("/problems/looks");
-    expect(looks.every((look: { failingSince: unknown }) => look.failingSince === null)).toBe(true);
+    const checks = await call.get("/problems/checks");
+    expect(checks.every((look: { failingSince: unknown }) => look.failingSince === null)).toBe(true);
   });
 });
 

@@ -14,43 +14,44 @@ import { openLog } from "../process.ts";
 import { type BackupAbout, FORMAT, REDIS_PART, tablePart } from "./manifest.ts";
 import { choosePassphrase, findMasterKeys, sealMasterKey } from "./master-key.ts";
 
-export interface BackupWish {
+export interface BackupOptions {
   readonly config: Config;
-  /** Undefined: a name by the time, in the working directory. */
+  /** Default: a name with the current time, in the working directory. */
   readonly file: string | undefined;
   readonly withoutMasterKey: boolean;
 }
 
 /**
- * Writes all that a gateway keeps in its own PostgreSQL and Redis into one file, while it runs or while it does not.
+ * Writes the embedded PostgreSQL and Redis into one file. The gateway may be running or stopped.
  *
- * Redis first, and PostgreSQL the moment after: all that Redis knows of has its row then, and no number of a channel is given out again.
- * Read the other way round, what moves from Redis to PostgreSQL meanwhile (a dead letter) would be in neither.
+ * The snapshot of Redis is taken first, that of PostgreSQL right after. So each object in Redis has its row, and no internal channel
+ * id is assigned twice. In the other order, a dead letter that moves from Redis to PostgreSQL in between would be in neither.
  *
  * @throws CommandError
  */
-export async function backUp(io: Io, output: Output, wish: BackupWish): Promise<void> {
-  const { config, withoutMasterKey } = wish;
+export async function backUp(io: Io, output: Output, options: BackupOptions): Promise<void> {
+  const { config, withoutMasterKey } = options;
   const { signal } = io;
   const createdAt = new Date();
   const dataDir = ownDataDir(config);
   const file = resolve(
-    wish.file ?? `inlet-${createdAt.toISOString().replaceAll(/[-:]|\.\d+/g, "")}.backup.tar`,
+    options.file ?? `inlet-${createdAt.toISOString().replaceAll(/[-:]|\.\d+/g, "")}.backup.tar`,
   );
-  if (existsSync(file)) throw usageError(`${file} is there already: a backup replaces no file.`);
+  if (existsSync(file)) throw usageError(`${file} already exists. A backup never replaces a file.`);
   const passphrase = withoutMasterKey ? undefined : await choosePassphrase(io);
 
   const log = await openLog({ logLevel: "warn" }, process.stderr);
   await using stores = await openEmbeddedStores({ dataDir, log, signal }).catch((error: unknown) => {
     if (!(error instanceof DataDirInUseError)) throw error;
-    throw new CommandError(`Nothing is backed up: ${error.message}.`, { exitCode: EXIT.dataDirInUse });
+    throw new CommandError(`No backup was created: ${error.message}.`, { exitCode: EXIT.dataDirInUse });
   });
-  if (!stores.areRunning) output.note("No gateway runs here: its PostgreSQL and Redis are started for this.");
+  if (!stores.areRunning)
+    output.note("The gateway is not running. Its PostgreSQL and Redis are started for the backup.");
   using progress = createProgress(io);
   await using archive = await createArchive(file, { signal }).catch((error: unknown) => {
     throw new CommandError(`${file} cannot be written (${(error as NodeJS.ErrnoException).code}).`);
   });
-  // The key may change meanwhile: one of those of before and after is that of the snapshot.
+  // A rotation may run at the same time, so the keys are read before and after: one of them fits the snapshot.
   const keysBefore = await findMasterKeys(config, dataDir);
   using transfer = await openRdbTransfer(stores.redis, signal);
   const takenAt = new Date();
@@ -77,13 +78,13 @@ export async function backUp(io: Io, output: Output, wish: BackupWish): Promise<
     },
     masterKey,
   };
-  progress.show("On its way to the disk");
+  progress.show("Writing to disk");
   const bytes = await archive.finish({ format: FORMAT, ...about });
   progress[Symbol.dispose]();
   tell(output, file, bytes, about);
 }
 
-/** @throws CommandError where the stores are not the gateway's own, or there are none */
+/** @throws CommandError if the stores are not embedded, or do not exist yet */
 function ownDataDir({ databaseUrl, redisUrls, dataDir }: Config): string {
   const others = [
     ...(databaseUrl === undefined ? [] : ["DATABASE_URL"]),
@@ -91,15 +92,15 @@ function ownDataDir({ databaseUrl, redisUrls, dataDir }: Config): string {
   ];
   if (others.length > 0) {
     throw new CommandError(
-      `Nothing is backed up: ${others.join(" and ")} names a server that is not Inlet's own, and is backed up by its own tools: /docs/operating says in which order, and why.`,
+      `No backup was created: ${others.join(" and ")} is set, so the stores are not embedded. Back them up with their own tools; /docs/operating explains the order.`,
     );
   }
   if (!existsSync(join(dataDir, "postgres")))
-    throw new CommandError(`Nothing is backed up: in ${dataDir} no gateway has been started yet.`);
-  // One that would be started for the backup alone holds nothing.
+    throw new CommandError(`No backup was created: no gateway has been started in ${dataDir} yet.`);
+  // A Redis started only for the backup would be empty.
   if (!existsSync(join(dataDir, "redis"))) {
     throw new CommandError(
-      `Nothing is backed up: ${dataDir} has no Redis, so that its gateway uses one that REDIS_URL names: give the gateway's settings by --config.`,
+      `No backup was created: ${dataDir} has no Redis, so its gateway uses REDIS_URL. Pass the gateway's settings with --config.`,
     );
   }
   return realpathSync(dataDir);
@@ -149,14 +150,14 @@ function tell(output: Output, file: string, bytes: number, about: BackupAbout): 
   ]);
   if (key === "apart") {
     output.note(
-      `The master key (${masterKey?.id}) is not in it: without a copy of that, its secrets can be read by nobody.`,
+      `The backup does not contain the master key (${masterKey?.id}). Without a copy of that key, its secrets cannot be read.`,
       "yellow",
     );
   }
 }
 
 const MASTER_KEY_WORDS = {
-  none: "none: no gateway has been started on it",
-  apart: "not in it",
-  sealed: "in it, sealed under the passphrase",
+  none: "not created yet",
+  apart: "not included",
+  sealed: "included, encrypted with the passphrase",
 } as const;

@@ -2,9 +2,9 @@ import { z } from "zod";
 import type { Manifest } from "../../lib/archive/archive.ts";
 import { CommandError } from "../exit.ts";
 
-/** Of the file. Programs read those up to their own. */
+/** Version of the file format. A program reads its own version and all earlier ones. */
 export const FORMAT = 1;
-/** Place for which the master key is sealed in a backup. */
+/** Context to which the encrypted master key of a backup is bound. */
 export const MASTER_KEY_PLACE = "backup/masterKey";
 export const REDIS_PART = "redis.rdb";
 export const tablePart = (table: string): string => `postgres/${table}.copy`;
@@ -19,13 +19,13 @@ const sealedKey = z.object({
   text: z.string(),
 });
 
-/** What a backup says of itself; docs/operating.md promises it. */
+/** Manifest of a backup, documented in docs/operating.md. */
 const aboutSchema = z.object({
-  /** The release that made it. */
+  /** Version of Inlet that created the backup. */
   inlet: z.string(),
-  /** RFC 3339, as are all times: when it was begun. */
+  /** Start time of the backup (RFC 3339, like all times). */
   createdAt: z.string(),
-  /** The moment of all that it holds. */
+  /** Time of the snapshots. */
   takenAt: z.string(),
   redis: z.object({ version: z.string(), bytes: count }),
   postgres: z.object({
@@ -36,22 +36,23 @@ const aboutSchema = z.object({
     tables: z.array(z.object({ name: z.string(), columns: z.array(z.string()), rows: count })),
     sequences: z.record(z.string(), z.string()),
   }),
-  /** Null: no gateway has started on it. `sealed`: under a passphrase; null: it is kept elsewhere. */
+  /** `null` before the first start. `sealed` is the key encrypted with the passphrase, or `null` if it is not included. */
   masterKey: z.object({ id: z.string(), sealed: sealedKey.nullable() }).nullable(),
 });
 export type BackupAbout = z.infer<typeof aboutSchema>;
 
-/** @throws CommandError where it is no backup of Inlet, or of a newer release */
+/** @throws CommandError if the file is not a backup of Inlet, or was created by a newer version */
 export function parseAbout(manifest: Manifest): BackupAbout {
   const { format } = manifest;
-  if (typeof format !== "number") throw new CommandError("The file is an archive, but no backup of Inlet.");
+  if (typeof format !== "number")
+    throw new CommandError("The file is an archive, but not a backup of Inlet.");
   if (format > FORMAT) {
     throw new CommandError(
-      `The backup is of format ${format}, and this program reads ${FORMAT}: take a newer version of Inlet.`,
+      `The backup has format ${format}, but this version reads only up to ${FORMAT}. Use a newer version of Inlet.`,
     );
   }
   const parsed = aboutSchema.safeParse(manifest);
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
-  throw new CommandError(`The backup does not say of itself as it should: ${issue?.path.join(".")}`);
+  throw new CommandError(`The manifest of the backup is invalid: ${issue?.path.join(".")}`);
 }

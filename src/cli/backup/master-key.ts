@@ -15,26 +15,25 @@ import { type BackupAbout, MASTER_KEY_PLACE } from "./manifest.ts";
 export const PASSPHRASE_VARIABLE = "INLET_BACKUP_PASSPHRASE";
 const MIN_CHARACTERS = 12;
 
-/** A passphrase for a new backup, twice the same. @throws CommandError */
+/** Reads the passphrase for a new backup. A terminal asks for it twice. @throws CommandError */
 export async function choosePassphrase(io: Io): Promise<string> {
   const given = io.env[PASSPHRASE_VARIABLE];
   if (!given && !io.stdin.isTTY) {
     throw usageError(
-      `A backup holds the master key sealed under a passphrase: set ${PASSPHRASE_VARIABLE}, or leave the key out by --without-master-key and keep it elsewhere.`,
+      `A passphrase is required to encrypt the master key. Set ${PASSPHRASE_VARIABLE}, or use --without-master-key and store the key elsewhere.`,
     );
   }
-  const passphrase =
-    given || (await readSecret(io, "Passphrase that the master key is to be sealed under: "));
+  const passphrase = given || (await readSecret(io, "Passphrase to encrypt the master key: "));
   if (passphrase.length < MIN_CHARACTERS)
     throw usageError(
-      `A passphrase has ${MIN_CHARACTERS} characters at least: a thief of the file can try many.`,
+      `The passphrase must have at least ${MIN_CHARACTERS} characters, because someone with the file can try many.`,
     );
-  if (!given && (await readSecret(io, "The same once more: ")) !== passphrase)
-    throw usageError("The two are not the same.");
+  if (!given && (await readSecret(io, "Repeat the passphrase: ")) !== passphrase)
+    throw usageError("The two passphrases differ.");
   return passphrase;
 }
 
-/** All that may be the master key of the database: of the settings, and in the data directory. */
+/** Returns all candidates for the database's master key: from the settings and from the data directory. */
 export async function findMasterKeys(
   { masterKey, newMasterKey }: Pick<Config, "masterKey" | "newMasterKey">,
   dataDir: string,
@@ -44,9 +43,9 @@ export async function findMasterKeys(
 }
 
 /**
- * The master key of a snapshot, sealed under the passphrase, or left out.
+ * Encrypts the master key of a snapshot with the passphrase. Leaves it out if there is no passphrase.
  *
- * @throws CommandError where none of the keys is that of the database
+ * @throws CommandError if none of the keys is the database's key
  */
 export async function sealMasterKey(
   { masterKeyId: id, isMasterKey }: DatabaseSnapshot,
@@ -58,20 +57,23 @@ export async function sealMasterKey(
   const key = keys.find(isMasterKey);
   if (key === undefined) {
     throw new CommandError(
-      `The master key of this database (${id}) is neither in the data directory nor in INLET_MASTER_KEY: put it there, or leave it out by --without-master-key.`,
+      `The master key of this database (${id}) is neither in the data directory nor in INLET_MASTER_KEY. Add it there, or use --without-master-key.`,
     );
   }
   return { id, sealed: await sealUnderPassphrase(passphrase, key.toString("base64"), MASTER_KEY_PLACE) };
 }
 
-/** How a restored gateway comes to its master key: `file`, this one is to be put into the data directory. */
+/**
+ * Source of a restored gateway's master key. `file`: `restore` writes it to the data directory. `setting`: INLET_MASTER_KEY.
+ * `apart`: the user must supply it. `none`: the backup has no key.
+ */
 export type RestoredKey =
   | { readonly kind: "file"; readonly key: Buffer }
   | { readonly kind: "setting" }
   | { readonly kind: "apart"; readonly id: string }
   | { readonly kind: "none" };
 
-/** @throws CommandError where the passphrase, or the key of the settings, is another one */
+/** @throws CommandError if the passphrase or INLET_MASTER_KEY does not fit the backup */
 export async function openMasterKey(
   io: Io,
   stored: BackupAbout["masterKey"],
@@ -88,7 +90,7 @@ export async function openMasterKey(
   const given = io.env[PASSPHRASE_VARIABLE];
   if (!given && !io.stdin.isTTY) {
     throw usageError(
-      `The backup's master key is sealed under a passphrase: set ${PASSPHRASE_VARIABLE}, or restore by --without-master-key and put the key there yourself.`,
+      `The backup's master key is encrypted with a passphrase. Set ${PASSPHRASE_VARIABLE}, or use --without-master-key and add the key yourself.`,
     );
   }
   const passphrase = given || (await readSecret(io, "Passphrase of the backup: "));
@@ -96,9 +98,8 @@ export async function openMasterKey(
     const key = parseMasterKey(await openUnderPassphrase(passphrase, sealed, MASTER_KEY_PLACE));
     if (key !== undefined && createSealingKey(key).id === id) return { kind: "file", key };
   } catch (error) {
-    if (error instanceof WrongPassphraseError)
-      throw usageError("The passphrase is not the one that this backup's master key was sealed under.");
+    if (error instanceof WrongPassphraseError) throw usageError("This is not the passphrase of the backup.");
     throw error;
   }
-  throw new CommandError(`The backup holds another master key than it says (${id}).`);
+  throw new CommandError(`The backup's master key does not match its manifest (${id}).`);
 }

@@ -20,9 +20,9 @@ import { bytesText, createProgress, type Progress } from "../output/progress.ts"
 import { openLog } from "../process.ts";
 import { type BackupAbout, parseAbout, REDIS_PART, tablePart } from "./manifest.ts";
 import { openMasterKey, type RestoredKey } from "./master-key.ts";
-import { whatIsLost } from "./what-is-lost.ts";
+import { listUnrecoverableData } from "./unrecoverable-data.ts";
 
-export interface RestoreWish {
+export interface RestoreOptions {
   readonly config: Config;
   readonly file: string;
   readonly dataDir: string;
@@ -31,7 +31,7 @@ export interface RestoreWish {
 
 interface Restoring {
   readonly file: string;
-  /** Real, absolute path; owned. */
+  /** Absolute path with symbolic links resolved. This process holds its lock. */
   readonly dataDir: string;
   readonly about: BackupAbout;
   readonly progress: Progress;
@@ -39,23 +39,23 @@ interface Restoring {
   readonly signal: AbortSignal;
 }
 
-/** In a folder that is empty but for a file system's own, and what the lock has there or has left. */
-const NOTHING = ["lost+found", "inlet.lock", "inlet.lock-journal", "inlet.pid"];
-/** An erasure writes its row first and the entry last: that may have come after the snapshot. */
+/** Entries that an empty folder may contain: those of the file system and of the lock. */
+const IGNORED_ENTRIES = ["lost+found", "inlet.lock", "inlet.lock-journal", "inlet.pid"];
+/** An erasure writes its row first and deletes the entry last, which may have happened after the snapshot. */
 const ERASURE_MS = 600_000;
 
 /**
- * Makes a data directory of a backup, for a gateway to start on. The whole file is checked before anything is written; where it is cut off
- * later, the folder says so to every start, and the same restore can be run again.
+ * Creates a data directory from a backup. The whole file is checked before the first write. An interrupted restore leaves a marker:
+ * no gateway starts on the folder, and the same restore can be run again.
  *
  * @throws CommandError
  */
-export async function restore(io: Io, output: Output, wish: RestoreWish): Promise<void> {
-  const { config, withoutMasterKey } = wish;
+export async function restore(io: Io, output: Output, options: RestoreOptions): Promise<void> {
+  const { config, withoutMasterKey } = options;
   const { signal } = io;
-  refuseOtherStores(config);
-  await lookInto(wish.dataDir);
-  const file = resolve(wish.file);
+  rejectExternalStores(config);
+  await lookInto(options.dataDir);
+  const file = resolve(options.file);
   using progress = createProgress(io);
   const about = await readAbout(file, progress, signal);
   progress[Symbol.dispose]();
@@ -64,9 +64,9 @@ export async function restore(io: Io, output: Output, wish: RestoreWish): Promis
     leaveOut: withoutMasterKey,
   });
   const log = await openLog({ logLevel: "warn" }, process.stderr);
-  using lock = takeDataDir(wish.dataDir);
+  using lock = takeDataDir(options.dataDir);
   const { dataDir } = lock;
-  // Others may have filled it, or ended a restore into it, before it was ours.
+  // Checks again under the lock, because another process may have filled the folder before.
   const { isUnfinished } = await lookInto(dataDir);
   const restoring: Restoring = { file, dataDir, about, progress, log, signal };
   if (isUnfinished) await clear(restoring, output);
@@ -79,70 +79,73 @@ export async function restore(io: Io, output: Output, wish: RestoreWish): Promis
   tell(output, { file, dataDir, about, sources, key });
 }
 
-/** What is restored is for a gateway with stores of its own. */
-function refuseOtherStores({ databaseUrl, redisUrls }: Config): void {
+/** @throws CommandError if the settings name external stores: a backup can only be restored to embedded ones */
+function rejectExternalStores({ databaseUrl, redisUrls }: Config): void {
   if (databaseUrl === undefined && redisUrls.length === 0) return;
   throw usageError(
-    "Nothing is restored: DATABASE_URL or REDIS_URL is set, and a gateway with them would not use the data directory.",
+    "The backup was not restored: DATABASE_URL or REDIS_URL is set, so a gateway would not use the data directory.",
   );
 }
 
 async function readAbout(file: string, progress: Progress, signal: AbortSignal): Promise<BackupAbout> {
   try {
-    const onBytes = (bytes: number) => progress.show(`Checks the backup: ${bytesText(bytes)}`);
+    const onBytes = (bytes: number) => progress.show(`Checking the backup: ${bytesText(bytes)}`);
     const about = parseAbout(await checkArchive(file, { signal, onBytes }));
     await checkMigrationsKnown(about.postgres.migrations);
     return about;
   } catch (error) {
     if (error instanceof ArchiveError)
-      throw new CommandError(`Nothing is restored: ${file} is not whole: ${error.message}.`);
+      throw new CommandError(`The backup was not restored: ${file} is incomplete: ${error.message}.`);
     if (error instanceof MigrationError)
-      throw new CommandError(`Nothing is restored: this backup does not fit the program. ${error.message}`);
+      throw new CommandError(`The backup was not restored: it does not fit this version. ${error.message}`);
     const { code } = error as NodeJS.ErrnoException;
-    if (code !== undefined) throw new CommandError(`Nothing is restored: ${file} cannot be read (${code}).`);
+    if (code !== undefined)
+      throw new CommandError(`The backup was not restored: ${file} cannot be read (${code}).`);
     throw error;
   }
 }
 
-/** @throws CommandError where the folder holds something that is no part of a restore */
+/** @throws CommandError if the folder contains files that are not part of an interrupted restore */
 async function lookInto(dataDir: string): Promise<{ readonly isUnfinished: boolean }> {
   const names: readonly string[] = await readdir(dataDir).catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return [];
-    throw new CommandError(`Nothing is restored: ${dataDir} cannot be read (${error.code}).`);
+    throw new CommandError(`The backup was not restored: ${dataDir} cannot be read (${error.code}).`);
   });
   const isUnfinished = names.includes(UNFINISHED_RESTORE);
-  const [first, ...others] = names.filter((name) => !NOTHING.includes(name));
+  const [first, ...others] = names.filter((name) => !IGNORED_ENTRIES.includes(name));
   if (first === undefined || isUnfinished) return { isUnfinished };
   throw new CommandError(
-    `Nothing is restored: ${dataDir} is not empty (${first}${others.length === 0 ? "" : ` and ${others.length} more`}). A restore goes into an empty or missing folder.`,
+    `The backup was not restored: ${dataDir} is not empty (${first}${others.length === 0 ? "" : ` and ${others.length} more`}). Choose an empty or missing folder.`,
   );
 }
 
 function takeDataDir(path: string): DataLock {
   const lock = acquireDataLock(path);
   if (lock.ok) return lock.value;
-  throw new CommandError(`Nothing is restored: ${lock.error.message}.`, { exitCode: EXIT.dataDirInUse });
+  throw new CommandError(`The backup was not restored: ${lock.error.message}.`, {
+    exitCode: EXIT.dataDirInUse,
+  });
 }
 
-/** Takes away the part that a restore has left which was cut off, and ends its servers. */
+/** Removes the files of an interrupted restore and stops its servers. */
 async function clear({ dataDir, log, signal }: Restoring, output: Output): Promise<void> {
-  output.note("A restore into this folder was cut off: it begins anew.");
+  output.note("An earlier restore into this folder was interrupted. It starts again.");
   const [postgres, redis] = await Promise.all([findLocalPostgres(dataDir), hasLocalRedis(dataDir)]);
   if (postgres) await (await startLocalPostgres({ dataDir, log, signal }))[Symbol.asyncDispose]();
   if (redis) await (await startLocalRedis({ dataDir, log, signal }))[Symbol.asyncDispose]();
   for (const name of await readdir(dataDir)) {
-    // The mark goes with what comes instead.
-    if (NOTHING.includes(name) || name === UNFINISHED_RESTORE) continue;
+    // The marker stays until the new restore is complete.
+    if (IGNORED_ENTRIES.includes(name) || name === UNFINISHED_RESTORE) continue;
     await rm(join(dataDir, name), { recursive: true, force: true, maxRetries: 5 });
   }
 }
 
 async function fill(restoring: Restoring): Promise<number> {
   const { file, dataDir, about, progress, log, signal } = restoring;
-  progress.show("Makes a PostgreSQL");
+  progress.show("Creating PostgreSQL");
   await using postgres = await startLocalPostgres({ dataDir, log, signal });
   const { connection } = postgres;
-  // Rows fit the tables of then; the next start brings them up to this program.
+  // The rows fit the schema at the time of the backup. The next start migrates it.
   await migrate({ connection, log, upTo: about.postgres.migrations.length });
   await loadTables(restoring, connection);
   await using database = openDatabase({ connection, maxConnections: 1, statementTimeoutMs: 0 });
@@ -159,7 +162,7 @@ async function fill(restoring: Restoring): Promise<number> {
     });
     return sources;
   }
-  throw new CommandError(`${file} has no ${REDIS_PART}.`);
+  throw new CommandError(`${file} does not contain ${REDIS_PART}.`);
 }
 
 async function loadTables(
@@ -177,12 +180,12 @@ async function loadTables(
     const rows = await load.load(table, content);
     if (rows !== table.rows)
       throw new CommandError(
-        `${rows} rows of ${table.name} came out of the backup, which says ${table.rows}.`,
+        `The backup contains ${rows} rows of ${table.name}, but its manifest states ${table.rows}.`,
       );
     byPart.delete(name);
   }
   const [missing] = byPart.values();
-  if (missing !== undefined) throw new CommandError(`The backup has no rows of ${missing.name}.`);
+  if (missing !== undefined) throw new CommandError(`The backup does not contain the table ${missing.name}.`);
   await load.finish(sequences);
 }
 
@@ -195,7 +198,7 @@ async function topicsOf({ db }: Database, channelNumber: number): Promise<readon
   return rows.map(({ topic }) => topic);
 }
 
-/** Events that were being deleted for privacy while the snapshots were taken: Redis may still have them. */
+/** Lists events whose deletion for privacy overlapped the snapshots. The Redis snapshot may still contain them. */
 const erasedAround = ({ db }: Database, takenAt: string) =>
   db
     .selectFrom("deletedEvents")
@@ -224,8 +227,8 @@ function tell(
   const { file, dataDir, about, sources, key } = told;
   const { takenAt, inlet, postgres } = about;
   const rows = postgres.tables.reduce((sum, table) => sum + table.rows, 0);
-  const notGivenBack = whatIsLost(takenAt);
-  output.one({ dataDir, file, takenAt, inlet, rows, sources, masterKey: key.kind, notGivenBack }, [
+  const unrecoverable = listUnrecoverableData(takenAt);
+  output.one({ dataDir, file, takenAt, inlet, rows, sources, masterKey: key.kind, unrecoverable }, [
     ["restored", dataDir],
     ["backup", file],
     ["taken at", `${takenAt}, by Inlet ${inlet}`],
@@ -235,14 +238,14 @@ function tell(
   ]);
   if (key.kind === "apart") {
     output.note(
-      `Before the first start put the master key (${key.id}) into ${join(dataDir, "master.key")} (0600), or set INLET_MASTER_KEY.`,
+      `Before the first start, write the master key (${key.id}) to ${join(dataDir, "master.key")} (mode 0600), or set INLET_MASTER_KEY.`,
       "yellow",
     );
   }
   if (output.isJson) return;
-  output.note(`What a restore cannot give back:\n${notGivenBack.map((line) => `- ${line}`).join("\n")}`);
+  output.note(`A restore cannot recover:\n${unrecoverable.map((line) => `- ${line}`).join("\n")}`);
   output.note(
-    `Start it once the gateway of before has ended: INLET_DATA_DIR=${shellText(dataDir)} inlet start`,
+    `Stop the old gateway, then start the restored one: INLET_DATA_DIR=${shellText(dataDir)} inlet start`,
   );
 }
 
@@ -254,11 +257,11 @@ function keyWords(key: RestoredKey): string {
     case "file":
       return "in the data directory";
     case "setting":
-      return "as INLET_MASTER_KEY has it";
+      return "from INLET_MASTER_KEY";
     case "apart":
-      return `not there (${key.id})`;
+      return `missing (${key.id})`;
     case "none":
-      return "none yet";
+      return "none";
     default:
       return key satisfies never;
   }

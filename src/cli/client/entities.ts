@@ -92,7 +92,7 @@ export interface Problem {
   readonly state: "opened" | "acknowledged" | "resolved";
   readonly severity: "error" | "warning";
   readonly message: string;
-  readonly cure: string;
+  readonly suggestedAction: string;
   readonly app: { readonly uid: string } | null;
   readonly channel: { readonly uid: string } | null;
   readonly subscription: { readonly eventUid: string } | null;

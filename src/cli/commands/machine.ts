@@ -2,7 +2,7 @@ import type { Config } from "../../config.ts";
 import type { CommandContext } from "../command-context.ts";
 import { type ExitCode, usageError } from "../exit.ts";
 
-/** Runs what works on the gateway's machine with its settings. */
+/** Runs a command on the gateway's machine with the gateway's settings. */
 export async function runOnMachine(
   context: CommandContext,
   argv: readonly string[],
@@ -14,7 +14,7 @@ export async function runOnMachine(
   context.exitCode = (await runGatewayCommand(context.io.env, [...settings, ...argv], options)) as ExitCode;
 }
 
-/** Runs what the gateway's flags do not have, with its settings. */
+/** Runs a command that has no gateway flag, with the gateway's settings. */
 export async function runWithConfig(
   context: CommandContext,
   file: string | undefined,
@@ -25,12 +25,12 @@ export async function runWithConfig(
   if (!parsed.ok || parsed.value.kind !== "start") {
     const findings = parsed.ok ? [] : parsed.error;
     const lines = findings.map(({ path, message }) => `  ${path}: ${message}`);
-    throw usageError(`These settings are wrong.\n${lines.join("\n")}`);
+    throw usageError(`These settings are invalid.\n${lines.join("\n")}`);
   }
   context.exitCode = (await run(parsed.value.config)) as ExitCode;
 }
 
 export const CONFIG_OPTION = [
   "--config <file>",
-  "the gateway's settings, a file of NAME=value lines; the environment wins over it",
+  "settings file with NAME=value lines; environment variables take precedence",
 ] as const;

@@ -16,7 +16,7 @@ interface Ready {
   >;
 }
 
-/** What is wrong with the gateway that commands would call. */
+/** Checks the gateway that commands would call. */
 export async function lookAtGateway({ env, signal }: Io, url: string | undefined): Promise<readonly Found[]> {
   const baseUrl = await findBaseUrl(env, url);
   const readiness = await lookAtReadiness(baseUrl, signal);
@@ -31,8 +31,8 @@ export async function lookAtGateway({ env, signal }: Io, url: string | undefined
       ...readiness,
       warning(
         "API key",
-        `There is none for ${baseUrl}`,
-        "Run `inlet login`: with a key more can be looked at.",
+        `No API key is stored for ${baseUrl}`,
+        "Run `inlet login`. More checks are possible with a key.",
       ),
     ];
   }
@@ -48,16 +48,23 @@ async function lookAtReadiness(baseUrl: string, signal: AbortSignal): Promise<re
     });
     ready = (await response.json()) as Ready;
   } catch (error) {
-    const cure = "Start it (`inlet start`), or name another one by --url or `inlet login`.";
-    return [wrong("gateway", `${origin} cannot be reached, or is none: ${formatCause(error)}`, cure)];
+    const suggestedAction =
+      "Start it with `inlet start`, or choose another gateway with --url or `inlet login`.";
+    return [
+      wrong(
+        "gateway",
+        `${origin} cannot be reached, or is not an Inlet gateway: ${formatCause(error)}`,
+        suggestedAction,
+      ),
+    ];
   }
   const failing = Object.entries(ready.checks ?? {}).filter(([, { ok: isOk }]) => !isOk);
-  const cure = "Look at its log (event names are in the page Logs) and at its stores.";
+  const suggestedAction = "Check its log (the page Logs lists the event names) and its PostgreSQL and Redis.";
   return [
     ready.status === "ready"
       ? ok("gateway", `${origin} is ready.`)
-      : wrong("gateway", `${origin} is not ready: hooks are answered 503.`, "See the lines below."),
-    ...failing.map(([name, { reason = "" }]) => wrong(`gateway: ${name}`, reason, cure)),
+      : wrong("gateway", `${origin} is not ready: hooks respond with 503.`, "See the failed checks below."),
+    ...failing.map(([name, { reason = "" }]) => wrong(`gateway: ${name}`, reason, suggestedAction)),
   ];
 }
 
@@ -66,7 +73,7 @@ async function lookWithKey(credentials: Credentials, signal: AbortSignal): Promi
   const look = async (check: string, run: () => Promise<readonly Found[]>): Promise<readonly Found[]> =>
     run().catch((error: unknown) => {
       if (!(error instanceof CommandError)) throw error;
-      return [warning(check, error.message, "Use a key that may, or `inlet login`.")];
+      return [warning(check, error.message, "Use a key with this permission, or run `inlet login`.")];
     });
   return [
     ...(await look("version", async () => {
@@ -77,22 +84,22 @@ async function lookWithKey(credentials: Credentials, signal: AbortSignal): Promi
           ? ok("version", version)
           : warning(
               "version",
-              `The gateway is ${info.version}, this program ${version}`,
-              "Use the program of the gateway's release.",
+              `The gateway has version ${info.version}, this CLI has ${version}`,
+              "Use the CLI of the gateway's version.",
             ),
       ];
     })),
     ...(await look("API key", async () => {
       const { permissions } = await api.get<{ readonly permissions: readonly string[] }>("/auth/whoami");
-      return [ok("API key", `It may ${permissions.join(", ") || "nothing"}.`)];
+      return [ok("API key", `Permissions: ${permissions.join(", ") || "none"}.`)];
     })),
     ...(await look("problems", async () => {
       const { items } = await api.list<Problem>("/problems");
       const open = items.filter(({ state }) => state !== "resolved");
-      if (open.length === 0) return [ok("problems", "None is open.")];
+      if (open.length === 0) return [ok("problems", "No open problems.")];
       return open.map((problem) => {
         const tell = problem.severity === "error" ? wrong : warning;
-        return tell(`problem: ${aboutOf(problem)}`, problem.message, problem.cure);
+        return tell(`problem: ${aboutOf(problem)}`, problem.message, problem.suggestedAction);
       });
     })),
   ];

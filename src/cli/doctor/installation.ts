@@ -11,7 +11,7 @@ import { type Found, ok, warning, wrong } from "./look.ts";
 const LOW_DISK_RATIO = 0.1;
 const LOW_DISK_BYTES = 1024 ** 3;
 
-/** What is wrong with the program on this machine, and with what it would start with. */
+/** Checks the program on this machine, its settings and its data directory. */
 export async function lookAtInstallation(
   env: Io["env"],
   configFile: string | undefined,
@@ -20,13 +20,17 @@ export async function lookAtInstallation(
   const parsed = parseConfig(env, configFile === undefined ? [] : ["--config", configFile]);
   if (!parsed.ok || parsed.value.kind !== "start") {
     const findings = parsed.ok ? [] : parsed.error;
-    const cure = "Mend it in the environment or the settings file; `inlet start --help` lists them.";
-    return [...found, ...findings.map(({ path, message }) => wrong("settings", `${path} ${message}`, cure))];
+    const suggestedAction =
+      "Fix it in the environment or the settings file. `inlet start --help` lists all settings.";
+    return [
+      ...found,
+      ...findings.map(({ path, message }) => wrong("settings", `${path} ${message}`, suggestedAction)),
+    ];
   }
   const { config } = parsed.value;
   return [
     ...found,
-    ok("settings", "They are all right."),
+    ok("settings", "All settings are valid."),
     ...(config.databaseUrl === undefined ? [await lookAtPostgres(config)] : []),
     ...(config.redisUrls.length === 0 ? [await lookAtRedis()] : []),
     ...(await lookAtDataDir(config)),
@@ -41,8 +45,8 @@ function lookAtNode(): Found {
     ? ok("Node.js", version)
     : wrong(
         "Node.js",
-        `${version}; ${wanted} or later is needed`,
-        "Run `sh config/setup.sh`, and start by npm or npx.",
+        `${version}; ${wanted} or later is required`,
+        "Run `sh config/setup.sh`, then start with npm or npx.",
       );
 }
 
@@ -53,18 +57,18 @@ async function lookAtPostgres({ dataDir }: Config): Promise<Found> {
     const { checkClusterMajor } = await import("../../data/local-postgres/cluster-dir.ts");
     findPostgresBinaries();
     checkClusterMajor(join(resolve(dataDir), "postgres"));
-    return ok(check, `its own, ${POSTGRES_MAJOR}`);
+    return ok(check, `embedded, version ${POSTGRES_MAJOR}`);
   } catch (error) {
-    return wrong(check, messageOf(error), "Do as it says, or set DATABASE_URL.");
+    return wrong(check, messageOf(error), "Follow the message, or set DATABASE_URL.");
   }
 }
 
 async function lookAtRedis(): Promise<Found> {
   try {
     const { findRedisProgram } = await import("../../bus/connection/local-redis.ts");
-    return ok("Redis", `its own, by ${await findRedisProgram()}`);
+    return ok("Redis", `embedded, run by ${await findRedisProgram()}`);
   } catch (error) {
-    return wrong("Redis", messageOf(error), "Do as it says, or set REDIS_URL.");
+    return wrong("Redis", messageOf(error), "Follow the message, or set REDIS_URL.");
   }
 }
 
@@ -79,7 +83,7 @@ async function lookAtDataDir({
   const path = resolve(dataDir);
   if (!existsSync(path)) {
     return [
-      ok(check, `${path} is not there yet: the first start makes it.`),
+      ok(check, `${path} does not exist yet. The first start creates it.`),
       await lookAtDisk(nearestOf(path)),
     ];
   }
@@ -89,8 +93,8 @@ async function lookAtDataDir({
     return [
       wrong(
         check,
-        `${path} cannot be read and written by you`,
-        "Start as its owner, or give it to you (chown).",
+        `You cannot read and write ${path}`,
+        "Start as its owner, or change the owner with chown.",
       ),
     ];
   }
@@ -111,16 +115,20 @@ function lookAtMasterKey(path: string): readonly Found[] {
   const file = join(path, "master.key");
   if (!existsSync(file)) {
     if (!existsSync(join(path, "postgres"))) return [];
-    const cure =
-      "Put the key of this database back from where it is kept: without it stored secrets cannot be read.";
-    return [wrong(check, `${file} is missing beside a database`, cure)];
+    const suggestedAction =
+      "Restore the master key of this database from your copy. Without it, stored secrets cannot be read.";
+    return [wrong(check, `${file} is missing, but a database exists`, suggestedAction)];
   }
   if (parseMasterKey(readFileSync(file, "utf8").trim()) === undefined) {
     return [
-      wrong(check, `${file} holds no master key`, "Put the key of this database back from where it is kept."),
+      wrong(
+        check,
+        `${file} does not contain a master key`,
+        "Restore the master key of this database from your copy.",
+      ),
     ];
   }
-  if (isPrivate(statSync(file))) return [ok(check, `${file}; keep a copy of it elsewhere`)];
+  if (isPrivate(statSync(file))) return [ok(check, `${file} (store a copy elsewhere)`)];
   return [wrong(check, `${file} can be read by others on this machine`, `chmod 600 '${file}'`)];
 }
 
@@ -129,11 +137,11 @@ async function lookAtDisk(path: string): Promise<Found> {
   const freeBytes = bavail * bsize;
   const text = `${(freeBytes / 1024 ** 3).toFixed(1)} GiB free on the disk of ${path}`;
   const isLow = bavail < LOW_DISK_RATIO * blocks || freeBytes < LOW_DISK_BYTES;
-  const cure = "Make room: on a full disk Redis takes no writes, and hooks are answered 503.";
-  return isLow ? warning("disk", text, cure) : ok("disk", text);
+  const suggestedAction = "Free disk space. On a full disk Redis rejects writes and hooks respond with 503.";
+  return isLow ? warning("disk", text, suggestedAction) : ok("disk", text);
 }
 
-/** The folder in which a missing one would be made. */
+/** Returns the path, or its nearest existing parent folder. */
 const nearestOf = (path: string): string => (existsSync(path) ? path : nearestOf(dirname(path)));
 const isPrivate = ({ mode }: Stats): boolean => (mode & 0o077) === 0;
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

@@ -1,22 +1,27 @@
-/** What one look has found. */
+/** Result of one check. */
 export interface Found {
   readonly check: string;
   readonly state: "ok" | "warning" | "wrong";
   readonly message: string;
-  /** What to do about it; empty where nothing is to be done. */
-  readonly cure: string;
+  /** Suggested action, or an empty string. */
+  readonly suggestedAction: string;
 }
 
-export const ok = (check: string, message: string): Found => ({ check, state: "ok", message, cure: "" });
-export const warning = (check: string, message: string, cure: string): Found => ({
+export const ok = (check: string, message: string): Found => ({
+  check,
+  state: "ok",
+  message,
+  suggestedAction: "",
+});
+export const warning = (check: string, message: string, suggestedAction: string): Found => ({
   check,
   state: "warning",
   message,
-  cure,
+  suggestedAction,
 });
-export const wrong = (check: string, message: string, cure: string): Found => ({
+export const wrong = (check: string, message: string, suggestedAction: string): Found => ({
   check,
   state: "wrong",
   message,
-  cure,
+  suggestedAction,
 });

@@ -3,24 +3,24 @@ import type { DeliveredEvent } from "../../event/handler-request.ts";
 import { buildTargets } from "../../normalize/body/json-scan.ts";
 import { JsonText } from "../../normalize/body/payload-slice.ts";
 
-/** An event of the API as the entry that it stands for. */
+/** An API event, converted back to its stream entry. */
 export interface ListenedEvent extends DeliveredEvent {
   readonly id: string;
   readonly type: string;
-  /** True where its data holds line ends, which an event stream makes anew. */
+  /** Whether the data contains line ends. An event stream normalizes them, so the exact text must be read separately. */
   readonly hasLineEnds: boolean;
 }
 
 const DATA = buildTargets([["data"]]);
-/** Of where it stands. */
-const OF_PLACE: ReadonlySet<string> = new Set(["topic", "entryId"]);
+/** Members that locate an event. They are not CloudEvents attributes. */
+const LOCATION_MEMBERS: ReadonlySet<string> = new Set(["topic", "entryId"]);
 
-/** Reads an event as the API answers it. Its JSON data is the very text that it was received in. */
+/** Parses an event returned by the API. JSON data keeps the exact text in which it was received. */
 export function readEntry(json: string): ListenedEvent {
   const event = JsonText.parse(json);
   const { data, ...members } = event.value as Readonly<Record<string, string>> & { readonly data?: unknown };
   const fields = Object.entries(members).flatMap(([name, value]) =>
-    OF_PLACE.has(name) ? [] : [name, value],
+    LOCATION_MEMBERS.has(name) ? [] : [name, value],
   );
   const text = textOfData(event, data, members.datacontenttype);
   return {

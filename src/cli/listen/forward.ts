@@ -4,9 +4,9 @@ import { sleep } from "../../lib/sleep.ts";
 import { formatCause } from "../client/api.ts";
 import type { ListenedEvent } from "./entry.ts";
 
-/** The end of one event's way: what the local server has answered. */
+/** Response of the local server to one event. */
 export interface Forwarded {
-  /** Undefined: it took longer than it may, and has the event. */
+  /** `undefined` after a timeout. The server then has received the event. */
   readonly status: number | undefined;
   readonly latencyMs: number;
 }
@@ -16,16 +16,17 @@ export interface ForwardOptions {
   readonly secret: string;
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
-  /** Told when nobody takes the event: it is tried again. */
+  /** Called when the server cannot be reached. The event is retried. */
   readonly onWaiting: (reason: string) => void;
 }
 
 const BACKOFF = { initialMs: 250, maxMs: 5_000, factor: 2, jitter: 0.2 } as const;
-/** Its name within the ids of requests, where a handler has that of its subscription. */
+/** Used in message ids in place of a subscription id. */
 const LISTENER = "listen";
 
 /**
- * Sends an event as a handler gets it, until somebody has answered it: any status will do. Undefined where the signal aborts before.
+ * Sends an event in the same form as to a handler. Retries until the server responds with any status. Returns `undefined` if the
+ * signal aborts first.
  */
 export async function forward(event: ListenedEvent, options: ForwardOptions): Promise<Forwarded | undefined> {
   const { url, secret, timeoutMs, signal, onWaiting } = options;
@@ -39,7 +40,7 @@ export async function forward(event: ListenedEvent, options: ForwardOptions): Pr
     const startedAt = performance.now();
     const late = AbortSignal.timeout(timeoutMs);
     try {
-      // What is under way when somebody wants to end is waited for: it would come again else.
+      // A request in flight is not aborted on shutdown: the event would be sent again at the next start.
       const response = await fetch(url, { method, headers, body, redirect: "manual", signal: late });
       await response.arrayBuffer();
       return { status: response.status, latencyMs: performance.now() - startedAt };

@@ -3,14 +3,14 @@ import type { Io } from "../io.ts";
 const CTRL_C = "\u0003";
 const CTRL_D = "\u0004";
 
-/** What a person presses while events come: a number and `r`, or `r` alone; an end. */
+/** Handlers for pressed keys: a number and `r`, or `r` alone, sends an event again; `q`, Ctrl-C and Ctrl-D end. */
 export interface KeyHandlers {
-  /** @param number undefined: the last one */
+  /** @param number number of the event; `undefined` for the last one */
   readonly onAgain: (number: number | undefined) => void;
   readonly onEnd: () => void;
 }
 
-/** Reads keys from a terminal until disposal; elsewhere does nothing. */
+/** Reads keys until disposal. Does nothing if standard input is not a terminal. */
 export function readKeys({ stdin }: Io, { onAgain, onEnd }: KeyHandlers): Disposable {
   const terminal = stdin as unknown as NodeJS.ReadStream;
   if (!stdin.isTTY) return { [Symbol.dispose]() {} };

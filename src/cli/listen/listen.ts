@@ -8,39 +8,39 @@ import { type Forwarded, forward } from "./forward.ts";
 import { readKeys } from "./keys.ts";
 import { openListenState } from "./state.ts";
 
-export interface ListenWish {
+export interface ListenOptions {
   readonly app: App;
   readonly url: string;
-  /** Uids; none: all. */
+  /** Channel uids; empty for all channels. */
   readonly channels: readonly string[];
-  /** None: all. */
+  /** Event types; empty for all types. */
   readonly types: readonly string[];
-  /** From there on, instead of where it was. */
+  /** Position to start from, instead of the stored position. */
   readonly from: string | undefined;
   readonly secret: string;
   readonly timeoutMs: number;
 }
 
-/** Events that can be sent again by their number. */
+/** Number of recent events that can be sent again. */
 const KEPT = 200;
 
 /**
- * Sends the events of an app to a local server, one after the other, from where this listener was, until it is told to end. An event
- * counts as sent once it was answered; its place is saved before the next one goes.
+ * Sends the events of an app to a local server, one at a time, until it is stopped. Starts at the stored position of this listener.
+ * An event counts as sent once the server responded. Its position is stored before the next event is sent.
  */
-export async function listen({ api, output, io }: Client, wish: ListenWish): Promise<void> {
-  const { app, url, channels, types, secret, timeoutMs } = wish;
+export async function listen({ api, output, io }: Client, options: ListenOptions): Promise<void> {
+  const { app, url, channels, types, secret, timeoutMs } = options;
   const ending = new AbortController();
   const signal = AbortSignal.any([io.signal, ending.signal]);
   const filters = [...channels.map((uid) => `channel ${uid}`), ...types.map((type) => `type ${type}`)].sort();
   using state = openListenState(io.env, { baseUrl: api.baseUrl, appId: app.id, target: url, filters });
-  const from = wish.from ?? state.position;
-  output.note(headOf(wish, from));
+  const from = options.from ?? state.position;
+  output.note(headOf(options, from));
 
   const recent = new Map<number, ListenedEvent>();
   let count = 0;
   let waitsFor: string | undefined;
-  /** Once for each reason, however often it is tried. */
+  /** Prints each reason once, not at every attempt. */
   const onWaiting = (what: string, reason: string): void => {
     const message = `${what}: ${reason}`;
     if (message !== waitsFor) output.note(message, "yellow");
@@ -76,7 +76,7 @@ export async function listen({ api, output, io }: Client, wish: ListenWish): Pro
       return;
     }
     const color = status === undefined || status >= 500 ? "red" : status >= 300 ? "yellow" : "green";
-    const answer = status === undefined ? `no answer in ${ms} ms` : `${status} ${ms} ms`;
+    const answer = status === undefined ? `no response in ${ms} ms` : `${status} ${ms} ms`;
     output.say(
       [
         output.paint("dim", `${new Date().toTimeString().slice(0, 8)} #${number}`),
@@ -87,7 +87,7 @@ export async function listen({ api, output, io }: Client, wish: ListenWish): Pro
     );
   }
 
-  /** A stream has its line ends made anew: the event itself has them as they were sent. */
+  /** Reads events with line ends again by id, because the stream has normalized their line ends. */
   async function readExactly(json: string): Promise<ListenedEvent> {
     const event = readEntry(json);
     if (!event.hasLineEnds) return event;
@@ -108,7 +108,7 @@ export async function listen({ api, output, io }: Client, wish: ListenWish): Pro
       if (change.kind === "waiting") onWaiting("Waiting for the gateway", change.reason);
       else if (waitsFor !== undefined) {
         waitsFor = undefined;
-        output.note("Goes on.");
+        output.note("Connected again.");
       }
     },
   });
@@ -134,14 +134,13 @@ const isWanted = (event: ListenedEvent, channels: readonly string[], types: read
   (channels.length === 0 || channels.includes(channelOf(event.topic))) &&
   (types.length === 0 || types.includes(event.type));
 
-function headOf({ app, url, channels, secret }: ListenWish, from: string | undefined): string {
+function headOf({ app, url, channels, secret }: ListenOptions, from: string | undefined): string {
   const what = channels.length === 0 ? "all channels" : channels.join(", ");
   const sinceMs = from === undefined ? undefined : Number(from.split(".", 1)[0]);
-  const since =
-    sinceMs === undefined ? "from now on" : `from ${new Date(sinceMs).toISOString()} on, where it was`;
+  const since = sinceMs === undefined ? "starting now" : `starting at ${new Date(sinceMs).toISOString()}`;
   return [
-    `Sends ${what} of ${app.uid} to ${url}, ${since}.`,
+    `Forwarding ${what} of ${app.uid} to ${url}, ${since}.`,
     `Signed as Standard Webhooks with ${secret}`,
-    "Keys: r sends the last one again, 12r number 12; q ends.",
+    "Keys: r sends the last event again, 12r sends event 12 again, q quits.",
   ].join("\n");
 }

@@ -6,10 +6,10 @@ import type { App } from "../client/entities.ts";
 import { CommandError, EXIT } from "../exit.ts";
 import { escapeText } from "../output/escape.ts";
 
-export interface RawWish {
+export interface RawOptions {
   readonly app: App;
   readonly url: string;
-  /** Uids; none: all. */
+  /** Channel uids; empty for all channels. */
   readonly channels: readonly string[];
   readonly timeoutMs: number;
 }
@@ -28,23 +28,23 @@ interface WholeDelivery extends DeliverySummary {
   readonly bodyBase64: string | null;
 }
 
-const LOOK_EVERY_MS = 1_000;
+const POLL_INTERVAL_MS = 1_000;
 const NEWEST = 200;
-/** Of the connection to the gateway, or made anew by the one to the local server. */
-const OF_CONNECTION: ReadonlySet<string> = new Set(["accept-encoding", ...FRAMING_HEADERS]);
+/** Headers of the connection to the gateway. The connection to the local server sets its own. */
+const CONNECTION_HEADERS: ReadonlySet<string> = new Set(["accept-encoding", ...FRAMING_HEADERS]);
 
-const HEAD = `Raw: what comes from now on, with the method, headers and bytes of its sender, as the gateway's records of deliveries hold them:
-one a second of each channel at most, none larger than 128 KiB, without signatures and secrets, so that nothing verifies here.
-Nothing is caught up later. Without --raw every event comes.`;
+const HEAD = `Raw mode forwards sampled new deliveries with their original method, headers and body.
+It sends at most one per second and channel, up to 128 KiB. Signatures are removed, so your server cannot verify them.
+Deliveries missed in between are not sent later. Without --raw, every event is forwarded.`;
 
-/** Sends deliveries themselves to a local server, as they come, until it is told to end. What cannot be sent is passed over, and said. */
-export async function listenRaw({ api, output, io }: Client, wish: RawWish): Promise<void> {
-  const { app, url, channels, timeoutMs } = wish;
+/** Forwards sampled deliveries to a local server until stopped. Deliveries that cannot be sent are skipped and reported. */
+export async function listenRaw({ api, output, io }: Client, options: RawOptions): Promise<void> {
+  const { app, url, channels, timeoutMs } = options;
   const { signal } = io;
-  output.note(`Sends deliveries of ${app.uid} to ${url}.\n${HEAD}`);
+  output.note(`Forwarding deliveries of ${app.uid} to ${url}.\n${HEAD}`);
   const path = formatPath("apps", app.id, "deliveries");
   const seen = new Set<string>();
-  /** Records are written a moment after their deliveries: by the gateway's clock it is told which came before. */
+  /** Records are written shortly after their deliveries, so older deliveries are recognized by the gateway's clock. */
   const beginning = await api.open(path, { query: { limit: 1 } });
   if (!beginning.ok) throw await parseErrorResponse(beginning, api.baseUrl);
   const sinceMs = Date.parse(beginning.headers.get("date") ?? "") || Date.now();
@@ -66,7 +66,7 @@ export async function listenRaw({ api, output, io }: Client, wish: RawWish): Pro
   async function sendOn(delivery: WholeDelivery): Promise<void> {
     const { method, status, channelUid, id, bodyBase64 } = delivery;
     const about = { id, channel: channelUid, method, status };
-    if (bodyBase64 === null) return show(about, undefined, `not sent: ${status}, its body is not kept`);
+    if (bodyBase64 === null) return show(about, undefined, `not sent: ${status}, its body is not stored`);
     const startedAt = performance.now();
     try {
       const response = await fetch(withQuery(url, delivery.query), {
@@ -80,7 +80,7 @@ export async function listenRaw({ api, output, io }: Client, wish: RawWish): Pro
       show(about, response.status, `${response.status} ${Math.round(performance.now() - startedAt)} ms`);
     } catch (error) {
       if (signal.aborted) return;
-      show(about, undefined, `not taken: ${formatCause(error)}`);
+      show(about, undefined, `not delivered: ${formatCause(error)}`);
     }
   }
 
@@ -107,19 +107,19 @@ export async function listenRaw({ api, output, io }: Client, wish: RawWish): Pro
       if (error.message !== waitsFor) output.note(`Waiting for the gateway: ${error.message}`, "yellow");
       waitsFor = error.message;
     }
-    await sleep(LOOK_EVERY_MS, signal);
+    await sleep(POLL_INTERVAL_MS, signal);
   }
 }
 
 const isWanted = (uid: string, channels: readonly string[]): boolean =>
   channels.length === 0 || channels.includes(uid);
 
-/** The record was the oldest of its channel, and made room for another. */
+/** Ignores a record that was evicted meanwhile by a newer one of its channel. */
 function unlessGone(error: unknown): undefined {
   if (!(error instanceof ApiError) || error.status !== 404) throw error;
 }
 
-/** The gateway is away. */
+/** Returns whether an error is temporary. */
 const isPassing = (error: unknown): error is CommandError =>
   error instanceof CommandError &&
   (error.exitCode === EXIT.unavailable || (error instanceof ApiError && error.status >= 500));
@@ -127,7 +127,7 @@ const isPassing = (error: unknown): error is CommandError =>
 function headersOf(headers: WholeDelivery["headers"]): Headers {
   const sent = new Headers();
   for (const [name, value] of Object.entries(headers)) {
-    if (OF_CONNECTION.has(name)) continue;
+    if (CONNECTION_HEADERS.has(name)) continue;
     for (const one of typeof value === "string" ? [value] : value) sent.append(name, one);
   }
   return sent;

@@ -6,7 +6,7 @@ import { configDir } from "../client/credentials.ts";
 import { CommandError } from "../exit.ts";
 import type { Io } from "../io.ts";
 
-/** What one listener has been sent so far. Another app, target or filter is another one. */
+/** Identifies a listener. A different app, target or filter is a different listener. */
 export interface ListenerName {
   readonly baseUrl: string;
   readonly appId: string;
@@ -15,18 +15,18 @@ export interface ListenerName {
 }
 
 export interface ListenState extends Disposable {
-  /** Where the listener stood when it ended; undefined: it has never listened. */
+  /** Last stored position, or `undefined` at the first run. */
   readonly position: string | undefined;
-  /** In place when it returns, also if the process is killed right after. */
+  /** Stores the position. Once it returns, the position survives a kill of the process. */
   readonly save: (position: string) => void;
 }
 
 const CONTENTION_MS = 1_000;
 
 /**
- * The place of a listener, kept in a file of its own, for one process at a time: of two each would move it past events of the other.
+ * Opens the stored position of a listener. Only one process may hold it: two would each move the position past events of the other.
  *
- * @throws CommandError where another has it
+ * @throws CommandError if another process holds it
  */
 export function openListenState(env: Io["env"], name: ListenerName): ListenState {
   const folder = join(configDir(env), "listen");
@@ -39,7 +39,7 @@ export function openListenState(env: Io["env"], name: ListenerName): ListenState
   const lock = acquireFileLock(join(folder, `${digest.slice(0, 24)}.lock`), CONTENTION_MS);
   if (lock === undefined) {
     throw new CommandError(
-      `Another \`inlet listen\` sends the same events to ${target} already. End it first, or send to another address, or other channels or types.`,
+      `Another \`inlet listen\` already sends the same events to ${target}. Stop it first, or choose another address, channel or type.`,
     );
   }
   return {
@@ -53,7 +53,7 @@ export function openListenState(env: Io["env"], name: ListenerName): ListenState
   };
 }
 
-/** The secret that events are signed with here: made once, the same for all listeners of this person. */
+/** Returns the signing secret of this user's listeners. Creates it at the first call. */
 export function findListenSecret(env: Io["env"]): string {
   const folder = configDir(env);
   const file = join(folder, "listen-secret");
@@ -71,7 +71,7 @@ function readPosition(file: string): string | undefined {
     const { position } = JSON.parse(readFileSync(file, "utf8")) as { readonly position?: unknown };
     return typeof position === "string" ? position : undefined;
   } catch {
-    // Not there, or not whole: it begins anew.
+    // A missing or damaged file starts the listener from now.
     return undefined;
   }
 }

@@ -1,13 +1,13 @@
 /**
- * What a terminal acts upon or shows in another order than it stands: controls (C0, DEL, C1), line and paragraph separators, format
- * characters such as those of writing direction and tags, private use, halves of surrogate pairs.
+ * Characters that control a terminal or change the order of its text. These are control characters (C0, DEL, C1), line and
+ * paragraph separators, format characters such as bidirectional marks, private use and lone surrogates.
  */
 const ACTIVE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cs}]/gu;
-/** Joins emoji, and letters of several scripts; it moves nothing. */
+/** Joins emoji and letters of several scripts. It is harmless, so it is not escaped. */
 const ZERO_WIDTH_JOINER = "\u{200d}";
 const NAMED: Readonly<Record<string, string>> = { "\n": "\\n", "\r": "\\r", "\t": "\\t" };
 
-/** Strangers' text for one line of a terminal: what is not to be printed is shown as an escape. */
+/** Escapes untrusted text for one line of a terminal. */
 export const escapeText = (text: string): string =>
   text.replace(ACTIVE, (character) => {
     if (character === ZERO_WIDTH_JOINER) return character;
@@ -16,10 +16,10 @@ export const escapeText = (text: string): string =>
     return NAMED[character] ?? (code <= 0xff ? `\\x${hex.padStart(2, "0")}` : `\\u{${hex}}`);
   });
 
-/** The same for a message of several lines: line ends are the program's own. */
+/** Escapes each line of a message. Line ends are kept, because they come from the program. */
 export const escapeLines = (text: string): string => text.split("\n").map(escapeText).join("\n");
 
-/** The same for JSON text, which stays the same JSON and becomes one line. Between its tokens line ends mean nothing. */
+/** Escapes JSON text and puts it on one line. The JSON value does not change, since line ends only occur between tokens. */
 export const escapeJson = (json: string): string =>
   json
     .replace(/[\r\n\t]+/g, " ")

@@ -3,20 +3,20 @@ import type { Io } from "../io.ts";
 import { escapeJson, escapeLines } from "./escape.ts";
 import { type Color, type Column, type Paint, renderFields, renderTable } from "./table.ts";
 
-/** How a command says what it has found: tables at a terminal, lines of JSON where a program reads. */
+/** Prints results: tables at a terminal, JSON lines for programs. */
 export interface Output {
   readonly isJson: boolean;
   readonly paint: Paint;
-  /** Cells of a line. */
+  /** Width of a line in terminal cells. */
   readonly cells: number;
   readonly list: <T extends object>(rows: readonly T[], columns: readonly Column<T>[], none?: string) => void;
-  /** One thing; `fields` are its names and values for a person. */
+  /** Prints one object. `fields` are the names and values shown at a terminal. */
   readonly one: (value: object, fields?: readonly (readonly [name: string, value: unknown])[]) => void;
-  /** A line of JSON that is text already, with its numbers as they were written. */
+  /** Prints JSON text as one line. The text is not parsed, so numbers keep their spelling. */
   readonly json: (text: string) => void;
-  /** For a person, on standard output; not where a program reads. */
+  /** Prints a line to standard output, unless the output is JSON. */
   readonly say: (text: string) => void;
-  /** For a person, on standard error, wherever output goes. */
+  /** Prints a line to standard error in every format. */
   readonly note: (text: string, color?: Color) => void;
 }
 
@@ -24,7 +24,7 @@ const DEFAULT_CELLS = 100;
 
 export type OutputFormat = "table" | "json";
 
-/** @param format what the caller asked for; undefined: as fits where it goes */
+/** @param format requested format; by default, a table at a terminal and JSON otherwise */
 export function createOutput({ stdout, stderr, env }: Io, format?: OutputFormat): Output {
   const isJson = format === undefined ? !stdout.isTTY : format === "json";
   const colors = stdout.isTTY === true && !env.NO_COLOR && env.TERM !== "dumb";
@@ -36,7 +36,7 @@ export function createOutput({ stdout, stderr, env }: Io, format?: OutputFormat)
     paint,
     cells,
     json,
-    list(rows, columns, none = "Nothing.") {
+    list(rows, columns, none = "No entries.") {
       if (isJson) for (const row of rows) json(JSON.stringify(row));
       else if (rows.length === 0) stderr.write(`${none}\n`);
       else stdout.write(renderTable(rows, columns, { cells, paint }));

@@ -3,11 +3,11 @@ import { PassThrough } from "node:stream";
 import { CommandError, EXIT } from "../exit.ts";
 import type { Io } from "../io.ts";
 
-/** A secret from standard input: its first line, typed unseen at a terminal. @throws CommandError at Ctrl-C, which comes as a key here */
+/** Reads a secret: the first line of standard input, without echo at a terminal. @throws CommandError at Ctrl-C */
 export async function readSecret({ stdin, stderr, signal }: Io, question: string): Promise<string> {
   if (!stdin.isTTY) return (await readAll(stdin)).split(/\r?\n/, 1)[0] ?? "";
   stderr.write(question);
-  // The terminal echoes into nothing.
+  // Discards the echo of the terminal.
   const lines = createInterface({
     input: stdin as unknown as NodeJS.ReadableStream,
     output: new PassThrough(),
@@ -23,7 +23,7 @@ export async function readSecret({ stdin, stderr, signal }: Io, question: string
   }
 }
 
-/** True where a person has said yes. Where nobody can be asked, nobody has. */
+/** Asks for confirmation. Returns false if standard input is not a terminal. */
 export async function confirm({ stdin, stderr, signal }: Io, question: string): Promise<boolean> {
   if (!stdin.isTTY) return false;
   stderr.write(`${question} [y/N] `);

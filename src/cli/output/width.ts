@@ -3,7 +3,7 @@ import { eastAsianWidth } from "get-east-asian-width";
 const graphemes = new Intl.Segmenter();
 const ASCII = /^[\x20-\x7e]*$/;
 
-/** The cells that a text takes at a terminal. */
+/** Returns the width of a text in terminal cells. */
 export function widthOf(text: string): number {
   if (ASCII.test(text)) return text.length;
   let width = 0;
@@ -11,7 +11,7 @@ export function widthOf(text: string): number {
   return width;
 }
 
-/** The text within so many cells, its end replaced by … where it has to be cut. */
+/** Truncates a text to a width in cells. A truncated text ends with `…`. */
 export function fitTo(cells: number, text: string): string {
   if (widthOf(text) <= cells) return text;
   let fitted = "";

@@ -12,10 +12,10 @@ export interface ApplyDeps extends Omit<ChannelDeps, "nowMs"> {
   readonly apiKey: string | undefined;
 }
 
-/** One set-up is applied at a time, so that none finds missing what another is making. Any number will do. */
+/** Advisory lock, an arbitrary number. Only one file is applied at a time, so two runs cannot create the same object. */
 const LOCK = 4_713_202;
 
-/** Plans by applying everything in one transaction, which is then rolled back. */
+/** Creates a plan by applying everything in one transaction that is rolled back. */
 export async function planSetUp(deps: ApplyDeps, wanted: readonly WantedOrganization[]): Promise<Report> {
   const { db, clock } = deps;
   const trx = await db.startTransaction().execute();
@@ -29,9 +29,9 @@ export async function planSetUp(deps: ApplyDeps, wanted: readonly WantedOrganiza
 }
 
 /**
- * Does it, each object in a transaction of its own. What is in force needs no step: to repeat it changes nothing.
+ * Applies a file, each object in its own transaction. Applying the same file again makes no changes.
  *
- * @param tellKey shows the first key of an organization; it counts only once that has resolved
+ * @param tellKey shows the first key of an organization; the key is only created once this has resolved
  */
 export async function applySetUp(
   deps: ApplyDeps,

@@ -12,11 +12,11 @@ import { type Organization, SetUpConflict, type Step } from "./plan.ts";
 
 export interface Place {
   readonly organization: Organization;
-  /** The app's name in a step: `github in acme/default`. */
+  /** Name of the app in a plan, such as `github in acme/default`. */
   readonly called: string;
 }
 
-/** Finds the app by its uid in its space; a new one is made with all its channels. */
+/** Finds the app by its uid in its space, or creates it with all its channels. */
 export async function reconcileApp(
   deps: ChannelDeps,
   trx: Trx,
@@ -40,7 +40,7 @@ export async function reconcileApp(
     .forUpdate()
     .execute();
   if (others.length > 0)
-    throw new SetUpConflict("the space has several apps of that uid: delete all but one");
+    throw new SetUpConflict("the space has several apps with this uid; delete all but one");
   if (found) {
     const step = await updateFound(trx, deps, found, object, {
       title: wanted.title ?? found.title,
@@ -82,7 +82,7 @@ async function updateFound(
   return { action: "update", object, fields };
 }
 
-/** The object was made before, or conflicts. */
+/** Returns the id of an object that an earlier step created. @throws SetUpConflict if it does not exist */
 async function idOf(
   trx: Trx,
   table: "spaces" | "blueprints",

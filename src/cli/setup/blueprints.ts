@@ -6,7 +6,7 @@ import { changedFields } from "../../lib/json/changed-fields.ts";
 import type { WantedBlueprint } from "./check.ts";
 import type { Organization, Step } from "./plan.ts";
 
-/** Brings the blueprint of that uid to what is wanted. */
+/** Creates the blueprint, or updates it to match the file. */
 export async function reconcileBlueprint(
   trx: Trx,
   organization: Organization,
@@ -35,7 +35,7 @@ export async function reconcileBlueprint(
     return { action: "create", object };
   }
   const { id, title, description, channels, version } = before;
-  // As it is once it was kept: fields that are undefined are none.
+  // Compares with the stored form, in which `undefined` fields are absent.
   const { uid: _, ...kept } = JSON.parse(JSON.stringify(wanted)) as WantedBlueprint;
   const fields = changedFields({ title, description, channels }, kept);
   if (fields.length === 0) return { action: "unchanged", object };

@@ -15,7 +15,7 @@ import { SetUpConflict, type Step } from "./plan.ts";
 
 export interface ChannelDeps extends SettingsDeps, WriteContext {}
 
-/** Brings the channel of that uid to what is wanted; secret settings that are not declared stay. */
+/** Creates the channel, or updates it to match the file. Secret settings that the file omits stay unchanged. */
 export async function reconcileChannel(
   deps: ChannelDeps,
   trx: Trx,
@@ -37,7 +37,9 @@ export async function reconcileChannel(
     return { action: "create", object };
   }
   if (before.kind !== wanted.kind) {
-    throw new SetUpConflict(`is a ${before.kind} channel for good: delete it first, or take another uid`);
+    throw new SetUpConflict(
+      `is a ${before.kind} channel, and a channel's kind cannot change; delete it first, or use another uid`,
+    );
   }
   const kept = openSettings(deps.keyring, before);
   const content = await checkWanted(deps, { ...wanted, config: { ...kept, ...wanted.config } });
@@ -51,12 +53,12 @@ export async function reconcileChannel(
   return { action: "update", object, fields: [...plain, ...secret.map((name) => `${name} (secret)`)] };
 }
 
-/** The channel as its kind accepts it. */
+/** Validates the channel's settings with its kind. @throws SetUpConflict if they are invalid */
 export async function checkWanted(deps: SettingsDeps, wanted: WantedChannel): Promise<NewChannel> {
   const checked = await checkSettings(deps, wanted, "");
   if (!checked.ok) {
     const [first] = checked.error;
-    throw new SetUpConflict(`${first?.path ?? ""} ${first?.message ?? "is not accepted"}`);
+    throw new SetUpConflict(`${first?.path ?? ""} ${first?.message ?? "is invalid"}`);
   }
   const { uid, title, fromBlueprint } = wanted;
   return { ...checked.value, uid, title, fromBlueprint };

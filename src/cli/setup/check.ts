@@ -14,7 +14,7 @@ import { checkBlueprintChannels } from "../../resources/apps/blueprints/content.
 import { comesFromEnv, resolveEnv, type Variables } from "./environment.ts";
 import { type DeclaredApp, type DeclaredChannel, type DeclaredOrganization, findWrongNames } from "./file.ts";
 
-/** A channel as it shall be. Secret settings that are not declared are left as they are. */
+/** Target state of a channel. Secret settings that the file omits stay unchanged. */
 export interface WantedChannel extends ChannelSettings {
   readonly uid: string;
   readonly kind: ChannelKindName;
@@ -22,7 +22,7 @@ export interface WantedChannel extends ChannelSettings {
   readonly fromBlueprint: boolean;
 }
 
-/** Without a title or description it keeps the one that it has; a new app has those of the template. */
+/** Target state of an app. An omitted title or description stays unchanged; a new app takes it from the blueprint. */
 export interface WantedApp extends Omit<DeclaredApp, "space" | "channels"> {
   readonly template: { readonly title: string; readonly description: string | null };
   readonly space: string;
@@ -46,7 +46,7 @@ export interface WantedOrganization {
 
 type CheckDeps = SettingsDeps & { readonly env: Variables };
 
-/** Checks all that the file declares as the API would, before anything is touched. Everything that is wrong is listed. */
+/** Validates the whole file with the rules of the API before the first write. Returns all errors. */
 export async function checkSetUp(
   deps: CheckDeps,
   declared: readonly DeclaredOrganization[],
@@ -80,7 +80,7 @@ export async function checkSetUp(
   return distinct.length > 0 ? err(distinct) : ok(wanted);
 }
 
-/** The blueprint's channels with what the app says of them merged in, then those of the app's own. */
+/** Merges the app's settings into the blueprint's channels, then adds the app's own channels. */
 async function checkChannels(
   deps: CheckDeps,
   app: DeclaredApp,
@@ -93,7 +93,7 @@ async function checkChannels(
   for (const template of [...fromBlueprint, ...own]) {
     const index = app.channels.findIndex(({ uid }) => uid === template.uid);
     const said = app.channels[index];
-    // Settings that the app leaves out are checked as the blueprint has them.
+    // Settings that the app omits are validated with the blueprint's values.
     const at = said ? [...base, "channels", index] : [...base, "blueprint"];
     const checked = await checkChannel(deps, template === said ? {} : template, said ?? template, at);
     if (checked.ok) wanted.push({ ...checked.value, fromBlueprint: template !== said });
@@ -114,7 +114,7 @@ async function checkChannel(
     const refused = (message: string) => ({ name, value, findings: [{ path: formatPath(path), message }] });
     if (kind?.secretSettings.includes(name) !== true) {
       return mentionsEnv(value)
-        ? refused("is no secret: it stands here itself, not in the environment")
+        ? refused("is not a secret: write its value here, not in the environment")
         : { name, value, findings: [] };
     }
     if (!comesFromEnv(value))

@@ -4,10 +4,10 @@ import type { Finding } from "../../lib/errors.ts";
 export type Variables = Readonly<Record<string, string | undefined>>;
 
 /**
- * Puts the environment's texts where `{"$env": "NAME"}` stands; empty counts as unset. The value of a variable is never told; the
- * findings tell names that have none.
+ * Replaces each `{"$env": "NAME"}` with the variable's text. An empty variable counts as unset. Findings name unset variables; they
+ * never contain a value.
  *
- * @param path where the value stands in the file
+ * @param path path of the value in the file
  */
 export function resolveEnv(
   value: unknown,
@@ -28,17 +28,17 @@ export function resolveEnv(
     }
     const { $env: name, ...others } = part as { readonly $env: unknown };
     if (typeof name !== "string" || Object.keys(others).length > 0) {
-      note(at, 'must be {"$env": "NAME"} and nothing else');
+      note(at, 'must be {"$env": "NAME"} without other members');
       return undefined;
     }
     const text = env[name];
-    if (!text) note(at, `needs ${name}, which is not set in the environment`);
+    if (!text) note(at, `requires the environment variable ${name}, which is not set`);
     return text;
   };
   return { value: resolve(value, path), findings };
 }
 
-/** True where the environment has a part in the value: in each of its items, if it is a list. */
+/** Returns whether the value comes from the environment. For a list, every item must. */
 export function comesFromEnv(value: unknown): boolean {
   if (Array.isArray(value)) return value.every(comesFromEnv);
   if (typeof value !== "object" || value === null) return false;

@@ -1,8 +1,10 @@
+export type TextKind = "comment" | "message" | "doc" | "test name";
+
 /** One pattern of wording that readers stumble over. */
 export interface Rule {
   readonly name: string;
   /** Tested against one sentence at a time, in which code is replaced by `X`. */
-  readonly matches: (sentence: string) => boolean;
+  readonly matches: (sentence: string, kind: TextKind) => boolean;
   readonly suggestion: string;
 }
 
@@ -49,7 +51,7 @@ const FIELD_WORDS: readonly (readonly [words: RegExp, instead: string])[] = [
 const EMPTY_SUBJECT =
   /^(?:nobody|nothing|no one|none)\b|\b(?:nobody|nothing|no one) (?:is|was|are|were|has|had|can|could|may|might|must|will|would|should|does|did|(?!less|else|across|besides|towards|unless)[a-z]{2,}s)\b/i;
 
-const SHORTHAND = /^(?:undefined|absent|null|none|true|false|X)(?::| where\b)/i;
+const SHORTHAND = /^(?:undefined|absent|null|none|true|false)(?::| where\b)/i;
 
 const BRITISH =
   /\b(?:behaviours?|colou?rs?(?<=our|ours)|cancell(?:ed|ing)|licences?|honour\w*|favour\w*|organis\w+|recognis\w+|normalis\w+|serialis\w+|initialis\w+|catalogues?|centre[sd]?|judgement)\b/i;
@@ -65,7 +67,14 @@ const pattern = (name: string, words: RegExp, suggestion: string): Rule => ({
 });
 
 export const RULES: readonly Rule[] = [
-  pattern("opening", SENTENCE_START, "open with the verb or the thing: Returns …, Called when …, Maximum …"),
+  {
+    name: "opening",
+    // Messages and table cells that start in lower case are labels, not sentences.
+    matches: (sentence, kind) =>
+      SENTENCE_START.test(sentence) &&
+      (/^\p{Lu}/u.test(sentence) || kind === "comment" || kind === "test name"),
+    suggestion: "open with the verb or the thing: Returns …, Called when …, Maximum …",
+  },
   pattern(
     "noun-clause",
     NOUN_CLAUSE,

@@ -10,6 +10,7 @@ const ABBREVIATION = /\b(?:e\.g|i\.e|etc|vs|cf|No)\.$/;
 export function splitSentences(text: string): readonly string[] {
   const plain = text
     .replace(/\{@\w+ [^}]*\}/g, "X")
+    .replace(/`(undefined|null|true|false)`/g, "$1")
     .replace(/``[^`]*``|`[^`]*`/g, "X")
     .replace(/!?\[([^\]]*)\]\([^)]*\)/g, "$1")
     .replace(/https?:\/\/\S+/g, "X")

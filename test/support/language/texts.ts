@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { extname, join } from "node:path";
 import { parse as parseYaml } from "yaml";
 import { proseOfCode } from "./code.ts";
+import type { TextKind } from "./rules.ts";
 import { type Passage, splitPassages } from "./sentences.ts";
 
 const ROOT = join(import.meta.dirname, "..", "..", "..");
@@ -10,7 +11,7 @@ const ROOT = join(import.meta.dirname, "..", "..", "..");
 /** Text that a person reads: in the source, at run time, on a page, or in the list of tests. */
 export interface Text extends Passage {
   readonly file: string;
-  readonly kind: "comment" | "message" | "doc" | "test name";
+  readonly kind: TextKind;
 }
 
 /** Files whose words are not ours or not prose. */

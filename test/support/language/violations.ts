@@ -16,7 +16,7 @@ export interface Violation {
 export const findViolations = (texts: readonly Text[]): readonly Violation[] =>
   texts.flatMap(({ file, line, kind, text }) =>
     splitSentences(text).flatMap((sentence) =>
-      RULES.filter(({ matches }) => matches(sentence)).map(({ name, suggestion }) => ({
+      RULES.filter(({ matches }) => matches(sentence, kind)).map(({ name, suggestion }) => ({
         file,
         line,
         kind,

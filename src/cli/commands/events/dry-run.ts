@@ -14,11 +14,11 @@ interface DryRun {
   readonly end: { readonly kind: string; readonly code: string | null; readonly message?: string | null };
 }
 
-/** Polls once, and publishes nothing. */
+/** Defines `inlet dry-run`, which polls once without publishing events. */
 export function define(command: Command, context: CommandContext): void {
   appOptions(command)
-    .argument("<channel>", "a polled channel, by its uid or id")
-    .option("--cursor <json>", "from there, instead of where the source stands")
+    .argument("<channel>", "uid or id of a polling channel")
+    .option("--cursor <json>", "start from this cursor instead of the current one")
     .action(
       createAction<[string], { readonly cursor?: string }>(
         context,
@@ -34,11 +34,11 @@ export function define(command: Command, context: CommandContext): void {
             output.note(`${request.method} ${request.url}`);
             output.note(
               response === null
-                ? "no answer came"
+                ? "no response"
                 : `${response.status}, ${response.bytes} bytes, ${total} items`,
             );
             output.note(`end: ${end.kind}${end.code === null ? "" : ` (${end.code})`}`);
-            output.note(`cursor then: ${JSON.stringify(result.cursor)}`);
+            output.note(`next cursor: ${JSON.stringify(result.cursor)}`);
             showItems(items, output);
           }
           return end.kind === "done" || end.kind === "finished" ? EXIT.done : EXIT.failed;
@@ -46,8 +46,11 @@ export function define(command: Command, context: CommandContext): void {
       ),
     );
   examples(command, [
-    ["inlet dry-run orders", "what the next poll would bring"],
-    [`inlet dry-run orders --cursor '{"sequence": "1"}' -o json`, "from elsewhere, with all of it"],
+    ["inlet dry-run orders", "show the next poll"],
+    [
+      `inlet dry-run orders --cursor '{"sequence": "1"}' -o json`,
+      "start from another cursor, print everything",
+    ],
   ]);
 }
 

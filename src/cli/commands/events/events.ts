@@ -25,15 +25,15 @@ const COLUMNS: readonly Column<ApiEvent>[] = [
 
 const PAGE = 200;
 
-/** Events of an app, as they are on the bus. */
+/** Defines `inlet events`, which reads published events of an app. */
 export function define(command: Command, context: CommandContext): void {
   appOptions(command.command("list", { isDefault: true }))
-    .description("List the events of an app in order of time")
-    .option("--type <type>", "events of this type alone")
-    .option("--channel <uid>", "events of this channel alone")
-    .option("--since <when>", "from then on: 30m, 2h, 7d, or a time (default: 1h)", parsePast)
-    .option("--until <when>", "before then", parsePast)
-    .option("--limit <count>", "at most so many", parseCount(1, 10_000), 50)
+    .description("List the events of an app, oldest first")
+    .option("--type <type>", "only events of this type")
+    .option("--channel <uid>", "only events of this channel")
+    .option("--since <when>", "start time: 30m, 2h, 7d ago, or a timestamp (default: 1h)", parsePast)
+    .option("--until <when>", "end time, in the same form", parsePast)
+    .option("--limit <count>", "maximum number of events", parseCount(1, 10_000), 50)
     .action(
       createAction<[], ListOptions>(context, async ({ api, output, app }, _, options) => {
         const { type, channel, limit } = options;
@@ -49,11 +49,11 @@ export function define(command: Command, context: CommandContext): void {
           offset += page.length;
           found.push(...page.filter(({ topic }) => channel === undefined || channelOf(topic) === channel));
         }
-        output.list(found.slice(0, limit), COLUMNS, "There is no such event.");
+        output.list(found.slice(0, limit), COLUMNS, "No events found.");
       }),
     );
   appOptions(command.command("get <topic> <entry>"))
-    .description("Show an event, by its topic and entry id")
+    .description("Show an event by its topic and entry id")
     .action(
       createAction<[string, string]>(context, async ({ api, output, app }, [topic, entry]) => {
         output.one(
@@ -64,8 +64,8 @@ export function define(command: Command, context: CommandContext): void {
       }),
     );
   examples(command, [
-    ["inlet events --since 2h --type push", "of the last two hours"],
-    ["inlet events --channel inbox --limit 5 -o json", "as lines of JSON, numbers as they were sent"],
+    ["inlet events --since 2h --type push", "events of the last two hours"],
+    ["inlet events --channel inbox --limit 5 -o json", "as JSON lines, with numbers exactly as received"],
   ]);
 }
 

@@ -33,10 +33,10 @@ export interface ExplainedItem {
   readonly closest: string | null;
 }
 
-/** Says what a delivery would become. */
+/** Defines `inlet explain`, which shows how a delivery would be processed. */
 export function define(command: Command, context: CommandContext): void {
-  deliveryOptions(appOptions(command).argument("<channel>", "its uid or id"))
-    .option("--verify", "verify it too; without, its sender is believed")
+  deliveryOptions(appOptions(command).argument("<channel>", "uid or id of the channel"))
+    .option("--verify", "verify the delivery too; by default, verification is skipped")
     .action(
       createAction<[string], DeliveryOptions & { readonly verify?: boolean }>(
         context,
@@ -63,14 +63,11 @@ export function define(command: Command, context: CommandContext): void {
     );
   examples(command, [
     ['inlet explain inbox --data \'{"hello":"world"}\'', "a JSON body"],
-    ["inlet explain hooks --preset github", "a sample of the provider's"],
-    [
-      "inlet explain hooks --data @push.json -H 'x-github-event: push'",
-      "a file, with the headers that matter",
-    ],
+    ["inlet explain hooks --preset github", "the provider's sample"],
+    ["inlet explain hooks --data @push.json -H 'x-github-event: push'", "a file with headers"],
   ]).addHelpText(
     "after",
-    "\nNothing is published. Exit code 1: it would be refused, or something of it quarantined.",
+    "\nNo events are published. Exits with 1 if the delivery would be rejected or an item quarantined.",
   );
 }
 
@@ -80,7 +77,7 @@ function show({ verification, received, items }: Explanation, output: Output): v
   showItems(items, output);
 }
 
-/** Events and failures of items, one to a line. */
+/** Prints events and failures, one per line. */
 export function showItems(items: readonly ExplainedItem[], output: Output): void {
   const rows = items.flatMap(({ item, events, failures, closest }) => [
     ...events.map(({ id, type, status, data }) => ({ item, what: status, type, id, about: data })),
@@ -105,6 +102,6 @@ export function showItems(items: readonly ExplainedItem[], output: Output): void
       { title: "id or path", value: ({ id }) => id },
       { title: "data or detail", value: ({ about }) => about },
     ],
-    "It would become nothing.",
+    "The delivery would produce no events.",
   );
 }

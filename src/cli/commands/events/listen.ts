@@ -14,31 +14,30 @@ interface ListenOptions {
   readonly raw?: boolean;
 }
 
-/** Sends events to a server on this machine, as a handler gets them. */
+/** Defines `inlet listen`, which forwards events to a local server in the same form as to a handler. */
 export function define(command: Command, context: CommandContext): void {
   appOptions(command)
-    .description("Send events to a server of yours, as a handler gets them; go on from where it was.")
-    .argument("[channel...]", "events of these channels alone, by their uids")
-    .requiredOption("--to <url>", "where they are posted, such as http://localhost:3000/events")
-    .option("--type <type...>", "events of these types alone")
+    .description(
+      "Forward events to your server in the same form as to a handler. Continues where it stopped.",
+    )
+    .argument("[channel...]", "only events of these channels (uids)")
+    .requiredOption("--to <url>", "target address, such as http://localhost:3000/events")
+    .option("--type <type...>", "only events of these types")
     .option(
       "--since <when>",
-      "from then on: 30m, 2h, 7d, or a time (default: from where it was, else now)",
+      "start time: 30m, 2h, 7d ago, or a timestamp (default: where it stopped, or now)",
       parsePast,
     )
-    .option("--secret <secret>", "what they are signed with, whsec_… (default: one that is kept for you)")
-    .option(
-      "--raw",
-      "the deliveries themselves, from now on: method, headers and bytes of their senders, unsigned",
-    )
-    .option("--timeout <seconds>", "how long an answer may take", parseCount(1, 3_600), 30)
+    .option("--secret <secret>", "signing secret, whsec_… (default: a stored secret)")
+    .option("--raw", "forward new deliveries as received: method, headers and bytes, unsigned")
+    .option("--timeout <seconds>", "timeout for a response", parseCount(1, 3_600), 30)
     .action(
       createAction<[readonly string[]], ListenOptions>(context, async (client, [channels], options) => {
         const { to, type = [], since, secret, timeout, raw = false } = options;
         if (raw && (type.length > 0 || since !== undefined || secret !== undefined))
-          throw usageError("--raw goes with channels alone: no --type, --since or --secret.");
+          throw usageError("--raw cannot be combined with --type, --since or --secret.");
         if (!URL.canParse(to) || !/^https?:$/.test(new URL(to).protocol))
-          throw usageError(`${to} is not an address.`);
+          throw usageError(`${to} is not a valid http or https address.`);
         const app = await client.app();
         for (const channel of channels) await getChannel(client.api, app, channel);
         if (raw) {
@@ -62,14 +61,14 @@ export function define(command: Command, context: CommandContext): void {
     );
   examples(command, [
     ["inlet listen --to http://localhost:3000/events", "all channels of the app"],
-    ["inlet listen inbox --to http://localhost:3000/events --since 2h", "one, with the last two hours"],
-    ["inlet listen hooks --raw --to http://localhost:3000/hooks", "what the sender sent, sampled"],
-    ["inlet listen --type push --to http://localhost:3000/x | jq .status", "lines of JSON for a program"],
+    ["inlet listen inbox --to http://localhost:3000/events --since 2h", "one channel, from two hours ago"],
+    ["inlet listen hooks --raw --to http://localhost:3000/hooks", "sampled deliveries as sent"],
+    ["inlet listen --type push --to http://localhost:3000/x | jq .status", "JSON lines for a program"],
   ]).addHelpText(
     "after",
     `
-Each event is a CloudEvent in binary mode with the headers of Standard Webhooks. It counts as sent once your server has answered,
-whatever the status; while nobody answers it is tried again, in order. Where a listener of the same app, target and filters was, it
-goes on: after sleep, restarts, and answers of 503.`,
+Each event is a CloudEvent in binary mode with Standard Webhooks headers. An event counts as sent once your server responds, whatever
+the status. If your server does not respond, the event is retried in order. A listener with the same app, target and filters continues
+where the previous one stopped.`,
   );
 }

@@ -30,17 +30,15 @@ export interface QuarantineFilters {
   readonly until?: number;
 }
 
-/** The filters of what is in quarantine. */
+/** Adds filter options for quarantined items. */
 export const filterOptions = (command: Command): Command =>
   command
-    .option("--channel <channel>", "items of this channel alone, by its uid or id")
-    .addOption(
-      new Option("--reason <reason>", "items kept for this reason alone").choices(QUARANTINE_REASONS),
-    )
-    .option("--since <when>", "that came first since then: 30m, 2h, 7d, or a time", parsePast)
-    .option("--until <when>", "that came first before then", parsePast);
+    .option("--channel <channel>", "only items of this channel (uid or id)")
+    .addOption(new Option("--reason <reason>", "only items with this reason").choices(QUARANTINE_REASONS))
+    .option("--since <when>", "first seen after: 30m, 2h, 7d ago, or a timestamp", parsePast)
+    .option("--until <when>", "first seen before, in the same form", parsePast);
 
-/** As the API takes them. */
+/** Converts filters to query parameters of the API. */
 export const filterQuery = ({ channel, reason, since, until }: QuarantineFilters) => ({
   ...(channel === undefined ? {} : { channelId: channel }),
   ...(reason === undefined ? {} : { reason }),
@@ -48,11 +46,11 @@ export const filterQuery = ({ channel, reason, since, until }: QuarantineFilters
   ...(until === undefined ? {} : { to: formatTime(until) ?? "" }),
 });
 
-/** Items that could not become events. */
+/** Defines `inlet quarantine`, for items that could not be published. */
 export function define(command: Command, context: CommandContext): void {
   filterOptions(appOptions(command.command("list", { isDefault: true })))
-    .description("List what is in quarantine")
-    .option("--limit <count>", "at most so many", parseCount(1, 10_000), 50)
+    .description("List quarantined items")
+    .option("--limit <count>", "maximum number of items", parseCount(1, 10_000), 50)
     .action(
       createAction<[], QuarantineFilters & { readonly limit: number }>(
         context,
@@ -64,13 +62,13 @@ export function define(command: Command, context: CommandContext): void {
             filterQuery(options),
             options.limit,
           );
-          output.list(items, COLUMNS, "Nothing is in quarantine.");
-          if (total > items.length) output.note(`${items.length} of ${total}.`);
+          output.list(items, COLUMNS, "Quarantine is empty.");
+          if (total > items.length) output.note(`Showing ${items.length} of ${total}.`);
         },
       ),
     );
   appOptions(command.command("get <item>"))
-    .description("Show an item with its delivery, whole, and what it would become today")
+    .description("Show an item with its full delivery, and how it would be processed now")
     .action(
       createAction<[string]>(context, async ({ api, output, app }, [id]) => {
         output.one(await api.get(formatPath("apps", (await app()).id, "quarantine", id)));
@@ -85,7 +83,7 @@ export function define(command: Command, context: CommandContext): void {
       }),
     );
   examples(command, [
-    ["inlet quarantine --reason schema_mismatch", "why deliveries did not become events"],
-    ["inlet quarantine get qr_1", "the delivery itself; the audit says who has looked"],
+    ["inlet quarantine --reason schema_mismatch", "items that failed their schema"],
+    ["inlet quarantine get qr_1", "the full delivery; the audit log records the access"],
   ]);
 }

@@ -30,17 +30,17 @@ const COLUMNS: readonly Column<RedriveResult>[] = [
   { title: "message", value: ({ message }) => message },
 ];
 
-/** Runs items of the quarantine again. */
+/** Defines `inlet redrive`, which processes quarantined items again. */
 export function define(command: Command, context: CommandContext): void {
-  filterOptions(appOptions(command).argument("[item...]", "ids of items"))
-    .option("--all", "all that the filters leave, in order of arrival")
+  filterOptions(appOptions(command).argument("[item...]", "ids of quarantined items"))
+    .option("--all", "all items that match the filters, in order of arrival")
     .option("--as-new-id", "publish items of reason id_conflict under new ids")
-    .option("--limit <count>", "with filters: at most so many", parseCount(1, 200), 200)
+    .option("--limit <count>", "maximum number of items, if filters are used", parseCount(1, 200), 200)
     .action(createAction<[readonly string[]], RedriveOptions>(context, redrive));
   examples(command, [
-    ["inlet redrive qr_1 qr_2", "these two, through today's definitions"],
-    ["inlet redrive --reason no_match --channel hooks", "all of that channel that nothing matched"],
-  ]).addHelpText("after", "\nExit code 1: something was not released.");
+    ["inlet redrive qr_1 qr_2", "two items, with the current definitions"],
+    ["inlet redrive --reason no_match --channel hooks", "items of a channel that matched no definition"],
+  ]).addHelpText("after", "\nExits with 1 if any item was not released.");
 }
 
 async function redrive(
@@ -51,8 +51,8 @@ async function redrive(
   const { api, output, app } = client;
   const filters = filterQuery(options);
   const isFiltered = options.all === true || Object.keys(filters).length > 0;
-  if (ids.length > 0 === isFiltered) throw usageError("Name items, or filters, or --all.");
-  if (isFiltered && options.asNewId) throw usageError("--as-new-id goes with items that are named.");
+  if (ids.length > 0 === isFiltered) throw usageError("Use either item ids, or filters, or --all.");
+  if (isFiltered && options.asNewId) throw usageError("--as-new-id requires item ids.");
   const path = formatPath("apps", (await app()).id, "quarantine");
   const results: RedriveResult[] = [];
   if (isFiltered) {
@@ -65,6 +65,6 @@ async function redrive(
       results.push(await api.post<RedriveResult>(`${path}${formatPath(id, "redrive")}`, body));
     }
   }
-  output.list(results, COLUMNS, "There was nothing to run.");
+  output.list(results, COLUMNS, "No items found.");
   return results.every(({ status }) => status === "released") ? EXIT.done : EXIT.failed;
 }

@@ -16,14 +16,14 @@ interface ReplayOptions {
   readonly dryRun?: boolean;
 }
 
-/** Sends past events to a handler again. */
+/** Defines `inlet replay`, which sends past events to a handler again. */
 export function define(command: Command, context: CommandContext): void {
   appOptions(command)
-    .argument("<subscription>", "one with a handler, by its id")
-    .option("--since <when>", "events since then: 30m, 2h, 7d, or a time", parsePast)
-    .option("--until <when>", "events before then", parsePast)
-    .option("--type <type...>", "events of these types alone")
-    .option("--dry-run", "count them, and send nothing")
+    .argument("<subscription>", "id of a subscription with a handler")
+    .option("--since <when>", "start time: 30m, 2h, 7d ago, or a timestamp", parsePast)
+    .option("--until <when>", "end time, in the same form", parsePast)
+    .option("--type <type...>", "only events of these types")
+    .option("--dry-run", "count the events without sending them")
     .action(
       createAction<[string], ReplayOptions>(context, async ({ api, output, app, io }, [id], options) => {
         const { since, until, type, dryRun = false } = options;
@@ -47,7 +47,7 @@ export function define(command: Command, context: CommandContext): void {
       }),
     );
   examples(command, [
-    ["inlet replay sub_1 --since 2h --dry-run", "how many that would be"],
+    ["inlet replay sub_1 --since 2h --dry-run", "count them first"],
     ["inlet replay sub_1 --since 2h --type push", "send them"],
   ]);
 }

@@ -19,33 +19,33 @@ interface SendOptions {
   readonly test?: boolean;
 }
 
-/** What a test delivery became. */
+/** Result of a test delivery. */
 interface Tested {
   readonly received: number;
   readonly events: readonly { readonly id: string; readonly type: string; readonly entryId: string }[];
   readonly failures: readonly { readonly reason: string; readonly detail: string }[];
 }
 
-/** The answer of a hook. */
+/** Response of a hook. */
 interface Answer {
   readonly status: number;
   readonly body: unknown;
 }
 
-/** Posts a delivery to a channel as its provider would. */
+/** Defines `inlet send`, which posts a delivery to a channel as its provider would. */
 export function define(command: Command, context: CommandContext): void {
   appOptions(command)
     .description(
-      "Post a delivery to a channel's address as its provider would: signed, with the time of now.",
+      "Post a delivery to a channel's address as its provider would: signed, with the current time.",
     )
-    .argument("<channel>", "its uid or id")
-    .option("--preset <name>", "a sample of that provider's (default: the channel's preset)")
-    .option("--event <type>", "make the sample an event of that type")
-    .option("-d, --data <data>", "the body instead of the sample's: text, @file, or @- for standard input")
+    .argument("<channel>", "uid or id of the channel")
+    .option("--preset <name>", "send this provider's sample (default: the channel's preset)")
+    .option("--event <type>", "set the event type of the sample")
+    .option("-d, --data <data>", "body to send instead of the sample: text, @file, or @- for standard input")
     .option("-H, --header <header...>", "a header, as 'Name: value'")
-    .option("--secret <secret>", "what the channel verifies with: text, @file, or @- (default: INLET_SECRET)")
-    .option("--show", "print the request, and send nothing")
-    .option("--test", "let the gateway publish it as a test event, behind verification: no secret is needed")
+    .option("--secret <secret>", "the channel's secret: text, @file, or @- (default: INLET_SECRET)")
+    .option("--show", "print the request without sending it")
+    .option("--test", "publish as a test event; skips verification, so no secret is needed")
     .action(
       createAction<[string], SendOptions>(context, async (client, [named], options) => {
         const app = await client.app();
@@ -57,15 +57,15 @@ export function define(command: Command, context: CommandContext): void {
       }),
     );
   examples(command, [
-    ["inlet send hooks --event push --secret @secret.txt", "a sample of the channel's provider"],
-    ['inlet send inbox --data \'{"hello":"world"}\'', "to a channel that verifies nothing"],
-    ["inlet send hooks --preset stripe --data @event.json", "a body of your own, signed with INLET_SECRET"],
-    ["inlet send hooks --test", "a test event: handlers skip it unless they ask for such"],
+    ["inlet send hooks --event push --secret @secret.txt", "the sample of the channel's provider"],
+    ['inlet send inbox --data \'{"hello":"world"}\'', "to a channel without verification"],
+    ["inlet send hooks --preset stripe --data @event.json", "your own body, signed with INLET_SECRET"],
+    ["inlet send hooks --test", "a test event; handlers skip it by default"],
   ]).addHelpText(
     "after",
     `
-Secrets are write-only in the gateway, which signs nothing for anyone: the secret is given here. What a provider signs with a private
-key cannot be signed here: --test tries the channel without. Exit code 1: the channel refuses the delivery.`,
+The gateway never returns secrets, so you pass the channel's secret here. Signatures made with a provider's private key cannot be
+created: use --test instead. Exits with 1 if the channel rejects the delivery.`,
   );
 }
 
@@ -74,18 +74,18 @@ interface Composed {
   readonly preset: StoredPreset | undefined;
 }
 
-/** The request as its provider would make it, but for the signature. */
+/** Builds the provider's request without its signature. */
 async function compose(client: Client, channel: Channel, options: SendOptions): Promise<Composed> {
   const { io } = client;
   const { preset: name = channel.config.preset, event, data, header = [] } = options;
   if (channel.url === null && !options.test)
-    throw usageError(`${channel.uid} has no address to post to, or your key may not see it.`);
+    throw usageError(`${channel.uid} has no address, or your key has no permission to read it.`);
   const preset = await presetOf(client, name);
   if (preset === undefined && data === undefined) {
-    throw usageError("The channel has no preset whose sample could be sent: give --preset, or --data.");
+    throw usageError("The channel has no preset with a sample. Use --preset or --data.");
   }
   if (event !== undefined && data !== undefined)
-    throw usageError("--event changes a sample: it does not go with --data.");
+    throw usageError("--event changes a sample and cannot be combined with --data.");
   const { pathname: path, search } = new URL(channel.url ?? "http://none/");
   const ownQuery = search.slice(1);
   const query = data === undefined ? new URLSearchParams(preset?.sample.query).toString() : ownQuery;
@@ -123,7 +123,7 @@ async function sign(
   const given = options.secret ?? client.io.env.INLET_SECRET;
   if (!given) {
     throw usageError(
-      `The channel verifies its deliveries (${scheme}): give its secret by --secret, or INLET_SECRET.`,
+      `The channel verifies deliveries (${scheme}). Pass its secret with --secret or INLET_SECRET.`,
     );
   }
   const { signRequest } = await import("../../../verify/sign/sign.ts");
@@ -135,7 +135,7 @@ async function sign(
   });
   if (signed.ok) return signed.value;
   throw new CommandError(
-    `This delivery cannot be signed: ${signed.error}.\nTo try the channel without: inlet send ${uid} --test${
+    `This delivery cannot be signed: ${signed.error}.\nTo test the channel without a signature: inlet send ${uid} --test${
       preset === undefined ? "" : ` --preset ${preset.preset}`
     }`,
   );

@@ -13,12 +13,12 @@ interface TailOptions {
   readonly since?: number;
 }
 
-/** Shows events as they come. */
+/** Defines `inlet tail`, which shows events as they arrive. */
 export function define(command: Command, context: CommandContext): void {
   appOptions(command)
-    .argument("[channel...]", "events of these channels alone, by their uids")
-    .option("--type <type>", "events of this type alone")
-    .option("--since <when>", "from then on: 30m, 2h, 7d, or a time (default: from now on)", parsePast)
+    .argument("[channel...]", "only events of these channels (uids)")
+    .option("--type <type>", "only events of this type")
+    .option("--since <when>", "start time: 30m, 2h, 7d ago, or a timestamp (default: now)", parsePast)
     .action(
       createAction<[readonly string[]], TailOptions>(
         context,
@@ -44,12 +44,12 @@ export function define(command: Command, context: CommandContext): void {
     );
   examples(command, [
     ["inlet tail", "all channels, until Ctrl-C"],
-    ["inlet tail inbox --since 30m", "one channel, with what came in the last half hour"],
-    ["inlet tail --type push | jq .data.ref", "lines of JSON for a program"],
+    ["inlet tail inbox --since 30m", "one channel, from half an hour ago"],
+    ["inlet tail --type push | jq .data.ref", "JSON lines for a program"],
   ]);
 }
 
-/** Of an event in one line of the terminal: when, from where, what. */
+/** Formats an event as one line of the terminal: time, channel, type, id and data. */
 function lineOf(event: ApiEvent, { paint, cells }: Output): string {
   const { time = "", topic, type, id, data } = event;
   const clock = escapeText(time.slice(11, 23));
@@ -62,7 +62,7 @@ function lineOf(event: ApiEvent, { paint, cells }: Output): string {
   return `${paint("dim", clock)} ${channel}:${paint("cyan", name)} ${paint("dim", shownId)} ${fitTo(room, shown)}`;
 }
 
-/** Says, aside, that the stream has to wait, or goes on. */
+/** Prints a note to standard error when the stream has to wait. */
 export function noteState(output: Output, state: StreamState): void {
   if (state.kind === "waiting") output.note(`Waiting for the gateway: ${state.reason}`, "yellow");
 }

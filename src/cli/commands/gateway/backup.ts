@@ -11,14 +11,14 @@ interface BackupOptions {
   readonly output?: OutputFormat;
 }
 
-/** Writes what a gateway keeps in its own PostgreSQL and Redis into one file. */
+/** Defines `inlet backup`, which writes the embedded PostgreSQL and Redis into one file. */
 export function define(command: Command, context: CommandContext): void {
   const { io } = context;
   command
-    .argument("[file]", "a file that is not there yet (default: inlet-<time>.backup.tar)")
-    .option("--without-master-key", "leave the master key out: you keep it elsewhere")
+    .argument("[file]", "file to create (default: inlet-<time>.backup.tar)")
+    .option("--without-master-key", "do not include the master key; you store it elsewhere")
     .option(...CONFIG_OPTION)
-    .addOption(new Option("-o, --output <format>", "how to print").choices(["table", "json"]))
+    .addOption(new Option("-o, --output <format>", "output format").choices(["table", "json"]))
     .action(async (file: string | undefined, options: BackupOptions) => {
       const { withoutMasterKey = false } = options;
       const { backUp } = await import("../../backup/backup.ts");
@@ -28,13 +28,13 @@ export function define(command: Command, context: CommandContext): void {
       });
     });
   examples(command, [
-    ["inlet backup", "asks for the passphrase that the master key is sealed under"],
-    ["INLET_BACKUP_PASSPHRASE=… inlet backup /backups/inlet.tar", "for a timer"],
+    ["inlet backup", "asks for a passphrase that encrypts the master key"],
+    ["INLET_BACKUP_PASSPHRASE=… inlet backup /backups/inlet.tar", "without a prompt, for example in cron"],
     ["inlet backup --without-master-key --config inlet.env", "with a gateway's settings"],
   ]).addHelpText(
     "after",
     `
-It runs on the gateway's machine, beside the gateway or without it. The file (0600) holds events and settings in the clear; secrets
-in it are sealed under the master key. Servers of others (DATABASE_URL, REDIS_URL) are backed up by their own tools.`,
+Run it on the gateway's machine, while the gateway is running or stopped. The file (mode 0600) contains events and settings in plain
+text; secrets are encrypted with the master key. Back up external servers (DATABASE_URL, REDIS_URL) with their own tools.`,
   );
 }

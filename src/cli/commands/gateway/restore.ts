@@ -13,15 +13,15 @@ interface RestoreOptions {
   readonly output?: OutputFormat;
 }
 
-/** Makes a data directory of a backup. */
+/** Defines `inlet restore`, which creates a data directory from a backup. */
 export function define(command: Command, context: CommandContext): void {
   const { io } = context;
   command
-    .argument("<file>", "as `inlet backup` has written it")
+    .argument("<file>", "file written by `inlet backup`")
     .option("--data-dir <dir>", "an empty or missing folder (default: INLET_DATA_DIR)")
-    .option("--without-master-key", "leave the master key out: you put it there yourself")
+    .option("--without-master-key", "do not restore the master key; you add it yourself")
     .option(...CONFIG_OPTION)
-    .addOption(new Option("-o, --output <format>", "how to print").choices(["table", "json"]))
+    .addOption(new Option("-o, --output <format>", "output format").choices(["table", "json"]))
     .action(async (file: string, options: RestoreOptions) => {
       const { withoutMasterKey = false } = options;
       const { restore } = await import("../../backup/restore.ts");
@@ -32,12 +32,12 @@ export function define(command: Command, context: CommandContext): void {
       });
     });
   examples(command, [
-    ["inlet restore inlet.backup.tar --data-dir ./restored", "asks for the passphrase of the backup"],
+    ["inlet restore inlet.backup.tar --data-dir ./restored", "asks for the passphrase of the backup file"],
     ["INLET_BACKUP_PASSPHRASE=… inlet restore /backups/inlet.tar", "into INLET_DATA_DIR"],
   ]).addHelpText(
     "after",
     `
-The whole file is checked before anything is written, and nothing that stands is ever replaced. It says at its end what no backup can
-give back. One that was cut off is run again; until then no gateway starts on the folder.`,
+The whole file is checked before the first write, and existing files are never replaced. The last lines list data that a backup cannot
+restore. Run an interrupted restore again; until it completes, no gateway starts in the folder.`,
   );
 }

@@ -3,7 +3,7 @@ import { examples } from "../../client/command.ts";
 import type { CommandContext } from "../../command-context.ts";
 import { CONFIG_OPTION, runOnMachine } from "../machine.ts";
 
-/** Puts another master key in the place of the one of now. */
+/** Defines `inlet rotate-master-key`, which encrypts all secrets with a new master key. */
 export function define(command: Command, context: CommandContext): void {
   command
     .option(...CONFIG_OPTION)
@@ -11,7 +11,7 @@ export function define(command: Command, context: CommandContext): void {
       runOnMachine(context, ["--rotate-master-key"], config),
     );
   examples(command, [
-    ["inlet rotate-master-key", "to a new key in the data directory"],
-    ["INLET_NEW_MASTER_KEY=$(openssl rand -base64 32) inlet rotate-master-key", "to a key of yours"],
-  ]).addHelpText("after", "\nIt runs on the gateway's machine, with its settings.");
+    ["inlet rotate-master-key", "create a new key in the data directory"],
+    ["INLET_NEW_MASTER_KEY=$(openssl rand -base64 32) inlet rotate-master-key", "use your own key"],
+  ]).addHelpText("after", "\nRun it on the gateway's machine, with the gateway's settings.");
 }

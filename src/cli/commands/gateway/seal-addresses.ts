@@ -3,7 +3,7 @@ import { examples } from "../../client/command.ts";
 import type { CommandContext } from "../../command-context.ts";
 import { CONFIG_OPTION, runOnMachine } from "../machine.ts";
 
-/** Keeps the addresses of channels sealed only. */
+/** Defines `inlet seal-addresses`, which removes plain-text channel addresses. */
 export function define(command: Command, context: CommandContext): void {
   command
     .option(...CONFIG_OPTION)
@@ -11,10 +11,10 @@ export function define(command: Command, context: CommandContext): void {
       runOnMachine(context, ["--seal-addresses"], config),
     );
   examples(command, [
-    ["inlet seal-addresses", "once no gateway of a release from before runs"],
+    ["inlet seal-addresses", "once no gateway of an earlier version is running"],
     ["inlet seal-addresses --config inlet.env", "with a gateway's settings"],
   ]).addHelpText(
     "after",
-    "\nIt runs on the gateway's machine. From then on older programs refuse the database.",
+    "\nRun it on the gateway's machine. Afterwards, earlier versions reject the database.",
   );
 }

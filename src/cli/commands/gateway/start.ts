@@ -3,14 +3,14 @@ import { examples } from "../../client/command.ts";
 import type { CommandContext } from "../../command-context.ts";
 import { runOnMachine } from "../machine.ts";
 
-/** Runs the gateway until a signal ends it. */
+/** Defines `inlet start`, which runs the gateway until a signal stops it. */
 export async function define(command: Command, context: CommandContext): Promise<void> {
   const { renderSettings } = await import("../../help.ts");
   command
-    .option("--config <file>", "read settings from a file of NAME=value lines; the environment wins over it")
+    .option("--config <file>", "settings file with NAME=value lines; environment variables take precedence")
     .action(({ config }: { readonly config?: string }) => runOnMachine(context, [], config));
   examples(command, [
-    ["inlet start", "with its own PostgreSQL and Redis below ./data"],
-    ["INLET_PORT=9000 inlet start --config inlet.env", "with settings of a file"],
+    ["inlet start", "with embedded PostgreSQL and Redis in ./data"],
+    ["INLET_PORT=9000 inlet start --config inlet.env", "with settings from a file"],
   ]).addHelpText("after", () => `\nSettings, with their defaults:\n\n${renderSettings()}`);
 }

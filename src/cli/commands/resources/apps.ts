@@ -16,7 +16,7 @@ const COLUMNS: readonly Column<App>[] = [
   { title: "created", value: ({ createdAt }) => createdAt },
 ];
 
-/** Apps: installs of blueprints. */
+/** Defines `inlet apps`. */
 export function define(command: Command, context: CommandContext): void {
   const part = (spec: string, summary: string) => apiOptions(command.command(spec)).description(summary);
 
@@ -33,7 +33,7 @@ export function define(command: Command, context: CommandContext): void {
     }),
   );
   part("install <blueprintId>", "Install a blueprint as an app")
-    .option("--space <spaceId>", "the space that it is installed in (default: the key's)")
+    .option("--space <spaceId>", "space for the app (default: the key's space)")
     .action(
       createAction<[string], { readonly space?: string }>(
         context,
@@ -43,8 +43,8 @@ export function define(command: Command, context: CommandContext): void {
         },
       ),
     );
-  part("upgrade <app>", "Bring an app to the present state of its blueprint")
-    .option("--remove-missing", "remove channels that the blueprint has no longer")
+  part("upgrade <app>", "Update an app to the current version of its blueprint")
+    .option("--remove-missing", "remove channels that the blueprint no longer has")
     .action(
       createAction<[string], { readonly removeMissing?: boolean }>(
         context,
@@ -56,14 +56,14 @@ export function define(command: Command, context: CommandContext): void {
       ),
     );
   part("delete <app>", "Delete an app with its channels and subscriptions")
-    .option("--purge", "delete its topics too, with all events on them")
+    .option("--purge", "also delete its topics with all events")
     .option("-y, --yes", "do not ask")
     .action(createAction<[string], DeleteOptions>(context, deleteApp));
 
   examples(command, [
-    ["inlet apps", "all of them"],
-    ["inlet apps get welcome", "by its uid or its id"],
-    ["inlet apps install bp_1", "a blueprint's channels, each with an address of its own"],
+    ["inlet apps", "all apps"],
+    ["inlet apps get welcome", "by uid or id"],
+    ["inlet apps install bp_1", "create an app with the blueprint's channels"],
   ]);
 }
 
@@ -79,6 +79,7 @@ async function deleteApp(
 ): Promise<undefined> {
   const app = await findApp(api, named);
   const question = `Delete the app ${app.uid} (${app.id})${options.purge ? " and all its events" : ""}?`;
-  if (!options.yes && !(await confirm(io, question))) throw usageError("Nothing is deleted: it takes --yes.");
+  if (!options.yes && !(await confirm(io, question)))
+    throw usageError("The app was not deleted. Use --yes to confirm.");
   output.one(await api.delete(formatPath("apps", app.id), { purge: options.purge }));
 }

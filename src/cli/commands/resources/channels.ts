@@ -22,7 +22,7 @@ const COLUMNS: readonly Column<Channel>[] = [
 
 const MAX_GRACE_SECONDS = 30 * 86_400;
 
-/** Channels of an app. */
+/** Defines `inlet channels`. */
 export function define(command: Command, context: CommandContext): void {
   const part = (spec: string, summary: string) => appOptions(command.command(spec)).description(summary);
 
@@ -35,14 +35,14 @@ export function define(command: Command, context: CommandContext): void {
         output.list(items, COLUMNS, "The app has no channel.");
       }),
     );
-  part("get <channel>", "Show a channel, by its uid or id").action(
+  part("get <channel>", "Show a channel by its uid or id").action(
     createAction<[string]>(context, async ({ api, output, app }, [named]) => {
       output.one(await api.get<Channel>(formatPath("apps", (await app()).id, "channels", named)));
     }),
   );
   for (const [verb, summary] of [
-    ["pause", "Stop a channel: what is sent to it is kept, what it fetches waits"],
-    ["resume", "Let a channel go on, with what was kept first"],
+    ["pause", "Pause a channel: deliveries are stored in quarantine, sources stop"],
+    ["resume", "Resume a channel: stored deliveries are processed first"],
   ] as const) {
     part(`${verb} <channel>`, summary).action(
       createAction<[string]>(context, async ({ api, output, app }, [named]) => {
@@ -53,7 +53,7 @@ export function define(command: Command, context: CommandContext): void {
   part("rotate <channel>", "Give a channel a new address")
     .option(
       "--grace <seconds>",
-      "how long the old address goes on (default: as the API has it)",
+      "how long the old address stays valid (default: the API's default)",
       parseCount(0, MAX_GRACE_SECONDS),
     )
     .action(
@@ -68,7 +68,7 @@ export function define(command: Command, context: CommandContext): void {
       ),
     );
   part("delete <channel>", "Delete a channel")
-    .option("--purge", "delete its topics too, with all events on them")
+    .option("--purge", "also delete its topics with all events")
     .option("-y, --yes", "do not ask")
     .action(
       createAction<[string], { readonly purge?: boolean; readonly yes?: boolean }>(
@@ -76,15 +76,16 @@ export function define(command: Command, context: CommandContext): void {
         async ({ api, output, app, io }, [named], { purge, yes }) => {
           const { id, uid } = await app();
           const question = `Delete the channel ${named} of the app ${uid}${purge ? " and its events" : ""}?`;
-          if (!yes && !(await confirm(io, question))) throw usageError("Nothing is deleted: it takes --yes.");
+          if (!yes && !(await confirm(io, question)))
+            throw usageError("The channel was not deleted. Use --yes to confirm.");
           output.one(await api.delete(formatPath("apps", id, "channels", named), { purge }));
         },
       ),
     );
 
   examples(command, [
-    ["inlet channels --app welcome", "with the addresses to post to"],
-    ["inlet channels pause inbox", "nothing is lost meanwhile"],
-    ["inlet channels rotate inbox --grace 3600", "the old address goes on for an hour"],
+    ["inlet channels --app welcome", "channels with their addresses"],
+    ["inlet channels pause inbox", "deliveries are stored until you resume"],
+    ["inlet channels rotate inbox --grace 3600", "the old address stays valid for an hour"],
   ]);
 }

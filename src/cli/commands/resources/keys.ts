@@ -16,9 +16,9 @@ const COLUMNS: readonly Column<ApiKey>[] = [
   { title: "created", value: ({ createdAt }) => createdAt },
 ];
 
-/** API keys. */
+/** Defines `inlet keys`. */
 export function define(command: Command, context: CommandContext): void {
-  const LOCAL = "on the gateway's machine, by its settings and without a key of your own";
+  const LOCAL = "run on the gateway's machine with its settings; needs no API key";
   apiOptions(command.command("list", { isDefault: true }))
     .description("List the API keys of the organization")
     .action(
@@ -27,9 +27,9 @@ export function define(command: Command, context: CommandContext): void {
       }),
     );
   const create = apiOptions(command.command("create <name>"))
-    .description("Make an API key; it is shown this once")
-    .option("--permission <name...>", "what it may do, such as apps.read; * is all")
-    .option("--expires <time>", "RFC 3339")
+    .description("Create an API key, which is shown only once")
+    .option("--permission <name...>", "permissions, such as apps.read; * grants all")
+    .option("--expires <time>", "expiry time (RFC 3339)")
     .option("--local", LOCAL)
     .option(...CONFIG_OPTION);
   const createByApi = createAction<[string], CreateOptions>(
@@ -48,7 +48,7 @@ export function define(command: Command, context: CommandContext): void {
     options.local ? createOnMachine(context, name, options) : createByApi(name, options, self),
   );
   const revoke = apiOptions(command.command("revoke <key>"))
-    .description("Revoke an API key by its id; --local also takes its beginning, or itself")
+    .description("Revoke an API key by its id; --local also accepts its prefix or the key")
     .option("--local", LOCAL)
     .option(...CONFIG_OPTION);
   const revokeByApi = createAction<[string]>(context, async ({ api, output }, [id]) => {
@@ -60,9 +60,9 @@ export function define(command: Command, context: CommandContext): void {
       : revokeByApi(key, options, self),
   );
   examples(command, [
-    ["inlet keys", "without the keys themselves: nobody has them"],
-    ["inlet keys create ci --permission apps.read channels.write", "for a program"],
-    ["inlet keys revoke ik_1a2b3c4d --local", "where no key is left that may"],
+    ["inlet keys", "list keys; only their hashes are stored"],
+    ["inlet keys create ci --permission apps.read channels.write", "a key for a program"],
+    ["inlet keys revoke ik_1a2b3c4d --local", "if you have no key with permission"],
   ]);
 }
 
@@ -82,7 +82,8 @@ async function createOnMachine(
   { config, permission = ["*"], expires }: CreateOptions,
 ): Promise<void> {
   const expiresAt = expires === undefined ? null : new Date(expires);
-  if (expiresAt !== null && !Number.isFinite(expiresAt.getTime())) throw usageError(`${expires} is no time.`);
+  if (expiresAt !== null && !Number.isFinite(expiresAt.getTime()))
+    throw usageError(`${expires} is not a valid RFC 3339 time.`);
   const { createKey } = await import("../../create-key.ts");
   await runWithConfig(context, config, (settings) =>
     createKey(settings, { name, permissions: permission, expiresAt }),

@@ -12,10 +12,10 @@ const COLUMNS: readonly Column<Preset>[] = [
   { title: "description", value: ({ description }) => description },
 ];
 
-/** Providers that come with the gateway. */
+/** Defines `inlet presets`. */
 export function define(command: Command, context: CommandContext): void {
   apiOptions(command.command("list [words...]", { isDefault: true }))
-    .description("List the providers, or those in whose name or description all the words stand")
+    .description("List provider presets, filtered by words in their names and descriptions")
     .action(
       createAction<[readonly string[]]>(context, async ({ api, output }, [words]) => {
         const { items } = await api.list<Preset>("/presets");
@@ -23,11 +23,11 @@ export function define(command: Command, context: CommandContext): void {
           const text = `${preset} ${title} ${description}`.toLowerCase();
           return words.every((word) => text.includes(word.toLowerCase()));
         });
-        output.list(found, COLUMNS, "No preset is like that.");
+        output.list(found, COLUMNS, "No matching preset.");
       }),
     );
   apiOptions(command.command("get <preset>"))
-    .description("Show how to set a provider up")
+    .description("Show how to set up a provider")
     .action(
       createAction<[string]>(context, async ({ api, output }, [name]) => {
         const preset = await api.get<Preset>(formatPath("presets", name));
@@ -37,7 +37,7 @@ export function define(command: Command, context: CommandContext): void {
           ["sends", description],
           ["documented at", documentationUrl],
           ["verified by", verification.scheme],
-          ["secret", secret === null ? "none is needed" : `${secret.label}: ${secret.hint}`],
+          ["secret", secret === null ? "not required" : `${secret.label}: ${secret.hint}`],
           ["type", typePath],
           ["id", idPath],
           ...preset.notes.map((note) => ["note", note] as const),
@@ -45,7 +45,7 @@ export function define(command: Command, context: CommandContext): void {
       }),
     );
   examples(command, [
-    ["inlet presets shop", "those that have to do with shops"],
-    ["inlet presets get github", "where its secret stands, and what to know"],
+    ["inlet presets shop", "presets about shops"],
+    ["inlet presets get github", "where to find its secret, and notes"],
   ]);
 }

@@ -19,7 +19,7 @@ const COLUMNS: readonly Column<Problem>[] = [
   { title: "about", value: aboutOf },
   { title: "since", value: ({ firstSeenAt }) => firstSeenAt },
   { title: "message", value: ({ message }) => message },
-  { title: "cure", value: ({ cure }) => cure },
+  { title: "suggested action", value: ({ suggestedAction }) => suggestedAction },
 ];
 
 interface ListOptions {
@@ -27,44 +27,44 @@ interface ListOptions {
   readonly kind?: string;
 }
 
-/** What is wrong with what the organization has. */
+/** Defines `inlet problems`. */
 export function define(command: Command, context: CommandContext): void {
   apiOptions(command.command("list", { isDefault: true }))
-    .description("List what is wrong now")
-    .option("--all", "those that are over too")
-    .addOption(new Option("--kind <kind>", "those of this kind alone").choices(PROBLEM_KINDS))
+    .description("List open problems")
+    .option("--all", "include resolved problems")
+    .addOption(new Option("--kind <kind>", "only problems of this kind").choices(PROBLEM_KINDS))
     .action(
       createAction<[], ListOptions>(context, async ({ api, output }, _, { all = false, kind }) => {
         const { items } = await api.list<Problem>("/problems", { kind });
         const shown = items.filter(({ state }) => all || state !== "resolved");
-        output.list(shown, COLUMNS, "Nothing is wrong.");
+        output.list(shown, COLUMNS, "No problems.");
         return shown.some(({ state, severity }) => state !== "resolved" && severity === "error")
           ? EXIT.failed
           : EXIT.done;
       }),
     );
   apiOptions(command.command("get <problem>"))
-    .description("Show a problem with its figures and its cure")
+    .description("Show a problem with its details and suggested action")
     .action(
       createAction<[string]>(context, async ({ api, output }, [id]) => {
         output.one(await api.get<Problem>(formatPath("problems", id)));
       }),
     );
   apiOptions(command.command("acknowledge <problem...>"))
-    .description("Say that somebody knows of problems; they stay until they are over")
+    .description("Mark problems as seen; they stay listed until they are resolved")
     .action(
       createAction<[readonly string[]]>(context, async ({ api, output }, [ids]) => {
         for (const id of ids) output.one(await api.post<Problem>(formatPath("problems", id, "acknowledge")));
       }),
     );
   examples(command, [
-    ["inlet problems", "exit code 1 where one is an error"],
-    ["inlet problems acknowledge prob_1", "somebody is at it"],
-    ["inlet problems --all --kind channel_silent", "with those that are over"],
+    ["inlet problems", "exits with 1 if any problem is an error"],
+    ["inlet problems acknowledge prob_1", "mark one as seen"],
+    ["inlet problems --all --kind channel_silent", "include resolved problems"],
   ]);
 }
 
-/** What a problem is about, in few words. */
+/** Returns a short name of the affected object. */
 export function aboutOf({ app, channel, subscription, connection }: Problem): string {
   const name = channel?.uid ?? subscription?.eventUid ?? connection?.name;
   return [app?.uid, name].filter((part) => part !== undefined).join(" ");

@@ -24,7 +24,7 @@ const COLUMNS: readonly Column<ListedSource>[] = [
 
 const FETCHING = new Set(["sse", "polling"]);
 
-/** Sources: channels seen as what is fetched. */
+/** Defines `inlet sources`. */
 export function define(command: Command, context: CommandContext): void {
   appOptions(command.command("list", { isDefault: true }))
     .description("List the sources of an app")
@@ -40,7 +40,7 @@ export function define(command: Command, context: CommandContext): void {
             ...(await api.get<Source>(formatPath("apps", id, "channels", uid, "source"))),
           });
         }
-        output.list(sources, COLUMNS, "No channel of the app fetches.");
+        output.list(sources, COLUMNS, "The app has no sources.");
       }),
     );
   appOptions(command.command("get <channel>"))
@@ -52,13 +52,13 @@ export function define(command: Command, context: CommandContext): void {
     );
   appOptions(command.command("cursor <channel>"))
     .description("Show a source's cursor, or set it")
-    .option("--set <json>", "the new cursor; what comes after it is fetched again")
-    .option("--reset", "begin anew, as `startAt` says")
+    .option("--set <json>", "set the cursor; later items are fetched again")
+    .option("--reset", "start again at `startAt`")
     .action(
       createAction<[string], CursorOptions>(
         context,
         async ({ api, output, app }, [named], { set, reset }) => {
-          if (set !== undefined && reset) throw usageError("--set and --reset do not go together.");
+          if (set !== undefined && reset) throw usageError("--set and --reset cannot be combined.");
           const path = `${await sourcePath(app, named)}/cursor`;
           if (reset) output.one(await api.delete(path));
           else if (set === undefined) output.one(await api.get(path));
@@ -68,9 +68,9 @@ export function define(command: Command, context: CommandContext): void {
     );
 
   examples(command, [
-    ["inlet sources", "how they stand"],
-    ["inlet sources cursor orders", "where one stands"],
-    [`inlet sources cursor orders --set '{"sequence": "42"}'`, "fetch again from there"],
+    ["inlet sources", "the state of all sources"],
+    ["inlet sources cursor orders", "show a cursor"],
+    [`inlet sources cursor orders --set '{"sequence": "42"}'`, "fetch again from a cursor"],
   ]);
 }
 

@@ -23,7 +23,7 @@ const COLUMNS: readonly Column<Subscription>[] = [
   { title: "last error", value: ({ lastError }) => lastError?.message },
 ];
 
-/** Subscriptions of an app. */
+/** Defines `inlet subscriptions`. */
 export function define(command: Command, context: CommandContext): void {
   const part = (spec: string, summary: string) => appOptions(command.command(spec)).description(summary);
 
@@ -41,13 +41,13 @@ export function define(command: Command, context: CommandContext): void {
     }),
   );
   part("create <events>", "Subscribe to <channel>:<type>, <channel>:* or *")
-    .option("--handler <url>", "post events there; the secret that they are signed with is told once")
-    .option("--ordered", "of the handler: one after the other")
-    .option("--start-at <when>", "now, earliest, or a time (default: now)")
+    .option("--handler <url>", "post events to this address; the signing secret is shown once")
+    .option("--ordered", "deliver events to the handler in order")
+    .option("--start-at <when>", "now, earliest, or a timestamp (default: now)")
     .action(
       createAction<[string], CreateOptions>(context, async ({ api, output, app }, [eventUid], options) => {
         const { handler, ordered, startAt } = options;
-        if (ordered && handler === undefined) throw usageError("--ordered goes with --handler.");
+        if (ordered && handler === undefined) throw usageError("--ordered requires --handler.");
         const body = {
           eventUid,
           ...(startAt === undefined ? {} : { startAt }),
@@ -59,8 +59,8 @@ export function define(command: Command, context: CommandContext): void {
       }),
     );
   for (const [verb, summary] of [
-    ["pause", "Stop a subscription; its place stays"],
-    ["resume", "Let a subscription go on"],
+    ["pause", "Pause a subscription; its position is retained"],
+    ["resume", "Resume a subscription"],
   ] as const) {
     part(`${verb} <subscription>`, summary).action(
       createAction<[string]>(context, async ({ api, output, app }, [id]) => {
@@ -71,7 +71,7 @@ export function define(command: Command, context: CommandContext): void {
     );
   }
   part("rewind <subscription>", "Read again from a time, or from the earliest event")
-    .requiredOption("--to <when>", "now, earliest, or a time such as 2026-01-31T08:00:00Z")
+    .requiredOption("--to <when>", "now, earliest, or a timestamp such as 2026-01-31T08:00:00Z")
     .action(
       createAction<[string], { readonly to: string }>(context, async ({ api, output, app }, [id], { to }) => {
         const path = formatPath("apps", (await app()).id, "subscriptions", id, "rewind");
@@ -86,14 +86,14 @@ export function define(command: Command, context: CommandContext): void {
         async ({ api, output, app, io }, [id], { yes }) => {
           const path = formatPath("apps", (await app()).id, "subscriptions", id);
           if (!yes && !(await confirm(io, `Delete the subscription ${id}?`)))
-            throw usageError("Nothing is deleted: it takes --yes.");
+            throw usageError("The subscription was not deleted. Use --yes to confirm.");
           output.one(await api.delete(path));
         },
       ),
     );
 
   examples(command, [
-    ["inlet subscriptions", "with how far each is behind"],
+    ["inlet subscriptions", "subscriptions with their lag"],
     ["inlet subscriptions create 'inbox:*' --start-at earliest", "for readers"],
     ["inlet subscriptions create '*' --handler https://example.com/events", "for a handler"],
   ]);

@@ -5,8 +5,8 @@ import type { CommandContext } from "../../command-context.ts";
 export const SHELLS = ["bash", "zsh", "fish"] as const;
 
 /**
- * The script calls a function of the package bash-completion, which is not everywhere; it cannot be read twice, as a shell does that
- * reads its settings anew; and it says when names of files are not wanted, but not that they are.
+ * Works around three faults of the generated script. It needs a function of the package bash-completion, which may be missing. It
+ * fails when sourced twice, as on a reload of ~/.bashrc. It cannot request completion of file names.
  */
 const BEFORE_BASH = `if ! declare -F __inlet_complete >/dev/null; then
 type _get_comp_words_by_ref >/dev/null 2>&1 || _get_comp_words_by_ref() {
@@ -18,7 +18,7 @@ const AFTER_BASH = `fi
 complete -o default -F __inlet_complete inlet
 `;
 
-/** Prints a shell's script, which then calls `inlet complete` at each Tab. */
+/** Defines `inlet completion`. The printed script calls `inlet complete` at each Tab. */
 export function define(command: Command, { io }: CommandContext): void {
   command
     .addArgument(new Argument("<shell>").choices(SHELLS))
@@ -29,10 +29,10 @@ export function define(command: Command, { io }: CommandContext): void {
       if (shell === "bash") io.stdout.write(AFTER_BASH);
     });
   examples(command, [
-    ["source <(inlet completion bash)", "in ~/.bashrc; zsh in ~/.zshrc likewise"],
-    ["inlet completion fish > ~/.config/fish/completions/inlet.fish", "once"],
+    ["source <(inlet completion bash)", "in ~/.bashrc; for zsh in ~/.zshrc"],
+    ["inlet completion fish > ~/.config/fish/completions/inlet.fish", "run once"],
   ]).addHelpText(
     "after",
-    "\nIt completes `inlet`, which has to be on the PATH: /docs/command-line has a launcher for that.",
+    "\nCompletes `inlet`, which must be on the PATH. /docs/command-line shows how to create a launcher.",
   );
 }

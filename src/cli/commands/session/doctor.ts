@@ -12,14 +12,17 @@ interface DoctorOptions {
   readonly gatewayOnly?: boolean;
 }
 
-/** Says what is wrong with this installation and the gateway, and what to do about it. */
+/** Defines `inlet doctor`, which checks this installation and the gateway, and suggests fixes. */
 export function define(command: Command, context: CommandContext): void {
   const { io } = context;
   command
-    .addOption(new Option("-o, --output <format>", "how to print").choices(["table", "json"]))
-    .option("--url <address>", "the gateway's address (default: INLET_URL, else as `inlet login` keeps it)")
+    .addOption(new Option("-o, --output <format>", "output format").choices(["table", "json"]))
+    .option(
+      "--url <address>",
+      "gateway address (default: INLET_URL, then the address stored by `inlet login`)",
+    )
     .option(...CONFIG_OPTION)
-    .option("--gateway-only", "look at the gateway alone, not at this machine")
+    .option("--gateway-only", "check only the gateway, not this machine")
     .action(async ({ url, config, output: format, gatewayOnly = false }: DoctorOptions) => {
       const output = createOutput(io, format);
       const { lookAtInstallation } = await import("../../doctor/installation.ts");
@@ -36,13 +39,13 @@ export function define(command: Command, context: CommandContext): void {
           whole: true,
           color: ({ state }) => (({ ok: "green", warning: "yellow", wrong: "red" }) as const)[state],
         },
-        { title: "what", value: ({ message }) => message, whole: true },
-        { title: "what to do", value: ({ cure }) => cure, whole: true },
+        { title: "finding", value: ({ message }) => message, whole: true },
+        { title: "suggested action", value: ({ suggestedAction }) => suggestedAction, whole: true },
       ]);
       context.exitCode = found.some(({ state }) => state === "wrong") ? EXIT.failed : EXIT.done;
     });
   examples(command, [
-    ["inlet doctor", "this installation, and the gateway; exit code 1 where something is wrong"],
-    ["inlet doctor --gateway-only --url https://inlet.example.com", "one elsewhere"],
+    ["inlet doctor", "check both; exits with 1 if any check fails"],
+    ["inlet doctor --gateway-only --url https://inlet.example.com", "a remote gateway"],
   ]);
 }

@@ -9,28 +9,28 @@ import { readSecret } from "../../output/prompt.ts";
 
 const DEFAULT_URL = "http://127.0.0.1:8080";
 
-/** Keeps an address and a key, once the gateway there takes it. */
+/** Defines `inlet login`, which stores an address and a key after the gateway accepted the key. */
 export function define(command: Command, context: CommandContext): void {
   const { io } = context;
   apiOptions(command)
     .description(
-      "Keep a gateway's address and an API key, which is read from standard input, and asked for at a terminal.",
+      "Store a gateway's address and an API key. The key is read from standard input; a terminal prompts for it.",
     )
     .action(async (options: { readonly url?: string; readonly output?: OutputFormat }) => {
       const output = createOutput(io, options.output);
       const baseUrl = parseUrl(options.url ?? (io.env.INLET_URL || DEFAULT_URL));
       const apiKey = (await readSecret(io, `API key for ${baseUrl}: `)).trim();
-      if (apiKey === "") throw new CommandError("There was no key.", { exitCode: EXIT.wrongSettings });
+      if (apiKey === "") throw new CommandError("No API key was entered.", { exitCode: EXIT.wrongSettings });
       const who = await createApi({ baseUrl, apiKey }, io.signal).get<object>("/auth/whoami");
       const file = await writeCredentials(io.env, { baseUrl, apiKey });
-      output.say(`The key is accepted, and kept in ${file}.`);
+      output.say(`The gateway accepted the key. It is stored in ${file}.`);
       if (output.isJson) output.one({ baseUrl, file, ...who });
     });
   examples(command, [
-    ["inlet login --url https://inlet.example.com", "asks for the key"],
+    ["inlet login --url https://inlet.example.com", "prompts for the key"],
     ["echo $KEY | inlet login", "for the gateway on this machine"],
   ]).addHelpText(
     "after",
-    "\nThe file is for you alone (0600), in $XDG_CONFIG_HOME/inlet or ~/.config/inlet. INLET_URL and INLET_API_KEY win over it.",
+    "\nOnly you can read the file (mode 0600). It is in $XDG_CONFIG_HOME/inlet or ~/.config/inlet. INLET_URL and INLET_API_KEY take precedence.",
   );
 }

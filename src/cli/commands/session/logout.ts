@@ -4,14 +4,16 @@ import { removeCredentials } from "../../client/credentials.ts";
 import type { CommandContext } from "../../command-context.ts";
 import { createOutput } from "../../output/output.ts";
 
-/** Forgets what `login` has kept. */
+/** Defines `inlet logout`, which removes the stored credentials. */
 export function define(command: Command, { io }: CommandContext): void {
-  command.description("Forget the address and the API key that `inlet login` has kept.").action(async () => {
+  command.description("Remove the address and the API key stored by `inlet login`.").action(async () => {
     const removed = await removeCredentials(io.env);
-    createOutput(io).note(removed ? "Forgotten. The key itself is still valid." : "Nothing was kept.");
+    createOutput(io).note(
+      removed ? "Credentials removed. The API key itself is still valid." : "No credentials were stored.",
+    );
   });
   examples(command, [
     ["inlet logout", "the key stays valid"],
-    ["inlet keys revoke key_1 && inlet logout", "so that it is valid no more"],
+    ["inlet keys revoke key_1 && inlet logout", "revoke the key first"],
   ]);
 }

@@ -23,7 +23,7 @@ interface AppStatus {
   readonly quarantined: number;
 }
 
-/** Says whether the gateway is ready, and what needs somebody in each app. */
+/** Defines `inlet status`, which shows whether the gateway is ready and which apps need attention. */
 export function define(command: Command, context: CommandContext): void {
   apiOptions(command).action(
     createAction(context, async ({ api, output }: Client) => {
@@ -80,8 +80,8 @@ export function define(command: Command, context: CommandContext): void {
     }),
   );
   examples(command, [
-    ["inlet status", "exit code 4 where the gateway is not ready"],
-    ["inlet status -o json --url http://127.0.0.1:8080", "all of it, for a program"],
+    ["inlet status", "exits with 4 if the gateway is not ready"],
+    ["inlet status -o json --url http://127.0.0.1:8080", "JSON for a program"],
   ]);
 }
 

@@ -58,7 +58,7 @@ export function OpenProblems() {
 }
 
 function ProblemItem({ problem }: { readonly problem: Problem }) {
-  const { id, kind, severity, message, cure, firstSeenAt } = problem;
+  const { id, kind, severity, message, suggestedAction, firstSeenAt } = problem;
   return (
     <li class={`problem ${severity}`}>
       <div class="problem-main">
@@ -76,7 +76,7 @@ function ProblemItem({ problem }: { readonly problem: Problem }) {
         </p>
         {severity === "error" && (
           <p class="soft">
-            <Stranger max={400}>{cure}</Stranger>
+            <Stranger max={400}>{suggestedAction}</Stranger>
           </p>
         )}
       </div>

@@ -60,7 +60,7 @@ const SPEC: ResourceSpec<Problem> = {
     ],
     ["Where", <ProblemSubject key="where" problem={problem} />],
     ["In words", <Stranger key="message">{problem.message}</Stranger>],
-    ["What to do", <Stranger key="cure">{problem.cure}</Stranger>],
+    ["Suggested action", <Stranger key="suggestedAction">{problem.suggestedAction}</Stranger>],
     ...Object.entries(problem.figures).map(([name, figure]) => [wordsOf(name), formatCount(figure)] as const),
     ["First seen", <Time key="first" at={problem.firstSeenAt} as="full" />],
     ["Last seen", <Time key="last" at={problem.lastSeenAt} as="full" />],

@@ -20,7 +20,7 @@ export interface ProblemsDeps {
 
 const params = { problemId: pathId("prob", "problem") };
 
-/** What is wrong with what an organization has. */
+/** Problems that Inlet has detected in an organization. */
 export const problems: Resource<ProblemsDeps> = {
   path: "/problems",
   tag: "Problems",
@@ -34,9 +34,9 @@ export const problems: Resource<ProblemsDeps> = {
           method: "get",
           path: "/",
           operation: "listProblems",
-          summary: "List what is wrong",
+          summary: "List problems",
           description:
-            "In the order in which they came up, those that are over among them: they are kept for 30 days, the newest 1,000. Each time one is opened or resolved, an event of the app `inlet` says so.",
+            "Lists problems in the order in which they were detected. Resolved problems are included: Inlet keeps the newest 1,000 for 30 days. Whenever a problem is opened or resolved, Inlet also publishes an event in the app `inlet`.",
           query: listQuerySchema,
           answer: listOf(problemSchema),
         },
@@ -48,11 +48,11 @@ export const problems: Resource<ProblemsDeps> = {
       defineRoute(
         {
           method: "get",
-          path: "/looks",
-          operation: "listProblemLooks",
-          summary: "List how current the problems are",
+          path: "/checks",
+          operation: "listProblemChecks",
+          summary: "List when each kind of problem was last checked",
           description:
-            "For each kind when it was last looked for. Some of them are known by Redis alone: while it is away, or the gateway that looks has just changed, nothing of these is opened or resolved.",
+            "Lists each kind of problem with the time of its last check. Some kinds can only be checked with Redis. While Redis is unavailable, or shortly after another gateway has taken over the checks, problems of these kinds are neither opened nor resolved.",
           query: shortListQuery,
           answer: listOf(looksSchema),
         },
@@ -60,7 +60,7 @@ export const problems: Resource<ProblemsDeps> = {
           const rows = await db.selectFrom("problemLooks").selectAll().execute();
           const items = PROBLEM_KINDS.map((kind) => {
             const { lookedAt = null, failingSince = null } = rows.find((row) => row.kind === kind) ?? {};
-            return { kind, lookedAt: timeOf(lookedAt), failingSince: timeOf(failingSince) };
+            return { kind, lastCheckedAt: timeOf(lookedAt), failingSince: timeOf(failingSince) };
           });
           const total = items.length;
           return { items: items.slice(offset, offset + (limit ?? total)), total };
@@ -88,11 +88,11 @@ export const problems: Resource<ProblemsDeps> = {
           operation: "acknowledgeProblem",
           summary: "Acknowledge a problem",
           description:
-            "Says that somebody knows of it. It stays open until it is over; acknowledging it again changes nothing.",
+            "Marks the problem as known. It stays open until Inlet finds that it is resolved. Acknowledging it again has no effect.",
           params,
           body: z.strictObject({}),
           answer: problemSchema,
-          conflict: "it is resolved",
+          conflict: "the problem is already resolved",
         },
         async ({ caller, params: { problemId: id } }) =>
           db.transaction().execute(async (trx) => {
@@ -104,7 +104,8 @@ export const problems: Resource<ProblemsDeps> = {
               .forUpdate()
               .executeTakeFirst();
             if (!row) throw notFound("problem");
-            if (row.state === "resolved") throw conflict("The problem is resolved.");
+            if (row.state === "resolved")
+              throw conflict("The problem is already resolved and cannot be acknowledged.");
             if (row.state === "acknowledged") return render(row);
             const nowMs = clock();
             await recordAudit(trx, caller, { action: "acknowledge", entity: "problem", id }, nowMs);

@@ -7,7 +7,7 @@ import { pageQuery } from "../../../http/page.ts";
 const kind = z.enum(PROBLEM_KINDS);
 const state = z.enum(PROBLEM_STATES);
 
-/** A problem as the API answers it. */
+/** A problem in a response. */
 export const problemSchema = z
   .object({
     id: id("prob"),
@@ -15,21 +15,22 @@ export const problemSchema = z
     kind,
     state: state.meta({
       description:
-        "`opened`, until somebody says that they know of it (`acknowledged`); `resolved`: it is over.",
+        "`opened`: detected. `acknowledged`: marked as known, but not resolved. `resolved`: no longer present.",
     }),
     severity: z.enum(PROBLEM_SEVERITIES).meta({
-      description: "`error`: events are refused, not delivered, or lost. `warning`: that may come.",
+      description:
+        "`error`: events are being rejected, not delivered, or lost. `warning`: this may happen soon.",
     }),
     message: z.string().meta({
-      description: "What is wrong, as it was seen last.",
-      example: "No event came for more than 3600 seconds, its `expectEverySeconds`.",
+      description: "Explanation of the problem, as of the last check.",
+      example: "No event arrived for more than 3600 seconds (`expectEverySeconds`).",
     }),
-    cure: z.string().meta({
-      description: "What to do about it.",
-      example: "Look whether its sender still sends, and to the present address.",
+    suggestedAction: z.string().meta({
+      description: "Suggested action to resolve the problem.",
+      example: "Check that the sender still sends events, and to the channel's current address.",
     }),
     figures: z.record(z.string(), z.number()).meta({
-      description: "What was measured last; its names carry their units.",
+      description: "Values of the last measurement. The names include the units.",
       example: { expectEverySeconds: 3600 },
     }),
     app: z.object({ id: id("app"), uid: z.string(), title: z.string() }).nullable(),
@@ -39,13 +40,13 @@ export const problemSchema = z
     firstSeenAt: timestamp,
     lastSeenAt: timestamp,
     acknowledgedAt: timestamp.nullable(),
-    acknowledgedBy: z.string().nullable().meta({ description: "The account that has." }),
+    acknowledgedBy: z.string().nullable().meta({ description: "Id of the account that acknowledged it." }),
     resolvedAt: timestamp.nullable(),
   })
   .meta({
     id: "Problem",
     description:
-      "Something that is wrong with what the organization has. It names what it is about as it was called then, be it there any more or not; without an app, channel, subscription or connection it is about the organization as a whole.",
+      "A problem that Inlet has detected in an organization. The app, channel, subscription or connection concerned keeps the name it had at that time, and may have been deleted since. If all four are null, the problem concerns the whole organization.",
   });
 export type Problem = Shown<z.output<typeof problemSchema>>;
 
@@ -53,18 +54,23 @@ export const render = (row: ProblemFacts): Problem => renderProblem(row);
 
 export const listQuerySchema = z.object({
   ...pageQuery,
-  state: state.optional().describe("Those in that state alone."),
-  kind: kind.optional().describe("Those of that kind alone."),
-  appId: z.string().min(1).max(255).optional().describe("Those about something of that app alone."),
+  state: state.optional().describe("Selects problems in this state."),
+  kind: kind.optional().describe("Selects problems of this kind."),
+  appId: z
+    .string()
+    .min(1)
+    .max(255)
+    .optional()
+    .describe("Id of an app. Selects problems that concern it or its channels and subscriptions."),
 });
 
 export const looksSchema = z
   .object({
     kind,
-    lookedAt: timestamp.nullable().meta({ description: "When it was last looked for; null: never yet." }),
+    lastCheckedAt: timestamp.nullable().meta({ description: "Time of the last check. Null if never checked." }),
     failingSince: timestamp.nullable().meta({
       description:
-        "Since when it cannot be looked for: what is open may be over, and there may be more. Null: it can.",
+        "Time since which checks fail. Until they work again, listed problems may be outdated and new ones missing. Null if checks work.",
     }),
   })
-  .meta({ id: "ProblemLook", description: "How current what is known about a kind of problem is." });
+  .meta({ id: "ProblemCheck", description: "When problems of a kind were last checked." });
