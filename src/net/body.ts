@@ -1,15 +1,15 @@
 /**
- * The body of an answer as it comes, no faster than it is read. It is held for as long as a stream is open, thousands of times: a
- * `ReadableStream` takes several kilobytes more.
+ * Body of a response, read with backpressure. It is simpler than a `ReadableStream`, which needs several kilobytes more, because a
+ * process can have thousands of open streams.
  */
 export interface Body {
-  /** The next bytes, undefined at the end. One read at a time. */
+  /** Resolves with the next bytes, or `undefined` at the end. Allows one pending read at a time. */
   readonly read: () => Promise<Uint8Array | undefined>;
-  /** The rest is not wanted: a read under way answers the end, and so does each after it. Never rejects, also once it is broken. */
+  /** Discards the rest. A pending read and all later reads resolve with `undefined`. Never rejects, even after an error. */
   readonly cancel: () => Promise<void>;
 }
 
-/** The same as the Fetch standard has it. It holds nothing: each chunk is asked for when it is read. */
+/** Converts a body to a `ReadableStream` without buffering: each read of the stream reads one chunk. */
 export const toWebStream = (body: Body): ReadableStream<Uint8Array> =>
   new ReadableStream<Uint8Array>(
     {
@@ -27,7 +27,7 @@ export function fromWebStream(stream: ReadableStream<Uint8Array>): Body {
   const reader = stream.getReader();
   return {
     read: async () => (await reader.read()).value,
-    // One that is broken says so to each who reads; there is nothing left to cancel.
+    // An errored stream rejects here and on every read; ignoring the rejection keeps `cancel` from failing.
     cancel: () => reader.cancel().catch(() => {}),
   };
 }

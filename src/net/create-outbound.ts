@@ -13,14 +13,14 @@ const DEFAULTS = {
   idleTimeoutMs: 30_000,
   maxRedirects: 5,
 } as const;
-/** Of an answer that is read whole. */
+/** Time limit for a response that is read completely. */
 const TOTAL_TIMEOUT_MS = 60_000;
 const MAX_BYTES = 10 * 1024 * 1024;
 
-/** Some servers refuse calls without a User-Agent. */
+/** Sent with every request, because some servers reject requests without a User-Agent. */
 const USER_AGENT = "inlet";
 
-/** Calls to other servers under one guard; connections are kept alive between them. Disposal ends all that are under way. */
+/** Creates the client for calls to other servers. All calls share the address guard and connections. Disposal aborts pending calls. */
 export function createOutbound(options: GuardOptions): Outbound & AsyncDisposable {
   const agent = createGuardedAgent(options);
   return {
@@ -50,8 +50,8 @@ export function createOutbound(options: GuardOptions): Outbound & AsyncDisposabl
 const NULL_BODY: readonly number[] = [101, 204, 205, 304];
 
 /**
- * A `fetch` (WHATWG) over the dispatcher. Unlike the standard's it throws `OutboundError`, and takes to another origin none but
- * harmless headers; the body errors with the reason of the signal where that aborts.
+ * Creates a `fetch` (WHATWG) on the dispatcher. Unlike the standard's, it throws `OutboundError` and forwards only harmless headers to
+ * another origin. When the signal aborts, the body fails with the signal's reason.
  */
 function createFetch(
   dispatcher: Dispatcher,
@@ -59,7 +59,7 @@ function createFetch(
 ): typeof globalThis.fetch {
   const { totalTimeoutMs } = limits;
   return async (input, init) => {
-    // First, for the standard's own refusals quote the address with what it must not hold.
+    // Check the URL first, because the errors of `Request` would quote credentials in the URL.
     const url = requireCallable(input instanceof Request ? input.url : String(input));
     const request = new Request(input instanceof Request ? input : url, init);
     const caller = callerSignal(input, init) ?? request.signal;
@@ -74,7 +74,8 @@ function createFetch(
     const answer = await follow(dispatcher, sent, { limits, redirect: request.redirect, signal });
     const hasBody = request.method !== "HEAD" && !NULL_BODY.includes(answer.status);
     if (!hasBody || answer.status > 599) await answer.body.cancel();
-    if (answer.status > 599) throw new OutboundError("protocol", `${answer.status} is no status of HTTP`);
+    if (answer.status > 599)
+      throw new OutboundError("protocol", `the server sent the invalid status ${answer.status}`);
     const response = new Response(hasBody ? toWebStream(answer.body) : null, {
       status: answer.status,
       statusText: answer.statusText,
@@ -90,8 +91,8 @@ function createFetch(
 }
 
 /**
- * A request's own signal follows the caller's no longer than the request object lives: it is collected while the body of the answer
- * is still coming, and an abort would go nowhere.
+ * Returns the caller's own signal. `request.signal` only follows it while the `Request` object exists. The object can be collected
+ * while the response body is still arriving, and an abort would then have no effect.
  */
 const callerSignal = (
   input: Parameters<typeof globalThis.fetch>[0],

@@ -1,42 +1,42 @@
 import type { OutboundRequest } from "./outbound.ts";
 
-/** A stored credential can no longer be used: a person must give a new one. */
+/** Thrown when a stored credential is no longer valid and a person must provide a new one. */
 export class NeedsReauthError extends Error {
   override readonly name = "NeedsReauthError";
 }
 
-/** The credentials are not meant for where the request goes: its channel must be changed, or the connection. */
+/** Thrown when a request goes to an origin that the connection does not allow. The channel or the connection must be changed. */
 export class OriginNotAllowedError extends Error {
   override readonly name = "OriginNotAllowedError";
 }
 
-/** A request with credentials in it. */
+/** A request that contains credentials. */
 export interface AuthorizedRequest {
   readonly request: OutboundRequest;
-  /** Header names (lower case) and query names that now hold a secret: they are in no log, dry run, or quarantine. */
+  /** Headers (names in lower case) and query parameters that contain a secret. Logs, dry runs and quarantine omit them. */
   readonly secretHeaders: readonly string[];
   readonly secretQuery: readonly string[];
-  /** Of the token that was used; undefined where it cannot be renewed. */
+  /** Generation of the token in the request; `undefined` if the credentials cannot be renewed. */
   readonly generation: number | undefined;
 }
 
-/** The stored credentials of a connection, for calls on behalf of a channel. */
+/** Stored credentials of a connection, for calls on behalf of a channel. */
 export interface Credentials {
   /**
-   * The request with the credentials in it. A token that ends soon is renewed first, by one worker at a time.
+   * Returns the request with the credentials. A token that expires soon is renewed first, by one worker at a time.
    *
-   * @throws NeedsReauthError; UnavailableError when they cannot be read now; OutboundError of the token's issuer.
-   * @throws OriginNotAllowedError when the url is outside the connection's allowed origins.
+   * @throws NeedsReauthError; UnavailableError if the credentials cannot be read; OutboundError of the token's issuer
+   * @throws OriginNotAllowedError if the URL is outside the connection's allowed origins
    */
   readonly authorize: (
     request: OutboundRequest,
     options: { readonly signal: AbortSignal },
   ) => Promise<AuthorizedRequest>;
   /**
-   * After a 401: true where there is a newer token than the one that was refused, renewed now or meanwhile by another worker,
-   * so that one more try makes sense.
+   * Called after a 401. Returns true if there is a newer token than the rejected one, renewed now or by another worker, so that a retry
+   * makes sense.
    *
-   * @throws NeedsReauthError where the grant is dead.
+   * @throws NeedsReauthError if the issuer rejects the grant
    */
   readonly renew: (
     refused: Pick<AuthorizedRequest, "generation">,
@@ -44,5 +44,5 @@ export interface Credentials {
   ) => Promise<boolean>;
 }
 
-/** The credentials of a connection by its id, read when they are used: each use goes by what is stored then. */
+/** Returns the credentials of a connection. They are loaded on each use, so changes apply immediately. */
 export type CredentialsOf = (connectionId: string) => Credentials;

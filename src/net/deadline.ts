@@ -1,11 +1,11 @@
 import { OutboundError } from "./outbound.ts";
 
-/** A signal that also aborts, as a timeout, after some time. Disposed, it is the caller's no longer, and never aborts. */
+/** A signal that aborts with the caller's signal or after a timeout. After disposal it never aborts. */
 export interface Deadline extends Disposable {
   readonly signal: AbortSignal;
 }
 
-/** One that nobody disposes ends by itself when its time is over. */
+/** Starts a deadline. Without disposal, it cleans up when its time is over. */
 export function startDeadline(parent: AbortSignal, totalTimeoutMs: number): Deadline {
   const controller = new AbortController();
   const end = (): void => {

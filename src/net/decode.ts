@@ -15,19 +15,19 @@ const DECODERS: Readonly<Record<string, () => Duplex>> = {
   "x-gzip": createGunzip,
   deflate: createInflate,
   br: createBrotliDecompress,
-  // 8 MiB, as much as a sender may ask for (RFC 9659, section 3); by itself the library lets it take 128.
+  // Limit the window to 8 MiB, the maximum for senders (RFC 9659, section 3). The library's default is 128 MiB.
   zstd: () => createZstdDecompress({ params: { [constants.ZSTD_d_windowLogMax]: 23 } }),
 };
 
-/** The encodings that `decodeBody` can undo, as an `Accept-Encoding`. */
+/** `Accept-Encoding` with the encodings that `decodeBody` supports. */
 export const ACCEPT_ENCODING = "gzip, br, zstd, deflate";
 
-/** More than one after the other serves only an attacker. */
+/** Maximum number of nested codings. Only attackers use more. */
 const MAX_CODINGS = 2;
 
 /**
- * The body with its `Content-Encoding` undone (RFC 9110, section 8.4), no faster than it is read. A body in a coding that is not
- * known stays as it is.
+ * Decodes the `Content-Encoding` of a body (RFC 9110, section 8.4) with backpressure. Returns the body unchanged if a coding is
+ * unknown.
  *
  * @throws OutboundError `protocol` for more than two codings
  */
@@ -39,21 +39,21 @@ export function decodeBody(body: Body, encoding: string): Body {
   if (decoders.includes(undefined)) return body;
   return decoders.length === 0
     ? body
-    : unlessEmpty(body, (encoded) =>
+    : decodeUnlessEmpty(body, (encoded) =>
         fromWebStream(
           decoders.reduceRight(
-            (decoded, create) => (create ? decoded.pipeThrough(asTransform(create())) : decoded),
+            (decoded, create) => (create ? decoded.pipeThrough(toTransform(create())) : decoded),
             toWebStream(encoded),
           ),
         ),
       );
 }
 
-const asTransform = (decoder: Duplex): ReadableWritablePair<Uint8Array, Uint8Array> =>
+const toTransform = (decoder: Duplex): ReadableWritablePair<Uint8Array, Uint8Array> =>
   Duplex.toWeb(decoder) as ReadableWritablePair<Uint8Array, Uint8Array>;
 
-/** Nothing at all is nothing in any coding, though decoders take it for something that was cut short. */
-function unlessEmpty(body: Body, decode: (body: Body) => Body): Body {
+/** Decodes a body unless it is empty. Decoders would report an empty body as truncated. */
+function decodeUnlessEmpty(body: Body, decode: (body: Body) => Body): Body {
   let decoded: Body | undefined;
   return {
     async read() {
@@ -76,7 +76,8 @@ function unlessEmpty(body: Body, decode: (body: Body) => Body): Body {
 }
 
 /**
- * The body up to `maxBytes`, then `OutboundError` `tooLarge`, its source cancelled. Other failures are handed to `explain`.
+ * Limits a body to `maxBytes`. For a larger body, it cancels the source and throws the `OutboundError` `tooLarge`. `explain` converts other
+ * errors.
  */
 export function boundBody(body: Body, maxBytes: number, explain: (thrown: unknown) => unknown): Body {
   let bytes = 0;
@@ -88,7 +89,7 @@ export function boundBody(body: Body, maxBytes: number, explain: (thrown: unknow
       bytes += chunk?.byteLength ?? 0;
       if (bytes <= maxBytes) return chunk;
       await body.cancel().catch(() => {});
-      throw new OutboundError("tooLarge", `the answer is larger than ${maxBytes} bytes`);
+      throw new OutboundError("tooLarge", `the response exceeds ${maxBytes} bytes`);
     },
     cancel: () => body.cancel(),
   };

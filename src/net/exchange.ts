@@ -9,12 +9,12 @@ import {
   type OutboundResponse,
 } from "./outbound.ts";
 
-/** The head of an answer, and its body as it comes off the wire. */
+/** The head of a response, and its undecoded body. */
 export interface Exchange {
   readonly status: number;
   readonly statusText: string;
   readonly headers: OutboundResponse["headers"];
-  /** Cancelling it ends the connection. Reading it throws an `OutboundError`, or the reason of the signal. */
+  /** Canceling it closes the connection. Reads throw an `OutboundError` or the reason of the signal. */
   readonly body: Body;
 }
 
@@ -22,13 +22,13 @@ export type ExchangeLimits = Required<
   Pick<OutboundLimits, "connectTimeoutMs" | "headTimeoutMs" | "idleTimeoutMs">
 >;
 
-/** Bytes that wait for their reader before the socket is left unread. */
+/** Number of unread bytes at which reading from the socket pauses. */
 const BUFFER_BYTES = 64 * 1024;
 
 /**
- * One request and its answer, without redirects. The promise resolves with the head.
+ * Sends one request without following redirects. Resolves with the head of the response.
  *
- * @throws OutboundError, or the reason of `signal`, which ends the body too.
+ * @throws OutboundError, or the reason of `signal`, which also aborts the body
  */
 export function exchange(
   dispatcher: Dispatcher,
@@ -43,18 +43,18 @@ export function exchange(
   return head.promise;
 }
 
-/** One object for all that an open connection holds: there may be thousands. */
+/** A single object per open connection keeps memory small, because there can be thousands of connections. */
 class ExchangeHandler implements Dispatcher.DispatchHandler, Body {
   readonly #limits: ExchangeLimits;
   readonly #signal: AbortSignal;
-  /** Until it has come. */
+  /** Promise of the head; `undefined` after the head has arrived. */
   #head: PromiseWithResolvers<Exchange> | undefined;
   #request: Dispatcher.DispatchController | undefined;
   #timer: NodeJS.Timeout | undefined;
-  /** True once nothing that comes later is heard. */
+  /** Whether the exchange has ended. Later events are ignored. */
   #isOver = false;
   #failure: { readonly error: unknown } | undefined;
-  /** The chunks that wait for their reader. */
+  /** Received chunks that have not been read. */
   #chunks: Uint8Array[] = [];
   #bytes = 0;
   #reader: PromiseWithResolvers<Uint8Array | undefined> | undefined;
@@ -64,18 +64,18 @@ class ExchangeHandler implements Dispatcher.DispatchHandler, Body {
     this.#signal = signal;
     this.#head = head;
     signal.addEventListener("abort", this, { once: true });
-    this.#giveUpAfter(limits.connectTimeoutMs, "connecting");
+    this.#startTimeout(limits.connectTimeoutMs, "connecting");
   }
 
-  /** The signal has aborted. */
+  /** Called by `EventTarget` when the signal aborts. */
   handleEvent(): void {
     this.#fail(this.#signal.reason);
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#request = controller;
-    if (this.#isOver) controller.abort(new Error("nobody waits for it any longer"));
-    else this.#giveUpAfter(this.#limits.headTimeoutMs, "the head of the answer");
+    if (this.#isOver) controller.abort(new Error("the call has already ended"));
+    else this.#startTimeout(this.#limits.headTimeoutMs, "waiting for the response headers");
   }
 
   onResponseStart(
@@ -85,7 +85,7 @@ class ExchangeHandler implements Dispatcher.DispatchHandler, Body {
     statusText = "",
   ): void {
     if (this.#isOver || status < 200) return;
-    // Its bytes would be kept for as long as the body comes.
+    // Release the raw headers, which would stay in memory until the body ends.
     controller.rawHeaders = null;
     this.#awaitData();
     this.#head?.resolve({ status, statusText, headers: headers as Exchange["headers"], body: this });
@@ -95,7 +95,7 @@ class ExchangeHandler implements Dispatcher.DispatchHandler, Body {
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.#isOver || this.#head !== undefined) return;
     if (this.#reader !== undefined) {
-      this.#answerReader(chunk);
+      this.#resolveReader(chunk);
     } else {
       this.#chunks.push(chunk);
       this.#bytes += chunk.length;
@@ -103,14 +103,14 @@ class ExchangeHandler implements Dispatcher.DispatchHandler, Body {
     if (this.#bytes < BUFFER_BYTES) {
       this.#timer?.refresh();
     } else {
-      // The reader takes the time; the sender is not late.
+      // Stop the idle timer, because the delay is caused by the reader and not by the server.
       clearTimeout(this.#timer);
       controller.pause();
     }
   }
 
   onResponseEnd(): void {
-    if (this.#end()) this.#answerReader(undefined);
+    if (this.#end()) this.#resolveReader(undefined);
   }
 
   onResponseError(_: unknown, error: Error): void {
@@ -133,29 +133,29 @@ class ExchangeHandler implements Dispatcher.DispatchHandler, Body {
   async cancel(): Promise<void> {
     this.#chunks = [];
     if (!this.#end()) return;
-    this.#answerReader(undefined);
-    this.#request?.abort(new Error("the rest of the answer is not wanted"));
+    this.#resolveReader(undefined);
+    this.#request?.abort(new Error("the rest of the response was canceled"));
   }
 
-  #answerReader(chunk: Uint8Array | undefined): void {
+  #resolveReader(chunk: Uint8Array | undefined): void {
     this.#reader?.resolve(chunk);
     this.#reader = undefined;
   }
 
   #awaitData(): void {
-    this.#giveUpAfter(this.#limits.idleTimeoutMs, "the next bytes of the answer");
+    this.#startTimeout(this.#limits.idleTimeoutMs, "waiting for more of the response body");
   }
 
-  #giveUpAfter(ms: number, what: string): void {
+  #startTimeout(ms: number, phase: string): void {
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(ExchangeHandler.#giveUp, ms, this, what, ms);
+    this.#timer = setTimeout(ExchangeHandler.#onTimeout, ms, this, phase, ms);
   }
 
-  static #giveUp(this: void, handler: ExchangeHandler, what: string, ms: number): void {
-    handler.#fail(new OutboundError("timeout", `${what} took longer than ${ms} ms`));
+  static #onTimeout(this: void, handler: ExchangeHandler, phase: string, ms: number): void {
+    handler.#fail(new OutboundError("timeout", `${phase} took longer than ${ms} ms`));
   }
 
-  /** True once. */
+  /** Ends the exchange. Returns true only on the first call. */
   #end(): boolean {
     if (this.#isOver) return false;
     this.#isOver = true;

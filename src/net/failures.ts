@@ -1,18 +1,18 @@
 import { OutboundError, type OutboundFailure } from "./outbound.ts";
 
-/** By the codes of Node (`errno`, TLS), of undici and of its parser; the first pattern that fits. */
+/** Maps error codes of Node (`errno`, TLS), undici and its parser to failures. The first matching pattern applies. */
 const FAILURES: readonly (readonly [RegExp, OutboundFailure, string])[] = [
-  [/^(ENOTFOUND|EAI_.*|ENODATA)$/, "unresolved", "the name cannot be resolved"],
+  [/^(ENOTFOUND|EAI_.*|ENODATA)$/, "unresolved", "the host name cannot be resolved"],
   [
     /^(ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|EHOSTDOWN|EADDRNOTAVAIL|EACCES)$/,
     "refused",
-    "no connection is accepted",
+    "the server does not accept connections",
   ],
-  [/^(ETIMEDOUT|UND_ERR_(CONNECT|HEADERS|BODY)_TIMEOUT)$/, "timeout", "no answer in time"],
+  [/^(ETIMEDOUT|UND_ERR_(CONNECT|HEADERS|BODY)_TIMEOUT)$/, "timeout", "the server did not respond in time"],
   [
     /^(CERT_.*|ERR_TLS_.*|ERR_SSL_.*|EPROTO|DEPTH_ZERO_.*|SELF_SIGNED_.*|UNABLE_TO_.*|HOSTNAME_MISMATCH|INVALID_CA|INVALID_PURPOSE)$/,
     "tls",
-    "the TLS connection is not to be trusted",
+    "the TLS connection cannot be trusted",
   ],
   [
     /^(ECONNRESET|ECONNABORTED|EPIPE|UND_ERR_(SOCKET|CLOSED|DESTROYED|RES_CONTENT_LENGTH_MISMATCH))$/,
@@ -21,17 +21,17 @@ const FAILURES: readonly (readonly [RegExp, OutboundFailure, string])[] = [
   ],
 ];
 
-/** Errors of undici, sockets and decoders as an `OutboundError`; one stays as it is. */
+/** Converts errors of undici, sockets and decoders to an `OutboundError`. */
 export function toOutboundError(thrown: unknown): OutboundError {
   if (thrown instanceof OutboundError) return thrown;
-  const code = codeOf(thrown);
+  const code = getErrorCode(thrown);
   const [, failure, message] = FAILURES.find(([pattern]) => pattern.test(code)) ?? UNKNOWN;
   return new OutboundError(failure, message, { cause: thrown });
 }
 
-const UNKNOWN = [/$/, "protocol", "the answer is not valid HTTP"] as const;
+const UNKNOWN = [/$/, "protocol", "the response is not valid HTTP"] as const;
 
-function codeOf(thrown: unknown): string {
+function getErrorCode(thrown: unknown): string {
   const { code } = (thrown ?? {}) as { readonly code?: unknown };
   return typeof code === "string" ? code : "";
 }

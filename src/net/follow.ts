@@ -6,53 +6,54 @@ import { OutboundError, type OutboundRequest } from "./outbound.ts";
 import { redirectOf, requireCallable } from "./redirects.ts";
 
 export interface FollowLimits extends ExchangeLimits {
-  /** Of the body once it is decoded. */
+  /** Maximum size of the decoded body. */
   readonly maxBytes?: number | undefined;
   readonly maxRedirects: number;
 }
 
 export interface FollowOptions {
   readonly limits: FollowLimits;
-  /** As the Fetch standard has it: `manual` takes a redirect for the answer, `error` refuses it. */
+  /** Redirect mode of the Fetch standard. `manual` returns a redirect as the response; `error` throws. */
   readonly redirect: "follow" | "manual" | "error";
   readonly signal: AbortSignal;
 }
 
-/** The last answer, its body decoded. */
+/** The final response, with a decoded body. */
 export interface Followed extends Exchange {
   readonly url: string;
 }
 
-/** Answers that have no body, whatever their headers say (RFC 9110, section 6.4.1). */
-const EMPTY: readonly number[] = [204, 205, 304];
+/** Statuses of responses without a body, whatever their headers say (RFC 9110, section 6.4.1). */
+const BODYLESS_STATUSES: readonly number[] = [204, 205, 304];
 
 /**
- * One call with its redirects.
+ * Sends a request and follows its redirects.
  *
- * @throws OutboundError, or the reason of `signal`.
+ * @throws OutboundError, or the reason of `signal`
  */
 export async function follow(
   dispatcher: Dispatcher,
   request: OutboundRequest,
   { limits, redirect, signal }: FollowOptions,
 ): Promise<Followed> {
-  let current = { ...request, url: requireCallable(request.url), headers: ownHeaders(request.headers) };
+  let current = { ...request, url: requireCallable(request.url), headers: normalizeHeaders(request.headers) };
   for (let hops = 0; ; hops++) {
     const answer = await exchange(dispatcher, current, { limits, signal });
     try {
       const location = [answer.headers.location].flat()[0];
       const next = redirect === "manual" ? undefined : redirectOf(current, answer.status, location);
       if (next === undefined) {
-        const isEmpty = current.method === "HEAD" || EMPTY.includes(answer.status);
+        const isEmpty = current.method === "HEAD" || BODYLESS_STATUSES.includes(answer.status);
         return {
           ...answer,
           url: current.url,
-          body: isEmpty ? answer.body : readable(answer, limits, signal),
+          body: isEmpty ? answer.body : decodeAndLimit(answer, limits, signal),
         };
       }
-      if (redirect === "error") throw new OutboundError("redirects", "it redirects");
+      if (redirect === "error")
+        throw new OutboundError("redirects", "the server redirects, which this call does not allow");
       if (hops >= limits.maxRedirects) {
-        throw new OutboundError("redirects", `it redirects more than ${limits.maxRedirects} times`);
+        throw new OutboundError("redirects", `the server redirects more than ${limits.maxRedirects} times`);
       }
       current = next;
     } catch (error) {
@@ -63,7 +64,7 @@ export async function follow(
   }
 }
 
-function readable({ headers, body }: Exchange, { maxBytes }: FollowLimits, signal: AbortSignal) {
+function decodeAndLimit({ headers, body }: Exchange, { maxBytes }: FollowLimits, signal: AbortSignal) {
   const decoded = decodeBody(body, String(headers["content-encoding"] ?? ""));
   if (decoded === body && maxBytes === undefined) return body;
   const explain = (thrown: unknown) => (signal.aborted ? signal.reason : toOutboundError(thrown));
@@ -71,10 +72,10 @@ function readable({ headers, body }: Exchange, { maxBytes }: FollowLimits, signa
 }
 
 /**
- * Names in lower case, so that each stands once. The address alone says whom the request is for: another `host` would reach another
- * site of the same server.
+ * Converts header names to lower case, so that each occurs once. Removes `host`, because a value that differs from the URL could reach
+ * another site on the same server.
  */
-const ownHeaders = (headers: OutboundRequest["headers"]): OutboundRequest["headers"] =>
+const normalizeHeaders = (headers: OutboundRequest["headers"]): OutboundRequest["headers"] =>
   Object.fromEntries(
     Object.entries(headers)
       .map(([name, value]) => [name.toLowerCase(), value] as const)

@@ -5,24 +5,24 @@ import { type AddressCheck, createAddressCheck } from "./addresses.ts";
 import { OutboundError } from "./outbound.ts";
 
 export interface GuardOptions {
-  /** Networks (CIDR) that may be reached though they are not public. */
+  /** Networks (CIDR) that calls may reach although they are not public. */
   readonly allowNetworks: readonly string[];
-  /** Default: the system's resolver. */
+  /** The system's resolver by default. */
   readonly lookup?: LookupFunction;
 }
 
-/** A connection that nobody waits for any longer is given up after so long. */
+/** Time after which a connection attempt ends if the call that started it has already ended. */
 const CONNECT_TIMEOUT_MS = 60_000;
 
 /**
- * Connections to addresses that the check lets through, and to no others: the guard stands where the socket is made, so that
- * neither a spelling of the address, nor a redirect, nor a name that changes what it resolves to passes it by. A name of several
- * addresses of which one is refused is refused whole.
+ * Creates an agent that connects only to allowed addresses. The guard runs when the socket is created, so it cannot be bypassed by
+ * another spelling of the address, a redirect, or a name that resolves differently later. If one of a name's addresses is not allowed,
+ * the whole name is rejected.
  */
 export function createGuardedAgent(options: GuardOptions): Agent {
   return new Agent({
     connect: createGuardedConnector(options),
-    // The limits of each call are kept by `exchange.ts`, to the millisecond.
+    // Disable undici's timeouts: `exchange.ts` enforces the limits of each call, to the millisecond.
     headersTimeout: 0,
     bodyTimeout: 0,
   });
@@ -30,30 +30,30 @@ export function createGuardedAgent(options: GuardOptions): Agent {
 
 function createGuardedConnector({ allowNetworks, lookup = systemLookup }: GuardOptions) {
   const isAllowed = createAddressCheck(allowNetworks);
-  // HTTP/1.1 alone: one connection is one exchange, so that ending one disturbs no other.
+  // Use only HTTP/1.1, where a connection has one exchange at a time, so that aborting one affects no other.
   const connect = buildConnector({
     allowH2: false,
     timeout: CONNECT_TIMEOUT_MS,
     lookup: guardedLookup(lookup, isAllowed),
   });
   return (options: buildConnector.Options, callback: buildConnector.Callback): void => {
-    // Addresses are not looked up: they come past the resolver.
+    // IP addresses in the URL bypass the resolver, so check them here.
     const host = options.hostname.replace(/^\[|\]$/g, "");
     if (isIP(host) !== 0 && !isAllowed(host)) {
-      callback(blocked(), null);
+      callback(createBlockedError(), null);
       return;
     }
     connect(options, (...[error, socket]) => {
-      // undici's own connector leaves the second argument out where it fails.
+      // undici's connector omits the second argument on failure.
       if (error || !socket) {
         callback(error ?? new Error("no socket"), null);
       } else if (socket.remoteAddress === undefined) {
-        // The server has hung up already; its address is not known to be forbidden.
+        // The server has already closed the connection, so its address cannot be checked.
         socket.destroy();
-        callback(hungUp(), null);
+        callback(createResetError(), null);
       } else if (!isAllowed(socket.remoteAddress)) {
         socket.destroy();
-        callback(blocked(), null);
+        callback(createBlockedError(), null);
       } else {
         callback(null, socket);
       }
@@ -69,16 +69,16 @@ const guardedLookup =
       const [first] = addresses;
       if (error) callback(error, "");
       else if (first === undefined) callback(Object.assign(new Error("no address"), { code: "ENODATA" }), "");
-      else if (!addresses.every(({ address }) => isAllowed(address))) callback(blocked(), "");
+      else if (!addresses.every(({ address }) => isAllowed(address))) callback(createBlockedError(), "");
       else if (options.all === true) callback(null, addresses);
       else callback(null, first.address, first.family);
     });
   };
 
-const hungUp = (): OutboundError => new OutboundError("reset", "the connection broke");
+const createResetError = (): OutboundError => new OutboundError("reset", "the connection broke");
 
-const blocked = (): OutboundError =>
+const createBlockedError = (): OutboundError =>
   new OutboundError(
     "blocked",
-    "the address is not public; INLET_ALLOW_NETWORKS names the networks that may be reached besides",
+    "the address is not public; add its network to INLET_ALLOW_NETWORKS to allow it",
   );

@@ -1,6 +1,6 @@
 import type { Body } from "./body.ts";
 
-/** A call to somebody else's server. */
+/** A request to another server. */
 export interface OutboundRequest {
   readonly method: string;
   readonly url: string;
@@ -9,18 +9,18 @@ export interface OutboundRequest {
   readonly body?: string | Buffer;
 }
 
-/** Bounds of one call; each has a default. */
+/** Limits of one call. Each has a default. */
 export interface OutboundLimits {
   readonly connectTimeoutMs?: number;
-  /** From the sending of the request to the head of its answer. */
+  /** Maximum time from sending the request to receiving the response headers. */
   readonly headTimeoutMs?: number;
-  /** Between two chunks of the answer's body. */
+  /** Maximum time between two chunks of the response body. */
   readonly idleTimeoutMs?: number;
-  /** From the beginning to the end of the body; streams have none. */
+  /** Maximum time from the start of the call to the end of the body. Streams have no such limit. */
   readonly totalTimeoutMs?: number;
-  /** Of the body, after `Content-Encoding` was undone. */
+  /** Maximum size of the body after decoding `Content-Encoding`. */
   readonly maxBytes?: number;
-  /** Followed up to so many; each target is checked like the first, and credentials never go to another origin. */
+  /** Maximum number of redirects. Each target is checked like the first URL; credentials are never sent to another origin. */
   readonly maxRedirects?: number;
 }
 
@@ -28,19 +28,19 @@ export interface OutboundResponse {
   readonly status: number;
   /** Names in lower case; a repeated header is an array. */
   readonly headers: Readonly<Record<string, string | readonly string[]>>;
-  /** Where the answer came from, after redirects. */
+  /** URL of the response, after redirects. */
   readonly url: string;
   readonly body: Buffer;
 }
 
-/** An answer whose body is read as it comes. */
+/** A response whose body is read as a stream. */
 export interface OutboundStream extends Pick<OutboundResponse, "status" | "headers" | "url"> {
   readonly body: Body;
 }
 
 /**
- * Why a call brought no answer. `blocked`: an address that outbound calls may not reach. `redirects`: too many, or one that
- * may not be followed. `tooLarge`: the body. A closed set: it is also a metric label.
+ * Reason of a failed call. `blocked`: outbound calls may not reach the address. `redirects`: too many redirects, or one that must not be
+ * followed. `tooLarge`: the body exceeds its limit. The set is closed, because the reason is also a metric label.
  */
 export type OutboundFailure =
   | "blocked"
@@ -53,7 +53,7 @@ export type OutboundFailure =
   | "tooLarge"
   | "protocol";
 
-/** A call that brought no whole answer. Another status than 2xx is an answer. The message tells nothing of inner networks. */
+/** A call without a complete response. Any HTTP status is a response. The message reveals no details of internal networks. */
 export class OutboundError extends Error {
   override readonly name = "OutboundError";
   readonly code: OutboundFailure;
@@ -65,25 +65,25 @@ export class OutboundError extends Error {
 }
 
 /**
- * The one way out of the gateway: to public addresses, and to those that the operator allows.
+ * The client for all outbound HTTP calls. It reaches only public addresses and networks that the operator allows.
  *
- * @throws OutboundError; the reason of `signal` where it aborts.
+ * @throws OutboundError, or the reason of `signal`
  */
 export interface Outbound {
-  /** A call whose answer is read whole. */
+  /** Sends a request and reads the complete response. */
   readonly request: (
     request: OutboundRequest,
     options: OutboundLimits & { readonly signal: AbortSignal },
   ) => Promise<OutboundResponse>;
   /**
-   * A call whose answer is read as it comes, for as long as that takes. The body ends with the reason of the signal.
+   * Sends a request and returns the response as a stream without a total time limit. On abort, the body fails with the signal's reason.
    *
-   * @throws TypeError where a header is none
+   * @throws TypeError if a header is invalid
    */
   readonly open: (
     request: OutboundRequest,
     options: Omit<OutboundLimits, "totalTimeoutMs" | "maxBytes"> & { readonly signal: AbortSignal },
   ) => Promise<OutboundStream>;
-  /** For libraries that want a `fetch` (WHATWG): the same guard, redirects and limits, the body as it comes. */
+  /** Creates a `fetch` (WHATWG) for libraries, with the same guard, redirects and limits. */
   readonly fetch: (limits?: OutboundLimits) => typeof globalThis.fetch;
 }

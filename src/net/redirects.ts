@@ -1,9 +1,9 @@
 import { OutboundError, type OutboundRequest } from "./outbound.ts";
 
-/** Statuses that name another place (Fetch standard, "redirect status"). */
+/** Redirect statuses (Fetch standard, "redirect status"). */
 const REDIRECTS: readonly number[] = [301, 302, 303, 307, 308];
 
-/** Headers of a body that is not sent again (Fetch standard, "request-body-header name"). */
+/** Headers to remove when a redirect drops the body (Fetch standard, "request-body-header name"). */
 const BODY_HEADERS: readonly string[] = [
   "content-encoding",
   "content-language",
@@ -12,7 +12,7 @@ const BODY_HEADERS: readonly string[] = [
   "content-type",
 ];
 
-/** Headers that another origin may see: they hold no credential. Any other header may, whatever its name. */
+/** Headers that may be sent to another origin, because they contain no credentials. Any other header might. */
 export const HARMLESS_HEADERS: readonly string[] = [
   "accept",
   "accept-encoding",
@@ -24,10 +24,10 @@ export const HARMLESS_HEADERS: readonly string[] = [
 ];
 
 /**
- * The request that the answer asks for instead, undefined where it is no redirect: method and headers by the Fetch standard
- * ("HTTP-redirect fetch"); to another origin no more than harmless headers go along.
+ * Returns the next request of a redirect, or `undefined` if the response is not a redirect. Method and headers follow the Fetch
+ * standard ("HTTP-redirect fetch"). Only harmless headers are sent to another origin.
  *
- * @throws OutboundError `redirects` where the target cannot be followed, or a body would go to another origin.
+ * @throws OutboundError `redirects` if the target is not a callable URL, or a body would be sent to another origin
  */
 export function redirectOf(
   request: OutboundRequest,
@@ -37,24 +37,28 @@ export function redirectOf(
   if (!REDIRECTS.includes(status) || location === undefined) return undefined;
   const target = URL.parse(location, request.url);
   if (target === null || !isCallable(target)) {
-    throw new OutboundError("redirects", "it redirects to what is no address of HTTP");
+    throw new OutboundError("redirects", "the server redirects to an invalid URL");
   }
   target.hash = "";
-  const next = { ...(becomesGet(request.method, status) ? asGet(request) : request), url: target.href };
+  const next = {
+    ...(becomesGet(request.method, status) ? toGetRequest(request) : request),
+    url: target.href,
+  };
   if (target.origin === new URL(request.url).origin) return next;
-  if (next.body !== undefined) throw new OutboundError("redirects", "it redirects a body to another origin");
+  if (next.body !== undefined)
+    throw new OutboundError("redirects", "the server redirects a request with a body to another origin");
   return { ...next, headers: pick(next.headers, (name) => HARMLESS_HEADERS.includes(name)) };
 }
 
-/** True for a URL that may be called at all: HTTP, without credentials, which would end up in logs. */
+/** Whether a URL may be called: http or https, without credentials, which would appear in logs. */
 export const isCallable = (url: URL): boolean =>
   (url.protocol === "https:" || url.protocol === "http:") && url.username === "" && url.password === "";
 
-/** The address without its fragment. @throws OutboundError `blocked` where it may not be called at all */
+/** Returns the URL without its fragment. @throws OutboundError `blocked` if the URL is not callable */
 export function requireCallable(text: string): string {
   const url = URL.parse(text);
   if (url === null || !isCallable(url)) {
-    throw new OutboundError("blocked", "only addresses of HTTP without credentials in them are called");
+    throw new OutboundError("blocked", "the URL must be http or https and must not contain credentials");
   }
   url.hash = "";
   return url.href;
@@ -65,7 +69,7 @@ const becomesGet = (method: string, status: number): boolean =>
     ? method !== "GET" && method !== "HEAD"
     : (status === 301 || status === 302) && method === "POST";
 
-const asGet = ({ url, headers }: OutboundRequest): OutboundRequest => ({
+const toGetRequest = ({ url, headers }: OutboundRequest): OutboundRequest => ({
   method: "GET",
   url,
   headers: pick(headers, (name) => !BODY_HEADERS.includes(name)),

@@ -2,13 +2,14 @@ import type { OutboundResponse } from "./outbound.ts";
 
 type Answer = Pick<OutboundResponse, "status" | "headers">;
 
-/** Nobody is left alone for longer, whatever its answer says. */
+/** Maximum wait, whatever the server requests. */
 const MAX_WAIT_MS = 86_400_000;
-/** A reset below this is a number of seconds from now; above, seconds since the epoch; far above, milliseconds. */
+/** A reset below this value is in seconds from now. From here on it is in seconds since 1970. */
 const EPOCH_SECONDS_FROM = 1_000_000_000;
+/** From this value on, a reset is in milliseconds since 1970. */
 const EPOCH_MS_FROM = 100_000_000_000;
 
-/** Header names of rate limits, before and after their standard: how much is left, and when the limit resets. */
+/** Rate limit headers, standardized and older: the remaining requests, and the reset time. */
 const BUDGETS = [
   { remaining: "ratelimit-remaining", reset: "ratelimit-reset" },
   { remaining: "x-ratelimit-remaining", reset: "x-ratelimit-reset" },
@@ -16,39 +17,40 @@ const BUDGETS = [
 ] as const;
 
 /**
- * Until when a server wants to be left alone, in ms of our clock, at most a day from now; undefined where it says nothing.
+ * Computes the earliest time for the next request, in ms of the local clock and at most a day from now. Returns `undefined` if the
+ * response contains no such header.
  *
- * `Retry-After` (RFC 9110, section 10.2.3) counts with any status; the reset of a budget of requests where the answer is a 429 or
- * the budget is used up. Times of the server's clock are taken from its own `Date`.
+ * `Retry-After` (RFC 9110, section 10.2.3) applies with any status. A rate limit's reset applies if the status is 429 or no requests
+ * remain. Absolute times are relative to the server's own `Date`.
  */
 export function notBeforeOf({ status, headers }: Answer, nowMs: number): number | undefined {
   const text = (name: string): string => [headers[name] ?? ""].flat()[0]?.trim() ?? "";
   const serverNowMs = parseHttpDate(text("date")) ?? nowMs;
   const waits = [
-    waitOfRetryAfter(text("retry-after"), serverNowMs),
+    parseRetryAfter(text("retry-after"), serverNowMs),
     ...BUDGETS.filter(({ remaining }) => status === 429 || /^0+(\.0+)?$/.test(text(remaining))).map(
-      ({ reset }) => waitOfReset(text(reset), serverNowMs),
+      ({ reset }) => parseReset(text(reset), serverNowMs),
     ),
   ].filter((wait) => wait !== undefined);
   if (waits.length === 0) return undefined;
   return nowMs + Math.min(Math.max(0, ...waits), MAX_WAIT_MS);
 }
 
-function waitOfRetryAfter(text: string, serverNowMs: number): number | undefined {
+function parseRetryAfter(text: string, serverNowMs: number): number | undefined {
   if (/^\d{1,15}(\.\d+)?$/.test(text)) return Math.ceil(Number(text) * 1_000);
   const dateMs = parseHttpDate(text);
   return dateMs === undefined ? undefined : dateMs - serverNowMs;
 }
 
-function waitOfReset(text: string, serverNowMs: number): number | undefined {
-  if (!/^\d{1,15}(\.\d+)?$/.test(text)) return waitOfRetryAfter(text, serverNowMs);
+function parseReset(text: string, serverNowMs: number): number | undefined {
+  if (!/^\d{1,15}(\.\d+)?$/.test(text)) return parseRetryAfter(text, serverNowMs);
   const value = Number(text);
   if (value < EPOCH_SECONDS_FROM) return Math.ceil(value * 1_000);
   return (value < EPOCH_MS_FROM ? value * 1_000 : value) - serverNowMs;
 }
 
 const DAYS = "(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)";
-/** The one form that is sent, and the two that are read besides (RFC 9110, section 5.6.7). */
+/** HTTP dates: the current format, and two obsolete ones that recipients must accept (RFC 9110, section 5.6.7). */
 const FIXDATE = new RegExp(`^${DAYS}, \\d{2} [A-Z][a-z]{2} \\d{4} \\d{2}:\\d{2}:\\d{2} GMT$`);
 const RFC850 = /^[A-Z][a-z]{5,8}, \d{2}-[A-Z][a-z]{2}-\d{2} \d{2}:\d{2}:\d{2} GMT$/;
 const ASCTIME = new RegExp(`^${DAYS} [A-Z][a-z]{2} [ \\d]\\d \\d{2}:\\d{2}:\\d{2} \\d{4}$`);

@@ -5,14 +5,14 @@ import type { ConnectionKind } from "./kind.ts";
 
 const settings = z
   .strictObject({
-    in: z.enum(["header", "query"]).default("header").describe("where the key stands"),
+    in: z.enum(["header", "query"]).default("header").describe("Part of the request that contains the key."),
     name: z
       .string()
       .min(1)
       .max(128)
-      .meta({ description: "Of the header or parameter.", example: "X-API-Key" }),
-    prefix: z.string().max(128).default("").describe("stands before the key, a space at its end included"),
-    value: secretText.meta({ description: "The key.", example: "k-6f1a" }),
+      .meta({ description: "Name of the header or query parameter.", example: "X-API-Key" }),
+    prefix: z.string().max(128).default("").describe("Text before the key, including any trailing space."),
+    value: secretText.meta({ description: "The API key.", example: "k-6f1a" }),
   })
   .check(
     checkSettings((config, note) => {
@@ -23,7 +23,7 @@ const settings = z
     }),
   );
 
-/** A key in a header or a parameter of the query. */
+/** Adds an API key to a header or a query parameter. */
 export const apiKey: ConnectionKind<typeof settings, "apiKey"> = {
   kind: "apiKey",
   settings,

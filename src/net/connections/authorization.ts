@@ -4,17 +4,17 @@ import { isCallable } from "../redirects.ts";
 import type { OAuth2Settings } from "./oauth2.ts";
 import { exchangeCode, type Fetch, findServer, type TokenAnswer, type TokenCall } from "./token-endpoint.ts";
 
-/** Where a person is sent to give an authorization, and what must be known when they come back. */
+/** An authorization URL for a person's browser, and the secret that the callback needs. */
 export interface AuthorizationRequest {
   readonly url: string;
-  /** Of PKCE (RFC 7636): secret. */
+  /** The secret PKCE code verifier (RFC 7636). */
   readonly verifier: string;
 }
 
 /**
- * The authorization request (RFC 6749, section 4.1.1) with PKCE by S256.
+ * Creates an authorization request (RFC 6749, section 4.1.1) with PKCE (S256).
  *
- * @throws OutboundError where the issuer's endpoints cannot be found.
+ * @throws OutboundError if the issuer's endpoints cannot be discovered
  */
 export async function authorizationRequest(
   settings: OAuth2Settings,
@@ -23,9 +23,12 @@ export async function authorizationRequest(
 ): Promise<AuthorizationRequest> {
   const server = await findServer(settings, fetch);
   const url = URL.parse(server.authorization_endpoint ?? "");
-  // A browser will be sent there: not to a script, whatever the issuer publishes.
+  // A browser opens this URL, so reject schemes such as `javascript:` in the issuer's metadata.
   if (url === null || !isCallable(url)) {
-    throw new OutboundError("protocol", "the issuer publishes no authorization endpoint");
+    throw new OutboundError(
+      "protocol",
+      "the issuer publishes no valid authorization endpoint; set authorizationEndpoint",
+    );
   }
   const verifier = oauth.generateRandomCodeVerifier();
   const { clientId, scopes, audience, resource, authorizationParameters } = settings;
@@ -46,14 +49,14 @@ export async function authorizationRequest(
 }
 
 /**
- * The result of a callback. `denied`: the issuer, or the person there, said no. `strange`: it is not the issuer's that was asked.
- * `issuerNeeded`: it says whose it is, and the settings do not say whose it should be.
+ * Result of a callback. `denied`: the issuer or the person refused. `strange`: the callback is not from the expected issuer.
+ * `issuerNeeded`: the callback names its issuer, but the settings have no `issuer` to compare with.
  */
 export type CallbackAnswer = TokenAnswer | { readonly kind: "denied" | "strange" | "issuerNeeded" };
 
 /**
- * Turns a callback's parameters into tokens. Whose answer it is is told by `iss` (RFC 9207), which must be the issuer's name where
- * it is there or promised: a code of one issuer is never shown to another.
+ * Exchanges a callback's parameters for tokens. If the callback contains `iss` (RFC 9207), or the issuer announces it, the value must
+ * equal the issuer's name. A code of one issuer is therefore never sent to another.
  *
  * @throws OutboundError
  */

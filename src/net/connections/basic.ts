@@ -6,12 +6,12 @@ const settings = z.strictObject({
   username: z
     .string()
     .max(1_024)
-    .regex(/^[^:\p{Cc}]*$/u, "must hold no colon and no control characters")
+    .regex(/^[^:\p{Cc}]*$/u, "must not contain colons or control characters")
     .meta({ example: "inlet" }),
   password: secretText.meta({ example: "swordfish" }),
 });
 
-/** HTTP's Basic scheme, in UTF-8 (RFC 7617). */
+/** Adds HTTP Basic authentication in UTF-8 (RFC 7617). */
 export const basic: ConnectionKind<typeof settings, "basic"> = {
   kind: "basic",
   settings,

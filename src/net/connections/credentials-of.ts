@@ -8,16 +8,16 @@ export interface CredentialsDeps {
   /** @throws UnavailableError */
   readonly load: (connectionId: string) => Promise<LoadedConnection | undefined>;
   readonly renewer: Pick<Renewer, "renew">;
-  /** Told of each use. Must not throw. */
+  /** Called on each use of a connection. Must not throw. */
   readonly noteUse: (connectionId: string) => void;
   readonly clock: Clock;
 }
 
-/** Credentials of stored connections. */
+/** Creates the function that returns the credentials of a stored connection. */
 export function createCredentialsOf({ load, renewer, noteUse, clock }: CredentialsDeps): CredentialsOf {
   async function find(connectionId: string): Promise<LoadedConnection> {
     const connection = await load(connectionId);
-    if (!connection) throw new NeedsReauthError("the connection is no longer there");
+    if (!connection) throw new NeedsReauthError("the connection no longer exists");
     return connection;
   }
 
@@ -33,7 +33,7 @@ export function createCredentialsOf({ load, renewer, noteUse, clock }: Credentia
         !kind.issuesTokens || isFresh(stored)
           ? stored
           : await renewer.renew(connectionId, stored.tokens.generation, options);
-      // A change of the settings meanwhile may have taken origins away.
+      // Check again: the allowed origins may have changed during the renewal.
       requireAllowed(connection, request.url);
       const { accessToken, generation } = connection.tokens;
       const applied = kind.apply(connection.settings, accessToken);
@@ -58,6 +58,6 @@ export function createCredentialsOf({ load, renewer, noteUse, clock }: Credentia
 function requireAllowed({ allowedOrigins }: LoadedConnection, url: string): void {
   const origin = URL.parse(url)?.origin;
   if (origin === undefined || !allowedOrigins.includes(origin)) {
-    throw new OriginNotAllowedError("the address is outside the allowed origins of the connection");
+    throw new OriginNotAllowedError("the URL is outside the allowed origins of the connection");
   }
 }

@@ -10,7 +10,10 @@ type Fields = Readonly<Record<string, string>>;
 const MAX_ENTRIES = 20;
 
 const atMost = <T extends z.ZodType<Readonly<Record<string, unknown>>>>(record: T): T =>
-  record.refine((entries) => Object.keys(entries).length <= MAX_ENTRIES, `at most ${MAX_ENTRIES}`);
+  record.refine(
+    (entries) => Object.keys(entries).length <= MAX_ENTRIES,
+    `must have at most ${MAX_ENTRIES} entries`,
+  );
 const template = z.string().min(1).max(4_096);
 
 const settings = z
@@ -19,13 +22,18 @@ const settings = z
       z.record(z.string().regex(/^\w{1,64}$/, "must be 1 to 64 letters, digits or _"), secretText),
     ).meta({
       writeOnly: true,
-      description: "Secret texts by name.",
+      description: "Secret values by name.",
       example: { user: "inlet", key: "k-6f1a" },
     }),
     headers: atMost(z.record(headerName, template))
       .default({})
-      .meta({ description: "Templates over the fields.", example: { "x-auth": "{{user}}/{{key}}" } }),
-    query: atMost(z.record(queryName, template)).default({}).describe("Templates over the fields."),
+      .meta({
+        description: "Header templates that use the fields.",
+        example: { "x-auth": "{{user}}/{{key}}" },
+      }),
+    query: atMost(z.record(queryName, template))
+      .default({})
+      .describe("Query parameter templates that use the fields."),
   })
   .check(
     checkSettings(({ fields, headers, query }, note) => {
@@ -34,13 +42,13 @@ const settings = z
           const rendered = render(text, fields);
           if (!rendered.ok) note([part, name], rendered.error);
           else if (part === "headers" && !isHeaderText(rendered.value))
-            note([part, name], "must become visible ASCII, as a header takes it");
+            note([part, name], "must render to visible ASCII characters, as required in headers");
         }
       }
     }),
   );
 
-/** Headers and parameters made of several secret texts. */
+/** Adds headers and query parameters that are rendered from several secrets. */
 export const custom: ConnectionKind<typeof settings, "custom"> = {
   kind: "custom",
   settings,
@@ -61,8 +69,8 @@ const renderAll = (templates: Fields, fields: Fields): Fields =>
 
 function render(text: string, fields: Fields): Result<string, string> {
   const compiled = compileTemplate<Fields>(text, ({ name, filters }) => {
-    if (filters.length > 0) return err("there are no filters here");
-    if (!Object.hasOwn(fields, name)) return err(`there is no field ${name}`);
+    if (filters.length > 0) return err("must not have filters");
+    if (!Object.hasOwn(fields, name)) return err(`unknown field ${name}`);
     return ok((from) => from[name] ?? "");
   });
   return compiled.ok ? ok(compiled.value(fields)) : compiled;

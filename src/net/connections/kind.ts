@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import type { OutboundRequest } from "../outbound.ts";
 
-/** Added to a request by a kind. All of it is secret. */
+/** Headers and query parameters that a connection adds to a request. All values are secret. */
 export interface AppliedCredentials {
   /** Names in lower case. */
   readonly headers?: Readonly<Record<string, string>>;
@@ -9,24 +9,24 @@ export interface AppliedCredentials {
 }
 
 /**
- * One way to authenticate to other servers: a file in this folder and a line in `kinds.ts`.
+ * A way to authenticate to other servers: one file in this folder and one line in `kinds.ts`.
  *
- * `settings` is the whole of a connection's `config`, a strict object. `secretSettings` names those of its settings that are
- * write-only: they are sealed, and never answered.
+ * `settings` is the schema of a connection's `config`, a strict object. `secretSettings` lists the write-only settings, which are
+ * stored encrypted and never returned.
  */
 export interface ConnectionKind<S extends z.ZodObject = z.ZodObject, K extends string = string> {
   readonly kind: K;
   readonly settings: S;
   readonly secretSettings: readonly (keyof z.output<S> & string)[];
-  /** Settings that say where secrets are sent besides the allowed origins: who changes them gives the secrets again. */
+  /** Settings with URLs that receive secrets in addition to the allowed origins. Changing them requires entering the secrets again. */
   readonly destinations?: readonly (keyof z.output<S> & string)[];
-  /** True where it takes an access token to apply it. */
+  /** Whether the kind obtains access tokens from an issuer. */
   readonly issuesTokens?: true;
-  /** @param accessToken where tokens are issued for the kind: the one to use */
+  /** @param accessToken the current access token, for kinds with `issuesTokens` */
   readonly apply: (settings: z.output<S>, accessToken: string | undefined) => AppliedCredentials;
 }
 
-/** The request with the credentials in it; they win over what it says itself. */
+/** Adds credentials to a request. They override headers and query parameters of the same name. */
 export function withCredentials(
   request: OutboundRequest,
   { headers = {}, query = {} }: AppliedCredentials,

@@ -29,11 +29,11 @@ const parameters = z
   .record(
     z
       .string()
-      .regex(/^[\w.-]{1,64}$/, "must be the name of a parameter")
+      .regex(/^[\w.-]{1,64}$/, "must be a valid parameter name")
       .refine((name) => !RESERVED.includes(name), "is set by the protocol"),
     z.string().max(2_048),
   )
-  .refine((all) => Object.keys(all).length <= MAX_PARAMETERS, `at most ${MAX_PARAMETERS}`)
+  .refine((all) => Object.keys(all).length <= MAX_PARAMETERS, `must have at most ${MAX_PARAMETERS} entries`)
   .default({});
 
 const clientText = z
@@ -47,23 +47,31 @@ const settings = z
     grant: z
       .enum(["clientCredentials", "authorizationCode", "refreshToken"])
       .describe(
-        "How tokens are had: by the client alone; by a person who is sent to the issuer (GET /connections/{connectionId}/authorize); or by a refresh token that is given here.",
+        "How to obtain tokens: `clientCredentials` uses only the client's credentials; `authorizationCode` needs a person to authorize at the issuer (GET /connections/{connectionId}/authorize); `refreshToken` uses the refresh token given here.",
       ),
     issuer: httpUrl.optional().meta({
-      description: "As it names itself; its endpoints are discovered.",
+      description: "Issuer identifier. Inlet discovers the endpoints from its metadata.",
       example: "https://id.example.com",
     }),
-    tokenEndpoint: httpUrl.optional().describe("Instead of discovery."),
-    authorizationEndpoint: httpUrl.optional().describe("Instead of discovery."),
+    tokenEndpoint: httpUrl.optional().describe("Token endpoint, to use instead of the discovered one."),
+    authorizationEndpoint: httpUrl
+      .optional()
+      .describe("Authorization endpoint, to use instead of the discovered one."),
     clientId: clientText.meta({ example: "inlet" }),
     clientSecret: secretText.optional().meta({ writeOnly: true, example: "s-6f1a" }),
     clientAuthentication: z
       .enum(["client_secret_basic", "client_secret_post", "none"])
       .default("client_secret_basic")
-      .describe("How the client shows who it is at the token endpoint (RFC 7591, section 2)."),
-    refreshToken: secretText.optional().meta({ writeOnly: true, description: "Of grant refreshToken." }),
+      .describe("Client authentication method at the token endpoint (RFC 7591, section 2)."),
+    refreshToken: secretText
+      .optional()
+      .meta({ writeOnly: true, description: "Refresh token for the grant `refreshToken`." }),
     scopes: z
-      .array(z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]{1,256}$/, "must be a scope (RFC 6749, section 3.3)"))
+      .array(
+        z
+          .string()
+          .regex(/^[\x21\x23-\x5b\x5d-\x7e]{1,256}$/, "must be a valid scope (RFC 6749, section 3.3)"),
+      )
       .max(100)
       .default([]),
     audience: z
@@ -71,33 +79,33 @@ const settings = z
       .min(1)
       .max(2_048)
       .optional()
-      .describe("Parameter of that name, where an issuer wants it."),
-    resource: httpUrl.optional().describe("What the token is for (RFC 8707)."),
-    tokenParameters: parameters.describe("More parameters for the token endpoint."),
-    authorizationParameters: parameters.describe("More parameters for the authorization endpoint."),
+      .describe("Value of the `audience` parameter, which some issuers require."),
+    resource: httpUrl.optional().describe("Resource that the token is for (RFC 8707)."),
+    tokenParameters: parameters.describe("Additional parameters for the token endpoint."),
+    authorizationParameters: parameters.describe("Additional parameters for the authorization endpoint."),
   })
   .check(
     checkSettings((config, missing) => {
       if (config.issuer === undefined && config.tokenEndpoint === undefined)
-        missing("issuer", "is required where there is no tokenEndpoint");
+        missing("issuer", "is required if tokenEndpoint is not set");
       const needsPerson = config.grant === "authorizationCode";
       if (needsPerson && config.issuer === undefined && config.authorizationEndpoint === undefined)
-        missing("authorizationEndpoint", "is required where there is no issuer");
+        missing("authorizationEndpoint", "is required if issuer is not set");
       const isPublic = config.clientAuthentication === "none";
       if (isPublic && config.grant === "clientCredentials")
-        missing("clientAuthentication", "must not be none: the client has nothing else to show");
+        missing("clientAuthentication", "must not be none with the grant clientCredentials");
       if (!isPublic && config.clientSecret === undefined)
-        missing("clientSecret", `is required by ${config.clientAuthentication}`);
+        missing("clientSecret", `is required with ${config.clientAuthentication}`);
       if (config.grant === "refreshToken" && config.refreshToken === undefined)
-        missing("refreshToken", "is required by this grant");
+        missing("refreshToken", "is required with the grant refreshToken");
       if (config.grant !== "refreshToken" && config.refreshToken !== undefined)
-        missing("refreshToken", "goes with the grant refreshToken");
+        missing("refreshToken", "is only allowed with the grant refreshToken");
     }),
   );
 
 export type OAuth2Settings = z.output<typeof settings>;
 
-/** Tokens of an OAuth 2.0 issuer (RFC 6749), renewed before they expire. */
+/** Adds an access token of an OAuth 2.0 issuer (RFC 6749). Inlet renews it before it expires. */
 export const oauth2: ConnectionKind<typeof settings, "oauth2"> = {
   kind: "oauth2",
   settings,
@@ -110,7 +118,7 @@ export const oauth2: ConnectionKind<typeof settings, "oauth2"> = {
   },
 };
 
-/** Tokens are bound to these: where one changes, earlier tokens are of no use. */
+/** Returns the settings that tokens are bound to. If one of them changes, earlier tokens are invalid. */
 export const grantOf = ({ grant, issuer, tokenEndpoint, clientId, refreshToken }: OAuth2Settings) => ({
   grant,
   issuer,

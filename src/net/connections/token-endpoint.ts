@@ -2,18 +2,18 @@ import * as oauth from "oauth4webapi";
 import { OutboundError } from "../outbound.ts";
 import type { OAuth2Settings } from "./oauth2.ts";
 
-/** Fits `Outbound.fetch`. */
+/** The type of `Outbound.fetch()`. */
 export type Fetch = typeof globalThis.fetch;
 
-/** Tokens as an issuer gave them. */
+/** Tokens in an issuer's response. */
 export interface Tokens {
   readonly accessToken: string;
-  /** From when on it is to be renewed before use, in ms; undefined where the issuer does not say how long it lasts. */
+  /** Time in ms from which the token must be renewed before use; `undefined` if the issuer gives no lifetime. */
   readonly renewAtMs: number | undefined;
   readonly refreshToken: string | undefined;
 }
 
-/** `dead`: the grant is refused for good. `refused`: the client or what it asks for is. `code` is the issuer's. */
+/** `dead`: the issuer rejects the grant permanently. `refused`: it rejects the client or the parameters. `code` is the issuer's. */
 export type TokenAnswer =
   | { readonly kind: "tokens"; readonly tokens: Tokens }
   | { readonly kind: "dead" | "refused"; readonly code: string };
@@ -23,26 +23,26 @@ export interface TokenCall {
   readonly nowMs: number;
 }
 
-/** A token is renewed so long before its end, or a fifth of its life before where that is less. */
+/** Time before expiry at which a token is renewed, or a fifth of its lifetime if that is shorter. */
 const RENEW_BEFORE_MS = 60_000;
 const MAX_LIFE_SECONDS = 365 * 86_400;
 
-/** Of a dead grant (RFC 6749, section 5.2), and what a large issuer says instead. */
-const DEAD: readonly string[] = ["invalid_grant", "bad_refresh_token"];
-/** Errors that pass, though some issuers answer them as refusals. */
-const PASSING: readonly string[] = ["server_error", "slow_down", "temporarily_unavailable"];
+/** Error codes of a permanently rejected grant: the standard one (RFC 6749, section 5.2) and that of a large issuer. */
+const DEAD_GRANT_ERRORS: readonly string[] = ["invalid_grant", "bad_refresh_token"];
+/** Codes of temporary errors, which some issuers return with the status of a rejection. */
+const TRANSIENT_ERRORS: readonly string[] = ["server_error", "slow_down", "temporarily_unavailable"];
 
 /**
- * Asks for tokens: with a refresh token where there is one, else as the client alone (RFC 6749, sections 6 and 4.4).
+ * Requests tokens with a refresh token, or with the client credentials if there is none (RFC 6749, sections 6 and 4.4).
  *
- * @throws OutboundError where the issuer gave no answer that settles it.
+ * @throws OutboundError if the issuer gives no conclusive response
  */
 export function requestTokens(
   settings: OAuth2Settings,
   refreshToken: string | undefined,
   call: TokenCall,
 ): Promise<TokenAnswer> {
-  return settle(call, async (options) => {
+  return callTokenEndpoint(call, async (options) => {
     const server = await findServer(settings, call.fetch);
     const client = { client_id: settings.clientId };
     const asked = [server, client, clientAuthentication(settings)] as const;
@@ -60,13 +60,13 @@ export function requestTokens(
   });
 }
 
-/** Exchanges the code that a callback brought (RFC 6749, section 4.1.3). @param callback as `checkCallback` gave it */
+/** Exchanges the code of a callback for tokens (RFC 6749, section 4.1.3). `callback` must have been validated. */
 export function exchangeCode(
   settings: OAuth2Settings,
   { server, callback, redirectUri, verifier }: CodeExchange,
   call: TokenCall,
 ): Promise<TokenAnswer> {
-  return settle(call, async (options) => {
+  return callTokenEndpoint(call, async (options) => {
     const client = { client_id: settings.clientId };
     const response = await oauth.authorizationCodeGrantRequest(
       server,
@@ -89,7 +89,7 @@ interface CodeExchange {
 }
 
 /**
- * The issuer's endpoints: as they are set, else as it publishes them (OpenID Connect Discovery 1.0; RFC 8414).
+ * Returns the issuer's endpoints from the settings or from its metadata (OpenID Connect Discovery 1.0; RFC 8414).
  *
  * @throws OutboundError
  */
@@ -101,20 +101,20 @@ export async function findServer(settings: OAuth2Settings, fetch: Fetch): Promis
   };
   const suffices =
     tokenEndpoint !== undefined && (grant !== "authorizationCode" || authorizationEndpoint !== undefined);
-  // One without a name answers callbacks without one.
-  if (suffices || issuer === undefined) return { issuer: issuer ?? NAMELESS, ...set };
+  // Without an issuer in the settings, callbacks must not contain an issuer either.
+  if (suffices || issuer === undefined) return { issuer: issuer ?? UNNAMED_ISSUER, ...set };
   return { ...(await discover(new URL(issuer), fetch)), ...set };
 }
 
-/** No issuer's name: an issuer that names itself in a callback is another one. */
-const NAMELESS = "urn:inlet:issuer:unnamed";
+/** Placeholder name for settings without an issuer. It never equals the name in a callback. */
+const UNNAMED_ISSUER = "urn:inlet:issuer:unnamed";
 
-/** Above an authorization endpoint, so many addresses may be its issuer's name. */
+/** Maximum number of URLs above an authorization endpoint that are tried as its issuer's name. */
 const MAX_CANDIDATES = 6;
 
 /**
- * The issuer of an authorization endpoint, if it publishes metadata of that endpoint and says there that it names itself in its answers
- * (RFC 9207, section 3). Its name is looked for at the address of the endpoint and all above it; an issuer that cannot be asked has none.
+ * Finds the issuer of an authorization endpoint, if its metadata contains the endpoint and announces `iss` in callbacks (RFC 9207,
+ * section 3). Tries the origin and the path prefixes of the endpoint as the issuer's name. Failed requests count as no issuer.
  */
 export async function findSelfNamingIssuer(
   authorizationEndpoint: string,
@@ -136,7 +136,7 @@ export async function findSelfNamingIssuer(
 
 async function discover(issuer: URL, fetch: Fetch, signal?: AbortSignal): Promise<oauth.AuthorizationServer> {
   const options = {
-    [oauth.customFetch]: asLibrary(fetch),
+    [oauth.customFetch]: toLibraryFetch(fetch),
     [oauth.allowInsecureRequests]: true,
     ...(signal !== undefined && { signal }),
   };
@@ -150,46 +150,59 @@ async function discover(issuer: URL, fetch: Fetch, signal?: AbortSignal): Promis
       await response.body?.cancel().catch(() => {});
     }
   }
-  throw new OutboundError("protocol", "the issuer publishes no metadata of its own", { cause: last });
+  throw new OutboundError(
+    "protocol",
+    "the issuer publishes no valid metadata; check issuer, or set the endpoints",
+    { cause: last },
+  );
 }
 
-async function settle(
+async function callTokenEndpoint(
   { fetch, nowMs }: TokenCall,
   ask: (options: oauth.TokenEndpointRequestOptions) => Promise<oauth.TokenEndpointResponse>,
 ): Promise<TokenAnswer> {
   try {
-    // The settings and the guard decide on TLS.
-    const options = { [oauth.customFetch]: asLibrary(plainly(fetch)), [oauth.allowInsecureRequests]: true };
+    // Allow http here: the settings and the address guard decide whether TLS is required.
+    const options = {
+      [oauth.customFetch]: toLibraryFetch(normalizeResponses(fetch)),
+      [oauth.allowInsecureRequests]: true,
+    };
     const given = await ask(options);
-    const renewAtMs = renewAt(nowMs, given.expires_in);
+    const renewAtMs = computeRenewAt(nowMs, given.expires_in);
     const tokens = { accessToken: given.access_token, refreshToken: given.refresh_token, renewAtMs };
     return { kind: "tokens", tokens };
   } catch (error) {
     if (error instanceof OutboundError) throw error;
     if (error instanceof oauth.ResponseBodyError && isFinal(error)) {
-      return { kind: DEAD.includes(error.error) ? "dead" : "refused", code: shown(error.error) };
+      return {
+        kind: DEAD_GRANT_ERRORS.includes(error.error) ? "dead" : "refused",
+        code: sanitizeCode(error.error),
+      };
     }
-    // Not as the cause: the library's errors hold the whole answer, tokens included.
-    throw new OutboundError("protocol", `the token endpoint gives no answer of OAuth 2.0${reasonOf(error)}`);
+    // Do not set `cause`: the library's errors contain the whole response, including tokens.
+    throw new OutboundError(
+      "protocol",
+      `the token endpoint returned no valid OAuth 2.0 response${formatErrorCode(error)}`,
+    );
   }
 }
 
-function reasonOf(error: unknown): string {
+function formatErrorCode(error: unknown): string {
   const { code } = (error ?? {}) as { readonly code?: unknown };
   return typeof code === "string" && /^[A-Z0-9_]{1,64}$/.test(code) ? ` (${code})` : "";
 }
 
 const isFinal = ({ error, status }: oauth.ResponseBodyError): boolean =>
-  !PASSING.includes(error) && status < 500 && status !== 429;
+  !TRANSIENT_ERRORS.includes(error) && status < 500 && status !== 429;
 
-function renewAt(nowMs: number, seconds: number | undefined): number | undefined {
+function computeRenewAt(nowMs: number, seconds: number | undefined): number | undefined {
   if (seconds === undefined) return undefined;
   const lifeMs = Math.min(seconds, MAX_LIFE_SECONDS) * 1_000;
   return nowMs + lifeMs - Math.min(RENEW_BEFORE_MS, lifeMs / 5);
 }
 
-/** An issuer's own word is shown only where it looks like the codes of the standard. */
-const shown = (code: string): string => (/^[a-z_]{1,64}$/.test(code) ? code : "unknown_error");
+/** Returns the issuer's error code only if it has the form of a standard code, because it is shown to users. */
+const sanitizeCode = (code: string): string => (/^[a-z_]{1,64}$/.test(code) ? code : "unknown_error");
 
 function tokenParameters({ audience, resource, tokenParameters: more }: OAuth2Settings): URLSearchParams {
   return new URLSearchParams({
@@ -212,35 +225,35 @@ function clientAuthentication({ clientAuthentication: method, clientSecret = "" 
   }
 }
 
-/** Arguments of a `fetch` by the library. */
+/** Options that the library passes to `fetch`. */
 interface LibraryRequest extends Pick<RequestInit, "headers" | "method" | "redirect" | "signal"> {
   readonly body?: URLSearchParams | undefined;
 }
 
-const asLibrary =
+const toLibraryFetch =
   (fetch: Fetch) =>
   (url: string, { body, ...init }: LibraryRequest): Promise<Response> =>
     fetch(url, { ...init, ...(body && { body }) });
 
 /**
- * A token endpoint's answer without what the library would refuse the whole of it for, so that a refresh token which was changed
- * for a new one is not lost: an ID token, which names nobody here; an error that is called 200, as some issuers do; a challenge
- * that hides the error beside it.
+ * Wraps `fetch` to make the library accept nonconforming token responses, so that a rotated refresh token is not lost. It removes the
+ * ID token, which is not used. It turns an error with status 200, as some issuers send it, into a 400. It drops the
+ * `WWW-Authenticate` header, which would hide the error in the body.
  */
-function plainly(fetch: Fetch): Fetch {
+function normalizeResponses(fetch: Fetch): Fetch {
   return async (input, init) => {
     const response = await fetch(input, init);
     const text = await response.text();
     const { status, headers } = response;
     const parsed = parseObject(text);
-    if (parsed === undefined) return new Response(text, { status, headers: typeOf(headers) });
+    if (parsed === undefined) return new Response(text, { status, headers: getContentType(headers) });
     const { id_token: _, ...body } = parsed;
     const isError = status === 200 && typeof body.error === "string" && body.access_token === undefined;
     return Response.json(body, { status: isError ? 400 : status });
   };
 }
 
-const typeOf = (headers: Headers): Record<string, string> => ({
+const getContentType = (headers: Headers): Record<string, string> => ({
   "content-type": headers.get("content-type") ?? "text/plain",
 });
 
