@@ -6,7 +6,7 @@ import { chunkTopics } from "../../src/lib/stream-chunks.ts";
 import { now, openTestRedis, testChannel, testEvent, testPolicy, testPublish } from "../bus/support.ts";
 import { createTestRedis } from "../support/test-redis.ts";
 
-test("a read takes at most 64 streams, and in a Cluster only streams of one slot", () => {
+test("reads at most 64 streams at a time, and in a Cluster only streams of one slot", () => {
   const topics = Array.from({ length: 500 }, (_, i) => `events.${i}`);
   const chunks = chunkTopics(topics, false);
   expect(chunks.flat()).toEqual(topics);
@@ -17,7 +17,7 @@ test("a read takes at most 64 streams, and in a Cluster only streams of one slot
   expect(slotted.filter(({ length }) => length > 1).flat()).not.toHaveLength(0);
 });
 
-test("a group is read over many topics, each entry once", async () => {
+test("reads each entry of a group once across many topics", async () => {
   await using server = await createTestRedis();
   await using redis = await openTestRedis(server.url);
   const channel = testChannel();
@@ -39,7 +39,7 @@ test("a group is read over many topics, each entry once", async () => {
   expect(await read()).toEqual([]);
 });
 
-test("a reader that prolongs its claims takes no entry back that another has claimed, and is told which", async () => {
+test("extends claims without taking back entries that another reader has claimed, and returns those", async () => {
   await using server = await createTestRedis();
   await using redis = await openTestRedis(server.url);
   const channel = testChannel();

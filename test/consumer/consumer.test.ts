@@ -20,7 +20,7 @@ const failed = (what: string): never => {
 const soon = { initialMs: 5, maxMs: 5, factor: 1, jitter: 0 };
 
 describe("run", () => {
-  it("hands out each event of many topics once, and acknowledges the handled ones", async () => {
+  it("delivers each event of many topics once, and acknowledges handled ones", async () => {
     const subscription = await makeSubscription(server, 100);
     for (const topic of subscription.topics) await subscription.send(topic, 0, 20);
     const stop = new AbortController();
@@ -38,7 +38,7 @@ describe("run", () => {
     expect(await subscription.pending()).toBe(0);
   });
 
-  it("gives events that the library `cloudevents` accepts, with the original text", async () => {
+  it("delivers events that the library `cloudevents` accepts, with the original text", async () => {
     const subscription = await makeSubscription(server);
     const [topic = ""] = subscription.topics;
     const fields = [
@@ -145,7 +145,7 @@ describe("run", () => {
   it.each([
     ["throws", () => failed("of onProblem")],
     ["rejects", async () => failed("of onProblem")],
-  ])("goes on when onProblem itself %s, and the process is warned", async (_, onProblem) => {
+  ])("continues and emits a process warning when onProblem %s", async (_, onProblem) => {
     const warnings: Error[] = [];
     const onWarning = (warning: Error): void => void warnings.push(warning);
     process.on("warning", onWarning);
@@ -189,7 +189,7 @@ describe("run", () => {
     await running;
   });
 
-  it("goes on when a topic goes while it is waited for, and comes again", async () => {
+  it("continues when a topic is deleted during a blocking read and created again", async () => {
     const subscription = await makeSubscription(server);
     const [topic = ""] = subscription.topics;
     const seen: number[] = [];
@@ -229,7 +229,7 @@ describe("run", () => {
     expect([first, await subscription.pending()]).toEqual([[0, 1], 48]);
     const second: number[] = [];
     const again = new AbortController();
-    // What was given back needs no wait for the death of its reader.
+    // Released events are available at once, without waiting for deadAfterMs.
     const next = subscription
       .consumer<number>({ deadAfterMs: 60_000 })
       .run(({ data = -1 }) => void second.push(data), again);
@@ -239,7 +239,7 @@ describe("run", () => {
     expect(second.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 48 }, (_, i) => i + 2));
   });
 
-  it.concurrent("names the address of a Redis that cannot be reached, and none of its credentials", async () => {
+  it.concurrent("names the address of an unreachable Redis without its credentials", async () => {
     const consumer = createConsumer({ redis: "redis://me:hidden@127.0.0.1:1", subscription: "sub_x" });
     const failure: unknown = await consumer.run(() => {}).catch((error: unknown) => error);
     expect(String(failure)).toContain("Redis at 127.0.0.1:1 cannot be reached");
@@ -247,7 +247,7 @@ describe("run", () => {
     expect(String(failure)).not.toContain("hidden");
   });
 
-  it.concurrent("rejects a subscription that the gateway does not know, by its id", async () => {
+  it.concurrent("rejects an unknown subscription and names its id", async () => {
     const consumer = createConsumer({ redis: server.url, subscription: "sub_unknown" });
     await Promise.all([
       expect(consumer.run(() => {})).rejects.toThrow("sub_unknown is unknown"),
@@ -255,7 +255,7 @@ describe("run", () => {
     ]);
   });
 
-  it.concurrent("waits for the first topic of a known subscription that covers none yet", async () => {
+  it.concurrent("waits for the first topic of a known subscription without topics", async () => {
     await server.client.set("inlet:sub:sub_bare:known", "");
     const stop = new AbortController();
     const topic = "events.bare";
@@ -272,7 +272,7 @@ describe("run", () => {
     await running;
   });
 
-  it("names an invalid option, and all that are unknown, before it connects", () => {
+  it("names an invalid option, or all unknown options, before it connects", () => {
     const valid = { redis: "redis://h", subscription: "s" };
     expect(() => createConsumer({ ...valid, concurrency: 0 })).toThrow("concurrency");
     expect(() => createConsumer({ ...valid, redis: "" })).toThrow("redis");
@@ -300,7 +300,7 @@ describe("events", () => {
       [1, 2],
       [2, 1],
     ]);
-    // The last round was left: its event is another reader's.
+    // The loop ended without acknowledging its last event, so another reader can have it.
     expect(await subscription.pending()).toBe(1);
   });
 });

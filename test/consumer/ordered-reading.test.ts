@@ -10,7 +10,7 @@ import { makeSubscription, PATIENT_MS, startTestRedis, type TestSubscription } f
 
 const server = opened(startTestRedis);
 
-/** What becomes of the answer to a command on its way to the reader. */
+/** Transforms, delays or drops the reply to a command before it reaches the reader. */
 type Line = (command: string, answer: unknown) => unknown;
 
 interface OrderedReader extends AsyncDisposable {
@@ -19,7 +19,7 @@ interface OrderedReader extends AsyncDisposable {
 
 const RETRY = { initialMs: 20, maxMs: 20, factor: 1, jitter: 0 };
 
-/** An ordered reader whose answers from Redis pass `line`. */
+/** Starts an ordered reader whose replies from Redis pass through `line`. */
 async function startOrderedReader(
   { id }: TestSubscription,
   handler: EntryHandler,
@@ -59,7 +59,7 @@ async function startOrderedReader(
 const numberOf = (fields: readonly string[]): number => Number(fields[fields.indexOf("data") + 1]);
 
 describe("an ordered topic keeps its order", () => {
-  it.concurrent("when entries reach a reader after the topic went to another", async () => {
+  it.concurrent("when entries reach a reader after another one took the topic over", async () => {
     const subscription = await makeSubscription(server, 2);
     const slow: string[] = [];
     const late = Promise.withResolvers<void>();
@@ -98,7 +98,7 @@ describe("an ordered topic keeps its order", () => {
     expect(handled).toEqual([0, 1]);
   });
 
-  it.concurrent("when the answer that carried its next entries is lost", async () => {
+  it.concurrent("when the reply with its next entries is lost", async () => {
     const subscription = await makeSubscription(server, 1);
     const [topic = ""] = subscription.topics;
     const handled: number[] = [];
@@ -121,7 +121,7 @@ describe("an ordered topic keeps its order", () => {
     expect(handled).toEqual([0, 1, 2, 3]);
   });
 
-  it("when its reader stood still for longer than its lease", async () => {
+  it("when its reader was suspended for longer than its lease", async () => {
     const subscription = await makeSubscription(server, 1);
     const [topic = ""] = subscription.topics;
     await subscription.send(topic, 0, 3);
@@ -149,7 +149,7 @@ describe("an ordered topic keeps its order", () => {
     using clock = moveMonotonicClock();
     clock.ahead(2 * PATIENT_MS);
     first.resolve();
-    // The handler has ended: the next entry would be handed out now.
+    // The handler has finished, so without the lease check the next entry would start now.
     await until(async () => (await subscription.pending()) === 2);
     expect(handled).toEqual([0]);
     renewed.resolve();
@@ -158,7 +158,7 @@ describe("an ordered topic keeps its order", () => {
   });
 });
 
-it("a handler of an ordered topic is told to stop once another reader may have the topic", async () => {
+it("aborts the handler of an ordered topic once another reader may own the topic", async () => {
   const subscription = await makeSubscription(server, 1);
   await subscription.send(subscription.topics[0] ?? "", 0, 1);
   const told = Promise.withResolvers<void>();
@@ -172,12 +172,12 @@ it("a handler of an ordered topic is told to stop once another reader may have t
   using clock = moveMonotonicClock();
   clock.ahead(2 * PATIENT_MS);
   await told.promise;
-  // Its reader has the topic again, and the entry is handed out anew.
+  // The reader owns the topic again, and delivers the entry again.
   await until(async () => (await subscription.pending()) === 0);
   expect(tries).toBe(2);
 });
 
-it("ordered topics that wait for what failed keep no other topic from being read", async () => {
+it("reads other topics while ordered topics wait for retries", async () => {
   const subscription = await makeSubscription(server, 7);
   const failing = subscription.topics.slice(0, 6);
   const [other = ""] = subscription.topics.slice(6);

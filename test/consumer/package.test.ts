@@ -18,7 +18,7 @@ interface Manifest {
 const readManifest = async (folder: string): Promise<Manifest> =>
   JSON.parse(await readFile(join(folder, "package.json"), "utf8")) as Manifest;
 
-/** The folders of a package and of all that it needs. */
+/** Returns the directories of a package and of all its dependencies. */
 async function withDependencies(folder: string, found = new Set<string>()): Promise<ReadonlySet<string>> {
   found.add(folder);
   for (const name of Object.keys((await readManifest(folder)).dependencies ?? {})) {
@@ -28,7 +28,7 @@ async function withDependencies(folder: string, found = new Set<string>()): Prom
   return found;
 }
 
-it("needs at most 12 packages and 5 MB, of the versions that the gateway runs with", async () => {
+it("needs at most 12 packages and 5 MB, in the same major versions as the gateway", async () => {
   const folders = await withDependencies(CONSUMER);
   expect(folders.size).toBeLessThanOrEqual(12);
   let bytes = 0;
@@ -45,7 +45,7 @@ it("needs at most 12 packages and 5 MB, of the versions that the gateway runs wi
     expect([name, major(range)]).toEqual([name, major(gateway.dependencies?.[name])]);
 });
 
-it("compiles for the oldest Node that it names, whose library lacks what came later", async () => {
+it("compiles for the oldest supported version of Node", async () => {
   const tsc = [
     join(ROOT, "node_modules/typescript/bin/tsc"),
     "-p",
@@ -60,7 +60,7 @@ it("compiles for the oldest Node that it names, whose library lacks what came la
   expect(compiled).toBe("");
 });
 
-it("documents the same program in its README and in the guide", async () => {
+it("shows the same program in its README and in the guide", async () => {
   const readme = await readFile(join(CONSUMER, "README.md"), "utf8");
   const documented = /```ts\n([\s\S]*?)```/.exec(readme)?.[1] ?? "";
   expect(documented).toContain("createConsumer");

@@ -1,4 +1,4 @@
-// A reader in a process of its own, which tests kill: says what it handles, line by line, as `<topic> <data> <attempt>`.
+// A reader process for tests that kill it. Prints a line `<topic> <data> <attempt>` for each handled event.
 import { setTimeout as delay } from "node:timers/promises";
 import { type ConsumerOptions, createConsumer } from "../../src/consumer/consumer.ts";
 

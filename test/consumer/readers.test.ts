@@ -10,14 +10,14 @@ import { makeSubscription, startTestRedis } from "./support.ts";
 
 const server = opened(startTestRedis);
 
-/** What was handled, in order: topic and number. */
+/** Handled events in order. */
 type Ledger = (readonly [topic: string, data: number])[];
 
 interface Reader extends AsyncDisposable {
   readonly process: ChildProcess;
 }
 
-/** A reader in a process of its own, which writes into the ledger. */
+/** Starts a reader process that appends to the ledger. */
 async function startReader(
   ledger: Ledger,
   options: Partial<ConsumerOptions> & { readonly subscription: string },
@@ -45,7 +45,7 @@ async function startReader(
   };
 }
 
-/** Of each topic, the numbers in the order in which they were handled first. */
+/** Returns the numbers of each topic in the order in which they were first handled. */
 function firstHandled(ledger: Ledger): ReadonlyMap<string, readonly number[]> {
   const topics = new Map<string, number[]>();
   for (const [topic, data] of ledger) {
@@ -59,7 +59,7 @@ function firstHandled(ledger: Ledger): ReadonlyMap<string, readonly number[]> {
 const upTo = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
 
 describe("readers that are killed", () => {
-  it("leave no event unhandled: another reader takes over theirs", async () => {
+  it("leave no event unhandled, because other readers take over", async () => {
     const subscription = await makeSubscription(server, 5);
     const ledger: Ledger = [];
     const options = { subscription: subscription.id, concurrency: 8 };
@@ -82,7 +82,7 @@ describe("readers that are killed", () => {
 });
 
 describe.concurrent("ordered readers", () => {
-  it("keep the order of each topic while readers come, are killed, and leave", async () => {
+  it("keep the order of each topic while readers start, are killed, and stop", async () => {
     const subscription = await makeSubscription(server, 6);
     const ledger: Ledger = [];
     const options = { subscription: subscription.id, ordered: true };
@@ -95,7 +95,7 @@ describe.concurrent("ordered readers", () => {
     for (const topic of subscription.topics) await subscription.send(topic, 30, 60);
     await using third = await startReader(ledger, options, 2);
     await until(async () => (await subscription.pending()) === 0 && new Set(ledger.map(String)).size === 360);
-    // Those that are left end when they are told to.
+    // The remaining readers stop on SIGTERM.
     for (const { process } of [second, third]) {
       process.kill("SIGTERM");
       if (process.exitCode === null) await once(process, "exit");
@@ -135,7 +135,7 @@ describe.concurrent("ordered readers", () => {
     expect([...one.keys()].filter((topic) => other.has(topic))).toEqual([]);
   });
 
-  it("hold a topic back while its first event fails, and no other topic", async () => {
+  it("block a topic while its first event fails, but no other topic", async () => {
     const subscription = await makeSubscription(server, 2);
     const [broken = "", sound = ""] = subscription.topics;
     await subscription.send(broken, 0, 3);

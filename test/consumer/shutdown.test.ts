@@ -5,12 +5,12 @@ import { makeSubscription, startTestRedis } from "./support.ts";
 
 const server = opened(startTestRedis);
 
-/** Kept every two seconds. */
+/** Claims are extended after a third of this time, every two seconds. */
 const DEAD_AFTER_MS = 6_000;
 
-describe.concurrent("a reader that is told to stop", () => {
+describe.concurrent("a stopping reader", () => {
   for (const ordered of [false, true]) {
-    it(`keeps the event that its last handler works on${ordered ? ", and its ordered topic" : ""}`, async () => {
+    it(`keeps its claim on the event of its last handler${ordered ? ", and its ordered topic" : ""}`, async () => {
       const subscription = await makeSubscription(server);
       const { id } = subscription;
       const [topic = ""] = subscription.topics;
@@ -32,7 +32,7 @@ describe.concurrent("a reader that is told to stop", () => {
       const [first = ""] = log;
       const holder = Number(first[0]);
       stops[holder]?.abort();
-      /** When the event was last kept, by Redis' clock. */
+      /** Returns the time of the last extension of the claim, by the clock of Redis. */
       const keptAtMs = async (): Promise<number> => {
         const [[, , idleMs = 0] = []] = (await server.client.xpending(topic, id, "-", "+", 1)) as [
           string,
@@ -45,7 +45,7 @@ describe.concurrent("a reader that is told to stop", () => {
       const owner = (await server.client.hget(`inlet:{sub.${id}}:owners`, topic)) ?? "";
       const leaseEnd = async () => Number(await server.client.zscore(`inlet:{sub.${id}}:readers`, owner));
       const [keptBefore, endBefore] = [await keptAtMs(), await leaseEnd()];
-      // What others go by is renewed after the stop: without it this reader would look dead.
+      // The claim or lease is renewed even after the stop. Otherwise other readers would consider this one dead.
       await until(
         async () =>
           ordered ? (await leaseEnd()) > endBefore : (await keptAtMs()) > keptBefore + DEAD_AFTER_MS / 2,

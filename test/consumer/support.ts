@@ -4,7 +4,7 @@ import { deadLettersKey } from "../../src/event/subscription-keys.ts";
 import { startRedisCluster } from "../support/redis.ts";
 import { createTestRedis } from "../support/test-redis.ts";
 
-/** A database of the run's Redis, or with `INLET_TEST_REDIS=cluster` a Cluster of three masters. */
+/** A database of the shared test Redis, or a Cluster of three masters with `INLET_TEST_REDIS=cluster`. */
 export interface TestRedis extends AsyncDisposable {
   readonly url: string;
   readonly client: Redis | Cluster;
@@ -25,7 +25,7 @@ export async function startTestRedis(): Promise<TestRedis> {
   };
 }
 
-/** A subscription as the gateway lays it on Redis. */
+/** A subscription with the Redis keys that the gateway would write. */
 export interface TestSubscription {
   readonly id: string;
   readonly topics: readonly string[];
@@ -33,15 +33,15 @@ export interface TestSubscription {
   readonly add: (topic: string) => Promise<void>;
   /** Appends events with the data 0, 1, 2 … to a topic. */
   readonly send: (topic: string, from: number, to: number) => Promise<void>;
-  /** Whether a reader waits in Redis for what is to come. */
+  /** Returns whether a reader is blocked in Redis, waiting for new events. */
   readonly isAwaited: () => Promise<boolean>;
-  /** Entries given to a reader and not acknowledged. */
+  /** Returns the number of delivered but unacknowledged entries. */
   readonly pending: () => Promise<number>;
-  /** Fields of the dead letters, as objects. */
+  /** Returns the fields of the dead letters as objects. */
   readonly dead: () => Promise<readonly Record<string, string>[]>;
 }
 
-/** No reader is taken for dead because the machine is slow. */
+/** A long timeout, so that a slow machine never makes a reader look dead. */
 export const PATIENT_MS = 60_000;
 
 let made = 0;
@@ -75,7 +75,7 @@ export async function makeSubscription(
     async isAwaited() {
       const nodes = client instanceof Cluster ? client.nodes("master") : [client];
       const lists = await Promise.all(nodes.map((node) => node.client("LIST")));
-      // Others share the Redis, each in a database of its own.
+      // Other tests use other databases of the same Redis.
       const database = ` db=${(client instanceof Cluster ? undefined : client.options.db) ?? 0} `;
       const lines = lists.flatMap((list) => String(list).split("\n"));
       return lines.some((line) => line.includes(database) && / flags=\w*b.* cmd=xreadgroup/.test(line));

@@ -36,7 +36,7 @@ const start = (options: Partial<BootstrapOptions> = {}) =>
 const find = (token: string) => createCallers(database).findKey(token);
 
 describe("the first start", () => {
-  it("makes an organization, a space and a key with all permissions that is shown once", async () => {
+  it("creates an organization, a space and a key with all permissions that is shown once", async () => {
     const { apiKey = "" } = await start();
     expect(apiKey).toMatch(/^ik_[a-z0-9]{40}$/);
     expect(await find(apiKey)).toMatchObject({
@@ -54,7 +54,7 @@ describe("the first start", () => {
     expect(await find(apiKey)).toBeDefined();
   });
 
-  it("is made by one of several gateways that start at once", async () => {
+  it("happens once when several gateways start together", async () => {
     const all = await Promise.all(Array.from({ length: 5 }, () => start({ welcome })));
     expect(all.filter(({ apiKey }) => apiKey !== undefined)).toHaveLength(1);
     expect(all.filter((made) => made.welcome !== undefined)).toHaveLength(1);
@@ -62,7 +62,7 @@ describe("the first start", () => {
     expect(await database.db.selectFrom("apps").select("uid").execute()).toEqual([{ uid: "welcome" }]);
   });
 
-  it("takes a given key instead of making one, and stores only its hash", async () => {
+  it("accepts a configured key instead of creating one, and stores only its hash", async () => {
     expect((await start({ apiKey: "chosen-by-hand" })).apiKey).toBeUndefined();
     expect(await find("chosen-by-hand")).toMatchObject({ permissions: new Set(["*"]) });
     const rows = await database.db.selectFrom("apiKeys").selectAll().execute();
@@ -70,7 +70,7 @@ describe("the first start", () => {
     expect(JSON.stringify(rows)).not.toContain("chosen-by");
   });
 
-  it("makes the app `welcome` with a live channel, and answers its topic", async () => {
+  it("creates the app `welcome` with an active channel, and returns its topic", async () => {
     const made = (await start({ welcome })).welcome;
     expect(made?.topics).toEqual([
       `events.${made?.organizationId}.apps.app.event_received.${made?.appId}.main.received`,
@@ -83,8 +83,8 @@ describe("the first start", () => {
   });
 });
 
-describe("telling of the first start", () => {
-  /** What one telling hands on. */
+describe("reporting the first start", () => {
+  /** Reports the first start and returns the reported result. */
   const tell = async (): Promise<Bootstrapped> => {
     let told: Bootstrapped | undefined;
     await tellFirstStart({ db: database.db, keyring }, async (made) => {
@@ -93,7 +93,7 @@ describe("telling of the first start", () => {
     return told ?? {};
   };
 
-  it("hands on the key and the app `welcome` until they were told, then never again", async () => {
+  it("reports the key and the app `welcome` until a report succeeds, then never again", async () => {
     const made = await start({ welcome });
     const broken = tellFirstStart({ db: database.db, keyring }, () => Promise.reject(new Error("closed")));
     await expect(broken).rejects.toThrow("closed");
@@ -105,7 +105,7 @@ describe("telling of the first start", () => {
     expect(await tell()).toEqual({});
   });
 
-  it("is done by one of several at once", async () => {
+  it("gives the result to only one of several concurrent calls", async () => {
     await start();
     const release = Promise.withResolvers<void>();
     const told: Bootstrapped[] = [];
@@ -122,7 +122,7 @@ describe("telling of the first start", () => {
     expect(told).toEqual([{ apiKey: expect.stringMatching(/^ik_/) }]);
   });
 
-  it("keeps the key sealed", async () => {
+  it("stores the key sealed", async () => {
     const { apiKey = "" } = await start();
     const rows = await database.db.selectFrom("untoldFirstStart").selectAll().execute();
     expect(rows).toHaveLength(1);
@@ -139,14 +139,14 @@ describe("a later start", () => {
     expect(await database.db.selectFrom("apiKeys").select("id").execute()).toHaveLength(2);
   });
 
-  it("does not bring back a key that was revoked", async () => {
+  it("does not reactivate a revoked key", async () => {
     await start({ apiKey: "chosen" });
     await database.db.updateTable("apiKeys").set({ revokedAt: new Date() }).execute();
     await start({ apiKey: "chosen" });
     expect(await find("chosen")).toBeUndefined();
   });
 
-  it("makes no second app `welcome`, even when the first was deleted", async () => {
+  it("creates no second app `welcome`, even if the first was deleted", async () => {
     await start({ welcome });
     for (const table of ["channels", "apps"] as const) await database.db.deleteFrom(table).execute();
     expect(await start({ welcome })).toEqual({});

@@ -33,7 +33,7 @@ const change = (key: string) =>
 const INSERT = "INSERT INTO changes (kind, key) VALUES ('channel', $1)";
 
 describe("the change feed", () => {
-  it("delivers committed changes once, as scheduled", async () => {
+  it("reports committed changes once, on schedule", async () => {
     await change("before");
     await using reader = await startFeed({ pollEveryMs: 10 });
     await change("1");
@@ -44,7 +44,7 @@ describe("the change feed", () => {
     expect(reader.resets()).toBe(0);
   });
 
-  it("delivers nothing of a transaction that is rolled back", async () => {
+  it("does not report changes of a rolled back transaction", async () => {
     await using reader = await startFeed();
     const rolledBack = database.db.transaction().execute(async (trx) => {
       await recordChange(trx, { kind: "channel", key: "undone" });
@@ -55,7 +55,7 @@ describe("the change feed", () => {
     expect(reader.seen).toEqual([]);
   });
 
-  it("delivers a transaction that commits late, and lets no other wait for it", async () => {
+  it("reports a transaction that commits late without delaying others", async () => {
     await using reader = await startFeed();
     const late = await database.connect();
     await late.query("BEGIN");
@@ -72,7 +72,7 @@ describe("the change feed", () => {
     expect(reader.seen).toEqual(["1", "2", "3", "late"]);
   });
 
-  it("waits for no transaction in another database of the server, and skips nothing because of it", async () => {
+  it("neither waits for nor skips changes because of transactions in another database", async () => {
     await using elsewhere = await createTestDatabase();
     const open = await elsewhere.connect();
     await open.query("BEGIN");
@@ -93,7 +93,7 @@ describe("the change feed", () => {
     await Promise.all([open.end(), late.end()]);
   });
 
-  it("loses and repeats nothing when many writers commit out of order", async () => {
+  it("reports each change exactly once when many writers commit out of order", async () => {
     await using reader = await startFeed({ pollEveryMs: 1 });
     const writers = await Promise.all(Array.from({ length: 8 }, () => database.connect()));
     await Promise.all(
@@ -112,7 +112,7 @@ describe("the change feed", () => {
     expect(new Set(reader.seen).size).toBe(200);
   });
 
-  it("delivers in readNow all that was committed before it was called, also during another read", async () => {
+  it("reports all earlier commits when readNow resolves, even if called during another read", async () => {
     await using reader = await startFeed();
     const first = reader.feed.readNow();
     await change("1");
@@ -121,7 +121,7 @@ describe("the change feed", () => {
     await first;
   });
 
-  it("reads a change again when applying it failed", async () => {
+  it("reports a change again after a listener failed", async () => {
     let refuse = true;
     const applied: string[] = [];
     await using reader = await startFeed();
@@ -139,7 +139,7 @@ describe("the change feed", () => {
     expect(applied).toEqual(["1"]);
   });
 
-  it("resets when more has changed than its maximum", async () => {
+  it("resets listeners when there are more changes than the maximum", async () => {
     await using reader = await startFeed({ maxChanges: 2 });
     for (const key of ["1", "2", "3"]) await change(key);
     await reader.feed.readNow();
@@ -149,7 +149,7 @@ describe("the change feed", () => {
     expect(reader.seen).toEqual(["4"]);
   });
 
-  it("tells how stale it is, also while it cannot read", async () => {
+  it("reports its staleness, even while reads fail", async () => {
     let nowMs = 1_000;
     await using reader = await startFeed({ clock: () => nowMs, pollEveryMs: 5 });
     nowMs = 2_000;
@@ -163,7 +163,7 @@ describe("the change feed", () => {
     await until(() => reader.feed.stalenessMs() === 0);
   });
 
-  it("removes only changes that have been visible for the retention", async () => {
+  it("deletes only changes that have been visible for the retention time", async () => {
     const late = await database.connect();
     await late.query("BEGIN");
     await late.query(INSERT, ["late"]);
@@ -171,7 +171,7 @@ describe("the change feed", () => {
     await using _reader = await startFeed({ pollEveryMs: 5, retentionSeconds: 0.2 });
     const keys = async () =>
       (await database.db.selectFrom("changes").select("key").execute()).map((row) => row.key);
-    // An open transaction holds back the pruning of all that is younger than it.
+    // An open transaction holds back the pruning of all younger changes.
     const pruned = async () =>
       (await database.db.selectFrom("changesPruned").select("at").executeTakeFirstOrThrow()).at;
     const before = await pruned();
@@ -184,7 +184,7 @@ describe("the change feed", () => {
     await until(async () => (await keys()).length === 0);
   });
 
-  it("resets after it was away for longer than changes are kept", async () => {
+  it("resets listeners after an outage longer than the retention", async () => {
     await using reader = await startFeed({ retentionSeconds: 0.05 });
     await change("1");
     await sql`SELECT pg_sleep(0.1)`.execute(database.db);

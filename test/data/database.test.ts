@@ -20,14 +20,14 @@ const answers = async (from?: Pick<TestDatabase, "db">): Promise<boolean> =>
   );
 
 describe("the database", () => {
-  it("reads bigint as a number, and json as it was written", async () => {
+  it("reads bigint as a number and parses json", async () => {
     const { rows } = await sql`SELECT 7::bigint AS a, '{"b_c": [1]}'::json AS json_value`.execute(
       database.db,
     );
     expect(rows).toEqual([{ a: 7, jsonValue: { b_c: [1] } }]);
   });
 
-  it("is unavailable where no server listens", async () => {
+  it("throws UnavailableError when no server listens", async () => {
     const connections = [
       { host: "/nonexistent/folder", user: "inlet", database: "inlet" },
       { url: "postgres://inlet@127.0.0.1:1/inlet" },
@@ -38,7 +38,7 @@ describe("the database", () => {
     }
   });
 
-  it("is unavailable where the server never answers", async () => {
+  it("throws UnavailableError when the server never responds", async () => {
     const sockets: Socket[] = [];
     const silent = createServer((socket) => void sockets.push(socket)).listen(0, "127.0.0.1");
     await once(silent, "listening");
@@ -49,16 +49,16 @@ describe("the database", () => {
     silent.close();
   });
 
-  it("is unavailable when a query takes too long, and then goes on", async () => {
+  it("throws UnavailableError when a query takes too long, and works afterwards", async () => {
     await using hasty = openDatabase({ connection: database.connection, statementTimeoutMs: 100 });
     await expect(sql`SELECT pg_sleep(60)`.execute(hasty.db)).rejects.toThrow(UnavailableError);
     await until(() => answers(hasty));
   });
 
-  it("is unavailable when no connection comes free, and then goes on", async () => {
+  it("throws UnavailableError when all connections stay busy, and works afterwards", async () => {
     const { connection } = database;
     await using small = openDatabase({ connection, maxConnections: 1, connectTimeoutMs: 200 });
-    // Opened before: a slow machine may need several tries for that.
+    // Opens the connection first, because a slow machine may need several tries.
     await until(() => answers(small));
     await small.db.transaction().execute(async (trx) => {
       await sql`SELECT 1`.execute(trx);
@@ -67,7 +67,7 @@ describe("the database", () => {
     await until(() => answers(small));
   });
 
-  it("is unavailable when its connections are cut, also in a transaction, and heals by itself", async () => {
+  it("throws UnavailableError when connections are cut, even in a transaction, and recovers", async () => {
     const other = await database.connect();
     const cut = () =>
       other.query(
@@ -78,7 +78,7 @@ describe("the database", () => {
       await cut();
       await sql`SELECT 1`.execute(trx);
     });
-    // The loss of an idle connection comes to this process a moment later: a query in between still meets it.
+    // This process learns of a lost idle connection a moment later. A query before that still fails.
     const heals = () => until(() => answers());
     await expect(cutInside).rejects.toThrow(UnavailableError);
     await heals();
@@ -87,7 +87,7 @@ describe("the database", () => {
     await other.end();
   });
 
-  it("keeps the driver's own errors, and tells which unique constraint was broken", async () => {
+  it("passes on the driver's errors, and recognizes the violated unique constraint", async () => {
     await expect(sql`SELECT nonsense`.execute(database.db)).rejects.toMatchObject({ code: "42703" });
     await sql`CREATE TABLE things (n integer CONSTRAINT things_n UNIQUE)`.execute(database.db);
     await sql`INSERT INTO things VALUES (1)`.execute(database.db);

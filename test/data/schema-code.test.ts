@@ -19,7 +19,7 @@ beforeEach(() => database.db.deleteFrom("schemaCode").execute());
 
 const rows = () => database.db.selectFrom("schemaCode").selectAll().execute();
 
-/** A gateway's life: compiles the schema, and tells whether that took a compilation. */
+/** Simulates a gateway that needs the schema. Returns whether it had to compile it. */
 async function live(masterKey = "one") {
   const store = createCodeStore({
     db: database.db,
@@ -45,14 +45,14 @@ async function live(masterKey = "one") {
 
 const RIGHT = [undefined, { path: "", message: "must have required property 'a'" }];
 
-test("a schema is compiled once, however often the gateway starts", async () => {
+test("compiles a schema once, no matter how often the gateway starts", async () => {
   const first = await live();
   expect(first).toMatchObject({ isGenerated: true, verdicts: RIGHT });
   await until(async () => (await rows()).length === 1);
   expect(await live()).toMatchObject({ isGenerated: false, verdicts: RIGHT });
 });
 
-test("code that was put in the place of what was kept is not evaluated", async () => {
+test("does not evaluate stored code that was replaced", async () => {
   await live();
   await until(async () => (await rows()).length === 1);
   const code = gzipSync("globalThis.intruder = true; module.exports = () => true;");
@@ -61,7 +61,7 @@ test("code that was put in the place of what was kept is not evaluated", async (
   expect(globalThis).not.toHaveProperty("intruder");
 });
 
-test("code that was kept for another schema is not evaluated for this one", async () => {
+test("does not evaluate code that was stored for another schema", async () => {
   await live();
   await until(async () => (await rows()).length === 1);
   const [kept] = await rows();
@@ -72,7 +72,7 @@ test("code that was kept for another schema is not evaluated for this one", asyn
   expect((await live()).isGenerated).toBe(true);
 });
 
-test("code that was kept under another master key is made and kept anew", async () => {
+test("compiles and stores code again if it was stored under another master key", async () => {
   const before = await live("one");
   await until(async () => (await rows()).length === 1);
   const [old] = await before.macs();

@@ -15,7 +15,7 @@ const event = {
   fields: ["specversion", "1.0", "id", "1", "source", "/s", "type", "t", "data", "{}"],
 };
 
-it("an event is taken by an answer of 2xx alone; a redirect is not followed, and 410 wants no more ever", async () => {
+it("accepts only a 2xx response as success, does not follow redirects, and reports 410 as gone", async () => {
   const attempt = createAttempt({
     outbound,
     credentialsOf: () => {

@@ -7,7 +7,7 @@ afterEach(() => void vi.useRealTimers());
 const FAILURES = 5;
 
 describe("a breaker", () => {
-  it("opens at the fifth failure in a row, and waits twice as long after each further one, five minutes at most", () => {
+  it("opens after five failures in a row, and doubles the wait after each further one up to five minutes", () => {
     const changes: boolean[] = [];
     const breaker = createBreaker({ firstWaitMs: 1_000, onChange: (isOpen) => changes.push(isOpen) });
     const waits: number[] = [];
@@ -19,7 +19,7 @@ describe("a breaker", () => {
     expect(changes).toEqual([true]);
   });
 
-  it("closes at the first success, and begins anew", () => {
+  it("closes and resets at the first success", () => {
     const changes: boolean[] = [];
     const breaker = createBreaker({ firstWaitMs: 1_000, onChange: (isOpen) => changes.push(isOpen) });
     for (let i = 0; i < FAILURES + 3; i++) breaker.noteRefused();

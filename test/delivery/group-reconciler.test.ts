@@ -17,7 +17,7 @@ const spine = opened(startTestSpine);
 
 let open: AsyncDisposableStack;
 let lines: { msg: string; subscription?: string; topics?: number }[];
-/** Ahead of the real time: what was made just now is old for the reconciler. */
+/** A clock ahead of the real time, so that new groups look overdue to the reconciler. */
 let aheadMs: number;
 beforeEach(() => {
   open = new AsyncDisposableStack();
@@ -69,7 +69,7 @@ async function subscribe(
   return on.api.call.post(`/apps/${appId}/events/subscribe`, { eventUid, startAt });
 }
 
-/** The subscription's topics on which its group stands. */
+/** Returns the subscription's topics that have its consumer group. */
 async function groupsOf(id: string, on = spine): Promise<string[]> {
   const found: string[] = [];
   for (const topic of await on.server.client.smembers(`inlet:sub:${id}`)) {
@@ -80,7 +80,7 @@ async function groupsOf(id: string, on = spine): Promise<string[]> {
 
 const missing = () => lines.filter(({ msg }) => msg.startsWith("a consumer group was missing"));
 
-it("makes all groups and topic sets again after Redis was emptied, at their start, and logs it", async () => {
+it("creates all groups at their start and all topic sets again after Redis was flushed, and logs it", async () => {
   const app = await spine.install(channel("main", "push", "pull"), channel("second", "x"));
   const all = await subscribe(app.id, "*", "earliest");
   const some = await subscribe(app.id, "main:*");
@@ -110,7 +110,7 @@ it("makes all groups and topic sets again after Redis was emptied, at their star
   await until(() => reported() === "3,2");
 });
 
-it("makes the other groups when one cannot be made, logs that once, and makes it in the end", async () => {
+it("creates the other groups when one fails, logs the failure once, and creates that group later", async () => {
   const app = await spine.install(channel("main", "push"), channel("second", "x"));
   const blocked = await subscribe(app.id, "main:*");
   const other = await subscribe(app.id, "second:*");
@@ -127,7 +127,7 @@ it("makes the other groups when one cannot be made, logs that once, and makes it
   expect(told()).toHaveLength(1);
 });
 
-it("makes a group on the topic of a new definition as soon as the change feed brings it", async () => {
+it("creates a group for the topic of a new definition as soon as the change feed reports it", async () => {
   const app = await spine.install(channel("main", "push"));
   const covering = await subscribe(app.id, "main:*");
   const other = await subscribe(app.id, "main:push");
@@ -147,7 +147,7 @@ it("makes a group on the topic of a new definition as soon as the change feed br
   expect([...body.topics].sort()).toEqual(await groupsOf(covering.id));
 });
 
-it("keeps the group on the topic of a removed definition, and no group of a deleted channel", async () => {
+it("keeps the group on the topic of a removed definition, but not of a deleted channel", async () => {
   const app = await spine.install(channel("main", "push", "gone"), channel("second", "x"));
   const { id, topics } = await subscribe(app.id, "*");
   const changes = createTestChanges();
@@ -161,7 +161,7 @@ it("keeps the group on the topic of a removed definition, and no group of a dele
   await until(async () => (await groupsOf(id)).join() === left.join());
 });
 
-it("leaves groups and their positions alone, with several reconcilers at once", async () => {
+it("does not change existing groups and their positions, even with several reconcilers", async () => {
   const app = await spine.install(channel("main", "push"));
   const { id, topics } = await subscribe(app.id, "*", "earliest");
   const [topic = ""] = topics;
@@ -184,14 +184,14 @@ it("leaves groups and their positions alone, with several reconcilers at once", 
   expect(await spine.groups.find(topic, id)).toEqual(before);
 });
 
-it("leaves nothing in Redis of a subscription that is deleted while its groups are made", async () => {
+it("leaves no keys in Redis if a subscription is deleted while its groups are created", async () => {
   const app = await spine.install(channel("main", ...Array.from({ length: 30 }, (_, i) => `t${i}`)));
   startReconciler({ tickMs: 1, sweepEveryMs: 0 });
   const { db } = spine.api.database;
   for (let i = 0; i < 8; i++) {
     const { id, topics } = await subscribe(app.id, "*");
     await spine.api.call("DELETE", `/apps/${app.id}/subscriptions/${id}`);
-    // What the deletion has noted is cleared away at once, while the reconciler may still be at it.
+    // The deletion removes the keys at once, while the reconciler may still be creating groups.
     await db.deleteFrom("removals").execute();
     await removeSubscription(spine, id);
     await until(async () => {
@@ -203,7 +203,7 @@ it("leaves nothing in Redis of a subscription that is deleted while its groups a
   }
 });
 
-it("starts while Redis is away, and makes the groups again whenever Redis comes back empty", async () => {
+it("starts while Redis is unavailable, and creates the groups again whenever Redis returns empty", async () => {
   await using server = await startRedis();
   await using own = await startTestSpine({ server });
   const app = await own.install(channel("main", "push"));

@@ -36,7 +36,7 @@ const FAST: HandlersTiming = {
   sweepEveryMs: 50,
   jobLockMs: HOUR_MS,
 };
-/** Ahead of the real time, by which events are given up. */
+/** Offset of the clock, for reaching the time at which delivery is given up. */
 let aheadMs = 0;
 const clock = () => Date.now() + aheadMs;
 
@@ -71,7 +71,7 @@ interface Subscribed {
   readonly secret: string;
 }
 
-/** An app with two types, and for each of those paths a subscription whose handler is there. */
+/** Installs an app with two event types, and a subscription with a handler for each given path. */
 const subscribe = (...paths: string[]) =>
   subscribeWith(...paths.map((path) => ({ url: handler.urlOf(path) })));
 
@@ -94,7 +94,7 @@ const byType = (a: { readonly type: string }, b: { readonly type: string }): num
 
 const idsAt = (path: string): string[] => handler.at(path).map(({ body }) => JSON.parse(body).id);
 
-/** Names are looked up nowhere. */
+/** A DNS lookup that never resolves a name. */
 const noNames: LookupFunction = (_name, _options, callback) =>
   callback(Object.assign(new Error("no name is known here"), { code: "ENOTFOUND" }), "");
 
@@ -105,11 +105,11 @@ describe("a handler that cannot be called", () => {
     ["refused", () => "http://127.0.0.1:1/in", /host and port/],
     ["tls", () => handler.urlOf("/tls").replace("http:", "https:"), /TLS/],
     ["timeout", () => handler.urlOf("/slow"), /timeoutMs/],
-    ["http", () => handler.urlOf("/failing"), /^The handler answered 503: /],
-  ])("says so on its subscription and in the log, with a remedy: %s", async (code, url, remedy) => {
+    ["http", () => handler.urlOf("/failing"), /^The handler responded 503\. /],
+  ])("shows the reason and the fix on its subscription and in the log: %s", async (code, url, remedy) => {
     handler.answers.set("/failing", () => ({ status: 503 }));
     handler.answers.set("/slow", () => "hang");
-    // Time enough for a slow machine, but where it is to run out.
+    // A slow machine needs a long timeout, except in the case that tests the timeout.
     const timeoutMs = code === "timeout" ? 500 : 60_000;
     const { subscriptions, send } = await subscribeWith({ url: url(), timeoutMs });
     const [{ path }] = subscriptions;
@@ -132,7 +132,7 @@ describe("a handler that cannot be called", () => {
   });
 });
 
-it("test events are sent only to handlers that ask for them, and acknowledged for all", async () => {
+it("sends test events only to handlers with testEvents, and acknowledges them for all", async () => {
   const asking = { url: handler.urlOf("/asking"), testEvents: true };
   const { subscriptions, send } = await subscribeWith({ url: handler.urlOf("/others") }, asking);
   start();
@@ -149,7 +149,7 @@ it("test events are sent only to handlers that ask for them, and acknowledged fo
 });
 
 describe("an event that a handler never accepts in time", () => {
-  it("becomes a dead letter with every attempt: listed, filtered, redriven one or many, deleted", async () => {
+  it("becomes a dead letter with all attempts, which can be listed, filtered, redriven and deleted", async () => {
     let isMended = false;
     handler.answers.set("/dead", () => ({ status: isMended ? 200 : 500 }));
     const { subscriptions, send } = await subscribe("/dead");
@@ -168,7 +168,7 @@ describe("an event that a handler never accepts in time", () => {
     aheadMs = 2 * HOUR_MS;
     await until(async () => (await spine.api.call.get(letters)).length === 4, { everyMs: 50 });
 
-    // They die in any order: each waits between its attempts for as long as chance says.
+    // Dead letters appear in any order, because the delays between attempts are random.
     const [first, ...others] = (await spine.api.call.get(letters)).sort(byType);
     expect(first).toMatchObject({ subscriptionId: id, reason: "HTTP 500", event: { specversion: "1.0" } });
     for (const { attempts } of [first, ...others]) {
@@ -178,7 +178,7 @@ describe("an event that a handler never accepts in time", () => {
     expect(await spine.api.call.get(`${letters}?type=b`)).toMatchObject([{ type: "b" }]);
     expect(await spine.api.call.get(`${letters}?to=2020-01-01T00:00:00Z`)).toEqual([]);
     expect(await spine.api.call.get(`${letters}/${first.id}`)).toEqual(first);
-    // Neither the log nor a letter tells the secret.
+    // Neither the log nor a dead letter contains the secret.
     expect(lines.join() + JSON.stringify([first, ...others])).not.toContain(secret.slice(6));
 
     isMended = true;
@@ -201,7 +201,7 @@ describe("an event that a handler never accepts in time", () => {
     expect(await spine.api.call.get(letters)).toHaveLength(1);
   });
 
-  it("is never dropped: it becomes a dead letter as soon as one can be written", async () => {
+  it("is never dropped, and becomes a dead letter as soon as one can be stored", async () => {
     handler.answers.set("/unwritten", () => ({ status: 500 }));
     const { subscriptions, send } = await subscribe("/unwritten");
     const { db } = spine.api.database;
@@ -218,12 +218,12 @@ describe("an event that a handler never accepts in time", () => {
 });
 
 describe("a handler's concurrency", () => {
-  it("counts first attempts and later ones together", async () => {
+  it("limits first attempts and retries together", async () => {
     let [under, most] = [0, 0];
     const server = createServer((request, response) => {
       most = Math.max(most, ++under);
       request.resume();
-      // Long enough for others to come meanwhile.
+      // Long enough for other attempts to arrive in the meantime.
       setTimeout(() => {
         under--;
         response.writeHead(answered++ % 3 === 0 ? 500 : 204).end();
@@ -242,7 +242,7 @@ describe("a handler's concurrency", () => {
   });
 });
 
-describe("an attempt that is under way when its gateway stops", () => {
+describe("an attempt in flight when its gateway stops", () => {
   it("is repeated by another gateway", async () => {
     handler.answers.set("/stopped", (_, times) =>
       times === 1 ? { status: 500 } : times === 2 ? "hang" : { status: 200 },
@@ -258,7 +258,7 @@ describe("an attempt that is under way when its gateway stops", () => {
 });
 
 describe("a replay", () => {
-  it("sends the chosen events to its own handler alone, counts them first, and goes on where it ended", async () => {
+  it("sends the selected events only to its own handler, counts them first, and continues after its end", async () => {
     const { subscriptions, send } = await subscribe("/one", "/other");
     const [{ path }] = subscriptions;
     start();
@@ -300,7 +300,7 @@ describe("a replay", () => {
     expect([handler.at("/one").length, handler.at("/other").length]).toEqual([14, 5]);
   });
 
-  it("is refused where it could do nothing, and the answer says why", async () => {
+  it("is rejected with the reason if it could have no effect", async () => {
     const { subscriptions } = await subscribe("/refused");
     const [{ path, topics }] = subscriptions;
     const refusal = async (of: string, body: object) => {
@@ -322,7 +322,7 @@ describe("a replay", () => {
   });
 });
 
-it("an event that was deleted is not sent again, though a try was to come", async () => {
+it("does not retry a deleted event", async () => {
   let tries = 0;
   handler.answers.set("/erased", ({ body }) => {
     if (JSON.parse(body).id === "gone") tries++;
@@ -337,8 +337,8 @@ it("an event that was deleted is not sent again, though a try was to come", asyn
   const at = `${appPath}/events/${encodeURIComponent(event?.topic ?? "")}/${event?.entryId}`;
   await spine.api.call.delete(at);
   const before = tries;
-  // A job's id ends with the entry's and the number of tries.
+  // The id of a job ends with the entry id and the number of attempts.
   await until(async () => (await spine.server.client.keys(`*.${event?.entryId}.*`)).length === 0);
-  // One may have been on its way when the event was deleted.
+  // One attempt may have been in flight when the event was deleted.
   expect(tries - before).toBeLessThanOrEqual(1);
 });

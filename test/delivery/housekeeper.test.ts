@@ -27,7 +27,7 @@ import { until } from "../support/until.ts";
 const spine = opened(startTestSpine);
 
 let keepers = new AsyncDisposableStack();
-/** Ahead of the real time: what was retired just now may be long retired for the housekeeper. */
+/** Time by which the housekeeper's clock is ahead, so that a topic retired just now looks long retired to the housekeeper. */
 let aheadMs = 0;
 afterEach(async () => {
   await keepers.disposeAsync();
@@ -99,19 +99,19 @@ const holder = async (on = spine) =>
   (await on.api.database.db.selectFrom("leases").select("holder").executeTakeFirst())?.holder;
 
 describe("a deletion", () => {
-  it("of a subscription removes its groups and its set of topics without waiting for a beat", async () => {
+  it("removes the groups and the topic set of a subscription immediately", async () => {
     const keeper = startKeeper({ takesTurns: false });
     spine.onDeleted = keeper.settleNow;
     const app = await spine.install(channel("main"));
     const { id, topics } = await subscribe(app.id);
     await spine.api.call.delete(`/apps/${app.id}/subscriptions/${id}`);
-    // Nothing but this call clears it away; the answer waits for it no longer than two seconds.
+    // Only this call removes the keys, and the response waits for at most two seconds.
     await until(async () => (await removals()).length === 0);
     expect(await spine.groups.list(topics[0])).toEqual([]);
     expect(await spine.server.client.exists(`inlet:sub:${id}`)).toBe(0);
   });
 
-  it("of a channel removes its groups and quarantine, and keeps its events and the groups of others", async () => {
+  it("removes a channel's groups and quarantine, and keeps its events and other groups", async () => {
     const quarantined = async () => (await spine.server.client.keys("inlet:{q.*r:*")).length;
     const before = await quarantined();
     const app = await spine.install(channel("main"), channel("second"));
@@ -131,7 +131,7 @@ describe("a deletion", () => {
     expect(await spine.api.call.get(`/apps/${app.id}/quarantine`)).toHaveLength(1);
   });
 
-  it("of a channel with purge removes its events, and those that another gateway appends late", async () => {
+  it("with purge, removes a channel's events, even those that another gateway appends late", async () => {
     const app = await spine.install(channel("main"));
     const [{ id: channelId }] = app.channels;
     const { events } = await spine.send(channelId, { id: "1" });
@@ -148,9 +148,9 @@ describe("a deletion", () => {
     expect(await spine.server.client.exists(topic)).toBe(0);
   });
 
-  it("of an app with purge leaves nothing of it in Redis", async () => {
+  it("with purge, removes all Redis keys of an app", async () => {
     const keys = async () => new Set(await spine.server.client.keys("*"));
-    // Of earlier tests' deliveries.
+    // Removes delivery records of earlier tests.
     await spine.path.recorder.flush();
     const before = await keys();
     const app = await spine.install(channel("main"));
@@ -161,12 +161,12 @@ describe("a deletion", () => {
     await spine.api.call.delete(`/apps/${app.id}?purge=true`);
     await until(async () => (await removals()).length === 0);
     const left = [...(await keys())].filter((key) => !before.has(key));
-    // The guard of deleted records of deliveries ends in seconds.
-    // Budgets of API keys and what names a queue of jobs are not the app's.
+    // The marker of deleted delivery records expires within seconds.
+    // Rate budgets of API keys and keys of the job queue do not belong to the app.
     expect(left.filter((key) => !/^inlet:(?:rate:|.jobs\..*:meta$|.d\..*:g:)/.test(key))).toEqual([]);
   });
 
-  it("is answered while Redis is away, and carried out when it is back", async () => {
+  it("succeeds while Redis is unavailable, and is completed when Redis returns", async () => {
     await using server = await startRedis();
     await using own = await startTestSpine({ server });
     const app = await own.install(channel("main"));
@@ -195,7 +195,7 @@ describe("retention", () => {
     await until(async () => (await spine.server.client.xlen(topics[0])) === 1);
   });
 
-  it("forgets a retired topic with its stream and groups once it is empty, and no other topic", async () => {
+  it("deletes a retired topic with its stream and groups once it is empty, and no other topic", async () => {
     const app = await spine.install(channel("main"), channel("second"), channel("third"));
     const { topics } = await subscribe(app.id);
     await spine.send(app.channels[1].id, { id: "1" });
@@ -211,18 +211,18 @@ describe("retention", () => {
     await until(async () => (await topicRows(app.id)).length === 1);
   });
 
-  it("keeps a retired topic for as long as a gateway may publish to it unaware", async () => {
+  it("keeps a retired topic while a gateway with stale caches may still publish to it", async () => {
     const app = await spine.install(channel("main"), channel("second"));
     const { topics } = await subscribe(app.id);
     await spine.api.call.delete(`/apps/${app.id}/channels/${app.channels[0].id}`);
     await spine.server.client.xadd(topics[1], `${Date.now() - 700_000_000}-0`, "data", "1");
     startKeeper();
-    // The sweep that trims the second topic has been at the first.
+    // The sweep that trims the second topic has already processed the first one.
     await until(async () => (await spine.server.client.xlen(topics[1])) === 0);
     expect(await topicRows(app.id)).toEqual([...topics].sort());
   });
 
-  it("lets go of quarantine that is past its keep, in every organization", async () => {
+  it("expires quarantined items in every organization", async () => {
     const app = await spine.install(channel("main"));
     await spine.send(app.channels[0].id, { noId: true });
     const list = () => spine.api.call.get(`/apps/${app.id}/quarantine`);
@@ -235,7 +235,7 @@ describe("retention", () => {
   });
 });
 
-it("lets go of dead letters after 30 days", async () => {
+it("deletes dead letters after 30 days", async () => {
   const app = await spine.install(channel("main"));
   const { id: subscriptionId } = await subscribe(app.id);
   const { db } = spine.api.database;
@@ -260,8 +260,8 @@ it("lets go of dead letters after 30 days", async () => {
   expect(await left()).toEqual(["29-0"]);
 });
 
-describe("an organization whose topics hold more than they may", () => {
-  it("is over its limit until its readers have acknowledged; nothing unread is removed, and the operator's organization has no limit", async () => {
+describe("an organization over its topic storage limit", () => {
+  it("stays over its limit until its readers acknowledge, keeps unread entries, and does not affect the unlimited operator", async () => {
     const { api, redis, groups } = spine;
     const tenant = api.as(await api.strangerKey());
     const events = [{ type: "t", idPath: "$.id" }];
@@ -278,7 +278,7 @@ describe("an organization whose topics hold more than they may", () => {
     for (const { channels } of [theirs, ours])
       for (let id = 0; id < 30; id++) await spine.send(channels[0].id, { id: String(id), text });
 
-    // Who holds more when limits come keeps that much: here they came before.
+    // Limits already exist here. Otherwise a larger organization would get its current size as limit.
     await api.database.db.updateTable("cluster").set({ limitedSince: new Date() }).execute();
     startKeeper();
     const log = createLog({ level: "silent" });
@@ -303,13 +303,13 @@ describe("an organization whose topics hold more than they may", () => {
     const ids = entries.map(([id]) => id);
     await redis.call("xack", [topic, group, ...ids.slice(0, 24)]);
     await until(() => !overLimit.has(theirs.organizationId));
-    // The one that is pending, and those that were never read.
+    // The pending entry, and the entries that were never read.
     expect(await redis.call("xlen", [topic])).toBe(6);
     expect((await groups.find(topic, group))?.pending).toBe(1);
   });
 });
 
-it("what quarantine holds is known by organization, with its limit", async () => {
+it("reports quarantine usage and limit by organization", async () => {
   const { db } = spine.api.database;
   const { organizationId } = await db
     .transaction()
@@ -324,7 +324,7 @@ it("what quarantine holds is known by organization, with its limit", async () =>
   expect(keeper.quarantineUsage().at(-1)).toEqual({ organization: "other", bytes: 0, limit: undefined });
 });
 
-it("the audit is let go when its days are over, the counts of refusals too", async () => {
+it("deletes audit entries and rejection counts after their retention", async () => {
   const { db } = spine.api.database;
   const author = { organizationId: "org_old", accountId: null, keyId: null, requestId: null };
   const refusal = { organizationId: "org_old", accountId: "", keyId: "", address: "192.0.2.1", status: 401 };
@@ -351,11 +351,11 @@ it("the audit is let go when its days are over, the counts of refusals too", asy
 });
 
 describe("among several gateways", () => {
-  it("one works, and another takes over when it stops, without waiting for its lease to run out", async () => {
+  it("only one works, and another takes over when it stops without waiting for its lease to expire", async () => {
     const first = startKeeper();
     await until(async () => (await holder()) !== undefined);
     const firstHolder = await holder();
-    // These look often; the lease of the first has an hour to go.
+    // These check often. The lease of the first one is valid for another hour.
     const others = [1, 2].map(() => startKeeper({ timing: { leaseMs: 300 } }));
     const app = await spine.install(channel("main"));
     const { id } = await subscribe(app.id);
@@ -368,7 +368,7 @@ describe("among several gateways", () => {
     expect(await holder()).toBeUndefined();
   });
 
-  it("one that takes no turns trims its own topics, and leaves the rest to the others", async () => {
+  it("a gateway that cannot hold the lease trims its own topics only", async () => {
     const app = await spine.install(channel("main"));
     const { topics } = await subscribe(app.id);
     const { client } = spine.server;
@@ -386,7 +386,7 @@ describe("among several gateways", () => {
     await until(async () => (await removals()).length === 0);
   });
 
-  it("another takes over from a dead one when its lease runs out, and not before", async () => {
+  it("another takes over from a dead one only after its lease expired", async () => {
     const { db } = spine.api.database;
     const inAnHour = new Date(Date.now() + HOUR_MS);
     await db
@@ -405,7 +405,7 @@ describe("among several gateways", () => {
     const { id } = await subscribe(app.id);
     await spine.api.call.delete(`/apps/${app.id}/subscriptions/${id}`);
     const keeper = startKeeper({ timing: { leaseMs: 300 }, db: counted });
-    // Without the lease it asks the database for nothing else.
+    // Without the lease, claiming the lease is its only query.
     await until(() => asked > 2);
     expect(await holder()).toBe("dead");
     expect(keeper.isHolder()).toBe(false);

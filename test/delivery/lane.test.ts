@@ -13,7 +13,7 @@ const { server, redis } = openedBus();
 
 let made = 0;
 
-/** A subscription with one event on its topic, whose handler answers 503 and perhaps when to come again. */
+/** Creates a subscription with one event. Its handler responds 503, optionally with a time for the next attempt. */
 async function startRefused(options: {
   readonly notBeforeMs?: number;
   readonly store: (job: PendingDelivery, delayMs: number) => Promise<void>;
@@ -60,8 +60,8 @@ async function startRefused(options: {
   return { lane, pending, [Symbol.asyncDispose]: () => lane[Symbol.asyncDispose]() };
 }
 
-describe("an event that its handler refuses", () => {
-  it("is acknowledged only once its retry is stored", async () => {
+describe("an event that its handler rejects", () => {
+  it("is acknowledged only after its retry is stored", async () => {
     const asked = Promise.withResolvers<void>();
     const stored = Promise.withResolvers<void>();
     await using refused = await startRefused({
@@ -71,13 +71,13 @@ describe("an event that its handler refuses", () => {
       },
     });
     await asked.promise;
-    // An acknowledgement that does not wait would have come before these answers.
+    // An acknowledgement that does not wait would have been sent before these replies.
     for (let i = 0; i < 20; i++) expect(await refused.pending()).toBe(1);
     stored.resolve();
     await until(async () => (await refused.pending()) === 0);
   });
 
-  it("stays unacknowledged when its retry cannot be stored, and is handed out again", async () => {
+  it("stays unacknowledged when its retry cannot be stored, and is delivered again", async () => {
     let asked = 0;
     await using refused = await startRefused({
       async store() {
@@ -89,9 +89,9 @@ describe("an event that its handler refuses", () => {
   });
 
   it.each([
-    ["its backoff where the handler names no time", undefined, 1_000],
-    ["its backoff where the handler names a time before", NOW_MS + 10, 1_000],
-    ["the time that the handler names", NOW_MS + 60_000, 60_000],
+    ["its backoff if the handler requests no time", undefined, 1_000],
+    ["its backoff if the handler requests an earlier time", NOW_MS + 10, 1_000],
+    ["the time that the handler requests", NOW_MS + 60_000, 60_000],
   ])("waits for %s", async (_, notBeforeMs, expected) => {
     const delays: number[] = [];
     await using refused = await startRefused({

@@ -67,7 +67,7 @@ async function install(channel: object = {}): Promise<Installed> {
   };
 }
 
-/** The numbers on the topic in the order of its entries. */
+/** Returns the numbers on the topic in the order of its entries. */
 async function onTopic({ topic }: Installed): Promise<readonly number[]> {
   const entries = await spine.topics.listEntries(topic, { from: "-", to: "+", limit: 1_000 });
   return entries.map(({ fields }) => JSON.parse(fields.data ?? "").n);
@@ -90,7 +90,7 @@ async function isOver({ channelId }: Installed): Promise<boolean> {
 }
 
 describe("a paused channel", () => {
-  it("verifies, and keeps each delivery whole in quarantine, answered as accepted", async () => {
+  it("verifies each delivery, stores it whole in quarantine, and responds as accepted", async () => {
     const installed = await install({
       config: { verification: { scheme: "hmac", name: "x-signature" }, itemsPath: "$.items[*]" },
     });
@@ -118,7 +118,7 @@ describe("a paused channel", () => {
     expect((await records(installed)).filter(({ reason }) => reason === "paused")).toEqual([]);
   });
 
-  it("stays paused when it is written to; pausing or resuming it twice changes nothing", async () => {
+  it("stays paused when it is updated, and ignores a second pause or resume", async () => {
     const installed = await install();
     const path = `/apps/${installed.appId}/channels/${installed.channelId}`;
     await installed.pause();
@@ -131,7 +131,7 @@ describe("a paused channel", () => {
     expect((await spine.api.call("PUT", path, { title: "newer" })).body).toMatchObject({ state: "active" });
   });
 
-  it("refuses deliveries over the quarantine's budget, so that senders retry", async () => {
+  it("rejects deliveries over the quarantine's budget, so that senders retry", async () => {
     const installed = await install();
     await installed.pause();
     const { db } = spine.api.database;
@@ -140,7 +140,7 @@ describe("a paused channel", () => {
       .select(["number", "organizationId"])
       .where(hasAddress(spine.api.keyring, installed.channelId))
       .executeTakeFirstOrThrow();
-    // As if so much of it were in use.
+    // Simulates a channel whose quarantine is almost full.
     const used = QUARANTINE_LIMITS.channelBytes - 100_000;
     await spine.server.client.hincrby(quarantineBudgetKey(organizationId), `${number}:a`, used);
     const large = { n: 0, filler: "x".repeat(40_000) };
@@ -149,7 +149,7 @@ describe("a paused channel", () => {
     start();
     await installed.resume();
     await until(async () => (await onTopic(installed)).length === 2);
-    // What comes before the buffer is closed is buffered as well.
+    // Deliveries that arrive before the buffer closes are buffered too.
     const third = { ...large, n: 3 };
     await until(async () => (await spine.send(installed.channelId, third)).quarantine.length === 0);
     await until(async () => (await onTopic(installed)).length >= 3);
@@ -158,7 +158,7 @@ describe("a paused channel", () => {
 });
 
 describe("a resumed channel", () => {
-  it("publishes the buffered deliveries in order of arrival, and new ones behind them", async () => {
+  it("publishes the buffered deliveries in order of arrival, and new ones after them", async () => {
     const installed = await install();
     await installed.pause();
     for (const n of range(0, 210)) await spine.send(installed.channelId, { n });
@@ -174,13 +174,13 @@ describe("a resumed channel", () => {
     const sent = 210 + statuses.length;
     await until(async () => (await onTopic(installed)).length === sent);
     expect(await onTopic(installed)).toEqual(range(0, sent));
-    // The first stood behind; once one has passed, all pass.
+    // The first one waited behind the buffer. After one has passed, all pass.
     expect(statuses).toEqual([...statuses].sort());
     await until(() => isOver(installed));
     expect(await records(installed)).toEqual([]);
   });
 
-  it("continues on another gateway when one ends midway, and publishes each event once", async () => {
+  it("continues on another gateway when one stops midway, and publishes each event once", async () => {
     const installed = await install({ events: [{ type: "tick" }] });
     await installed.pause();
     for (const n of range(0, 210)) await spine.send(installed.channelId, { n });
@@ -191,7 +191,7 @@ describe("a resumed channel", () => {
       drainPaused: {
         ...drainPaused,
         async all(...args) {
-          // As if killed after the write, before the answer.
+          // Simulates a kill after the write and before the reply.
           if (++pages > 1) throw new UnavailableError("gone");
           await drainPaused.all(...args);
           throw new UnavailableError("gone");
@@ -206,7 +206,7 @@ describe("a resumed channel", () => {
     expect(await onTopic(installed)).toEqual(range(0, 210));
   });
 
-  it("publishes equal deliveries without an id as often as they came", async () => {
+  it("publishes identical deliveries without an id as often as they arrived", async () => {
     const installed = await install({ events: [{ type: "tick" }] });
     await installed.pause();
     for (const n of [1, 1, 2]) await spine.send(installed.channelId, { n });
@@ -216,7 +216,7 @@ describe("a resumed channel", () => {
     expect(await onTopic(installed)).toEqual([1, 1, 2]);
   });
 
-  it("publishes signed bytes that are bound once, and keeps what came with them under other ids as replayed", async () => {
+  it("publishes bound signed bytes once, and quarantines copies under other ids as replayed", async () => {
     const verification = { scheme: "hmac", name: "x-signature", bindDedupe: "signedBytes" };
     const secrets = [{ value: "s3cret" }];
     const sendTo = ({ channelId }: Installed, n: number, id: string) => {
@@ -245,7 +245,7 @@ describe("a resumed channel", () => {
     expect([await onTopic(nameless), await records(nameless)]).toEqual([[1, 2], []]);
   });
 
-  it("quarantines items that fail, even where the channel refuses invalid deliveries, and goes on", async () => {
+  it("quarantines failed items even if the channel rejects invalid deliveries, and continues", async () => {
     const installed = await install({ config: { onInvalid: "reject", itemsPath: "$[*]" } });
     await installed.pause();
     const tooMany = `[${"1,".repeat(1_000)}1]`;
@@ -264,7 +264,7 @@ describe("a resumed channel", () => {
     ]);
   });
 
-  it("keeps the rest when it is paused again, and publishes all of it later", async () => {
+  it("keeps the remaining deliveries when it is paused again, and publishes them later", async () => {
     const installed = await install();
     await installed.pause();
     for (const n of range(0, 110)) await spine.send(installed.channelId, { n });
@@ -289,7 +289,7 @@ describe("a resumed channel", () => {
     expect(await onTopic(installed)).toEqual(range(0, 111));
   });
 
-  it("applies the definitions that it has when it is resumed", async () => {
+  it("applies the definitions at the time of resuming", async () => {
     const installed = await install({ events: [] });
     await installed.pause();
     await spine.send(installed.channelId, { n: 7 });
@@ -300,7 +300,7 @@ describe("a resumed channel", () => {
     await until(async () => (await onTopic(installed)).length === 1);
   });
 
-  it("does not wait for others that fail, be they more than are worked on at once", async () => {
+  it("does not wait for failing channels, even if they exceed the concurrency", async () => {
     const failing = await Promise.all(range(0, 5).map(() => install()));
     const installed = await install();
     for (const one of [...failing, installed]) {

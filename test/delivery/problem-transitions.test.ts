@@ -19,7 +19,9 @@ const NEAR: Sighting = { ...SEEN, level: "near" };
 const OPEN: OpenProblem = { ...SEEN, id: "prob" };
 const LOOKED: ReadonlySet<ProblemKind> = new Set(["handler_failing"]);
 
-/** Looks, one every ten ms: what was seen at each; undefined where nobody could look. Answers what each came to. */
+/**
+ * Runs one check every ten ms with the given findings, and returns the result of each. `undefined` stands for a failed check.
+ */
 function look(seen: readonly (Sighting | "nothing" | undefined)[], open: readonly OpenProblem[] = []) {
   const decide = createTransitions(TIMING);
   let now = [...open];
@@ -39,29 +41,29 @@ function look(seen: readonly (Sighting | "nothing" | undefined)[], open: readonl
 const times = <const T>(count: number, one: T): readonly T[] => Array.from({ length: count }, () => one);
 
 describe("a problem", () => {
-  it("opens once it was there at each look for the time that it takes", () => {
+  it("opens after every check has found it for openAfterMs", () => {
     expect(look(times(4, SEEN))).toEqual(["", "", "opens", ""]);
     expect(look([SEEN, SEEN, "nothing", SEEN, SEEN, SEEN])).toEqual(["", "", "", "", "", "opens"]);
   });
 
-  it("is over once it was there at no look for the time that it takes", () => {
+  it("is resolved after no check has found it for resolveAfterMs", () => {
     expect(look(times(8, "nothing"), [OPEN])).toEqual(["", "", "", "", "", "", "ends", ""]);
     const comesBack = ["nothing", ...times(4, "nothing"), SEEN, ...times(7, "nothing")] as const;
     expect(look(comesBack, [OPEN])).toEqual([...times(12, ""), "ends"]);
   });
 
-  it("that comes and goes faster than those times is told once", () => {
+  it("that flaps faster than those times is reported once", () => {
     const flapping = Array.from({ length: 30 }, (_, at) => (at % 4 < 2 ? SEEN : "nothing")) as Sighting[];
     expect(look([SEEN, ...flapping]).filter((one) => one !== "")).toEqual(["opens"]);
     expect(look(flapping, [OPEN]).filter((one) => one !== "")).toEqual([]);
   });
 
-  it("between the two figures of its bound neither opens nor is over", () => {
+  it("neither opens nor resolves between its two thresholds", () => {
     expect(look(times(10, NEAR))).toEqual(times(10, ""));
     expect(look(times(10, NEAR), [OPEN])).toEqual(times(10, ""));
   });
 
-  it("neither opens nor is over while nobody can look", () => {
+  it("neither opens nor resolves while checks fail", () => {
     expect(look(times(10, undefined), [OPEN])).toEqual(times(10, ""));
     expect(look([SEEN, ...times(5, undefined), SEEN])).toEqual([...times(6, ""), "opens"]);
   });

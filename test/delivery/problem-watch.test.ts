@@ -25,7 +25,7 @@ const CHANNEL: NewChannel = {
   events: PROBLEM_EVENT_TYPES.map((type) => ({ type })),
 };
 
-/** What the look finds is up to the test. */
+/** Starts a watch with one check that the test controls. */
 function startWatch(
   look: Check["look"],
   publish: Publish = spine.path.publish,
@@ -66,7 +66,7 @@ async function failing(caller: Pick<typeof spine.api.call, "get"> = spine.api.ca
   };
 }
 
-/** The ids of all events that stand on the topics of problems. */
+/** Returns the ids of all events on the topics of problems. */
 async function published(): Promise<readonly string[]> {
   const topics = await spine.server.client.keys("events.*.problems.*ed");
   const entries = await Promise.all(topics.map((topic) => spine.server.client.xrange(topic, "-", "+")));
@@ -76,11 +76,11 @@ async function published(): Promise<readonly string[]> {
 const untold = () => spine.api.database.db.selectFrom("problemEvents").selectAll().execute();
 
 describe("the event of a problem", () => {
-  it("is published once, also where the worker that has published it cannot note that", async () => {
+  it("is published once, even if the worker cannot record that it was published", async () => {
     const sighting = await failing();
     let calls = 0;
     {
-      // As one that dies between the two: what it has published is not known.
+      // Simulates a worker that dies after publishing and before recording it.
       await using _ = startWatch(
         async () => [sighting],
         async (batch, options) => {
@@ -99,7 +99,7 @@ describe("the event of a problem", () => {
     expect(await published()).toEqual(before);
   });
 
-  it("waits until it can be published, after those before it", async () => {
+  it("waits until it can be published, and keeps its order", async () => {
     const sighting = await failing();
     const already = await published();
     let seen = [sighting];
@@ -126,7 +126,7 @@ describe("the event of a problem", () => {
     await until(() => watch.lines.some(({ event }) => event === "problems.recovered"));
   });
 
-  it("waits for no event of another organization that cannot be published", async () => {
+  it("does not wait for events of another organization that cannot be published", async () => {
     const stranger = spine.api.as(await spine.api.strangerKey());
     const [away, other] = [await failing(), await failing(stranger)];
     const told = async (one: Sighting) => {
@@ -153,8 +153,8 @@ describe("the event of a problem", () => {
   });
 });
 
-describe("problems that cannot be looked for", () => {
-  it("stay as they are, and that is said", async () => {
+describe("problems whose check fails", () => {
+  it("do not change, and the failure is reported", async () => {
     const sighting = await failing();
     let isAway = false;
     await using watch = startWatch(async () => {
@@ -185,7 +185,7 @@ describe("problems that cannot be looked for", () => {
 });
 
 describe("the worker that checks", () => {
-  it("is the one whose turn it is, and another goes on when that one is gone", async () => {
+  it("is the lease holder, and another continues when it is gone", async () => {
     const sighting = await failing();
     const turn = { of: "first" };
     const checks = { first: 0, second: 0 };
@@ -211,8 +211,8 @@ describe("the worker that checks", () => {
   });
 });
 
-describe("a problem that somebody knows of", () => {
-  it("is acknowledged once, in the audit, stays until it is over, and can be acknowledged no more then", async () => {
+describe("an acknowledged problem", () => {
+  it("is audited once, stays until it is resolved, and cannot be acknowledged after that", async () => {
     const sighting = await failing();
     let seen = [sighting];
     await using _ = startWatch(async () => seen);

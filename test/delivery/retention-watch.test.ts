@@ -45,7 +45,7 @@ const channel = {
   events: [{ type: "a", idPath: "$.id" }],
 };
 
-/** An app with two subscriptions, nine tenths of what its topic keeps appended, and the second one up to date. */
+/** Creates an app with two subscriptions. Its topic is 90 % full, and only the second subscription is up to date. */
 async function fill() {
   const app = await spine.install(channel);
   const subscribe = () => spine.api.call.post(`/apps/${app.id}/events/subscribe`, { eventUid: "*" });
@@ -60,7 +60,7 @@ async function fill() {
 }
 
 describe("a subscription that is about to lose unread events to retention", () => {
-  it("is failing, is logged once and is counted, until it has read on", async () => {
+  it("is failing, logged once and counted until it has caught up", async () => {
     const { behind, done, topic, stateOf } = await fill();
     const watch = startWatch();
     await until(async () => (await stateOf(behind)) === "failing");
@@ -68,9 +68,7 @@ describe("a subscription that is about to lose unread events to retention", () =
     expect(await stateOf(done)).toBe("active");
     const seen = looks;
     await until(() => looks > seen + 3);
-    expect(lines).toMatchObject([
-      { msg: "retention is about to take unread events", subscription: behind.id },
-    ]);
+    expect(lines).toMatchObject([{ msg: "retention will trim unread events soon", subscription: behind.id }]);
     holder = false;
     expect(watch.atRisk()).toBe(0);
     holder = true;
@@ -101,7 +99,7 @@ describe("a subscription that is about to lose unread events to retention", () =
   });
 });
 
-it("the subscription that is furthest behind is named with its backlog, the others are one", async () => {
+it("names the subscription with the largest backlog and sums up the others", async () => {
   const { behind, done } = await fill();
   await spine.server.client.xadd(`{${behind.topics[0]}}:dead:${behind.id}`, "*", "entry", "1-0");
   const { db } = spine.api.database;

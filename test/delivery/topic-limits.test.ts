@@ -17,7 +17,7 @@ const spine = opened(startTestSpine);
 
 const HOUR_MS = 3_600_000;
 
-/** Limits of so many bytes for each organization. */
+/** Creates limits with the given bytes per organization. */
 const limitsOf = (redis: RedisBus, bytes: number, more: Pick<TopicLimitsDeps, "onTrimmed"> = {}) =>
   createTopicLimits({
     db: spine.api.database.db,
@@ -46,8 +46,8 @@ async function createTenant(): Promise<string> {
   return made.organizationId;
 }
 
-describe("an organization whose topics hold more than they may", () => {
-  it("has its sources wait: what they fetched is not published, and comes again", async () => {
+describe("an organization over its topic storage limit", () => {
+  it("makes its sources wait and fetch the unpublished events again", async () => {
     const app = await spine.install({
       uid: "main",
       kind: "webhook",
@@ -73,7 +73,7 @@ describe("an organization whose topics hold more than they may", () => {
     expect(await fetch()).toMatchObject({ kind: "accepted", outcome: { published: 1 } });
   });
 
-  it("loses its oldest events, read or not, where it has asked for that, and they are counted", async () => {
+  it("loses its oldest events, even unread ones, if it chose trim, and counts them", async () => {
     const { api, redis } = spine;
     const { db } = api.database;
     const tenant = api.as(await api.strangerKey());
@@ -106,7 +106,7 @@ describe("an organization whose topics hold more than they may", () => {
     expect(String(await redis.call("get", [OVER_LIMIT_KEY]))).not.toContain(organizationId);
   });
 
-  it("waits below its limit, too, while Redis is nearly full, where it is among those that hold most, whatever else fills Redis", async () => {
+  it("is blocked below its limit while Redis is nearly full, if it is one of the largest organizations", async () => {
     const { db, organizationId: ours } = await operators();
     await using small = await startRedis(["--maxmemory", "24mb", "--maxmemory-policy", "noeviction"]);
     await using redis = await openTestRedis(small.url, { checkEveryMs: 20 });
@@ -129,7 +129,7 @@ describe("an organization whose topics hold more than they may", () => {
     for (let n = 0; n < 10; n++) await add(topicOf(modest));
     expect(await settle()).toBe(null);
 
-    // Not all of them together hold most of it.
+    // Other data uses most of the memory.
     const usedMemory = async () =>
       Number(/^used_memory:(\d+)/m.exec(String(await redis.call("info", ["memory"])))?.[1]);
     while ((await usedMemory()) < 0.87 * 24 * 1024 * 1024) await add("else");
@@ -137,11 +137,11 @@ describe("an organization whose topics hold more than they may", () => {
     expect(await settle()).toEqual([first, second]);
     expect(await redis.call("xlen", [topicOf(first)])).toBe(30);
     expect(limits.holdings()?.get(first)).toMatchObject({ limit: 24_000_000, waits: true });
-    // Where nothing more is taken, too.
+    // The same applies when Redis accepts no writes.
     await redis.call("config", ["set", "maxmemory", "2mb"]);
     await redis.call("del", [OVER_LIMIT_KEY]);
     expect(await settle()).toEqual([first, second]);
-    // Below the alarm it is not over yet, but where there is room again.
+    // The block outlasts the alarm, and ends when enough memory is free.
     const used = await usedMemory();
     await redis.call("config", ["set", "maxmemory", Math.round(used / 0.82)]);
     await until(() => !redis.state().memoryAlarm);
@@ -149,7 +149,7 @@ describe("an organization whose topics hold more than they may", () => {
     await redis.call("config", ["set", "maxmemory", Math.round(used / 0.7)]);
     await until(() => (redis.state().memoryUsedFraction ?? 1) < 0.75);
     expect(await settle()).toBe(null);
-    // Of those that hold little nobody waits, though Redis is full of something else.
+    // Small organizations are not blocked, even though other data fills Redis.
     for (const one of [first, second]) await redis.call("xtrim", [topicOf(one), "MAXLEN", 1]);
     await redis.call("xtrim", [topicOf(modest), "MAXLEN", 1]);
     await redis.call("config", ["set", "maxmemory", Math.round((await usedMemory()) / 0.9)]);
@@ -157,7 +157,7 @@ describe("an organization whose topics hold more than they may", () => {
     expect(await settle()).toBe(null);
   });
 
-  it("keeps what it holds when limits come", async () => {
+  it("keeps its current size when limits are introduced", async () => {
     const { db } = spine.api.database;
     const organizationId = await createTenant();
     await sql`UPDATE cluster SET limited_since = NULL`.execute(db);
@@ -168,7 +168,7 @@ describe("an organization whose topics hold more than they may", () => {
     expect([first?.(organizationId).bytes, first?.("org_other").bytes]).toEqual([5_000_000, 1_000_000]);
     const later = await read(9_000_000);
     expect(later?.(organizationId).bytes).toBe(5_000_000);
-    // Redis has less memory now: what follows from it cuts nobody off, what the operator has set does.
+    // Redis has less memory now. A derived default blocks no organization, but a configured one does.
     await db.deleteFrom("organizationLimits").where("organizationId", "=", organizationId).execute();
     const set = await read(700_000, true, { bytes: 600_000, isDerived: false });
     expect(set?.(organizationId).bytes).toBe(600_000);
@@ -176,13 +176,13 @@ describe("an organization whose topics hold more than they may", () => {
     expect(derived?.(organizationId).bytes).toBe(700_000);
   });
 
-  it("keeps all of it where a topic fails in the first sweep, and stays over where one fails later", async () => {
+  it("keeps its size if a topic fails in the first sweep, and stays over its limit if one fails later", async () => {
     const { redis, api } = spine;
     const { db } = api.database;
     const organizationId = await createTenant();
     const limits = limitsOf(redis, 1_000);
     const [a, b] = ["inlet:{short}:a", "inlet:{short}:b"];
-    /** Undefined: the topic failed. */
+    /** `undefined` when the topic failed. */
     const sweep = async (bytesOfA: number | undefined, bytesOfB: number | undefined) => {
       limits.begin();
       for (const [topic, bytes] of [[a, bytesOfA] as const, [b, bytesOfB] as const]) {

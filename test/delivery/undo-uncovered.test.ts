@@ -36,8 +36,8 @@ const standing = () => spine.server.client.keys("events.*");
 it.each<[string, (app: Installed) => string, isLeft: number]>([
   ["channel with its events", ({ channelPath }) => `${channelPath}?purge=true`, 1],
   ["channel", ({ channelPath }) => channelPath, 1],
-  ["app, and its subscriptions with it,", ({ path }) => path, 0],
-])("subscribing leaves nothing behind where a deleted %s is cleared away meanwhile", async (_, pathOf, isLeft) => {
+  ["app with its subscriptions", ({ path }) => path, 0],
+])("leaves no keys when a %s is deleted during subscribing", async (_, pathOf, isLeft) => {
   const app = await install();
   const { ensure } = spine.groups;
   using _making = vi.spyOn(spine.groups, "ensure").mockImplementationOnce(async (...args) => {
@@ -46,11 +46,11 @@ it.each<[string, (app: Installed) => string, isLeft: number]>([
   });
   const { id } = await app.subscribe();
   expect(await standing()).toEqual([]);
-  // A channel's subscription outlives it.
+  // The subscription of a channel outlives the channel.
   expect(await spine.server.client.exists(`inlet:sub:${id}:known`)).toBe(isLeft);
 });
 
-it("rewinding leaves no stream behind where a deleted channel is cleared away meanwhile", async () => {
+it("leaves no stream when a channel is deleted during a rewind", async () => {
   const app = await install();
   const { id } = await app.subscribe();
   const { reset } = spine.groups;
@@ -62,7 +62,7 @@ it("rewinding leaves no stream behind where a deleted channel is cleared away me
   expect(await standing()).toEqual([]);
 });
 
-it("reconciling leaves no stream behind where a deleted channel is cleared away meanwhile", async () => {
+it("leaves no stream when a channel is deleted while groups are reconciled", async () => {
   const app = await install();
   const { topics } = await app.subscribe();
   await spine.server.client.del(topics);
@@ -83,7 +83,7 @@ it("reconciling leaves no stream behind where a deleted channel is cleared away 
   await until(async () => isMade && (await standing()).length === 0);
 });
 
-it("a channel that is just taking the topic over keeps the groups on it", async () => {
+it("keeps the groups of a topic that a new channel is taking over", async () => {
   const { connection, db } = spine.api.database;
   const app = await install();
   await spine.api.call.post(`${app.path}/channels`, { ...channel, uid: "other" });

@@ -13,10 +13,10 @@ const requestOf = (fields: readonly string[]) =>
     { url: "https://handler.example/", secret: SECRET, subscriptionId: "sub_1", atMs: 1_790_000_000_999 },
   );
 
-/** An entry, and the request as it has always been: its headers besides the signature's, and its bytes. */
+/** Entries with the expected request: its headers, except those of the signature, and its body. */
 const GOLDEN: readonly [string, readonly string[], Record<string, string>, string | Buffer][] = [
   [
-    "JSON, with numbers and blanks as their sender spelled them",
+    "JSON with unchanged numbers and whitespace",
     [
       ...base,
       ...["time", "2026-01-02T03:04:05.006Z", "datacontenttype", "application/json; charset=utf-8"],
@@ -36,15 +36,15 @@ const GOLDEN: readonly [string, readonly string[], Record<string, string>, strin
     '"quoted"\r\n',
   ],
   [
-    "bytes that are not text",
+    "binary data",
     [...base, "datacontenttype", "image/png", "data_base64", "AP+AwyhA"],
     { ...plain, "content-type": "image/png" },
     Buffer.from([0x00, 0xff, 0x80, 0xc3, 0x28, 0x40]),
   ],
-  ["no data, and no type of it", base, plain, ""],
-  ["data whose type its sender has not said", [...base, "data", "{}"], plain, "{}"],
+  ["no data and no content type", base, plain, ""],
+  ["data without a content type", [...base, "data", "{}"], plain, "{}"],
   [
-    "a sender's time, finer than a millisecond and in its zone",
+    "a sender's time with microseconds and time zone",
     [...base, "time", "2026-01-02t03:04:05.123456+02:00"],
     { ...plain, "ce-time": "2026-01-02t03:04:05.123456+02:00" },
     "",
@@ -56,7 +56,7 @@ const GOLDEN: readonly [string, readonly string[], Record<string, string>, strin
     "",
   ],
   [
-    "all attributes, encoded where they are not printable ASCII",
+    "all attributes, with characters outside printable ASCII encoded",
     [
       ...base.with(7, 'tür "a" 100%'),
       ...["subject", "日本/ü", "dataschema", "https://schemas.example/a#b"],
@@ -74,7 +74,7 @@ const GOLDEN: readonly [string, readonly string[], Record<string, string>, strin
     "",
   ],
   [
-    "extensions whose names mean something to JavaScript, or to an older version",
+    "extensions named like JavaScript properties or attributes of older versions",
     [...base, "constructor", "a", "validate", "b", "schemaurl", "c", "datacontentencoding", "d", "emit", "e"],
     {
       ...plain,
@@ -89,7 +89,7 @@ const GOLDEN: readonly [string, readonly string[], Record<string, string>, strin
 ];
 
 describe("the request that delivers an event to a handler", () => {
-  it.each(GOLDEN)("keeps headers and bytes: %s", (_, fields, expected, bytes) => {
+  it.each(GOLDEN)("has the expected headers and body: %s", (_, fields, expected, bytes) => {
     const { method, url, headers = {}, body = "" } = requestOf(fields);
     expect([method, url]).toEqual(["POST", "https://handler.example/"]);
     const { "webhook-id": id, "webhook-timestamp": at, "webhook-signature": signature, ...others } = headers;
@@ -99,7 +99,7 @@ describe("the request that delivers an event to a handler", () => {
     expect(Buffer.from(body as string)).toEqual(Buffer.from(bytes));
   });
 
-  it("is read by the library `cloudevents`, and signed as that of Standard Webhooks signs", () => {
+  it("can be parsed by the library `cloudevents`, and is signed like the library of Standard Webhooks does", () => {
     const fields = [...base, "datacontenttype", "application/json", "data", '{"n":1}', "seq", "007"];
     const { headers = {}, body = "" } = requestOf(fields);
     const event = HTTP.toEvent<{ n: number }>({ headers, body });

@@ -6,8 +6,8 @@ const nameOf = (type: string): string =>
     "events.org_1.apps.app.event_received.app_1.main.".length,
   );
 
-describe("a topic's name", () => {
-  it("has the type as it is, so that its parts can be put together by hand", () => {
+describe("a topic name", () => {
+  it("contains the type unchanged, so that users can write it by hand", () => {
     for (const type of [
       "push",
       "order+created@v2",
@@ -19,13 +19,13 @@ describe("a topic's name", () => {
       expect(nameOf(type)).toBe(type);
   });
 
-  it("has control characters, white space, braces, wildcards and the percent sign encoded", () => {
+  it("encodes control characters, whitespace, braces, wildcards and the percent sign", () => {
     expect(nameOf("a b\u00a0c\u2028d")).toBe("a%20b%C2%A0c%E2%80%A8d");
     expect(nameOf("{a}*?[b]\\^%")).toBe("%7Ba%7D%2A%3F%5Bb%5D%5C%5E%25");
     expect(nameOf("a\u0085b\u007f")).toBe("a%C2%85b%7F");
   });
 
-  it("is another one for each type", () => {
+  it("differs for each type", () => {
     const types = ["a b", "a%20b", "a+b", "a%2Bb", "%", "%25"];
     expect(new Set(types.map(nameOf)).size).toBe(types.length);
   });

@@ -8,7 +8,7 @@ const printed = (fields: readonly string[], maxDataChars = 1_000): string =>
   JSON.stringify(structuredEvent([...base, ...fields], maxDataChars));
 
 describe("an event in structured mode", () => {
-  it("has the data with its numbers as they were spelled", () => {
+  it("keeps the spelling of numbers in its data", () => {
     const data = '{"big":12345678901234567890,"f":[1.0e2,-0,0.10],"n":7}';
     const text = printed(["datacontenttype", "application/json", "data", data]);
     expect(text).toContain(`"data":${data}`);
@@ -22,7 +22,7 @@ describe("an event in structured mode", () => {
     ["bytes in base64", ["datacontenttype", "image/png", "data_base64", "AP8="], { data_base64: "AP8=" }],
     ["no data", [], {}],
     ["a JSON string", ["data", '"x"'], { data: "x" }],
-    ["as text what is not the JSON that it claims to be", ["data", "{"], { data: "{" }],
+    ["invalid JSON as text", ["data", "{"], { data: "{" }],
     ["null", ["data", "null"], { data: null }],
     [
       "its sender's time",
@@ -39,7 +39,7 @@ describe("an event in structured mode", () => {
     expect(JSON.parse(printed(fields))).toEqual({ ...attributes, ...type, ...expected });
   });
 
-  it("leaves out data that is too long", () => {
+  it("omits data that is too long", () => {
     expect(JSON.parse(printed(["data", '"long"'], 5))).toEqual(attributes);
     expect(JSON.parse(printed(["data_base64", "AP8AAP8="], 5))).toEqual(attributes);
   });

@@ -3,11 +3,11 @@ import { createSingleFlightCache } from "../../../src/data/accounts/single-fligh
 
 const MAX_AGE_MS = 40;
 
-// Ages are counted by a clock that the test moves.
+// The test controls the clock that measures the age of values.
 beforeEach(() => void vi.useFakeTimers({ toFake: ["performance"] }));
 afterEach(() => void vi.useRealTimers());
 
-/** A look-up whose answers are counted, and that can be made to fail. */
+/** Creates a lookup that counts its calls and can be made to fail. */
 function start(maxEntries = 10) {
   const state = { loads: 0, failing: false };
   const cache = createSingleFlightCache({
@@ -22,7 +22,7 @@ function start(maxEntries = 10) {
   return { cache, state };
 }
 
-it("a key is looked up once for all who ask within its age, also one that does not exist", async () => {
+it("looks a key up once within its maximum age, even if it does not exist", async () => {
   const { cache, state } = start();
   const [a, b] = await Promise.all([cache.get("a"), cache.get("a")]);
   vi.advanceTimersByTime(MAX_AGE_MS);
@@ -32,7 +32,7 @@ it("a key is looked up once for all who ask within its age, also one that does n
   expect(state.loads).toBe(2);
 });
 
-it("a value past its age is looked up anew: when that fails the old value is not given", async () => {
+it("looks an old value up again, and does not return it if the lookup fails", async () => {
   const { cache, state } = start();
   await cache.get("a");
   state.failing = true;
@@ -41,7 +41,7 @@ it("a value past its age is looked up anew: when that fails the old value is not
   await expect(cache.get("a")).rejects.toThrow("away");
 });
 
-it("a failure is not remembered", async () => {
+it("does not cache failures", async () => {
   const { cache, state } = start();
   state.failing = true;
   await expect(cache.get("a")).rejects.toThrow("away");
@@ -49,7 +49,7 @@ it("a failure is not remembered", async () => {
   expect(await cache.get("a")).toEqual({ key: "a", load: 2 });
 });
 
-it("a value is looked up anew after a clear, also while the old look-up is under way", async () => {
+it("looks a value up again after a clear, even while the old lookup is in flight", async () => {
   const { cache, state } = start();
   const before = cache.get("a");
   cache.clear();
@@ -59,7 +59,7 @@ it("a value is looked up anew after a clear, also while the old look-up is under
   expect(state.loads).toBe(2);
 });
 
-it("the value that was used longest ago is forgotten when there are too many", async () => {
+it("evicts the least recently used value when the cache is full", async () => {
   const { cache, state } = start(2);
   for (const key of ["a", "b", "c", "a"]) await cache.get(key);
   expect(state.loads).toBe(4);

@@ -18,12 +18,12 @@ const rowsOf = async (database: typeof from, table: string): Promise<readonly st
   return rows.map(({ row }) => row).sort();
 };
 
-it("a snapshot has every table as it was at one moment, and another database takes it as it is", async () => {
+it("loads a consistent snapshot of every table unchanged into another database", async () => {
   const names = { organization: "with a\ttab, a \\ and\na line", space: "s", account: "a" };
   await from.db.transaction().execute((trx) => createOrganization(trx, names, Date.now()));
   await from.db.transaction().execute((trx) => recordChange(trx, { kind: "app", key: "1" }));
   await claimLease(from.db, { name: "duty", holder: "gone", ttlMs: 3_600_000 });
-  // A channel's number is in the names of what Redis keeps of it: none is given out again.
+  // Redis keys contain the channel's number, so a restored database must not assign a number again.
   await sql`SELECT setval('channels_number_seq', 4711)`.execute(from.db);
 
   await using snapshot = await openDatabaseSnapshot(from.connection);
@@ -56,7 +56,7 @@ it("a snapshot has every table as it was at one moment, and another database tak
   expect(Number(next.rows[0]?.n)).toBe(4712);
 });
 
-it("half a load leaves nothing", async () => {
+it("rolls back an incomplete load", async () => {
   await using database = await createTestDatabase();
   {
     await using snapshot = await openDatabaseSnapshot(from.connection);

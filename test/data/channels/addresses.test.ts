@@ -23,7 +23,7 @@ const create = async (uid = "in") => api.call.post(`/apps/${appId}/channels`, { 
 const setPlain = (plainAddresses: boolean) =>
   api.database.db.updateTable("cluster").set({ plainAddresses }).execute();
 
-/** All that the database holds, as text. */
+/** Returns the whole content of the database as text. */
 async function dump(): Promise<string> {
   const places = new Map<string, string>();
   await readTables(api.database.db, places);
@@ -31,7 +31,7 @@ async function dump(): Promise<string> {
 }
 
 describe("the address of a channel", () => {
-  it("stands nowhere in the database: no table, feed, audit or kept answer has it, present or former", async () => {
+  it("is not in any table, change, audit entry or stored response, neither current nor former", async () => {
     const named = { "idempotency-key": "once" };
     const made = await api.call("POST", `/apps/${appId}/channels`, { uid: "in", kind: "webhook" }, named);
     const again = await api.call("POST", `/apps/${appId}/channels`, { uid: "in", kind: "webhook" }, named);
@@ -51,7 +51,7 @@ describe("the address of a channel", () => {
     expect(await dump()).not.toContain(second.slice(3));
   });
 
-  it("leads to its channel, present and former; the API takes the present one and the uid", async () => {
+  it("finds its channel, current or former, while the API accepts the current one and the uid", async () => {
     const { id } = await create();
     const { id: next } = await api.call.post(`/apps/${appId}/channels/in/rotate`, { graceSeconds: 60 });
     expect(await number(next)).toBe(await number(id));
@@ -61,15 +61,15 @@ describe("the address of a channel", () => {
     expect((await api.call("GET", `/apps/${appId}/channels/${id}`)).status).toBe(404);
   });
 
-  it("leads to its own channel, also where another channel has it as its uid", async () => {
+  it("finds its own channel even if another channel has it as its uid", async () => {
     const { id } = await create("one");
     await create(id);
     expect((await api.call.get(`/apps/${appId}/channels/${id}`)).uid).toBe("one");
   });
 });
 
-describe("beside programs of a release from before", () => {
-  /** As such a program gives a channel another address. */
+describe("together with gateways of an earlier version", () => {
+  /** Rotates the address of a channel the way an earlier version does. */
   const giveAnother = async (before: string) => {
     const id = createChannelId(api.keyring.channelIdKey);
     await sql`INSERT INTO channel_addresses (id, channel_number, created_at, expires_at)
@@ -80,7 +80,7 @@ describe("beside programs of a release from before", () => {
     return id;
   };
 
-  it("both find what either has made or rotated, and nothing goes on at an address that ended", async () => {
+  it("both versions find channels of the other, and no version accepts an expired address", async () => {
     await setPlain(true);
     const { db } = api.database;
     const ours = await create();
@@ -100,12 +100,12 @@ describe("beside programs of a release from before", () => {
     ]);
   });
 
-  it("seals what they have given, and clears it once none of them runs; from then on none starts", async () => {
+  it("seals plain addresses, deletes them once plain addresses end, and then keeps earlier versions from starting", async () => {
     await setPlain(true);
     const { db } = api.database;
     const { id } = await create();
     const theirs = await giveAnother(id);
-    // The present one and the former.
+    // The current address and the former one.
     expect(await sealAddresses(db, api.keyring)).toBe(2);
     expect(await sealAddresses(db, api.keyring)).toBe(0);
     const late = await giveAnother(theirs);
@@ -123,7 +123,7 @@ describe("beside programs of a release from before", () => {
     expect([await number(id), await number(theirs)]).toEqual([await number(late), await number(late)]);
   });
 
-  it("seals all of them, however many there are", async () => {
+  it("seals any number of addresses", async () => {
     await setPlain(true);
     const { db } = api.database;
     await create();
@@ -138,11 +138,11 @@ describe("beside programs of a release from before", () => {
     expect(await sealAddresses(db, api.keyring)).toBe(0);
   });
 
-  it("leave no plain address behind, not even one that has read too early that plain ones are kept", async () => {
+  it("leaves no plain address, even if a writer read the setting before it changed", async () => {
     await setPlain(false);
     const { id } = await create();
     await sql`UPDATE channels SET id = ${id} WHERE uid = 'in' AND app_id = ${appId}`.execute(api.database.db);
-    // Its hash was not written with it, so it is as a program from before writes it: nothing may be lost.
+    // Without a hash the row looks like one of an earlier version, so the address must be kept.
     expect(await number(id)).toBeDefined();
     await sealAddresses(api.database.db, api.keyring);
     await sql`UPDATE channels SET id = ${id}, address_hash = address_hash || '\\x00'
@@ -153,7 +153,7 @@ describe("beside programs of a release from before", () => {
 });
 
 describe("a caller without channels.read", () => {
-  it("is answered channels without id and url wherever they stand, and names them by uid", async () => {
+  it("gets channels without id and url everywhere, and addresses them by uid", async () => {
     const blueprint = await api.call.post("/blueprints", {
       title: "x",
       channels: [{ uid: "in", kind: "webhook" }],

@@ -22,7 +22,7 @@ async function install(config: object) {
 }
 
 describe("a source", () => {
-  it("that should run is found with its topics, those of before included", async () => {
+  it("that should run is found with its current and former topics", async () => {
     const { path, number } = await install({ run: "always" });
     const before = await spine.path.findSource(number);
     await spine.api.call("PUT", path, { events: [{ type: "second" }] });
@@ -32,14 +32,14 @@ describe("a source", () => {
     expect(after?.topics).toEqual(expect.arrayContaining([...(before?.topics ?? [])]));
   });
 
-  it("is known to have begun once that is noted", async () => {
+  it("is marked as started after its start was recorded", async () => {
     const { number } = await install({ run: "always" });
     expect(await spine.path.findSource(number)).toMatchObject({ hasBegun: false });
     await noteBegun(spine.api.database.db, number);
     expect(await spine.path.findSource(number)).toMatchObject({ hasBegun: true });
   });
 
-  it("is not found where nobody asks for it, while it is paused, or once it is deleted, whatever is looked up with it", async () => {
+  it("is not found without a subscription, while paused or after deletion, even in a batch with others", async () => {
     const [wanted, idle, paused] = [
       await install({ run: "always" }),
       await install({}),

@@ -25,7 +25,7 @@ describe("the keyring", () => {
     expect(keyrings[0]?.[name]).toHaveLength(32);
   });
 
-  it("adds a key that a database of an older program lacks", async () => {
+  it("adds a key that is missing in a database of an earlier version", async () => {
     const before = await open();
     await sql`UPDATE cluster SET sealed_access_token_key = NULL`.execute(database.db);
     const after = await open();
@@ -34,18 +34,18 @@ describe("the keyring", () => {
     expect((await open()).accessTokenKey).toEqual(after.accessTokenKey);
   });
 
-  it("refuses another master key, and names the remedy", async () => {
+  it("rejects another master key, and says how to fix it", async () => {
     await open();
     await expect(open(otherKey)).rejects.toThrow(WrongMasterKeyError);
     await expect(open(otherKey)).rejects.toThrow("INLET_MASTER_KEY");
   });
 
-  it("accepts one of two different master keys that arrive at once", async () => {
+  it("accepts only one of two different master keys used at the same time", async () => {
     const outcomes = await Promise.allSettled([open(masterKey), open(otherKey)]);
     expect(outcomes.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
   });
 
-  it("stores no key in the clear", async () => {
+  it("stores no key in plain text", async () => {
     const { channelIdKey, accessTokenKey } = await open();
     const stored = JSON.stringify(await database.db.selectFrom("cluster").selectAll().execute());
     for (const key of [channelIdKey, accessTokenKey, masterKey]) {
@@ -55,7 +55,7 @@ describe("the keyring", () => {
     }
   });
 
-  it("opens a sealed text only in the row that it was sealed for", async () => {
+  it("opens a sealed text only for the row it was sealed for", async () => {
     const { seal, open: unseal } = await open();
     expect(unseal(seal("s3cret", "channels/1/settings"), "channels/1/settings")).toBe("s3cret");
     expect(() => unseal(seal("s3cret", "channels/1/settings"), "channels/2/settings")).toThrow("another row");

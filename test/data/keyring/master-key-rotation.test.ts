@@ -33,7 +33,7 @@ const connect = async (call = api.call): Promise<string> => {
   return created.body.id;
 };
 
-/** Fills every column that is sealed; answers what a keyring reads there. */
+/** Fills every sealed column. Returns a function that reads the values with a keyring. */
 async function fill() {
   const { db } = api.database;
   const blueprint = await api.call("POST", "/blueprints", {
@@ -125,8 +125,8 @@ async function openAll({ open: unseal }: Keyring): Promise<readonly string[]> {
   return opened;
 }
 
-describe("changing the master key", () => {
-  it("lets the new key open everything, and the old one nothing", async () => {
+describe("rotating the master key", () => {
+  it("lets only the new key open the secrets", async () => {
     await fill();
     const before = await open(from);
     const texts = await openAll(before);
@@ -143,7 +143,7 @@ describe("changing the master key", () => {
     );
   });
 
-  it("knows every sealed column of the schema", async () => {
+  it("covers every sealed column of the schema", async () => {
     const { rows } = await sql<{ name: string }>`
       SELECT table_name || '.' || column_name AS name FROM information_schema.columns
       WHERE table_schema = 'public' AND column_name LIKE 'sealed%' AND table_name <> 'cluster'`.execute(
@@ -154,13 +154,13 @@ describe("changing the master key", () => {
     );
   });
 
-  it("reseals more rows than go into one batch", async () => {
+  it("reseals more rows than fit into one batch", async () => {
     const id = await connect();
     await sql`
       INSERT INTO connections (id, organization_id, name, kind, config, sealed_secrets, allowed_origins, state, created_at, updated_at)
       SELECT 'copy' || n, organization_id, name, kind, config, sealed_secrets, allowed_origins, state, created_at, updated_at
       FROM connections, generate_series(1, 1100) AS n WHERE id = ${id}`.execute(api.database.db);
-    // A copied text is another row's: it is named, and nothing is changed.
+    // A copied text belongs to another row. The rotation names the row and changes no data.
     await expect(rotate()).rejects.toThrow("connections/copy");
     expect(await openAll(await open(from)).catch((error: Error) => error.message)).toContain("another row");
     const { keyring } = api;
@@ -176,11 +176,11 @@ describe("changing the master key", () => {
     expect(await openAll(await open(to))).toHaveLength(1_102);
   });
 
-  it("changes nothing when it is cut off in the middle, and succeeds at the next try", async () => {
+  it("changes no data when interrupted, and succeeds at the next try", async () => {
     await fill();
     const texts = await openAll(await open(from));
     for (const { table } of SEALED_COLUMNS) {
-      // A row that another holds stops it where all columns before are resealed.
+      // A row locked by another transaction stops the rotation after it has resealed all earlier columns.
       const holder = await api.database.connect();
       try {
         await holder.query(`BEGIN; SELECT FROM ${table} FOR UPDATE`);
@@ -208,8 +208,8 @@ describe("changing the master key", () => {
   });
 });
 
-describe("a gateway that runs while the master key is changed", () => {
-  it("goes on with both keys", async () => {
+describe("a gateway that runs during a master key rotation", () => {
+  it("continues to work with both keys", async () => {
     await fill();
     const keyring = await open(from, to);
     await rotate();
@@ -220,7 +220,7 @@ describe("a gateway that runs while the master key is changed", () => {
     expect(texts).toHaveLength(SEALED_COLUMNS.length);
   });
 
-  it("writes no secret under the old key, and says that it must be restarted", async () => {
+  it("writes no secret under the old key, and asks for a restart", async () => {
     const { appId } = await fill();
     await rotate();
     expect(await api.keyring.reload()).toBe(false);
@@ -235,7 +235,7 @@ describe("a gateway that runs while the master key is changed", () => {
     };
     expect((await api.call("POST", "/connections", body)).status).toBe(503);
     expect(() => api.keyring.open(sealedNow(), "here")).toThrow("restart this gateway");
-    // What is no secret goes on.
+    // Changes without secrets still work.
     expect((await api.call("POST", "/spaces", { name: "late" })).status).toBe(200);
   });
 
