@@ -1,4 +1,4 @@
-/** The length of the whole HTTP answer that a text begins with; undefined while it is incomplete. */
+/** Returns the length of the whole HTTP response at the start of a text. `undefined` while the response is incomplete. */
 export function sizeOfAnswer(answer: string): number | undefined {
   const end = answer.indexOf("\r\n\r\n");
   if (end < 0) return undefined;

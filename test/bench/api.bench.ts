@@ -1,10 +1,11 @@
 /**
- * The management API on loopback, on servers of its own (PostgreSQL with fsync), with 10,000 roles of three permissions each and
- * two trees of tasks with 1,000 descendants, one of ten children each and one that goes straight down: p50 and p99 of create,
- * get and list, for one client and for sixteen at once. The clients run in the same process as each other, not in the
- * gateway's. A create ends when the change is in force on the gateway that answers.
+ * Measures the management API on loopback with a separate PostgreSQL (with fsync) and Redis.
  *
- * Reads are also told as a ratio to the baseline `get role` of the same run with as many clients: one row, by its id.
+ * The data are 10,000 roles with three permissions each, and two trees of tasks with 1,000 descendants. In one tree each task has
+ * ten children; the other is a single chain. Prints p50 and p99 of create, get and list for one client and for sixteen. All clients
+ * share one process, separate from the gateway. A create ends when the change is active on the gateway that responds.
+ *
+ * Reads are also printed as a ratio to the baseline `get role` (one row by its id) with the same number of clients.
  *
  * usage: node test/bench/api.bench.ts
  */
@@ -30,7 +31,7 @@ try {
     const role = await send(origin, "POST", "/iam/roles", { name, permissions: PERMISSIONS });
     ids[Number(name.slice(5)) - 1] = idOf(role);
   };
-  /** Answers the root of a new tree whose n-th task is a part of the one that `parentOf` names. */
+  /** Creates a tree whose n-th task is a child of the task `parentOf(n)`, and returns its root. */
   const plant = async (parentOf: (n: number) => number): Promise<string> => {
     const tree: string[] = [];
     for (let n = 0; n <= DESCENDANTS; n++) {
@@ -108,7 +109,7 @@ function idOf(answer: string): string {
   return (JSON.parse(answer) as { readonly id: string }).id;
 }
 
-/** The body of a success. */
+/** Sends a request and returns the body of a successful response. */
 function send(origin: string, method: string, path: string, body?: object): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>();
   const headers = { authorization: `Bearer ${API_KEY}`, "content-type": "application/json" };

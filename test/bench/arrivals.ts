@@ -1,7 +1,8 @@
 /**
- * A load generator of the open kind, in a process of its own: requests arrive at random moments (a Poisson process), whether or not
- * those before were answered, and each is timed from the moment at which it should have been sent. What waits for a
- * connection, or for this program, counts as waiting.
+ * An open-loop load generator in a separate process.
+ *
+ * Requests arrive at random times (a Poisson process), whether or not earlier requests have finished. Latencies start at the planned
+ * time of sending, so waiting for a connection or for this program counts.
  *
  * usage: node arrivals.ts '<an ArrivalsPlan>'; prints one JSON line.
  */
@@ -16,14 +17,14 @@ export interface ArrivalsPlan extends Omit<LoadPlan, "secret" | "status" | "path
 export interface ArrivalsResult {
   readonly requests: number;
   readonly failures: number;
-  /** Until the last was answered. */
+  /** Time until the last response. */
   readonly seconds: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
   readonly p999Ms: number;
-  /** How late this program sent what a connection was free for: a part of the latencies that is its own. */
+  /** Delay between a free connection and the actual send: the part of the latencies caused by this program. */
   readonly latenessP99Ms: number;
-  /** The most that waited for a connection at a time. */
+  /** Maximum number of requests that waited for a connection at the same time. */
   readonly mostWaiting: number;
 }
 
@@ -33,9 +34,9 @@ interface Connection {
   answer: string;
 }
 
-/** A busy machine answers in the end. */
+/** A long timeout, because a busy machine still responds eventually. */
 const PATIENCE_MS = 60_000;
-/** Node's timers have no finer step: what is due within it is sent together. */
+/** Resolution of Node's timers. Requests that are due within one step are sent together. */
 const TICK_MS = 1;
 
 const plan = JSON.parse(process.argv[2] ?? "") as ArrivalsPlan;
@@ -132,7 +133,7 @@ function openConnection(): Promise<Connection> {
   });
 }
 
-/** Between two arrivals. */
+/** Returns a random time between two arrivals. */
 function gapMs(): number {
   return (-Math.log(1 - Math.random()) * 1_000) / plan.perSecond;
 }

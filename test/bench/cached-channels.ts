@@ -1,6 +1,6 @@
 /**
- * The memory of cached channels: compiles many as a gateway does, and prints one line of JSON with what each of them takes of the heap and
- * what the cache reckons, in bytes.
+ * Measures the memory of cached channels. Compiles many channels like a gateway does, and prints one line of JSON in bytes: the heap
+ * used per channel, and the size that the cache estimates.
  *
  * usage: node --expose-gc cached-channels.ts
  */
@@ -15,17 +15,17 @@ import { readPresets } from "../../src/verify/presets.ts";
 import { definitionsOf } from "./channel.ts";
 
 const CHANNELS = 10_000;
-/** These make what all share. */
+/** Channels compiled first, so that data shared by all channels is not measured. */
 const FIRST = 200;
 
 export interface CachedChannels {
-  /** Channels whose settings and definitions are equal. */
+  /** Channels with equal settings and definitions. */
   readonly equal: number;
-  /** Channels of GitHub, equal but for their secrets. */
+  /** GitHub channels that differ only in their secrets. */
   readonly secrets: number;
-  /** Channels of which no two have the same settings. */
+  /** Channels with different settings. */
   readonly different: number;
-  /** Channels that keep a stream open, each at an address of its own. */
+  /** Channels with an open stream, each at a different address. */
   readonly streams: number;
 }
 
@@ -76,12 +76,12 @@ async function bytesOf(content: (n: number) => Content): Promise<number> {
   const before = await heapBytes();
   await fill(FIRST, FIRST + CHANNELS);
   const bytes = ((await heapBytes()) - before) / CHANNELS;
-  // Held until it was measured.
+  // Keeps the channels alive until they are measured.
   cache.clear();
   return Math.round(bytes);
 }
 
-/** Fresh values, as they come from the database. */
+/** Returns new values, as the database would. */
 function storedAs(number: number, content: (n: number) => Content): StoredChannel {
   const { kind, settings } = content(number);
   const fresh = JSON.parse(
@@ -100,7 +100,7 @@ function storedAs(number: number, content: (n: number) => Content): StoredChanne
 }
 
 async function heapBytes(): Promise<number> {
-  // Weakly held values go between turns.
+  // Weakly held values are collected between iterations.
   for (let i = 0; i < 3; i++) {
     globalThis.gc?.();
     await setImmediate();

@@ -3,11 +3,11 @@ import type { GatewayProcess } from "../support/gateway-process.ts";
 export interface BenchChannel {
   readonly appId: string;
   readonly topic: string;
-  /** Of its hooks. */
+  /** Path of the channel's hook. */
   readonly path: string;
 }
 
-/** Definitions by type as GitHub says it; deliveries of the benchmarks are of the type `push`. */
+/** Definitions for GitHub's event types. The benchmarks send deliveries of the type `push`. */
 export const definitionsOf = (types: readonly string[]) =>
   types.map((type) => ({
     type,
@@ -15,7 +15,7 @@ export const definitionsOf = (types: readonly string[]) =>
     idPath: "$headers['x-github-delivery']",
   }));
 
-/** Installs a webhook channel in an app of its own. */
+/** Installs a webhook channel in a new app. */
 export async function installChannel(
   gateway: Pick<GatewayProcess, "api">,
   {

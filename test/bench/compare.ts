@@ -1,9 +1,9 @@
-/** Two ways to the same end, measured in one process. */
+/** Compares two implementations of the same task in one process. */
 
 const ROUNDS = 5;
 const ROUND_MS = 150;
 
-/** µs a call. */
+/** Time per call in µs. */
 function measure(run: () => unknown): number {
   const startedMs = performance.now();
   let calls = 0;
@@ -16,12 +16,12 @@ export interface Way {
   readonly run: () => unknown;
 }
 
-/** Compares ways in turn, and collects how many times the time of ours the plain one takes. */
+/** Compares implementations in alternating rounds, and collects the ratios of the plain time to the optimized time. */
 export function createComparison() {
   const ratios: Record<string, number> = {};
   return {
     ratios,
-    /** Prints the medians of the rounds, after one round that warms up. */
+    /** Prints the medians of the rounds after a warm-up round. */
     compare(name: string, ours: Way, plain: Way): void {
       const rounds = Array.from(
         { length: ROUNDS + 1 },

@@ -1,6 +1,8 @@
 /**
- * How long the console keeps its window from answering: the longest tasks of its main thread while 10,000 events run through the
- * live tail, and while a list of 100,000 is scrolled from end to end; and when its first text is painted, on loopback.
+ * Measures the responsiveness of the console on loopback.
+ *
+ * Prints the longest tasks of its main thread while the live tail shows 10,000 events and while a list of 100,000 is scrolled from end
+ * to end. Also prints the time to the first contentful paint.
  *
  * usage: npm run bench:console
  */
@@ -15,7 +17,7 @@ const GOAL_TASK_MS = 100;
 const GOAL_PAINT_MS = 1_000;
 const TAILED = 10_000;
 const LISTED = 100_000;
-/** Items of one delivery. */
+/** Number of items per delivery. */
 const AT_ONCE = 500;
 const SCREENS_A_SECOND = 20;
 
@@ -45,7 +47,7 @@ const app = await gateway.api<{
 }>("POST", "/apps/install", { blueprintId });
 let made = 0;
 
-/** Published when it resolves. */
+/** Sends a delivery. The events are published when it resolves. */
 async function send(count: number): Promise<void> {
   for (const until = made + count; made < until; ) {
     const items = Array.from({ length: Math.min(AT_ONCE, until - made) }, () => ({
@@ -68,7 +70,7 @@ const misses: string[] = [];
 try {
   const page = await browser.newPage({ viewport: { width: 1440, height: 900 } });
   page.setDefaultTimeout(300_000);
-  // Without types: it runs in the page.
+  // Plain JavaScript, because it runs in the page.
   await page.addInitScript(
     "window.tasks = []; new PerformanceObserver((list) => { for (const { duration } of list.getEntries()) window.tasks.push(duration); }).observe({ type: 'longtask' });",
   );
@@ -114,7 +116,7 @@ if (misses.length > 0) {
 }
 
 async function takeTasks(page: Page): Promise<readonly number[]> {
-  // The observer is told of a task after its end.
+  // The observer is notified only after the end of a task.
   await delay(1_000);
   return (await page.evaluate("window.tasks.splice(0)")) as readonly number[];
 }

@@ -1,8 +1,11 @@
 /**
- * Reading. `inlet-consumer`, each event acknowledged after its handler, against a bare XREADGROUP and XACK loop of batches; a handler on
- * loopback, called by a gateway, against a bare loop of XREADGROUP, fetch and XACK of the same concurrency. The measure is processor
- * time of an event, of the reader and of Redis apart, rounds in turn on one Redis. Then how late events are handled while 10,000
- * are appended a second. Fails below its goals.
+ * Measures reading in CPU time per event, of the reader and of Redis separately, with alternating rounds on one Redis.
+ *
+ * - Compares `inlet-consumer`, which acknowledges each event after its handler, with a bare XREADGROUP and XACK loop of batches.
+ * - Compares a gateway that calls a handler on loopback with a bare loop of XREADGROUP, fetch and XACK of the same concurrency.
+ * - Measures the delay of events while 10,000 a second are appended.
+ *
+ * Fails if a goal is missed.
  *
  * usage: npm run bench:consumer
  */
@@ -28,7 +31,7 @@ const BATCH = 256;
 const BURST_PER_SECOND = 10_000;
 const BURST_SECONDS = 5;
 const LONG_MS = 300_000;
-/** By how much less than the bare loop an event is to cost. */
+/** Minimum ratios of the CPU time per event of the bare loop to Inlet's. */
 const GOALS = { reading: 0.8, handlers: 1.2 } as const;
 const DATA = JSON.stringify({ order: 4711, state: "paid", text: "x".repeat(400) });
 
@@ -67,7 +70,7 @@ async function fill(topic: string, count: number): Promise<void> {
   }
 }
 
-/** A consumer group as the gateway makes it for a subscription. */
+/** Creates a consumer group as the gateway does for a subscription. */
 async function lay(topic: string, id: string): Promise<void> {
   await client.xgroup("CREATE", topic, id, "0", "MKSTREAM");
   await client.sadd(`inlet:sub:${id}`, topic);
@@ -85,7 +88,7 @@ async function compareReading(): Promise<void> {
       readBare(topic, `bare${round}`, EVENTS, async () => {}),
     );
     const ofOurs = await measure(process.pid, EVENTS, () => readOurs(`ours${round}`));
-    // The first round warms both up.
+    // The first round warms up both readers.
     if (round > 0) bare.push(ofBare);
     if (round > 0) ours.push(ofOurs);
     await client.unlink(topic);
@@ -105,7 +108,7 @@ async function readOurs(subscription: string): Promise<void> {
   );
 }
 
-/** The least that a reader must do: a batch, each entry parsed and handled, then acknowledged together. */
+/** The baseline reader: reads a batch, parses and handles each entry, and acknowledges all together. */
 async function readBare(
   topic: string,
   group: string,
@@ -129,7 +132,7 @@ async function readBare(
   }
 }
 
-/** Sender and reader share this process: a reader alone would take less. */
+/** Sender and reader share this process, so a separate reader would need less. */
 async function measureBurst(): Promise<void> {
   const topic = "events.bench.burst";
   await lay(topic, "burst");
@@ -245,7 +248,7 @@ function compare(bare: Reader, ours: Reader, goal: number): void {
     print(`  ${name.padEnd(36)} CPU ${own} µs  Redis ${ofRedis} µs  ${perSecond} events/s`);
   }
   const [floor, own] = [bare, ours].map(([, rounds]) => lowerQuartile(rounds.map(({ micros }) => micros)));
-  goals.check(`processor time of an event, ${bare[0]} : ${ours[0]}`, (floor ?? 0) / (own ?? 1), goal);
+  goals.check(`CPU time per event, ${bare[0]} : ${ours[0]}`, (floor ?? 0) / (own ?? 1), goal);
 }
 
 function print(line: string): void {

@@ -1,6 +1,8 @@
 /**
- * The shortcuts around a delivery and a refusal, each compared with the plain way in the same run: `node test/bench/delivery.bench.ts`.
- * Ends with a line of JSON: how many times the time of ours the plain way takes.
+ * Compares each optimization of deliveries and rejections with the plain way in the same run. Ends with a line of JSON that contains the
+ * ratios of the plain time to the optimized time.
+ *
+ * usage: node test/bench/delivery.bench.ts
  */
 import { createHmac, randomBytes } from "node:crypto";
 import type { IncomingMessage } from "node:http";
@@ -25,12 +27,12 @@ import { channel, settings } from "../normalize/support.ts";
 import { requestOf, senderOf } from "../verify/support.ts";
 import { createComparison } from "./compare.ts";
 
-/** How deep a route is called. */
+/** Call depth of a route. */
 const CALL_DEPTH = 12;
 
 const { compare, ratios } = createComparison();
 
-/** As GitHub sends them. */
+/** Headers of a GitHub delivery. */
 const rawHeaders = [
   ...["Host", "hooks.example.com", "User-Agent", "GitHub-Hookshot/044aadd", "Content-Length", "468"],
   ...["Accept", "*/*", "Content-Type", "application/json", "X-GitHub-Event", "push"],
@@ -39,14 +41,14 @@ const rawHeaders = [
   ...["X-GitHub-Hook-Installation-Target-Type", "repository", "X-Forwarded-Proto", "https"],
 ];
 
-/** What a delivery does with its headers: collect them, look at each, read two. */
+/** Does the same work as a delivery: collects the headers, iterates over them, and reads two. */
 function useHeaders(headers: Readonly<Record<string, unknown>>): number {
   let length = 0;
   for (const name in headers) if (headers[name] !== undefined) length += name.length;
   return headers["x-github-event"] === headers["x-github-delivery"] ? 0 : length;
 }
 
-/** As Node has read them. */
+/** Raw headers as parsed by Node. */
 const headers = Object.fromEntries(
   rawHeaders.flatMap((name, i) => (i % 2 === 0 ? [[name.toLowerCase(), rawHeaders[i + 1] ?? ""]] : [])),
 );
@@ -96,7 +98,7 @@ for (const bytes of [39, 468, 4_000]) {
   );
 }
 
-/** An error of the same fields, with its stack. */
+/** An error with the same fields and a stack trace. */
 class PlainError extends Error {
   override readonly name = "PlainError";
   readonly code: string;
@@ -198,7 +200,7 @@ compare(
   },
 );
 
-/** A call of Redis with so many deliveries; their bodies are decoded anew for each, as those of requests are. */
+/** Builds a Redis call with the given number of deliveries. Decodes each body again, like bodies of requests. */
 const CALL_DELIVERIES = 30;
 const buffers = new CommandBuffers();
 const unused = new Socket();
@@ -223,7 +225,7 @@ for (const bytes of [468, 11_700]) {
   );
 }
 
-/** The arguments of such a call, whose deliveries come of one channel. */
+/** Returns the arguments of a call whose deliveries belong to one channel. */
 const limits = { mustWrite: false, quarantineLimits: "" };
 const appId = "app_01h455vb4pex5vsknk084sn02q";
 let entries = 0;

@@ -1,6 +1,6 @@
 /**
- * The least that a receiver must do, as the baseline: bare `node:http`, the body as one string, `JSON.parse`, one XADD of
- * that string through ioredis, then 200. No verification, matching, dedupe, batching or limits.
+ * The baseline receiver: bare `node:http`, the body as one string, `JSON.parse`, one XADD of that string through ioredis, then 200. It
+ * has no verification, matching, dedupe, batching or limits.
  *
  * usage: node floor.ts <redis socket>; prints its port.
  */

@@ -1,5 +1,5 @@
 /**
- * A handler that takes everything, in a process of its own: `GET /` answers how many deliveries it has had, `DELETE /` forgets them.
+ * A handler that accepts every delivery, in a separate process. `GET /` returns the number of deliveries and `DELETE /` resets it.
  *
  * usage: node handler-sink.ts; prints its port.
  */

@@ -1,8 +1,9 @@
 /**
- * What a delivery costs, and a refused one: the hook endpoint against floors that run beside it. Rounds alternate, so that what else
- * the machine does falls on both; the measure is processor time a request, of the gateway and of Redis apart, which
- * moves less with it than requests a second do. Redis syncs each write; 64 connections, the generator in a process of its own. Fails below a goal, and
- * says by how much.
+ * Measures the cost of a delivery and of a rejection, compared with baselines.
+ *
+ * Rounds alternate, so that other load on the machine affects all receivers. The measure is CPU time per request, of the gateway and of
+ * Redis separately, because it varies less with other load than requests per second do. Redis syncs each write. The load generator is
+ * a separate process with 64 connections. Prints by how much a goal is missed, and then fails.
  *
  * usage: npm run bench [-- <rounds> [<seconds>]]
  */
@@ -83,7 +84,7 @@ await compareRefusals("a wrong signature", {
 
 goals.tell();
 
-/** The whole job against the floor. */
+/** Compares a whole delivery with the baseline. */
 async function compareWrites(title: string, body: string, path: string, goal: number, redisGoal?: number) {
   const secret = path === signed ? SECRET : undefined;
   const plan = { ...planOf(body), ...(secret !== undefined && { secret }) };
@@ -96,14 +97,14 @@ async function compareWrites(title: string, body: string, path: string, goal: nu
   print(floor.name, floors);
   print(inlet.name, inlets);
   const extra = secret === undefined ? 0 : hmacMicros(body);
-  if (extra > 0) process.stdout.write(`  of Inlet's, the HMAC alone ${extra.toFixed(1)} µs\n`);
+  if (extra > 0) process.stdout.write(`  HMAC alone, included in Inlet's time: ${extra.toFixed(1)} µs\n`);
   const floorMicros = median(floors, "cpuMicros") + extra;
-  goals.check(`${title}: CPU of the floor to Inlet's`, floorMicros / median(inlets, "cpuMicros"), goal);
+  goals.check(`${title}: CPU of the baseline to Inlet's`, floorMicros / median(inlets, "cpuMicros"), goal);
   const redisRatio = median(inlets, "redisMicros") / median(floors, "redisMicros");
-  goals.check(`${title}: CPU of Redis, Inlet's to the floor's`, redisRatio, redisGoal, "most");
+  goals.check(`${title}: CPU of Redis, Inlet's to the baseline's`, redisRatio, redisGoal, "most");
 }
 
-/** The same delivery, with a header that leaves it to Node. */
+/** The same delivery, with a header that hands it off to `node:http`. */
 async function compareReaders(title: string, body: string, path: string) {
   const plan = planOf(body);
   const leftToNode = { ...plan, headers: { ...plan.headers, "x-left-to-node": "\u00e9" } };
@@ -115,10 +116,10 @@ async function compareReaders(title: string, body: string, path: string) {
   print("by Node", nodes);
   print("on the fast path", inlets);
   const ratio = median(nodes, "cpuMicros") / median(inlets, "cpuMicros");
-  goals.check(`${title}: its CPU to that on the fast path`, ratio, GOALS.fastPath);
+  goals.check(`${title}: CPU to that on the fast path`, ratio, GOALS.fastPath);
 }
 
-/** A refusal against a route that does nothing but answer the same. */
+/** Compares a rejection with a route that only sends the same response. */
 async function compareRefusals(
   title: string,
   {
@@ -130,7 +131,7 @@ async function compareRefusals(
     readonly path: string;
     readonly status: number;
     readonly headers?: Readonly<Record<string, string>>;
-    /** Of what has to be computed before it can be refused. */
+    /** Cost in µs of the computation that must precede the rejection. */
     readonly extraMicros?: number;
   },
 ) {
@@ -145,7 +146,7 @@ async function compareRefusals(
     [{ ...bare, path: "/hooks/x" }, refused],
     [inletAt(path), refused],
   ]);
-  process.stdout.write(`\nRefused: ${title} (${status})\n`);
+  process.stdout.write(`\nRejected: ${title} (${status})\n`);
   print(bare.name, bares);
   print(hono.name, honos);
   print("Inlet", inlets);
@@ -157,7 +158,7 @@ async function compareRefusals(
   );
 }
 
-/** One refusal of Inlet's. */
+/** Sends a request that Inlet rejects. */
 async function refusalOf(
   path: string,
   body: string,
@@ -172,7 +173,7 @@ async function refusalOf(
     const [incoming] = (await once(sending, "response")) as [IncomingMessage];
     const text = await readText(incoming);
     sending.destroy();
-    // A channel that is limited takes some.
+    // A rate-limited channel accepts some requests.
     if (incoming.statusCode !== status) continue;
     const { date: _, "keep-alive": __, "content-length": ___, connection, ...others } = incoming.headers;
     const closes = connection === "close" ? { connection } : {};
@@ -180,7 +181,7 @@ async function refusalOf(
   }
 }
 
-/** What it takes to sign that much, in µs. */
+/** Returns the time to sign a body of this size, in µs. */
 function hmacMicros(body: string): number {
   const bytes = Buffer.from(body);
   const times = 20_000;
@@ -208,7 +209,7 @@ function startNode(
   return startServer(owner, name, [process.execPath, join(import.meta.dirname, file), ...args]);
 }
 
-/** The paths of a channel's hooks, for each kind of case. */
+/** Hook paths for each kind of case. */
 async function installChannels(): Promise<readonly [string, string, string, string]> {
   const definitions = (more: object = {}) =>
     ["push", "issues", "pull_request"].map((type) => ({ type, ...more }));

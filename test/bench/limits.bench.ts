@@ -1,6 +1,8 @@
 /**
- * The time of the costliest inputs that are allowed: `node test/bench/limits.bench.ts`. The tests show that the work grows with the
- * length of the input and no faster; this prints how long it takes. Ends with a line of JSON, in milliseconds.
+ * Measures the time of the most expensive inputs that the limits allow. Tests check that the work grows at most linearly with the
+ * input; this prints the actual time. Ends with a line of JSON, in milliseconds.
+ *
+ * usage: node test/bench/limits.bench.ts
  */
 
 import { createRateBuckets } from "../../src/lib/rate-buckets.ts";
@@ -14,7 +16,7 @@ const TAKES = 300_000;
 
 const figures: Record<string, number> = {};
 
-/** Prints the median of the rounds, after one that warms up. */
+/** Prints the median of the rounds after a warm-up round. */
 function measure(name: string, run: () => unknown): void {
   const rounds = Array.from({ length: ROUNDS + 1 }, () => {
     const startedMs = performance.now();

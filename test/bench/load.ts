@@ -1,6 +1,6 @@
 /**
- * A load generator in a process of its own: keep-alive connections that each post, wait for the answer, post again. It
- * speaks HTTP over bare sockets so that it costs as little as possible of the machine that it measures.
+ * A closed-loop load generator in a separate process: each keep-alive connection posts, waits for the response, and posts again.
+ * It speaks HTTP over bare sockets to use as little of the measured machine as possible.
  *
  * usage: node load.ts '<a LoadPlan>'; prints one JSON line.
  */
@@ -13,17 +13,17 @@ export interface LoadPlan {
   readonly host: string;
   readonly port: number;
   readonly path: string;
-  /** A file with a JSON array of paths, which take turns, in the place of `path`. */
+  /** File with a JSON array of paths, used round-robin instead of `path`. */
   readonly pathsFile?: string;
-  /** Of these the first; default: any. */
+  /** Index of the first path. Random by default. */
   readonly from?: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
-  /** Carries a fresh id with each request. */
+  /** Name of a header that gets a new id for each request. */
   readonly idHeader: string;
-  /** Then a fresh id stands in the body too, in the place of `{id}`, and it is signed as GitHub signs. */
+  /** Secret for GitHub signatures. If set, each body is signed, and its `{id}` is replaced by the request's id. */
   readonly secret?: string;
-  /** Of the answers; others are failures. Default 200. */
+  /** Expected status. Other responses count as failures. Defaults to 200. */
   readonly status?: number;
   readonly connections: number;
   readonly seconds: number;
@@ -51,7 +51,7 @@ let turn = plan.from ?? Math.floor(Math.random() * paths.length);
 const head = [
   `host: ${plan.host}:${plan.port}`,
   ...Object.entries(plan.headers).map(([name, value]) => `${name}: ${value}`),
-  // Of what is sent, or of what is pretended.
+  // Uses the length of the body unless the plan sets a fake one.
   ...("content-length" in plan.headers ? [] : [`content-length: ${Buffer.byteLength(fill(ID_OF_LENGTH))}`]),
   `${plan.idHeader}: `,
 ].join("\r\n");

@@ -6,12 +6,12 @@ import { openKeyring } from "../../src/data/keyring/keyring.ts";
 import { createChannelId } from "../../src/lib/secrets/channel-id.ts";
 
 const BATCH = 2_000;
-/** As many as a blueprint may well have. */
+/** A plausible number of channels per blueprint. */
 const CHANNELS_PER_APP = 10;
 
 /**
- * Installs a channel so many times more, in apps of their own, by SQL: the API would take minutes for them. The rows are those that it
- * writes. Writes the paths of their hooks to a file, as a JSON array.
+ * Copies a channel many times into new apps by SQL, because the API would take minutes. Writes the same rows as the API. Writes the paths
+ * of the hooks to a file as a JSON array.
  */
 export async function copyChannel(options: {
   readonly connection: DatabaseConnection;
@@ -29,7 +29,7 @@ export async function copyChannel(options: {
     .select("number")
     .where("appId", "=", appId)
     .executeTakeFirstOrThrow();
-  // A gateway may install one of its own meanwhile.
+  // A gateway may install its own channel in the meantime.
   const {
     rows: [taken],
   } = await sql<{ last: number }>`SELECT setval(sequence, nextval(sequence) + ${times}) AS last

@@ -1,7 +1,9 @@
 /**
- * What events take in memory: of Redis, for each entry of a topic beyond its data and for each id that is remembered, over 100,000
- * events that came in by hooks; and of the gateway, when they are all in and after a minute of rest. Fails above its goals, and says by
- * how much. How busy the machine is has no bearing on it, but for what the gateway's garbage collector has got round to.
+ * Measures the memory that events need.
+ *
+ * For Redis, prints the bytes per topic entry beyond its data and per remembered id, over 100,000 events received by hooks. For the
+ * gateway, prints its memory after the last event and after a minute of rest. Other load on the machine only matters if it delays the
+ * garbage collector of the gateway. Prints by how much a goal is missed, and then fails.
  *
  * usage: npm run bench:memory [-- <events>]
  */
@@ -56,10 +58,10 @@ for (const key of await remembering()) {
 process.stdout.write(
   `${entries} events of ${Buffer.byteLength(body)} B on one topic; ids in ${idKeys} keys\n`,
 );
-goals.check("bytes of Redis an entry, beyond its data", entryBytes, GOALS.entryBytes, "most");
-goals.check("bytes of Redis a remembered id", idBytes / entries, GOALS.idBytes, "most");
+goals.check("bytes of Redis per entry, beyond its data", entryBytes, GOALS.entryBytes, "most");
+goals.check("bytes of Redis per remembered id", idBytes / entries, GOALS.idBytes, "most");
 const [, used] = /^used_memory:(\d+)/m.exec(await client.info("memory")) ?? [];
-process.stdout.write(`  all that Redis uses, for an event: ${(Number(used) / entries).toFixed(0)} B\n`);
+process.stdout.write(`  total Redis memory per event: ${(Number(used) / entries).toFixed(0)} B\n`);
 const after = await residentMiB();
 await setTimeout(REST_MS);
 const rested = await residentMiB();
@@ -72,7 +74,7 @@ async function bytesOf(key: string): Promise<number> {
   return Number(await client.memory("USAGE", key, "SAMPLES", 0));
 }
 
-/** The keys in which ids of the topic are remembered. */
+/** Returns the keys that store the topic's remembered ids. */
 async function remembering(): Promise<readonly string[]> {
   const found = new Set<string>();
   const stream = client.scanStream({ match: `{${topic}}:*`, count: 1_000 });

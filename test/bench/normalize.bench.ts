@@ -1,6 +1,7 @@
 /**
- * The shortcuts of the normalizer, each compared with the plain way in the same run:
- * `node test/bench/normalize.bench.ts`. Ends with a line of JSON.
+ * Compares each optimization of the normalizer with the plain way in the same run. Ends with a line of JSON.
+ *
+ * usage: node test/bench/normalize.bench.ts
  */
 import { createRequire } from "node:module";
 import { compile } from "json-p3";

@@ -1,6 +1,7 @@
 /**
- * How long a poll of one page of 5 MiB holds up the event loop, where this thread reads the page and where another does:
- * `npm run bench:pages`.
+ * Measures how long a poll of one 5 MiB page blocks the event loop, if the main thread or a worker thread parses the page.
+ *
+ * usage: npm run bench:pages
  */
 import { createServer } from "node:http";
 import { createPolledSource, polling } from "../../src/channels/polling/polling.ts";

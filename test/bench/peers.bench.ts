@@ -1,7 +1,9 @@
 /**
- * Inlet beside what one would write or take instead: each peer receives a POST, parses its JSON, appends the body with one XADD and
- * answers 200 after Redis' reply; Inlet also matches, validates, removes duplicates and records the delivery. One Redis that syncs each
- * write, rounds in turn; fails below a goal, and says by how much. The peers are installed by test/bench/peers/install.sh.
+ * Compares Inlet with alternatives: self-written receivers and existing tools.
+ *
+ * Each peer receives a POST, parses its JSON, appends the body with one XADD, and responds 200 after the reply of Redis. Inlet also
+ * matches, validates, removes duplicates and records the delivery. All use one Redis that syncs each write, in alternating rounds.
+ * Prints by how much a goal is missed, and then fails. Install the peers with test/bench/peers/install.sh.
  *
  * usage: npm run bench:peers [-- <rounds> [<seconds>]]
  */
@@ -35,7 +37,7 @@ const goals = createGoals();
 await using stack = new AsyncDisposableStack();
 const redis = stack.use(await startBenchRedis());
 const client = stack.adopt(new Redis({ path: redis.socket }), (one) => one.disconnect());
-// Until the server listens.
+// Waits until the server listens.
 client.on("error", () => {});
 const settings = {
   rounds: ROUNDS,
@@ -68,7 +70,7 @@ for (const [title, bytes] of SIZES) {
   process.stdout.write(`\n${title}, ${CONNECTIONS} connections\n`);
   for (const [i, { name }] of targets.entries()) print(name, all[i] ?? []);
   const inletMicros = median(all[1] ?? [], "cpuMicros");
-  goals.check(`${title}: CPU of the floor to Inlet's`, median(all[0] ?? [], "cpuMicros") / inletMicros);
+  goals.check(`${title}: CPU of the baseline to Inlet's`, median(all[0] ?? [], "cpuMicros") / inletMicros);
   for (const [i, { target, goal }] of peers.entries()) {
     const ratio = median(all[i + 2] ?? [], "cpuMicros") / inletMicros;
     goals.check(`${title}: CPU of ${target.name} to Inlet's`, ratio, goal);
@@ -76,7 +78,7 @@ for (const [title, bytes] of SIZES) {
 }
 goals.tell();
 
-/** What seven receivers append would not fit into memory. */
+/** Deletes old entries, because the entries of seven receivers would not fit into memory. */
 async function emptyStreams(): Promise<void> {
   for await (const keys of client.scanStream({ type: "stream", count: 1_000 })) {
     for (const key of keys as readonly string[]) await client.xtrim(key, "MAXLEN", 0);

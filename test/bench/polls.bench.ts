@@ -1,8 +1,12 @@
 /**
- * Polls, on servers on loopback. First the engine alone, with polls that do nothing: how late they begin at thousands of schedules,
- * and what one costs this process and Redis. The same with all schedules due in the same second, which offsets prevent. Then a whole
- * gateway with as many polling channels: each poll finds one new item and publishes it; and at last more of them than it can do.
- * Fails below its goals.
+ * Measures polls, with servers on loopback.
+ *
+ * - The engine alone, with empty polls: the delay of polls with thousands of schedules, and the cost per poll for this process and Redis.
+ * - The same with all schedules due in the same second, which offsets normally prevent.
+ * - A whole gateway with the same number of polling channels, where each poll finds and publishes one new item.
+ * - A gateway with more polls than it can do.
+ *
+ * Fails if a goal is missed.
  *
  * usage: node test/bench/polls.bench.ts [<channels>]  (default: 5000)
  */
@@ -26,12 +30,12 @@ const SECONDS = 60;
 const BUSY_INTERVAL_SECONDS = 5;
 const BUSY_SECONDS = 20;
 const WARM_UP_MS = 10_000;
-/** The most channels of one blueprint. */
+/** Maximum number of channels in one blueprint. */
 const CHANNELS_AT_ONCE = 100;
 const LONG_MS = 300_000;
-/** Of the histogram of how late polls begin. */
+/** Bucket bounds of the histogram of poll delays. */
 const BUCKETS_MS = [1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000, 60_000];
-/** How late polls of one interval may begin, and how many a second a worker with a core of its own gets through. */
+/** Goals: maximum delay of polls, and polls per second of a worker with its own core. */
 const GOALS = { lateMs: 250, pollsPerSecond: 800 } as const;
 
 await measureEngine(`engine alone, one interval of ${INTERVAL_SECONDS} s`, () => ({
@@ -42,10 +46,10 @@ await measureEngine("engine alone, all at one second of each minute", () => ({
 }));
 const calm = { intervalSeconds: INTERVAL_SECONDS, seconds: SECONDS };
 const { lateMs } = await measureGateway(`gateway, one interval of ${INTERVAL_SECONDS} s`, calm);
-goals.check("p99 of how late a poll begins, ms", lateMs, GOALS.lateMs, "most");
+goals.check("p99 of the poll delay, ms", lateMs, GOALS.lateMs, "most");
 const busy = { intervalSeconds: BUSY_INTERVAL_SECONDS, seconds: BUSY_SECONDS };
 const { cpuMs } = await measureGateway("gateway, more than it can do", busy);
-goals.check("polls a second of processor time", 1_000 / cpuMs, GOALS.pollsPerSecond);
+goals.check("polls per second of CPU time", 1_000 / cpuMs, GOALS.pollsPerSecond);
 goals.tell();
 
 async function measureEngine(what: string, options: () => Parameters<typeof wanted>[1]): Promise<void> {
@@ -71,7 +75,7 @@ async function measureEngine(what: string, options: () => Parameters<typeof want
   const redisMs = ((await cpuSecondsOf(server)) - redisBefore) * 1_000;
   print(`\n${what}, ${CHANNELS} schedules`);
   print(`  polls       ${(polls / SECONDS).toFixed(1)}/s`);
-  print(`  late        ${percentiles(lagsMs)}`);
+  print(`  delay       ${percentiles(lagsMs)}`);
   print(
     `  CPU a poll  ${((user + system) / 1_000 / polls).toFixed(2)} ms here, ${(redisMs / polls).toFixed(2)} ms in Redis`,
   );
@@ -131,7 +135,7 @@ async function measure(
   const of = (name: string): number => (after.get(name) ?? 0) - (before.get(name) ?? 0);
   print(`\n${what}, ${CHANNELS} channels, one new item each time`);
   print(`  polls       ${(polls / seconds).toFixed(1)}/s`);
-  print(`  late        ${bucketPercentiles(of)}`);
+  print(`  delay       ${bucketPercentiles(of)}`);
   const cpuMs = of("process_cpu_seconds_total") * 1_000;
   print(
     `  CPU a poll  ${(cpuMs / polls).toFixed(2)} ms in the gateway, ${(redisMs / polls).toFixed(2)} ms in Redis`,
@@ -167,7 +171,7 @@ async function metricsOf({ origin }: GatewayProcess): Promise<ReadonlyMap<string
   );
 }
 
-/** Seconds of CPU of a redis-server so far. */
+/** Returns the total CPU time of a redis-server in seconds. */
 async function cpuSecondsOf({ client }: RedisServer): Promise<number> {
   const info = await client.info("cpu");
   const of = (name: string): number => Number(new RegExp(`^${name}:([\\d.]+)`, "m").exec(info)?.[1]);
@@ -181,7 +185,7 @@ function percentiles(lagsMs: number[]): string {
   return `p50 ${at(0.5)}  p99 ${at(0.99)}  most ${(lagsMs.at(-1) ?? Number.NaN).toFixed(0)} ms`;
 }
 
-/** An upper bound in ms, from the buckets of the histogram. */
+/** Returns an upper bound in ms, from the buckets of the histogram. */
 function lateWithin(of: (name: string) => number, share: number): number {
   const count = of("inlet_poll_lag_seconds_count");
   const isEnough = (ms: number): boolean =>

@@ -3,16 +3,16 @@ import { type PostgresSocket, startLocalPostgres } from "../../src/data/local-po
 import { acquireDataLock } from "../../src/lib/servers/data-lock.ts";
 import { createLog } from "../../src/log.ts";
 
-/** A PostgreSQL that several gateways share, as durable as Inlet starts it. */
+/** A PostgreSQL shared by several gateways, with the durability settings of the embedded one. */
 export interface BenchPostgres extends AsyncDisposable {
   readonly connection: PostgresSocket;
-  /** For `DATABASE_URL`. */
+  /** Value of `DATABASE_URL`. */
   readonly url: string;
-  /** Of all its processes, those that ended too. */
+  /** Returns the CPU time of all its processes, including finished ones. */
   readonly cpuSeconds: () => Promise<number>;
 }
 
-/** @param dir real and absolute */
+/** Starts a PostgreSQL. @param dir absolute path without symbolic links */
 export async function startBenchPostgres(dir: string): Promise<BenchPostgres> {
   await using starting = new AsyncDisposableStack();
   const lock = acquireDataLock(dir);
@@ -36,7 +36,7 @@ export async function startBenchPostgres(dir: string): Promise<BenchPostgres> {
 
 const TICKS_PER_SECOND = 100;
 
-/** Of a process, its children, and the children that it has waited for: fields 14 to 17 of /proc/<pid>/stat (proc(5)). */
+/** Returns the CPU time of a process, its children and its finished children: fields 14 to 17 of /proc/<pid>/stat (proc(5)). */
 async function cpuSecondsOfFamily(parent: number): Promise<number> {
   let ticks = 0;
   for (const name of await readdir("/proc")) {

@@ -1,4 +1,4 @@
-/** A gateway like `src/main.ts`, but with V8's pretenuring, which that ends when it starts. */
+/** A gateway like `src/main.ts`, but with V8's pretenuring enabled. `src/main.ts` disables it at startup. */
 import { setFlagsFromString } from "node:v8";
 
 const EVERY_MS = 50;

@@ -1,7 +1,7 @@
 /**
- * What V8's pretenuring would cost: gateways as they are, and gateways that leave it on, in turn, with deliveries of 11.7 kB. V8 decides
- * by what it sees while a process warms up, so there are several of each. Prints the time that each stood still for collections
- * beside what a delivery took.
+ * Measures the cost of V8's pretenuring with deliveries of 11.7 kB, on alternating gateways with and without it. V8's decisions depend on
+ * the warm-up of each process, so there are several gateways of each kind. Prints the pauses of the garbage collector and the cost of a
+ * delivery.
  *
  * usage: node test/bench/pretenuring.bench.ts [<gateways of each> [<rounds> [<seconds>]]]
  */
@@ -57,5 +57,5 @@ for (const [i, gateway] of gateways.entries()) {
       new RegExp(`^nodejs_gc_duration_seconds_sum\\{kind="${kind}"\\} (.+)$`, "m").exec(text) ?? [];
     return (1_000 * Number(seconds)).toFixed(0);
   };
-  process.stdout.write(`    collections: of young memory ${msOf("minor")} ms, of all ${msOf("major")} ms\n`);
+  process.stdout.write(`    garbage collection: minor ${msOf("minor")} ms, major ${msOf("major")} ms\n`);
 }

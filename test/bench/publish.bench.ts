@@ -1,9 +1,11 @@
 /**
- * What an event costs Redis: the publish script in calls of 1, 4 and 16 deliveries of one event, against a plain XADD of
- * the body as its only field, each on the same Redis with `appendfsync always`. CPU of the Redis process per event,
- * medians of interleaved rounds; nothing of it hangs on how fast the machine is.
+ * Measures the cost of an event for Redis.
  *
- * usage: node test/bench/publish.bench.ts [publish.lua …]; other versions of the script are measured beside the shipped one
+ * Compares the publish script with a plain XADD of the body as the only field. Script calls have 1, 4 and 16 deliveries of one event.
+ * Both use the same Redis with `appendfsync always`. Prints the CPU time of Redis per event as the median of interleaved rounds. The
+ * ratio does not depend on the speed of the machine.
+ *
+ * usage: node test/bench/publish.bench.ts [publish.lua …]; also measures the given versions of the script
  */
 import { createHash, randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
@@ -17,7 +19,7 @@ import { startBenchRedis } from "./redis.ts";
 
 const ROUNDS = 5;
 const EVENTS = 6_400;
-/** As of 64 connections that each wait for their answer. */
+/** Concurrent deliveries, like those of 64 connections that each wait for a response. */
 const EVENTS_IN_FLIGHT = 64;
 const BODY = JSON.stringify({ action: "opened", text: "x".repeat(400) });
 const SHIPPED = new URL("../../src/bus/publish/publish.lua", import.meta.url);
@@ -26,7 +28,7 @@ const settings = { mustWrite: false, quarantineLimits: encodeLimits(QUARANTINE_L
 
 await using redis = await startBenchRedis();
 const client = new Redis({ path: redis.socket });
-// Until the server listens.
+// Waits until the server listens.
 client.on("error", () => {});
 try {
   const subjects = [
@@ -46,7 +48,7 @@ try {
       await client.flushall();
       const before = await cpuMicros();
       await run();
-      // The first round warms.
+      // The first round is a warm-up.
       if (round > 0) micros.get(name)?.push(((await cpuMicros()) - before) / EVENTS);
     }
   }
@@ -62,7 +64,7 @@ try {
   client.disconnect();
 }
 
-/** Sends so many events, some calls at a time. */
+/** Sends the given number of events with some calls in parallel. */
 async function pump(eventsPerCall: number, call: (n: number) => Promise<unknown>): Promise<void> {
   let sent = 0;
   await Promise.all(
@@ -110,7 +112,7 @@ function fieldsOf(id: string): string[] {
   ];
 }
 
-/** Time on a core of the Redis process: /proc/<pid>/schedstat, nanoseconds. */
+/** Returns the CPU time of the Redis process in nanoseconds (/proc/<pid>/schedstat). */
 async function cpuMicros(): Promise<number> {
   const [onCore] = (await readFile(`/proc/${redis.process.pid}/schedstat`, "utf8")).split(" ");
   return Number(onCore) / 1000;

@@ -1,9 +1,11 @@
 /**
- * How long a webhook takes at shares of the rate that a gateway can take at most, and what an event costs: requests arrive whether or
- * not those before were answered, and are timed from when they should have been sent. Redis syncs each write. The maximum is
- * measured first, in the same run. Prints a table as Markdown, and the machine's state beside it; fails below its goal, which is
- * meant for a quiet machine: what else it does stands in the latencies. So the floor is measured at the rate of the goal, in turns with
- * the gateway, and how long Redis waits for the disk is told.
+ * Measures the latency of webhooks at fractions of the maximum rate of a gateway, and the cost per event.
+ *
+ * Requests arrive whether or not earlier ones have finished. Latencies start at the planned time of sending. Redis syncs each write. The
+ * maximum rate is measured first, in the same run. Prints a Markdown table and the state of the machine.
+ *
+ * The goal requires an otherwise idle machine, because other load increases latencies. So the baseline is measured at the same rate, in
+ * alternating rounds, and the time that Redis waits for the disk is printed too. Fails if the goal is missed.
  *
  * usage: npm run bench:rates [-- <rounds> [<seconds> [<bytes>]]]
  */
@@ -22,12 +24,12 @@ import { alternate, bodyOf, createGoals, median, planOf, startServer, type Targe
 
 const [ROUNDS = 3, SECONDS = 6, BYTES = 468] = process.argv.slice(2).map(Number);
 const SHARES = [0.25, 0.5, 0.75, 0.9];
-/** Of the maximum. */
+/** Fraction of the maximum rate at which the goal applies. */
 const GOAL_SHARE = 0.5;
 const GOAL_MS = 10;
-/** What is trimmed would be missing in the bytes. */
+/** High enough that no entry is trimmed, because trimmed entries would be missing in the byte counts. */
 const KEPT = { maxEntries: 100_000_000, maxBytes: 1024 ** 4 };
-/** More than a gateway has under way at these rates, unless it stalls. */
+/** More connections than a gateway has in flight at these rates, unless it stalls. */
 const CONNECTIONS = 256;
 
 interface Measured extends ArrivalsResult {
@@ -131,7 +133,7 @@ function printRow(title: string, perSecond: number, rounds: readonly Measured[])
     title,
     perSecond.toFixed(0),
     ...[ms("p50Ms"), ms("p99Ms"), ms("p999Ms"), ms("latenessP99Ms")],
-    // Microseconds an event are milliseconds a thousand.
+    // Microseconds per event equal milliseconds per thousand events.
     ...[`${spread(rounds, "gatewayMicros", 0)} ms`, `${spread(rounds, "redisMicros", 0)} ms`],
   ];
   process.stdout.write(`| ${cells.join(" | ")} |\n`);
@@ -145,7 +147,7 @@ function middleOf(values: readonly number[]): number {
   return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
 }
 
-/** Of each second in which one took a millisecond or more; Redis remembers the last 160. */
+/** Returns the slowest syncs, one per second with a sync of a millisecond or more. Redis remembers the last 160. */
 async function longestSyncsMs(): Promise<readonly number[]> {
   const seconds = (await client.call("LATENCY", "HISTORY", "aof-fsync-always")) as [number, number][];
   return seconds.map(([, ms]) => ms);

@@ -4,22 +4,22 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** A Redis on a socket in a folder of its own, which goes with it. */
+/** A Redis on a socket in a temporary directory, which is removed with it. */
 export interface BenchRedis extends AsyncDisposable {
   readonly dir: string;
   readonly socket: string;
   readonly process: ChildProcess;
 }
 
-/** Every write is synced before it is answered. It listens a moment later. */
+/** Starts a Redis that syncs each write before its reply. It listens a moment later. */
 export async function startBenchRedis(): Promise<BenchRedis> {
   const dir = await mkdtemp(join(tmpdir(), "inlet-bench-"));
   const socket = join(dir, "redis.sock");
   const args = ["--port", "0", "--unixsocket", socket, "--dir", dir, "--save", ""];
   args.push("--appendonly", "yes", "--appendfsync", "always");
-  // As Inlet's own has it, and the docs recommend.
+  // The setting of the embedded Redis and the recommendation of the docs.
   args.push("--hash-max-listpack-entries", "128", "--stream-node-max-bytes", "8192");
-  // A rewrite falls into some rounds and not into others: it would take a core for seconds.
+  // A rewrite would occupy a core for seconds, in some rounds but not in others.
   args.push("--auto-aof-rewrite-percentage", "0");
   const server = spawn("redis-server", args, { stdio: "ignore" });
   return {

@@ -1,6 +1,6 @@
 /**
- * The least that refuses: a route of Hono through its adapter that only answers, or with `bare` Node's own server. It answers all that a
- * refusal of the gateway's answers, made once: what its headers cost to write falls on both.
+ * The baseline for rejections: a Hono route that only responds, or Node's own server with `bare`. It sends the same response as the
+ * gateway's rejection, built once, so that both pay the same cost for writing its headers.
  *
  * usage: node refusing.ts hono|bare '<a RefusedAnswer>'; prints its port.
  */
@@ -12,7 +12,7 @@ import type { ContentfulStatusCode } from "hono/utils/http-status";
 
 export interface RefusedAnswer {
   readonly status: number;
-  /** Without those that Node writes of itself. */
+  /** Headers, except those that Node adds itself. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: object;
 }

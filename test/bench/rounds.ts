@@ -1,6 +1,6 @@
 /**
- * Receivers measured side by side: rounds alternate, so that what else the machine does falls on all of them; the measure is
- * processor time a request, of the receiver and of Redis apart.
+ * Compares receivers in alternating rounds, so that other load on the machine affects all of them. The measure is CPU time per request,
+ * of the receiver and of Redis separately.
  */
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -10,7 +10,7 @@ import { promisify } from "node:util";
 import { cpuSecondsOf } from "./cpu.ts";
 import type { LoadPlan, LoadResult } from "./load.ts";
 
-/** Node optimizes what runs often: the figures of the first tens of thousands of requests are of another program. */
+/** Number of warm-up requests. Node optimizes hot code during the first tens of thousands of requests. */
 const WARM_REQUESTS = 60_000;
 const WARM_SECONDS = 4;
 const WARM_TIMES = 4;
@@ -24,7 +24,7 @@ export interface Target {
   readonly path: string;
 }
 
-/** Of one round. */
+/** Figures of one round. */
 export interface Figures {
   readonly perSecond: number;
   readonly p50Ms: number;
@@ -40,14 +40,14 @@ export interface RoundSettings {
   readonly rounds: number;
   readonly seconds: number;
   readonly redisPid: number;
-  /** Runs between the rounds, measured in none. */
+  /** Called between the rounds and not measured. */
   readonly afterEach?: () => Promise<void>;
 }
 
 const here = (name: string): string => join(import.meta.dirname, name);
 const run = promisify(execFile);
 
-/** A list of rounds for each case; they take turns. */
+/** Measures the cases in alternating rounds, and returns the rounds of each case. */
 export async function alternate(
   { rounds, seconds, redisPid, afterEach }: RoundSettings,
   cases: readonly Case[],
@@ -84,7 +84,7 @@ async function measure(
   const cpuSeconds = (await cpuSecondsOf(pid)) - cpuBefore;
   const redisSeconds = (await cpuSecondsOf(redisPid)) - redisBefore;
   const result = JSON.parse(stdout) as LoadResult;
-  // A channel that is limited takes some.
+  // A rate-limited channel accepts some requests.
   if (result.failures > (plan.status === 429 ? result.requests / 1_000 : 0))
     throw new Error(`${name}: ${result.failures} of ${result.requests} requests failed`);
   return {
@@ -112,7 +112,7 @@ export function median(rounds: readonly Figures[], key: keyof Figures): number {
   return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
 }
 
-/** Ratios against their goals; those that are missed are told at the end, and fail the run. */
+/** Compares ratios with their goals. Missed goals are printed at the end and fail the run. */
 export function createGoals() {
   const missed: string[] = [];
   return {
@@ -141,7 +141,7 @@ export function planOf(body: string): Plan {
   };
 }
 
-/** Starts a program, which is ended with the stack. */
+/** Starts a program that ends when the stack is disposed. */
 export function startProgram(stack: AsyncDisposableStack, [command = "", ...args]: readonly string[]) {
   const child = spawn(command, args, { stdio: ["ignore", "pipe", "inherit"] });
   stack.defer(() => void child.kill());
@@ -163,7 +163,7 @@ export async function startServer(
   return { name, pid, port, path: "/" };
 }
 
-/** A real push payload, cut or filled up to about the size asked for; valid JSON. */
+/** Returns a real push payload as valid JSON, truncated or padded to about the given size. */
 export async function bodyOf(bytes: number, first: object = {}): Promise<string> {
   const examples = JSON.parse(
     await readFile(here("../../node_modules/@octokit/webhooks-examples/api.github.com/index.json"), "utf8"),

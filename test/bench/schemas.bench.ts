@@ -1,6 +1,8 @@
 /**
- * How long compiling GitHub's schemas, and checking against their union, holds up the event loop:
- * `npm run bench:schemas`. No turn should take 50 ms; other processes of the machine add theirs to the wall time.
+ * Measures how long the event loop is blocked while GitHub's schemas are compiled and values are checked against their union. No iteration
+ * should take 50 ms. Other processes on the machine add to the wall time.
+ *
+ * usage: npm run bench:schemas
  */
 import { startSchemaCompiler } from "../../src/lib/json-schema/compiler.ts";
 import { EVENT_NAMES, eventSchema, examples, unionSchema } from "../lib/json-schema/github.ts";

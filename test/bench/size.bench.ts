@@ -1,9 +1,12 @@
 /**
- * What a delivery costs where there are many channels, and where a channel has many definitions: processor time a request, of the gateway,
- * of Redis and of PostgreSQL, against that of few. Each channel is called until it is known and has its topic; then rounds take
- * turns. Channels are copied by SQL, as the API would take minutes to install so many; they are equal, as those of one blueprint
- * are. Also: how long a gateway takes to be ready beside them, and the memory of a cached channel. Redis syncs each write. Fails
- * outside its goals, and says by how much.
+ * Measures the cost of a delivery with many channels, and with many definitions per channel.
+ *
+ * The measure is CPU time per request, of the gateway, of Redis and of PostgreSQL, compared with few channels. Each channel is called until
+ * it is cached and has its topic. Then rounds alternate. SQL copies the channels, because installing them through the API would take
+ * minutes. The copies are equal, like channels of one blueprint. Redis syncs each write.
+ *
+ * Also measures the startup time of a gateway with these channels and the memory of a cached channel. Prints by how much a goal is missed,
+ * and then fails.
  *
  * usage: npm run bench:size [-- <rounds> [<seconds> [<channels>]]]
  */
@@ -25,8 +28,8 @@ import { bodyOf, createGoals, planOf } from "./rounds.ts";
 
 const [ROUNDS = 5, SECONDS = 3, MOST = 100_000] = process.argv.slice(2).map(Number);
 /**
- * As many as deliver at once, and more: the deliveries of fewer would share their topics in each call of the script, which size does not
- * take from others. Those of `FEWEST` do, and are measured to tell how much that is.
+ * Number of channels of the reference. It exceeds the number of concurrent deliveries, because deliveries that share a topic in a script
+ * call are cheaper. `FEWEST` measures how much cheaper.
  */
 const FEW = 100;
 const FEWEST = 10;
@@ -95,19 +98,19 @@ await compare("channels", channels);
 process.stdout.write(
   `\nA gateway beside ${MOST} channels was ready after ${readySeconds.toFixed(1)} s (${readyCpuSeconds.toFixed(1)} s of a core)\n`,
 );
-goals.check("seconds until it is ready", readySeconds, GOALS.readySeconds, "most");
+goals.check("seconds until the gateway is ready", readySeconds, GOALS.readySeconds, "most");
 const { stdout: line } = await run(process.execPath, [
   ...["--expose-gc", join(import.meta.dirname, "cached-channels.ts")],
 ]);
 const cached = JSON.parse(line) as CachedChannels;
 goals.check("bytes of a cached channel, equal to others", cached.equal, GOALS.channelBytes, "most");
-goals.check("bytes of one with a secret of its own", cached.secrets, GOALS.channelBytes, "most");
-goals.check("bytes of one with settings of its own", cached.different, GOALS.channelBytes, "most");
-goals.check("bytes of one of a stream", cached.streams, GOALS.channelBytes, "most");
+goals.check("bytes of a channel with its own secret", cached.secrets, GOALS.channelBytes, "most");
+goals.check("bytes of a channel with its own settings", cached.different, GOALS.channelBytes, "most");
+goals.check("bytes of a channel with a stream", cached.streams, GOALS.channelBytes, "most");
 process.stdout.write(`load of the machine ${loadavg()[0]?.toFixed(1)}\n`);
 goals.tell();
 
-/** By a gateway that is gone when all is there. */
+/** Installs the channels with a gateway that stops afterwards. */
 async function install() {
   await using first = await startGatewayProcess(env);
   const single = await installChannel(first, { uid: "one" });
@@ -117,7 +120,7 @@ async function install() {
   return { one: single, thousand: many };
 }
 
-/** The first is what the others are held to. */
+/** Sizes to compare. The first one is the reference. */
 async function compare(title: string, subjects: readonly Subject[]): Promise<void> {
   let known = 0;
   let firstCalls: Measured | undefined;
@@ -154,18 +157,18 @@ async function compare(title: string, subjects: readonly Subject[]): Promise<voi
     const ratioOf = (...keys: (keyof Measured)[]) =>
       lowerQuartile(of(all[index] ?? [], ...keys)) / lowerQuartile(of(few, ...keys));
     const whole = ratioOf("gateway", "redis", "postgres");
-    goals.check(`${name}: CPU of all, to that of ${subjects[0]?.name}`, whole, GOALS.cpu, "most");
+    goals.check(`${name}: total CPU, to that of ${subjects[0]?.name}`, whole, GOALS.cpu, "most");
     goals.check(`${name}: CPU of the gateway alone`, ratioOf("gateway"));
     goals.check(`${name}: CPU of Redis alone`, ratioOf("redis"));
   }
 }
 
-/** Of each round, the sum where there are several. */
+/** Returns the figure of each round, summed up if there are several processes. */
 function of(rounds: readonly Measured[], ...keys: readonly (keyof Measured)[]): readonly number[] {
   return rounds.map((round) => keys.reduce((sum, key) => sum + round[key], 0));
 }
 
-/** Until each of its channels but for the first ones was called, and the program has run for a while. Answers the first run's figures. */
+/** Warms up: calls each channel except the first `known` ones, and runs for a while. Returns the figures of the first run. */
 async function warm(subject: Subject, count: number, known: number): Promise<Measured> {
   const first = await measure(subject, WARM_SECONDS, known);
   let requests = first.perSecond * WARM_SECONDS;

@@ -1,6 +1,6 @@
 /**
- * The least that a receiver of event streams must do, as the baseline: the `eventsource` package, `JSON.parse`, one XADD of the
- * data through ioredis. No cursor, matching, dedupe, batching, backpressure or limits.
+ * The baseline receiver of event streams: the `eventsource` package, `JSON.parse`, and one XADD of the data through ioredis. It has
+ * no cursor, matching, dedupe, batching, backpressure or limits.
  *
  * usage: node sse-floor.ts <redis socket> <url> <streams>
  */

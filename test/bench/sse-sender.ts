@@ -1,8 +1,11 @@
 /**
- * Sends event streams: `/flood/<name>` as many events as its parent asks for, `/quiet/<n>` one event and then silence. Speaks with
- * its parent: `{port}`, `{open}` now and then; hears `{to: name, send: count}`, upon which the floods of that name get so many events.
+ * A server of event streams. `/flood/<name>` sends as many events as the parent process requests. `/quiet/<n>` sends one event and then
+ * stays silent.
  *
- * usage: forked by sse.bench.ts, the data of an event as its argument.
+ * Sends the messages `{port}` and, at intervals, `{open}` to its parent. On the message `{to: name, send: count}`, it sends that many
+ * events to the floods of that name.
+ *
+ * usage: forked by sse.bench.ts, with the data of an event as its argument.
  */
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -11,7 +14,7 @@ const data = process.argv[2] ?? "{}";
 const FRAMES_A_WRITE = 64;
 const FLOOD = "/flood/";
 
-/** By their paths. */
+/** Open streams by path. */
 const floods = new Map<ServerResponse, string>();
 let open = 0;
 let id = 0;

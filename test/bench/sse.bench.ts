@@ -1,10 +1,13 @@
 /**
- * Event streams, against the floor (`sse-floor.ts`: the `eventsource` package, `JSON.parse`, one XADD), in one run, on one Redis with
- * `appendfsync always`. First what an event costs from the socket to the topic, by processor time of the receiver and of Redis apart,
- * rounds in turn. Then the memory of the gateway while Redis is slow and a stream never pauses. Then open, silent streams: how
- * long until all are open, and the memory of each. Fails below its goals.
+ * Measures event streams against the baseline (`sse-floor.ts`), in one run on one Redis with `appendfsync always`.
  *
- * usage: node test/bench/sse.bench.ts [<streams> …]  (with numbers, silent streams alone; without, all of it, and 1,000 streams)
+ * - The cost of an event from the socket to the topic, as CPU time of the receiver and of Redis separately, in alternating rounds.
+ * - The memory of the gateway while Redis is slow and a stream never pauses.
+ * - Open, silent streams: the time until all are open, and the memory of each.
+ *
+ * Fails if a goal is missed.
+ *
+ * usage: node test/bench/sse.bench.ts [<streams> …]  (numbers measure only silent streams; the default measures all, with 1,000 streams)
  */
 import { type ChildProcess, fork, spawn } from "node:child_process";
 import { join } from "node:path";
@@ -17,19 +20,19 @@ import { startBenchRedis } from "./redis.ts";
 import { createGoals } from "./rounds.ts";
 
 const ROUNDS = 8;
-/** Bytes of an event, how many make a round, and by how much less than the floor it is to cost. */
+/** Size of an event in bytes, events per round, and minimum ratio of the baseline's CPU time to Inlet's. */
 const SIZES = [
   { bytes: 300, events: 40_000, goal: 0.8 },
   { bytes: 3_000, events: 30_000, goal: 1.2 },
 ] as const;
-/** Redis stands still for so long, and works for so long, in turn. */
+/** Redis alternates between pausing and working for these times. */
 const SLOW = { stoppedMs: 450, runningMs: 50, times: 40, mostMoreMiB: 48 } as const;
 const OPENED_GOAL_SECONDS = 3;
-/** What many are measured beside. */
+/** Number of streams opened first, to measure further streams in addition to them. */
 const FIRST_STREAMS = 1_000;
 const SMALL_YOUNG_GENERATION = "--max-semi-space-size=16";
 const MEMORY_GOAL = { streams: 5_000, bytes: 45_000 } as const;
-/** The most channels of one blueprint. */
+/** Maximum number of channels in one blueprint. */
 const CHANNELS_AT_ONCE = 100;
 const MIB = 1024 * 1024;
 const LONG_MS = 300_000;
@@ -53,7 +56,7 @@ const { dir, socket } = server;
 let gateways = 0;
 const goals = createGoals();
 const redis = new Redis({ path: socket });
-// Resolves when it listens.
+// Resolves when the server listens.
 redis.on("error", () => {});
 try {
   if (streamCounts.length === 0) {
@@ -79,7 +82,7 @@ async function measureEvents({ bytes, events, goal }: (typeof SIZES)[number]): P
       sender.send("inlet", events),
     );
     const ofFloor = await figuresOf(floor.pid ?? 0, "floor", events, () => sender.send("floor", events));
-    // The first round warms both up.
+    // The first round warms up both receivers.
     if (round > 0) inlets.push(ofInlet);
     if (round > 0) floors.push(ofFloor);
   }
@@ -88,7 +91,7 @@ async function measureEvents({ bytes, events, goal }: (typeof SIZES)[number]): P
   tell("floor (eventsource + XADD)", floors);
   tell("inlet", inlets);
   const cpu = (all: readonly Figures[]): number => lowerQuartile(all.map(({ micros }) => micros));
-  goals.check(`processor time of an event of ${bytes} B, floor : inlet`, cpu(floors) / cpu(inlets), goal);
+  goals.check(`CPU time of an event of ${bytes} B, baseline : inlet`, cpu(floors) / cpu(inlets), goal);
 }
 
 interface Figures {
@@ -115,13 +118,13 @@ function tell(name: string, rounds: readonly Figures[]): void {
   print(`  ${name.padEnd(27)} CPU ${own} µs  Redis ${ofRedis} µs  ${perSecond} events/s`);
 }
 
-/** How many entries a stream has ever got. */
+/** Returns the number of entries ever added to a stream. */
 async function addedTo(topic: string): Promise<number> {
   const info = (await redis.xinfo("STREAM", topic).catch(() => [])) as unknown[];
   return Number(info[info.indexOf("entries-added") + 1] ?? 0);
 }
 
-/** Redis stands still most of the time, and the stream sends more than there is time for. */
+/** Measures memory while Redis is paused most of the time and the stream sends more than Redis can store. */
 async function measureSlowRedis(): Promise<void> {
   await using gateway = await startGateway();
   using sender = await startSender(300);
@@ -145,13 +148,14 @@ async function measureSlowRedis(): Promise<void> {
   print(
     `  inlet                       ${(before / MIB).toFixed(0)} MiB before, ${(most / MIB).toFixed(0)} MiB at most`,
   );
-  goals.check("MiB more while Redis is slow", moreMiB, SLOW.mostMoreMiB, "most");
+  goals.check("additional MiB while Redis is slow", moreMiB, SLOW.mostMoreMiB, "most");
 }
 
 /**
- * On a gateway of its own: one that has done something before has memory to spare. Many streams are measured beside the first
- * thousand: compiled code, and what the API takes to install them, are there however many follow. And V8 has less room for new
- * objects then: it would take up to 128 MiB more at whatever moment, and give them back when it likes.
+ * Measures open, silent streams on a new gateway, because a used one has free memory.
+ *
+ * With many streams, measures only those after the first thousand, so that the memory for compiled code and for the installation does
+ * not count. V8 then gets a small young generation. Otherwise it would allocate and release up to 128 MiB at unpredictable times.
  */
 async function measureSilent(streams: number): Promise<void> {
   const isMany = streams > FIRST_STREAMS;
@@ -178,7 +182,7 @@ async function measureSilent(streams: number): Promise<void> {
   );
   print(`  inlet                       ${(inlet / 1024).toFixed(1)} KiB a stream`);
   if (first > 0)
-    print(`  with what it takes itself   ${((after - idle) / streams / 1024).toFixed(1)} KiB a stream`);
+    print(`  including the gateway       ${((after - idle) / streams / 1024).toFixed(1)} KiB a stream`);
   print(`  all installed after ${installedSeconds.toFixed(1)} s, open after ${seconds.toFixed(1)} s`);
   print(`  CPU of the gateway          ${((cpuSeconds * 1e3) / (streams - first)).toFixed(2)} ms a stream`);
   using other = await startSender(100);
@@ -191,11 +195,11 @@ async function measureSilent(streams: number): Promise<void> {
   await until(() => other.open() === streams, { ceilingMs: LONG_MS });
   const floor = ((await settled(many.pid ?? 0)) - alone) / (streams - first);
   many.kill();
-  print(`  floor (eventsource + XADD)  ${(floor / 1024).toFixed(1)} KiB a stream`);
+  print(`  baseline (eventsource+XADD) ${(floor / 1024).toFixed(1)} KiB a stream`);
   if (streams === 1_000)
     goals.check("seconds until 1,000 streams are open", seconds, OPENED_GOAL_SECONDS, "most");
   if (streams === MEMORY_GOAL.streams)
-    goals.check("bytes of memory a stream", inlet, MEMORY_GOAL.bytes, "most");
+    goals.check("bytes of memory per stream", inlet, MEMORY_GOAL.bytes, "most");
 }
 
 function startGateway(nodeOptions = ""): Promise<GatewayProcess> {
@@ -229,7 +233,7 @@ async function installStreams(gateway: GatewayProcess, urls: readonly string[]):
   return installed;
 }
 
-/** Of the events of the first channel. */
+/** Returns the topic of the first channel. */
 function topicOf([channel]: readonly Channel[]): string {
   if (channel === undefined) throw new Error("the app has no channel");
   const { appId, organizationId, uid } = channel;
@@ -260,7 +264,7 @@ function startFloor(url: string, streams: number, nodeOptions = ""): ChildProces
   return spawn(process.execPath, args, { stdio: "inherit", env });
 }
 
-/** Resident bytes once they no longer grow. */
+/** Returns the resident bytes once they stop growing. */
 async function settled(pid: number): Promise<number> {
   let before = -1;
   let now = 0;

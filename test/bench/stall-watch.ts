@@ -1,6 +1,6 @@
 /**
- * Loaded into a gateway before its program (`--import`): from one SIGUSR2 to the next it watches how long the event loop does not turn, then
- * writes that to the file that STALLS_FILE names.
+ * Measures the longest stall of a gateway's event loop. Load it before the gateway with `--import`. It starts and stops on SIGUSR2, and
+ * then writes the result to the file named by STALLS_FILE.
  */
 import { writeFileSync } from "node:fs";
 import { monitorEventLoopDelay } from "node:perf_hooks";

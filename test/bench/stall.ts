@@ -1,18 +1,18 @@
-/** How long some work holds up the event loop of this process. */
+/** Measures how long some work blocks the event loop of this process. */
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { until } from "../support/until.ts";
 
 interface Stall {
-  /** The longest that the event loop did not turn, in milliseconds: what a request feels. */
+  /** Longest stall of the event loop in milliseconds of wall time, as noticed by a request. */
   readonly wallMs: number;
-  /** The most processor time that this thread took between two turns: our part of it, whatever else the machine does. */
+  /** Maximum CPU time of this thread between two iterations of the event loop. It excludes other load on the machine. */
   readonly cpuMs: number;
 }
 
 async function longestStall(work: () => unknown): Promise<Stall> {
   const delay = monitorEventLoopDelay({ resolution: 1 });
   delay.enable();
-  // The histogram counts from its first tick on, and a delay with the tick that ends it.
+  // The histogram starts at its first tick, and counts a delay at the tick that ends it.
   await until(() => delay.count > 0, { everyMs: 1 });
   let cpuMs = 0;
   let last = process.threadCpuUsage();
@@ -38,7 +38,7 @@ export async function measure(name: string, work: () => unknown): Promise<void> 
   );
 }
 
-/** That the measure sees a stall. */
+/** Checks that the measurement detects a stall. */
 export const measureProof = (): Promise<void> =>
   measure("a stall of 80 ms, as proof", () => {
     for (const end = performance.now() + 80; performance.now() < end; );

@@ -1,7 +1,7 @@
 /**
- * The longest that a gateway's event loop does not turn while 200 channels are installed and 50 of GitHub's schemas compiled, and 16
- * connections send deliveries: by the clock, to which other processes of the machine add theirs, and by the processor time
- * of its own thread, which has the goal.
+ * Measures the longest stall of a gateway's event loop while 200 channels are installed, 50 of GitHub's schemas are compiled, and 16
+ * connections send deliveries. Prints the stall in wall time, to which other processes add, and in CPU time of the main thread. The goal is
+ * for the CPU time.
  *
  * usage: npm run bench:stalls
  */

@@ -1,8 +1,9 @@
 /**
- * What gateways cost when one, two and four of them share one Redis and one PostgreSQL: processor time an event, of the gateways
- * together and of Redis, and from it how many cores of gateways one core of Redis serves. Each has 64 connections of its own.
- * Rounds take turns, so that what else the machine does falls on all; where it has fewer cores than processes, the
- * rate says little, the processor times do. Redis syncs each write. Fails below its goals, and says by how much.
+ * Measures the cost per event when one, two and four gateways share one Redis and one PostgreSQL.
+ *
+ * Prints the CPU time per event, of all gateways and of Redis, and the number of gateway cores that one core of Redis can serve. Each
+ * gateway has 64 connections. Rounds alternate, so that other load on the machine affects all of them. On a machine with fewer cores than
+ * processes, rely on the CPU times and not on the rate. Redis syncs each write. Prints by how much a goal is missed, and then fails.
  *
  * usage: npm run bench:workers [-- <rounds> [<seconds>]]
  */
@@ -23,7 +24,7 @@ import { bodyOf, createGoals, planOf } from "./rounds.ts";
 const [ROUNDS = 5, SECONDS = 4] = process.argv.slice(2).map(Number);
 const COUNTS = [1, 2, 4];
 const WARM_SECONDS = 6;
-/** More gateways must not make an event dearer for Redis. */
+/** More gateways must not increase the cost of an event for Redis. */
 const GOAL = 1.15;
 
 interface Measured {
@@ -86,13 +87,13 @@ process.stdout.write(`\nload of the machine ${loadavg()[0]?.toFixed(1)}\n`);
 for (const count of COUNTS.slice(1)) {
   const [some, one] = [all.get(count) ?? [], all.get(1) ?? []];
   const ratioOf = (key: keyof Measured) => lowerQuartile(of(some, key)) / lowerQuartile(of(one, key));
-  goals.check(`CPU of Redis, of ${count} gateways to one`, ratioOf("redisMicros"), GOAL, "most");
-  // Of more processes than cores each waits for the others, and turns less full cost more.
-  goals.check(`CPU of the gateways, of ${count} to one`, ratioOf("gatewayMicros"));
+  goals.check(`CPU of Redis, ${count} gateways to one`, ratioOf("redisMicros"), GOAL, "most");
+  // With more processes than cores, processes wait for each other, and smaller batches per iteration cost more.
+  goals.check(`CPU of the gateways, ${count} to one`, ratioOf("gatewayMicros"));
 }
 goals.tell();
 
-/** Loads some of the gateways at a time. */
+/** Puts load on some of the gateways. */
 async function load(loaded: readonly (typeof gateways)[number][], seconds: number): Promise<Measured> {
   const pids = loaded.map(({ pid }) => pid);
   const used = async (some: readonly number[]): Promise<number> =>

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Installs what `npm run bench:peers` compares with: Go and redigo, nginx with its Lua module, from Debian's packages, and Fastify and
-# Node-RED from npm, in node_modules/.cache. Skips with a word what cannot be had. Debian starts its nginx as it installs it; the bench
-# needs it only as a program: `systemctl disable --now nginx`.
+# Installs the peers of `npm run bench:peers`. Go, redigo and nginx with its Lua module are Debian packages. Fastify and Node-RED are
+# npm packages in node_modules/.cache. Prints a message for each peer that is not available, and skips it.
+# Debian starts nginx when it installs it. The bench does not need that: `systemctl disable --now nginx`.
 #
 # usage: test/bench/peers/install.sh
 set -u
@@ -23,7 +23,7 @@ debian() {
 }
 
 if debian Go golang-go golang-github-gomodule-redigo-dev; then
-  # Debian keeps the sources of its Go packages there.
+  # Debian installs the sources of its Go packages there.
   GO111MODULE=off GOPATH=/usr/share/gocode GOCACHE="$cache/go-build" go build -o "$cache/receiver" "$here/go/main.go" &&
     go version || skip "Go: it could not be built"
 fi

@@ -1,4 +1,4 @@
-/** The peers that are installed, each started as a process of its own against one Redis. `install.sh` installs them. */
+/** The installed peers. Each runs in a separate process against one Redis. `install.sh` installs them. */
 import { existsSync } from "node:fs";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
@@ -10,24 +10,24 @@ import { startProgram, startServer, type Target } from "../rounds.ts";
 const CACHE = join(import.meta.dirname, "../../../node_modules/.cache/bench-peers");
 const NGINX_MODULE = "/usr/lib/nginx/modules/ngx_http_lua_module.so";
 const NGINX_REDIS = "/usr/share/lua/5.1/nginx/redis.lua";
-/** Node receives with one thread, so Go has one too: more make it no cheaper. It collects garbage less often than by default. */
+/** Go uses one thread like Node, because more would not make it cheaper. It collects garbage less often than by default. */
 const GO_SETTINGS = ["GOMAXPROCS=1", "GOGC=400"];
 const LISTENS_WITHIN_MS = 60_000;
 
 export interface Peer {
   readonly target: Target;
-  /** Of the processor time of the peer to Inlet's. */
+  /** Goal for the ratio of the peer's CPU time to Inlet's. */
   readonly goal?: number;
 }
 
 export interface PeersSettings {
   readonly stack: AsyncDisposableStack;
   readonly redisSocket: string;
-  /** For files of theirs. */
+  /** Directory for files of the peers. */
   readonly dir: string;
 }
 
-/** Names on standard output what is not installed. */
+/** Prints the peers that are not installed to standard output. */
 export async function startPeers(settings: PeersSettings): Promise<readonly Peer[]> {
   const { stack, redisSocket } = settings;
   const peers: Peer[] = [];
@@ -91,7 +91,7 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-/** @throws Error when nobody listens for a minute. */
+/** Waits until the port accepts connections. @throws Error if it does not within a minute */
 async function untilListening(name: string, port: number): Promise<void> {
   const endsAtMs = Date.now() + LISTENS_WITHIN_MS;
   while (Date.now() < endsAtMs) {
@@ -106,7 +106,7 @@ async function untilListening(name: string, port: number): Promise<void> {
   throw new Error(`${name} does not listen`);
 }
 
-/** Node-RED listens before its flows have started. */
+/** Waits for the flows of Node-RED, which listens before they have started. */
 async function untilStored(port: number): Promise<void> {
   const endsAtMs = Date.now() + LISTENS_WITHIN_MS;
   while (Date.now() < endsAtMs) {

@@ -1,6 +1,6 @@
 /**
- * Fastify with a schema for its answers: the body as one string, `JSON.parse`, one XADD of that string through ioredis, 200 after
- * Redis' reply.
+ * Fastify with a response schema: the body as one string, `JSON.parse`, one XADD of that string through ioredis, and 200 after the
+ * reply of Redis.
  *
  * usage: node receiver.cjs <folder of the peers' packages> <redis socket>; prints its port.
  */

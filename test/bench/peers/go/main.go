@@ -1,7 +1,7 @@
-// A receiver as one writes it in an afternoon: net/http, encoding/json, redigo's pool. Each request: the body into a buffer that is
-// used again, json.Unmarshal into values (with -check: json.Valid alone), one XADD of the body, 200 after Redis' reply.
+// A simple self-written receiver with net/http, encoding/json and redigo's pool. For each request it reads the body into a reused
+// buffer, calls json.Unmarshal (or only json.Valid with -check), appends the body with one XADD, and responds 200 after the reply of Redis.
 //
-// usage: receiver [-check] <redis socket>; prints its port. GOMAXPROCS and GOGC as the environment says.
+// usage: receiver [-check] <redis socket>; prints its port. The environment sets GOMAXPROCS and GOGC.
 package main
 
 import (
@@ -24,13 +24,13 @@ import (
 const (
 	poolSize     = 64
 	maxBodyBytes = 1 << 20
-	// More than a command with its body: redigo's own buffer of 4 kB would take three writes for 12 kB.
+	// Larger than a command with its body. redigo's own buffer of 4 kB would need three writes for 12 kB.
 	commandBytes = 64 << 10
 )
 
 var jsonType = []string{"application/json"}
 
-// gathered holds back what is written until an answer is waited for, so that a command goes in one write.
+// gathered buffers writes until the caller waits for a reply, so that a command is sent in one write.
 type gathered struct {
 	net.Conn
 	pending *bufio.Writer
@@ -67,7 +67,7 @@ func (rc *receiver) parse(body []byte) error {
 func (rc *receiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	size := r.ContentLength
 	if size < 0 || size > maxBodyBytes {
-		http.Error(w, "the length of the body must be told, and be small", http.StatusRequestEntityTooLarge)
+		http.Error(w, "the request must have a Content-Length below the limit", http.StatusRequestEntityTooLarge)
 		return
 	}
 	buffer := rc.buffers.Get().(*[]byte)
@@ -88,7 +88,7 @@ func (rc *receiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	entryID, err := redis.Bytes(conn.Do("XADD", "go", "MAXLEN", "~", 100000, "*", "data", body))
 	conn.Close()
 	if err != nil {
-		http.Error(w, "Redis did not take it", http.StatusServiceUnavailable)
+		http.Error(w, "Redis did not accept the entry", http.StatusServiceUnavailable)
 		return
 	}
 	answer := make([]byte, 0, 64)

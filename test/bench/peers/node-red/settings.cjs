@@ -1,4 +1,4 @@
-/** Node-RED without its editor; its flow reaches a client of Redis as one of the modules that its settings share. */
+/** Node-RED without its editor. Its flow gets the Redis client as one of the modules shared by these settings. */
 const { Redis } = require("ioredis");
 
 module.exports = {
