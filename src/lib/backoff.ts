@@ -1,13 +1,13 @@
-/** How waits grow from one failure to the next. */
+/** Parameters of exponential backoff. */
 export interface Backoff {
   readonly initialMs: number;
   readonly maxMs: number;
   readonly factor: number;
-  /** 0 to 1: the part of each wait that is left to chance, so that those that failed together do not come back together. */
+  /** Random share of each wait, from 0 to 1, so that clients that failed together do not retry together. */
   readonly jitter: number;
 }
 
-/** The wait before another try, after so many failures in a row (from 1). */
+/** Computes the wait before the next attempt. @param failures number of consecutive failures, at least 1 */
 export function backoffMs(
   { initialMs, maxMs, factor, jitter }: Backoff,
   failures: number,

@@ -1,15 +1,15 @@
 export interface BatchOptions {
-  /** Keys of one call at most. */
+  /** Maximum number of keys per call. */
   readonly maxKeys: number;
-  /** Calls under way at most: what is asked for meanwhile is gathered for the next. */
+  /** Maximum number of concurrent calls. Keys that arrive in the meantime are collected for the next call. */
   readonly maxCalls: number;
 }
 
 /**
- * Look-ups of single keys as calls for many: those of one turn of the event loop go together, and while enough calls are under way
- * all that come. A key is looked up after it was asked for, never answered by a call that began before.
+ * Combines lookups of single keys into batch calls. One call contains the keys of an event loop turn, and those that arrived while
+ * `maxCalls` calls were in flight. A lookup never uses the result of a call that started before it.
  *
- * @param load answers the values of the keys that have one
+ * @param load returns the values of those keys that have one
  */
 export function batched<K, V>(
   load: (keys: readonly K[]) => Promise<ReadonlyMap<K, V>>,
@@ -17,11 +17,11 @@ export function batched<K, V>(
 ): (key: K) => Promise<V | undefined> {
   type Asked = { readonly key: K } & PromiseWithResolvers<V | undefined>;
   const waiting: Asked[] = [];
-  let underWay = 0;
+  let inFlight = 0;
   let isScheduled = false;
 
   function schedule(): void {
-    if (isScheduled || waiting.length === 0 || underWay >= maxCalls) return;
+    if (isScheduled || waiting.length === 0 || inFlight >= maxCalls) return;
     isScheduled = true;
     setImmediate(() => {
       isScheduled = false;
@@ -31,14 +31,14 @@ export function batched<K, V>(
   }
 
   async function run(asked: readonly Asked[]): Promise<void> {
-    underWay++;
+    inFlight++;
     try {
       const found = await load([...new Set(asked.map(({ key }) => key))]);
       for (const { key, resolve } of asked) resolve(found.get(key));
     } catch (error) {
       for (const { reject } of asked) reject(error);
     } finally {
-      underWay--;
+      inFlight--;
       schedule();
     }
   }

@@ -1,15 +1,15 @@
 import type { z } from "zod";
 
-/** A setting that makes no sense: where in the settings, and why. */
+/** An invalid setting, with its path and the reason. */
 export interface WrongSetting {
   readonly path: readonly PropertyKey[];
   readonly message: string;
 }
 
-/** Notes a setting that makes no sense. */
+/** Reports an invalid setting. */
 export type NoteWrong = (path: PropertyKey | readonly PropertyKey[], message: string) => void;
 
-/** A check of settings that fit one by one, for zod: do they make sense together? */
+/** Creates a zod check for combinations of settings that are valid individually. */
 export const checkSettings =
   <T>(check: (settings: T, note: NoteWrong) => void) =>
   ({ value, issues }: z.core.ParsePayload<T>): void =>

@@ -1,15 +1,15 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 
-/** Compares all of them, by their digests: the time that it takes tells neither which one is the same nor how much of it. */
+/** Compares digests and always checks all known secrets, so that timing reveals neither which one matches nor how much of it. */
 export function isSecretIn(text: string, known: readonly string[]): boolean {
-  const digest = digestOf(text);
+  const digest = computeDigest(text);
   let found = false;
-  for (const one of known) if (timingSafeEqual(digest, digestOf(one))) found = true;
+  for (const one of known) if (timingSafeEqual(digest, computeDigest(one))) found = true;
   return found;
 }
 
-/** Compares in a time that tells no more than the lengths. */
+/** Compares in constant time. Timing reveals only whether the lengths are equal. */
 export const areBytesEqual = (a: Buffer, b: Buffer): boolean =>
   a.length === b.length && timingSafeEqual(a, b);
 
-const digestOf = (text: string): Buffer => createHash("sha256").update(text).digest();
+const computeDigest = (text: string): Buffer => createHash("sha256").update(text).digest();

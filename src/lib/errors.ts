@@ -1,6 +1,6 @@
 /**
- * Something that the work depends on cannot answer now: Redis, PostgreSQL, a budget that is full. Always worth a
- * retry; over HTTP it is a 503 with `Retry-After`. The message is for the log, never for a client.
+ * Thrown when a dependency is temporarily unavailable: Redis, PostgreSQL, or an exhausted budget. The operation can always be retried.
+ * HTTP responds with 503 and `Retry-After`. The message is for logs and is never sent to a client.
  */
 export class UnavailableError extends Error {
   override readonly name = "UnavailableError";
@@ -15,10 +15,10 @@ export class UnavailableError extends Error {
   }
 }
 
-/** One who asks has used up what they may have for now, as others have not; over HTTP it is a 429 with `Retry-After`. */
+/** Thrown when a caller has exhausted its own quota, while others have not. HTTP responds with 429 and `Retry-After`. */
 export class QuotaError extends UnavailableError {}
 
-/** One thing wrong with an input: `path` names the field (`config.dedupe.windowSeconds`), `message` the reason. */
+/** An error in an input. `path` names the field (`config.dedupe.windowSeconds`), `message` the reason. */
 export interface Finding {
   readonly path: string;
   readonly message: string;

@@ -1,17 +1,19 @@
-/** Room that several share, such as bytes of memory: one that uses up its part leaves the others theirs. */
+/** A budget that several holders share, such as bytes of memory. A holder at its limit does not affect the others. */
 export interface FairBudget<K> {
-  /** Takes so much more for one of them; false, and nothing is taken, where it has no room for it. */
+  /** Reserves `amount` for a holder. Returns false without reserving anything if the holder would exceed its limit. */
   readonly take: (who: K, amount: number) => boolean;
-  /** Gives back some of what it has taken. */
+  /** Releases a part of the amount that a holder has reserved. */
   readonly giveBack: (who: K, amount: number) => void;
 }
 
 /**
- * One of them has room while the total is not used up, for half of it at most; and always for its fair share: the total, divided by
- * those that hold something. One that holds nothing has room for one thing, however large. So it is not refused for what others hold;
- * all together may hold more than the total, by a part that grows as the logarithm of their number.
+ * Creates a fair budget. A holder can reserve up to half of the total while the total is not exhausted. It can always reserve its fair
+ * share, which is the total divided by the number of holders. A new holder can always reserve one item of any size.
  *
- * @param mostOf what one may have in the place of that half; undefined: the half. Where it is less than its fair share, it is its share.
+ * The holders together can therefore exceed the total, by an amount that grows with the logarithm of their number.
+ *
+ * @param mostOf returns a holder's limit, to use instead of half of the total; `undefined` for the half. A lower limit also lowers the
+ *   fair share
  */
 export function createFairBudget<K>(
   total: number,

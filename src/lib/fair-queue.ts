@@ -1,7 +1,7 @@
-/** A queue in which those who wait take turns: however much one has put in, the next thing of another is no later for it. */
+/** A queue that serves its owners round-robin, so that an owner with many items does not delay the items of others. */
 export class FairQueue<K, T> {
   readonly #lines = new Map<K, Line<K, T>>();
-  /** Those who wait, in the order of their turns; those before `#turn` have had theirs. */
+  /** Waiting lines in round-robin order. Entries before index `#turn` have been served. */
   #turns: (Line<K, T> | undefined)[] = [];
   #turn = 0;
   #aside: Line<K, T>[] = [];
@@ -11,7 +11,7 @@ export class FairQueue<K, T> {
     return this.#size;
   }
 
-  /** Behind all that the same one has put in before. */
+  /** Appends an item after all items of the same owner. */
   push(who: K, item: T): void {
     let line = this.#lines.get(who);
     if (line === undefined) {
@@ -23,7 +23,7 @@ export class FairQueue<K, T> {
     this.#size++;
   }
 
-  /** The one whose turn it is; undefined where nothing waits, or all is set aside. */
+  /** Returns the next item without removing it; `undefined` if the queue is empty or all lines are set aside. */
   peek(): T | undefined {
     const line = this.#turns[this.#turn];
     return line?.items[line.taken];
@@ -33,7 +33,7 @@ export class FairQueue<K, T> {
     const line = this.#turns[this.#turn];
     if (line === undefined) return undefined;
     const item = line.items[line.taken];
-    // The line must not keep what it has given.
+    // Release the reference to the removed item.
     line.items[line.taken++] = undefined;
     this.#size--;
     const isLast = line.taken === line.items.length;
@@ -42,7 +42,7 @@ export class FairQueue<K, T> {
       this.#turns[this.#turn++] = undefined;
       if (!isLast) this.#turns.push(line);
     }
-    // Nor may what never ends grow for ever.
+    // Drop served entries, so that a line that never becomes empty does not grow forever.
     if (line.taken === COMPACT_AFTER) {
       line.items.splice(0, line.taken);
       line.taken = 0;
@@ -51,7 +51,7 @@ export class FairQueue<K, T> {
     return item;
   }
 
-  /** Lets those behind the one whose turn it is go on without it, until `bringBack`. */
+  /** Skips the current line until `bringBack`, so that the other lines can continue. */
   setAside(): void {
     const line = this.#turns[this.#turn];
     if (line === undefined) return;
@@ -60,7 +60,7 @@ export class FairQueue<K, T> {
     this.#compact();
   }
 
-  /** What was set aside has its turn again, before all others. */
+  /** Returns all lines that were set aside to the front of the queue. */
   bringBack(): void {
     this.#turns.splice(this.#turn, 0, ...this.#aside);
     this.#aside = [];
@@ -72,7 +72,7 @@ export class FairQueue<K, T> {
     this.#turn = 0;
   }
 
-  /** Takes all, in their turns. */
+  /** Removes all items in round-robin order. */
   *drain(): Generator<T, void> {
     while (this.#size > 0) {
       const item = this.shift();

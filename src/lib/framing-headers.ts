@@ -1,4 +1,4 @@
-/** Headers of one connection and of how a message is framed on it (RFC 9110, section 7.6.1): no sender's to set, and none to pass on. */
+/** Headers for the connection and message framing (RFC 9110, section 7.6.1). Users cannot set them, and Inlet never forwards them. */
 export const FRAMING_HEADERS: readonly string[] = [
   "connection",
   "content-length",

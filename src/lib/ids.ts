@@ -1,26 +1,26 @@
 import { randomBytes } from "node:crypto";
 
-/** Makes one new id. */
+/** Creates a new id. */
 export type NewId = () => string;
 
-/** Crockford's base 32 in lower case: no `i`, `l`, `o`, `u`; sorts as the numbers sort. */
+/** Crockford's base 32 in lower case, without `i`, `l`, `o` and `u`. Texts sort in the order of the numbers. */
 const ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz";
 const TIME_CHARS = 10;
 const RANDOM_BYTES = 8;
 const POOL_BYTES = 512 * RANDOM_BYTES;
 
 /**
- * A time-ordered opaque id: `<prefix>_` + 10 characters of milliseconds (48 bits) + 13 characters of 64 random
- * bits. Ids made in different milliseconds sort by time; within one they do not.
+ * Creates a time-ordered opaque id: `<prefix>_`, 10 characters of milliseconds (48 bits), 13 characters of 64 random bits. Ids from
+ * different milliseconds sort by time. Ids from the same millisecond have no order.
  */
 export function createId(prefix: string, nowMs: number, random?: Uint8Array): string {
-  return `${prefix}_${timeText(nowMs)}${random === undefined ? randomText() : encodeBase32(random)}`;
+  return `${prefix}_${formatTime(nowMs)}${random === undefined ? randomText() : encodeBase32(random)}`;
 }
 
-/** The last one made: many deliveries come within one millisecond. */
+/** Cache of the last time text, because many deliveries arrive within one millisecond. */
 let last = { ms: 0, text: "0".repeat(TIME_CHARS) };
 
-function timeText(ms: number): string {
+function formatTime(ms: number): string {
   if (ms === last.ms) return last.text;
   let text = "";
   for (let i = 0, rest = ms; i < TIME_CHARS; i++, rest = Math.floor(rest / 32)) {
@@ -30,7 +30,7 @@ function timeText(ms: number): string {
   return text;
 }
 
-/** Eight bytes cost five times what the rest of an id does when asked for alone, so they come from a pool; none is used twice. */
+/** Pool of random bytes, each used once. Requesting eight bytes at a time would cost five times as much as the rest of an id. */
 const pool = { bytes: Buffer.alloc(0), used: 0 };
 
 function randomText(): string {
@@ -43,7 +43,7 @@ function randomText(): string {
   return encodeBase32(pool.bytes, from, pool.used);
 }
 
-/** When an id of `createId` was made: milliseconds. */
+/** Parses the creation time of an id from `createId`, in milliseconds. */
 export function timeOfId(id: string): number {
   const start = id.lastIndexOf("_") + 1;
   let ms = 0;
@@ -51,7 +51,7 @@ export function timeOfId(id: string): number {
   return ms;
 }
 
-/** Lower-case Crockford base 32 of whole bytes, of those between two places, most significant bit first, the last character zero-padded. */
+/** Encodes bytes `from` to `to` in lower-case Crockford base 32, most significant bit first. The last character is zero-padded. */
 export function encodeBase32(bytes: Uint8Array, from = 0, to = bytes.length): string {
   let text = "";
   let bits = 0;
@@ -68,7 +68,7 @@ export function encodeBase32(bytes: Uint8Array, from = 0, to = bytes.length): st
   return bits > 0 ? text + ALPHABET.charAt((held << (5 - bits)) & 31) : text;
 }
 
-/** True for an id that `createId` makes under that prefix; a path parameter that fails it names nothing (404). */
+/** Whether a text has the form of an id from `createId` with this prefix. Path parameters of another form get 404. */
 export function isId(prefix: string, text: string): boolean {
   return text.startsWith(`${prefix}_`) && /^[0-9a-hjkmnp-tv-z]{23}$/.test(text.slice(prefix.length + 1));
 }

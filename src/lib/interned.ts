@@ -2,13 +2,13 @@ import { LRUCache } from "lru-cache";
 import { upToEntries } from "./up-to-entries.ts";
 
 /**
- * Values that are equal for all who ask under the same key: made by the first, shared by the others, and forgotten once nobody holds
- * them. What `make` throws is thrown on, and nothing is kept.
+ * Creates a table of shared values. The first caller with a key creates the value, and later callers share it while it is in use. An
+ * error of `make` is rethrown and not cached.
  */
 export function createInterned<V extends object>(): (key: string, make: () => V) => V {
   const known = new Map<string, WeakRef<V>>();
   const gone = new FinalizationRegistry<string>((key) => {
-    // Another may have been made since.
+    // A new value may have replaced the collected one.
     if (known.get(key)?.deref() === undefined) known.delete(key);
   });
   return (key, make) => {
@@ -21,19 +21,19 @@ export function createInterned<V extends object>(): (key: string, make: () => V)
   };
 }
 
-/** Many objects have some of these in common: settings that nobody has changed. */
+/** Maximum number of shared parts. Many objects have parts in common, such as settings with default values. */
 const MAX_PARTS = 1_000;
-/** A longer part is nearly always one of a kind, and would be kept here after all who had it. */
+/** Maximum length of a shared part. Longer parts are nearly always unique, and the cache would retain them after their last use. */
 const MAX_PART_CHARS = 1_000;
 
-/** An object of which some parts are those of others. */
+/** An object that shares some parts with other objects. */
 export interface SharedWhole<T> {
   readonly whole: T;
-  /** The length as text of the parts that are its own. */
+  /** Length as JSON of the parts that are not shared. */
   readonly ownLength: number;
 }
 
-/** Answers an object whose parts, where they are objects or lists, are those of an earlier one where they are equal. */
+/** Creates a function that replaces an object's parts (objects and arrays) with equal parts of earlier objects. */
 export function createSharedParts(): <T extends object>(whole: T) => SharedWhole<T> {
   const known = new LRUCache<string, object>(upToEntries(MAX_PARTS));
 

@@ -1,13 +1,13 @@
 import type { z } from "zod";
 import type { WrongSetting } from "./check-settings.ts";
 
-/** All messages that zod makes itself begin so; those of our schemas say their own. */
-const OF_ZOD = /^(?:Invalid |Invalid$|Too (?:big|small)|Unrecognized key)/;
+/** Matches the messages that zod generates. Any other message was written in one of our schemas. */
+const ZOD_MESSAGE = /^(?:Invalid |Invalid$|Too (?:big|small)|Unrecognized key)/;
 
 const TYPES: Readonly<Record<string, string>> = {
-  array: "a list",
+  array: "an array",
   boolean: "true or false",
-  int: "a whole number",
+  int: "an integer",
   null: "null",
   number: "a number",
   object: "an object",
@@ -17,22 +17,22 @@ const TYPES: Readonly<Record<string, string>> = {
 
 const FORMATS: Readonly<Record<string, string>> = {
   date: "a date (YYYY-MM-DD)",
-  datetime: "a time after RFC 3339",
-  email: "an e-mail address",
+  datetime: "a time in RFC 3339 format",
+  email: "an email address",
   time: "a time of day",
   url: "a URL",
 };
 
-/** The findings of an issue, one for each field. */
+/** Converts the issues of a zod error to one entry per invalid field. */
 export const wrongFields = ({ issues }: z.ZodError): readonly WrongSetting[] =>
   issues.flatMap((issue) => {
     if (issue.code !== "unrecognized_keys") return [{ path: issue.path, message: issueMessage(issue) }];
     return issue.keys.map((key) => ({ path: [...issue.path, key], message: "is not a known field" }));
   });
 
-/** The message of an issue for people who know nothing of the library: what the value must be. */
+/** Formats an issue for people who do not know zod, as the condition that the value must meet. */
 export function issueMessage(issue: z.core.$ZodIssue): string {
-  if (!OF_ZOD.test(issue.message)) return issue.message;
+  if (!ZOD_MESSAGE.test(issue.message)) return issue.message;
   switch (issue.code) {
     case "invalid_type":
       if (issue.message.endsWith("received undefined")) return "is required";
@@ -54,7 +54,7 @@ export function issueMessage(issue: z.core.$ZodIssue): string {
     case "invalid_key":
       return "has a name that is not allowed";
     default:
-      return "does not fit";
+      return "is not valid";
   }
 }
 
@@ -69,16 +69,16 @@ function boundMessage(origin: string, how: string, bound: number | bigint): stri
 function formatMessage({ format, pattern }: z.core.$ZodIssueInvalidStringFormat): string {
   const known = FORMATS[format];
   if (known !== undefined) return `must be ${known}`;
-  return pattern === undefined ? "is not of the form that is asked for" : `must match ${pattern}`;
+  return pattern === undefined ? "does not have the required format" : `must match ${pattern}`;
 }
 
-/** Several forms are allowed: of values of another type, these types; of others, that none fits. */
+/** Formats the issue of a union. If all alternatives fail by their type, the message lists the allowed types. */
 function unionMessage(forms: readonly (readonly z.core.$ZodIssue[])[]): string {
   const types = forms.map(([first]) =>
     first?.code === "invalid_type" && first.path.length === 0 ? TYPES[first.expected] : undefined,
   );
   if (forms.length === 0 || types.some((one) => one === undefined))
-    return "fits none of the forms that are allowed";
+    return "matches none of the allowed forms";
   if (forms.every(([first]) => first?.message.endsWith("received undefined"))) return "is required";
   return `must be ${[...new Set(types)].join(" or ")}`;
 }

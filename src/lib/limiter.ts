@@ -1,11 +1,12 @@
 import { FairQueue } from "./fair-queue.ts";
 
-/** So much at once of something: places, bytes. Those who find too little left wait, and take turns. */
+/** A weighted limiter for slots or bytes. Callers that exceed it wait and are served round-robin by owner. */
 export interface Limiter {
   /**
-   * Resolves with what gives the weight back when it is disposed of, once however often. More than there is at all is given once
-   * all the rest is back. Rejects where the signal aborts first. Whose it is: one's things wait in their order, and those of others
-   * wait no longer for them, however many they are.
+   * Acquires weight. Disposing of the result releases it, once even if disposed of repeatedly. A weight above the total is granted when
+   * no other weight is held. Rejects with the reason of the signal if it aborts first.
+   *
+   * Requests of the same owner (`whose`) are served in order. They do not delay the requests of other owners.
    */
   readonly acquire: (
     weight: number,
@@ -14,7 +15,7 @@ export interface Limiter {
 }
 
 export interface HeldWeight extends Disposable {
-  /** Gives back what is more than that. */
+  /** Releases all weight above `weight`. */
   readonly shrinkTo: (weight: number) => void;
 }
 

@@ -1,4 +1,4 @@
-/** Those who want to be told of something, in the order in which they subscribed. */
+/** A list of listeners, which are called in the order of subscription. */
 export interface Listeners<A extends readonly unknown[]> {
   readonly subscribe: (listener: (...args: A) => void) => void;
   readonly notify: (...args: A) => void;

@@ -3,41 +3,40 @@ import { type Sleep, sleep as sleepByClock } from "./sleep.ts";
 
 export interface LoopOptions {
   /**
-   * One round; the next one begins only once it has settled. The signal aborts on disposal: a step may then return or throw.
-   * Any other throw is a failure.
+   * Runs one iteration. The next one begins after it has settled. The signal aborts on disposal, after which the step may return or
+   * throw. Throwing at any other time counts as a failure.
    */
   readonly step: (signal: AbortSignal) => Promise<unknown>;
-  /** From the end of a round that succeeded to the next one, unless woken; a function is asked after each. */
+  /** Time between the end of a successful iteration and the next one, unless the loop is woken. A function is called each time. */
   readonly everyMs: number | (() => number);
-  /** The first round, too, waits for its interval; default false: it begins at once. */
+  /** Whether to wait for the interval before the first iteration. Defaults to false. */
   readonly waitsFirst?: boolean;
-  /** The least time between two rounds, however often the loop is woken; default 0. */
+  /** Minimum time between two iterations, even if the loop is woken. Defaults to 0. */
   readonly gapMs?: number;
-  /** Between a failure and the next round; default half a second at first, two seconds at most. */
+  /** Backoff between a failure and the next iteration. Defaults to half a second, growing to two seconds. */
   readonly retry?: Backoff;
-  /** The first failure of several in a row. */
+  /** Called for the first of several consecutive failures. */
   readonly onFailing: (error: unknown) => void;
-  /** The first success after failures. */
+  /** Called for the first success after a failure. */
   readonly onRecovered?: () => void;
-  /** For tests; default: by the clock. */
+  /** Replaces the timer in tests. */
   readonly sleep?: Sleep;
   readonly random?: () => number;
 }
 
-/** Disposal aborts the signal of the step under way, and resolves when that has ended. */
+/** A running loop. Disposal aborts the signal of the current step and resolves after that step has ended. */
 export interface Loop extends AsyncDisposable {
   /**
-   * There is something to do: the next round begins now, or as soon as the one under way has ended and `gapMs` is over. After a
-   * failure it changes nothing: many wakes must not become as many failures.
+   * Starts the next iteration now, or after the current one has ended and `gapMs` has passed. Has no effect after a failure, so that
+   * many calls do not cause many failures.
    */
   readonly wake: () => void;
-  /** Aborts on disposal. */
   readonly signal: AbortSignal;
 }
 
 const RETRY: Backoff = { initialMs: 500, maxMs: 2_000, factor: 2, jitter: 0.5 };
 
-/** Runs a step again and again until it is disposed of. The first round begins in a later microtask, so that it may use the loop. */
+/** Runs a step repeatedly until disposal. The first iteration begins in a later microtask, so that the step can use the loop. */
 export function startLoop(options: LoopOptions): Loop {
   const { step, everyMs, waitsFirst = false, gapMs = 0, retry = RETRY, onFailing, onRecovered } = options;
   const { sleep = sleepByClock, random = Math.random } = options;
@@ -58,20 +57,20 @@ export function startLoop(options: LoopOptions): Loop {
     }
   }
 
-  function rest(): Promise<void> {
+  function waitForInterval(): Promise<void> {
     const restMs = typeof everyMs === "number" ? everyMs : everyMs();
     return sleep(Math.max(0, restMs - gapMs), woken.signal);
   }
 
   async function run(): Promise<void> {
-    if (waitsFirst) await rest();
+    if (waitsFirst) await waitForInterval();
     while (!signal.aborted) {
       woken = new AbortController();
       await runStep();
       if (failures > 0) await sleep(backoffMs(retry, failures, random), signal);
       else {
         if (gapMs > 0) await sleep(gapMs, signal);
-        await rest();
+        await waitForInterval();
       }
     }
   }

@@ -1,28 +1,27 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 
-/** A Lua script as Redis gets it. */
+/** A Lua script with its includes resolved. */
 export interface LuaScript {
   readonly text: string;
-  /** SHA-1 in hexadecimal, by which EVALSHA knows it. */
+  /** SHA-1 in hexadecimal, the script's identifier for EVALSHA. */
   readonly sha: string;
 }
 
-/** Anything that sends commands to Redis. */
 interface CommandSender {
   call(command: string, args: readonly (string | number)[]): Promise<unknown>;
 }
 
-/** Runs a script. In Cluster all its keys must share a slot. */
+/** Runs a script. In Redis Cluster, all keys must be in the same slot. */
 export type RunLua = (keys: readonly string[], args: readonly (string | number)[]) => Promise<unknown>;
 
-/** Reads a Lua file; a line `-- @include <path>` in it stands for the text of the file at that path from it. */
+/** Reads a Lua file and replaces each line `-- @include <path>` with the file at that relative path. */
 export function loadScript(file: URL): LuaScript {
   const text = readLua(file);
   return { text, sha: createHash("sha1").update(text).digest("hex") };
 }
 
-/** Reads a Lua file, to be run as `RunLua` says. */
+/** Reads a Lua file and returns a function that runs it, with EVALSHA if Redis has cached the script. */
 export function luaScript(redis: CommandSender, file: URL): RunLua {
   const { text, sha } = loadScript(file);
   return async (keys, args) => {

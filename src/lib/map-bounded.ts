@@ -1,4 +1,4 @@
-/** Maps at most `concurrency` items at a time, results in the items' order. The first failure is thrown and starts no more. */
+/** Maps items with limited concurrency and returns the results in order. Rejects on the first failure and starts no further items. */
 export async function mapBounded<T, R>(
   items: readonly T[],
   concurrency: number,

@@ -1,4 +1,4 @@
-/** The candidate that takes the fewest insertions, deletions and substitutions, if they are at most a third of it. */
+/** Finds the candidate with the smallest edit distance; `undefined` if that exceeds a third of the candidate's length. */
 export function findNearest(text: string, candidates: readonly string[]): string | undefined {
   let best: { readonly candidate: string; readonly distance: number } | undefined;
   for (const candidate of candidates) {
@@ -10,7 +10,7 @@ export function findNearest(text: string, candidates: readonly string[]): string
   return best?.candidate;
 }
 
-/** Levenshtein distance by rows. */
+/** Computes the Levenshtein distance row by row. */
 function editDistance(a: string, b: string): number {
   let previous = Array.from({ length: b.length + 1 }, (_, column) => column);
   for (let row = 1; row <= a.length; row++) {

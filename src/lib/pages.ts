@@ -1,4 +1,4 @@
-/** All rows of a query in pages by a key that grows: each page begins after the key of the last row before it. */
+/** Yields all rows of a query in pages (keyset pagination). Each page starts after the key of the previous page's last row. */
 export async function* inPages<N extends string, K, T extends Readonly<Record<N, K>>>(
   key: N,
   first: K,

@@ -1,14 +1,14 @@
-/** Token buckets by key: in process, bounded, and cheap enough for every delivery. */
+/** In-process token buckets by key, with bounded memory and a cost that is low enough for every delivery. */
 export interface RateBuckets<K> {
   /**
-   * Takes one token of that key's bucket, which holds a second's worth and fills at `ratePerSecond`. Answers 0, or how many
-   * milliseconds are left until there is one. `nowMs` is monotonic.
+   * Takes one token from the bucket of a key, which has a capacity of one second at `ratePerSecond`. Returns 0, or the milliseconds until
+   * a token is available. `nowMs` is monotonic.
    */
   readonly take: (key: K, ratePerSecond: number, nowMs: number) => number;
   /**
-   * Takes so many more of a bucket, also where there are fewer: `take` answers the time until they are paid back.
+   * Takes tokens even if the bucket has too few. Later calls of `take` return the time until the debt is repaid.
    *
-   * @param mostDebtMs after so long all is paid back; default: however long it takes
+   * @param mostDebtMs maximum time to repay the debt; unlimited by default
    */
   readonly overdraw: (
     key: K,
@@ -17,19 +17,20 @@ export interface RateBuckets<K> {
     nowMs: number,
     mostDebtMs?: number,
   ) => void;
-  /** What `take` would answer, with nothing taken. */
+  /** Returns the result of `take` without taking a token. */
   readonly look: (key: K, ratePerSecond: number, nowMs: number) => number;
 }
 
 const BURST_MS = 1_000;
-/** Sums of fractions of a millisecond end a little beside the whole. */
+/** Tolerance for rounding errors in sums of fractional milliseconds. */
 const ROUNDING_MS = 1e-6;
 const MAX_KEYS = 32_768;
 
 /**
- * Buckets by the generic cell rate algorithm (ITU-T I.371): of each only the moment is kept at which it would be full
- * again. Two generations bound the memory: when the young one holds `maxKeys`, it becomes the old one, and what stood in that
- * and was not asked for since is forgotten, as if it were full.
+ * Creates buckets with the generic cell rate algorithm (ITU-T I.371), which stores only the time when a bucket is full again.
+ *
+ * Two generations bound the memory. When the young generation has `maxKeys` entries, it becomes the old one. Entries of the previous old
+ * generation that were not used since are dropped, as if their buckets were full.
  */
 export function createRateBuckets<K>(maxKeys: number = MAX_KEYS): RateBuckets<K> {
   let young = new Map<K, number>();

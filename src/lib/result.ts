@@ -1,4 +1,4 @@
-/** An expected success or failure as a value. A broken world (Redis gone, a bug) is thrown instead. */
+/** An expected success or failure as a value. Unexpected failures (Redis unavailable, a bug) are thrown instead. */
 export type Result<T, E> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly error: E };
@@ -7,7 +7,7 @@ export const ok = <T>(value: T): { readonly ok: true; readonly value: T } => ({ 
 
 export const err = <E>(error: E): { readonly ok: false; readonly error: E } => ({ ok: false, error });
 
-/** The value of what was checked when it was written. @throws Error that names it */
+/** Returns the value of a result that was validated earlier and cannot be an error. @throws Error with `name` if it is one */
 export function unwrap<T>(result: Result<T, string>, name: string): T {
   if (!result.ok) throw new Error(`${name} ${result.error}`);
   return result.value;

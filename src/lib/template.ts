@@ -1,6 +1,6 @@
 import { err, ok, type Result } from "./result.ts";
 
-/** One `{{name | filter | filter}}` of a template, without its braces. */
+/** A parsed placeholder `{{name | filter | filter}}`. */
 export interface Placeholder {
   readonly name: string;
   readonly filters: readonly string[];
@@ -12,10 +12,10 @@ export type Template<C> = (context: C) => string;
 const PLACEHOLDER = /\{\{([^{}]*)\}\}/g;
 
 /**
- * Compiles a text with placeholders `{{name}}` or `{{name | filter}}`; all else stands for itself, single braces included,
- * so that a template may be JSON. `bind` says once what each placeholder reads, or why there is no such thing.
+ * Compiles a text with placeholders `{{name}}` or `{{name | filter}}`. All other text is literal, including single braces, so a template
+ * can be JSON. Inserted values are never evaluated, even if they contain `{{`.
  *
- * Nothing is evaluated and nothing that is put in is looked at again: a value that holds `{{` stays as it is.
+ * @param bind called once per placeholder; returns its reader, or an error message
  */
 export function compileTemplate<C>(
   text: string,
@@ -28,7 +28,7 @@ export function compileTemplate<C>(
     if (before.includes("{{")) return err(UNCLOSED);
     if (before !== "") parts.push(() => before);
     const [name = "", ...filters] = (match[1] ?? "").split("|").map((word) => word.trim());
-    if (name === "" || filters.includes("")) return err(`${match[0]} names nothing`);
+    if (name === "" || filters.includes("")) return err(`${match[0]} has an empty name or filter`);
     const bound = bind({ name, filters });
     if (!bound.ok) return err(`${match[0]}: ${bound.error}`);
     parts.push(bound.value);

@@ -1,37 +1,38 @@
 import { readdir, readFile } from "node:fs/promises";
 import { getPriority, setPriority } from "node:os";
 
-/** With 10, beside two busy programs on one core, what takes milliseconds took more than the four seconds that a sender is let wait. */
-const BEHIND_OTHERS = 5;
-const LAST = 19;
+/** Nice value added to lower-priority threads. With 10 and two busy programs on one core, short jobs exceeded a sender's 4 s timeout. */
+const NICE_INCREMENT = 5;
+const MAX_NICE = 19;
 
 /**
- * Lets the other threads of this process go first wherever a processor is wanted by several: the work of a worker thread waits then, and
- * what everyone waits for does not. Linux alone has a priority of each thread (setpriority(2), "C library/kernel differences"); elsewhere
- * it would be that of the whole process, so nothing changes there.
+ * Lowers the priority of the calling worker thread below the other threads of this process, so that its work never delays the main
+ * thread. Only Linux has a priority per thread (setpriority(2), "C library/kernel differences"). Elsewhere the call would change the whole
+ * process, so it has no effect there.
  */
 export function goBehindOtherThreads(): void {
   if (process.platform !== "linux") return;
   try {
-    setPriority(0, Math.min(LAST, getPriority(0) + BEHIND_OTHERS));
+    setPriority(0, Math.min(MAX_NICE, getPriority(0) + NICE_INCREMENT));
   } catch {
-    // Nothing but the order of threads hangs on it.
+    // Ignore the error: only the scheduling order depends on it.
   }
 }
 
-/** What libuv names the threads of its pool. */
+/** Name of the threads in libuv's pool. */
 const POOL_THREAD = "libuv-worker";
 
-/** As `goBehindOtherThreads`, of the threads that unpack bodies, read files and look up names. */
+/** Lowers the priority of libuv's pool threads, which decompress bodies, read files and resolve names. */
 export async function putPoolBehindOtherThreads(): Promise<void> {
   if (process.platform !== "linux") return;
-  // By a thread of the pool itself: all of them are there then.
+  // `readdir` itself runs on a pool thread, so all pool threads exist when it completes.
   const ids = await readdir("/proc/self/task").catch(() => []);
-  await Promise.all(ids.map((id) => putBehind(id).catch(() => {})));
+  await Promise.all(ids.map((id) => lowerPriority(id).catch(() => {})));
 }
 
-/** Rejects where the thread has ended meanwhile. */
-async function putBehind(id: string): Promise<void> {
+/** Lowers the priority of one thread if it belongs to the pool. Rejects if the thread has ended. */
+async function lowerPriority(id: string): Promise<void> {
   const name = await readFile(`/proc/self/task/${id}/comm`, "utf8");
-  if (name.trimEnd() === POOL_THREAD) setPriority(Number(id), Math.min(LAST, getPriority(0) + BEHIND_OTHERS));
+  if (name.trimEnd() === POOL_THREAD)
+    setPriority(Number(id), Math.min(MAX_NICE, getPriority(0) + NICE_INCREMENT));
 }

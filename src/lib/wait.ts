@@ -1,6 +1,6 @@
 import { UnavailableError } from "./errors.ts";
 
-/** The outcome of the work; it goes on alone where it takes longer. @throws UnavailableError with that message when it is late */
+/** Resolves with the result of `work`. Does not cancel the work. @throws UnavailableError with `message` after `ms` */
 export async function withTimeout<T>(ms: number, work: Promise<T>, message: string): Promise<T> {
   const { promise: late, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(() => reject(new UnavailableError(message)), ms);
@@ -17,7 +17,7 @@ export const untilAborted = (signal: AbortSignal): Promise<void> =>
     else signal.addEventListener("abort", () => resolve(), { once: true });
   });
 
-/** The outcome of the work; rejects with the signal's reason where that aborts first, and the work goes on alone. */
+/** Resolves with the result of `work`, or rejects with `signal.reason` if the signal aborts first. Does not cancel the work. */
 export async function unlessAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
   const { promise: aborted, reject } = Promise.withResolvers<never>();
   const onAbort = (): void => reject(signal.reason);
@@ -30,7 +30,7 @@ export async function unlessAborted<T>(signal: AbortSignal, work: Promise<T>): P
   }
 }
 
-/** The outcome of work that the signal tells to end; undefined where it takes longer than the grace after that, and goes on alone. */
+/** Resolves with the result of `work`, or with `undefined` if the work is still running `graceMs` after the signal aborted. */
 export function withinGrace<T>(
   graceMs: number,
   work: Promise<T>,

@@ -1,41 +1,41 @@
 import { Worker } from "node:worker_threads";
 import { UnavailableError } from "./errors.ts";
 
-/** The job passed its bound of CPU time or memory. */
+/** Result of a job that exceeded its limit of CPU time or memory. */
 export interface Exceeded {
   readonly kind: "exceeded";
 }
 
-/** Who asks for a job. */
+/** The caller that requests a job. */
 export interface Asker {
-  /** Lanes take turns, however many jobs each of them has. */
+  /** Lanes are served round-robin, whatever their number of jobs. */
   readonly lane: string;
-  /** Aborts when nobody waits any more: a job that is not begun leaves its lane, and its request is let go of. */
+  /** Aborts when the caller no longer needs the result. A job that has not started is then removed and its request released. */
   readonly signal?: AbortSignal;
-  /** True of one that a full lane does not refuse: how many such jobs there are is its own care. */
+  /** Whether a full lane still accepts the job. The caller must then limit the number of such jobs itself. */
   readonly isUnhurried?: boolean;
 }
 
-/** A worker thread that does one job after the other. */
+/** A worker thread that runs one job at a time. */
 export interface WorkerQueue<Q, A> extends AsyncDisposable {
   /**
-   * `exceeded`: the worker is ended, and the jobs behind go to a new one.
+   * Runs a job. After `exceeded`, the worker is terminated and the remaining jobs run on a new one.
    *
-   * @throws UnavailableError when the lane is full, nobody waits any more, the worker is lost, or the queue is closed.
+   * @throws UnavailableError if the lane is full, the signal aborts before the job starts, the worker fails, or the queue is closed
    */
   readonly run: (request: Q, asker: Asker) => Promise<A | Exceeded>;
 }
 
 export interface WorkerQueueOptions<Q> {
-  /** The worker's module; it posts `{ kind: "ready" }` once it has loaded, then one answer for each message. */
+  /** The worker's module. It posts `{ kind: "ready" }` after loading, then one answer per message. */
   readonly program: URL;
   readonly name: string;
-  /** Of one job: of processor time, so that a machine that does other things too refuses nothing for it. */
+  /** CPU time limit per job. CPU time is independent of other load on the machine. */
   readonly maxCpuMs: number;
   readonly maxQueuedPerLane: number;
-  /** What a worker may surely hold, garbage apart: it is ended where it holds 512 MiB more. */
+  /** Guaranteed heap size for live objects. A worker that exceeds it by 512 MiB is terminated. */
   readonly maxHeapMiB: number;
-  /** A request as it is sent, and memory of it that is moved to the worker; default: all of it is copied. */
+  /** Returns the message for a request and the memory to transfer. By default the whole request is copied. */
   readonly toSend?: (request: Q) => readonly [request: Q, moved: readonly ArrayBuffer[]];
 }
 
@@ -43,28 +43,28 @@ interface Job<Q, A> {
   readonly request: Q;
   readonly resolve: (answer: A | Exceeded) => void;
   readonly reject: (error: Error) => void;
-  /** Ends the watch on its asker. */
+  /** Stops listening for the caller's abort. */
   readonly begin: () => void;
 }
 
-/** Loading takes a third of a second; a machine that is busy starting up may take many times that. */
+/** Loading a worker takes a third of a second, and much longer on a machine that is busy starting up. */
 const START_TIMEOUT_MS = 30_000;
-const LOOKS_PER_BOUND = 10;
-const MAX_LOOK_MS = 50;
-/** A thread tells of itself between two steps of JavaScript: one that does not for so long hangs in one step. */
+const CHECKS_PER_LIMIT = 10;
+const MAX_CHECK_INTERVAL_MS = 50;
+/** A thread reports its usage between JavaScript tasks. Without a report for this time, it hangs in native code. */
 const MAX_SILENT_MS = 60_000;
 
 /**
- * Node leaves a thread that reaches V8's limit 16 MiB to end in; one that takes more at once ends the whole process. So V8's limit lies
- * so much above what a worker may hold, and half way between the two the worker is ended from outside. V8 begins to collect before that
- * where the worker holds no more than it may: it lets a heap grow by half of what is left to its limit at most.
+ * Distance between a worker's heap limit and V8's limit. A thread at V8's limit has 16 MiB left to terminate; a larger allocation crashes
+ * the whole process. The queue therefore terminates the worker halfway between the two limits. A worker within its own limit does not
+ * get that far, because V8 grows a heap by at most half of the remaining space before it collects.
  */
 const HEAP_LEEWAY_MIB = 1_024;
-/** All that survives in the young generation, a third of it, is moved to the old at once: V8's own 192 MiB would be much of that leeway. */
+/** Up to a third of the young generation moves to the old one at once. V8's default of 192 MiB would use much of the leeway. */
 const MAX_YOUNG_MIB = 48;
 const MIB = 1024 * 1024;
 
-/** The worker starts with the first job, and keeps the process alive only while it has one. */
+/** Creates the queue. The worker starts with the first job and keeps the process alive only while it has a job. */
 export function createWorkerQueue<Q, A extends { readonly kind: string }>(
   options: WorkerQueueOptions<Q>,
 ): WorkerQueue<Q, A> {
@@ -76,7 +76,7 @@ export function createWorkerQueue<Q, A extends { readonly kind: string }>(
   let timer: NodeJS.Timeout | undefined;
   let isClosed = false;
 
-  /** The next job of the lane that was served longest ago; the lane goes behind all others. */
+  /** Removes and returns the next job of the lane that was served least recently. Moves the lane to the end. */
   function take(): Job<Q, A> | undefined {
     for (const [lane, jobs] of lanes) {
       lanes.delete(lane);
@@ -103,7 +103,7 @@ export function createWorkerQueue<Q, A extends { readonly kind: string }>(
       worker.postMessage(request, moved);
       watch(worker, job);
     } catch (error) {
-      // A value that cannot be cloned is its caller's mistake, and no reason to end the worker.
+      // A value that cannot be cloned is the caller's mistake, so keep the worker.
       settle((each) => each.reject(error instanceof Error ? error : new Error(String(error))));
     }
   }
@@ -128,25 +128,29 @@ export function createWorkerQueue<Q, A extends { readonly kind: string }>(
     started.on("error", (error: Error & { readonly code?: string }) => {
       const isMemory = error.code === "ERR_WORKER_OUT_OF_MEMORY";
       lose(started, (job) =>
-        isMemory ? job.resolve({ kind: "exceeded" }) : job.reject(lost(`${name}: the worker failed`, error)),
+        isMemory
+          ? job.resolve({ kind: "exceeded" })
+          : job.reject(createLostError(`${name}: the worker failed`, error)),
       );
     });
-    started.on("exit", () => lose(started, (job) => job.reject(lost(`${name}: the worker ended`))));
+    started.on("exit", () =>
+      lose(started, (job) => job.reject(createLostError(`${name}: the worker exited`))),
+    );
     timer = setTimeout(
-      () => lose(started, (job) => job.reject(lost(`${name}: the worker does not start`))),
+      () => lose(started, (job) => job.reject(createLostError(`${name}: the worker did not start in time`))),
       START_TIMEOUT_MS,
     );
     return started;
   }
 
-  /** Looks at the thread's CPU time and memory until the job is done or has used up its own. */
+  /** Checks the thread's CPU time and memory until the job is done or exceeds its limits. */
   function watch(which: Worker, job: Job<Q, A>): void {
     const isOver = (): boolean => current !== job || which !== worker;
-    const lookMs = Math.min(MAX_LOOK_MS, maxCpuMs / LOOKS_PER_BOUND);
+    const checkMs = Math.min(MAX_CHECK_INTERVAL_MS, maxCpuMs / CHECKS_PER_LIMIT);
     let atFirst: NodeJS.CpuUsage | undefined;
-    const look = async (): Promise<void> => {
+    const check = async (): Promise<void> => {
       timer = setTimeout(
-        () => lose(which, (each) => each.reject(lost(`${name}: the worker hangs`))),
+        () => lose(which, (each) => each.reject(createLostError(`${name}: the worker hangs`))),
         MAX_SILENT_MS,
       );
       const [now, heap] = await Promise.all([which.cpuUsage(), which.getHeapStatistics()]);
@@ -158,24 +162,25 @@ export function createWorkerQueue<Q, A extends { readonly kind: string }>(
       if (usedMs > maxCpuMs || isFull) lose(which, (each) => each.resolve({ kind: "exceeded" }));
       else arm();
     };
-    // Most jobs are done before the first look. A thread that has ended tells nothing; its "exit" answers the job.
+    // Most jobs end before the first check. For an exited thread the check rejects, and the "exit" event settles the job.
     const arm = (): void => {
-      timer = setTimeout(() => void look().catch(() => {}), lookMs);
+      timer = setTimeout(() => void check().catch(() => {}), checkMs);
     };
     arm();
   }
 
-  /** Its lane keeps its turn among the others. */
+  /** Removes a job from its lane. The lane keeps its position. */
   function drop(lane: string, jobs: Set<Job<Q, A>>, job: Job<Q, A>): void {
     jobs.delete(job);
     if (jobs.size === 0 && lanes.get(lane) === jobs) lanes.delete(lane);
     if (lanes.size === 0 && !current) worker?.unref();
-    job.reject(nobodyWaits());
+    job.reject(createCanceledError());
   }
 
-  const nobodyWaits = (): UnavailableError => lost(`${name}: nobody waits for the job any more`);
+  const createCanceledError = (): UnavailableError =>
+    createLostError(`${name}: the caller has canceled the job`);
 
-  /** A worker that is gone or must go: its job is answered, a worker that never started takes a job with it. */
+  /** Terminates a worker and settles its job. If the worker never became ready, the next waiting job is settled instead. */
   function lose(which: Worker, answer: (job: Job<Q, A>) => void): void {
     if (which !== worker) return;
     worker = undefined;
@@ -198,10 +203,10 @@ export function createWorkerQueue<Q, A extends { readonly kind: string }>(
     run: (request, { lane, signal, isUnhurried = false }) =>
       new Promise((resolve, reject) => {
         const jobs = lanes.get(lane) ?? new Set();
-        if (isClosed) return reject(lost(`${name}: closed`));
-        if (signal?.aborted) return reject(nobodyWaits());
+        if (isClosed) return reject(createLostError(`${name}: the queue is closed`));
+        if (signal?.aborted) return reject(createCanceledError());
         if (!isUnhurried && jobs.size >= options.maxQueuedPerLane)
-          return reject(lost(`${name}: too many jobs wait`));
+          return reject(createLostError(`${name}: too many jobs are waiting`));
         const leave = (): void => drop(lane, jobs, job);
         const begin = (): void => signal?.removeEventListener("abort", leave);
         const job: Job<Q, A> = { request, resolve, reject, begin };
@@ -216,7 +221,7 @@ export function createWorkerQueue<Q, A extends { readonly kind: string }>(
       const ended = worker;
       worker = undefined;
       for (const job of [current, ...[...lanes.values()].flatMap((jobs) => [...jobs])])
-        job?.reject(lost(`${name}: closed`));
+        job?.reject(createLostError(`${name}: the queue is closed`));
       lanes.clear();
       current = undefined;
       await ended?.terminate();
@@ -224,4 +229,5 @@ export function createWorkerQueue<Q, A extends { readonly kind: string }>(
   };
 }
 
-const lost = (message: string, cause?: unknown): UnavailableError => new UnavailableError(message, { cause });
+const createLostError = (message: string, cause?: unknown): UnavailableError =>
+  new UnavailableError(message, { cause });

@@ -170,7 +170,7 @@ describe("inlet restore", () => {
       () => changed((bytes) => bytes.fill(7, 600, 601)),
       PASSPHRASE,
       1,
-      "the part redis.rdb is not as it was written",
+      "the part redis.rdb was modified",
     ],
     [
       "a file that was cut off",

@@ -33,8 +33,8 @@ test.each([
   ["{{x", "has {{ without }}"],
   ["{{x}} {{", "has {{ without }}"],
   ["{{ {{x}}", "has {{ without }}"],
-  ["{{}}", "{{}} names nothing"],
-  ["{{x | }}", "{{x | }} names nothing"],
+  ["{{}}", "{{}} has an empty name or filter"],
+  ["{{x | }}", "{{x | }} has an empty name or filter"],
   ["{{no}}", "{{no}}: there is no such thing"],
 ])("the template %s is refused", (text, reason) => {
   expect(compileTemplate(text, bind)).toEqual(err(reason));

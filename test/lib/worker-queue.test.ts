@@ -105,9 +105,9 @@ test("a job for which nobody waits any more leaves its lane at once", async () =
   await Promise.all(jobs.slice(-2));
   expect(states).toEqual([
     "full: tiny: too many jobs wait",
-    "gone: tiny: nobody waits for the job any more",
+    "gone: tiny: the caller has canceled the job",
     "full again: tiny: too many jobs wait",
-    "too late: tiny: nobody waits for the job any more",
+    "too late: tiny: the caller has canceled the job",
   ]);
   await queue[Symbol.asyncDispose]();
   await Promise.all(jobs);

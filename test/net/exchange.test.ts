@@ -62,7 +62,7 @@ it("the head of the answer is waited for from the moment of the connection", asy
   connect();
   vi.advanceTimersByTime(LIMITS.headTimeoutMs - 1);
   expect(connection.reason).toBeNull();
-  const failure = expect(answer).rejects.toMatchObject(timedOut("the head of the answer"));
+  const failure = expect(answer).rejects.toMatchObject(timedOut("waiting for the response headers"));
   vi.advanceTimersByTime(1);
   await failure;
   expect(connection.reason).not.toBeNull();
@@ -79,7 +79,7 @@ it("the next bytes are waited for anew after each piece of the body", async () =
     expect(await body.read()).toHaveLength(10);
   }
   expect(connection.reason).toBeNull();
-  const failure = expect(body.read()).rejects.toMatchObject(timedOut("the next bytes"));
+  const failure = expect(body.read()).rejects.toMatchObject(timedOut("waiting for more of the response body"));
   vi.advanceTimersByTime(LIMITS.idleTimeoutMs);
   await failure;
 });
@@ -95,7 +95,7 @@ it("a slow reader is not told that the sender is late: the connection is paused 
   expect(await body.read()).toHaveLength(1024 * 1024);
   expect(connection).toMatchObject({ paused: false, reason: null });
   // From here on the sender's time counts again.
-  const failure = expect(body.read()).rejects.toMatchObject(timedOut("the next bytes"));
+  const failure = expect(body.read()).rejects.toMatchObject(timedOut("waiting for more of the response body"));
   vi.advanceTimersByTime(LIMITS.idleTimeoutMs);
   await failure;
 });

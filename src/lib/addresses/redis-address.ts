@@ -1,4 +1,4 @@
-/** Where a Redis is, as ioredis takes it. */
+/** Address of a Redis server, in the form of ioredis options. */
 export interface RedisAddress {
   readonly host?: string;
   readonly port?: number;
@@ -10,10 +10,10 @@ export interface RedisAddress {
 }
 
 /**
- * Reads a comma list of `redis://[user:password@]host[:port][/db]`, `rediss://…` (TLS) and
+ * Parses a comma-separated list of `redis://[user:password@]host[:port][/db]`, `rediss://…` (TLS) and
  * `unix://[user:password@]/path/to.sock[?db=n]`.
  *
- * @throws Error naming the entry (without its credentials) that is none of these.
+ * @throws Error that describes the first invalid entry, without its credentials
  */
 export function parseRedisAddresses(list: string): readonly [RedisAddress, ...RedisAddress[]] {
   const [first, ...rest] = list
@@ -25,12 +25,12 @@ export function parseRedisAddresses(list: string): readonly [RedisAddress, ...Re
   return [first, ...rest];
 }
 
-/** Host and port, or the path, for messages and as a key. */
+/** Formats host and port, or the socket path, for messages and as a key. */
 export const addressName = (address: RedisAddress): string =>
   address.path ?? `${address.host}:${address.port}`;
 
 function parseAddress(text: string): RedisAddress {
-  // A URL cannot have credentials without a host: a socket gets one for as long as it is read.
+  // A URL cannot have credentials without a host, so add a dummy host to socket URLs for parsing.
   const url = URL.parse(text.replace(/^(unix:\/\/[^/]*@)\//, "$1socket/"));
   if (url === null) throw new Error("a Redis address is not a URL");
   const credentials = {
@@ -40,7 +40,7 @@ function parseAddress(text: string): RedisAddress {
   switch (url.protocol) {
     case "redis:":
     case "rediss:":
-      if (url.hostname === "") throw new Error("a Redis address names no host");
+      if (url.hostname === "") throw new Error("a Redis address must contain a host");
       return {
         host: url.hostname.replace(/^\[(.*)\]$/, "$1"),
         port: url.port === "" ? 6379 : Number(url.port),
@@ -49,19 +49,22 @@ function parseAddress(text: string): RedisAddress {
         ...credentials,
       };
     case "unix:":
-      if (url.pathname === "" || url.pathname === "/") throw new Error("a Redis address names no socket");
+      if (url.pathname === "" || url.pathname === "/")
+        throw new Error("a Redis address must contain the path of the socket");
       return {
         path: decodeURIComponent(url.pathname),
         db: parseDb(url.searchParams.get("db")),
         ...credentials,
       };
     default:
-      throw new Error(`a Redis address begins with redis://, rediss:// or unix://, not ${url.protocol}//`);
+      throw new Error(
+        `a Redis address must begin with redis://, rediss:// or unix://, not ${url.protocol}//`,
+      );
   }
 }
 
 function parseDb(text: string | null): number {
   if (text === null) return 0;
-  if (!/^\d{1,5}$/.test(text)) throw new Error("the database of a Redis address is not a number");
+  if (!/^\d{1,5}$/.test(text)) throw new Error("the database of a Redis address must be a number");
   return Number(text);
 }

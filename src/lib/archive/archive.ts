@@ -1,26 +1,26 @@
-/** A part of an archive as it lies there: gzip, in a tar. */
+/** A part of an archive: a gzip file inside a tar. */
 export interface ArchivePart {
   readonly name: string;
-  /** Of the compressed part. */
+  /** Size of the compressed part. */
   readonly bytes: number;
-  /** Of the compressed part, in hexadecimal. */
+  /** Digest of the compressed part, in hexadecimal. */
   readonly sha256: string;
 }
 
-/** The table of contents: each part, and all that the writer had to say. */
+/** The table of contents: all parts, and additional data of the writer. */
 export interface Manifest {
   readonly parts: readonly ArchivePart[];
   readonly [about: string]: unknown;
 }
 
-/** An archive is not whole, or not as it was written. The message names the part, not the file. */
+/** Thrown when an archive is incomplete or was modified. The message names the part, not the file. */
 export class ArchiveError extends Error {
   override readonly name = "ArchiveError";
 }
 
-/** Comes after all parts: an archive without it was cut off. */
+/** Entry after all parts. An archive without it was truncated. */
 export const MANIFEST = "manifest.json";
-/** Comes last, as `sha256sum --check` reads it. */
+/** Last entry, in the format of `sha256sum --check`. */
 export const MANIFEST_DIGEST = "manifest.json.sha256";
-/** A part's file is its name and this. */
+/** File extension of a part in the tar. */
 export const PART_ENDING = ".gz";

@@ -14,20 +14,20 @@ import {
   PART_ENDING,
 } from "./archive.ts";
 
-/** A part as it is read. The next one comes once this one was read to its end. */
+/** A part during reading. It must be read to its end before the next part is available. */
 export interface ReadPart {
   readonly name: string;
-  /** As it was given to the writer. */
+  /** The uncompressed content. */
   readonly content: Readable;
 }
 
 export interface ReadOptions {
   readonly signal: AbortSignal;
-  /** Told how much of the file was read. */
+  /** Called with the total number of bytes read from the file. */
   readonly onBytes?: (bytes: number) => void;
 }
 
-/** What a table of contents may take of memory. */
+/** Maximum size of the manifest, which is read into memory. */
 const MAX_SMALL_BYTES = 16 * 1024 * 1024;
 
 const manifestSchema = z.looseObject({
@@ -35,30 +35,31 @@ const manifestSchema = z.looseObject({
 });
 
 /**
- * Reads a whole archive, and answers its table of contents where each part is there and as it was written.
+ * Reads a whole archive and verifies that every part is present and unmodified. Returns the table of contents.
  *
- * @throws ArchiveError that names what is not; the system's errors where the file cannot be read
+ * @throws ArchiveError that names the missing or modified part; system errors if the file cannot be read
  */
 export async function checkArchive(file: string, options: ReadOptions): Promise<Manifest> {
   const found: ArchivePart[] = [];
   const small = new Map<string, string>();
   for await (const { name, stream } of readEntries(file, options)) {
-    if (small.has(MANIFEST_DIGEST)) throw new ArchiveError(`it goes on with ${name} behind its end`);
+    if (small.has(MANIFEST_DIGEST)) throw new ArchiveError(`it contains the entry ${name} after its end`);
     if (name === MANIFEST || name === MANIFEST_DIGEST) small.set(name, await readSmall(name, stream));
     else if (name.endsWith(PART_ENDING)) found.push(await digest(name.slice(0, -PART_ENDING.length), stream));
-    else throw new ArchiveError(`${name} is no part of such an archive`);
+    else throw new ArchiveError(`the entry ${name} does not belong to an archive`);
   }
   const text = small.get(MANIFEST);
-  const said = small.get(MANIFEST_DIGEST)?.split(" ", 1)[0];
-  if (text === undefined || said === undefined) throw new ArchiveError("it was cut off: its end is missing");
-  if (createHash("sha256").update(text).digest("hex") !== said)
-    throw new ArchiveError(`${MANIFEST} is not as it was written (SHA-256)`);
+  const expectedDigest = small.get(MANIFEST_DIGEST)?.split(" ", 1)[0];
+  if (text === undefined || expectedDigest === undefined)
+    throw new ArchiveError("it is truncated: its end is missing");
+  if (createHash("sha256").update(text).digest("hex") !== expectedDigest)
+    throw new ArchiveError(`${MANIFEST} was modified (its SHA-256 does not match)`);
   const manifest = parseManifest(text);
-  refuseDifference(manifest.parts, found);
+  rejectDifference(manifest.parts, found);
   return manifest;
 }
 
-/** The parts of an archive that was checked, in its order, so far as they are wanted. */
+/** Reads the selected parts of an archive in order. Check the archive with `checkArchive` first. */
 export async function* readArchive(
   file: string,
   { isWanted, ...options }: ReadOptions & { readonly isWanted: (name: string) => boolean },
@@ -103,8 +104,8 @@ async function* readEntries(file: string, { signal, onBytes }: ReadOptions) {
     signal.throwIfAborted();
     await read;
     if ((failure as NodeJS.ErrnoException | undefined)?.syscall !== undefined) throw failure;
-    const what = last === undefined ? "it begins as no archive does" : `it cannot be read behind ${last}`;
-    throw new ArchiveError(what, { cause: error });
+    const message = last === undefined ? "it is not a tar file" : `it cannot be read after the entry ${last}`;
+    throw new ArchiveError(message, { cause: error });
   } finally {
     source.destroy();
   }
@@ -113,7 +114,7 @@ async function* readEntries(file: string, { signal, onBytes }: ReadOptions) {
 async function digest(name: string, stream: Readable): Promise<ArchivePart> {
   const hash = createHash("sha256");
   let bytes = 0;
-  for await (const chunk of chunksOf(name, stream)) {
+  for await (const chunk of readChunks(name, stream)) {
     hash.update(chunk);
     bytes += chunk.length;
   }
@@ -123,38 +124,38 @@ async function digest(name: string, stream: Readable): Promise<ArchivePart> {
 async function readSmall(name: string, stream: Readable): Promise<string> {
   const chunks: Buffer[] = [];
   let bytes = 0;
-  for await (const chunk of chunksOf(name, stream)) {
+  for await (const chunk of readChunks(name, stream)) {
     chunks.push(chunk);
     bytes += chunk.length;
-    if (bytes > MAX_SMALL_BYTES) throw new ArchiveError(`${name} is too long`);
+    if (bytes > MAX_SMALL_BYTES) throw new ArchiveError(`the entry ${name} is too large`);
   }
   return Buffer.concat(chunks).toString();
 }
 
-async function* chunksOf(name: string, stream: Readable): AsyncGenerator<Buffer> {
+async function* readChunks(name: string, stream: Readable): AsyncGenerator<Buffer> {
   try {
     yield* stream as AsyncIterable<Buffer>;
   } catch (error) {
-    throw new ArchiveError(`it was cut off within ${name}`, { cause: error });
+    throw new ArchiveError(`it is truncated within the entry ${name}`, { cause: error });
   }
 }
 
-/** By its digest it is as it was written, but anybody may have written it. */
+/** Parses the manifest. Its digest proves that it is unmodified, but not who wrote it, so it is validated. */
 function parseManifest(text: string): Manifest {
   try {
     return manifestSchema.parse(JSON.parse(text));
   } catch (cause) {
-    throw new ArchiveError(`${MANIFEST} is no table of contents`, { cause });
+    throw new ArchiveError(`${MANIFEST} is not a valid table of contents`, { cause });
   }
 }
 
-function refuseDifference(listed: readonly ArchivePart[], found: readonly ArchivePart[]): void {
+function rejectDifference(listed: readonly ArchivePart[], found: readonly ArchivePart[]): void {
   const byName = new Map(found.map((part) => [part.name, part]));
   for (const { name, bytes, sha256 } of listed) {
     const part = byName.get(name);
     if (part === undefined) throw new ArchiveError(`the part ${name} is missing`);
     if (part.sha256 !== sha256 || part.bytes !== bytes)
-      throw new ArchiveError(`the part ${name} is not as it was written (SHA-256)`);
+      throw new ArchiveError(`the part ${name} was modified (its SHA-256 or size does not match)`);
   }
   if (found.length !== listed.length)
     throw new ArchiveError("it has parts that its table of contents does not list");

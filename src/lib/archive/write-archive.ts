@@ -7,34 +7,34 @@ import { createGzip } from "node:zlib";
 import { pack } from "tar-stream";
 import { type ArchivePart, MANIFEST, MANIFEST_DIGEST, PART_ENDING } from "./archive.ts";
 
-/** Writes one file of several parts. Until it is finished nothing has the file's name; disposed before, nothing of it is left. */
+/** Writes one file from several parts. The file gets its name in `finish`; disposal before that removes all temporary data. */
 export interface ArchiveWriter extends AsyncDisposable {
-  /** Adds a part; one at a time. @param onBytes told how many bytes of it came, before they were compressed */
+  /** Adds one part at a time. @param onBytes called with the total number of uncompressed bytes of the part */
   readonly add: (name: string, content: Readable, onBytes?: (bytes: number) => void) => Promise<ArchivePart>;
-  /** Adds the table of contents and puts the file in its place, on disk. Answers its bytes. */
+  /** Adds the table of contents, syncs the file to disk and gives it its name. Returns its size in bytes. */
   readonly finish: (about: Readonly<Record<string, unknown>>) => Promise<number>;
 }
 
-/** Fast: others want the processor too, and stronger levels take 2 to 5 times as long for a tenth less. */
+/** Fastest level. Higher levels take 2 to 5 times as much CPU time and save only a tenth of the size. */
 const GZIP_LEVEL = 1;
 const CHUNK_BYTES = 256 * 1024;
 
 /**
- * Begins an archive (0600) at that path: a tar of gzip parts, `manifest.json`, and its digest. How long a part is must be known before it
- * goes into a tar, so each waits in a nameless file beside the archive until it is complete.
+ * Starts an archive with mode 0600: a tar with gzip parts, `manifest.json` and its digest. A tar entry needs its size in advance, so each
+ * part is first written to an unlinked temporary file in the same directory.
  *
- * @throws the system's errors, ENOSPC at any time
+ * @throws system errors, such as ENOSPC at any time
  */
 export async function createArchive(
   file: string,
   { signal }: { readonly signal: AbortSignal },
 ): Promise<ArchiveWriter> {
   await using opening = new AsyncDisposableStack();
-  // Not by the process' number: in containers it is the same each time, and one that was killed has left its file.
+  // Do not use the process id: in containers it is always the same, and a killed process may have left its file.
   const id = randomUUID();
   const partial = `${file}.partial-${id}`;
   const spoolFile = `${file}.${id}.part`;
-  // First, and nameless at once: who sees the archive and kills this program leaves nothing else behind.
+  // Create and unlink the temporary file first, so that a killed process leaves only the partial archive behind.
   const spool = opening.use(await open(spoolFile, "wx+", 0o600));
   await rm(spoolFile);
   const target = opening.use(await open(partial, "wx", 0o600));
@@ -48,13 +48,14 @@ export async function createArchive(
   const written = pipeline(tar as unknown as Readable, write, { signal });
   written.catch(() => {});
   opening.defer(() => void tar.destroy());
-  /** The disk of the archive may refuse at any time. */
-  const unlessItFails = <T>(work: Promise<T>): Promise<T> => Promise.race([work, written.then(() => work)]);
+  /** Waits for `work`, but rejects early if writing the archive fails, for example on a full disk. */
+  const unlessWriteFails = <T>(work: Promise<T>): Promise<T> =>
+    Promise.race([work, written.then(() => work)]);
 
   async function addSmall(name: string, text: string): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     tar.entry({ name, mode: 0o600 }, text, (error) => (error ? reject(error) : resolve()));
-    await unlessItFails(promise);
+    await unlessWriteFails(promise);
   }
 
   const owned = opening.move();
@@ -77,7 +78,7 @@ export async function createArchive(
       );
       const part = { name, bytes, sha256: hash.digest("hex") };
       const entry = tar.entry({ name: `${name}${PART_ENDING}`, size: bytes, mode: 0o600 });
-      await unlessItFails(pipeline(() => readFrom(spool), entry, { signal }));
+      await unlessWriteFails(pipeline(() => readFrom(spool), entry, { signal }));
       parts.push(part);
       return part;
     },
@@ -98,13 +99,13 @@ export async function createArchive(
   };
 }
 
-/** Gives the file its name, and replaces none that has come to have it. */
+/** Gives the file its name without replacing a file that was created there in the meantime. */
 async function place(partial: string, file: string): Promise<void> {
   try {
     await link(partial, file);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "EEXIST") throw error;
-    // FAT and some network file systems have no links.
+    // FAT and some network file systems do not support hard links.
     return rename(partial, file);
   }
   await rm(partial);
@@ -121,7 +122,7 @@ function counting(onBytes: ((bytes: number) => void) | undefined): Transform {
   });
 }
 
-/** Answers where the next chunk goes. */
+/** Writes a chunk and returns the position of the next one. */
 async function writeAt(file: FileHandle, position: number, chunk: Buffer): Promise<number> {
   for (let done = 0; done < chunk.length; ) {
     const { bytesWritten } = await file.write(chunk, done, chunk.length - done, position + done);

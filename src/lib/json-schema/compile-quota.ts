@@ -2,9 +2,9 @@ import { LRUCache } from "lru-cache";
 import { QuotaError } from "../errors.ts";
 import { upToEntries } from "../up-to-entries.ts";
 
-/** How much processor time each lane may have for compilations: a minute's worth at once, then as it comes back. */
+/** CPU time quota per lane for compilations. The budget of one minute is available at once and refills continuously. */
 export interface CompileQuota {
-  /** @throws QuotaError where the lane has spent all that it may */
+  /** @throws QuotaError if the lane has no quota left */
   readonly require: (lane: string) => void;
   readonly spend: (lane: string, cpuMs: number) => void;
 }
@@ -13,9 +13,10 @@ const MINUTE_MS = 60_000;
 const MAX_LANES = 10_000;
 
 /**
- * A compilation is begun while anything is left, and paid for when its time is known: what it took too much is missing afterwards.
+ * Creates the quota. A compilation may start while any quota is left, and is charged when its CPU time is known. The quota can therefore
+ * become negative.
  *
- * @param options.msPerMinuteOf undefined: as much as it likes
+ * @param options.msPerMinuteOf returns a lane's quota in ms per minute; `undefined` for no limit
  * @param options.nowMs monotonic
  */
 export function createCompileQuota(options: {
@@ -23,7 +24,7 @@ export function createCompileQuota(options: {
   readonly nowMs?: () => number;
 }): CompileQuota {
   const { msPerMinuteOf, nowMs = () => performance.now() } = options;
-  /** What each has spent and not got back, at that moment. */
+  /** CPU time per lane that was used and has not been refilled, as of `atMs`. */
   const spent = new LRUCache<string, { readonly cpuMs: number; readonly atMs: number }>(
     upToEntries(MAX_LANES),
   );
@@ -42,7 +43,7 @@ export function createCompileQuota(options: {
       const overMs = spentBy(lane, perMinute) - perMinute;
       if (overMs < 0) return;
       const waitMs = Math.max(1, (overMs * MINUTE_MS) / perMinute);
-      throw new QuotaError("the organization has spent its time for compiling schemas", {
+      throw new QuotaError("the organization has used up its CPU time for compiling schemas", {
         retryAfterSeconds: Math.ceil(waitMs / 1_000),
       });
     },

@@ -2,51 +2,50 @@ import type { Finding } from "../errors.ts";
 import type { Result } from "../result.ts";
 import type { Asker } from "../worker-queue.ts";
 
-/** A JSON Schema document: an object, or `true`/`false`. Not to be changed once it was handed over. */
+/** A JSON Schema document: an object or a boolean. Do not modify it after passing it to the compiler. */
 export type JsonSchema = Readonly<Record<string, unknown>> | boolean;
 
-/** The first thing in which a value differs from its schema. */
+/** The first difference between a value and its schema. */
 export interface SchemaViolation {
   /** JSON Pointer (RFC 6901) into the value; the empty string is the value itself. */
   readonly path: string;
-  /** The expectation there, e.g. `must be integer`; at most a few hundred characters, without the value. */
+  /** Expectation at that place, such as `must be integer`. At most a few hundred characters, without the value. */
   readonly message: string;
 }
 
 export interface CompiledSchema {
-  /** By which another thread can check values; a boolean needs none. */
+  /** Code with which another thread can check values. Booleans need none. */
   readonly generated?: { readonly digest: string; readonly code: string };
   /**
-   * Undefined when the value is valid. Answers at once as a rule; with a promise where schema or value are too costly
-   * for the calling thread and go to a worker, in which the lanes of all who ask take turns. A value that cannot be checked
-   * within the bounds of CPU time and memory is in violation. The promise rejects with an UnavailableError when the worker is
-   * lost, closed or has too much to do.
+   * Validates a value; `undefined` if it is valid. Returns a promise if the schema or value is too expensive for the calling thread and
+   * goes to a worker, which serves lanes round-robin. A value that exceeds the limits of CPU time or memory is a violation. The promise
+   * rejects with UnavailableError if the worker fails, is closed or is overloaded.
    */
   validate(value: unknown, asker: Asker): SchemaViolation | undefined | Promise<SchemaViolation | undefined>;
 }
 
-/** Turns JSON Schema documents into validators without ever holding up the thread that asks. */
+/** Compiles JSON Schema documents to validators without blocking the calling thread. */
 export interface SchemaCompiler extends AsyncDisposable {
   /**
-   * Compiles, or answers from the cache, or from code that was kept; concurrent calls for one schema share the
-   * compilation that is done first, each in the line of its own lane. The lanes of all who ask take turns. Findings have a JSON Pointer into the schema as their path.
+   * Compiles a schema, or returns it from the cache or the code store. Lanes are served round-robin. Concurrent calls for one schema wait
+   * in their own lanes and share the compilation that finishes first. The path of a finding is a JSON Pointer into the schema.
    *
-   * @throws UnavailableError when the compiler is closed or its worker is lost; the signal's reason when it aborts.
+   * @throws UnavailableError if the compiler is closed or its worker fails; the signal's reason if it aborts
    */
   compile(schema: JsonSchema, options: CompileOptions): Promise<Result<CompiledSchema, readonly Finding[]>>;
 
-  /** Whether a schema may be stored: it compiles, and takes no more than a schema may. Throws as `compile` does. */
+  /** Checks whether a schema may be stored: it must compile and stay within the size and cost limits. Throws like `compile`. */
   check(schema: JsonSchema, options: CompileOptions): Promise<readonly Finding[]>;
 
   /**
-   * The validator of a schema object that was compiled before, by the identity of the object: no hashing, for the hot
-   * path. Undefined when it is cold or was evicted; then `compile` brings it back.
+   * Returns the validator of a schema object that was compiled before. It looks up the object by identity, without hashing, for the hot
+   * path. `undefined` if the schema was never compiled or was evicted; call `compile` then.
    */
   peek(schema: JsonSchema): CompiledSchema | undefined;
 }
 
 export interface CompileOptions {
   readonly signal: AbortSignal;
-  /** On whose behalf: an organization. */
+  /** The organization that needs the schema. */
   readonly lane: string;
 }

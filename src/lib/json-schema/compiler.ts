@@ -11,7 +11,7 @@ import { evaluateCode, PatternBudgetError, validatorOf } from "./evaluate.ts";
 import type { GeneratedCode } from "./generate/generate.ts";
 import type { SchemaAnswer, SchemaRequest } from "./worker.ts";
 
-/** Keeps generated code from one start to the next. What it finds is evaluated: it must be what was kept, and nothing else. */
+/** Persistent store for generated code. The code it returns is executed, so it must return only code that was stored with `keep`. */
 export interface CodeStore {
   readonly find: (digest: string) => Promise<GeneratedCode | undefined>;
   readonly keep: (digest: string, generated: GeneratedCode) => void;
@@ -19,18 +19,18 @@ export interface CodeStore {
 
 export interface SchemaCompilerOptions {
   readonly codeStore?: CodeStore;
-  /** Of all generated code that is kept in memory, in characters. */
+  /** Maximum total length of generated code in memory, in characters. */
   readonly maxCodeLength?: number;
   readonly maxCompileCpuMs?: number;
-  /** Of one value in the worker. */
+  /** CPU time limit for validating one value in the worker. */
   readonly maxCheckCpuMs?: number;
-  /** What each lane may spend; default: any amount. */
+  /** CPU time quota per lane; unlimited by default. */
   readonly quota?: CompileQuota;
-  /** Told of each schema that was not in memory, once it is ready or refused. */
+  /** Called for each schema that was not in memory, after it is compiled or rejected. */
   readonly onCompiled?: (result: "stored" | "compiled" | "refused", seconds: number) => void;
 }
 
-/** In the cache; a boolean takes nothing. */
+/** A cached schema. Booleans have no size. */
 interface Cached extends CompiledSchema {
   readonly size?: { readonly textLength: number; readonly codeLength: number; readonly cost: number };
 }
@@ -38,47 +38,47 @@ interface Cached extends CompiledSchema {
 type Compiled = Result<Cached, readonly Finding[]>;
 type Work = WorkerQueue<SchemaRequest, SchemaAnswer>;
 
-/** The compilations of one schema that are under way: one in the lane of each who asks. */
-interface UnderWay {
+/** Pending compilations of one schema, one per requesting lane. */
+interface PendingCompilation {
   readonly byLane: Map<string, Promise<Compiled>>;
   readonly first: PromiseWithResolvers<Compiled>;
-  /** Aborts when the first is done. */
+  /** Aborted when the first compilation is done. */
   readonly done: AbortController;
 }
 
 const MAX_QUEUED_PER_LANE = 1_000;
 const MAX_HEAP_MIB = 768;
 const DEFAULT_MAX_CODE_LENGTH = 128 * 1024 * 1024;
-/** Of a schema's text: a longer one does not compete with those that are compiled in some milliseconds. */
+/** Maximum length of a short schema. Longer schemas use another worker, so that they do not delay schemas that take milliseconds. */
 const MAX_SMALL_LENGTH = 8 * 1024;
-/** A short schema takes 35 ms; one that takes longer goes on among the long ones. */
+/** CPU time limit for short schemas, which usually take 35 ms. A schema that exceeds it is retried among the long ones. */
 const MAX_SMALL_CPU_MS = 500;
-/** Of a schema that is to be stored, its text and its generated code. All events of GitHub in one schema have 340,000 and 4 million. */
+/** Maximum text length of a schema to store. All events of GitHub in one schema have 340,000 characters. */
 const MAX_STORED_LENGTH = 512 * 1024;
+/** Maximum length of the generated code of a schema to store. All events of GitHub in one schema need 4 million characters. */
 const MAX_STORED_CODE_LENGTH = 8 * 1024 * 1024;
-/** Applications of subschemas to one place of a value, where that can be told: 150 ms for each place. */
+/** Maximum number of subschema applications per place in a value, if it is finite. The limit takes 150 ms per place. */
 const MAX_STORED_COST = 1_000_000;
-/** Evaluating GitHub's largest event, 400 kB, took 7 ms and its first use 5 ms; the union of all, 4 MB, 77 ms. */
+/** Maximum code to evaluate on the calling thread. GitHub's largest event (400 kB of code) takes 7 ms, all of them (4 MB) 77 ms. */
 const MAX_CODE_LENGTH_HERE = 512 * 1024;
-/** GitHub's costliest event has 20,865; applying 100,000 subschemas takes some 15 ms. */
+/** Maximum cost on the calling thread. GitHub's costliest event has 20,865; 100,000 applications take about 15 ms. */
 const MAX_COST_HERE = 25_000;
-/** 5,000 instructions take some 20 ms to build. */
+/** Maximum pattern size on the calling thread. Building 5,000 instructions takes about 20 ms. */
 const MAX_PATTERN_SIZE_HERE = 5_000;
-/** In characters × instructions: 50 ms at the very worst, and more than most values ever need. */
+/** Pattern budget per value on the calling thread, in characters × instructions. It takes 50 ms at most and covers most values. */
 const PATTERN_BUDGET_HERE = 1_000_000;
 
 const TOO_LONG: Finding = { path: "", message: `has more than ${MAX_STORED_LENGTH} characters` };
 
-/** Not a failure to be retried: the same value would take as long again, and hold up its source for ever. */
+/** A violation instead of an error that is retried: the same value would fail again and block its source forever. */
 const TOO_COSTLY: SchemaViolation = {
   path: "",
-  message: "takes too much time or memory to be checked against its schema",
+  message: "takes too much CPU time or memory to validate",
 };
 
 /**
- * Three worker threads, each started when first needed: one generates code from short schemas, one from long ones, the third
- * checks values against what is too costly for this thread. So no value waits behind a compilation, and no short schema
- * behind a long one.
+ * Creates the compiler with three worker threads, which start on first use. One compiles short schemas, one compiles long schemas, and
+ * one validates values that are too expensive for the calling thread. No value waits for a compilation, and no short schema for a long one.
  */
 export function startSchemaCompiler(options: SchemaCompilerOptions = {}): SchemaCompiler {
   const { codeStore, maxCompileCpuMs = 10_000, maxCheckCpuMs = 3_000 } = options;
@@ -91,7 +91,7 @@ export function startSchemaCompiler(options: SchemaCompilerOptions = {}): Schema
     maxSize: options.maxCodeLength ?? DEFAULT_MAX_CODE_LENGTH,
   });
   const digests = new WeakMap<object, string>();
-  const underWay = new Map<string, UnderWay>();
+  const inFlight = new Map<string, PendingCompilation>();
 
   async function compile(
     schema: JsonSchema,
@@ -100,25 +100,25 @@ export function startSchemaCompiler(options: SchemaCompilerOptions = {}): Schema
   ): Promise<Compiled> {
     const warm = peek(schema);
     if (warm) return ok(warm);
-    const text = await takeTurn(() => textOf(schema));
-    if (text === undefined) return err([{ path: "", message: "is nested too deeply to be compiled" }]);
+    const text = await takeTurn(() => toCanonicalText(schema));
+    if (text === undefined) return err([{ path: "", message: "is nested too deeply to compile" }]);
     if (text.length > maxLength) return err([TOO_LONG]);
     const digest = createHash("sha256").update(text).digest("base64url");
-    // A boolean is always warm.
+    // Booleans are always compiled.
     if (typeof schema === "object") digests.set(schema, digest);
     const known = cache.get(digest);
     if (known) return ok(known);
     return compileOnce(text, digest, lane);
   }
 
-  /** In the lane of each who asks, so that nobody waits in another's line; the first to be done answers all. */
+  /** Compiles a schema in the lane of each caller, so that no caller waits in another's lane. The first result is used for all. */
   function compileOnce(text: string, digest: string, lane: string): Promise<Compiled> {
-    const work = underWay.get(digest) ?? {
+    const work = inFlight.get(digest) ?? {
       byLane: new Map(),
       first: Promise.withResolvers(),
       done: new AbortController(),
     };
-    underWay.set(digest, work);
+    inFlight.set(digest, work);
     const { byLane, first, done } = work;
     const begin = async (): Promise<Compiled> => {
       try {
@@ -128,11 +128,11 @@ export function startSchemaCompiler(options: SchemaCompilerOptions = {}): Schema
         ]);
         first.resolve(compiled);
         done.abort();
-        if (underWay.get(digest) === work) underWay.delete(digest);
+        if (inFlight.get(digest) === work) inFlight.delete(digest);
         return compiled;
       } finally {
         byLane.delete(lane);
-        if (byLane.size === 0 && underWay.get(digest) === work) underWay.delete(digest);
+        if (byLane.size === 0 && inFlight.get(digest) === work) inFlight.delete(digest);
       }
     };
     const asked = byLane.get(lane) ?? begin();
@@ -140,14 +140,14 @@ export function startSchemaCompiler(options: SchemaCompilerOptions = {}): Schema
     return asked;
   }
 
-  async function compileText(text: string, digest: string, asker: Asker): Promise<Compiled> {
+  async function compileText(text: string, digest: string, caller: Asker): Promise<Compiled> {
     const sinceMs = performance.now();
-    const told = (result: "stored" | "compiled" | "refused"): void =>
+    const report = (result: "stored" | "compiled" | "refused"): void =>
       options.onCompiled?.(result, (performance.now() - sinceMs) / 1000);
     const kept = await codeStore?.find(digest);
-    const answer = kept ? ok(kept) : await generate(text, asker);
+    const answer = kept ? ok(kept) : await generate(text, caller);
     if (!answer.ok) {
-      told("refused");
+      report("refused");
       return answer;
     }
     const generated = answer.value;
@@ -158,21 +158,21 @@ export function startSchemaCompiler(options: SchemaCompilerOptions = {}): Schema
     const size = { textLength: text.length, codeLength: code.length, cost: generated.cost };
     const compiled = { validate, size, generated: { digest, code } };
     cache.set(digest, compiled, { size: code.length });
-    told(kept ? "stored" : "compiled");
+    report(kept ? "stored" : "compiled");
     return ok(compiled);
   }
 
-  async function generate(text: string, asker: Asker): Promise<Result<GeneratedCode, readonly Finding[]>> {
+  async function generate(text: string, caller: Asker): Promise<Result<GeneratedCode, readonly Finding[]>> {
     const request = { kind: "compile", text } as const;
-    options.quota?.require(asker.lane);
-    const spend = (cpuMs: number): void => options.quota?.spend(asker.lane, cpuMs);
+    options.quota?.require(caller.lane);
+    const spend = (cpuMs: number): void => options.quota?.spend(caller.lane, cpuMs);
     let answer: SchemaAnswer | Exceeded = { kind: "exceeded" };
     if (text.length <= MAX_SMALL_LENGTH) {
-      answer = await short.run(request, asker);
+      answer = await short.run(request, caller);
       if (answer.kind === "exceeded") spend(maxSmallCpuMs);
     }
     if (answer.kind === "exceeded") {
-      answer = await long.run(request, asker);
+      answer = await long.run(request, caller);
       if (answer.kind === "exceeded") spend(maxCompileCpuMs);
     }
     if (answer.kind === "compiled") {
@@ -180,7 +180,7 @@ export function startSchemaCompiler(options: SchemaCompilerOptions = {}): Schema
       return answer.result;
     }
     if (answer.kind !== "exceeded") throw new Error(`the schema worker answered ${answer.kind}`);
-    return err([{ path: "", message: "takes too much time or memory to be compiled" }]);
+    return err([{ path: "", message: "takes too much CPU time or memory to compile" }]);
   }
 
   function peek(schema: JsonSchema): Cached | undefined {
@@ -190,7 +190,7 @@ export function startSchemaCompiler(options: SchemaCompilerOptions = {}): Schema
   }
 
   return {
-    // The compilation itself goes on: others may wait for it, and the next to ask finds it in the cache.
+    // An abort does not stop the compilation, because other callers may wait for it and later ones use the cache.
     compile: (schema, { signal, lane }) => unlessAborted(signal, compile(schema, lane)),
     async check(schema, { signal, lane }) {
       const compiled = await unlessAborted(signal, compile(schema, lane, MAX_STORED_LENGTH));
@@ -212,25 +212,25 @@ const createQueue = (name: string, maxCpuMs: number): Work =>
     maxHeapMiB: MAX_HEAP_MIB,
   });
 
-/** A value whose patterns would hold this thread up goes to the worker. */
+/** Validates on the calling thread. Values whose patterns exceed the budget go to the worker. */
 function checkHere(code: string, inWorker: CompiledSchema["validate"]): CompiledSchema["validate"] {
   const check = evaluateCode(code, { patternBudget: PATTERN_BUDGET_HERE });
-  return (value, asker) => {
+  return (value, caller) => {
     try {
       return check(value);
     } catch (error) {
-      if (error instanceof PatternBudgetError) return inWorker(value, asker);
+      if (error instanceof PatternBudgetError) return inWorker(value, caller);
       throw error;
     }
   };
 }
 
 function checkInWorker(digest: string, code: string, worker: Work): CompiledSchema["validate"] {
-  return async (value, asker) => {
-    const first = await worker.run({ kind: "check", digest, value }, asker);
-    // Code is large: it is sent only where the worker has not seen it, or no longer holds it.
+  return async (value, caller) => {
+    const first = await worker.run({ kind: "check", digest, value }, caller);
+    // Code is large, so send it only if the worker does not have it.
     const answer =
-      first.kind === "missing" ? await worker.run({ kind: "check", digest, code, value }, asker) : first;
+      first.kind === "missing" ? await worker.run({ kind: "check", digest, code, value }, caller) : first;
     switch (answer.kind) {
       case "checked":
         return answer.violation;
@@ -245,19 +245,19 @@ function checkInWorker(digest: string, code: string, worker: Work): CompiledSche
 const isCheap = ({ code, cost, patternSize }: GeneratedCode): boolean =>
   code.length <= MAX_CODE_LENGTH_HERE && cost <= MAX_COST_HERE && patternSize <= MAX_PATTERN_SIZE_HERE;
 
-/** A cost without end is that of schemas that recurse: their values decide, each within its own bound. */
+/** Finds limits that a schema exceeds. Recursive schemas have infinite cost and are allowed; validation limits each of their values. */
 function findExcess({ size }: Cached): readonly Finding[] {
   if (size === undefined) return [];
   const { textLength, codeLength, cost } = size;
   if (textLength > MAX_STORED_LENGTH) return [TOO_LONG];
   if (codeLength > MAX_STORED_CODE_LENGTH)
-    return [{ path: "", message: `becomes more than ${MAX_STORED_CODE_LENGTH} characters of code` }];
+    return [{ path: "", message: `generates more than ${MAX_STORED_CODE_LENGTH} characters of code` }];
   if (!Number.isFinite(cost) || cost <= MAX_STORED_COST) return [];
-  const message = `applies its subschemas to one value up to ${cost} times, more than ${MAX_STORED_COST}`;
+  const message = `applies subschemas to one value up to ${cost} times; the maximum is ${MAX_STORED_COST}`;
   return [{ path: "", message }];
 }
 
-function textOf(schema: JsonSchema): string | undefined {
+function toCanonicalText(schema: JsonSchema): string | undefined {
   try {
     return canonicalJson(schema);
   } catch (error) {
@@ -266,7 +266,7 @@ function textOf(schema: JsonSchema): string | undefined {
   }
 }
 
-/** Runs one piece of work per turn of the event loop, in order of asking, so that many pieces never add up to a stall. */
+/** Runs one piece of work per event loop turn, in call order, so that many pieces do not block the event loop together. */
 function createTurns(): <T>(work: () => T) => Promise<T> {
   let last: Promise<unknown> = Promise.resolve();
   return (work) => {

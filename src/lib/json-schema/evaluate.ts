@@ -7,7 +7,7 @@ import { FORMATS } from "./generate/formats.ts";
 import { isMultipleOf } from "./generate/multiple-of.ts";
 import { firstViolation } from "./violation.ts";
 
-/** Thrown by `check` when the patterns would take longer than its bound; a caller that may wait asks elsewhere. */
+/** Thrown by a check whose patterns exceed the budget. The caller can then validate in a worker. */
 export class PatternBudgetError extends Error {
   override readonly name = "PatternBudgetError";
 }
@@ -17,21 +17,19 @@ const NOTHING: CompiledSchema = {
   validate: () => ({ path: "", message: "is not allowed by the schema false" }),
 };
 
-/** Of a schema that needs no code. */
+/** Returns the validator of a boolean schema. */
 export const validatorOf = (schema: boolean): CompiledSchema => (schema ? ANYTHING : NOTHING);
 
-/** Modules of Ajv that generated code may load. */
+/** Ajv modules that generated code may load. */
 const AJV_RUNTIME = new Set(["ajv/dist/runtime/equal", "ajv/dist/runtime/ucs2length"]);
 
-/** Checks one value at once. */
+/** Validates one value synchronously. */
 export type Check = (value: unknown) => SchemaViolation | undefined;
 
 /**
- * Evaluates what `generateCode` made. The code sees the runtime of Ajv, the formats, the linear patterns and `isMultipleOf`,
- * and no other module.
+ * Evaluates code from `generateCode`. The code can load only Ajv's runtime, the formats, the linear patterns and `isMultipleOf`.
  *
- * `patternBudget` bounds what all patterns together may do in one check, in characters × instructions: 50 ns each at
- * worst, a small part of it as a rule.
+ * @param options.patternBudget limit for all patterns of one check, in characters × instructions. One unit takes at most 50 ns
  */
 export function evaluateCode(code: string, options: { readonly patternBudget: number }): Check {
   let budget = 0;
@@ -49,7 +47,7 @@ export function evaluateCode(code: string, options: { readonly patternBudget: nu
     if (name === "linear-regexp") return { compileLinearRegExp: metered };
     if (name === "formats") return { FORMATS };
     if (name === "multiple-of") return { isMultipleOf };
-    if (!AJV_RUNTIME.has(name)) throw new Error(`generated code asks for ${name}`);
+    if (!AJV_RUNTIME.has(name)) throw new Error(`generated code requires the unknown module ${name}`);
     return createRequire(import.meta.url)(name);
   };
   const module: { exports: unknown } = { exports: undefined };
@@ -62,11 +60,12 @@ export function evaluateCode(code: string, options: { readonly patternBudget: nu
     try {
       return validate(value) ? undefined : firstViolation(validate.errors);
     } catch (error) {
-      // The stack ended: the value is nested too deeply, or a text is too long for one of the formats.
-      if (error instanceof RangeError) return { path: "", message: "is too deep or too long to be checked" };
+      // Stack overflow: the value is nested too deeply, or a text is too long for one of the formats.
+      if (error instanceof RangeError)
+        return { path: "", message: "is nested too deeply or too long to validate" };
       throw error;
     } finally {
-      // Errors hold on to parts of the schema and, some, of the value.
+      // Release the errors, which reference parts of the schema and the value.
       validate.errors = null;
     }
   };

@@ -6,8 +6,8 @@ const SHOWN_VALUES = 5;
 const SHOWN_VALUE_LENGTH = 40;
 
 /**
- * The violation that ended a validation, from Ajv's errors: the last one says what failed, those before it why a branch
- * of it did not fit.
+ * Converts Ajv's errors to the violation that ended the validation. The last error is the failed keyword; the errors before it explain
+ * why its branches failed.
  */
 export function firstViolation(errors: readonly ErrorObject[] | null | undefined): SchemaViolation {
   const last = errors?.at(-1);
@@ -17,7 +17,7 @@ export function firstViolation(errors: readonly ErrorObject[] | null | undefined
   return { path: last.instancePath, message: bounded(messageOf(last) + nearest(last, inner)) };
 }
 
-/** An error of Ajv in words, with the names and values that its own message leaves out. */
+/** Formats an Ajv error, including names and values that Ajv's own message omits. */
 export function messageOf(error: ErrorObject): string {
   const message = error.message ?? `must pass ${error.keyword}`;
   const params: Readonly<Record<string, unknown>> = error.params;
@@ -37,7 +37,7 @@ export function messageOf(error: ErrorObject): string {
   }
 }
 
-/** Of the branches that were tried, the error farthest into the value: most likely the branch that was meant. */
+/** Formats the deepest error of the tried branches, which most likely belongs to the intended branch. */
 function nearest(last: ErrorObject, inner: readonly ErrorObject[]): string {
   if (!["anyOf", "oneOf", "propertyNames", "contains"].includes(last.keyword)) return "";
   let best: ErrorObject | undefined;

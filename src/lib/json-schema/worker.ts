@@ -1,4 +1,4 @@
-/** The worker thread's program: generates code from schemas, and checks values against what is too costly elsewhere. */
+/** Program of the worker thread. It generates code from schemas and validates values that are too expensive for the main thread. */
 import { parentPort } from "node:worker_threads";
 import { LRUCache } from "lru-cache";
 import type { Finding } from "../errors.ts";
@@ -11,20 +11,20 @@ import { type GeneratedCode, generateCode } from "./generate/generate.ts";
 
 export type SchemaRequest =
   | { readonly kind: "compile"; readonly text: string }
-  /** Without `code` the worker answers `missing` where it does not hold it. */
+  /** If `code` is missing and the worker has not cached it, the answer is `missing`. */
   | { readonly kind: "check"; readonly digest: string; readonly code?: string; readonly value: unknown };
 
 export type SchemaAnswer =
   | {
       readonly kind: "compiled";
       readonly result: Result<GeneratedCode, readonly Finding[]>;
-      /** Processor time that it took. */
+      /** CPU time of the compilation. */
       readonly cpuMs: number;
     }
   | { readonly kind: "checked"; readonly violation: SchemaViolation | undefined }
   | { readonly kind: "missing" };
 
-/** Fifty schemas of 75 kB are some 80 MB of code. */
+/** Maximum length of cached code, in characters. Fifty schemas of 75 kB need about 80 MB of code. */
 const MAX_HELD_CODE = 160 * 1024 * 1024;
 
 function createAnswers(): (request: SchemaRequest) => SchemaAnswer {
@@ -41,7 +41,7 @@ function createAnswers(): (request: SchemaRequest) => SchemaAnswer {
     let check = checks.get(digest);
     if (!check) {
       if (code === undefined) return { kind: "missing" };
-      // Time is bounded from outside, by the end of this thread.
+      // No pattern budget: the queue limits the time by terminating this thread.
       check = evaluateCode(code, { patternBudget: Number.POSITIVE_INFINITY });
       checks.set(digest, check, { size: code.length });
     }

@@ -1,8 +1,8 @@
 /**
- * JSON text in which the order of an object's members says nothing, as it says nothing in a schema: members sorted by
- * name (UTF-16 code units, as RFC 8785 does). A database that stores documents in its own order gives the same text.
+ * Formats a value as JSON with members sorted by name (UTF-16 code units, as in RFC 8785). Documents that differ only in member order,
+ * for example after storage in a database, yield the same text.
  *
- * @throws RangeError when the value is nested too deeply.
+ * @throws RangeError if the value is nested too deeply
  */
 export function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(",")}]`;

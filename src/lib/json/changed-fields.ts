@@ -2,12 +2,12 @@ import { isDeepStrictEqual } from "node:util";
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** How far down fields are told apart: `config.dedupe`, and no further. */
+/** Maximum depth of reported fields, such as `config.dedupe`. */
 const MAX_DEPTH = 2;
 
 /**
- * The names of the fields by which two objects differ, as paths: `title`, `config.dedupe`. Arrays count as a whole, the order
- * of members does not matter, a field that is undefined is none. Values are never told.
+ * Returns the paths of the fields in which two objects differ, such as `title` and `config.dedupe`. Compares arrays as a whole, ignores
+ * the order of members, and treats `undefined` as missing. The result never contains values.
  */
 export function changedFields(before: Fields, after: Fields): readonly string[] {
   return changed(before, after, 1);

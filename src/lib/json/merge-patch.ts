@@ -1,8 +1,8 @@
 type JsonObject = Readonly<Record<string, unknown>>;
 
 /**
- * JSON Merge Patch (RFC 7396, section 2): objects merge, anything else replaces, null takes away. Neither argument is
- * changed.
+ * Applies a JSON Merge Patch (RFC 7396, section 2): objects merge, other values replace, and `null` removes. Does not modify the
+ * arguments.
  */
 export function mergePatch(target: unknown, patch: unknown): unknown {
   if (!isObject(patch)) return patch;
@@ -11,7 +11,7 @@ export function mergePatch(target: unknown, patch: unknown): unknown {
     if (value === null) merged.delete(name);
     else merged.set(name, mergePatch(merged.get(name), value));
   }
-  // From entries, so that a member called __proto__ is one like any other.
+  // Object.fromEntries treats a member named __proto__ like any other.
   return Object.fromEntries(merged);
 }
 

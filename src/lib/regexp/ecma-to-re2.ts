@@ -1,4 +1,4 @@
-/** WhiteSpace and LineTerminator (ECMA-262 sections 12.2, 12.3); RE2's own `\s` is ASCII without `\v`. */
+/** WhiteSpace and LineTerminator (ECMA-262 sections 12.2, 12.3). In RE2, `\s` contains only ASCII and lacks `\v`. */
 const SPACE =
   "\\t-\\r \\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}\\x{205f}\\x{3000}\\x{feff}";
 const NOT_SPACE =
@@ -8,7 +8,7 @@ const ANY = "[\\x{0}-\\x{10ffff}]";
 const NOTHING = "[^\\x{0}-\\x{10ffff}]";
 const NOT_LINE_END = "[^\\n\\r\\x{2028}\\x{2029}]";
 const BACKSPACE = 8;
-/** Long names of the general categories that have them, in the words of the Unicode Character Database. */
+/** Short names of the general categories, by their long names in the Unicode Character Database. */
 const CATEGORIES: ReadonlyMap<string, string> = new Map([
   ["Letter", "L"],
   ["Lowercase_Letter", "Ll"],
@@ -22,23 +22,23 @@ const CATEGORIES: ReadonlyMap<string, string> = new Map([
   ["Other", "C"],
 ]);
 const CONTROLS: Readonly<Record<string, number>> = { n: 10, r: 13, t: 9, v: 11, f: 12, "0": 0 };
-/** ECMA-262 lets these stand for themselves after a backslash under `u`; the other punctuation is our leniency. */
+/** Characters that may be escaped with flag `u` (ECMA-262). Inlet also accepts other escaped punctuation. */
 const SYNTAX = /[\^$\\.*+?()[\]{}|/]/;
 
 /**
- * Rewrites an ECMAScript pattern (ECMA-262 section 22.2.1, flag `u`) in RE2's syntax, without its groups' numbers and
- * names, which a mere test does not need.
+ * Translates an ECMAScript pattern (ECMA-262 section 22.2.1, flag `u`) to RE2 syntax. Group numbers and names are dropped, because a test
+ * does not need them.
  *
- * @throws SyntaxError where the pattern is malformed or asks for what cannot be matched in linear time.
+ * @throws SyntaxError if the pattern is malformed or cannot be matched in linear time
  */
 export function translateEcmaPattern(source: string, options: { readonly dotAll: boolean }): string {
   const pattern = unescapePunctuation(source);
-  // V8 parses and says what is wrong, in the words that authors know; it does not compile before the first match.
+  // V8 validates the pattern with messages that authors know. It does not compile a pattern before the first match.
   new RegExp(pattern, "u");
   return new Translation(pattern, options.dotAll).run();
 }
 
-/** `\-` and its like, common in practice, are errors under `u`: they become what they stand for. */
+/** Removes unnecessary escapes such as `\-`, which are common in practice but errors with flag `u`. */
 function unescapePunctuation(source: string): string {
   let inClass = false;
   return source.replace(/\\[\s\S]|[[\]]/g, (text) => {
@@ -52,7 +52,7 @@ function unescapePunctuation(source: string): string {
   });
 }
 
-/** One walk over a pattern that V8 has parsed: only the parts that RE2 spells otherwise change. */
+/** Translates a valid pattern in one pass. Only parts with a different syntax in RE2 change. */
 class Translation {
   readonly #pattern: string;
   readonly #dotAll: boolean;
@@ -68,7 +68,7 @@ class Translation {
     return text === "" ? "(?:)" : text;
   }
 
-  /** Up to the closing bracket of the group, or the end. */
+  /** Translates up to the closing parenthesis of the group, or the end. */
   #alternatives(): string {
     let out = "";
     while (this.#at < this.#pattern.length && this.#peek() !== ")") {
@@ -88,7 +88,7 @@ class Translation {
     if (char === "[") return this.#characterClass();
     if (char === "\\") return this.#escape();
     if (char === ".") return this.#dotAll ? ANY : NOT_LINE_END;
-    // Without the flag m both assert the ends of the text, in both languages.
+    // Without flag m, ^ and $ match only the start and end of the text.
     if (char === "^") return "\\A";
     if (char === "$") return "\\z";
     return literal(char);
@@ -118,7 +118,7 @@ class Translation {
       /^(?:[*+?]|\{(\d+)(,(\d*))?\})\??/.exec(this.#pattern.slice(this.#at, this.#at + 60)) ?? [];
     if (text === undefined) return atom;
     this.#at += text.length;
-    // Greedy or not is of no matter to a test.
+    // Drop the lazy modifier, which does not affect a test.
     if (min === undefined) return atom + text.charAt(0);
     const least = Number(min);
     const most = comma === undefined ? least : max === "" ? Number.POSITIVE_INFINITY : Number(max);
@@ -138,7 +138,7 @@ class Translation {
     return set === undefined ? literal(String.fromCodePoint(this.#escapedCodePoint())) : `[${set}]`;
   }
 
-  /** `\d`, `\s`, `\p{…}` and their like, as they stand inside of a class. */
+  /** Translates an escape such as `\d`, `\s` or `\p{…}` to the content of a class; `undefined` for other escapes. */
   #escapedSet(): string | undefined {
     const char = this.#peek();
     if (!/[dDwWsSpP]/.test(char)) return undefined;
@@ -149,7 +149,7 @@ class Translation {
     return `\\${char}`;
   }
 
-  /** RE2 knows scripts by their bare names and the general categories by their short ones. */
+  /** Translates a property name. RE2 uses script names without a prefix, and short names of general categories. */
   #propertyName(): string {
     const end = this.#pattern.indexOf("}", this.#at);
     const name = this.#pattern.slice(this.#at + 1, end);
@@ -205,7 +205,7 @@ class Translation {
     return this.#pattern.charAt(this.#at);
   }
 
-  /** The next code point, which is taken. */
+  /** Consumes the next code point. */
   #next(): string {
     const char = String.fromCodePoint(this.#pattern.codePointAt(this.#at) ?? 0);
     this.#at += char.length;
@@ -217,10 +217,10 @@ const literal = (char: string): string => (/^[\w ]$/.test(char) ? char : member(
 
 const member = (codePoint: number): string => `\\x{${codePoint.toString(16)}}`;
 
-/** RE2 refuses higher counts in `{n,m}`. */
+/** Maximum count in `{n,m}` that RE2 accepts. */
 const MAX_COUNT = 1000;
 
-/** `atom{least,most}` in RE2's syntax; higher counts become a row of repetitions. */
+/** Formats `atom{least,most}` in RE2 syntax. Higher counts become a sequence of repetitions. */
 function repeat(atom: string, least: number, most: number): string {
   if (most <= MAX_COUNT) return `${atom}{${least},${most}}`;
   if (most === Number.POSITIVE_INFINITY) {

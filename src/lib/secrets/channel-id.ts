@@ -11,35 +11,35 @@ const ID_CHARS = PREFIX.length + RANDOM_CHARS + MAC_CHARS;
 
 const CHANNEL_IDS = /\bch_[a-z0-9]{36}\b/g;
 
-/** False for nearly all texts that hold none. */
+/** Quick check whether a text may contain a channel id. Returns false for nearly all texts without one. */
 export const mayHoldChannelId = (text: string): boolean => text.length >= ID_CHARS && text.includes(PREFIX);
 
-/** The text without channels' addresses. */
+/** Replaces all channel ids in a text by `ch_***`. */
 export const withoutChannelIds = (text: string): string =>
   mayHoldChannelId(text) ? text.replace(CHANNEL_IDS, `${PREFIX}***`) : text;
 
 /**
- * A channel's address, a credential: `ch_` + 26 characters of 128 random bits + 10 characters of a 48-bit MAC
- * (HMAC-SHA256, truncated) over what stands before it.
+ * Creates a channel id, which is the channel's address and a credential. It consists of `ch_`, 26 characters of 128 random bits, and 10
+ * characters of a MAC. The MAC is the first 48 bits of the HMAC-SHA256 over the preceding text.
  */
 export function createChannelId(key: Buffer, random: Buffer = randomBytes(RANDOM_BYTES)): string {
   const head = PREFIX + encodeBase32(random);
-  return head + macOf(compileHmac("sha256", key), head);
+  return head + computeMac(compileHmac("sha256", key), head);
 }
 
-/** A check of ids: true for one that was made under this key. Needs no look-up: an invented id goes no further. */
+/** Creates a check whether an id was created with this key. It rejects invented ids without a database lookup. */
 export function createChannelIdCheck(key: Buffer): (id: string) => boolean {
   const hmac = compileHmac("sha256", key);
-  return (id) => isMade(hmac, id);
+  return (id) => isAuthentic(hmac, id);
 }
 
-function isMade(hmac: Hmac, id: string): boolean {
+function isAuthentic(hmac: Hmac, id: string): boolean {
   if (id.length !== ID_CHARS || !id.startsWith(PREFIX)) return false;
   const head = id.slice(0, -MAC_CHARS);
   const given = Buffer.from(id.slice(-MAC_CHARS));
-  const expected = Buffer.from(macOf(hmac, head));
-  // A character outside ASCII takes more bytes.
+  const expected = Buffer.from(computeMac(hmac, head));
+  // The byte lengths differ if the given id contains characters outside ASCII.
   return given.length === expected.length && timingSafeEqual(given, expected);
 }
 
-const macOf = (hmac: Hmac, head: string): string => encodeBase32(hmac([head]).subarray(0, MAC_BYTES));
+const computeMac = (hmac: Hmac, head: string): string => encodeBase32(hmac([head]).subarray(0, MAC_BYTES));

@@ -1,20 +1,20 @@
 import { createHmac, hash } from "node:crypto";
 
-/** Bytes that each hash takes at once. */
+/** Block size of each hash, in bytes. */
 const BLOCK_BYTES = { md5: 64, sha1: 64, sha256: 64, sha384: 128, sha512: 128 } as const;
-/** Of a message that is copied behind the key; a longer one is not. */
+/** Maximum size of a message that is copied after the key to hash both at once. */
 const MAX_COPIED_BYTES = 8 * 1024;
-/** Key and message, for as long as they are hashed: nothing here waits meanwhile. */
+/** Shared buffer for key and message. Sharing is safe because hashing is synchronous. */
 const scratch = Buffer.alloc(128 + MAX_COPIED_BYTES);
 
 export type HmacHash = keyof typeof BLOCK_BYTES;
 
-/** The keyed hash of a message that comes in pieces. */
+/** Computes the HMAC of a message given in pieces. */
 export type Hmac = (pieces: readonly (string | Buffer)[]) => Buffer;
 
 /**
- * A keyed hash (RFC 2104) under a key that serves many messages. `createHmac` makes a context for each, which takes longer than
- * to hash a short message twice: 3 to 11 µs against 1.
+ * Compiles an HMAC (RFC 2104) with a key for many messages. `createHmac` creates a context for each message and takes 3 to 11 µs, while
+ * hashing a short message twice takes 1 µs.
  */
 export function compileHmac(algorithm: HmacHash, key: string | Buffer): Hmac {
   const block = BLOCK_BYTES[algorithm];
@@ -33,7 +33,7 @@ export function compileHmac(algorithm: HmacHash, key: string | Buffer): Hmac {
   };
   return (pieces) => {
     let size = 0;
-    // A character takes three bytes at most.
+    // A UTF-16 unit needs at most three bytes in UTF-8.
     for (const piece of pieces) size += typeof piece === "string" ? piece.length * 3 : piece.length;
     if (size <= MAX_COPIED_BYTES) {
       return Buffer.from(hashBehind(outer, [hashBehind(inner, pieces)], "binary"), "binary");

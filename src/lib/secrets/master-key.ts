@@ -7,9 +7,10 @@ const KEY_FILE = "master.key";
 const NEXT_FILE = "master.key.next";
 
 /**
- * The master key of a data directory (32 bytes), made on the first call and kept as base64 in `<dataDir>/master.key`
- * (0600). The data lock must be held. Throws when the file is not such a key: a new one would make every sealed secret
- * unreadable.
+ * Loads the master key (32 bytes) of a data directory from `<dataDir>/master.key`, or creates it there in base64 with mode 0600. The
+ * caller must hold the data lock.
+ *
+ * @throws Error if the file is not a valid key. A new key would make all sealed secrets unreadable
  */
 export async function loadOrCreateMasterKey(
   dataDir: string,
@@ -19,35 +20,35 @@ export async function loadOrCreateMasterKey(
   if (existing) return { key: existing, isNew: false };
   const key = randomBytes(KEY_BYTES);
   const partial = await writeSynced(file, key);
-  // Not a rename: a key that has come to be there meanwhile is never replaced.
+  // Use a link instead of a rename, because a link never replaces a key that was created in the meantime.
   await link(partial, file);
   await rm(partial);
   await syncDirectory(dataDir);
   return { key, isNew: true };
 }
 
-/** The master key of a data directory; undefined where it has none. @throws as `loadOrCreateMasterKey` does */
+/** Loads the master key of a data directory; `undefined` if there is none. @throws Error if the file is not a valid key */
 export const findMasterKey = (dataDir: string): Promise<Buffer | undefined> =>
   readKey(join(dataDir, KEY_FILE));
 
-/** Puts a key into a data directory that has none, on disk when it resolves. */
+/** Stores a key in a data directory that has none. The key is on disk when the promise resolves. */
 export async function putMasterKey(dataDir: string, key: Buffer): Promise<void> {
   const file = join(dataDir, KEY_FILE);
   await rename(await writeSynced(file, key), file);
   await syncDirectory(dataDir);
 }
 
-/** Takes a key away that was made for nothing. */
+/** Removes a key that was created but is not needed. */
 export async function dropMasterKey(dataDir: string): Promise<void> {
   await rm(join(dataDir, KEY_FILE), { force: true });
   await syncDirectory(dataDir);
 }
 
 /**
- * The key that the one of the data directory is about to be changed to, on disk before anything is sealed with it. It stays beside
- * the key until `adoptNextMasterKey`, or `dropNextMasterKey` where nothing came of the change.
+ * Prepares a key rotation: stores the next key on disk before any secret is sealed with it. The file remains until `adoptNextMasterKey`
+ * completes the rotation, or `dropNextMasterKey` cancels it.
  *
- * @param key where none is given one is made; one that is there already goes before
+ * @param key a new random key by default. A next key that is already stored takes precedence
  */
 export async function prepareNextMasterKey(
   dataDir: string,
@@ -61,11 +62,11 @@ export async function prepareNextMasterKey(
   return key;
 }
 
-/** The key that a change which was begun would put in place; undefined where none was. */
+/** Loads the next key of a rotation in progress; `undefined` if there is none. */
 export const findNextMasterKey = (dataDir: string): Promise<Buffer | undefined> =>
   readKey(join(dataDir, NEXT_FILE));
 
-/** Puts the next key in the place of the one of before, at once and for good. */
+/** Replaces the current key by the next key, atomically. */
 export async function adoptNextMasterKey(dataDir: string): Promise<void> {
   await rename(join(dataDir, NEXT_FILE), join(dataDir, KEY_FILE));
   await syncDirectory(dataDir);
@@ -74,7 +75,7 @@ export async function adoptNextMasterKey(dataDir: string): Promise<void> {
 export const dropNextMasterKey = (dataDir: string): Promise<void> =>
   rm(join(dataDir, NEXT_FILE), { force: true });
 
-/** 32 bytes as 64 hexadecimal digits, base64 or base64url; undefined for anything else. */
+/** Parses a key of 32 bytes in hexadecimal, base64 or base64url; `undefined` for any other text. */
 export function parseMasterKey(text: string): Buffer | undefined {
   if (/^[0-9a-f]{64}$/i.test(text)) return Buffer.from(text, "hex");
   if (!/^[A-Za-z0-9+/_-]{43}=?$/.test(text)) return undefined;
@@ -90,10 +91,12 @@ async function readKey(file: string): Promise<Buffer | undefined> {
   if (text === undefined) return undefined;
   const key = parseMasterKey(text.trim());
   if (key) return key;
-  throw new Error(`${file} does not hold a master key (32 bytes as base64 or hex); restore it from a backup`);
+  throw new Error(
+    `${file} does not contain a master key (32 bytes in base64 or hex); restore it from a backup`,
+  );
 }
 
-/** Writes the key beside the file, on disk when it resolves; answers where. */
+/** Writes the key to `<file>.new`, syncs it to disk and returns the path. */
 async function writeSynced(file: string, key: Buffer): Promise<string> {
   const partial = `${file}.new`;
   await rm(partial, { force: true });

@@ -1,15 +1,15 @@
 import { isUtf8 } from "node:buffer";
 
-/** A text without certain secrets. */
+/** Removes certain secrets from a text. */
 export type Redact = (text: string) => string;
 
 export const HIDDEN = "***";
-/** A shorter text may stand there for reasons of its own. */
+/** Minimum length of a secret to redact. Shorter texts occur by coincidence. */
 const MIN_SECRET_LENGTH = 8;
-/** Nothing can replace a number in JSON and keep it readable. */
+/** Numbers are not redacted, because a replacement would make JSON invalid. */
 const NUMBER = /^[-+.\deE]*$/;
 
-/** Takes secrets out of texts, also where they are spelled as in a form, an address or JSON. */
+/** Creates a function that replaces secrets in texts, including their URL-encoded and JSON-escaped forms. */
 export function createRedact(secrets: readonly string[]): Redact {
   const hidden = secrets.filter((value) => value.length >= MIN_SECRET_LENGTH && !NUMBER.test(value));
   const spellings = new Set(
@@ -19,12 +19,12 @@ export function createRedact(secrets: readonly string[]): Redact {
     }),
   );
   if (spellings.size === 0) return (text) => text;
-  // The longest first: one that begins with another would leave its rest.
+  // Replace the longest first. Otherwise, a secret that begins with another one would be replaced only in part.
   const inOrder = [...spellings].sort((a, b) => b.length - a.length);
   return (text) => inOrder.reduce((redacted, value) => redacted.replaceAll(value, HIDDEN), text);
 }
 
-/** The bytes without the same secrets; the same object where there is none in them. */
+/** Redacts a body. Returns the same buffer if it contains no secret. */
 export function redactBytes(body: Buffer, redact: Redact): Buffer {
   const encoding = isUtf8(body) ? "utf8" : "latin1";
   const text = body.toString(encoding);
@@ -34,7 +34,7 @@ export function redactBytes(body: Buffer, redact: Redact): Buffer {
 
 const { isRawJSON } = JSON as typeof JSON & { isRawJSON(value: unknown): boolean };
 
-/** The value with all its texts redacted, names of members aside. */
+/** Redacts all texts in a value, except member names. */
 export function redactTexts<T>(value: T, redact: Redact): T {
   const walk = (one: unknown): unknown => {
     if (typeof one === "string") return redact(one);

@@ -6,28 +6,28 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const KEY_BYTES = 32;
 
-/** A key that seals, and the name by which a sealed text refers to it. */
+/** An encryption key, with the id that sealed texts contain. */
 export interface SealingKey {
   readonly id: string;
   readonly bytes: Buffer;
 }
 
-/** A text is sealed under another key than the one given. */
+/** Thrown when a text was sealed with a different key. */
 export class OtherKeyError extends Error {
   override readonly name = "OtherKeyError";
 }
 
-/** The key with the id that follows from its bytes. @throws Error when they are not 32. */
+/** Creates a key with an id that is derived from its bytes. @throws Error unless there are 32 bytes */
 export function createSealingKey(bytes: Buffer): SealingKey {
   if (bytes.length !== KEY_BYTES)
-    throw new Error(`a sealing key has ${KEY_BYTES} bytes, not ${bytes.length}`);
+    throw new Error(`a sealing key must have ${KEY_BYTES} bytes, not ${bytes.length}`);
   const id = createHash("sha256").update("inlet sealing key\0").update(bytes).digest("hex").slice(0, 16);
   return { id, bytes };
 }
 
 /**
- * Seals a text by AES-256-GCM: `s1.<key id>.<nonce, ciphertext, tag in base64url>`. `context` names the place that the text is
- * for; it is authenticated, not stored: moved elsewhere, the text does not open.
+ * Encrypts a text with AES-256-GCM: `s1.<key id>.<nonce, ciphertext, tag in base64url>`. `context` names the place that the text is for. It
+ * is authenticated but not stored, so a text that was copied to another place cannot be opened.
  */
 export function sealSecret(key: SealingKey, plaintext: string, context: string): string {
   const nonce = randomBytes(NONCE_BYTES);
@@ -43,19 +43,19 @@ export function sealSecret(key: SealingKey, plaintext: string, context: string):
 }
 
 /**
- * Opens a secret that `sealSecret` made under the same key for the same context.
+ * Decrypts a secret that `sealSecret` created with the same key and context.
  *
- * @throws OtherKeyError, or another Error where it was changed or moved; no message holds key or text.
+ * @throws OtherKeyError, or another Error if the secret was modified or moved. Messages contain neither key nor text
  */
 export function openSecret(key: SealingKey, sealed: string, context: string): string {
   const [format, keyId, text, ...rest] = sealed.split(".");
   if (format !== FORMAT || keyId === undefined || text === undefined || rest.length > 0) {
-    throw new Error(`what is kept for ${context} is not a sealed secret`);
+    throw new Error(`the stored value of ${context} is not a sealed secret`);
   }
   if (keyId !== key.id)
-    throw new OtherKeyError(`the secret of ${context} is sealed under key ${keyId}, not ${key.id}`);
+    throw new OtherKeyError(`the secret of ${context} is sealed with key ${keyId}, not ${key.id}`);
   const bytes = Buffer.from(text, "base64url");
-  if (bytes.length < NONCE_BYTES + TAG_BYTES) throw new Error(`the secret of ${context} is cut short`);
+  if (bytes.length < NONCE_BYTES + TAG_BYTES) throw new Error(`the secret of ${context} is truncated`);
   const decipher = createDecipheriv(ALGORITHM, key.bytes, bytes.subarray(0, NONCE_BYTES), {
     authTagLength: TAG_BYTES,
   });
@@ -68,7 +68,7 @@ export function openSecret(key: SealingKey, sealed: string, context: string): st
     ]);
     return opened.toString("utf8");
   } catch (error) {
-    throw new Error(`the secret of ${context} was changed, or is another row's`, { cause: error });
+    throw new Error(`the secret of ${context} was modified or belongs to another row`, { cause: error });
   }
 }
 

@@ -3,14 +3,14 @@ import { join } from "node:path";
 import { err, ok, type Result } from "../result.ts";
 import { acquireFileLock } from "./file-lock.ts";
 
-/** Ownership of a data directory; held until disposed or until the process ends, however it ends. */
+/** Ownership of a data directory, until disposal or the end of the process, even by a crash. */
 export interface DataLock extends Disposable {
   /** Real, absolute path. */
   readonly dataDir: string;
 }
 
 export interface DataLockHeld {
-  /** For the operator: names the directory and, where it is known, the process that holds it. */
+  /** Message for the operator, with the directory and, if known, the process that uses it. */
   readonly message: string;
   readonly holderPid: number | undefined;
 }
@@ -18,8 +18,10 @@ export interface DataLockHeld {
 const CONTENTION_MS = 1_000;
 
 /**
- * Makes the directory (0700) if it is missing and takes it; `dataDir` of the lock is its real, absolute path. Throws
- * where the directory cannot be made or written. The holder's number is in a file of its own: to read the lock file would drop the lock.
+ * Creates the directory (mode 0700) if it is missing, and locks it. The process id is stored in a separate file, because reading the lock
+ * file would release the lock.
+ *
+ * @throws if the directory cannot be created or written
  */
 export function acquireDataLock(
   dataDir: string,
@@ -27,20 +29,23 @@ export function acquireDataLock(
 ): Result<DataLock, DataLockHeld> {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   const real = realpathSync(dataDir);
-  // SQLite would say only that it cannot open its file.
+  // Check access first, because SQLite would only report that it cannot open its file.
   accessSync(real, constants.R_OK | constants.W_OK | constants.X_OK);
   const holderFile = join(real, "inlet.pid");
   const lock = acquireFileLock(join(real, "inlet.lock"), contentionMs);
   if (lock === undefined) {
     const holderPid = readHolder(holderFile);
     const holder = holderPid === undefined ? "another process" : `process ${holderPid}`;
-    return err({ message: `${real} is in use by ${holder}; one data directory has one owner`, holderPid });
+    return err({
+      message: `${real} is in use by ${holder}; stop it, or use another data directory`,
+      holderPid,
+    });
   }
   writeFileSync(holderFile, `${process.pid}\n`, { mode: 0o600 });
   return ok({ dataDir: real, [Symbol.dispose]: () => lock[Symbol.dispose]() });
 }
 
-/** Not the number of an earlier owner: the winner may have written its own only a moment later. */
+/** Reads the process id of the owner. Ignores ids of dead processes, because a new owner writes its id shortly after locking. */
 function readHolder(file: string): number | undefined {
   try {
     const pid = Number.parseInt(readFileSync(file, "utf8"), 10);

@@ -3,15 +3,14 @@ import { DatabaseSync } from "node:sqlite";
 const SQLITE_BUSY = 5;
 
 /**
- * Takes a lock by the file of that name, which is made where it is missing; undefined where another process has it. It is held until it
- * is disposed or the process ends, however it ends.
+ * Acquires a lock on a file, which is created if missing; `undefined` if another process holds the lock. The lock lasts until disposal or
+ * the end of the process, even by a crash.
  *
- * Node has no flock(2), but SQLite locks its file in the kernel (fcntl(2)) and such a lock ends with its process, so nothing stale can be
- * left. The file is opened here only: in POSIX any other open and close of it by this process would drop the lock.
+ * Node has no flock(2), but SQLite locks its file in the kernel (fcntl(2)), and the kernel releases such a lock with the process. No other
+ * code may open the file: in POSIX, closing any descriptor of the file in this process releases the lock.
  *
- * @param contentionMs starters that come at the same moment each hold a step of the lock and let go again: one wins only if they try
- * again for so long
- * @throws where the file cannot be made or written
+ * @param contentionMs time to retry. Processes that start at the same moment block each other briefly, and one succeeds only by retrying
+ * @throws if the file cannot be created or written
  */
 export function acquireFileLock(file: string, contentionMs: number): Disposable | undefined {
   const database = new DatabaseSync(file);

@@ -5,15 +5,14 @@ import { promisify } from "node:util";
 const run = promisify(execFile);
 
 /**
- * Tells one life of a process id from the next: its start time in clock ticks since boot (proc_pid_stat(5), field
- * 22), or the constant "alive" where there is no /proc. Undefined: no such process, or a zombie that only awaits its
- * parent.
+ * Returns a value that distinguishes a process from a later one with the same id. The value is the start time in clock ticks since boot
+ * (proc_pid_stat(5), field 22), or the constant "alive" on systems without /proc. `undefined` if the process does not exist or is a zombie.
  */
 export async function processIncarnation(pid: number): Promise<string | undefined> {
   if (process.platform !== "linux") return isPidTaken(pid) ? "alive" : undefined;
   try {
     const stat = await readFile(`/proc/${pid}/stat`, "latin1");
-    // The command's name, in parentheses, may hold spaces and parentheses itself.
+    // The command name is in parentheses and may itself contain spaces and parentheses.
     const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
     return fields[0] === "Z" || fields[0] === "X" ? undefined : fields[19];
   } catch {
@@ -21,7 +20,7 @@ export async function processIncarnation(pid: number): Promise<string | undefine
   }
 }
 
-/** True when the process works in that directory, which is how a server of ours is told from a reused process id. */
+/** Whether a process has this working directory, which distinguishes an embedded server from an unrelated process with its old id. */
 export async function worksIn(pid: number, realDirectory: string): Promise<boolean> {
   try {
     if (process.platform === "linux") return (await readlink(`/proc/${pid}/cwd`)) === realDirectory;
@@ -32,7 +31,7 @@ export async function worksIn(pid: number, realDirectory: string): Promise<boole
   }
 }
 
-/** All processes that work in that directory; undefined where the system has no way to tell (no /proc). */
+/** Finds all processes with this working directory; `undefined` on systems without /proc. */
 export async function findProcessesIn(realDirectory: string): Promise<readonly number[] | undefined> {
   if (process.platform !== "linux") return undefined;
   const pids = (await readdir("/proc")).map(Number).filter((pid) => pid > 0);
@@ -40,9 +39,9 @@ export async function findProcessesIn(realDirectory: string): Promise<readonly n
   return pids.filter((_, index) => found[index]);
 }
 
-/** True for any process of that number, a zombie or another user's included. */
+/** Whether any process has this id, including zombies and processes of other users. */
 export function isPidTaken(pid: number): boolean {
-  // 0 and below address process groups.
+  // Ids of 0 and below refer to process groups.
   if (pid <= 0) return false;
   try {
     process.kill(pid, 0);

@@ -3,7 +3,7 @@ import { closeSync, openSync, renameSync, statSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { processIncarnation } from "./process-info.ts";
 
-/** One life of a server. `exited` resolves, with the reason in words, when it is gone; it never rejects. */
+/** A running server process. `exited` resolves with a readable reason when it has ended, and never rejects. */
 export interface ServerProcess {
   readonly pid: number | undefined;
   readonly adopted: boolean;
@@ -20,7 +20,7 @@ export interface ServerCommand {
   readonly gid?: number;
 }
 
-/** All that a server's process gets of ours: the operator's variables must not steer it, and hold secrets. */
+/** Environment of a server process. It excludes the operator's variables, which could affect the server and contain secrets. */
 export const serverEnvironment = (): Readonly<Record<string, string>> => ({
   PATH: process.env.PATH ?? "/usr/bin:/bin",
   LC_ALL: "C",
@@ -30,8 +30,8 @@ export const serverEnvironment = (): Readonly<Record<string, string>> => ({
 const MAX_LOG_BYTES = 4 * 1024 * 1024;
 
 /**
- * Spawns a server as the leader of its own session and process group, so that neither a Ctrl-C at the terminal nor the
- * death of this process ends it before its clients have drained. Its output goes to a file, because a pipe would break with us.
+ * Spawns a server as the leader of its own session and process group. Neither Ctrl-C in the terminal nor the end of this process then stops
+ * it before its clients have drained. Its output goes to a file, because a pipe would break when this process ends.
  */
 export function spawnServer(command: ServerCommand, logFile: string): ServerProcess {
   const log = openLog(logFile);
@@ -54,7 +54,7 @@ export function spawnServer(command: ServerCommand, logFile: string): ServerProc
   }
 }
 
-/** Takes over a process that is not our child: there is no exit event, so its death is noticed by polling. */
+/** Adopts a process that is not a child of this one. It has no exit event, so its end is detected by polling. */
 export function adoptServer(pid: number, pollMs: number): ServerProcess {
   return serverProcess(pid, true, pollUntilGone(pid, pollMs));
 }
@@ -89,12 +89,12 @@ function send(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);
   } catch (error) {
-    // It went between the last look and this call; `exited` says so in a moment.
+    // Ignore ESRCH: the process has just ended, and `exited` resolves shortly.
     if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
   }
 }
 
-/** Appends; one predecessor is kept, so that a server that fails for weeks cannot fill the disk with its reasons. */
+/** Opens the log for appending. Rotates it once at the size limit, so that a server that fails for weeks cannot fill the disk. */
 function openLog(logFile: string): number {
   const bytes = statSync(logFile, { throwIfNoEntry: false })?.size ?? 0;
   if (bytes > MAX_LOG_BYTES) renameSync(logFile, `${logFile}.1`);

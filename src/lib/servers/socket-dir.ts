@@ -2,20 +2,20 @@ import { createHash } from "node:crypto";
 import { chownSync, lstatSync, mkdirSync, rmdirSync } from "node:fs";
 import { join } from "node:path";
 
-/** `sun_path` holds 108 bytes with its final zero on Linux, 104 on macOS (unix(7), unix(4)). */
+/** `sun_path` has 108 bytes including the final zero on Linux, and 104 on macOS (unix(7), unix(4)). */
 const MAX_SOCKET_PATH_BYTES = process.platform === "linux" ? 107 : 103;
 
-/** Of a server that runs as somebody else, who may not reach the data directory. */
+/** User of a server that runs under another user, who cannot access the data directory. */
 type Owner = { readonly uid: number; readonly gid: number };
 
 /**
- * A private folder (0700) for one server's socket: `<dataDir>/run`, or `/tmp/inlet-<uid>-<hash of the data directory>`
- * where that path is too long or belongs to another user. The same at every start, so that a server left running is
- * found again; hence not `TMPDIR` or `XDG_RUNTIME_DIR`, which differ between a service and a login. Throws when somebody
- * else made the folder first.
+ * Creates a private folder (0700) for a server's socket: `<dataDir>/run`, or `/tmp/inlet-<uid>-<hash of the data directory>` if the path is
+ * too long or the server runs as another user. The path is the same at every start, so that a server that is still running is found. It
+ * does not use `TMPDIR` or `XDG_RUNTIME_DIR`, which differ between a service and a login.
  *
  * @param dataDir real, absolute path
- * @param socketName decides whether `<dataDir>/run` is short enough
+ * @param socketName name of the socket file, which counts toward the length limit of the path
+ * @throws Error if another user has created the folder
  */
 export function makeSocketDir(dataDir: string, socketName: string, owner?: Owner): string {
   const ownUid = process.getuid?.() ?? 0;
@@ -27,12 +27,12 @@ export function makeSocketDir(dataDir: string, socketName: string, owner?: Owner
   return privateDir(join("/tmp", `inlet-${uid}-${hash}`), uid, owner);
 }
 
-/** After its server has stopped; another server's socket in it keeps the folder. */
+/** Removes the folder after its server has stopped, unless it contains the socket of another server. */
 export function removeSocketDir(dir: string): void {
   try {
     rmdirSync(dir);
   } catch {
-    // In use by the other server, or gone already.
+    // The other server uses the folder, or it is already removed.
   }
 }
 

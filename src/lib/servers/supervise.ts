@@ -5,7 +5,7 @@ import { endsWithin, type Sleep, sleep } from "../sleep.ts";
 import { untilAborted } from "../wait.ts";
 import { adoptServer, type ServerCommand, type ServerProcess, spawnServer } from "./server-process.ts";
 
-/** The state of a supervised server; `/readyz` is true only while all are `ready`. */
+/** State of a supervised server. `/readyz` succeeds only while all servers are `ready`. */
 export type ServerStatus =
   | { readonly state: "starting" }
   | { readonly state: "ready"; readonly pid: number; readonly adopted: boolean }
@@ -13,7 +13,7 @@ export type ServerStatus =
   | { readonly state: "stopping" }
   | { readonly state: "stopped" };
 
-/** A running server process; disposing it stops it gracefully, and a second call waits for the first. */
+/** A supervised server. Disposal stops it gracefully; a second call waits for the first. */
 export interface SupervisedServer extends AsyncDisposable {
   readonly status: ServerStatus;
 }
@@ -22,24 +22,24 @@ export interface ServerSpec {
   readonly name: string;
   readonly command: ServerCommand;
   readonly logFile: string;
-  /** A running server on the same data, left by a process that died; called before each spawn. */
+  /** Finds a running server on the same data whose parent process has died. Called before each spawn. */
   findOrphan(): Promise<number | undefined>;
-  /** The state of that process by its own answer; `busy` is alive but not yet serving (it loads, it recovers). Never throws. */
+  /** Asks the server for its state. `busy` means alive but not yet serving (loading, recovering). Never throws. */
   probe(pid: number): Promise<"ready" | "busy" | "silent">;
-  /** Sent in turn, each after `stopGraceMs` without effect; SIGKILL to the whole group is the last. */
+  /** Signals to stop the server, sent one after another every `stopGraceMs`. SIGKILL to the whole group follows last. */
   readonly stopSignals: readonly NodeJS.Signals[];
   readonly stopGraceMs: number;
-  /** How long it may be silent before it is stopped and started anew; being busy may take as long as it takes. */
+  /** Maximum time without an answer before the server is restarted. The state `busy` has no time limit. */
   readonly maxSilenceMs: number;
 }
 
 export interface SuperviseOptions {
   readonly log: Log;
-  /** Ends the start only; the running server is ended by disposing it. */
+  /** Cancels only the start. A running server is stopped by disposal. */
   readonly signal: AbortSignal;
   readonly timing?: Partial<typeof TIMING>;
   readonly random?: () => number;
-  /** Before a restart; default: by the clock. */
+  /** Replaces the timer before a restart in tests. */
   readonly wait?: Sleep;
 }
 
@@ -48,17 +48,17 @@ const TIMING = {
   adoptedPollMs: 200,
   minBackoffMs: 100,
   maxBackoffMs: 5_000,
-  /** A server that served for so long begins its next series of restarts with the shortest wait. */
+  /** Running time after which the backoff of the next restart begins with the shortest wait. */
   settledMs: 10_000,
 };
 
-/** Ends before it is ready so often in a row on the first start: it will not by itself, so the start fails. */
+/** Number of consecutive failures after which the first start fails, because further attempts are unlikely to succeed. */
 const FIRST_START_ATTEMPTS = 3;
 const LOG_TAIL_LINES = 12;
 
 /**
- * Starts a server, or takes back a running one, and keeps it running: restarted for ever, with growing, jittered,
- * bounded waits. Resolves when it serves for the first time; rejects when that fails three times or the signal aborts.
+ * Starts a server, or adopts a running one, and restarts it whenever it ends, with bounded exponential backoff and jitter. Resolves when the
+ * server is ready for the first time. Rejects after three failures or when the signal aborts.
  */
 export async function superviseServer(
   spec: ServerSpec,
@@ -119,7 +119,7 @@ export async function superviseServer(
       const tail = await readLogTail(spec.logFile);
       log.warn({ event: "server.ended", reason, attempt: failures, output: tail }, "server ended");
       if (!served && failures >= FIRST_START_ATTEMPTS) {
-        started.reject(new Error(`${spec.name} does not start: ${reason}\n${tail}`));
+        started.reject(new Error(`${spec.name} cannot be started: ${reason}\n${tail}`));
         return;
       }
       await wait(backoffMs(backoff, failures, random), stopping.signal);

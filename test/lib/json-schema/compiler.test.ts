@@ -131,10 +131,10 @@ test.each<[string, JsonSchema, string, string]>([
     "/items/$ref",
     '"https://x.example/s.json"',
   ],
-  ["a reference to nothing", { items: { $ref: "#/$defs/no" } }, "/items/$ref", '"#/$defs/no" leads nowhere'],
+  ["a reference to nothing", { items: { $ref: "#/$defs/no" } }, "/items/$ref", '"#/$defs/no" does not exist'],
   ["a reference to Object's own", { $ref: "toString" }, "/$ref", "is not part of this schema"],
-  ["a pointer to Object's own", { $ref: "#/$defs/toString", $defs: {} }, "/$ref", "leads nowhere"],
-  ["a reference to itself", { $ref: "#/$defs/a", $defs: { a: { $ref: "#/$defs/a" } } }, "", "without end"],
+  ["a pointer to Object's own", { $ref: "#/$defs/toString", $defs: {} }, "/$ref", "does not exist"],
+  ["a reference to itself", { $ref: "#/$defs/a", $defs: { a: { $ref: "#/$defs/a" } } }, "", "endless reference"],
   ["look-around", { properties: { a: { pattern: "(?=a)" } } }, "/properties/a/pattern", "look-around"],
   [
     "a back-reference",
@@ -230,7 +230,7 @@ test("a value that takes too much CPU time is in violation, and those behind it 
     recursive.validate({ a: null }, ASKER),
     recursive.validate({ a: 1 }, ASKER),
   ]);
-  expect(slow?.message).toContain("too much time");
+  expect(slow?.message).toContain("too much CPU time");
   expect(good).toBeUndefined();
   expect(bad?.path).toBe("/a");
 });
@@ -250,7 +250,7 @@ test("a schema that takes too much CPU time to compile is refused, and those beh
   ]);
   expect(slow).toMatchObject({
     ok: false,
-    error: [{ path: "", message: expect.stringContaining("too much time") }],
+    error: [{ path: "", message: expect.stringContaining("too much CPU time") }],
   });
   expect(good?.ok).toBe(true);
 });

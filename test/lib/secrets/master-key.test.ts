@@ -25,7 +25,7 @@ it("the master key is made although an earlier attempt was cut off", async () =>
 
 it("a damaged key file is refused, and not replaced by another key", async () => {
   await writeFile(join(dir, "master.key"), "c2hvcnQ=\n");
-  await expect(loadOrCreateMasterKey(dir)).rejects.toThrow("does not hold a master key");
+  await expect(loadOrCreateMasterKey(dir)).rejects.toThrow("does not contain a master key");
   expect(await readFile(join(dir, "master.key"), "utf8")).toBe("c2hvcnQ=\n");
 });
 

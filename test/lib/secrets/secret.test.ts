@@ -23,7 +23,7 @@ describe("a sealed secret", () => {
   it("does not open under another key, and names the keys by their ids only", () => {
     const other = createSealingKey(Buffer.alloc(32, 2));
     expect(() => openSecret(other, sealSecret(key, "s3cret", "rows/1"), "rows/1")).toThrow(
-      `sealed under key ${key.id}, not ${other.id}`,
+      `sealed with key ${key.id}, not ${other.id}`,
     );
   });
 

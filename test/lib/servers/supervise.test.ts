@@ -120,7 +120,7 @@ describe("superviseServer", () => {
 
   it("gives up when the first start has failed three times, and repeats the server's output", async () => {
     const failing = superviseServer(server("echo x >> starts; echo no such luck; exit 3"), options);
-    await expect(failing).rejects.toThrow(/script does not start: exit code 3.*no such luck/s);
+    await expect(failing).rejects.toThrow(/script cannot be started: exit code 3.*no such luck/s);
     expect(readFileSync(join(dir, "starts"), "utf8")).toBe("x\nx\nx\n");
   });
 

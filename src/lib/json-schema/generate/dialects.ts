@@ -8,16 +8,16 @@ import { messageOf } from "../violation.ts";
 import { FORMATS } from "./formats.ts";
 import { OWN_KEYWORDS } from "./keywords.ts";
 
-/** A draft of JSON Schema that is understood. */
+/** A supported draft of JSON Schema. */
 export type Dialect = "draft-07" | "2020-12";
 
-/** The address of each dialect's meta-schema, as Ajv files it. */
+/** URI of each dialect's meta-schema, as registered in Ajv. */
 const META_SCHEMAS: Readonly<Record<Dialect, string>> = {
   "draft-07": "http://json-schema.org/draft-07/schema",
   "2020-12": "https://json-schema.org/draft/2020-12/schema",
 };
 
-/** The dialect that `$schema` names; 2020-12 where it names none. */
+/** Returns the dialect in `$schema`; 2020-12 by default. */
 export function dialectOf(schema: JsonSchema): Result<Dialect, Finding> {
   const named = typeof schema === "object" ? schema.$schema : undefined;
   if (named === undefined) return ok("2020-12");
@@ -26,10 +26,10 @@ export function dialectOf(schema: JsonSchema): Result<Dialect, Finding> {
     if (META_SCHEMAS[dialect].replace(/^https?:/, "") === address) return ok(dialect);
   }
   const known = Object.values(META_SCHEMAS).join(" or ");
-  return err({ path: "/$schema", message: `must be ${known}, or be left out for the latter` });
+  return err({ path: "/$schema", message: `must be ${known}; the default is the latter` });
 }
 
-/** An Ajv of the dialect with the formats; unknown keywords are annotations, nothing is logged. */
+/** Creates an Ajv for a dialect, with all formats. Unknown keywords are annotations. Logging is disabled. */
 export function createAjv(
   dialect: Dialect,
   options: Options,
@@ -44,11 +44,11 @@ export function createAjv(
     formats: FORMATS,
     code: { ...options.code, regExp: asGenerated(compilePattern), formats: _`require("formats").FORMATS` },
   });
-  // Ajv reads the user's names from plain objects, where "constructor" or "toString" would be found.
+  // Ajv looks up names from the schema in these objects, so inherited names such as "constructor" must not be found.
   Object.setPrototypeOf(ajv.formats, null);
   Object.setPrototypeOf(ajv.RULES.all, null);
   Object.setPrototypeOf(ajv.RULES.keywords, null);
-  // Draft 4's word for `$id`, on which Ajv throws: an annotation like any other unknown keyword.
+  // Ajv throws on `id`, the name of `$id` in draft 4. Treat it as an annotation like any unknown keyword.
   ajv.removeKeyword("id");
   for (const definition of OWN_KEYWORDS[dialect]) {
     ajv.removeKeyword(String(definition.keyword));
@@ -57,7 +57,7 @@ export function createAjv(
   return ajv;
 }
 
-/** Generated code makes its patterns by this expression; its `require` is what `evaluate.ts` hands to it. */
+/** Sets the expression with which generated code creates patterns. `evaluate.ts` supplies its `require`. */
 const asGenerated = (compilePattern: (source: string, flags: string) => LinearRegExp) =>
   Object.assign((source: string, flags: string) => compilePattern(source, flags), {
     code: 'require("linear-regexp").compileLinearRegExp',
@@ -65,10 +65,10 @@ const asGenerated = (compilePattern: (source: string, flags: string) => LinearRe
 
 const MAX_FINDINGS = 10;
 
-/** Findings about a schema by its dialect's meta-schema; paths are JSON Pointers into the schema. */
+/** Validates a schema against its dialect's meta-schema. Paths of findings are JSON Pointers into the schema. */
 export type CheckSchema = (dialect: Dialect, schema: JsonSchema) => readonly Finding[];
 
-/** Each dialect's meta-schema is compiled when it is first needed, and once. */
+/** Creates the check. It compiles each meta-schema once, on first use. */
 export function createSchemaCheck(): CheckSchema {
   const compiled = new Map<Dialect, ValidateFunction>();
   return (dialect, schema) => {
@@ -80,11 +80,11 @@ export function createSchemaCheck(): CheckSchema {
 
 function compileMetaSchema(dialect: Dialect): ValidateFunction {
   const validate = createAjv(dialect, { allErrors: true }).getSchema(META_SCHEMAS[dialect]);
-  if (!validate) throw new Error(`Ajv does not carry the meta-schema of ${dialect}`);
+  if (!validate) throw new Error(`Ajv has no meta-schema for ${dialect}`);
   return validate;
 }
 
-/** The first error of each place: what follows at the same place is `anyOf` and `allOf` saying it again. */
+/** Converts errors to findings. Keeps the first error per place, because `anyOf` and `allOf` repeat it. */
 function findings(errors: readonly ErrorObject[]): readonly Finding[] {
   const byPath = new Map<string, Finding>();
   for (const error of errors) {

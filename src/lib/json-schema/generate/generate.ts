@@ -9,21 +9,21 @@ import { schemaCost } from "./schema-cost.ts";
 import { escapeStep } from "./subschemas.ts";
 import { toTheLetter } from "./to-the-letter.ts";
 
-/** A schema as the source of a CommonJS module that exports the validator, and what running it takes. */
+/** Source of a CommonJS module that exports the validator, with its cost. */
 export interface GeneratedCode {
   readonly code: string;
-  /** Applications of subschemas to one place of a value, at most (`schemaCost`). */
+  /** Maximum number of subschema applications per place in a value (`schemaCost`). */
   readonly cost: number;
-  /** Instructions of all its patterns together: what evaluating the code has to build. */
+  /** Total number of pattern instructions, which evaluating the code must build. */
   readonly patternSize: number;
 }
 
-/** Beyond it a schema would push all others out of the cache. */
+/** Maximum length of generated code. A longer schema would evict all others from the cache. */
 const MAX_CODE_LENGTH = 16 * 1024 * 1024;
-/** Names that any object has by its prototype: Ajv then has to look at own properties only. */
+/** Inherited names of every object. If a schema contains one, Ajv must check only own properties. */
 const INHERITED = Object.getOwnPropertyNames(Object.prototype);
 
-/** The schema's canonical text to code. Takes seconds and much memory for some schemas: only for the worker. */
+/** Generates code from a schema's canonical text. It can take seconds and much memory, so call it only in the worker. */
 export function generateCode(text: string, check: CheckSchema): Result<GeneratedCode, readonly Finding[]> {
   const schema: SchemaNode | boolean = JSON.parse(text);
   const dialect = dialectOf(schema);
@@ -36,12 +36,12 @@ export function generateCode(text: string, check: CheckSchema): Result<Generated
     validateSchema: false,
     inlineRefs: false,
     ownProperties: INHERITED.some((name) => text.includes(JSON.stringify(name))),
-    // Leaving out what is not needed makes the code a tenth shorter and no faster, and takes half of the time and more.
+    // Optimization makes the code a tenth shorter but not faster, and takes more than half of the time.
     code: { source: true, esm: false, lines: false, optimize: false },
   };
   try {
-    const misshapen = check(dialect.value, schema);
-    if (misshapen.length > 0) return err(misshapen);
+    const invalid = check(dialect.value, schema);
+    if (invalid.length > 0) return err(invalid);
     references = new References(schema, dialect.value);
     const unsupported = toTheLetter(schema, dialect.value, references);
     if (unsupported.length > 0) return err(unsupported);
@@ -51,27 +51,27 @@ export function generateCode(text: string, check: CheckSchema): Result<Generated
       patterns.set(source, pattern.size);
       return pattern;
     });
-    // As a plain member of an object literal it would set the prototype.
+    // A plain `"__proto__":` in an object literal would set the prototype, so make the key computed.
     const code = standalone
       .default(ajv, ajv.compile(schema))
       .replaceAll(/(?<!\\)"__proto__":/g, '["__proto__"]:');
-    if (code.length > MAX_CODE_LENGTH) return err([{ path: "", message: "is too large to be compiled" }]);
+    if (code.length > MAX_CODE_LENGTH) return err([{ path: "", message: "is too large to compile" }]);
     const patternSize = [...patterns.values()].reduce((sum, size) => sum + size, 0);
     return ok({ code, cost: schemaCost(schema, references.targets), patternSize });
   } catch (error) {
-    return err([findingOf(error, () => findPattern(lastPattern, references))]);
+    return err([toFinding(error, () => findPattern(lastPattern, references))]);
   }
 }
 
-function findingOf(error: unknown, placeOfPattern: () => string): Finding {
-  if (error instanceof PatternError) return { path: placeOfPattern(), message: error.message };
+function toFinding(error: unknown, findPatternPlace: () => string): Finding {
+  if (error instanceof PatternError) return { path: findPatternPlace(), message: error.message };
   if (error instanceof RangeError)
-    return { path: "", message: "is nested too deeply, is too large, or refers to itself without end" };
+    return { path: "", message: "is nested too deeply, is too large, or contains an endless reference" };
   const reason = error instanceof Error ? error.message : String(error);
   return { path: "", message: `cannot be compiled: ${reason}` };
 }
 
-/** The JSON Pointer of the first place where the pattern stands. */
+/** Finds the JSON Pointer of the first occurrence of a pattern. */
 function findPattern(source: string, references: References | undefined): string {
   for (const [node, { pointer }] of references?.places ?? []) {
     if (node.pattern === source) return `${pointer}/pattern`;

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 
-/** Names what generates the code: another one may make other code of the same schema. It follows from the sources themselves. */
+/** Computes the id of the code generator from its sources, because another version may generate different code for a schema. */
 export function generatorId(): string {
   const hash = createHash("sha256");
   const folder = new URL("./", import.meta.url);

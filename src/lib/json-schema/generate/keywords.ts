@@ -1,15 +1,15 @@
-/** Keywords in which Ajv's verdicts differ from JSON Schema, as code generators of our own. */
+/** Code generators for keywords that Ajv does not implement as JSON Schema specifies. */
 import { _, type CodeKeywordDefinition, type KeywordCxt, Name, str } from "ajv";
 import { not } from "ajv/dist/compile/codegen/index.js";
 import { isMultipleOf } from "./multiple-of.ts";
 
-/** How generated code calls `isMultipleOf`; its `require` is what `evaluate.ts` hands to it. */
+/** Expression for `isMultipleOf` in generated code. `evaluate.ts` supplies its `require`. */
 const CALLED_IN_CODE = _`require("multiple-of").isMultipleOf`;
-/** Ajv's words for a member's name and for an item's index. */
+/** Ajv's codes for the type of a data property: an item's index, and a member's name. */
 const INDEX = 0;
 const NAME = 1;
 
-/** Decided on decimals, where Ajv divides binary numbers: of the 100 amounts from 19.00 it refuses 36 as no multiples of 0.01. */
+/** Uses decimal arithmetic. Ajv divides binary numbers and rejects 36 of the 100 amounts from 19.00 as multiples of 0.01. */
 const multipleOf: CodeKeywordDefinition = {
   keyword: "multipleOf",
   type: "number",
@@ -24,7 +24,7 @@ const multipleOf: CodeKeywordDefinition = {
   },
 };
 
-/** An `if` evaluates properties and items only where it holds, and does so without `then` and `else` too. */
+/** Unlike in Ajv, a matching `if` marks properties and items as evaluated, even without `then` and `else`. */
 const conditional: CodeKeywordDefinition = {
   keyword: "if",
   schemaType: ["object", "boolean"],
@@ -57,7 +57,7 @@ const conditional: CodeKeywordDefinition = {
   },
 };
 
-/** Also where only a run can tell how many items a branch evaluated, or that it evaluated all (`true`). */
+/** Unlike Ajv's version, supports a number of evaluated items that is only known at run time, or `true` for all items. */
 const unevaluatedItems: CodeKeywordDefinition = {
   keyword: "unevaluatedItems",
   type: "array",
@@ -86,7 +86,7 @@ const unevaluatedItems: CodeKeywordDefinition = {
   },
 };
 
-/** Also where a name is one that any object inherits ("constructor"). */
+/** Unlike Ajv's version, supports names that every object inherits, such as "constructor". */
 const unevaluatedProperties: CodeKeywordDefinition = {
   keyword: "unevaluatedProperties",
   type: "object",
@@ -123,13 +123,13 @@ const unevaluatedProperties: CodeKeywordDefinition = {
   },
 };
 
-/** Applies the keyword's schema to an item or a member that nothing else has evaluated. */
+/** Applies the keyword's schema to an item or member that no other keyword has evaluated. */
 function applyToRest(cxt: KeywordCxt, dataProp: Name, dataPropType: number, valid: Name): void {
   cxt.subschema({ keyword: cxt.keyword, dataProp, dataPropType }, valid);
   cxt.gen.if(not(valid), () => cxt.gen.break());
 }
 
-/** By dialect, what stands in the place of Ajv's own. */
+/** Keywords that replace Ajv's own, by dialect. */
 export const OWN_KEYWORDS: Readonly<Record<"draft-07" | "2020-12", readonly CodeKeywordDefinition[]>> = {
   "draft-07": [multipleOf],
   "2020-12": [multipleOf, conditional, unevaluatedItems, unevaluatedProperties],

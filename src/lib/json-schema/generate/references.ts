@@ -1,12 +1,12 @@
-/** Resolves a schema's references as JSON Schema does: by base addresses, anchors and pointers, within the schema alone. */
+/** Resolves references by base URIs, anchors and pointers, as JSON Schema specifies, but only within the schema itself. */
 import type { Finding } from "../../errors.ts";
 import type { Dialect } from "./dialects.ts";
 import { escapeStep, subschemasOf } from "./subschemas.ts";
 
-/** A schema object that may be changed: the parsed text is the compiler's own. */
+/** A mutable schema object. The compiler has parsed it from text, so no other code uses it. */
 export type SchemaNode = Record<string, unknown>;
 
-/** Where a schema stands: its JSON Pointer from the root, and the address that its references are relative to. */
+/** Position of a schema: its JSON Pointer from the root, and the base URI of its references. */
 interface Place {
   readonly pointer: string;
   readonly base: string;
@@ -16,43 +16,43 @@ interface Target extends Place {
   readonly schema: unknown;
 }
 
-/** Of a schema without an address: only relative ones meet in it. */
-const NO_ADDRESS = "schema://self/";
-/** Of a reference that is wrong. */
+/** Base URI of a schema without `$id`, so that relative references can be resolved. */
+const DEFAULT_BASE = "schema://self/";
+/** Maximum length of an invalid reference in a message. */
 const SHOWN_LENGTH = 200;
 
 export const isNode = (value: unknown): value is SchemaNode =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
 /**
- * Every schema of a document by where it stands, found by reading it once; with each reference as a JSON Pointer from the root.
- * Keywords that only name places (`$id`, anchors, `$dynamicRef`) are gone from the document afterwards.
+ * All schemas of a document with their positions. The constructor rewrites every reference to a JSON Pointer from the root, and removes
+ * the keywords that only name places (`$id`, anchors, `$dynamicRef`).
  */
 export class References {
-  /** All schema objects, those that only a reference makes a schema included. */
+  /** All schema objects, including those that are only schemas because a reference points to them. */
   readonly places = new Map<SchemaNode, Place>();
   readonly findings: Finding[] = [];
-  /** The target of `$ref`. */
+  /** Targets of the references in each schema object. */
   readonly targets = new Map<SchemaNode, readonly unknown[]>();
   readonly #dialect: Dialect;
   readonly #resources = new Map<string, Target>();
   readonly #anchors = new Map<string, Target>();
-  /** How many addresses declare a `$dynamicAnchor` of the name. */
+  /** Base URIs that declare a `$dynamicAnchor`, by the anchor's name. */
   readonly #dynamicAnchors = new Map<string, Set<string>>();
   readonly #waiting: SchemaNode[] = [];
 
   constructor(root: SchemaNode | boolean, dialect: Dialect) {
     this.#dialect = dialect;
-    this.#resources.set(NO_ADDRESS, { schema: root, pointer: "", base: NO_ADDRESS });
-    this.#enter(root, { pointer: "", base: NO_ADDRESS });
-    // References reach schemas where none are looked for; those are entered as they are reached.
+    this.#resources.set(DEFAULT_BASE, { schema: root, pointer: "", base: DEFAULT_BASE });
+    this.#enter(root, { pointer: "", base: DEFAULT_BASE });
+    // References can point to schemas at unknown keywords, so those are entered when a reference reaches them.
     for (let node = this.#waiting.pop(); node !== undefined; node = this.#waiting.pop()) this.#follow(node);
     for (const node of this.places.keys()) removeNames(node);
   }
 
   #enter(schema: unknown, { pointer, base: outer }: Place): void {
     if (!isNode(schema) || this.places.has(schema)) return;
-    const base = this.#nameOf(schema, pointer, outer);
+    const base = this.#registerNames(schema, pointer, outer);
     this.places.set(schema, { pointer, base });
     this.#waiting.push(schema);
     for (const child of subschemasOf(schema)) {
@@ -60,19 +60,19 @@ export class References {
     }
   }
 
-  /** Files the schema under the names that it declares, and answers the address that holds inside of it. */
-  #nameOf(schema: SchemaNode, pointer: string, outer: string): string {
+  /** Registers the names that a schema declares and returns the base URI inside it. */
+  #registerNames(schema: SchemaNode, pointer: string, outer: string): string {
     const { $id, $ref, $anchor, $dynamicAnchor } = schema;
     const isDraft7 = this.#dialect === "draft-07";
     let base = outer;
-    // Draft 7 ignores what stands beside a reference.
+    // Draft 7 ignores keywords next to a `$ref`.
     if (typeof $id === "string" && !(isDraft7 && typeof $ref === "string")) {
       const [address = "", fragment = ""] = $id.split("#");
       if (address !== "") {
-        base = addressOf(outer, address);
+        base = resolveUri(outer, address);
         const known = this.#resources.get(base);
         if (known && known.schema !== schema) {
-          const message = "is the address of another part of this schema";
+          const message = "is already the URI of another part of this schema";
           this.findings.push({ path: `${pointer}/$id`, message });
         }
         this.#resources.set(base, { schema, pointer, base });
@@ -105,7 +105,7 @@ export class References {
         continue;
       }
       if (keyword === "$dynamicRef" && this.#isDynamic(reference, target)) {
-        const message = "is not supported where more than one $id declares its $dynamicAnchor";
+        const message = "is not supported if more than one $id declares its $dynamicAnchor";
         this.findings.push({ path, message });
         continue;
       }
@@ -118,28 +118,28 @@ export class References {
     if (targets.length > 0) this.targets.set(node, targets);
   }
 
-  /** With a single `$dynamicAnchor` of the name, the way that led to the reference makes no difference. */
+  /** Whether a target depends on the evaluation path. With only one `$dynamicAnchor` of the name, it does not. */
   #isDynamic(reference: string, { schema }: Target): boolean {
     const name = reference.split("#")[1] ?? "";
     const isAnchored = isNode(schema) && schema.$dynamicAnchor === name;
     return isAnchored && (this.#dynamicAnchors.get(name)?.size ?? 0) > 1;
   }
 
-  /** The target of a reference, or why there is none. */
+  /** Resolves a reference to its target, or returns why there is none. */
   #locate(reference: string, base: string): Target | string {
     const [address = "", fragment = ""] = reference.split("#");
-    const resource = this.#resources.get(address === "" ? base : addressOf(base, address));
+    const resource = this.#resources.get(address === "" ? base : resolveUri(base, address));
     if (!resource) return "is not part of this schema, and remote schemas are never fetched";
     const name = decode(fragment);
     if (name === "") return resource;
     const found = name.startsWith("/")
       ? this.#walk(resource, fragment)
       : this.#anchors.get(`${resource.base}#${name}`);
-    if (!found) return "leads nowhere in this schema";
-    return typeof found.schema === "boolean" || isNode(found.schema) ? found : "does not lead to a schema";
+    if (!found) return "does not exist in this schema";
+    return typeof found.schema === "boolean" || isNode(found.schema) ? found : "does not point to a schema";
   }
 
-  /** By own properties only: an object inherits others. */
+  /** Follows a JSON Pointer through own properties only. */
   #walk(from: Target, fragment: string): Target | undefined {
     let at = from;
     for (const part of fragment.slice(1).split("/")) {
@@ -160,8 +160,8 @@ function removeNames(node: SchemaNode): void {
   for (const name of NAMES) if (typeof node[name] !== "object") delete node[name];
 }
 
-/** Absolute; as it stands where it is relative to what takes none (`urn:…`). */
-const addressOf = (base: string, address: string): string => URL.parse(address, base)?.href ?? address;
+/** Resolves a URI against a base. Returns it unchanged if the base does not support relative references (`urn:…`). */
+const resolveUri = (base: string, address: string): string => URL.parse(address, base)?.href ?? address;
 
 function decode(part: string): string {
   try {

@@ -2,13 +2,13 @@ import type { JsonSchema } from "../compiled-schema.ts";
 import { isNode, type References, type SchemaNode } from "./references.ts";
 import { isDefinition, subschemasOf } from "./subschemas.ts";
 
-/** `uniqueItems` compares each item with each other one unless all are scalars. */
+/** Maximum `maxItems` with which `uniqueItems` counts as cheap. It compares all pairs of items unless all are scalars. */
 const MAX_COMPARED_ITEMS = 256;
 
 /**
- * How often subschemas can be applied to one place of a value: the schema's size with every reference written out. What
- * is small on paper can be exponential here (a chain of definitions, each naming the next one twice). Infinity for
- * schemas that recurse or compare items in pairs.
+ * Computes the maximum number of subschema applications per place in a value: the size of the schema with all references expanded. A
+ * small schema can have exponential cost, such as a chain of definitions that each refer to the next one twice. Returns Infinity for
+ * recursive schemas and for schemas that compare items in pairs.
  */
 export function schemaCost(root: JsonSchema, targets: References["targets"]): number {
   const known = new Map<SchemaNode, number>();
@@ -17,7 +17,7 @@ export function schemaCost(root: JsonSchema, targets: References["targets"]): nu
     if (!isNode(schema)) return 1;
     const before = known.get(schema);
     if (before !== undefined) return before;
-    // Found again below itself, it recurses.
+    // A schema that is reached again from inside itself is recursive.
     known.set(schema, Number.POSITIVE_INFINITY);
     let sum = schema.uniqueItems === true && comparesPairs(schema) ? Number.POSITIVE_INFINITY : 1;
     for (const target of targets.get(schema) ?? []) sum += cost(target);

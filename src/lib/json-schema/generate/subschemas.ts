@@ -1,21 +1,21 @@
-/** Keywords whose value is a subschema, or a list of them (`items` may be either). */
+/** Keywords whose value is a subschema or an array of subschemas (`items` may be either). */
 const SINGLE = new Set([
   ...["additionalItems", "additionalProperties", "contains", "else", "if", "items", "not", "propertyNames"],
   ...["then", "unevaluatedItems", "unevaluatedProperties", "allOf", "anyOf", "oneOf", "prefixItems"],
 ]);
-/** Keywords whose value is a map of subschemas by name; in `dependencies` a list of names may stand for one. */
+/** Keywords whose value is a map of subschemas by name. `dependencies` may contain arrays of names instead. */
 const MAPS = new Set([
   ...["$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties"],
 ]);
 
-/** A subschema and where it stands, as a JSON Pointer from the schema that holds it. */
+/** A subschema, with its JSON Pointer relative to the parent schema. */
 export interface Subschema {
   readonly keyword: string;
   readonly pointer: string;
   readonly schema: unknown;
 }
 
-/** The schemas directly in a schema: those that are applied with it, and those that wait to be referred to. */
+/** Yields the direct subschemas of a schema: those that are applied with it, and its definitions. */
 export function* subschemasOf(schema: object): Generator<Subschema> {
   for (const [keyword, value] of Object.entries(schema)) {
     const isMap = MAPS.has(keyword);
@@ -30,5 +30,5 @@ export function* subschemasOf(schema: object): Generator<Subschema> {
 
 export const isDefinition = (keyword: string): boolean => keyword === "$defs" || keyword === "definitions";
 
-/** A member's name as a step of a JSON Pointer (RFC 6901 section 3). */
+/** Escapes a member name for use in a JSON Pointer (RFC 6901 section 3). */
 export const escapeStep = (name: string): string => name.replaceAll("~", "~0").replaceAll("/", "~1");

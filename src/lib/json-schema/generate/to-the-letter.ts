@@ -3,13 +3,13 @@ import { type Dialect, dialectOf } from "./dialects.ts";
 import { isNode, type References, type SchemaNode } from "./references.ts";
 import { subschemasOf } from "./subschemas.ts";
 
-/** Keywords that apply their schemas to the same value, whose evaluated items and properties count as their own. */
+/** Keywords that apply subschemas to the same value. Items and properties that these evaluate count for the parent schema. */
 const IN_PLACE = new Set(["allOf", "anyOf", "dependentSchemas", "else", "if", "oneOf", "then"]);
 const PROTO = "__proto__";
 
 /**
- * Changes a schema, which fits its meta-schema, into one of the same meaning that Ajv judges rightly; findings name what it cannot
- * judge. Afterwards all references are JSON Pointers from the root, and nothing else names a place.
+ * Rewrites a valid schema into an equivalent one that Ajv validates correctly. The findings list unsupported features. Afterwards all
+ * references are JSON Pointers from the root, and the schema has no `$id` or anchors.
  */
 export function toTheLetter(
   root: SchemaNode | boolean,
@@ -21,21 +21,22 @@ export function toTheLetter(
   const countsProperties = nodes.some(({ node }) => node.unevaluatedProperties !== undefined);
   const hasContains = nodes.some(({ node }) => node.contains !== undefined);
   for (const { node, pointer } of nodes) {
-    if (node !== root) findings.push(...otherDialect(node, pointer, dialect));
+    if (node !== root) findings.push(...findOtherDialect(node, pointer, dialect));
     if (node.$async === true) findings.push({ path: `${pointer}/$async`, message: "is not supported" });
     if (Array.isArray(node.enum) && node.enum.length === 0) {
-      findings.push({ path: `${pointer}/enum`, message: "must have a value" });
+      findings.push({ path: `${pointer}/enum`, message: "must contain at least one value" });
     }
-    const named = nameProto(node);
+    const named = rewriteProto(node);
     if (named === "dependencies" || (named && countsProperties)) {
       const message =
-        "a property of this name is not supported here, or not together with unevaluatedProperties";
+        "a property of this name is not supported in dependencies, nor together with unevaluatedProperties";
       findings.push({ path: `${pointer}/${named}/${PROTO}`, message });
     }
     if (hasContains && node.unevaluatedItems !== undefined && node.unevaluatedItems !== true) {
       const place = findContains(node, references);
       if (place !== undefined) {
-        const message = "is not supported where unevaluatedItems counts the items that it finds";
+        const message =
+          "is not supported together with unevaluatedItems, which would have to count the matching items";
         findings.push({ path: `${place}/contains`, message });
       }
     }
@@ -43,17 +44,17 @@ export function toTheLetter(
   return findings;
 }
 
-/** A schema with an address may be of another dialect than the one that holds it. */
-function otherDialect(node: SchemaNode, pointer: string, dialect: Dialect): readonly Finding[] {
+/** Finds a nested schema with a different `$schema`, which the specification allows but Inlet does not support. */
+function findOtherDialect(node: SchemaNode, pointer: string, dialect: Dialect): readonly Finding[] {
   if (node.$schema === undefined) return [];
   const own = dialectOf(node);
   return own.ok && own.value === dialect
     ? []
-    : [{ path: `${pointer}/$schema`, message: "must be the one of the whole schema" }];
+    : [{ path: `${pointer}/$schema`, message: "must equal the $schema of the root" }];
 }
 
-/** Ajv passes over the name `__proto__`; as a pattern it sees it. Answers the keyword that has it. */
-function nameProto(node: SchemaNode): string | undefined {
+/** Rewrites properties named `__proto__` to patterns, because Ajv ignores the name. Returns the keyword that contains the name. */
+function rewriteProto(node: SchemaNode): string | undefined {
   let found: string | undefined;
   for (const keyword of ["properties", "patternProperties", "dependencies"]) {
     const members = node[keyword];
@@ -68,7 +69,7 @@ function nameProto(node: SchemaNode): string | undefined {
   return found;
 }
 
-/** Ajv has no place to keep which items `contains` found, and takes all of them for evaluated. */
+/** Finds a `contains` that applies to the same value. Ajv cannot record the matching items and would count all items as evaluated. */
 function findContains(from: SchemaNode, { places, targets }: References): string | undefined {
   const seen = new Set<SchemaNode>();
   function search(node: unknown): string | undefined {
