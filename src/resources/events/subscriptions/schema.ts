@@ -12,15 +12,18 @@ export type EventUid =
   | { readonly kind: "channel"; readonly channelUid: string }
   | { readonly kind: "type"; readonly channelUid: string; readonly type: string };
 
-/** Where it starts: `now`, `earliest`, or milliseconds since the epoch. */
+/** Start position: `now`, `earliest`, or milliseconds since the epoch. */
 export type StartAt = "now" | "earliest" | number;
 
-/** A channel's uid holds no colon, a type may: the first one parts them. */
+/** The first colon separates uid and type. A type may contain colons, a channel's uid may not. */
 const EVENT_UID = /^([A-Za-z0-9_-]{1,64}):(.{1,255})$/su;
 
 const eventUidSchema = z
   .string()
-  .meta({ description: "`<channel uid>:<event type>`, `<channel uid>:*` or `*`.", example: "main:push" })
+  .meta({
+    description: "Events to subscribe to: `<channel uid>:<event type>`, `<channel uid>:*` or `*`.",
+    example: "main:push",
+  })
   .transform((text, context): EventUid => {
     if (text === "*") return { kind: "app" };
     const [, channelUid, type] = EVENT_UID.exec(text) ?? [];
@@ -43,13 +46,19 @@ const placeSchema = z.union(
 
 export const subscribeSchema = z.strictObject({
   eventUid: eventUidSchema,
-  connectionId: z.string().min(1).nullish(),
-  startAt: placeSchema.default("now"),
+  connectionId: z
+    .string()
+    .min(1)
+    .nullish()
+    .describe("Id of a connection for the covered channels that fetch."),
+  startAt: placeSchema
+    .describe("Position of the first event: `now`, `earliest` or an RFC 3339 time.")
+    .default("now"),
   handler: handlerSchema.nullish(),
 });
 
 export const rewindSchema = z.strictObject({
-  startAt: placeSchema.describe("From where on it reads again: `now`, `earliest` or an RFC 3339 time."),
+  startAt: placeSchema.describe("Position to continue from: `now`, `earliest` or an RFC 3339 time."),
 });
 
 export const formatEventUid = (uid: EventUid): string => {
@@ -68,25 +77,25 @@ export const formatEventUid = (uid: EventUid): string => {
 export const formatStartAt = (startAt: StartAt): string =>
   typeof startAt === "number" ? formatTimestamp(startAt) : startAt;
 
-/** How far its readers are behind. */
+/** The lag of a subscription's readers. */
 export const lagSchema = z
   .object({
     lag: z
       .int()
       .nullable()
-      .meta({ description: "Entries not delivered yet, over all topics; null where that is not known." }),
-    lagSeconds: z
-      .number()
-      .nullable()
-      .meta({ description: "How long the oldest of them has been there; 0 where there is none." }),
+      .meta({ description: "Number of entries not delivered yet, over all topics. Null if unknown." }),
+    lagSeconds: z.number().nullable().meta({
+      description:
+        "Age in seconds of the oldest entry not delivered yet. 0 if all are delivered. Null if unknown.",
+    }),
     pending: z.int().nullable().meta({
       description:
-        "Entries delivered and not acknowledged yet, over all topics. Not among them: those that an unordered handler is to be sent again.",
+        "Number of entries delivered but not acknowledged yet, over all topics. Excludes pending retries of an unordered handler. Null if unknown.",
     }),
   })
-  .meta({ id: "SubscriptionLag", description: "How far the readers of a subscription are behind." });
+  .meta({ id: "SubscriptionLag", description: "Lag of a subscription's readers." });
 
-/** A subscription as the API answers it. */
+/** A subscription in a response. */
 export const subscriptionSchema = z
   .object({
     id: id("sub"),
@@ -95,50 +104,50 @@ export const subscriptionSchema = z
     connectionId: z.string().nullable(),
     state: z.enum(["active", "paused", "failing"]).meta({
       description:
-        "`failing`: retention is about to take what was not read yet, or the handler does not take what it is sent.",
+        "`failing`: the handler rejects events, or retention will soon remove events that have not been read.",
     }),
-    startAt: z.string().meta({ description: "As it was given: `now`, `earliest` or a time." }),
-    topics: z.array(z.string()),
-    group: z.string().meta({ description: "The consumer group, on each of the topics." }),
+    startAt: z.string().meta({ description: "Start position as requested: `now`, `earliest` or a time." }),
+    topics: z.array(z.string()).meta({ description: "Redis streams that the subscription covers." }),
+    group: z.string().meta({ description: "Name of the consumer group on each topic." }),
     handler: shownHandlerSchema.nullable(),
     lastError: z
       .object({
         code: z
           .string()
-          .meta({ description: "As in `attempts[].code` of a dead letter.", example: "blocked" }),
-        message: z.string().meta({ description: "What went wrong, and what to do about it." }),
+          .meta({ description: "Error code, as in `attempts[].code` of a dead letter.", example: "blocked" }),
+        message: z.string().meta({ description: "Explanation of the error, with a suggested action." }),
         at: timestamp,
       })
       .nullable()
-      .meta({ description: "Why its handler did not take an event last; it may be over." }),
+      .meta({ description: "The handler's last error. It may be resolved already." }),
     ...lagSchema.shape,
     deadLetters: z.int().nullable().meta({
       description:
-        "Events that its handler did not take, or its readers by `inlet-consumer` set aside, and that are still kept.",
+        "Number of stored events that the handler did not accept, or that readers using `inlet-consumer` have set aside. Null if unknown.",
     }),
     createdAt: timestamp,
     updatedAt: timestamp,
   })
-  .meta({ id: "Subscription", description: "A reader's place on the topics that it covers." });
+  .meta({ id: "Subscription", description: "A reading position on all topics that match an event uid." });
 
-/** A subscription that was just made. */
+/** A newly created subscription. */
 export const subscribedSchema = subscriptionSchema
   .extend({
     connectedChannels: z.array(z.string()).meta({
-      description: "The uids of the channels that it covers and that carry its connection now.",
+      description: "Uids of the covered channels that now use the connection.",
       example: ["main"],
     }),
   })
-  .meta({ id: "Subscribed", description: "A new subscription, and the channels that have its connection." });
+  .meta({ id: "Subscribed", description: "A new subscription, with the channels that use its connection." });
 
-/** A subscription that was set anew. */
+/** A subscription after a rewind. */
 export const rewoundSchema = subscriptionSchema
   .extend({
     dropped: z.int().meta({
-      description: "Entries that readers had in hand and did not acknowledge; they are no longer pending.",
+      description: "Number of entries that were delivered but not acknowledged, and are no longer pending.",
     }),
   })
-  .meta({ id: "RewoundSubscription", description: "A subscription that reads again from another place." });
+  .meta({ id: "RewoundSubscription", description: "A subscription after a rewind." });
 export type SubscriptionEntity = Shown<z.output<typeof subscriptionSchema>>;
 
 export function renderSubscription(
