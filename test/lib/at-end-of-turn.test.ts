@@ -3,8 +3,8 @@ import { atEndOfTurn } from "../../src/lib/at-end-of-turn.ts";
 
 const endOfTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-describe("what comes in one turn of the event loop", () => {
-  it("is worked on at its end, each once, in the order in which it came", async () => {
+describe("atEndOfTurn", () => {
+  it("processes each item once, in order, at the end of the event loop turn", async () => {
     const done: number[] = [];
     const take = atEndOfTurn((one: number) => done.push(one));
     expect(take.isEmpty()).toBe(true);
@@ -19,7 +19,7 @@ describe("what comes in one turn of the event loop", () => {
     expect(done).toEqual([1, 2, 3]);
   });
 
-  it("waits for the next turn where it comes of such work", async () => {
+  it("defers items that are added during processing to the next turn", async () => {
     const done: number[] = [];
     const take = atEndOfTurn((one: number) => {
       done.push(one);

@@ -3,19 +3,19 @@ import { backoffMs } from "../../src/lib/backoff.ts";
 
 const backoff = { initialMs: 100, maxMs: 1_000, factor: 2, jitter: 0.5 };
 
-describe("the wait after a failure", () => {
-  it("grows by the factor from one failure to the next, up to its bound", () => {
+describe("backoffMs", () => {
+  it("grows by the factor with each failure, up to the maximum", () => {
     const waits = [1, 2, 3, 4, 5, 6].map((failures) => backoffMs(backoff, failures, () => 0));
     expect(waits).toEqual([100, 200, 400, 800, 1_000, 1_000]);
   });
 
-  it("leaves to chance no more than the part that jitter names", () => {
+  it("randomizes only the share given by jitter", () => {
     expect(backoffMs(backoff, 3, () => 1)).toBe(200);
     expect(backoffMs(backoff, 3, () => 0.5)).toBe(300);
     expect(backoffMs({ ...backoff, jitter: 0 }, 3, () => 1)).toBe(400);
   });
 
-  it("stays at its bound after any number of failures", () => {
+  it("stays at the maximum after any number of failures", () => {
     expect(backoffMs(backoff, 5_000, () => 0)).toBe(1_000);
   });
 });

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { batched } from "../../src/lib/batched.ts";
 
-/** Look-ups that answer when they are told to. */
+/** Lookups that the test resolves explicitly. */
 function stage(options: { readonly maxKeys: number; readonly maxCalls: number }) {
   const calls: { readonly keys: readonly number[]; readonly answer: (error?: Error) => void }[] = [];
   const find = batched<number, string>((keys) => {
@@ -18,7 +18,7 @@ function stage(options: { readonly maxKeys: number; readonly maxCalls: number })
 
 const turn = (): Promise<void> => new Promise(setImmediate);
 
-it("keys of one turn are looked up together, each once, and each is answered its own", async () => {
+it("looks up the keys of one turn together, each key once", async () => {
   const { calls, find } = stage({ maxKeys: 100, maxCalls: 1 });
   const found = [find(2), find(3), find(2)];
   await turn();
@@ -27,7 +27,7 @@ it("keys of one turn are looked up together, each once, and each is answered its
   expect(await Promise.all(found)).toEqual(["of 2", undefined, "of 2"]);
 });
 
-it("while enough calls are under way, what is asked for is gathered, up to the bound of one call", async () => {
+it("collects keys while the maximum number of calls is in flight, up to the maximum per call", async () => {
   const { calls, find } = stage({ maxKeys: 2, maxCalls: 1 });
   void find(0);
   await turn();
@@ -45,7 +45,7 @@ it("while enough calls are under way, what is asked for is gathered, up to the b
   expect(calls.map(({ keys }) => keys)).toEqual([[0], [2, 4], [6]]);
 });
 
-it("a key that is asked for while it is looked up is looked up anew: what it says may have changed", async () => {
+it("looks up a key again if it is requested during its lookup, because the value may have changed", async () => {
   const { calls, find } = stage({ maxKeys: 10, maxCalls: 2 });
   void find(2);
   await turn();
@@ -54,7 +54,7 @@ it("a key that is asked for while it is looked up is looked up anew: what it say
   expect(calls.map(({ keys }) => keys)).toEqual([[2], [2]]);
 });
 
-it("a call that fails fails those that waited for it, and no other", async () => {
+it("rejects only the lookups of the failed call", async () => {
   const { calls, find } = stage({ maxKeys: 10, maxCalls: 1 });
   const failed = find(2);
   await turn();

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { createFairBudget } from "../../src/lib/fair-budget.ts";
 
-it("gives one holder half of it at most, also where there is no other", () => {
+it("gives one holder at most half of the total, even if it is the only one", () => {
   const budget = createFairBudget<string>(100);
   expect(budget.take("a", 30)).toBe(true);
   expect(budget.take("a", 20)).toBe(true);
@@ -10,18 +10,18 @@ it("gives one holder half of it at most, also where there is no other", () => {
   expect(budget.take("a", 30)).toBe(true);
 });
 
-it("gives each holder its fair share, whatever earlier ones have taken", () => {
+it("gives each holder its fair share, whatever earlier holders have taken", () => {
   const budget = createFairBudget<string>(100);
   for (const who of ["a", "b"]) expect([budget.take(who, 1), budget.take(who, 49)]).toEqual([true, true]);
   expect(budget.take("c", 1)).toBe(true);
   expect(budget.take("c", 32)).toBe(true);
   expect(budget.take("c", 1)).toBe(false);
-  // Once others have given back there is more again.
+  // More is available again after other holders release their part.
   budget.giveBack("a", 50);
   expect(budget.take("c", 10)).toBe(true);
 });
 
-it("has room for one request of each holder, however large", () => {
+it("accepts one request of any size from each new holder", () => {
   const budget = createFairBudget<string>(100);
   expect(budget.take("a", 1_000)).toBe(true);
   expect(budget.take("a", 1)).toBe(false);
@@ -31,7 +31,7 @@ it("has room for one request of each holder, however large", () => {
   expect([budget.take("a", 25), budget.take("a", 25)]).toEqual([true, true]);
 });
 
-it("gives one holder the bound that is set for it instead of the half, and leaves others their share", () => {
+it("uses a holder's own limit instead of the half, and leaves the others their share", () => {
   const limits = new Map([
     ["small", 10],
     ["large", 90],

@@ -3,19 +3,19 @@ import { runInNewContext } from "node:vm";
 import { expect, it } from "vitest";
 import { FairQueue } from "../../src/lib/fair-queue.ts";
 
-it("gives each line its turn, and the entries of a line in their order", () => {
+it("serves lines round-robin, and the entries of each line in order", () => {
   const queue = new FairQueue<string, string>();
   for (const item of ["a1", "a2", "a3", "b1", "c1", "b2"]) queue.push(item.slice(0, 1), item);
   expect(queue.size).toBe(6);
   expect(queue.peek()).toBe("a1");
   expect([queue.shift(), queue.shift()]).toEqual(["a1", "b1"]);
-  // One that comes now stands behind one thing of each other.
+  // A new line waits for at most one entry of each other line.
   queue.push("d", "d1");
   expect([...queue.drain()]).toEqual(["c1", "a2", "b2", "d1", "a3"]);
   expect([queue.size, queue.peek(), queue.shift()]).toEqual([0, undefined, undefined]);
 });
 
-it("lets others go on without a line that is set aside, and then gives it its turn before all", () => {
+it("skips a line that is set aside, and serves it first afterwards", () => {
   const queue = new FairQueue<string, string>();
   for (const item of ["a1", "a2", "b1", "c1", "c2", "d1"]) queue.push(item.slice(0, 1), item);
   queue.setAside();
@@ -28,7 +28,7 @@ it("lets others go on without a line that is set aside, and then gives it its tu
   expect([...queue.drain()]).toEqual(["a1", "c1", "b2", "a2", "c2", "a3"]);
 });
 
-it("loses no entry of a line that never ends", () => {
+it("loses no entry of a line that never becomes empty", () => {
   const queue = new FairQueue<string, number>();
   const taken: (number | undefined)[] = [];
   for (let n = 0; n < 10_000; n++) {
@@ -40,14 +40,14 @@ it("loses no entry of a line that never ends", () => {
   expect(taken).toEqual(Array.from({ length: 20_000 }, (_, n) => n / 2));
 });
 
-it("keeps no entry that it has given, though its line goes on", async () => {
+it("releases entries that it has returned, even if their line continues", async () => {
   setFlagsFromString("--expose-gc");
   const collect: () => void = runInNewContext("gc");
   const queue = new FairQueue<string, object>();
   queue.push("a", { n: 1 });
   queue.push("a", { n: 2 });
   const given = new WeakRef(queue.shift() ?? {});
-  // A weak reference is strong until the turn that made it is over.
+  // A weak reference stays strong until the end of the turn that created it.
   await new Promise((resolve) => setImmediate(resolve));
   collect();
   expect([given.deref(), queue.size]).toEqual([undefined, 1]);

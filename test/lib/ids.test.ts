@@ -3,19 +3,19 @@ import { createId, isId, timeOfId } from "../../src/lib/ids.ts";
 
 const NOW = Date.parse("2026-03-01T12:00:00.000Z");
 
-describe("an id", () => {
-  it("is made once, however many are made within a millisecond", () => {
+describe("createId", () => {
+  it("creates unique ids within one millisecond", () => {
     const made = Array.from({ length: 5000 }, () => createId("evt", NOW));
     expect(new Set(made).size).toBe(made.length);
   });
 
-  it("tells when it was made, and sorts by that", () => {
+  it("contains the creation time, and sorts by it", () => {
     const [earlier, later] = [createId("evt", NOW), createId("evt", NOW + 1)];
     expect(timeOfId(earlier)).toBe(NOW);
     expect(earlier < later).toBe(true);
   });
 
-  it("is known by its prefix", () => {
+  it("is recognized by its prefix", () => {
     const id = createId("evt", NOW);
     expect(isId("evt", id)).toBe(true);
     expect(isId("app", id)).toBe(false);

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { createInterned, createSharedParts } from "../../src/lib/interned.ts";
 
-describe("values that are made once", () => {
-  it("are shared by all who ask under the same key", () => {
+describe("shared values", () => {
+  it("are shared by all callers with the same key", () => {
     const interned = createInterned<{ readonly n: number }>();
     let made = 0;
     const make = () => ({ n: ++made });
@@ -12,7 +12,7 @@ describe("values that are made once", () => {
     expect(made).toBe(2);
   });
 
-  it("are not kept where making one fails", () => {
+  it("are not cached if their creation fails", () => {
     const interned = createInterned<{ readonly n: number }>();
     const fail = (): never => {
       throw new Error("not now");
@@ -22,7 +22,7 @@ describe("values that are made once", () => {
   });
 });
 
-it("objects share the parts that they have in common, and know how much is their own", () => {
+it("objects share common parts and report the length of their own parts", () => {
   const share = createSharedParts();
   const first = share({ url: "a", list: [1], deep: { b: null } });
   const second = share({ url: "bc", list: [1], deep: { b: 1 } });
@@ -33,7 +33,7 @@ it("objects share the parts that they have in common, and know how much is their
   expect(second.ownLength).toBe("bc".length + '{"b":1}'.length);
 });
 
-it("objects share no long part: it would be kept after all who had it", () => {
+it("objects do not share long parts, which the cache would retain", () => {
   const share = createSharedParts();
   const wholeOf = () => share({ short: ["a".repeat(500)], long: ["a".repeat(5_000)] });
   const [first, second] = [wholeOf(), wholeOf()];

@@ -27,6 +27,6 @@ it.each<[string, z.ZodType, unknown]>([
   ["must match /^a$/", z.string().regex(/^a$/), "c"],
   ["must be a multiple of 5", z.number().multipleOf(5), 6],
   ["says its own", z.string({ error: "says its own" }), 1],
-])("%s", (message, schema, value) => {
+])("formats an issue as: %s", (message, schema, value) => {
   expect(messageOf(schema, value)).toBe(message);
 });

@@ -4,7 +4,7 @@ import { createLimiter } from "../../src/lib/limiter.ts";
 const { signal } = new AbortController();
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-it("a limiter gives weights in the order in which they were asked for", async () => {
+it("grants weights in request order", async () => {
   const limiter = createLimiter(100);
   const got: string[] = [];
   const take = async (name: string, bytes: number) => {
@@ -14,7 +14,7 @@ it("a limiter gives weights in the order in which they were asked for", async ()
   };
   const [first, second] = await Promise.all([take("a", 60), take("b", 40)]);
   const large = take("large", 80);
-  // It would fit, but the large one came first.
+  // It would fit, but the large request is first.
   const small = take("small", 10);
   first[Symbol.dispose]();
   first[Symbol.dispose]();
@@ -25,7 +25,7 @@ it("a limiter gives weights in the order in which they were asked for", async ()
   expect(got).toEqual(["a", "b", "large", "small"]);
 });
 
-it("those who wait take turns, each for what it asked for first", async () => {
+it("serves owners round-robin, and the requests of each owner in order", async () => {
   const limiter = createLimiter(1);
   const got: string[] = [];
   const use = async (name: string) => {
@@ -36,7 +36,7 @@ it("those who wait take turns, each for what it asked for first", async () => {
   expect(got).toEqual(["a1", "a2", "b1", "c1", "a3", "b2"]);
 });
 
-it("a request larger than the whole limit is met once all the rest is back", async () => {
+it("grants a request above the total when all other weight is released", async () => {
   const limiter = createLimiter(100);
   const some = await limiter.acquire(1, { signal });
   const huge = limiter.acquire(1_000, { signal });
@@ -46,7 +46,7 @@ it("a request larger than the whole limit is met once all the rest is back", asy
   (await behind)[Symbol.dispose]();
 });
 
-it("what is given back of a weight is had by the next one", async () => {
+it("grants weight that was released early to the next request", async () => {
   const limiter = createLimiter(10);
   const large = await limiter.acquire(9, { signal });
   let second: Disposable | undefined;
@@ -64,7 +64,7 @@ it("what is given back of a weight is had by the next one", async () => {
   await limiter.acquire(10, { signal });
 });
 
-it("a request that is aborted lets the next ones pass", async () => {
+it("grants the next requests after a request is aborted", async () => {
   const limiter = createLimiter(100);
   const some = await limiter.acquire(50, { signal });
   const leaving = new AbortController();
@@ -77,7 +77,7 @@ it("a request that is aborted lets the next ones pass", async () => {
   await expect(limiter.acquire(1, { signal: leaving.signal })).rejects.toThrow("no longer");
 });
 
-it("a limiter lets in as many as it has places, and the others in order of arrival", async () => {
+it("grants as many slots as available, and the others in order of arrival", async () => {
   const places = createLimiter(2);
   const order: number[] = [];
   const enter = async (n: number): Promise<Disposable> => {
@@ -94,7 +94,7 @@ it("a limiter lets in as many as it has places, and the others in order of arriv
   expect(order).toEqual([0, 1, 2, 3]);
 });
 
-it("a place whose waiter was aborted goes to the next one", async () => {
+it("grants a slot to the next request if its waiter was aborted", async () => {
   const places = createLimiter(1);
   const first = await places.acquire(1, { signal });
   const leaving = new AbortController();

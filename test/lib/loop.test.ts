@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { type LoopOptions, startLoop } from "../../src/lib/loop.ts";
 import { until } from "../support/until.ts";
 
-/** A loop whose waits end when the test says so, or when they are cut short. */
+/** A loop whose waits end when the test says so, or when the loop aborts them. */
 function start(options: Partial<LoopOptions> = {}) {
   const seen: string[] = [];
   const waits: { readonly ms: number; readonly end: () => void }[] = [];
@@ -24,7 +24,7 @@ function start(options: Partial<LoopOptions> = {}) {
       }),
     ...options,
   });
-  /** The n-th wait (from 1), once the loop has got there. */
+  /** Returns the n-th wait (from 1) after the loop has reached it. */
   const wait = async (n: number) => {
     await until(() => waits.length >= n);
     const found = waits[n - 1];
@@ -34,7 +34,7 @@ function start(options: Partial<LoopOptions> = {}) {
   return { loop, seen, waits, state, wait, [Symbol.asyncDispose]: () => loop[Symbol.asyncDispose]() };
 }
 
-it("a loop waits its interval after each round that succeeded", async () => {
+it("waits for the interval after each successful iteration", async () => {
   await using run = start();
   for (const n of [1, 2, 3]) {
     const { ms, end } = await run.wait(n);
@@ -43,14 +43,14 @@ it("a loop waits its interval after each round that succeeded", async () => {
   }
 });
 
-it("a loop that waits first begins after its interval, or when it is woken", async () => {
+it("with waitsFirst, begins after the interval or when it is woken", async () => {
   await using run = start({ waitsFirst: true });
   expect([(await run.wait(1)).ms, run.state.rounds]).toEqual([1_000, 0]);
   run.loop.wake();
   await until(() => run.state.rounds === 1);
 });
 
-it("a loop asks for its interval after each round", async () => {
+it("calls the interval function after each iteration", async () => {
   let everyMs = 5;
   await using run = start({ everyMs: () => everyMs });
   const first = await run.wait(1);
@@ -59,7 +59,7 @@ it("a loop asks for its interval after each round", async () => {
   expect([first.ms, (await run.wait(2)).ms]).toEqual([5, 7]);
 });
 
-it("a wake begins the next round at once, also one that comes during a round", async () => {
+it("begins the next iteration immediately when woken, also when woken during an iteration", async () => {
   const gate = Promise.withResolvers<void>();
   let rounds = 0;
   await using run = start({
@@ -78,7 +78,7 @@ it("a wake begins the next round at once, also one that comes during a round", a
   expect(rounds).toBe(3);
 });
 
-it("rounds keep their least distance, however often the loop is woken", async () => {
+it("keeps the minimum time between iterations, however often it is woken", async () => {
   await using run = start({ gapMs: 200 });
   const gap = await run.wait(1);
   run.loop.wake();
@@ -87,7 +87,7 @@ it("rounds keep their least distance, however often the loop is woken", async ()
   await until(() => run.state.rounds === 2);
 });
 
-it("waits grow from failure to failure, no wake shortens them, and each change of state is told once", async () => {
+it("increases the wait with each failure, ignores wakes after failures, and reports each change of state once", async () => {
   await using run = start({ retry: { initialMs: 10, maxMs: 40, factor: 2, jitter: 0.5 } });
   const first = await run.wait(1);
   run.state.failing = true;
@@ -107,7 +107,7 @@ it("waits grow from failure to failure, no wake shortens them, and each change o
   expect((await run.wait(7)).ms).toBe(10);
 });
 
-it("jitter makes the waits after failures shorter by chance", async () => {
+it("shortens the waits after failures randomly by jitter", async () => {
   await using run = start({
     random: () => 0.5,
     retry: { initialMs: 10, maxMs: 40, factor: 2, jitter: 0.5 },
@@ -118,13 +118,13 @@ it("jitter makes the waits after failures shorter by chance", async () => {
   expect((await run.wait(1)).ms).toBe(7.5);
 });
 
-it("a loop that is disposed of before its first round has none", async () => {
+it("runs no iteration if it is disposed of before the first", async () => {
   const run = start();
   await run[Symbol.asyncDispose]();
   expect(run.state.rounds).toBe(0);
 });
 
-it("disposal aborts the step under way, waits for it, and takes its end for no failure", async () => {
+it("aborts and awaits the current step on disposal, and does not count its end as a failure", async () => {
   const [begun, aborted, ending] = [0, 1, 2].map(() => Promise.withResolvers<void>());
   const run = start({
     async step(signal) {
@@ -146,7 +146,7 @@ it("disposal aborts the step under way, waits for it, and takes its end for no f
   expect([run.seen, run.loop.signal.aborted]).toEqual([[], true]);
 });
 
-it("disposal ends a wait", async () => {
+it("ends a wait on disposal", async () => {
   for (const failing of [false, true]) {
     const run = start();
     run.state.failing = failing;

@@ -7,10 +7,10 @@ import { PROGRAM_ENV } from "../support/gateway-process.ts";
 const MODULE = join(import.meta.dirname, "../../src/lib/pretenuring.ts");
 const run = promisify(execFile);
 
-/** Decides at each collection, and only code that is interpreted counts what it makes: how fast V8 compiles is no matter. */
+/** Flags that make V8 decide at each collection and only interpret, so that the speed of its compiler does not matter. */
 const AT_ONCE = ["--max-semi-space-size=1", "--min-semi-space-size=1", "--no-opt", "--no-maglev"];
 
-/** What V8 says of its decisions while a program keeps all that it makes. */
+/** Returns V8's trace of pretenuring decisions for a program that retains all its objects. */
 async function decisionsOf(before: string): Promise<string> {
   const program = `
     ${before}
@@ -22,7 +22,7 @@ async function decisionsOf(before: string): Promise<string> {
   return stdout + stderr;
 }
 
-it("V8 pretenures nothing once that has ended, and does before", async () => {
+it("V8 pretenures objects by default, and none after endPretenuring", async () => {
   expect(await decisionsOf("")).toContain("=> tenure");
   const ending = `import { endPretenuring } from ${JSON.stringify(MODULE)}; endPretenuring();`;
   expect(await decisionsOf(ending)).not.toContain("=> tenure");

@@ -1,12 +1,14 @@
 import { describe, expect, it } from "vitest";
 import { createRateBuckets } from "../../src/lib/rate-buckets.ts";
 
-/** How many of `asked` takes are allowed at that moment. */
+/** Returns how many of `asked` tokens are available at that moment. */
 const passed = (asked: number, take: () => number): number =>
   Array.from({ length: asked }, take).filter((waitMs) => waitMs === 0).length;
 
 describe("a bucket", () => {
-  it.each([1, 3, 7, 1_000])("of %d a second holds a second's worth, and fills at that rate", (rate) => {
+  it.each([
+    1, 3, 7, 1_000,
+  ])("with a rate of %d per second has a capacity of one second, and refills at that rate", (rate) => {
     const buckets = createRateBuckets<string>();
     const take = (nowMs: number) => () => buckets.take("a", rate, nowMs);
     expect(passed(rate + 5, take(10_000))).toBe(rate);
@@ -14,14 +16,14 @@ describe("a bucket", () => {
     expect(passed(rate + 5, take(11_500))).toBe(Math.floor(rate / 2));
   });
 
-  it("answers a refusal with the time until the next token, and takes nothing for it", () => {
+  it("returns the time until the next token for a rejected take, and takes no token", () => {
     const buckets = createRateBuckets<string>();
     for (let i = 0; i < 4; i++) expect(buckets.take("a", 4, 0)).toBe(0);
     for (let i = 0; i < 100; i++) expect(buckets.take("a", 4, 100)).toBeCloseTo(150);
     expect(buckets.take("a", 4, 250)).toBe(0);
   });
 
-  it("is looked at without anything being taken", () => {
+  it("can be read without taking a token", () => {
     const buckets = createRateBuckets<string>();
     for (let i = 0; i < 3; i++) expect(buckets.look("a", 2, 0)).toBe(0);
     expect(passed(3, () => buckets.take("a", 2, 0))).toBe(2);
@@ -29,7 +31,7 @@ describe("a bucket", () => {
     expect([buckets.look("a", 2, 500), buckets.take("a", 2, 500)]).toEqual([0, 0]);
   });
 
-  it("that is overdrawn by more than it may be is paid back after the longest time", () => {
+  it("repays a debt above the maximum in the longest allowed time", () => {
     const buckets = createRateBuckets<string>();
     buckets.overdraw("a", 1_000_000, 10, 0, 500);
     expect(buckets.look("a", 10, 0)).toBe(600);
@@ -38,7 +40,7 @@ describe("a bucket", () => {
     expect(buckets.look("a", 10, 600)).toBe(0);
   });
 
-  it("that is overdrawn lets nothing pass until that is paid back, and never longer", () => {
+  it("lets no request pass until its debt is repaid, and no longer", () => {
     const buckets = createRateBuckets<string>();
     expect(buckets.take("a", 10, 0)).toBe(0);
     buckets.overdraw("a", 29, 10, 0);
@@ -47,7 +49,7 @@ describe("a bucket", () => {
     expect(passed(20, () => buckets.take("a", 10, 10_000))).toBe(10);
   });
 
-  it("of one key is not emptied by another key", () => {
+  it("is independent of the buckets of other keys", () => {
     const buckets = createRateBuckets<string>();
     expect(passed(3, () => buckets.take("a", 2, 0))).toBe(2);
     expect(passed(3, () => buckets.take("b", 2, 0))).toBe(2);
@@ -55,14 +57,14 @@ describe("a bucket", () => {
 });
 
 describe("all buckets together", () => {
-  it("forget a key that was not used while twice the maximum of other keys were", () => {
+  it("drop a key that was unused while twice the maximum of other keys was used", () => {
     const buckets = createRateBuckets<number>(100);
     expect(passed(10, () => buckets.take(-1, 5, 0))).toBe(5);
     for (let key = 0; key < 200; key++) buckets.take(key, 5, 0);
     expect(passed(10, () => buckets.take(-1, 5, 0))).toBe(5);
   });
 
-  it("remember a key that is in use, however many others come", () => {
+  it("keep a key that is in use, however many other keys are used", () => {
     const buckets = createRateBuckets<number>(100);
     expect(passed(10, () => buckets.take(-1, 5, 0))).toBe(5);
     for (let key = 0; key < 10_000; key++) {

@@ -15,17 +15,17 @@ function render(text: string, values: Values): string {
   return compiled.value(values);
 }
 
-test("placeholders are replaced by their values, and all other text is kept", () => {
+test("replaces placeholders by their values and keeps all other text", () => {
   expect(render('{"a": {"b": "{{x}}"}}-{{ y }}{{x}}', { x: "1", y: "2" })).toBe('{"a": {"b": "1"}}-21');
   expect(render("", {})).toBe("");
   expect(render("}} {x}", {})).toBe("}} {x}");
 });
 
-test("filters are applied in their order", () => {
+test("applies filters in order", () => {
   expect(render("{{ x | lower | hex }}", { x: "1" })).toBe("1/lower/hex");
 });
 
-test("a value that looks like a template is not expanded", () => {
+test("does not expand a value that looks like a template", () => {
   expect(render("{{x}}", { x: "{{y}}", y: "secret" })).toBe("{{y}}");
 });
 
@@ -36,6 +36,6 @@ test.each([
   ["{{}}", "{{}} has an empty name or filter"],
   ["{{x | }}", "{{x | }} has an empty name or filter"],
   ["{{no}}", "{{no}}: there is no such thing"],
-])("the template %s is refused", (text, reason) => {
+])("rejects the template %s", (text, reason) => {
   expect(compileTemplate(text, bind)).toEqual(err(reason));
 });

@@ -1,10 +1,10 @@
-/** A program for tests of the queue: what its jobs do is nothing, or what no job should. */
+/** Worker program for tests of the queue. Its jobs do little, or misbehave on purpose. */
 import { parentPort } from "node:worker_threads";
 
 export type TinyRequest =
   | { readonly kind: "echo"; readonly value?: unknown }
   | { readonly kind: "fail" }
-  /** Takes memory, in pieces of so many numbers, until it is ended. */
+  /** Allocates arrays of this many numbers until the worker is terminated. */
   | { readonly kind: "eat"; readonly numbers: number };
 
 export interface TinyAnswer {

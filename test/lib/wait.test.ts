@@ -6,7 +6,7 @@ import { unlessAborted, withinGrace, withTimeout } from "../../src/lib/wait.ts";
 const NEVER_MS = 3_600_000;
 const never = new Promise<never>(() => {});
 
-it("a sleep ends early where its signal aborts, and does not begin under one that has", async () => {
+it("sleep ends early when its signal aborts, and does not start with an aborted signal", async () => {
   const over = new AbortController();
   const sleeping = sleep(Number.POSITIVE_INFINITY, over.signal);
   over.abort();
@@ -14,19 +14,19 @@ it("a sleep ends early where its signal aborts, and does not begin under one tha
   await sleep(NEVER_MS, over.signal);
 });
 
-it("work that takes longer than its timeout is unavailable, with the message given; else its outcome counts", async () => {
+it("withTimeout rejects as unavailable with the given message after the timeout, and otherwise returns the result", async () => {
   await expect(withTimeout(1, never, "too slow")).rejects.toEqual(new UnavailableError("too slow"));
   expect(await withTimeout(NEVER_MS, Promise.resolve(1), "too slow")).toBe(1);
   await expect(withTimeout(NEVER_MS, Promise.reject(new Error("broken")), "")).rejects.toThrow("broken");
 });
 
-it("tells whether work ends within the time, and rejects where the work does", async () => {
+it("endsWithin returns whether the work ends in time, and rejects if the work rejects", async () => {
   expect(await endsWithin(1, never)).toBe(false);
   expect(await endsWithin(NEVER_MS, Promise.resolve())).toBe(true);
   await expect(endsWithin(NEVER_MS, Promise.reject(new Error("broken")))).rejects.toThrow("broken");
 });
 
-it("a wait for work ends with the signal's reason, also under a signal that has aborted before", async () => {
+it("unlessAborted rejects with the signal's reason, also with a signal that is already aborted", async () => {
   const leaving = new AbortController();
   const waiting = unlessAborted(leaving.signal, never);
   leaving.abort(new Error("left"));
@@ -35,7 +35,7 @@ it("a wait for work ends with the signal's reason, also under a signal that has 
   expect(await unlessAborted(new AbortController().signal, Promise.resolve(1))).toBe(1);
 });
 
-it("work that is told to end has its grace for it, and is left behind after that", async () => {
+it("withinGrace waits for aborted work during the grace period, and then returns undefined", async () => {
   const told = new AbortController();
   expect(await withinGrace(1, Promise.resolve(1), told.signal)).toBe(1);
   const left = withinGrace(1, never, told.signal);

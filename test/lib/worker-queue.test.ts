@@ -21,8 +21,8 @@ const createQueue = (options: Partial<WorkerQueueOptions<TinyRequest>> = {}) =>
 const A = { lane: "a" };
 const ECHO = { kind: "echo" } as const;
 
-// `test/deep/worker-memory.test.ts`: in small pieces, and in such that V8 would end the process.
-test("a job that needs too much memory ends its worker, not its process, and the next has a new one", async () => {
+// `test/deep/worker-memory.test.ts` tests small allocations, and allocations at which V8 would end the process.
+test("terminates the worker of a job that needs too much memory, and starts a new one for the next job", async () => {
   await using queue = createQueue();
   const eating = queue.run({ kind: "eat", numbers: 1_000_000 }, A);
   const [hungry, modest] = await Promise.all([eating, queue.run(ECHO, A)]);
@@ -30,14 +30,14 @@ test("a job that needs too much memory ends its worker, not its process, and the
   expect(modest).toEqual({ kind: "echoed" });
 });
 
-test("a job on which the worker fails is unavailable, and those behind it are done", async () => {
+test("rejects a job whose worker fails as unavailable, and runs the next jobs", async () => {
   await using queue = createQueue();
   const [failed, done] = await Promise.allSettled([queue.run({ kind: "fail" }, A), queue.run(ECHO, A)]);
   expect(failed).toMatchObject({ status: "rejected", reason: expect.any(UnavailableError) });
   expect(done).toMatchObject({ status: "fulfilled", value: { kind: "echoed" } });
 });
 
-test("a value that cannot be sent fails alone", async () => {
+test("rejects only the job whose value cannot be sent", async () => {
   await using queue = createQueue();
   const [failed, done] = await Promise.allSettled([
     queue.run({ kind: "echo", value: () => 1 }, A),
@@ -47,7 +47,7 @@ test("a value that cannot be sent fails alone", async () => {
   expect(done.status).toBe("fulfilled");
 });
 
-test("memory that a request names is moved to the worker, once its turn has come", async () => {
+test("transfers memory to the worker when the job starts", async () => {
   const [first, second] = [new Uint8Array(1_000), new Uint8Array(1_000)];
   await using queue = createQueue({
     toSend: (request) => [
@@ -62,14 +62,14 @@ test("memory that a request names is moved to the worker, once its turn has come
   expect(second.buffer.detached).toBe(true);
 });
 
-test("more jobs than the queue holds are unavailable", async () => {
+test("rejects jobs beyond the queue limit as unavailable", async () => {
   await using queue = createQueue({ maxQueuedPerLane: 2 });
   const jobs = Array.from({ length: 5 }, () => queue.run(ECHO, A));
   const states = (await Promise.allSettled(jobs)).map(({ status }) => status);
   expect(states).toEqual(["fulfilled", "fulfilled", "rejected", "rejected", "rejected"]);
 });
 
-test("lanes take turns, however many jobs one of them has", async () => {
+test("serves lanes round-robin, however many jobs a lane has", async () => {
   await using queue = createQueue();
   const done: string[] = [];
   const ask = async (lane: string): Promise<void> => {
@@ -80,17 +80,17 @@ test("lanes take turns, however many jobs one of them has", async () => {
   expect(done.join("")).toBe("abcabaaaa");
 });
 
-test("a full lane does not close another one", async () => {
+test("accepts jobs in one lane while another one is full", async () => {
   await using queue = createQueue({ maxQueuedPerLane: 1 });
   const ask = (lane: string) => queue.run(ECHO, { lane });
   const states = await Promise.allSettled([ask("a"), ask("a"), ask("b")]);
   expect(states.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
 });
 
-/** A worker that loads for ever: no job begins. */
+/** A worker that never finishes loading, so that no job starts. */
 const NEVER_READY = new URL("data:text/javascript,setInterval(() => {}, 1e6)");
 
-test("a job for which nobody waits any more leaves its lane at once", async () => {
+test("removes a canceled job from its lane immediately", async () => {
   await using queue = createQueue({ program: NEVER_READY, maxQueuedPerLane: 2 });
   const asker = new AbortController();
   const ask = (signal?: AbortSignal) => queue.run(ECHO, { lane: "a", ...(signal && { signal }) });
@@ -104,16 +104,16 @@ test("a job for which nobody waits any more leaves its lane at once", async () =
   jobs.push(note(ask(), "has room"), note(ask(), "full again"), note(ask(asker.signal), "too late"));
   await Promise.all(jobs.slice(-2));
   expect(states).toEqual([
-    "full: tiny: too many jobs wait",
+    "full: tiny: too many jobs are waiting",
     "gone: tiny: the caller has canceled the job",
-    "full again: tiny: too many jobs wait",
+    "full again: tiny: too many jobs are waiting",
     "too late: tiny: the caller has canceled the job",
   ]);
   await queue[Symbol.asyncDispose]();
   await Promise.all(jobs);
 });
 
-test("a job for which nobody waits any more holds its request no longer", async () => {
+test("releases the request of a canceled job", async () => {
   await using queue = createQueue({ program: NEVER_READY });
   const asker = new AbortController();
   setFlagsFromString("--expose-gc");
@@ -131,7 +131,7 @@ test("a job for which nobody waits any more holds its request no longer", async 
   });
 });
 
-test("jobs behind one that left are done in their order", async () => {
+test("runs jobs after a canceled one in order", async () => {
   await using queue = createQueue();
   const asker = new AbortController();
   const jobs = Promise.allSettled([
@@ -143,9 +143,9 @@ test("jobs behind one that left are done in their order", async () => {
   expect((await jobs).map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
 });
 
-// Elsewhere than on Linux a thread has no priority of its own, and nothing is changed.
+// Only Linux has a priority per thread.
 if (process.platform === "linux")
-  test("a worker that compiles schemas goes behind the other threads of its process, whose priority stays", async () => {
+  test("lowers the priority of a schema worker's thread, and keeps that of the process", async () => {
     const name = `queue ${process.pid}`;
     const before = getPriority();
     const program = new URL("../../src/lib/json-schema/worker.ts", import.meta.url);
@@ -154,7 +154,7 @@ if (process.platform === "linux")
     await queue.run({ kind: "compile", text: "{}" }, A);
     const [nice, ...others] = await nicesOf(name);
     expect(others).toEqual([]);
-    // 19 is the last that there is.
+    // 19 is the highest nice value.
     expect(nice).toBeGreaterThanOrEqual(Math.min(19, before + 1));
     expect(getPriority()).toBe(before);
   });

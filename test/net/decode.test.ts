@@ -8,7 +8,7 @@ import { until } from "../support/until.ts";
 const CHUNK_BYTES = 16 * 1024;
 const MAX_BYTES = 100_000;
 
-/** A body that counts the bytes that were asked of it. */
+/** A body that counts the bytes that were read from it. */
 function countedBody(bytes: Buffer) {
   const asked = { bytes: 0, isCancelled: false };
   const body: Body = {
@@ -26,15 +26,15 @@ function countedBody(bytes: Buffer) {
 
 const bound = (body: Body) => boundBody(body, MAX_BYTES, (thrown) => thrown);
 
-describe("a body that is larger than its bound", () => {
-  it("is asked for no more than a little past the bound, and then cancelled", async () => {
+describe("a body larger than its limit", () => {
+  it("is read only slightly beyond the limit, and then canceled", async () => {
     const { body, asked } = countedBody(gzipSync(randomBytes(2 * 1024 * 1024), { level: 0 }));
     await expect(readWhole(bound(decodeBody(body, "gzip")))).rejects.toMatchObject({ code: "tooLarge" });
     expect(asked.bytes).toBeLessThan(10 * MAX_BYTES);
     await until(() => asked.isCancelled);
   });
 
-  it("is unpacked no further, however small it was packed", async () => {
+  it("is not decompressed further, however small its compressed form", async () => {
     const { body } = countedBody(gzipSync(Buffer.alloc(16 * 1024 * 1024)));
     let unpacked = 0;
     const decoded = decodeBody(body, "gzip");
@@ -52,7 +52,7 @@ describe("a body that is larger than its bound", () => {
   });
 });
 
-it("a body in more than two codings is refused", () => {
+it("rejects a body with more than two codings", () => {
   const { body } = countedBody(Buffer.from("text"));
   expect(() => decodeBody(body, "gzip, gzip, gzip")).toThrow("too many content encodings");
 });

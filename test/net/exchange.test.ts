@@ -5,11 +5,11 @@ import { exchange } from "../../src/net/exchange.ts";
 const HOUR_MS = 3_600_000;
 const LIMITS = { connectTimeoutMs: 10_000, headTimeoutMs: 30_000, idleTimeoutMs: 5_000 };
 
-// Time passes only where the test lets it: the dispatcher below stands for the network.
+// The test controls the time; the dispatcher below replaces the network.
 beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }));
 afterEach(() => void vi.useRealTimers());
 
-/** A call whose answer comes as the test says. */
+/** A call whose response the test controls. */
 function startCall() {
   let handler: Dispatcher.DispatchHandler | undefined;
   const dispatcher = {
@@ -49,14 +49,14 @@ const timedOut = (what: string) => ({
   message: expect.stringContaining(what),
 });
 
-it("a connection is waited for as long as its limit says", async () => {
+it("times out a connection attempt at its limit", async () => {
   const { answer } = startCall();
   const failure = expect(answer).rejects.toMatchObject(timedOut("connecting took longer than 10000 ms"));
   vi.advanceTimersByTime(LIMITS.connectTimeoutMs);
   await failure;
 });
 
-it("the head of the answer is waited for from the moment of the connection", async () => {
+it("limits the time for the response headers, counted from the connection", async () => {
   const { answer, connect, connection } = startCall();
   vi.advanceTimersByTime(LIMITS.connectTimeoutMs - 1);
   connect();
@@ -68,7 +68,7 @@ it("the head of the answer is waited for from the moment of the connection", asy
   expect(connection.reason).not.toBeNull();
 });
 
-it("the next bytes are waited for anew after each piece of the body", async () => {
+it("limits the time for the next bytes, counted from each chunk", async () => {
   const { answer, connect, connection, send, sendHead } = startCall();
   connect();
   sendHead();
@@ -79,12 +79,14 @@ it("the next bytes are waited for anew after each piece of the body", async () =
     expect(await body.read()).toHaveLength(10);
   }
   expect(connection.reason).toBeNull();
-  const failure = expect(body.read()).rejects.toMatchObject(timedOut("waiting for more of the response body"));
+  const failure = expect(body.read()).rejects.toMatchObject(
+    timedOut("waiting for more of the response body"),
+  );
   vi.advanceTimersByTime(LIMITS.idleTimeoutMs);
   await failure;
 });
 
-it("a slow reader is not told that the sender is late: the connection is paused until it reads on", async () => {
+it("pauses the connection and its timeout while the reader is slow", async () => {
   const { answer, connect, connection, send, sendHead } = startCall();
   connect();
   sendHead();
@@ -94,8 +96,10 @@ it("a slow reader is not told that the sender is late: the connection is paused 
   vi.advanceTimersByTime(HOUR_MS);
   expect(await body.read()).toHaveLength(1024 * 1024);
   expect(connection).toMatchObject({ paused: false, reason: null });
-  // From here on the sender's time counts again.
-  const failure = expect(body.read()).rejects.toMatchObject(timedOut("waiting for more of the response body"));
+  // From here on, the idle timeout applies again.
+  const failure = expect(body.read()).rejects.toMatchObject(
+    timedOut("waiting for more of the response body"),
+  );
   vi.advanceTimersByTime(LIMITS.idleTimeoutMs);
   await failure;
 });

@@ -6,7 +6,7 @@ import { openedOutbound } from "./support.ts";
 const { outbound, server } = openedOutbound();
 
 describe("fetch", () => {
-  it("behaves as the standard's: body, headers, response, redirected address", async () => {
+  it("behaves like the standard fetch: body, headers, response, redirected URL", async () => {
     const seen = await server.forPost("/b").thenReply(200, `{"a":1}`, { "content-type": "application/json" });
     await server.forPost("/a").thenReply(307, "", { location: "/b" });
     const response = await outbound.fetch()(new URL(server.urlFor("/a")), {
@@ -20,7 +20,7 @@ describe("fetch", () => {
     expect(request?.headers["content-type"]).toContain("application/x-www-form-urlencoded");
   });
 
-  it("gives a stream piece by piece, as it comes", async () => {
+  it("returns a stream chunk by chunk, as it arrives", async () => {
     const source = new PassThrough();
     await server.forGet("/a").thenStream(200, source);
     const reader = (await outbound.fetch()(server.urlFor("/a"))).body?.getReader();
@@ -32,7 +32,7 @@ describe("fetch", () => {
     source.destroy();
   });
 
-  it("leaves the socket unread while the answer is not read", async () => {
+  it("does not read from the socket while the response is not read", async () => {
     const PIECES = 256;
     const piece = Buffer.alloc(64 * 1024);
     const sockets = new Map<string, Socket>();
@@ -48,7 +48,7 @@ describe("fetch", () => {
     const origin = `http://127.0.0.1:${(flood.address() as AddressInfo).port}`;
     try {
       const unread = await outbound.fetch()(`${origin}/unread`);
-      // Two answers that begin later come whole, and all that time the first one stands still.
+      // Two later responses arrive completely, while the first one makes no progress.
       for (const path of ["/read", "/read-too"]) {
         let bytes = 0;
         for await (const chunk of (await outbound.fetch()(origin + path)).body ?? []) bytes += chunk.length;

@@ -8,7 +8,7 @@ import { createOutbound } from "../../src/net/create-outbound.ts";
 import type { Outbound } from "../../src/net/outbound.ts";
 import { CEILING_MS } from "../support/until.ts";
 
-/** Stands for a server in the private network behind the gateway. */
+/** Acts as a server in the private network behind the gateway. */
 let inner: Server;
 let port: number;
 let connections = 0;
@@ -32,7 +32,7 @@ const { signal } = new AbortController();
 const get = (outbound: Outbound, url: string) =>
   outbound.request({ method: "GET", url, headers: {} }, { signal, connectTimeoutMs: CEILING_MS });
 
-/** Resolves any name: each look-up takes the next answer of the list; the last one stays. */
+/** Resolves any name. Each lookup returns the next answer in the list; the last one repeats. */
 function resolveTo(...answers: readonly (readonly string[])[]): LookupFunction {
   let n = 0;
   return (_, __, callback) => {
@@ -42,7 +42,7 @@ function resolveTo(...answers: readonly (readonly string[])[]): LookupFunction {
   };
 }
 
-/** A server on a thread of its own: once the client says 1 it resets the connection, and says 2. */
+/** A server on its own thread. It resets the connection after the client sends 1, and then sends 2. */
 const RESETTER = `
   const { parentPort, workerData } = require("node:worker_threads");
   const server = require("node:net").createServer((socket) => {
@@ -105,7 +105,7 @@ describe("an outbound call", () => {
     "http://exa mple.com/",
     "//example.com/",
     "",
-  ])("to the address %j is refused", async (url) => {
+  ])("to the URL %j is rejected", async (url) => {
     await using outbound = createOutbound({ allowNetworks: ["0.0.0.0/0", "::/0"] });
     await expect(get(outbound, url)).rejects.toMatchObject({ code: "blocked" });
     await expect(outbound.fetch()(url)).rejects.toMatchObject({ code: "blocked" });
@@ -127,7 +127,7 @@ describe("an outbound call", () => {
     expect(connections).toBe(0);
   });
 
-  it("checks the addresses of a name anew for each connection", async () => {
+  it("checks the addresses of a name for each connection", async () => {
     const lookup = resolveTo(["127.0.0.1"], ["127.0.0.2"]);
     await using outbound = createOutbound({ allowNetworks: ["127.0.0.1/32"], lookup });
     const url = `http://rebinding.example:${port}/`;
@@ -137,25 +137,25 @@ describe("an outbound call", () => {
     expect(connections).toBe(1);
   });
 
-  it("that is refused names neither the host nor its address", async () => {
+  it("reveals neither the host nor its address if it is rejected", async () => {
     await using outbound = createOutbound({ allowNetworks: [], lookup: resolveTo(["10.11.12.13"]) });
     const failure = await get(outbound, "http://inner.example/").catch((error: Error) => error.message);
     expect(failure).not.toMatch(/10\.11|inner\.example/);
   });
 
-  it("is checked again at every redirect", async () => {
+  it("is checked at every redirect", async () => {
     await using outbound = createOutbound({ allowNetworks: ["127.0.0.1/32"] });
     const url = `http://127.0.0.1:${port}/elsewhere`;
     await expect(get(outbound, url)).rejects.toMatchObject({ code: "blocked" });
     await expect(outbound.fetch()(url)).rejects.toMatchObject({ code: "blocked" });
   });
 
-  it("fails as a reset, not as a blocked address, when the server hangs up at once", async () => {
+  it("fails as a reset, not as a blocked address, if the server closes the connection immediately", async () => {
     await using outbound = createOutbound({ allowNetworks: ["127.0.0.0/8"] });
     const turn = new Int32Array(new SharedArrayBuffer(4));
     const resetter = new Worker(RESETTER, { eval: true, workerData: turn });
     const [resetterPort] = await once(resetter, "message");
-    // Holds the client in the moment of its connection, before the address that it has reached is checked.
+    // Blocks the client right after it connects, before it checks the address.
     const holdUntilReset = (message: unknown): void => {
       const { socket } = message as { readonly socket: Socket };
       socket.once("connect", () => {

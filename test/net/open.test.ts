@@ -4,7 +4,7 @@ import { openedOutbound } from "./support.ts";
 
 const { outbound, server } = openedOutbound();
 
-/** A server whose answers begin and never end. */
+/** A server whose responses start and never end. */
 async function startEndless() {
   const endless = createServer((socket) => {
     socket.on("error", () => {});
@@ -16,7 +16,7 @@ async function startEndless() {
   });
   return {
     url: `http://127.0.0.1:${(endless.address() as AddressInfo).port}/`,
-    /** Resolves once a connection of it is gone. */
+    /** Resolves when one of the server's connections has closed. */
     closed,
     [Symbol.dispose]: () => void endless.close(),
   };
@@ -28,8 +28,8 @@ const get = (url: string, headers: Readonly<Record<string, string>> = {}) => ({
   headers,
 });
 
-describe("an answer that is read as it comes", () => {
-  it("ends, with its connection, where the rest is not wanted, also while it is waited for", async () => {
+describe("a streamed response", () => {
+  it("closes its connection when it is canceled, also during a pending read", async () => {
     using endless = await startEndless();
     const { body } = await outbound.open(get(endless.url), { signal: new AbortController().signal });
     expect(Buffer.from((await body.read()) ?? []).toString()).toBe("first");
@@ -40,7 +40,7 @@ describe("an answer that is read as it comes", () => {
     await endless.closed;
   });
 
-  it("ends, with its connection, by the reason of the signal", async () => {
+  it("closes its connection when the signal aborts, and fails with its reason", async () => {
     using endless = await startEndless();
     const controller = new AbortController();
     const { body } = await outbound.open(get(endless.url), { signal: controller.signal });
@@ -52,7 +52,7 @@ describe("an answer that is read as it comes", () => {
     await endless.closed;
   });
 
-  it("is decoded, and comes from where it was redirected to", async () => {
+  it("is decoded, and has the URL after redirects", async () => {
     await server.forGet("/a").thenReply(302, "", { location: "/b" });
     await server.forGet("/b").thenReply(200, Buffer.from("H4sIAAAAAAAAA0tMSgYAwkEkNQMAAAA=", "base64"), {
       "content-encoding": "gzip",
@@ -64,7 +64,7 @@ describe("an answer that is read as it comes", () => {
     expect(await body.read()).toBeUndefined();
   });
 
-  it("may be given up after its encoding broke, as after any other failure", async () => {
+  it("can be canceled after its encoding broke, as after any failure", async () => {
     await server
       .forGet("/broken")
       .thenReply(200, Buffer.from("this is no gzip"), { "content-encoding": "gzip" });
@@ -74,7 +74,7 @@ describe("an answer that is read as it comes", () => {
     expect(await body.cancel()).toBeUndefined();
   });
 
-  it("is not asked for with what makes no header", async () => {
+  it("is not requested with an invalid header", async () => {
     const { signal } = new AbortController();
     const asked = outbound.open(get(server.urlFor("/a"), { accept: "a\r\nb: c" }), { signal });
     await expect(asked).rejects.toThrow(TypeError);

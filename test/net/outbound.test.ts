@@ -18,8 +18,8 @@ const { call, outbound, server } = openedOutbound();
 const fetchText = async (path: string, limits: OutboundLimits = {}) =>
   (await outbound.fetch(limits)(server.urlFor(path))).text();
 
-describe("an answer", () => {
-  it("has status, body, all values of a repeated header, and the address without its fragment", async () => {
+describe("a response", () => {
+  it("has status, body, all values of a repeated header, and the URL without its fragment", async () => {
     await server.forGet("/a").thenReply(404, "none", { "X-Two": ["1", "2"] as never, "X-One": "1" });
     const { status, headers, url, body } = await call("/a#part");
     expect({ status, url, body: String(body) }).toEqual({
@@ -37,7 +37,7 @@ describe("an answer", () => {
     ["zstd", zstdCompressSync("text")],
     ["identity", Buffer.from("text")],
     ["gzip, br", brotliCompressSync(gzipSync("text"))],
-  ])("in the content encoding %s is decoded", async (encoding, body) => {
+  ])("is decoded from the content encoding %s", async (encoding, body) => {
     await server.forGet("/a").thenReply(200, body, { "content-encoding": encoding });
     expect(String((await call("/a")).body)).toBe("text");
     await server.forGet("/a").thenReply(200, body, { "content-encoding": encoding });
@@ -47,22 +47,22 @@ describe("an answer", () => {
   it.each([
     ["no body", 204, undefined],
     ["an empty body", 200, ""],
-  ])("that claims an encoding and has %s is empty", async (_, status, body) => {
+  ])("is empty if it declares an encoding and has %s", async (_, status, body) => {
     await server.forAnyRequest().thenReply(status, body, { "content-encoding": "gzip" });
     expect((await call("/a")).body).toHaveLength(0);
     expect((await call("/a", { method: "HEAD" })).body).toHaveLength(0);
   });
 
   it.each([
-    ["is cut short", gzipSync("text".repeat(100)).subarray(0, 20)],
-    ["is something else", Buffer.from("text")],
-  ])("whose encoded body %s is a protocol error", async (_, body) => {
+    ["is truncated", gzipSync("text".repeat(100)).subarray(0, 20)],
+    ["has another format", Buffer.from("text")],
+  ])("is a protocol error if its encoded body %s", async (_, body) => {
     await server.forAnyRequest().thenReply(200, body, { "content-encoding": "gzip" });
     await expect(call("/a")).rejects.toMatchObject({ code: "protocol" });
     await expect(fetchText("/a")).rejects.toMatchObject({ code: "protocol" });
   });
 
-  it("is bounded by its size after decoding, to 10 MiB unless the call says less", async () => {
+  it("is limited by its decoded size, to 10 MiB by default", async () => {
     const bomb = gzipSync(Buffer.alloc(11 * 1024 * 1024));
     await server.forAnyRequest().thenReply(200, bomb, { "content-encoding": "gzip" });
     await expect(call("/a", {}, { maxBytes: 100_000 })).rejects.toMatchObject({ code: "tooLarge" });
@@ -70,7 +70,7 @@ describe("an answer", () => {
     await expect(call("/a")).rejects.toMatchObject({ code: "tooLarge" });
   });
 
-  it("whose zstd window is larger than 8 MiB is a protocol error", async () => {
+  it("with a zstd window above 8 MiB is a protocol error", async () => {
     const compressor = createZstdCompress({ params: { [constants.ZSTD_c_windowLog]: 27 } });
     compressor.end("text");
     const body = Buffer.concat(await compressor.toArray());
@@ -78,7 +78,7 @@ describe("an answer", () => {
     await expect(call("/a")).rejects.toMatchObject({ code: "protocol" });
   });
 
-  it("of exactly the maximum size is accepted, of one byte more it is refused", async () => {
+  it("is accepted at the maximum size, and rejected with one byte more", async () => {
     await server.forAnyRequest().thenReply(200, Buffer.alloc(1_000));
     expect((await call("/a", {}, { maxBytes: 1_000 })).body).toHaveLength(1_000);
     await expect(call("/a", {}, { maxBytes: 999 })).rejects.toMatchObject({ code: "tooLarge" });
@@ -86,7 +86,7 @@ describe("an answer", () => {
 });
 
 describe("a failed call", () => {
-  it("is a reset when the connection breaks before or in the middle of the answer", async () => {
+  it("is a reset if the connection breaks before or during the response", async () => {
     await server.forGet("/reset").thenResetConnection();
     await server.forGet("/close").thenCloseConnection();
     await expect(call("/reset")).rejects.toMatchObject({ name: "OutboundError", code: "reset" });
@@ -101,7 +101,7 @@ describe("a failed call", () => {
     half.close();
   });
 
-  it("is refused when no server listens, and a TLS error when the server does not speak TLS", async () => {
+  it("is refused if no server listens, and a TLS error if the server does not use TLS", async () => {
     await expect(call("", { url: "http://127.0.0.1:1/" })).rejects.toMatchObject({ code: "refused" });
     const plain = server.urlFor("/").replace("http:", "https:");
     await expect(call("", { url: plain })).rejects.toMatchObject({
@@ -109,7 +109,7 @@ describe("a failed call", () => {
     });
   });
 
-  it("is a timeout when the head, the next bytes or the end do not come in time", async () => {
+  it("is a timeout if the head, the next bytes or the end do not arrive in time", async () => {
     await server.forGet("/silent").thenTimeout();
     const head = { headTimeoutMs: 30 };
     await expect(call("/silent", {}, head)).rejects.toMatchObject({ code: "timeout" });
@@ -128,7 +128,7 @@ describe("a failed call", () => {
     for (const stream of [stalled, endless]) stream.destroy();
   });
 
-  it("is a timeout when no connection comes about", async () => {
+  it("is a timeout if no connection is established", async () => {
     await using unresolving = createOutbound({ allowNetworks: [], lookup: () => {} });
     const request = { method: "GET", url: "http://silent.example/", headers: {} };
     await expect(unresolving.request(request, { signal, connectTimeoutMs: 30 })).rejects.toMatchObject({
@@ -136,7 +136,7 @@ describe("a failed call", () => {
     });
   });
 
-  it("rejects with the signal's reason when the caller aborts it", async () => {
+  it("rejects with the signal's reason if the caller aborts it", async () => {
     await server.forGet("/silent").thenTimeout();
     const reason = new Error("enough");
     const controller = new AbortController();
@@ -152,7 +152,7 @@ describe("a failed call", () => {
     await expect(outbound.request(request, { signal: controller.signal })).rejects.toBe(reason);
   });
 
-  it("shows nothing of its query and its headers", async () => {
+  it("reveals nothing of its query and headers", async () => {
     const secret = "hush";
     const request = { url: `http://127.0.0.1:1/?key=${secret}`, headers: { authorization: secret } };
     const failed = await call("", request).catch((error: Error) => error);
@@ -166,7 +166,7 @@ describe("a failed call", () => {
 });
 
 describe("a request", () => {
-  it("has the Host of its address, and each header once", async () => {
+  it("has the Host of its URL, and each header once", async () => {
     const seen = await server.forGet("/a").thenReply(200);
     const headers = { Host: "evil.example", "X-Key": "1", "x-key": "2" };
     await call("/a", { headers });

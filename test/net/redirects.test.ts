@@ -12,7 +12,7 @@ describe("a redirect", () => {
     "user-agent": "d",
   };
 
-  it("to another origin takes no credentials along", async () => {
+  it("to another origin forwards no credentials", async () => {
     await server.forGet("/a").thenReply(302, "", { location: "/b" });
     await server.forGet("/b").thenReply(307, "", { location: other.urlFor("/c") });
     const seenHere = await server.forGet("/never").thenReply(200);
@@ -60,7 +60,7 @@ describe("a redirect", () => {
     expect(arrived?.headers["content-type"]).toBe(body === "" ? undefined : "text/plain");
   });
 
-  it("that would send the body to another origin is not followed", async () => {
+  it("is not followed if it would send the body to another origin", async () => {
     await server.forPost("/a").thenReply(307, "", { location: other.urlFor("/") });
     const there = await other.forAnyRequest().thenReply(200);
     await expect(call("/a", { method: "POST", body: "client_secret=x" })).rejects.toMatchObject({
@@ -76,12 +76,12 @@ describe("a redirect", () => {
     "http://[",
     "data:,x",
     "javascript:0",
-  ])("to %s is not followed", async (location) => {
+  ])("is not followed to %s", async (location) => {
     await server.forGet("/a").thenReply(302, "", { location });
     await expect(call("/a")).rejects.toMatchObject({ code: "redirects" });
   });
 
-  it("is followed up to maxRedirects times, and can be returned or refused instead", async () => {
+  it("is followed up to maxRedirects times, and can be returned or rejected instead", async () => {
     await server.forGet("/a").thenReply(302, "", { location: "/a" });
     await expect(call("/a", {}, { maxRedirects: 3 })).rejects.toMatchObject({ code: "redirects" });
     await expect(call("/a", {}, { maxRedirects: 0 })).rejects.toMatchObject({ code: "redirects" });
@@ -92,7 +92,7 @@ describe("a redirect", () => {
     });
   });
 
-  it("without a Location is returned as the answer", async () => {
+  it("without a Location is returned as the response", async () => {
     await server.forGet("/a").thenReply(304, "");
     await server.forGet("/b").thenReply(302, "no");
     expect((await call("/a")).status).toBe(304);

@@ -9,7 +9,7 @@ const waitOf = (headers: Readonly<Record<string, string>>, status = 429): number
   return notBefore === undefined ? undefined : notBefore - NOW;
 };
 
-describe("the wait that a server asks for", () => {
+describe("notBeforeOf", () => {
   it.each([
     ["seconds", { "retry-after": "120" }, 120_000],
     ["zero seconds", { "retry-after": "0" }, 0],
@@ -18,26 +18,34 @@ describe("the wait that a server asks for", () => {
     ["a date of asctime, which is UTC", { "retry-after": "Sat Jan 31 09:31:00 2026" }, 60_000],
     ["a date in the past, as no wait", { "retry-after": "Sat, 31 Jan 2026 09:00:00 GMT" }, 0],
     ["a reset in seconds", { "ratelimit-reset": "30" }, 30_000],
-    ["a reset in seconds of the epoch", { "x-ratelimit-reset": String(EPOCH + 30) }, 30_000],
-    ["a reset in milliseconds of the epoch", { "x-ratelimit-reset": String(NOW + 30_000) }, 30_000],
+    ["a reset in seconds since 1970", { "x-ratelimit-reset": String(EPOCH + 30) }, 30_000],
+    ["a reset in milliseconds since 1970", { "x-ratelimit-reset": String(NOW + 30_000) }, 30_000],
     ["several headers, as the longest of them", { "retry-after": "5", "x-ratelimit-reset": "30" }, 30_000],
     ["seconds beyond a day, as one day", { "retry-after": "999999999" }, 86_400_000],
-  ])("is read from %s", (_, headers, wait) => {
+  ])("reads the wait from %s", (_, headers, wait) => {
     expect(waitOf(headers)).toBe(wait);
   });
 
-  it("is counted by the server's clock when it sends a Date header", () => {
+  it("uses the server's clock if it sends a Date header", () => {
     const headers = { date: "Sat, 31 Jan 2026 08:30:00 GMT", "retry-after": "Sat, 31 Jan 2026 08:31:00 GMT" };
     expect(waitOf(headers)).toBe(60_000);
     expect(waitOf({ date: headers.date, "x-ratelimit-reset": String(EPOCH - 3_600 + 10) })).toBe(10_000);
   });
 
-  it("is none while the rate limit is not used up", () => {
+  it("ignores the rate limit while requests remain", () => {
     expect(waitOf({ "x-ratelimit-remaining": "41", "x-ratelimit-reset": "30" }, 200)).toBeUndefined();
     expect(waitOf({ "x-ratelimit-remaining": "0", "x-ratelimit-reset": "30" }, 200)).toBe(30_000);
   });
 
-  it.each(["", "soon", "-5", "1e9", "Jan 31", "2026-01-31", "5 apples"])("is not read from %j", (text) => {
+  it.each([
+    "ignores %j",
+    "soon",
+    "-5",
+    "1e9",
+    "Jan 31",
+    "2026-01-31",
+    "5 apples",
+  ])("is not read from %j", (text) => {
     expect(waitOf({ "retry-after": text, "ratelimit-reset": text })).toBeUndefined();
   });
 });

@@ -6,26 +6,26 @@ const of = (trusted: readonly string[], peer: string | undefined, forwardedFor?:
 
 const PROXIES = ["10.0.0.0/8", "fd00::/8"];
 
-describe("the client's address", () => {
-  it("is the peer's when no proxy is trusted, despite any header", () => {
+describe("createClientAddressOf", () => {
+  it("returns the peer's address if no proxy is trusted, whatever the headers", () => {
     expect(of([], "192.0.2.1", "198.51.100.1")).toBe("192.0.2.1");
     expect(of([], undefined)).toBe("unknown");
     expect(of([], "::ffff:192.0.2.1")).toBe("192.0.2.1");
     expect(of([], "2001:0db8::0001")).toBe("2001:db8::1");
   });
 
-  it("is the rightmost in the chain that is not a trusted proxy", () => {
+  it("returns the rightmost address in the chain that is not a trusted proxy", () => {
     expect(of(PROXIES, "10.0.0.1", "203.0.113.9, 198.51.100.1")).toBe("198.51.100.1");
     expect(of(PROXIES, "10.0.0.1", "203.0.113.9,198.51.100.1, 10.2.3.4,10.9.9.9")).toBe("198.51.100.1");
     expect(of(PROXIES, "::ffff:10.0.0.1", "198.51.100.1")).toBe("198.51.100.1");
     expect(of(PROXIES, "fd00::1", "2001:db8::7, fd00::2")).toBe("2001:db8::7");
   });
 
-  it("is the peer's when the peer is not a trusted proxy", () => {
+  it("returns the peer's address if the peer is not a trusted proxy", () => {
     expect(of(PROXIES, "192.0.2.1", "198.51.100.1")).toBe("192.0.2.1");
   });
 
-  it("is that of the farthest trusted proxy when all are trusted, or when it passes on no valid address", () => {
+  it("returns the farthest trusted proxy if all are trusted, or if that proxy forwards no valid address", () => {
     expect(of(PROXIES, "10.0.0.1", "10.0.0.3, 10.0.0.2")).toBe("10.0.0.3");
     expect(of(PROXIES, "10.0.0.1")).toBe("10.0.0.1");
     for (const entry of ["unknown", "", "_hidden", "1.2.3", "0x7f.1", "198.51.100.1.example"]) {
@@ -33,7 +33,7 @@ describe("the client's address", () => {
     }
   });
 
-  it("tells once of the first peer that is not trusted and sends X-Forwarded-For", () => {
+  it("reports the first untrusted peer that sends X-Forwarded-For, and only once", () => {
     for (const trusted of [[], PROXIES]) {
       const told: string[] = [];
       const clientOf = createClientAddressOf(trusted, (peer) => told.push(peer));
@@ -45,18 +45,18 @@ describe("the client's address", () => {
     }
   });
 
-  it("is read with a port and in brackets", () => {
+  it("accepts addresses with a port and in brackets", () => {
     expect(of(PROXIES, "10.0.0.1", "198.51.100.1:1234")).toBe("198.51.100.1");
     expect(of(PROXIES, "10.0.0.1", "[2001:db8::7]:443")).toBe("2001:db8::7");
     expect(of(PROXIES, "10.0.0.1", "[2001:db8::7]")).toBe("2001:db8::7");
   });
 
-  it("is found in a chain of 5,000 proxies", () => {
+  it("handles a chain of 5,000 proxies", () => {
     const chain = Array.from({ length: 5_000 }, () => "10.0.0.2").join(",");
     expect(of(PROXIES, "10.0.0.1", chain)).toBe("10.0.0.2");
   });
 
-  it("in IPv6 belongs to the network of its /64", () => {
+  it("assigns IPv6 addresses to the network of their /64", () => {
     const clientOf = createClientAddressOf([]);
     expect(clientOf("2001:db8:0:1:aaaa::1", undefined).network).toBe("2001:db8:0:1::/64");
     expect(clientOf("2001:db8:0:1::2", undefined).network).toBe("2001:db8:0:1::/64");

@@ -11,7 +11,7 @@ test.each([
     ],
   ],
   ["unix://:s3@/run/a%20b.sock?db=4", [{ path: "/run/a b.sock", db: 4, password: "s3" }]],
-])("%s is read", (list, addresses) => {
+])("parses %s", (list, addresses) => {
   expect(parseRedisAddresses(list)).toEqual(addresses);
 });
 
@@ -23,10 +23,10 @@ test.each([
   "redis://h/x",
   "redis:///1",
   "unix://",
-])("%j is refused", (list) => {
+])("rejects %j", (list) => {
   expect(() => parseRedisAddresses(list)).toThrow();
 });
 
-test("credentials are in no message", () => {
+test("error messages contain no credentials", () => {
   expect(() => parseRedisAddresses("http://user:hidden@h")).toThrow(/^(?!.*hidden)/);
 });

@@ -38,7 +38,7 @@ async function check(bytes: Uint8Array): Promise<string> {
 }
 
 describe("an archive", () => {
-  it("gives back what was put in, for its owner alone, and says of itself what it was told to", async () => {
+  it("returns the written parts and manifest, and is readable only by its owner", async () => {
     expect(statSync(file).mode & 0o777).toBe(0o600);
     const manifest = await checkArchive(file, { signal });
     expect(manifest.about).toBe("it");
@@ -49,26 +49,22 @@ describe("an archive", () => {
     expect(found).toEqual(PARTS.slice(1));
   });
 
-  it("is named with the part in which a byte is another", async () => {
+  it("names the part that contains a modified byte", async () => {
     const whole = readFileSync(file);
     const flipped = (at: number) => whole.map((byte, index) => (index === at ? byte ^ 1 : byte));
-    // Behind the header of the first part, and in the middle of the second.
+    // Bytes after the header of the first part, and in the middle of the second.
     expect(await check(flipped(512 + 12))).toBe(
       "ArchiveError: the part first was modified (its SHA-256 or size does not match)",
     );
-    expect(await check(flipped(whole.length / 2))).toContain(
-      "the part folder/second was modified",
-    );
+    expect(await check(flipped(whole.length / 2))).toContain("the part folder/second was modified");
     const manifest = whole.indexOf('"about": "it"');
     expect(await check(flipped(manifest + 10))).toContain("manifest.json was modified");
-    expect(await check(Buffer.from("nothing of the kind".repeat(100)))).toContain(
-      "is not a tar file",
-    );
+    expect(await check(Buffer.from("nothing of the kind".repeat(100)))).toContain("is not a tar file");
   });
 
-  it("is whole at its full length only, wherever it was cut off", async () => {
+  it("is only complete at its full length, wherever it is truncated", async () => {
     const whole = readFileSync(file);
-    // A tar ends with two blocks of zeros and more, which say nothing.
+    // A tar ends with at least two blocks of zeros, which carry no information.
     const end = whole.indexOf("manifest.json.sha256") + 1024;
     const cuts = Array.from({ length: 60 }, (_, n) => Math.floor((n * end) / 60));
     for (const cut of [...cuts, 512, 1024, end - 512, end - 1])
@@ -76,7 +72,7 @@ describe("an archive", () => {
     expect(await check(whole)).toBe("whole");
   });
 
-  it("replaces no file that has come to have its name, and leaves nothing behind", async () => {
+  it("does not replace an existing file, and removes its temporary files", async () => {
     const other = join(dir, "taken.tar");
     {
       await using archive = await createArchive(other, { signal });
@@ -93,7 +89,7 @@ describe("an archive", () => {
     "{}",
     '{"parts":{}}',
     '{"parts":[null]}',
-  ])("with a table of contents that is none is told from a whole one: %s", async (contents) => {
+  ])("rejects an invalid table of contents: %s", async (contents) => {
     const tar = pack();
     tar.entry({ name: "manifest.json" }, contents);
     const digest = createHash("sha256").update(contents).digest("hex");
@@ -104,7 +100,7 @@ describe("an archive", () => {
     );
   });
 
-  it("that was not finished leaves nothing behind", async () => {
+  it("removes its temporary files if it is not finished", async () => {
     const before = readdirSync(dir);
     {
       await using archive = await createArchive(join(dir, "given-up.tar"), { signal });

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { QuotaError } from "../../../src/lib/errors.ts";
 import { createCompileQuota } from "../../../src/lib/json-schema/compile-quota.ts";
 
-it("refuses a lane that has spent its minute, says when to come again, and refuses no other", () => {
+it("rejects a lane that has used its quota, with the time to retry, and no other lane", () => {
   let nowMs = 0;
   const quota = createCompileQuota({
     msPerMinuteOf: (lane) => (lane === "free" ? undefined : 6_000),
@@ -19,7 +19,7 @@ it("refuses a lane that has spent its minute, says when to come again, and refus
   };
   quota.spend("busy", 5_000);
   expect(refusal("busy")).toBeUndefined();
-  // What was begun is done, and what it took too much is missing afterwards: 100 ms come back in a second.
+  // A started compilation completes, and its excess is deducted: 100 ms refill in a second.
   quota.spend("busy", 3_000);
   expect(refusal("busy")).toBe(20);
   expect(refusal("other")).toBeUndefined();

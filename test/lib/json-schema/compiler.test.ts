@@ -72,13 +72,13 @@ test.each<[string, JsonSchema, unknown, string, string]>([
   ["draft-07 items", { $schema: DRAFT_07, items: [{ type: "null" }] }, [1], "/0", "must be null"],
   ["2020-12 prefixItems", { prefixItems: [{ type: "null" }] }, [1], "/0", "must be null"],
   [
-    "a property like one of Object's",
+    "a property with an inherited name of Object",
     { properties: { constructor: { type: "null" } } },
     { constructor: 1 },
     "/constructor",
     "must be null",
   ],
-])("a violation of %s names its place and the expected value", async (_, schema, value, path, message) => {
+])("reports the place and expectation of a violation: %s", async (_, schema, value, path, message) => {
   const violation = await validate(schema, value);
   expect(violation?.path).toBe(path);
   expect(violation?.message).toContain(message);
@@ -92,15 +92,11 @@ test.each<[string, JsonSchema, unknown]>([
     1,
   ],
   ["unknown formats are annotations", { format: "toString" }, "x"],
-  ["an absent property like one of Object's", { properties: { constructor: { type: "null" } } }, {}],
+  ["missing property with an inherited name", { properties: { constructor: { type: "null" } } }, {}],
   ["local references", { $defs: { a: { type: "null" } }, $ref: "#/$defs/a" }, null],
+  ["local URIs", { $id: "https://x.example/s", $defs: { a: { $id: "a", type: "null" } }, $ref: "a" }, null],
   [
-    "local addresses",
-    { $id: "https://x.example/s", $defs: { a: { $id: "a", type: "null" } }, $ref: "a" },
-    null,
-  ],
-  [
-    "definitions named like one of Object's",
+    "definitions with inherited names of Object",
     { $ref: "#/$defs/constructor", $defs: { constructor: true } },
     1,
   ],
@@ -111,8 +107,8 @@ test.each<[string, JsonSchema, unknown]>([
     { $schema: DRAFT_07.slice(0, -1), definitions: { a: true }, $ref: "#/definitions/a" },
     1,
   ],
-  ["letters beyond one UTF-16 unit", { maxLength: 1, pattern: "^.$" }, "😀"],
-])("%s: the value is valid", async (_, schema, value) => {
+  ["characters outside the BMP", { maxLength: 1, pattern: "^.$" }, "😀"],
+])("accepts a valid value: %s", async (_, schema, value) => {
   expect(await validate(schema, value)).toBeUndefined();
 });
 
@@ -131,10 +127,30 @@ test.each<[string, JsonSchema, string, string]>([
     "/items/$ref",
     '"https://x.example/s.json"',
   ],
-  ["a reference to nothing", { items: { $ref: "#/$defs/no" } }, "/items/$ref", '"#/$defs/no" does not exist'],
-  ["a reference to Object's own", { $ref: "toString" }, "/$ref", "is not part of this schema"],
-  ["a pointer to Object's own", { $ref: "#/$defs/toString", $defs: {} }, "/$ref", "does not exist"],
-  ["a reference to itself", { $ref: "#/$defs/a", $defs: { a: { $ref: "#/$defs/a" } } }, "", "endless reference"],
+  [
+    "a reference to a missing definition",
+    { items: { $ref: "#/$defs/no" } },
+    "/items/$ref",
+    '"#/$defs/no" does not exist',
+  ],
+  [
+    "a reference to a name inherited from Object",
+    { $ref: "toString" },
+    "/$ref",
+    "is not part of this schema",
+  ],
+  [
+    "a pointer to a name inherited from Object",
+    { $ref: "#/$defs/toString", $defs: {} },
+    "/$ref",
+    "does not exist",
+  ],
+  [
+    "a reference to itself",
+    { $ref: "#/$defs/a", $defs: { a: { $ref: "#/$defs/a" } } },
+    "",
+    "endless reference",
+  ],
   ["look-around", { properties: { a: { pattern: "(?=a)" } } }, "/properties/a/pattern", "look-around"],
   [
     "a back-reference",
@@ -142,28 +158,28 @@ test.each<[string, JsonSchema, string, string]>([
     "/patternProperties/(a)\\1",
     "back-reference",
   ],
-  ["no regular expression", { pattern: "(" }, "/pattern", "Unterminated group"],
+  ["an invalid regular expression", { pattern: "(" }, "/pattern", "Unterminated group"],
   ["$async", { $async: true }, "/$async", "not supported"],
-])("%s is refused with its place and reason", async (_, schema, path, message) => {
+])("rejects %s with its place and reason", async (_, schema, path, message) => {
   const found = await findings(schema);
   expect(found[0]?.path).toBe(path);
   expect(found[0]?.message).toContain(message);
 });
 
-test("the place of every finding of the meta-schema is told, once", async () => {
+test("reports each place that violates the meta-schema once", async () => {
   const found = await findings({ required: "a", properties: { b: { minLength: -1 } } });
   expect(found.map(({ path }) => path).sort()).toEqual(["/properties/b/minLength", "/required"]);
 });
 
-test("a pattern that would backtrack for ever elsewhere is answered on this thread", async () => {
+test("a pattern with catastrophic backtracking in other engines runs on the calling thread", async () => {
   const schema = await compiled({ pattern: "^(a+)+$" });
-  // An engine that backtracks tries 2^60 ways.
+  // A backtracking engine tries 2^60 paths.
   const answer = schema.validate(`${"a".repeat(60)}!`, ASKER);
   expect(answer).toMatchObject({ path: "" });
   expect(answer).not.toBeInstanceOf(Promise);
 });
 
-test("a schema that is costly to apply is checked in the worker, a cheap one on this thread", async () => {
+test("validates schemas with a high cost in the worker, and others on the calling thread", async () => {
   const doubled = (levels: number): JsonSchema => {
     const $defs: Record<string, JsonSchema> = { d0: { type: "integer" } };
     for (let i = 1; i <= levels; i++) {
@@ -184,7 +200,7 @@ test("a schema that is costly to apply is checked in the worker, a cheap one on 
   }
 });
 
-test("a text on which patterns could take long goes to the worker", async () => {
+test("validates a text in the worker if its patterns could take long", async () => {
   const schema = await compiled({ pattern: "(a|b)*a(a|b){30}[cd]" });
   expect(schema.validate("ab", ASKER)).not.toBeInstanceOf(Promise);
   const answer = schema.validate("ab".repeat(50_000), ASKER);
@@ -192,7 +208,7 @@ test("a text on which patterns could take long goes to the worker", async () => 
   expect(await answer).toMatchObject({ path: "" });
 });
 
-test("the format url takes no more than linear time", async () => {
+test("the format url takes linear time", async () => {
   const schema = await compiled({ format: "url" });
   for (const text of ["http://a.example/x?y", "ftp://u:p@a.example:21/@", "http://8.8.8.8"]) {
     expect(schema.validate(text, ASKER)).toBeUndefined();
@@ -206,12 +222,12 @@ test("the format url takes no more than linear time", async () => {
   ]) {
     expect(schema.validate(text, ASKER)).toBeDefined();
   }
-  // Quadratic time would be hours.
+  // Quadratic time would take hours.
   expect(schema.validate(`http://a.${":".repeat(2_000_000)} `, ASKER)).toBeDefined();
   expect(schema.validate(`http://${"a@a.aa/".repeat(300_000)} `, ASKER)).toBeDefined();
 });
 
-/** Small on paper, 2^40 applications of a subschema to one value. */
+/** A small schema that applies a subschema to one value 2^40 times. */
 const exponential = (): JsonSchema => {
   const $defs: Record<string, JsonSchema> = { d0: { type: "null" } };
   for (let i = 1; i <= 40; i++) {
@@ -221,7 +237,7 @@ const exponential = (): JsonSchema => {
   return { $defs, $ref: "#/$defs/d40" };
 };
 
-test("a value that takes too much CPU time is in violation, and those behind it are answered", async () => {
+test("reports a value that takes too much CPU time as a violation, and continues with the next jobs", async () => {
   await using own = startSchemaCompiler({ maxCheckCpuMs: 250 });
   const endless = await compiled(exponential(), own);
   const recursive = await compiled({ type: ["object", "null"], properties: { a: { $ref: "#" } } }, own);
@@ -235,14 +251,14 @@ test("a value that takes too much CPU time is in violation, and those behind it 
   expect(bad?.path).toBe("/a");
 });
 
-/** More than a tenth of a second to compile per thousand members. */
+/** Takes more than 0.1 s to compile per thousand members. */
 const wide = (name: string, members: number): JsonSchema => ({
   properties: Object.fromEntries(
     Array.from({ length: members }, (_, i) => [`${name}${i}`, { type: "string" }]),
   ),
 });
 
-test("a schema that takes too much CPU time to compile is refused, and those behind it are compiled", async () => {
+test("rejects a schema that takes too much CPU time to compile, and compiles the next ones", async () => {
   await using own = startSchemaCompiler({ maxCompileCpuMs: 250 });
   const [slow, good] = await Promise.all([
     own.compile(wide("p", 12_000), { signal, lane: "a" }),
@@ -255,18 +271,18 @@ test("a schema that takes too much CPU time to compile is refused, and those beh
   expect(good?.ok).toBe(true);
 });
 
-test("a schema is compiled although another organization has asked for many that are large", async () => {
+test("compiles a schema although another organization has queued many large ones", async () => {
   await using own = startSchemaCompiler();
   const done: string[] = [];
   const ask = async (name: string, schema: JsonSchema, lane: string): Promise<void> => {
     const result = await own.compile(schema, { signal, lane });
     if (result.ok) done.push(name);
   };
-  // More than the 8 kB of short ones each.
+  // Each is longer than the 8 kB limit of short schemas.
   const many = Array.from({ length: 16 }, (_, i) => ask(`many${i}`, wide(`m${i}_`, 600), "a"));
   const others = Promise.allSettled(many);
   await Promise.all([ask("tiny", { const: "tiny" }, "b"), ask("large", wide("l", 600), "b")]);
-  // Of the others' no more than was under way, and one turn.
+  // Only the job in flight and one more of the other organization run before.
   expect(done.indexOf("tiny")).toBeLessThanOrEqual(2);
   expect(done.indexOf("large")).toBeLessThanOrEqual(3);
   await own[Symbol.asyncDispose]();
@@ -274,15 +290,15 @@ test("a schema is compiled although another organization has asked for many that
 });
 
 test.each<[string, JsonSchema, string]>([
-  ["of many characters", { title: "x".repeat(600_000) }, "has more than 524288 characters"],
-  ["that is applied without measure", exponential(), "applies its subschemas to one value up to"],
-])("a schema %s is used where it is stored already, and may not be stored", async (_, schema, message) => {
+  ["with many characters", { title: "x".repeat(600_000) }, "has more than 524288 characters"],
+  ["with a high cost", exponential(), "applies subschemas to one value up to"],
+])("a stored schema %s still works, but a new one is rejected", async (_, schema, message) => {
   expect((await compiler.compile(schema, { signal, lane: "a" })).ok).toBe(true);
   const [finding] = await compiler.check(schema, { signal, lane: "a" });
   expect(finding).toMatchObject({ path: "", message: expect.stringContaining(message) });
 });
 
-test("a schema for which another organization waits too is compiled in one's own turn, and answers both", async () => {
+test("compiles a schema that another organization also waits for in the caller's own lane, and resolves both", async () => {
   await using own = startSchemaCompiler();
   const done: string[] = [];
   const ask = async (name: string, schema: JsonSchema, lane: string): Promise<void> => {
@@ -299,7 +315,7 @@ test("a schema for which another organization waits too is compiled in one's own
   await others;
 });
 
-test("a schema is compiled although another organization that asks for it has too many waiting", async () => {
+test("compiles a schema although another organization that requested it has too many jobs", async () => {
   const asked = Promise.withResolvers<undefined>();
   await using own = startSchemaCompiler({ codeStore: { find: () => asked.promise, keep: () => {} } });
   const many = Array.from({ length: 1_010 }, (_, i) =>
@@ -309,7 +325,7 @@ test("a schema is compiled although another organization that asks for it has to
   const same = { const: "same" };
   const theirs = Promise.allSettled([own.compile({ ...same }, { signal, lane: "a" })]);
   const ours = own.compile(same, { signal, lane: "b" });
-  // Schemas are looked at in the order of asking: when this one is refused, both have asked.
+  // Schemas are processed in call order, so when this one is rejected, both others are queued.
   expect(await own.check({ title: "x".repeat(600_000) }, { signal, lane: "c" })).toHaveLength(1);
   asked.resolve(undefined);
   expect((await ours).ok).toBe(true);
@@ -318,13 +334,13 @@ test("a schema is compiled although another organization that asks for it has to
   await others;
 });
 
-test("a schema that is nested too deeply is refused", async () => {
+test("rejects a schema that is nested too deeply", async () => {
   let deep: JsonSchema = {};
   for (let i = 0; i < 20_000; i++) deep = { not: deep };
   expect((await findings(deep))[0]?.message).toContain("too deeply");
 });
 
-test("a compiled schema is found by its object; an equal one is not compiled again", async () => {
+test("finds a compiled schema by its object, and does not compile an equal one again", async () => {
   const schema = { type: "object", properties: { a: { type: "integer" } } };
   expect(compiler.peek(schema)).toBeUndefined();
   const [first, second] = await Promise.all([compiled(schema), compiled(structuredClone(schema))]);
@@ -334,7 +350,7 @@ test("a compiled schema is found by its object; an equal one is not compiled aga
   expect(compiler.peek(true)?.validate(1, ASKER)).toBeUndefined();
 });
 
-test("the cache is bounded by the code that it holds", async () => {
+test("limits the cache by the length of its code", async () => {
   await using own = startSchemaCompiler({ maxCodeLength: 4_000 });
   const schemas = Array.from({ length: 10 }, (_, i) => ({ type: "object", required: [`p${i}`] }));
   for (const schema of schemas) await compiled(schema, own);
@@ -344,14 +360,14 @@ test("the cache is bounded by the code that it holds", async () => {
   expect(own.peek(schemas.at(-1) ?? true)).toBeDefined();
 });
 
-test("waiting for a compilation ends with its signal", async () => {
+test("stops waiting for a compilation when its signal aborts", async () => {
   const controller = new AbortController();
   const waiting = compiler.compile({ title: "aborted" }, { signal: controller.signal, lane: "a" });
   controller.abort(new Error("enough"));
   await expect(waiting).rejects.toThrow("enough");
 });
 
-test("a closed compiler is unavailable, and so are its jobs under way", async () => {
+test("a closed compiler and its pending jobs are unavailable", async () => {
   const own = startSchemaCompiler();
   const recursive = await compiled({ properties: { a: { $ref: "#" } } }, own);
   const waiting = own.compile({ title: "under way" }, { signal, lane: "a" });
@@ -361,7 +377,7 @@ test("a closed compiler is unavailable, and so are its jobs under way", async ()
   await expect(recursive.validate({}, ASKER)).rejects.toThrow(UnavailableError);
 });
 
-test("an idle compiler does not keep its process alive; the main thread never loads the compiling code", async () => {
+test("an idle compiler does not keep the process alive, and the main thread never loads the code generator", async () => {
   const source = `
     import { Module } from "node:module";
     import { startSchemaCompiler } from ${JSON.stringify(new URL("../../../src/lib/json-schema/compiler.ts", import.meta.url).href)};

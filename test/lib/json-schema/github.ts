@@ -1,19 +1,19 @@
 import { createRequire } from "node:module";
 
-/** GitHub's own schemas and examples of its webhooks, as the packages of octokit publish them. */
+/** GitHub's own schemas and webhook examples, from the packages of octokit. */
 const require = createRequire(import.meta.url);
 const { definitions, oneOf } = require("@octokit/webhooks-schemas") as {
   definitions: Record<string, Record<string, unknown>>;
   oneOf: { $ref: string }[];
 };
 
-/** The name of each event's definition, e.g. `pull_request_event`. */
+/** Name of each event's definition, such as `pull_request_event`. */
 export const EVENT_NAMES: readonly string[] = oneOf.map(({ $ref }) => nameOf($ref));
 
 /** All events in one schema. */
 export const unionSchema = (): Record<string, unknown> => structuredClone({ ...DRAFT, definitions, oneOf });
 
-/** One event with the definitions that it needs, as an object of its own. */
+/** Returns the schema of one event with its definitions, as a separate object. */
 export function eventSchema(name: string): Record<string, unknown> {
   const needed: Record<string, unknown> = {};
   const add = (each: string): void => {
@@ -26,7 +26,7 @@ export function eventSchema(name: string): Record<string, unknown> {
   return structuredClone({ ...DRAFT, $ref: `#/definitions/${name}`, definitions: needed });
 }
 
-/** Each payload with the name of its event's definition. */
+/** All payloads with the name of their event's definition. */
 export const examples = (): readonly { readonly event: string; readonly payload: unknown }[] =>
   (require("@octokit/webhooks-examples") as { name: string; examples: unknown[] }[]).flatMap(
     ({ name, examples: payloads }) =>

@@ -23,13 +23,13 @@ describe("a merge patch", () => {
     expect(JSON.stringify(mergePatch(JSON.parse(target), JSON.parse(patch)))).toBe(result);
   });
 
-  it("treats __proto__ as a name like any other", () => {
+  it("treats __proto__ like any other name", () => {
     const merged = mergePatch({}, JSON.parse('{"__proto__":{"admin":true},"a":{"__proto__":1}}'));
     expect(JSON.stringify(merged)).toBe('{"__proto__":{"admin":true},"a":{"__proto__":1}}');
     expect(({} as Record<string, unknown>).admin).toBeUndefined();
   });
 
-  it("leaves its arguments unchanged", () => {
+  it("does not modify its arguments", () => {
     const target = Object.freeze({ a: Object.freeze({ b: 1 }) });
     expect(mergePatch(target, { a: { c: 2 } })).toEqual({ a: { b: 1, c: 2 } });
     expect(target).toEqual({ a: { b: 1 } });

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect } from "vitest";
 import { compileLinearRegExp } from "../../../src/lib/regexp/linear-regexp.ts";
 
-/** Compares so many random patterns, each over a few random texts, with the language's own engine. */
+/** Compares random patterns with the native engine, each on a few random texts. */
 export function compareRandomPatterns(numRuns: number): void {
   const atom = fc.constantFrom(
     ...[

@@ -4,7 +4,7 @@ import { createChannelId, createChannelIdCheck } from "../../../src/lib/secrets/
 const key = Buffer.alloc(32, 1);
 
 describe("a channel id", () => {
-  it("is unique, has the documented form, and is recognized under its key", () => {
+  it("is unique, has the documented form, and is recognized with its key", () => {
     const ids = new Set(Array.from({ length: 100 }, () => createChannelId(key)));
     expect(ids.size).toBe(100);
     for (const id of ids) {
@@ -13,11 +13,11 @@ describe("a channel id", () => {
     }
   });
 
-  it("is refused under another key", () => {
+  it("is rejected with another key", () => {
     expect(createChannelIdCheck(Buffer.alloc(32, 2))(createChannelId(key))).toBe(false);
   });
 
-  it("is refused when one character differs", () => {
+  it("is rejected if one character differs", () => {
     const id = createChannelId(key);
     for (let i = 0; i < id.length; i++) {
       for (const other of ["0", "z", "é", "-"]) {

@@ -10,7 +10,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(dir, { recursive: true }));
 
-it("the master key is made once, readable by its owner only, and kept", async () => {
+it("creates the master key once, readable only by its owner", async () => {
   const { key } = await loadOrCreateMasterKey(dir);
   expect(key).toHaveLength(32);
   expect(await loadOrCreateMasterKey(dir)).toEqual({ key, isNew: false });
@@ -18,18 +18,18 @@ it("the master key is made once, readable by its owner only, and kept", async ()
   expect(await readdir(dir)).toEqual(["master.key"]);
 });
 
-it("the master key is made although an earlier attempt was cut off", async () => {
+it("creates the master key after an interrupted attempt", async () => {
   await writeFile(join(dir, "master.key.new"), "half");
   expect((await loadOrCreateMasterKey(dir)).key).toHaveLength(32);
 });
 
-it("a damaged key file is refused, and not replaced by another key", async () => {
+it("rejects a damaged key file and does not replace it", async () => {
   await writeFile(join(dir, "master.key"), "c2hvcnQ=\n");
   await expect(loadOrCreateMasterKey(dir)).rejects.toThrow("does not contain a master key");
   expect(await readFile(join(dir, "master.key"), "utf8")).toBe("c2hvcnQ=\n");
 });
 
-it("a key is read in hex, base64 and base64url, and only at its full length", () => {
+it("parses a key in hex, base64 and base64url, and only at full length", () => {
   const key = Buffer.alloc(32, 0xfb);
   for (const encoding of ["hex", "base64", "base64url"] as const) {
     expect(parseMasterKey(key.toString(encoding))).toEqual(key);

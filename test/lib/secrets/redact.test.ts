@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { createRedact, redactTexts } from "../../../src/lib/secrets/redact.ts";
 
-it("takes secrets out of texts, as they are and as JSON, forms and addresses spell them", () => {
+it("removes secrets from texts, also in JSON-escaped and URL-encoded form", () => {
   const secret = 's3cret "ü"/';
   const redact = createRedact([secret]);
   const spelled = [secret, JSON.stringify({ secret }), `a=${encodeURIComponent(secret)}&b=1`];
@@ -9,17 +9,17 @@ it("takes secrets out of texts, as they are and as JSON, forms and addresses spe
   expect(redact(JSON.stringify({ data: JSON.stringify({ secret }) }))).not.toContain("s3cret");
 });
 
-it("leaves no rest of a secret that begins with another one", () => {
+it("removes a secret completely if it begins with another one", () => {
   expect(createRedact(["abcdefgh", "abcdefgh-and-more"])("x abcdefgh-and-more abcdefgh")).toBe("x *** ***");
 });
 
-it("leaves what is short or a number, of which texts are full", () => {
+it("keeps short secrets and numbers, because they occur by coincidence", () => {
   expect(createRedact(["true", "12345678", "1e-10000000"])("true 12345678 1e-10000000")).toBe(
     "true 12345678 1e-10000000",
   );
 });
 
-it("goes through all texts of a value, and leaves its numbers as they were spelled", () => {
+it("redacts all texts of a value and keeps the spelling of its numbers", () => {
   const exact = (JSON as typeof JSON & { rawJSON(text: string): unknown }).rawJSON("1.00");
   const value = { a: ["x-secret-x", 1], b: { c: "secret-secret", exact }, d: null };
   expect(JSON.stringify(redactTexts(value, createRedact(["secret-secret", "x-secret-x"])))).toBe(

@@ -4,7 +4,7 @@ import { createSealingKey, openSecret, sealSecret } from "../../../src/lib/secre
 const key = createSealingKey(Buffer.alloc(32, 1));
 
 describe("a sealed secret", () => {
-  it("opens under its own key and context", () => {
+  it("opens with its own key and context", () => {
     expect(openSecret(key, sealSecret(key, "grüße \u{1f511}", "rows/1"), "rows/1")).toBe("grüße \u{1f511}");
     expect(openSecret(key, sealSecret(key, "", "rows/1"), "rows/1")).toBe("");
   });
@@ -20,14 +20,14 @@ describe("a sealed secret", () => {
     expect(() => openSecret(key, sealSecret(key, "s3cret", "rows/1"), "rows/2")).toThrow("another row");
   });
 
-  it("does not open under another key, and names the keys by their ids only", () => {
+  it("does not open with another key, and the error contains only the ids of the keys", () => {
     const other = createSealingKey(Buffer.alloc(32, 2));
     expect(() => openSecret(other, sealSecret(key, "s3cret", "rows/1"), "rows/1")).toThrow(
       `sealed with key ${key.id}, not ${other.id}`,
     );
   });
 
-  it("does not open when a single bit differs", () => {
+  it("does not open if a single bit differs", () => {
     const sealed = sealSecret(key, "s3cret", "rows/1");
     const start = sealed.lastIndexOf(".") + 1;
     const bytes = Buffer.from(sealed.slice(start), "base64url");

@@ -16,8 +16,8 @@ function folder(): string {
   return join(dir, "data");
 }
 
-// With 20 processes in test/deep/data-lock.test.ts.
-it("one of five concurrent processes gets the lock; the others learn which directory is taken", async () => {
+// test/deep/data-lock.test.ts runs this with 20 processes.
+it("gives the lock to one of five concurrent processes, and tells the others which directory is in use", async () => {
   const dataDir = folder();
   const { winners, refusals, holderPid } = await raceForLock(dataDir, 5);
   expect(winners).toHaveLength(1);
@@ -26,7 +26,7 @@ it("one of five concurrent processes gets the lock; the others learn which direc
   expect(holderPid).toBe(winners[0]);
 });
 
-it("the lock ends with its process, also when that is killed", async () => {
+it("releases the lock when its process ends, even if it is killed", async () => {
   const dataDir = folder();
   const first = await starter(dataDir);
   expect(await first.go()).toBe("won");
@@ -36,7 +36,7 @@ it("the lock ends with its process, also when that is killed", async () => {
   if (second.ok) second.value[Symbol.dispose]();
 });
 
-it("a lock that was given back can be taken again; giving it back twice is harmless", () => {
+it("can be acquired again after release, and allows a second release", () => {
   const dataDir = folder();
   for (let round = 0; round < 2; round++) {
     const lock = acquireDataLock(dataDir);
@@ -47,7 +47,7 @@ it("a lock that was given back can be taken again; giving it back twice is harml
   }
 });
 
-it("a directory has one lock under all of its names, and no other user may enter it", () => {
+it("locks a directory under all of its names, and denies access to other users", () => {
   const dataDir = folder();
   const lock = acquireDataLock(dataDir);
   if (!lock.ok) throw new Error(lock.error.message);
@@ -58,7 +58,7 @@ it("a directory has one lock under all of its names, and no other user may enter
   expect(acquireDataLock(`${dataDir}-alias`, 0).ok).toBe(false);
 });
 
-it("a directory that cannot be written throws, and is not reported as in use", () => {
+it("throws for a directory that cannot be written, and does not report it as in use", () => {
   const file = folder();
   writeFileSync(file, "");
   expect(() => acquireDataLock(join(file, "data"))).toThrow("ENOTDIR");

@@ -14,7 +14,7 @@ const SCRIPT = `
   console.log("standing");
 `;
 
-/** A process that waits for `go`, then prints `won` or `lost: …`; a winner holds the lock until it is killed. */
+/** A process that waits for `go`, then prints `won` or `lost: …`. The winner holds the lock until it is killed. */
 export async function starter(dataDir: string) {
   const args = ["--disable-warning=ExperimentalWarning", "--input-type=module", "-e", SCRIPT, dataDir];
   const child = spawn(process.execPath, args, { stdio: ["pipe", "pipe", "inherit"] });
@@ -34,7 +34,7 @@ export async function starter(dataDir: string) {
   };
 }
 
-/** Lets so many processes ask for the lock at the same moment; answers the winners, and the refusals of the others. */
+/** Makes several processes acquire the lock at the same moment. Returns the winners, and the messages of the others. */
 export async function raceForLock(dataDir: string, count: number) {
   const starters = await Promise.all(Array.from({ length: count }, () => starter(dataDir)));
   try {

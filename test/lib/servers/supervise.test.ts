@@ -14,7 +14,7 @@ import { createLog } from "../../../src/log.ts";
 import { until } from "../../support/until.ts";
 
 const log = createLog({ level: "silent" });
-// Short where something is waited out, and out of reach where the test would fail if it ended on a slow machine.
+// Timings are short if the test waits for them. Otherwise they are too long to be reached on a slow machine.
 const NEVER_MS = 3_600_000;
 const timing = { probeMs: 5, adoptedPollMs: 10, minBackoffMs: 20, maxBackoffMs: 80, settledMs: NEVER_MS };
 const options: SuperviseOptions = { log, signal: new AbortController().signal, timing };
@@ -25,7 +25,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(dir, { recursive: true }));
 
-/** A shell script as the server; it is ready once the file `ready` holds its process id. */
+/** A shell script as the server. It is ready when the file `ready` contains its process id. */
 function server(script: string, changes: Partial<ServerSpec> = {}): ServerSpec {
   return {
     name: "script",
@@ -57,7 +57,7 @@ function readyPid(supervised: {
 }
 
 describe("superviseServer", () => {
-  it("starts a server as the leader of its own process group, and ends it with the server's signal", async () => {
+  it("starts a server as the leader of its own process group, and stops it with the server's signal", async () => {
     const supervised = await superviseServer(server(`trap "touch ended; exit" TERM; ${SERVE}`), options);
     const pid = readyPid(supervised);
     const stat = readFileSync(`/proc/${pid}/stat`, "latin1").split(") ")[1]?.split(" ");
@@ -69,7 +69,7 @@ describe("superviseServer", () => {
     expect(await isGone(pid)).toBe(true);
   });
 
-  it("kills the whole group when the signal has no effect within the grace time", async () => {
+  it("kills the whole group if the signal has no effect within the grace period", async () => {
     const supervised = await superviseServer(
       server(`trap "" TERM; sleep 100 & echo $! > child; ${SERVE}`, { stopGraceMs: 20 }),
       options,
@@ -79,7 +79,7 @@ describe("superviseServer", () => {
     for (const pid of pids) await until(() => isGone(pid));
   });
 
-  it("restarts the server each time that it is killed, and is not ready meanwhile", async () => {
+  it("restarts the server each time it is killed, and is not ready in the meantime", async () => {
     await using supervised = await superviseServer(server(SERVE), options);
     for (let round = 1; round <= 3; round++) {
       const pid = readyPid(supervised);
@@ -90,7 +90,7 @@ describe("superviseServer", () => {
     }
   });
 
-  /** Kills a server that does not come up a second time, and answers the first waits between its restarts. */
+  /** Kills a server that cannot start a second time. Returns the first waits between its restarts. */
   async function waitsOf(count: number, changes: Partial<typeof timing> = {}): Promise<number[]> {
     const waits: number[] = [];
     const wait = async (ms: number, signal: AbortSignal): Promise<void> => {
@@ -110,7 +110,7 @@ describe("superviseServer", () => {
     return waits;
   }
 
-  it("never gives up once the server has served, and doubles the wait up to its maximum", async () => {
+  it("retries forever after the server was ready once, and doubles the wait up to the maximum", async () => {
     expect(await waitsOf(6)).toEqual([20, 40, 80, 80, 80, 80]);
   });
 
@@ -118,19 +118,19 @@ describe("superviseServer", () => {
     expect(await waitsOf(3, { settledMs: -1 })).toEqual([20, 20, 20]);
   });
 
-  it("gives up when the first start has failed three times, and repeats the server's output", async () => {
+  it("fails after three unsuccessful first starts, with the server's output", async () => {
     const failing = superviseServer(server("echo x >> starts; echo no such luck; exit 3"), options);
     await expect(failing).rejects.toThrow(/script cannot be started: exit code 3.*no such luck/s);
     expect(readFileSync(join(dir, "starts"), "utf8")).toBe("x\nx\nx\n");
   });
 
-  it("gives up when the program is missing", async () => {
+  it("fails if the program does not exist", async () => {
     const spec = server("");
     const failing = superviseServer({ ...spec, command: { ...spec.command, file: "/nonexistent" } }, options);
     await expect(failing).rejects.toThrow("ENOENT");
   });
 
-  it("waits for a server that is busy, however long that lasts", async () => {
+  it("waits for a busy server without a time limit", async () => {
     let probes = 0;
     const busy = server(SERVE, { maxSilenceMs: 0, probe: async () => (++probes < 40 ? "busy" : "ready") });
     await using supervised = await superviseServer(busy, options);
@@ -138,10 +138,10 @@ describe("superviseServer", () => {
     expect(supervised.status).toMatchObject({ state: "ready" });
   });
 
-  it("stops a server that stays silent, and starts it anew", async () => {
+  it("restarts a server that does not respond", async () => {
     const started = new Set<number>();
     const probe = async (pid: number) => {
-      // It is heard until it has begun.
+      // The server responds until it has started.
       if (!readFileSync(join(dir, "log"), "utf8").includes(`${pid}\n`)) return "busy";
       started.add(pid);
       return "silent";
@@ -152,7 +152,7 @@ describe("superviseServer", () => {
     for (const pid of started) expect(await isGone(pid)).toBe(true);
   });
 
-  it("ends the process that it has started when the start is aborted", async () => {
+  it("stops the process if the start is aborted", async () => {
     const stopping = new AbortController();
     const starting = superviseServer(server("echo $$ > pid; sleep 100"), {
       ...options,
@@ -164,7 +164,7 @@ describe("superviseServer", () => {
     expect(await isGone(Number(readFileSync(join(dir, "pid"), "utf8")))).toBe(true);
   });
 
-  it("takes over a running process, and starts a new one when that dies", async () => {
+  it("adopts a running process, and starts a new one when that ends", async () => {
     const left = spawnServer(server(SERVE).command, join(dir, "log"));
     await until(() => readReady() === left.pid);
     const orphan = async () => (left.pid !== undefined && !(await isGone(left.pid)) ? left.pid : undefined);
@@ -175,7 +175,7 @@ describe("superviseServer", () => {
     expect(supervised.status).toMatchObject({ adopted: false });
   });
 
-  it("starts a new output file when the old one is large, and keeps one predecessor", async () => {
+  it("starts a new output file if the old one is large, and keeps one previous file", async () => {
     writeFileSync(join(dir, "log"), Buffer.alloc(5 * 1024 * 1024, "x"));
     await using _supervised = await superviseServer(server(`echo hello; ${SERVE}`), options);
     expect(readFileSync(join(dir, "log"), "utf8")).toBe("hello\n");

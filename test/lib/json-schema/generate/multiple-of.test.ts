@@ -13,7 +13,7 @@ async function isValid(schema: JsonSchema, value: unknown): Promise<boolean> {
   return (await compiled.value.validate(value, ASKER)) === undefined;
 }
 
-test("every amount from 0.00 to 999.99 is a multiple of 0.01, and none with a third decimal is", () => {
+test("every amount from 0.00 to 999.99 is a multiple of 0.01, and no amount with a third decimal is", () => {
   const wrong: string[] = [];
   for (let cents = 0; cents < 100_000; cents++) {
     const amount = `${Math.floor(cents / 100)}.${String(cents % 100).padStart(2, "0")}`;
@@ -25,7 +25,7 @@ test("every amount from 0.00 to 999.99 is a multiple of 0.01, and none with a th
   expect(wrong).toEqual([]);
 });
 
-describe("a number is", () => {
+describe("isMultipleOf", () => {
   it.each([
     [0, 0.01],
     [-0, 3],
@@ -45,7 +45,7 @@ describe("a number is", () => {
     [5e-324, 5e-324],
     [Number.MAX_SAFE_INTEGER, 9007199254740991],
     [9007199254740994, 2],
-  ])("%d a multiple of %d", (value, divisor) => expect(isMultipleOf(value, divisor)).toBe(true));
+  ])("returns true for %d and %d", (value, divisor) => expect(isMultipleOf(value, divisor)).toBe(true));
 
   it.each([
     [0.35, 0.1],
@@ -58,17 +58,17 @@ describe("a number is", () => {
     [1, 0],
     [0.5, 0],
     [Number.POSITIVE_INFINITY, 0.5],
-  ])("%d no multiple of %d", (value, divisor) => expect(isMultipleOf(value, divisor)).toBe(false));
+  ])("returns false for %d and %d", (value, divisor) => expect(isMultipleOf(value, divisor)).toBe(false));
 });
 
-/** A schema that recurses is checked in the worker. */
+/** A recursive schema is validated in the worker. */
 const recursive = { items: { $ref: "#" } };
 describe.each<[string, object]>([
   ["on this thread", {}],
   ["in the worker", recursive],
   ["in draft 7", { $schema: "http://json-schema.org/draft-07/schema#" }],
-])("the keyword decides on decimals %s", (_, rest) => {
-  it("and names the expected step", async () => {
+])("the keyword multipleOf %s", (_, rest) => {
+  it("uses decimals, and reports the expected step", async () => {
     const schema = { ...rest, multipleOf: 0.01 };
     expect(await isValid(schema, 19.01)).toBe(true);
     expect(await isValid(schema, 19.015)).toBe(false);

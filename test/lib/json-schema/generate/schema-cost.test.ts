@@ -8,7 +8,7 @@ const costOf = (schema: JsonSchema): number => {
   return schemaCost(copy, new References(copy, "2020-12").targets);
 };
 
-test("the cost of a schema is its subschemas, with every reference written out", () => {
+test("the cost of a schema is the number of its subschemas with all references expanded", () => {
   expect(costOf(true)).toBe(1);
   expect(costOf({ properties: { a: { type: "null" }, b: {} } })).toBe(3);
   const $defs: Record<string, JsonSchema> = { d0: {} };
@@ -25,14 +25,14 @@ test.each<[string, JsonSchema]>([
   ],
   ["recursion by an anchor", { $defs: { a: { $anchor: "x", items: { $ref: "#x" } } }, $ref: "#x" }],
   ["recursion by a dynamic reference", { $dynamicAnchor: "x", items: { $dynamicRef: "#x" } }],
-  ["recursion by an address", { properties: { a: { $id: "x", items: { $ref: "x" } } } }],
+  ["recursion by a URI", { properties: { a: { $id: "x", items: { $ref: "x" } } } }],
   ["items compared in pairs", { uniqueItems: true }],
   ["objects compared in pairs", { uniqueItems: true, items: { type: ["string", "object"] } }],
-])("the cost of %s is infinite", (_, schema) => {
+])("the cost is infinite for %s", (_, schema) => {
   expect(costOf(schema)).toBe(Number.POSITIVE_INFINITY);
 });
 
-test("unique items that are few or scalar cost little; data in a schema costs nothing", () => {
+test("few or scalar unique items cost little, and data in a schema costs nothing", () => {
   expect(costOf({ uniqueItems: true, maxItems: 10 })).toBe(1);
   expect(costOf({ uniqueItems: true, items: { type: "string" } })).toBe(2);
   expect(costOf({ const: { $ref: "#" }, enum: [{ $ref: "#" }], examples: [{ uniqueItems: true }] })).toBe(1);

@@ -1,4 +1,4 @@
-/** Where JSON Schema's letter and what is easily generated part: each is judged rightly, or refused by the keyword's name. */
+/** Cases in which generated code easily differs from the JSON Schema specification. Each is validated correctly or rejected. */
 import { describe, expect, it } from "vitest";
 import type { JsonSchema } from "../../../../src/lib/json-schema/compiled-schema.ts";
 import { sharedSchemas } from "../../../support/schemas.ts";
@@ -7,7 +7,7 @@ const ASKER = { lane: "a" };
 
 const DRAFT_07 = "http://json-schema.org/draft-07/schema#";
 const { signal } = new AbortController();
-/** As a client sends it: an object literal would take `__proto__` for its prototype. */
+/** Parses JSON as a client sends it, because an object literal would interpret `__proto__` as the prototype. */
 const json = (text: string): JsonSchema => JSON.parse(text);
 
 async function verdicts(schema: JsonSchema, values: readonly unknown[]): Promise<readonly boolean[]> {
@@ -25,46 +25,46 @@ async function refusals(schema: JsonSchema) {
 
 const person = { properties: { name: { type: "string" } }, required: ["name"] };
 
-describe("is judged rightly:", () => {
+describe("validates correctly:", () => {
   it.each<[string, JsonSchema, readonly unknown[], readonly unknown[]]>([
     [
-      "an if without then and else, which evaluates properties where it holds",
+      "if without then and else, which evaluates properties if it matches",
       { if: person, unevaluatedProperties: false },
       [{ name: "a" }, {}],
       [{ name: 1 }, { name: "a", x: 1 }, { x: 1 }],
     ],
     [
-      "an if with else alone, which evaluates none where it fails",
+      "if with only else, which evaluates no properties if it fails",
       { if: person, else: { properties: { n: true } }, unevaluatedProperties: false },
       [{ name: "a" }, { n: 1 }],
       [{ name: 1 }, { name: 1, n: 1 }, { name: "a", n: 1 }],
     ],
     [
-      "an if with both",
+      "if with then and else",
       json('{"if":{"required":["a"]},"then":{"required":["b"]},"else":{"required":["c"]}}'),
       [{ a: 1, b: 1 }, { c: 1 }],
       [{ a: 1, c: 1 }, { b: 1 }],
     ],
     [
-      "an if without then and else, which evaluates items",
+      "if without then and else, which evaluates items",
       { if: { prefixItems: [{ const: "a" }] }, unevaluatedItems: false },
       [["a"], []],
       [["b"], ["a", "a"]],
     ],
     [
-      "items that a branch evaluated, all or none",
+      "items that a branch evaluates, all or none",
       { anyOf: [{ items: { type: "string" } }, true], unevaluatedItems: { type: "boolean" } },
       [["a", "b"], [true, false], []],
       [["a", true], [1]],
     ],
     [
-      "items that a branch that fails did not evaluate",
+      "items of a failed branch, which are not evaluated",
       { anyOf: [{ prefixItems: [{ const: 1 }] }, true], unevaluatedItems: false },
       [[1], []],
       [[2], [1, 1]],
     ],
     [
-      "a property that any object inherits, not evaluated",
+      "an unevaluated property with an inherited name",
       {
         anyOf: [{ properties: { a: true } }, { patternProperties: { "^b": true } }],
         unevaluatedProperties: false,
@@ -79,25 +79,25 @@ describe("is judged rightly:", () => {
       [json('{"__proto__":"x"}'), { b: 1 }],
     ],
     [
-      "a pattern that is that name",
+      "a pattern that equals __proto__",
       json('{"patternProperties":{"__proto__":{"type":"number"}}}'),
       [json('{"x__proto__y":1}')],
       [json('{"x__proto__y":"x"}'), json('{"__proto__":"x"}')],
     ],
     [
-      "a constant with a member of that name",
+      "a constant with a member named __proto__",
       json('{"const":{"__proto__":1}}'),
       [json('{"__proto__":1}')],
       [{}, json('{"__proto__":2}')],
     ],
     [
-      "a reference to what stands under that name",
+      "a reference to a schema named __proto__",
       json('{"$ref":"#/$defs/__proto__","$defs":{"__proto__":{"type":"null"}}}'),
       [null],
       [1],
     ],
     [
-      "$dynamicRef with one anchor of its name",
+      "$dynamicRef with a single anchor of its name",
       { $defs: { a: { $dynamicAnchor: "n", type: "string" } }, items: { $dynamicRef: "#n" } },
       [["a"], []],
       [[1]],
@@ -123,7 +123,7 @@ describe("is judged rightly:", () => {
       [[1], []],
     ],
     [
-      "$dynamicRef beside $ref",
+      "$dynamicRef next to $ref",
       {
         $defs: { a: { $dynamicAnchor: "n", maximum: 5 }, b: { minimum: 3 } },
         $ref: "#/$defs/b",
@@ -133,7 +133,7 @@ describe("is judged rightly:", () => {
       [2, 6],
     ],
     [
-      "what stands beside $ref in draft 7: nothing of it counts",
+      "keywords next to $ref in draft 7, which are ignored",
       {
         $schema: DRAFT_07,
         definitions: { a: { type: "array" } },
@@ -143,13 +143,13 @@ describe("is judged rightly:", () => {
       [{ x: 1 }],
     ],
     [
-      "what stands beside $ref in 2020-12: it counts",
+      "keywords next to $ref in 2020-12, which apply",
       { $defs: { a: { type: "array" } }, $ref: "#/$defs/a", maxItems: 1 },
       [[1]],
       [[1, 2], 1],
     ],
     [
-      "$id beside $ref in draft 7, which names nothing",
+      "$id next to $ref in draft 7, which is ignored",
       {
         $schema: DRAFT_07,
         $id: "http://example.com/",
@@ -163,7 +163,7 @@ describe("is judged rightly:", () => {
       [1],
     ],
     [
-      "addresses that are relative to one another",
+      "URIs relative to one another",
       {
         $id: "http://example.com/root.json",
         $ref: "one.json",
@@ -179,7 +179,7 @@ describe("is judged rightly:", () => {
       [1],
     ],
     [
-      "addresses that are URNs",
+      "URIs that are URNs",
       {
         $id: "urn:example:a",
         $ref: "urn:example:b#/$defs/x",
@@ -189,13 +189,13 @@ describe("is judged rightly:", () => {
       [1],
     ],
     [
-      "a reference into what is no keyword",
+      "a reference to a schema outside known keywords",
       { $ref: "#/parts/a%20b/0", parts: { "a b": [{ $ref: "#/parts/c~1d" }], "c/d": { type: "null" } } },
       [null],
       [1],
     ],
     [
-      "words of references that are data",
+      "keywords of references inside data",
       {
         properties: { $ref: { type: "string" }, $id: { type: "string" } },
         const: { $ref: "#/none", $id: "a b" },
@@ -204,13 +204,13 @@ describe("is judged rightly:", () => {
       [{}],
     ],
     [
-      "contains, also with minContains 0, where nothing counts the rest",
+      "contains, also with minContains 0, without unevaluatedItems",
       { contains: { type: "null" }, minContains: 0, maxContains: 1 },
       [[], [1], [null]],
       [[null, null]],
     ],
     [
-      "contains in the items of what unevaluatedItems closes",
+      "contains inside items that unevaluatedItems closes",
       { prefixItems: [{ contains: { const: 1 } }], unevaluatedItems: false },
       [[[1]]],
       [[[2]], [[1], 1]],
@@ -221,10 +221,10 @@ describe("is judged rightly:", () => {
   });
 });
 
-describe("is refused:", () => {
+describe("rejects:", () => {
   it.each<[string, JsonSchema, string, RegExp]>([
     [
-      "contains beside unevaluatedItems",
+      "contains next to unevaluatedItems",
       { contains: true, unevaluatedItems: false },
       "/contains",
       /unevaluatedItems/,
@@ -236,7 +236,7 @@ describe("is refused:", () => {
       /unevaluatedItems/,
     ],
     [
-      "contains in a schema that is referred to from there",
+      "contains in a referenced schema next to unevaluatedItems",
       {
         $defs: { a: { allOf: [{ if: { contains: { const: 1 } } }] } },
         anyOf: [{ $ref: "#/$defs/a" }],
@@ -246,7 +246,7 @@ describe("is refused:", () => {
       /unevaluatedItems/,
     ],
     [
-      "$dynamicRef where several addresses declare its anchor",
+      "$dynamicRef if several URIs declare its anchor",
       {
         $id: "http://example.com/a",
         $dynamicAnchor: "n",
@@ -257,31 +257,31 @@ describe("is refused:", () => {
       /more than one \$id/,
     ],
     [
-      "an address that two schemas have",
+      "a URI that two schemas declare",
       { $defs: { a: { $id: "x" }, b: { $id: "x" } } },
       "/$defs/b/$id",
       /another part/,
     ],
     [
-      "a schema of another dialect within",
+      "a nested schema of another dialect",
       { $defs: { a: { $id: "x", $schema: DRAFT_07 } } },
       "/$defs/a/$schema",
-      /must be the one of the whole schema/,
+      /must equal the .schema/,
     ],
     [
-      "a reference to an anchor that is not there",
+      "a reference to a missing anchor",
       { $ref: "#n", properties: { n: { const: { $anchor: "n" } } } },
       "/$ref",
       /does not exist/,
     ],
     [
-      "a reference to what is no schema",
+      "a reference to a value that is not a schema",
       { $ref: "#/required", required: ["a"] },
       "/$ref",
-      /does not lead to a schema/,
+      /does not point to a schema/,
     ],
-    ["the address of a meta-schema", { items: { $ref: DRAFT_07 } }, "/items/$ref", /never fetched/],
-    ["an enum without a value", { items: { enum: [] } }, "/items/enum", /must have a value/],
+    ["a reference to a meta-schema", { items: { $ref: DRAFT_07 } }, "/items/$ref", /never fetched/],
+    ["an empty enum", { items: { enum: [] } }, "/items/enum", /at least one value/],
     [
       "a dependency on a property named __proto__",
       json('{"dependencies":{"__proto__":["a"]}}'),
@@ -289,7 +289,7 @@ describe("is refused:", () => {
       /not supported/,
     ],
     [
-      "that name together with unevaluatedProperties",
+      "a property named __proto__ with unevaluatedProperties",
       json('{"properties":{"__proto__":true},"unevaluatedProperties":false}'),
       "/properties/__proto__",
       /unevaluatedProperties/,
