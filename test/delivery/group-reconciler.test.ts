@@ -120,7 +120,7 @@ it("creates the other groups when one fails, logs the failure once, and creates 
   startReconciler({ sweepEveryMs: 20 });
   await until(async () => (await groupsOf(other.id)).length === 1);
   const told = () =>
-    lines.filter(({ msg }) => msg === "the consumer groups of a subscription cannot be made");
+    lines.filter(({ msg }) => msg === "the consumer groups of a subscription cannot be created");
   expect(told()).toMatchObject([{ subscription: blocked.id }]);
   await spine.server.client.del(topic);
   await until(async () => (await groupsOf(blocked.id)).length === 1);

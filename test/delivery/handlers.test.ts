@@ -209,7 +209,7 @@ describe("an event that a handler never accepts in time", () => {
     try {
       start({ giveUpAfterMs: 0 });
       await send("a", "1");
-      await until(() => lines.some((line) => line.includes("an event is sent again later")));
+      await until(() => lines.some((line) => line.includes("the retry of an event was postponed")));
     } finally {
       await sql`ALTER TABLE dead_letters_away RENAME TO dead_letters`.execute(db);
     }

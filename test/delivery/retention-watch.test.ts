@@ -76,7 +76,7 @@ describe("a subscription that is about to lose unread events to retention", () =
     await client.xreadgroup("GROUP", behind.id, "r", "COUNT", 1_000, "NOACK", "STREAMS", topic, ">");
     await until(async () => (await stateOf(behind)) === "active");
     await until(() => watch.atRisk() === 0);
-    expect(lines).toMatchObject([{}, { msg: "unread events are safe from retention again" }]);
+    expect(lines).toMatchObject([{}, { msg: "unread events are no longer at risk from retention" }]);
   });
 
   it("stays failing when the check itself fails, and logs that once", async () => {
@@ -90,9 +90,9 @@ describe("a subscription that is about to lose unread events to retention", () =
     await until(async () => (await stateOf(behind)) === "failing");
     isAway = true;
     const seen = looks;
-    await until(() => lines.some(({ msg }) => msg === "unread events cannot be watched"));
+    await until(() => lines.some(({ msg }) => msg === "unread events cannot be checked"));
     isAway = false;
-    await until(() => lines.some(({ msg }) => msg === "unread events are watched again"));
+    await until(() => lines.some(({ msg }) => msg === "unread events are checked again"));
     expect(looks).toBeGreaterThan(seen);
     expect(await stateOf(behind)).toBe("failing");
     expect(lines).toHaveLength(3);

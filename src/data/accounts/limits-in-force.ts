@@ -11,7 +11,11 @@ export interface LimitsInForce extends AsyncDisposable {
 
 const LOOK_AGAIN_MS = 60_000;
 
-/** Loads the limits and keeps them current. If a later read fails, the last known limits stay active. @throws UnavailableError if the first read fails */
+/**
+ * Loads the limits and keeps them current. If a later read fails, the last known limits stay active.
+ *
+ * @throws UnavailableError if the first read fails
+ */
 export async function startLimitsInForce(deps: {
   readonly db: Queryable;
   readonly changes: ChangeSubscriptions;

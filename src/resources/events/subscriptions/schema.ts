@@ -52,7 +52,7 @@ export const subscribeSchema = z.strictObject({
     .nullish()
     .describe("Id of a connection for the covered channels that fetch."),
   startAt: placeSchema
-    .describe("Position of the first event: `now`, `earliest` or an RFC 3339 time.")
+    .describe("Start position: `now`, `earliest` or an RFC 3339 time.")
     .default("now"),
   handler: handlerSchema.nullish(),
 });
