@@ -20,7 +20,7 @@ const one = opened(() => startTestGateway(stores.env));
 const other = opened(() => startTestGateway(stores.env));
 afterAll(() => vi.restoreAllMocks());
 
-/** In this process or in one of its own. */
+/** A test gateway in this process, or one in a process of its own. */
 type Addressed = Pick<TestGateway, "api" | "origin">;
 
 type Channel = InstalledChannel & Pick<InstalledApp, "topicOf">;
@@ -54,7 +54,7 @@ async function onTopic({ topicOf }: Channel): Promise<readonly number[]> {
 const range = (from: number, to: number) => Array.from({ length: to - from }, (_, i) => from + i);
 
 describe("pausing a channel on one gateway", () => {
-  it("comes into force on the other, and keeps the order when the channel is resumed", async () => {
+  it("also takes effect on the other gateway, and event order survives the resume", async () => {
     const channel = await install();
     expect((await send(other, channel, -1)).published).toBe(1);
     await act(one, channel, "pause");
@@ -83,14 +83,14 @@ describe("pausing a channel on one gateway", () => {
     const dying = await startGatewayProcess(stores.env);
     await act(dying, channel, "pause");
     for (let n = 0; n < 120; n += 20) {
-      // Both know of the pause: else some would pass.
+      // Until both gateways know of the pause, a delivery could still pass.
       await Promise.all(range(n, n + 20).map((i) => send(dying, channel, i)));
     }
     await act(dying, channel, "resume");
     await until(async () => (await onTopic(channel)).length > 0, { everyMs: 1 });
     dying.kill("SIGKILL");
     await dying.exited;
-    // As when the time of the dead one's lease is up.
+    // Expires the dead gateway's lease, so that the test need not wait for its end.
     await stores.db
       .updateTable("leases")
       .set({ expiresAt: new Date(0) })
@@ -103,7 +103,7 @@ describe("pausing a channel on one gateway", () => {
 
 const GRACE_S = 3_600;
 
-/** By the clocks of the database and of this process, which remembers how long an address goes on. */
+/** Advances the database's expiry times and this process's clock: each gateway caches when an address expires. */
 async function passTime(seconds: number): Promise<void> {
   const expiresAt = sql<Date>`expires_at - make_interval(secs => ${seconds})`;
   await stores.db.updateTable("channelAddresses").set({ expiresAt }).execute();
@@ -111,7 +111,7 @@ async function passTime(seconds: number): Promise<void> {
   vi.spyOn(performance, "now").mockImplementation(() => now() + seconds * 1_000);
 }
 describe("giving a channel a new address", () => {
-  it("keeps the old address for its grace, then ends it everywhere, and forgets no id", async () => {
+  it("keeps the old address for its grace period, then ends it on all gateways, and keeps deduplicating ids", async () => {
     const first = await install();
     expect((await send(other, first, 1)).published).toBe(1);
     const second = await act(one, first, "rotate", { graceSeconds: GRACE_S });
@@ -130,7 +130,7 @@ describe("giving a channel a new address", () => {
     await expect(one.api("GET", `/apps/${first.appId}/channels/${second.id}`)).rejects.toThrow("404");
   });
 
-  it("ends all former addresses without a grace, at once on the gateway that is asked", async () => {
+  it("without a grace period ends all former addresses, immediately on the gateway that is called", async () => {
     const first = await install();
     const second = await act(one, first, "rotate");
     for (const gateway of [one, other]) await send(gateway, first, 1);

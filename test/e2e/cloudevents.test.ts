@@ -26,7 +26,7 @@ const authorities = getCACertificates("default");
 
 beforeAll(async () => {
   stores = await createTestStores();
-  // A sender whose callback is called by HTTPS, under an authority that the gateway's process knows.
+  // The callback is called over HTTPS, with a certificate from an authority that the gateway's process trusts.
   const authority = await generateCACertificate();
   setDefaultCACertificates([...authorities, authority.cert]);
   sender = getLocal({ https: { key: authority.key, cert: authority.cert } });
@@ -77,18 +77,18 @@ async function entriesOf(uid: string): Promise<readonly (readonly string[])[]> {
 }
 
 describe("a CloudEvents channel", () => {
-  it("publishes once each event that the library `cloudevents` emits, in each mode", async () => {
+  it("publishes each event that the `cloudevents` library emits exactly once, in each mode", async () => {
     const event = new CloudEvent({ ...eventOf("E1"), subject: "123", comexample: "x", data: { n: 1 } });
     const body = `${JSON.stringify([event.cloneWith({ id: "E2" }), event.cloneWith({ id: "E3" })])}`;
     const emit = (mode: Mode) => emitterFor(httpTransport(addressOf("open")), { mode })(event);
-    // The emitter's own answer is text.
+    // The emitter returns the response as text only, so the test does not check it.
     await emit(Mode.BINARY);
     await emit(Mode.STRUCTURED);
     const batch = await send("open", batched, body);
     expect([batch.status, batch.body.published]).toEqual([200, 2]);
     const entries = await entriesOf("open");
     expect(entries.map((fields) => fields[3])).toEqual(["E1", "E2", "E3"]);
-    // Read back by the library.
+    // The library can parse the stored entry back into the original event.
     const [first = []] = entries;
     const fields = Object.fromEntries(first.flatMap((name, at) => (at % 2 ? [] : [[name, first[at + 1]]])));
     const { data, ...attributes } = fields;
@@ -108,7 +108,7 @@ describe("a CloudEvents channel", () => {
     });
   });
 
-  it("keeps an invalid event of a batch in quarantine, and publishes the others", async () => {
+  it("quarantines an invalid event of a batch and publishes the others", async () => {
     const { status, body } = await send(
       "open",
       batched,
@@ -123,7 +123,7 @@ describe("a CloudEvents channel", () => {
     expect(kept.detail).toBe("id must not be empty");
   });
 
-  it("keeps an id with other data as a conflict, and takes the same id of another source as another event", async () => {
+  it("quarantines a known id with different data as a conflict, but accepts the id from another source as a new event", async () => {
     const answers = [];
     for (const others of [{ data: 1 }, { data: 1 }, { data: 2 }, { data: 2, source: "/others" }]) {
       answers.push((await send("open", structured, JSON.stringify(eventOf("C1", others)))).body);
@@ -139,21 +139,21 @@ describe("a CloudEvents channel", () => {
     expect(answers[2].quarantine).toMatchObject([{ reason: "id_conflict" }]);
   });
 
-  it("answers 415 to unknown event formats, and to batches where they are refused", async () => {
+  it("responds 415 to unknown event formats, and to batches when the channel rejects them", async () => {
     for (const type of ["application/cloudevents+avro", "application/cloudevents", "multipart/form-data"]) {
       expect((await send("open", { "content-type": type }, "x")).status).toBe(415);
     }
     expect((await send("strict", batched, "[]")).status).toBe(415);
   });
 
-  it("refuses an invalid delivery with 400 where it is set to, and names the attribute", async () => {
+  it("rejects an invalid delivery with 400 when set to, and names the attribute", async () => {
     const { status, body } = await send("strict", structured, JSON.stringify(eventOf("S1", { time: "now" })));
     expect([status, body.code]).toEqual([400, "invalid_parameters"]);
     expect(body.details[0].path).toBe("body: time");
     expect(await entriesOf("strict")).toEqual([]);
   });
 
-  it("refuses definitions with paths of their own", async () => {
+  it("rejects definitions that set their own paths", async () => {
     const wrong = { uid: "wrong", kind: "cloudevents", events: [{ type: "a", idPath: "$.id" }] };
     await expect(gateway.api("POST", `/apps/${app.id}/channels`, wrong)).rejects.toThrow("events[0].idPath");
   });
@@ -162,7 +162,7 @@ describe("a CloudEvents channel", () => {
 describe("a validation request", () => {
   const asked = { "webhook-request-origin": "emitter.example.com", "webhook-request-rate": "1000" };
 
-  it("is granted to an allowed origin, at the channel's rate at most", async () => {
+  it("is granted to an allowed origin, at most at the channel's rate", async () => {
     const { status, headers } = await send("asked", asked, "", "OPTIONS");
     expect(status).toBe(200);
     expect(headers.get("webhook-allowed-origin")).toBe("emitter.example.com");
@@ -170,7 +170,7 @@ describe("a validation request", () => {
     expect(headers.get("allow")).toBe("POST, OPTIONS");
   });
 
-  it("is refused from other origins, and unknown where no origin is allowed", async () => {
+  it("is rejected from other origins, and gets 405 when the channel allows no origin", async () => {
     const other = await send(
       "asked",
       { ...asked, "webhook-request-origin": "evil.example.com" },
@@ -185,14 +185,14 @@ describe("a validation request", () => {
   it.each([
     ["granted", "asked", "200"],
     ["refused", "open", "405"],
-  ])("that is %s is not listened to for long, though its body never ends", async (_, uid, status) => {
+  ])("that is %s has its connection closed early, even when its body never ends", async (_, uid, status) => {
     const { port, pathname } = new URL(addressOf(uid));
     const begin = (text: string): Socket => {
       const socket = connect(Number(port), "127.0.0.1");
       socket.write(text);
       return socket;
     };
-    // A connection that was answered before, and waits for its next request.
+    // A keep-alive connection that has been served once and waits for its next request.
     const idle = begin("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
     await once(idle, "data");
     const headers = "Host: x\r\nWebHook-Request-Origin: emitter.example.com\r\nTransfer-Encoding: chunked";
@@ -207,7 +207,7 @@ describe("a validation request", () => {
     expect([first === asking, text.slice(0, 12)]).toEqual([true, `HTTP/1.1 ${status}`]);
   });
 
-  it("has its callback called by HTTPS only", async () => {
+  it("has its callback called over HTTPS only", async () => {
     const callback = await sender.forGet("/confirm").thenReply(200);
     const plain = await sender.forGet("/plain").thenReply(200);
     const call = (url: string) => send("asked", { ...asked, "webhook-request-callback": url }, "", "OPTIONS");

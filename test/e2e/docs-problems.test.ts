@@ -28,14 +28,14 @@ const gateway = opened(() =>
     },
   ),
 );
-/** Stands for Slack and for the mail service. */
+/** Plays the part of both Slack and the mail service. */
 const outside = opened(startHandlerServer);
 const dir = opened(async () => {
   const path = await mkdtemp(join(tmpdir(), "inlet-docs-"));
   return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };
 });
 
-/** The script that the page names right above it. */
+/** Returns the script that follows its file name on the page. */
 function script(name: string): string {
   const [, text] =
     new RegExp(`^\`${name}\`[^\\n]*\\n\\n\`\`\`js\\n([\\s\\S]*?)^\`\`\``, "m").exec(PAGE) ?? [];
@@ -73,7 +73,7 @@ async function startRelay(target: string, env: Readonly<Record<string, string>>)
   };
 }
 
-it("the blocks of the page, pasted, list problems and subscribe the relay, which tells Slack of one that opens and ends", async () => {
+it("the page's pasted commands list problems and subscribe the relay, which posts the start and end of a problem to Slack", async () => {
   const port = await freePort();
   const pasted = [...PAGE.matchAll(/(?<!-->\n)^```sh\n([\s\S]*?)^```/gm)]
     .map(([, block]) => block)
@@ -87,7 +87,7 @@ it("the blocks of the page, pasted, list problems and subscribe the relay, which
   expect(list).toBe("[]");
   const secret = rest.at(-1) ?? "";
 
-  // The first answer of Slack is that it has had enough.
+  // Slack's first response is a 429, so the relay has to retry.
   outside.answers.set("/slack", (_, times) => ({ status: times === 1 ? 429 : 200 }));
   const child = spawn(process.execPath, ["relay.mjs", "./to-slack.mjs"], {
     cwd: dir.path,
@@ -117,7 +117,7 @@ it("the blocks of the page, pasted, list problems and subscribe the relay, which
   }
 });
 
-it("the relay sends an e-mail for a signed problem, hands on that it was not taken, and refuses what is not signed", async () => {
+it("the relay e-mails a signed problem, reports a failed e-mail to its caller, and rejects an unsigned problem", async () => {
   const secret = `whsec_${Buffer.alloc(32, 7).toString("base64")}`;
   await using relay = await startRelay("./to-email.mjs", {
     HANDLER_SECRET: secret,
@@ -126,7 +126,11 @@ it("the relay sends an e-mail for a signed problem, hands on that it was not tak
     MAIL_FROM: "inlet@example.com",
     MAIL_TO: "you@example.com",
   });
-  const problem = { kind: "channel_silent", message: "No event came.", cure: "Look at its sender." };
+  const problem = {
+    kind: "channel_silent",
+    message: "No event came.",
+    suggestedAction: "Look at its sender.",
+  };
   const send = async (signedWith: string) => {
     const fields = ["id", "prob_1.opened", "type", "channel_silent.opened", "data", JSON.stringify(problem)];
     const event = { topic: "t", entryId: "1-0", fields };

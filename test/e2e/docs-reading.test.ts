@@ -10,7 +10,7 @@ import { until } from "../support/until.ts";
 
 const PAGE = readFileSync(new URL("../../src/docs/reading.md", import.meta.url), "utf8");
 
-/** The block of that language that holds the text. */
+/** Returns the page's code block of this language that contains the text. */
 function block(language: string, holding: string): string {
   const found = [...PAGE.matchAll(/```(\w+)\n([\s\S]*?)```/g)].find(
     ([, name, text = ""]) => name === language && text.includes(holding),
@@ -51,8 +51,8 @@ function start(command: string, args: string[], env: Record<string, string> = {}
   return { output: () => output };
 }
 
-describe("the snippets about reading", () => {
-  it("read new entries in a shell, and those that were left or not handled at first", async () => {
+describe("the reader script of the docs", () => {
+  it("reads new entries, entries of a dead reader, and entries whose handling failed once", async () => {
     await using server = await startRedis();
     const { client, socketPath } = server;
     const [topic, sub] = ["events.o.apps.app.event_received.a.c.a type", "sub_1"];
@@ -63,7 +63,7 @@ describe("the snippets about reading", () => {
     const script = block("sh", "XAUTOCLAIM")
       .replace("redis-cli -s data/run/redis.sock", `redis-cli -s ${socketPath}`)
       .replace("sub=sub_…", `sub=${sub}`)
-      // The second time it is handled: the first one fails.
+      // Makes the first handling fail and the second succeed.
       .replace("handle() { cat; }", `handle() { cat; [ -e tried ] || { touch tried; false; }; }`)
       .replace(" 60000 ", " 100 ");
     await writeFile(join(dir, "reader.sh"), script);

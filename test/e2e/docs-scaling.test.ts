@@ -17,7 +17,7 @@ const [secret, authentication, scaled] = parseAllDocuments(blocks("yaml")[0] ?? 
 const spine = opened(startTestSpine);
 
 describe("the worked example of scaling by lag", () => {
-  it("fits the schemas of Kubernetes and KEDA, and its parts name each other", () => {
+  it("fits the schemas of Kubernetes and KEDA, and its objects reference each other", () => {
     new Secret(secret).validate();
     new TriggerAuthentication(authentication).validate();
     new ScaledObject(scaled).validate();
@@ -31,7 +31,7 @@ describe("the worked example of scaling by lag", () => {
     ]);
   });
 
-  it("asks with a key that may read apps and no more, and finds a number where it looks", async () => {
+  it("uses a key that may only read apps, and finds a number at its value location", async () => {
     const [shown = "", key = ""] = blocks("json");
     const { call } = spine.api;
     const app = await spine.install({ uid: "main", kind: "webhook", events: [{ type: "e" }] });

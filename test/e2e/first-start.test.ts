@@ -21,9 +21,9 @@ const shell = async (line: string): Promise<string> => (await promisify(execFile
 let dir: string;
 let dataDir: string;
 beforeAll(async () => {
-  // 0700, as `mktemp -d` and homes are.
+  // mkdtemp gives the folder mode 0700, like `mktemp -d` and home directories.
   dir = await mkdtemp(join(tmpdir(), "inlet-first-"));
-  // What means something to a URL or a shell may stand in a folder's name.
+  // The name contains characters that are special in a URL or a shell.
   dataDir = join(dir, "it's #1 of 100% data?");
 });
 afterAll(async () => {
@@ -33,11 +33,11 @@ afterAll(async () => {
 
 const start = (): Promise<GatewayProcess> => startGatewayProcess({ INLET_DATA_DIR: dataDir });
 
-/** A gateway that does not start: its exit code, and what it says. */
+/** Runs a gateway that fails to start. Rejects with its exit code and output. */
 const startInVain = (env: Readonly<Record<string, string>>) =>
   promisify(execFile)(process.execPath, [MAIN], { env: { ...PROGRAM_ENV, INLET_PORT: "0", ...env } });
 
-/** The line of the greeting that begins with that word, as a person would paste it. */
+/** Returns the greeting line that begins with this word, as a person would paste it. */
 function pasted(gateway: GatewayProcess, word: string): string {
   const line = gateway
     .output()
@@ -47,7 +47,7 @@ function pasted(gateway: GatewayProcess, word: string): string {
   return line.trim();
 }
 
-/** PostgreSQL is another's: Redis is the gateway's own. */
+/** Settings for an external PostgreSQL with an embedded Redis. */
 function externalDatabase({ connection }: Pick<TestDatabase, "connection">) {
   const { host, user, database } = connection;
   return {
@@ -58,7 +58,7 @@ function externalDatabase({ connection }: Pick<TestDatabase, "connection">) {
 
 const keyIn = (output: string): string | undefined => /ik_[0-9a-z]+/.exec(output)?.[0];
 
-/** Processes that run on the data directory: its servers' working directories lie in it. */
+/** Finds the processes whose working directory is inside the folder, such as the embedded servers. */
 async function processesOf(folder: string): Promise<readonly number[]> {
   const found: number[] = [];
   for (const name of (await readdir("/proc")).filter((each) => /^\d+$/.test(each))) {
@@ -75,7 +75,7 @@ interface Server {
   readonly adopted: boolean;
 }
 
-/** The gateway's own servers, as its log names them. */
+/** Returns the gateway's embedded servers, as its log reports them. */
 const serversIn = (lines: readonly object[]): readonly Server[] =>
   (lines as readonly (Server & { readonly msg: string })[])
     .filter(({ msg }) => msg === "server ready")
@@ -91,16 +91,16 @@ const serversOf = (gateway: GatewayProcess): readonly Server[] =>
       .map((line) => JSON.parse(line)),
   );
 
-/** Lines of the first start's greeting. */
+/** Lines from the greeting of the first start. */
 let curl: string;
 let xrange: string;
-/** The second start, until it is killed. */
+/** The gateway of the second start, until a test kills it. */
 let killed: GatewayProcess;
 const curlTo = ({ origin }: { readonly origin: string }): string => curl.replace(/http:\/\/[^/]+/, origin);
 
-// Each start finds what those before have left in the data directory.
-describe("a gateway on its own servers", () => {
-  it("prints, on the first start, a key once and two lines that work as pasted", async () => {
+// The tests share one data directory: each start finds the data of the starts before it.
+describe("a gateway with embedded servers", () => {
+  it("prints a key once on the first start, and two commands that work as pasted", async () => {
     await using gateway = await startGatewayProcess({ INLET_DATA_DIR: dataDir, INLET_API_KEY: "" });
     curl = pasted(gateway, "curl");
     xrange = pasted(gateway, "redis-cli");
@@ -112,12 +112,12 @@ describe("a gateway on its own servers", () => {
     const apps = await fetch(`${gateway.origin}/v1/apps`, {
       headers: { authorization: `Bearer ${keyIn(gateway.output())}` },
     });
-    // Beside Inlet's own, which comes a little later.
+    // The filter leaves out Inlet's system app, which may appear a little later.
     const own = ((await apps.json()) as { isSystem: boolean }[]).filter(({ isSystem }) => !isSystem);
     expect(own).toMatchObject([{ uid: "welcome" }]);
     const docs = /\S+\/docs$/m.exec(gateway.output())?.[0] ?? "";
     expect((await fetch(docs)).status).toBe(200);
-    // It answers, built or not.
+    // The page responds whether or not the console was built.
     const page = await fetch(new URL("/", docs));
     expect(page.url).toBe(docs.replace(/docs$/, "console"));
     expect(gateway.output()).toContain(`Console: ${page.url}`);
@@ -126,7 +126,7 @@ describe("a gateway on its own servers", () => {
     expect(await processesOf(dataDir)).toEqual([]);
   });
 
-  it("finds everything again when it is started again, and shows no key twice", async () => {
+  it("finds all data after a restart, and does not print a key again", async () => {
     killed = await start();
     expect(keyIn(killed.output())).toBeUndefined();
     expect(await shell(xrange)).toContain('{"hello":"world"}');
@@ -134,23 +134,23 @@ describe("a gateway on its own servers", () => {
     expect(apps.filter(({ isSystem }) => !isSystem).map(({ uid }) => uid)).toEqual(["welcome"]);
   });
 
-  it("keeps its data directory to itself: a second one does not start and says who has it", async () => {
+  it("locks its data directory: a second gateway fails to start and names the process that holds it", async () => {
     const second = startTestGateway({ INLET_DATA_DIR: dataDir });
     await expect(second).rejects.toThrow(new RegExp(`process ${killed.pid};.*set INLET_DATA_DIR`));
   });
 
   it.runIf(process.platform === "linux")(
-    "unpacks bodies in threads that go behind all its others",
+    "decompresses bodies in threads of lower priority than its other threads",
     async () => {
       const [own = 0] = await nicesOf("MainThread", killed.pid);
-      // 19 is the last that there is.
+      // 19 is the lowest priority.
       expect(new Set(await nicesOf("libuv-worker", killed.pid))).toEqual(new Set([Math.min(19, own + 5)]));
       expect(new Set(await nicesOf("V8Worker", killed.pid))).toEqual(new Set([own]));
       expect(own).toBe(getPriority());
     },
   );
 
-  it("says what to do about a port or a folder that it cannot have, and why", async () => {
+  it("names the setting to change and the cause when its port or folder is unusable", async () => {
     const { port } = new URL(killed.origin);
     const inVain = startTestGateway({ INLET_DATA_DIR: join(dir, "fourth"), INLET_PORT: port });
     await expect(inVain).rejects.toMatchObject({
@@ -163,7 +163,7 @@ describe("a gateway on its own servers", () => {
     );
   });
 
-  it("loses no key when its port is in use, or when it is killed before it knows that the key was shown", async () => {
+  it("keeps the first key available when its port is in use, or when it is killed right after printing the key", async () => {
     await using database = await createTestDatabase();
     const { db } = database;
     const env = { ...externalDatabase(database), INLET_DATA_DIR: join(dir, "third"), INLET_API_KEY: "" };
@@ -172,7 +172,7 @@ describe("a gateway on its own servers", () => {
     expect(await processesOf(env.INLET_DATA_DIR)).toEqual([]);
     expect(await db.selectFrom("cluster").selectAll().execute()).toEqual([]);
 
-    // Once it has printed the key it hangs.
+    // The trigger blocks the gateway after it has printed the key.
     await sql`
       CREATE FUNCTION hang() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(3600); RETURN OLD; END'`.execute(
       db,
@@ -197,7 +197,7 @@ describe("a gateway on its own servers", () => {
     expect(keyIn(second.greeting)).toBeUndefined();
   });
 
-  it("waits for a PostgreSQL that is away, alive and not ready, and says for which", async () => {
+  it("waits for an unavailable PostgreSQL, alive but not ready, and names the server", async () => {
     await using database = await createTestDatabase();
     const { host, database: name } = database.connection;
     const allow = (connections: boolean) =>
@@ -220,7 +220,7 @@ describe("a gateway on its own servers", () => {
     expect(gateway.lines.filter(({ event }) => event === "database.awaited").length).toBeGreaterThan(0);
   });
 
-  it("does not wait for a PostgreSQL that refuses it, and says why at any log level", async () => {
+  it("exits when PostgreSQL rejects it, and prints the reason at any log level", async () => {
     await using database = await createTestDatabase();
     const dataDir = join(dir, "sixth");
     const inVain = startInVain({
@@ -235,7 +235,7 @@ describe("a gateway on its own servers", () => {
     expect(await processesOf(dataDir)).toEqual([]);
   });
 
-  it("takes its servers back after kill -9, and loses nothing when they are killed with it", async () => {
+  it("adopts its servers after kill -9, and loses no data when they are killed with it", async () => {
     const before = JSON.parse(await shell(curlTo(killed))) as Outcome;
     killed.kill("SIGKILL");
     await killed.exited;
@@ -246,7 +246,7 @@ describe("a gateway on its own servers", () => {
       try {
         process.kill(pid, "SIGKILL");
       } catch {
-        // It ended with its parent.
+        // The process has already ended with its parent.
       }
     }
     await second.exited;
@@ -256,26 +256,26 @@ describe("a gateway on its own servers", () => {
     expect(JSON.parse(await shell(curlTo(third)))).toMatchObject({ published: 1 });
   });
 
-  it("says 503 and is not ready while its Redis is gone, and recovers by itself", async () => {
+  it("responds 503 and is not ready while its Redis is down, and recovers automatically", async () => {
     await using gateway = await startTestGateway({ INLET_DATA_DIR: dataDir }, { timeoutMs: 1_000 });
     const redis = serversIn(gateway.lines).find(({ server }) => server === "redis");
     if (redis === undefined) throw new Error("no Redis of its own");
     const isPublished = async () => JSON.parse(await shell(curlTo(gateway))).published === 1;
-    // What it then waits for is Redis alone.
+    // After this, Redis is the only dependency that the gateway can wait for.
     await until(isPublished);
     process.kill(redis.pid, "SIGSTOP");
-    // It is stopped until both have been answered: neither waits for it.
+    // Redis stays stopped until both responses have arrived, so neither response waits for it.
     const stuck = await shell(curlTo(gateway).replace("-sS", "-sS -i"));
     expect(stuck).toMatch(/^HTTP\/1.1 503/);
     expect(stuck.toLowerCase()).toContain("retry-after: ");
     expect((await fetch(`${gateway.origin}/readyz`)).status).toBe(503);
     process.kill(redis.pid, "SIGKILL");
     await until(async () => (await fetch(`${gateway.origin}/readyz`)).ok);
-    // A first one may still come too late for its patience.
+    // The first delivery may still hit the one-second timeout, so the test retries.
     await until(isPublished);
   });
 
-  it("refuses a database with another master key", async () => {
+  it("rejects a database with another master key", async () => {
     const wrong = startTestGateway({ INLET_DATA_DIR: dataDir, INLET_MASTER_KEY: "f".repeat(64) });
     await expect(wrong).rejects.toThrow(WrongMasterKeyError);
     expect(await processesOf(dataDir)).toEqual([]);

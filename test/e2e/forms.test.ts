@@ -7,7 +7,7 @@ const gateway = opened(() => startTestGateway(stores.env));
 
 const FORM = "application/x-www-form-urlencoded";
 
-/** A channel with these settings, and what becomes of one form that is sent to it. */
+/** Creates a channel with these settings, sends it one form, and returns the result. */
 async function send(config: object, body: string, headers: Readonly<Record<string, string>> = {}) {
   const app = await installApp(gateway, []);
   const channel = {
@@ -25,18 +25,18 @@ async function send(config: object, body: string, headers: Readonly<Record<strin
   return { app, id, outcome, kept, data: await fieldsOn(stores, app.topicOf("in", "all"), "data") };
 }
 
-describe("a delivery in a form", () => {
-  it("is read by its fields, unless the channel says otherwise", async () => {
+describe("a form delivery", () => {
+  it("is published as sent by default", async () => {
     const { data } = await send({}, "payload=%7B%22a%22%3A1%7D");
     expect(data).toEqual(["payload=%7B%22a%22%3A1%7D"]);
   });
 
-  it("is read by the field that holds its JSON, number spelling and all", async () => {
+  it("is parsed from the field that holds its JSON, and keeps the spelling of numbers", async () => {
     const { data } = await send({ forms: { field: "payload" } }, "x=1&payload=%7B%22a%22%3A+1.50%7D");
     expect(data).toEqual(['{"a": 1.50}']);
   });
 
-  it("is quarantined where that field is missing, repeated, or no JSON", async () => {
+  it("is quarantined when that field is missing, repeated, or not JSON", async () => {
     for (const body of ["x=1", "payload=1&payload=2", "payload=%7B"]) {
       const { data, kept } = await send({ forms: { field: "payload" } }, body);
       expect(data).toEqual([]);
@@ -44,7 +44,7 @@ describe("a delivery in a form", () => {
     }
   });
 
-  it("is quarantined with the remedy where its preset cannot read it, until the channel can", async () => {
+  it("is quarantined with a hint when its preset cannot read it, and published once the channel reads forms", async () => {
     const config = { preset: "datadog", secrets: [{ value: "user:password" }] };
     const headers = { authorization: `Basic ${btoa("user:password")}` };
     const refused = await send(config, "id=1", headers);
@@ -56,7 +56,7 @@ describe("a delivery in a form", () => {
     expect(data).toEqual(["id=1"]);
   });
 
-  it("cannot be given a reading that is none", async () => {
+  it("is not affected by an invalid `forms` setting, which the API rejects", async () => {
     const app = await installApp(gateway, []);
     const channel = { uid: "in", kind: "webhook", config: { forms: { field: "" } } };
     await expect(gateway.api("POST", `/apps/${app.id}/channels`, channel)).rejects.toThrow(/forms/);

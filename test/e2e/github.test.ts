@@ -13,24 +13,24 @@ import { opened } from "../support/opened.ts";
 const stores = opened(createTestStores);
 const gateway = opened(() => startTestGateway(stores.env));
 
-// One delivery of each event, and all of some; `test/deep/github.test.ts` sends all of all.
-describe("GitHub's deliveries", () => {
-  it("stand on their topics byte for byte, and are published once when all are sent twice", async () => {
+// Sends one delivery of each event, and every example of a few events. `test/deep/github.test.ts` sends every example of all.
+describe("GitHub deliveries", () => {
+  it("keep their bytes on their topics, and are published once when each is sent twice", async () => {
     expect(GITHUB_FIRSTS.length).toBe(GITHUB_EVENTS.length);
     await expectOnTopics({ stores, gateway }, GITHUB_FIRSTS);
   });
 
-  it("publish the same data as forms, which GitHub sends unless told otherwise, and as JSON", () =>
+  it("publish the same data as a form, GitHub's default, and as JSON", () =>
     expectFormsAsJson({ stores, gateway }, GITHUB_FIRSTS));
 
-  it("are one event each, however often a captured one comes under other ids and events", async () => {
+  it("are published once when replayed under other ids and event types", async () => {
     const [first] = GITHUB_FIRSTS;
     if (first === undefined) throw new Error("there are no examples");
     await expectReplaysKept(gateway, first);
   });
 
-  it("are published or quarantined as Ajv says of GitHub's own schemas", async () => {
-    // Of each of these some examples fit and some do not.
+  it("are published or quarantined exactly as Ajv validates GitHub's own schemas", async () => {
+    // Each of these events has examples that fit its schema and examples that do not.
     const some = ["ping", "push", "release", "security_advisory", "star"];
     expect(await expectAsAjvSays(gateway, some)).toEqual({ sent: 31, valid: 26 });
   });

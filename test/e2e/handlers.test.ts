@@ -22,7 +22,7 @@ interface Subscribed {
   readonly send: (body: object, headers?: Record<string, string>) => Promise<void>;
 }
 
-/** An app with one channel, and a subscription of it whose handler is at that path. */
+/** Installs an app with one channel, and a subscription whose handler is at this path. */
 async function subscribe(path: string, settings: object = {}): Promise<Subscribed> {
   const app = await installApp(gateway, [
     { uid: "main", kind: "webhook", events: [{ type: "e", idPath: "$.id" }] },
@@ -52,7 +52,7 @@ const NOTHING: Received = { headers: {}, body: "", path: "" };
 const at = (path: string): readonly Received[] => handler.at(path);
 
 describe("a handler", () => {
-  it("gets each event as a signed CloudEvent that the libraries of both specifications accept", async () => {
+  it("receives each event as a signed CloudEvent that the libraries of both specifications accept", async () => {
     const { send, secret } = await subscribe("/taken");
     const traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
     await send({ id: "größe 1", n: 1 }, { traceparent });
@@ -72,12 +72,12 @@ describe("a handler", () => {
     expect(await gateway.api("GET", path)).toMatchObject({ handler: { secret: null, timeoutMs: 10_000 } });
   });
 
-  it("gets a failed event again with the same id, after it has left the group's pending list", async () => {
+  it("receives a failed event again under the same id, after the event has left the group's pending list", async () => {
     handler.answers.set("/fails", (_, times) => ({ status: times === 1 ? 500 : 204 }));
     const { path, send, topic } = await subscribe("/fails");
     await send({ id: "1" });
     await until(() => at("/fails").length === 1);
-    // Its copy waits elsewhere: nothing pends in the group.
+    // The failed event waits in the retry store, so the group has no pending entry.
     await until(
       async () => Number((await stores.client.xpending(topic, path.split("/").at(-1) ?? ""))[0]) === 0,
     );
@@ -86,7 +86,7 @@ describe("a handler", () => {
     expect(new Set(ids).size).toBe(1);
   });
 
-  it("that answers 410 has its subscription paused, and gets the missed events when it is resumed", async () => {
+  it("that responds 410 has its subscription paused, and receives the missed events after the resume", async () => {
     let isGone = true;
     handler.answers.set("/gone", () => ({ status: isGone ? 410 : 200 }));
     const { path, send } = await subscribe("/gone", { ordered: true });
@@ -104,7 +104,7 @@ describe("a handler", () => {
     ).toEqual(["1", "2"]);
   });
 
-  it("that always fails is not called for every event, and its subscription says `failing`", async () => {
+  it("that always fails is not called for every event, and its subscription is `failing`", async () => {
     handler.answers.set("/down", () => ({ status: 503 }));
     const { path, send } = await subscribe("/down", { concurrency: 1 });
     for (let id = 0; id < 30; id++) await send({ id: String(id) });
@@ -112,7 +112,7 @@ describe("a handler", () => {
     expect(at("/down").length).toBeLessThan(15);
   });
 
-  it("gets a topic's events one by one when ordered, also when one fails", async () => {
+  it("that is ordered receives a topic's events one by one, also after a failure", async () => {
     handler.answers.set("/ordered", ({ body }, times) => ({
       status: JSON.parse(body).id === "3" && times < 3 ? 500 : 200,
     }));
@@ -122,7 +122,7 @@ describe("a handler", () => {
     expect(at("/ordered").map(({ body }) => JSON.parse(body).id)).toEqual([..."0123334567"]);
   });
 
-  it("is refused with an unusable URL, secret or connection", async () => {
+  it("is rejected with an unusable URL, secret or connection", async () => {
     await expect(subscribe("/x", { url: "ftp://h/" })).rejects.toThrow("handler.url");
     await expect(subscribe("/x", { secret: "short" })).rejects.toThrow("handler.secret");
     await expect(subscribe("/x", { connectionId: "con_x" })).rejects.toThrow("404");

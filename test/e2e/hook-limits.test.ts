@@ -18,9 +18,9 @@ const SECRET = "a secret of this test";
 
 let stores: TestStores;
 let gateway: TestGateway;
-/** What the buckets of the gateway go by: it stands still but when a test moves it. */
+/** The clock of the gateway's rate limits. It only moves when a test moves it. */
 let nowMs: number;
-/** The key of an organization that is not the operator's. */
+/** The API key of an organization other than the operator's. */
 let tenant: string;
 beforeAll(async () => {
   stores = await createTestStores();
@@ -42,7 +42,7 @@ afterAll(async () => {
 
 const verification = { scheme: "hmac", name: "x-signature" };
 
-/** An app of the tenant with channels of these settings, each signed for. All buckets are full then. */
+/** Installs an app of the tenant with one signed channel per config. All rate limit buckets are full afterwards. */
 const install = (...configs: object[]): Promise<InstalledApp> => installFor(tenant, configs);
 
 async function installFor(key: string, configs: readonly object[]): Promise<InstalledApp> {
@@ -69,7 +69,7 @@ let bodies = 0;
 const deliver = (url: string, address: string, secret = SECRET): Promise<Response> =>
   deliverBody(url, address, { n: bodies++ }, secret);
 
-/** A delivery from that address, by a proxy on this machine. */
+/** Sends a delivery whose sender has this address, through a proxy on this machine. */
 function deliverBody(url: string, address: string, value: unknown, secret = SECRET): Promise<Response> {
   const body = JSON.stringify(value);
   const signature = createHmac("sha256", secret).update(body).digest("hex");
@@ -87,7 +87,7 @@ const statusesOf = (answers: readonly Response[], status: number): Response[] =>
   answers.filter((answer) => answer.status === status);
 
 describe("a hook's limits", () => {
-  it("refuse a sender that sends too much before it is verified, and no other sender", async () => {
+  it("reject a sender that exceeds the rate before verification, and no other sender", async () => {
     const url = urlOf(await install({ limits: { requestsPerSecond: CHANNEL_RATE } }));
     const forged = await many(10, () => deliver(url, "192.0.2.1", "another secret"));
     const verified = statusesOf(forged, 401);
@@ -109,7 +109,7 @@ describe("a hook's limits", () => {
     expect((await deliver(url, "192.0.2.1")).status).toBe(200);
   });
 
-  it("let a channel take its rate from all senders together, and publish nothing above it", async () => {
+  it("apply a channel's rate to all senders together, and publish no event above it", async () => {
     const app = await install({ limits: { requestsPerSecond: CHANNEL_RATE } });
     const answers = await many(10, (i) => deliver(urlOf(app), `198.51.100.${i}`));
     expect(statusesOf(answers, 200)).toHaveLength(CHANNEL_RATE);
@@ -120,7 +120,7 @@ describe("a hook's limits", () => {
     expect(statusesOf(later, 200)).toHaveLength(CHANNEL_RATE);
   });
 
-  it("let an organization take its rate over all of its channels", async () => {
+  it("apply an organization's rate to all of its channels together", async () => {
     const app = await install({}, {});
     const answers = await many(30, (i) => deliver(urlOf(app, i % 2), `203.0.113.${i}`));
     expect(statusesOf(answers, 200)).toHaveLength(ORGANIZATION_RATE);
@@ -128,7 +128,7 @@ describe("a hook's limits", () => {
     expect(refused?.headers.get("ratelimit-limit")).toBe(String(ORGANIZATION_RATE));
   });
 
-  it("count each item of a delivery for its organization: one may bring more than the rate, and the next wait until that is made up for", async () => {
+  it("count each item of a delivery: one delivery may exceed the organization's rate, and later ones wait until the excess is paid off", async () => {
     const app = await install({ itemsPath: "$[*]" }, {});
     const items = Array.from({ length: 3 * ORGANIZATION_RATE }, (_, n) => ({ n }));
     const first = await deliverBody(urlOf(app), "203.0.113.1", items);
@@ -142,15 +142,15 @@ describe("a hook's limits", () => {
     expect((await deliverBody(urlOf(app), "203.0.113.1", items)).status).toBe(200);
   });
 
-  it("let the operator's organization take as much as its channels do", async () => {
+  it("leave the operator's organization limited by its channels alone", async () => {
     const app = await installFor(API_KEY, [{}, {}]);
     const answers = await many(30, (i) => deliver(urlOf(app, i % 2), `203.0.113.${i}`));
     expect(statusesOf(answers, 200)).toHaveLength(30);
   });
 
-  it("refuse without reading a body, nor verifying it, while nothing is left of what its organization may send", async () => {
+  it("reject without reading or verifying a body once the organization has used up its rate", async () => {
     const app = await install({});
-    // Nobody knows whose it is, so nothing is taken for it.
+    // An unverified delivery is not counted for the organization, because its sender is unknown.
     expect((await deliver(urlOf(app), "203.0.113.1", "another secret")).status).toBe(401);
     await many(30, (i) => deliver(urlOf(app), `203.0.113.${i}`));
     expect((await deliver(urlOf(app), "203.0.113.99", "another secret")).status).toBe(429);

@@ -19,7 +19,7 @@ const events = [{ type: "e", idPath: "$.id" }];
 const signed = { scheme: "hmac", name: "x-signature", prefix: "sha256=" };
 
 const stores = opened(createTestStores);
-/** The gateway's too: it starts afterwards. */
+/** Also moves the gateway's clock, because the gateway starts later in this process. */
 let clock: MovedClock;
 beforeAll(() => {
   clock = moveWallClock();
@@ -38,7 +38,7 @@ beforeAll(async () => {
   await gateway.api("PUT", `/apps/${app.id}/channels/${channels.get("signed")}`, { config: { secrets } });
 });
 
-/** How many deliveries the gateway says that it has refused. */
+/** Number of rejected deliveries in the gateway's log. */
 const refusals = (): number => gateway.lines.filter(({ msg }) => msg === "delivery rejected").length;
 
 const pathOf = (uid: string): string => `/hooks/${channels.get(uid)}`;
@@ -59,7 +59,7 @@ async function send(
   return { status: response.status, headers: response.headers, body: (await response.json()) as any };
 }
 
-/** Sends bytes as they are and reads until the gateway closes. */
+/** Sends bytes unchanged and reads until the gateway closes the connection. */
 async function sendRaw(request: string): Promise<string> {
   const socket = connect(Number(new URL(gateway.origin).port), "127.0.0.1");
   await once(socket, "connect");
@@ -71,13 +71,13 @@ const rawPost = (target: string, body: string, headers = "Connection: close\r\n"
   `POST ${target} HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n${headers}\r\n${body}`;
 
 describe("a hook", () => {
-  it("takes POST only, and says so with its 405", async () => {
+  it("accepts only POST, and lists it in the Allow header of its 405", async () => {
     const { status, headers, body } = await send("plain", "{}", {}, "PUT");
     expect([status, headers.get("allow"), body.code]).toEqual([405, "POST", "method_not_allowed"]);
     expect(headers.get("x-request-id")).toMatch(/^req_/);
   });
 
-  it("tells a sender to come again whose channel takes too long to be looked up, and takes its delivery then", async () => {
+  it("responds 503 with Retry-After while its channel lookup times out, and accepts the delivery later", async () => {
     await using hurried = await startTestGateway(stores.env, { timeoutMs: 1_000 });
     const post = () =>
       fetch(hurried.origin + pathOf("plain"), {
@@ -93,7 +93,7 @@ describe("a hook", () => {
     await until(async () => (await post()).status === 200);
   });
 
-  it("shares its gateway with an API whose answers no cache keeps and no browser takes for another type", async () => {
+  it("shares its gateway with an API whose responses forbid caching and content sniffing", async () => {
     for (const path of ["/v1/apps", "/v1/openapi.json", "/healthz", "/readyz", "/metrics", "/nowhere"]) {
       const { headers } = await fetch(gateway.origin + path);
       expect([path, headers.get("cache-control"), headers.get("x-content-type-options")]).toEqual([
@@ -104,7 +104,7 @@ describe("a hook", () => {
     }
   });
 
-  it("answers, be it taken, refused or unknown, so that no cache keeps it and no browser takes it for another type", async () => {
+  it("forbids caching and content sniffing in its responses to accepted, rejected and unknown deliveries", async () => {
     const statuses = [];
     for (const [name, method] of [
       ["plain", "POST"],
@@ -121,7 +121,7 @@ describe("a hook", () => {
     expect(statuses).toEqual([200, 405, 404]);
   });
 
-  it("answers 400 to a request with two Host headers, as all of the gateway does", async () => {
+  it("responds 400 to a request with two Host headers, as every path of the gateway does", async () => {
     const twice = (target: string) => sendRaw(rawPost(target, "{}").replace("Host: x", "Host: x\r\nhost: y"));
     for (const target of [`/hooks/${channels.get("plain")}`, "/v1/apps", "/healthz"]) {
       const answer = await twice(target);
@@ -137,7 +137,7 @@ describe("a hook", () => {
     "%zz",
     `ch_${"0".repeat(36)}`,
     "a/b",
-  ])("answers 404 at the unknown address %j", async (id) => {
+  ])("responds 404 at the unknown address %j", async (id) => {
     const response = await fetch(`${gateway.origin}/hooks/${id}`, { method: "POST", body: "{}" });
     expect([response.status, await response.json()]).toEqual([
       404,
@@ -158,17 +158,17 @@ describe("a hook", () => {
       { "content-encoding": "gzip" },
       413,
     ],
-  ])("refuses %s", async (_, body, headers, status) => {
+  ])("rejects %s", async (_, body, headers, status) => {
     expect((await send("plain", body, headers)).status).toBe(status);
   });
 
-  it("takes a compressed body, and reads a body without a content type as JSON", async () => {
+  it("accepts a compressed body, and reads a body without a content type as JSON", async () => {
     const zipped = await send("plain", gzipSync('{"id":"z"}'), { "content-encoding": "gzip" });
     expect(zipped.body.events).toMatchObject([{ id: "z", status: "published" }]);
     expect(await sendRaw(rawPost(pathOf("plain"), '{"id":"u"}'))).toContain('"id":"u"');
   });
 
-  it("answers pipelined requests in their order, also at an absolute address", async () => {
+  it("responds to pipelined requests in order, also at an absolute URL", async () => {
     const target = pathOf("plain");
     const answers = await sendRaw(
       rawPost(target, '{"id":"p1"}', "") +
@@ -180,7 +180,7 @@ describe("a hook", () => {
     ).toEqual([...["200", "p1"], ...["200", "qr"], ...["200", "p2"]]);
   });
 
-  it("publishes nothing of a body that is cut off", async () => {
+  it("publishes no event of a body that is cut off", async () => {
     const socket = connect(Number(new URL(gateway.origin).port), "127.0.0.1");
     await once(socket, "connect");
     const refused = refusals();
@@ -191,7 +191,7 @@ describe("a hook", () => {
     expect((await send("plain", '{"id":"half"}')).body).toMatchObject({ published: 1 });
   });
 
-  it("answers 401 to a wrong, missing or outdated signature, with any body", async () => {
+  it("responds 401 to a wrong, missing or expired signature, even when the body is invalid", async () => {
     const sign = (secret: string, body: string) => ({
       "x-signature": `sha256=${createHmac("sha256", secret).update(body).digest("hex")}`,
     });
@@ -206,7 +206,7 @@ describe("a hook", () => {
     await until(() => JSON.stringify(gateway.lines).includes("the header x-signature is missing"));
   });
 
-  it("accepts, in shadow, deliveries that verification would refuse, and counts them by reason", async () => {
+  it("accepts deliveries that fail verification in shadow mode, and counts them by reason", async () => {
     expect((await send("shadow", '{"id":"s"}')).body).toMatchObject({ published: 1 });
     expect((await send("shadow", '{"id":"t"}', { "x-signature": "sha256=zz" })).body).toMatchObject({
       published: 1,
@@ -215,7 +215,7 @@ describe("a hook", () => {
     expect(metrics).toContain('inlet_shadowed_total{kind="webhook",reason="no_secret"} 2');
   });
 
-  it("names each invalid item and publishes no other, where invalid items are refused", async () => {
+  it("names each invalid item and publishes no item of the delivery when it rejects invalid ones", async () => {
     const refused = await send("strict", '{"items":[{"id":"s1"},{},{"id":"s3"}]}');
     expect([refused.status, refused.body.details]).toEqual([
       400,
@@ -226,7 +226,7 @@ describe("a hook", () => {
     expect((await send("strict", '{"items":[{"id":"s1"}]}')).body).toMatchObject({ published: 1 });
   });
 
-  it("names each request in its answer, also an accepted one, by the sender's name where it brings one", async () => {
+  it("returns a request id with every response, and reuses the sender's id when the request has one", async () => {
     const accepted = await send("plain", '{"id":"named"}');
     expect([accepted.status, accepted.headers.get("x-request-id")]).toEqual([
       200,
@@ -254,7 +254,7 @@ describe("a hook", () => {
     expect((await count()) - before).toBe(4);
   });
 
-  it("is timed by its outcome, and counted by app and channel", async () => {
+  it("is timed by outcome, and counted by app and channel", async () => {
     await send("plain", '{"id":"timed"}');
     await send("signed", "{}");
     const metrics = await readMetrics(gateway.origin);
@@ -274,7 +274,7 @@ describe("a hook", () => {
     expect(counted("inlet_channel_events_total", 'channel="plain",outcome="published"')).toBeGreaterThan(0);
   });
 
-  it("has each of its metrics on the page of them, and no other is there", async () => {
+  it("has exactly its live metrics listed on the metrics page", async () => {
     const page = await readFile(join(import.meta.dirname, "../../src/docs/metrics.md"), "utf8");
     const rows = page.split("\n").filter((line) => line.startsWith("| `inlet_"));
     const listed = rows.flatMap((row) =>
@@ -285,7 +285,7 @@ describe("a hook", () => {
     expect(listed.toSorted()).toEqual(live.toSorted());
   });
 
-  it("tells by how many seconds this machine's clock is ahead", async () => {
+  it("reports by how many seconds the machine's clock is ahead", async () => {
     const aheadSeconds = async () =>
       Number(/^inlet_clock_ahead_seconds (\S+)$/m.exec(await readMetrics(gateway.origin))?.[1]);
     expect(await aheadSeconds()).toBeCloseTo(0, -1);
@@ -299,7 +299,7 @@ describe("a hook", () => {
     }
   });
 
-  it("warns once of an X-Forwarded-For that it does not believe, and says what to do", async () => {
+  it("warns once about an X-Forwarded-For from an untrusted proxy, and names the setting to change", async () => {
     for (const id of ["a", "b"])
       await send("plain", JSON.stringify({ id }), { "x-forwarded-for": "192.0.2.1" });
     expect(gateway.lines.filter(({ event }) => event === "proxy.untrusted")).toMatchObject([

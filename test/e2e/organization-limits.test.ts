@@ -10,7 +10,7 @@ const gateway = opened(() => startTestGateway(stores.env));
 
 type Api = (method: string, path: string, body?: unknown) => Promise<{ status: number } & OpenApi>;
 
-/** Calls as that key; answers status, `Retry-After` and body together. */
+/** Calls the API with this key. Returns the status, `Retry-After` and the body's fields in one object. */
 const as =
   (key: string): Api =>
   async (method, path, body) => {
@@ -56,8 +56,8 @@ beforeAll(async () => {
 });
 const set = (limits: object) => gateway.api<OpenApi>("PUT", small.path, limits);
 
-describe("the limits of an organization", () => {
-  it("are set by the operator alone, and seen by those whom they hold for; the organization chooses overLimit", async () => {
+describe("an organization's limits", () => {
+  it("can be set by the operator and read by the organization, which may only choose `overLimit`", async () => {
     const first = await small.api("GET", small.path);
     expect(first).toMatchObject({
       status: 200,
@@ -89,7 +89,7 @@ describe("the limits of an organization", () => {
     expect(entries.at(-1)).toMatchObject({ action: "update", fields: ["limits.keyFetches"] });
   });
 
-  it("of rows are in force without a restart, and end when they are taken back", async () => {
+  it("on rows take effect without a restart, and end when they are removed", async () => {
     await set({ rowsPerResource: 1 });
     let refused: OpenApi;
     await until(async () => {
@@ -102,7 +102,7 @@ describe("the limits of an organization", () => {
     await until(async () => (await small.api("POST", "/rooms", { title: "r" })).status === 200);
   });
 
-  it("of what quarantine holds refuse what would be quarantined, and nobody else's", async () => {
+  it("on quarantine size reject deliveries that would be quarantined, for this organization only", async () => {
     expect((await small.send()).status).toBe(200);
     await set({ quarantineBytes: 1 });
     await until(async () => (await small.send()).status === 503);
@@ -111,7 +111,7 @@ describe("the limits of an organization", () => {
     await until(async () => (await small.send()).status === 200);
   });
 
-  it("of deliveries to its hooks answer 429, and nobody else's", async () => {
+  it("on hook deliveries respond 429, for this organization only", async () => {
     await set({ hookRequestsPerSecond: 1 });
     await until(async () => {
       const answers = await Promise.all([small.send(), small.send(), small.send()]);
@@ -121,7 +121,7 @@ describe("the limits of an organization", () => {
     await set({ hookRequestsPerSecond: null });
   });
 
-  it("of compiling its schemas answer 429 with Retry-After, and nobody else's", async () => {
+  it("on schema compilation respond 429 with Retry-After, for this organization only", async () => {
     let n = 0;
     const create = (tenant: Tenant) => {
       const events = [{ type: "t", schema: { const: `${n++}` } }];

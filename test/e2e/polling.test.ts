@@ -40,20 +40,20 @@ beforeAll(async () => {
   path = `/apps/${app.id}/channels/${channelOf(app).id}`;
 });
 
-/** The ids of the events of a type, in the order of their topic. */
+/** Returns the ids of the events of a type, in topic order. */
 const onTopic = (type: string): Promise<readonly string[]> => fieldsOn(stores, app.topicOf("in", type), "id");
 
 const idsUpTo = (last: number): string[] =>
   Array.from({ length: last }, (_, i) => `r${String(i + 1).padStart(5, "0")}/1`);
 
-it("rows that a server lists newest first are published oldest first and once", async () => {
+it("rows that a server lists newest first are published once, oldest first", async () => {
   await until(async () => (await onTopic("1")).length >= 8, { everyMs: 50 });
   expect(await onTopic("1")).toEqual(idsUpTo(8));
   const cursor = await gateway.api<{ value: unknown }>("GET", `${path}/source/cursor`);
   expect(cursor.value).toEqual({ timestamp: new Date(upstream.nowMs).toISOString() });
 });
 
-it("a dry run shows the next poll, and publishes and stores nothing", async () => {
+it("a dry run shows the next poll without publishing or storing anything", async () => {
   upstream.nowMs += 1000;
   const { id } = upstream.insert();
   upstream.update("r00003");
@@ -65,11 +65,11 @@ it("a dry run shows the next poll, and publishes and stores nothing", async () =
   expect(dry.request.url).toContain("since=");
   expect(dry.response.status).toBe(200);
   const seen = dry.items.map(({ events, failures }) => events[0]?.id ?? failures[0]?.reason);
-  // Another poll may have been first.
+  // A scheduled poll may have been faster than the dry run.
   expect([[], ["no_match", `${id}/1`]]).toContainEqual(seen.toSorted());
 });
 
-it("an item that matches no definition is kept with its page, and published once a definition matches", async () => {
+it("an item that matches no definition is quarantined with its page, and published once a definition matches", async () => {
   const quarantine = `/apps/${app.id}/quarantine`;
   const listed = () => gateway.api<{ id: string; reason: string }[]>("GET", quarantine);
   await until(async () => (await listed()).length > 0, { everyMs: 50 });
@@ -89,11 +89,12 @@ it("an item that matches no definition is kept with its page, and published once
   expect(await onTopic("1")).toEqual(idsUpTo(9));
 });
 
-it("a poll begins where a person sets the cursor, and republishes nothing", async () => {
-  const asked = upstream.requests.length;
+it("polling continues from a cursor set by a person, without republishing events", async () => {
+  const requestsBefore = upstream.requests.length;
   await gateway.api("PUT", `${path}/source/cursor`, { value: { timestamp: "2026-01-01T00:00:02Z" } });
-  const isAskedAnew = () => upstream.requests.slice(asked).some(({ url }) => url.includes("00%3A00%3A02"));
-  await until(isAskedAnew, { everyMs: 20 });
+  const isCursorUsed = () =>
+    upstream.requests.slice(requestsBefore).some(({ url }) => url.includes("00%3A00%3A02"));
+  await until(isCursorUsed, { everyMs: 20 });
   await until(async () => {
     const { value } = await gateway.api<{ value: { timestamp: string } }>("GET", `${path}/source/cursor`);
     return value.timestamp === new Date(upstream.nowMs).toISOString();

@@ -7,8 +7,8 @@ import { opened } from "../support/opened.ts";
 import { until as untilSoon } from "../support/until.ts";
 
 const OFTEN = { everyMs: 150, slowEveryMs: 150, openAfterMs: 0, resolveAfterMs: 0 };
-/** No oftener than checks are made: each asks the API. */
-const until = (isSo: () => boolean | Promise<boolean>) => untilSoon(isSo, { everyMs: 75 });
+/** Does not check more often than the problem watch, because each check calls the API. */
+const until = (isMet: () => boolean | Promise<boolean>) => untilSoon(isMet, { everyMs: 75 });
 
 const stores = opened(createTestStores);
 const gateway = opened(() =>
@@ -23,13 +23,13 @@ const gateway = opened(() =>
 );
 const handler = opened(startHandlerServer);
 
-interface Told {
+interface ReceivedProblem {
   readonly type: string;
   readonly id: string;
   readonly problem: { readonly id: string; readonly kind: string; readonly state: string };
 }
 
-/** An organization with limits, and a handler of its system app at that path. */
+/** Creates an organization and subscribes a handler at this path to its system app. */
 async function organization(path: string) {
   const { id, apiKey } = await gateway.api<{ id: string; apiKey: { key: string } }>(
     "POST",
@@ -46,7 +46,7 @@ async function organization(path: string) {
     });
     return { status: response.status, headers: response.headers, body: await response.json() };
   });
-  // The organization gets its system app with the next look.
+  // The problem watch creates the system app at its next check.
   const systemOf = async () => (await call.get("/apps")).find((app: { isSystem: boolean }) => app.isSystem);
   await until(async () => (await systemOf()) !== undefined);
   const system = await systemOf();
@@ -54,7 +54,7 @@ async function organization(path: string) {
     eventUid: "problems:*",
     handler: { url: handler.urlOf(path) },
   });
-  const told = (): readonly Told[] =>
+  const receivedProblems = (): readonly ReceivedProblem[] =>
     handler.taken(path).map(({ headers, body }) => ({
       type: headers["ce-type"] ?? "",
       id: headers["ce-id"] ?? "",
@@ -66,19 +66,21 @@ async function organization(path: string) {
     call,
     system,
     subscription,
-    told,
+    receivedProblems,
     open,
-    /** Waits until a problem of the kind is there and told of; answers it. */
+    /** Waits until a problem of this kind is open and delivered to the handler. Returns the problem. */
     async opened(kind: string) {
       await until(async () => (await open(kind)).length > 0);
       const [problem] = await open(kind);
-      await until(() => told().some((one) => one.problem.id === problem.id));
+      await until(() => receivedProblems().some((one) => one.problem.id === problem.id));
       return problem;
     },
-    /** Waits until it is over, and told so. */
+    /** Waits until the problem is resolved and the handler has received its resolution. */
     async over({ id }: { readonly id: string }) {
       await until(async () => (await call.get(`/problems/${id}`)).state === "resolved");
-      await until(() => told().some((one) => one.problem.id === id && one.type.endsWith(".resolved")));
+      await until(() =>
+        receivedProblems().some((one) => one.problem.id === id && one.type.endsWith(".resolved")),
+      );
     },
     async install(...channels: object[]) {
       const { id: blueprintId } = await call.post("/blueprints", { title: "test", channels });
@@ -98,8 +100,8 @@ const AN_HOUR_AGO = new Date(Date.now() - 3_600_000);
 const TRIVIAL = { kind: "webhook", events: [{ type: "e" }] };
 const STRICT = { type: "e", payloadPath: "$.missing" };
 
-describe("a problem is in the list, is told to a handler, and goes when what caused it goes", () => {
-  it("of each kind", async () => {
+describe("problems of each kind", () => {
+  it("are listed, delivered to a handler, and resolved when their cause is fixed", async () => {
     const one = await organization("/kinds");
     const { call, install } = one;
     const { db, client } = stores;
@@ -119,7 +121,7 @@ describe("a problem is in the list, is told to a handler, and goes when what cau
     const uidOf = (uid: string) => app.channels.find((channel: { uid: string }) => channel.uid === uid);
     const path = `/apps/${app.id}`;
 
-    // Its secret is missing.
+    // The channel has no secret.
     const failing = await one.opened("channel_failing");
     expect(failing).toMatchObject({
       organizationId: one.id,
@@ -183,7 +185,7 @@ describe("a problem is in the list, is told to a handler, and goes when what cau
     const growing = await one.opened("quarantine_growing");
     expect(growing).toMatchObject({ channel: { uid: "strict" }, figures: { itemsInAnHour: 100 } });
     const budget = `inlet:{q.${one.id}}:b`;
-    // By the organization's own limit.
+    // Sets a limit for this organization only.
     await gateway.api("PUT", `/organizations/${one.id}/limits`, { quarantineBytes: 10 * 1024 * 1024 });
     await client.hset(budget, "t", 9.5 * 1024 * 1024);
     const nearly = await one.opened("quarantine_near_limit");
@@ -210,28 +212,28 @@ describe("a problem is in the list, is told to a handler, and goes when what cau
     await db.deleteFrom("organizationLimits").execute();
     await one.over(storage);
 
-    // Each change of state once, however often it was looked at.
+    // Each change of state was delivered exactly once, over all checks.
     await until(async () => {
       const all: readonly { readonly state: string }[] = await call.get("/problems?limit=200");
       const changes = all.reduce((sum, { state }) => sum + (state === "resolved" ? 2 : 1), 0);
-      return one.told().length === changes;
+      return one.receivedProblems().length === changes;
     });
-    const told = one.told().map(({ id }) => id);
-    expect(new Set(told).size).toBe(told.length);
+    const receivedIds = one.receivedProblems().map(({ id }) => id);
+    expect(new Set(receivedIds).size).toBe(receivedIds.length);
     const checks = await call.get("/problems/checks");
     expect(checks.every((look: { failingSince: unknown }) => look.failingSince === null)).toBe(true);
   });
 });
 
 describe("a handler of the system app", () => {
-  it("is not told of its own failure, which another is", async () => {
+  it("does not receive events about its own failure, but another handler does", async () => {
     const one = await organization("/deaf");
     const other = await one.call.post(`/apps/${one.system.id}/events/subscribe`, {
       eventUid: "problems:handler_failing.opened",
       handler: { url: handler.urlOf("/other") },
     });
     handler.answers.set("/deaf", () => ({ status: 500 }));
-    // Something that it fails at.
+    // Opens three problems whose events the handler fails to take.
     for (let n = 0; n < 3; n++)
       await one.install({
         uid: "closed",
@@ -246,8 +248,8 @@ describe("a handler of the system app", () => {
     expect(failing.subscription.id).toBe(one.subscription.id);
     handler.answers.delete("/deaf");
     await until(async () => (await one.call.get(`/problems/${failing.id}`)).state === "resolved");
-    await until(() => one.told().length === 3);
-    // All that there was for it has come: nothing waits, and nothing of it was about itself.
+    await until(() => one.receivedProblems().length === 3);
+    // The handler has received all its events: the group has no lag, and no event was about the handler itself.
     const lag = `/apps/${one.system.id}/subscriptions/${one.subscription.id}/lag`;
     await until(async () => {
       const { lag: waiting, pending } = await one.call.get(lag);
@@ -263,7 +265,7 @@ describe("a handler of the system app", () => {
 });
 
 describe("the system app", () => {
-  it("is listed and read, and refuses all that would change it, its channel's address included", async () => {
+  it("can be listed and read, but rejects every change, also of its channel's address", async () => {
     const { call, system, id } = await organization("/system");
     expect(system).toMatchObject({ uid: "inlet", isSystem: true, spaceId: null, organizationId: id });
     const path = `/apps/${system.id}`;
@@ -283,7 +285,7 @@ describe("the system app", () => {
     for (const { status, code } of await Promise.all(refused))
       expect({ status, code }).toEqual({ status: 409, code: "conflict" });
     expect((await send(channel.id, { specversion: "1.0" })).status).toBe(404);
-    // It is nothing of the organization's own that would keep it.
+    // The system app does not keep the organization from being deleted.
     for (const subscription of await call.get(`${path}/subscriptions`))
       await call.delete(`${path}/subscriptions/${subscription.id}`);
     expect(await call.delete(`/organizations/${id}`)).toEqual({ id });

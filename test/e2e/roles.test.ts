@@ -40,7 +40,7 @@ const statusOf = async (gateway: Pick<TestGateway, "origin">, path: string): Pro
   (await fetch(`${gateway.origin}${path}`)).status;
 
 describe("gateways with one role each", () => {
-  it("serve their role and health, and nothing else", async () => {
+  it("serve only their role, health checks and metrics", async () => {
     expect((await send(hooks.origin, "1")).outcome.published).toBe(1);
     expect((await send(api.origin, "1")).status).toBe(404);
     expect((await send(delivery.origin, "1")).status).toBe(404);
@@ -54,7 +54,7 @@ describe("gateways with one role each", () => {
     }
   });
 
-  it("work together as one: a definition comes into force, and its topic gets its group", async () => {
+  it("work together: a new definition takes effect, and its topic gets the subscription's group", async () => {
     const { group } = await api.api<{ group: string }>("POST", `/apps/${app.id}/events/subscribe`, {
       eventUid: "in:*",
       startAt: "earliest",
@@ -78,14 +78,14 @@ describe("gateways with one role each", () => {
   });
 });
 
-describe("a gateway that is told to stop", () => {
+describe("a stopping gateway", () => {
   it("drains under load: it completes every accepted request, and each acknowledged event is on the stream", async () => {
     const gateway = await startWith("hooks");
     const acknowledged: string[] = [];
     const statuses = new Set<number>();
     const sender = async (name: number): Promise<void> => {
       for (let i = 0; ; i++) {
-        // Refused or closed: it has gone.
+        // The gateway has closed its port or the connection.
         const sent = await send(gateway.origin, `${name}-${i}`).catch(() => undefined);
         if (sent === undefined) return;
         statuses.add(sent.status);

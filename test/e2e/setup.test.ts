@@ -30,30 +30,30 @@ interface Applied {
   readonly stderr: string;
 }
 
-/** As `src/main.ts` does with these settings, in the test's process. */
+/** Runs the set-up in the test's process, as `src/main.ts` does with these settings. */
 async function apply(
   env: Readonly<Record<string, string>>,
   ...argv: string[]
 ): Promise<Applied & { readonly end: "done" | "differs" | "refused" }> {
   const parsed = parseConfig(env, ["--apply", ...argv]);
   if (!parsed.ok || parsed.value.kind !== "apply") throw new Error(JSON.stringify(parsed));
-  const said = { stdout: "", stderr: "" };
+  const output = { stdout: "", stderr: "" };
   const end = await runSetUp(parsed.value.config, {
     ...parsed.value,
     env,
     log: createLog({ level: "silent" }),
     signal: new AbortController().signal,
     print: async (text) => {
-      said.stdout += text;
+      output.stdout += text;
     },
     complain: (text) => {
-      said.stderr += text;
+      output.stderr += text;
     },
   });
-  return { end, ...said };
+  return { end, ...output };
 }
 
-/** In a process of its own. */
+/** Runs the set-up in a process of its own. */
 function applyByCommand(
   env: Readonly<Record<string, string>>,
   ...argv: string[]
@@ -67,8 +67,8 @@ function applyByCommand(
   });
 }
 
-describe("a set-up", () => {
-  it("comes into force on gateways that run on the same database", async () => {
+describe("a config file", () => {
+  it("takes effect on gateways that run on the same database", async () => {
     await using stores = await createTestStores();
     await using gateway = await startTestGateway(stores.env);
     const env = { ...stores.env, GITHUB_WEBHOOK_SECRET: SECRET };
@@ -109,7 +109,7 @@ describe("a set-up", () => {
     expect(await deliver(SECRET, "3")).toBe(401);
   });
 
-  it("is planned with an exit code that tells a script whether anything would change", async () => {
+  it("can be planned, with an exit code that says whether anything would change", async () => {
     await using stores = await createTestStores();
     await using _ = await startTestGateway(stores.env);
     const env = { ...stores.env, GITHUB_WEBHOOK_SECRET: SECRET, INLET_LOG_LEVEL: "fatal" };
@@ -125,8 +125,8 @@ describe("a set-up", () => {
     expect(await plan(join(dir, "missing.json"))).toBe(1);
   });
 
-  it("is refused, and nothing is opened, when its file is missing or wrong", async () => {
-    // A database that nobody answers at.
+  it("is rejected before any connection is opened when it is missing or wrong", async () => {
+    // No server listens at this database address.
     const env = { DATABASE_URL: "postgresql://127.0.0.1:1/none", INLET_MASTER_KEY: "f".repeat(64) };
     const file = join(dir, "wrong.json");
     writeFileSync(file, "{}");
@@ -137,7 +137,7 @@ describe("a set-up", () => {
 });
 
 describe("--apply", () => {
-  it("works on servers of its own while no gateway has them, and tells a script by its exit code", async () => {
+  it("starts embedded servers while no gateway runs them, and reports the result by exit code", async () => {
     const own = { INLET_DATA_DIR: join(dir, "data") };
     const env = { ...own, GITHUB_WEBHOOK_SECRET: SECRET };
     expect(await applyByCommand(own, EXAMPLE, "--plan")).toMatchObject({
@@ -146,7 +146,7 @@ describe("--apply", () => {
       stderr: expect.stringContaining("GITHUB_WEBHOOK_SECRET, which is not set"),
     });
     const done = await applyByCommand(env, EXAMPLE);
-    expect([done.code, done.stdout]).toEqual([0, expect.stringMatching(/default, shown this once: ik_/)]);
+    expect([done.code, done.stdout]).toEqual([0, expect.stringMatching(/default \(shown only once\): ik_/)]);
 
     await using gateway = await startTestGateway(own);
     expect((await applyByCommand(env, EXAMPLE)).code).toBe(3);

@@ -19,7 +19,7 @@ const stores = opened(createTestStores);
 const upstream = opened(startStreamServer);
 let app: InstalledApp;
 
-/** No lease runs out while this test runs: shards change hands only when they are given away. */
+/** No lease expires during this test, so shards change owners only when a gateway releases them. */
 const LEASE = { ttlMs: 3_600_000 };
 
 const start = (): Promise<TestGateway> =>
@@ -39,7 +39,7 @@ beforeAll(async () => {
   ]);
 });
 
-/** The numbers on each channel's topic, in the order of its entries. */
+/** Returns the numbers on each channel's topic, in entry order. */
 async function ledger(): Promise<readonly (readonly number[])[]> {
   const data = await Promise.all(CHANNELS.map((uid) => fieldsOn(stores, app.topicOf(uid, "tick"), "data")));
   return data.map((texts) => texts.map((text) => JSON.parse(text).n as number));
@@ -58,32 +58,32 @@ async function expectWhole(made: number): Promise<void> {
   for (const numbers of await ledger()) expect(numbers).toEqual(whole);
 }
 
-/** A request that a gateway waits for, until it is let go. */
+/** Opens a request that the gateway waits for until `leave` is called. */
 async function enter({ origin }: TestGateway): Promise<{ readonly leave: () => void }> {
   const hook = app.channels.find(({ uid }) => uid === "hook");
   const socket = connect(Number(new URL(origin).port), "127.0.0.1");
   await once(socket, "connect");
   socket.write(`POST /hooks/${hook?.id} HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{`);
-  // Connections are taken in their order: when this is answered, the other one is inside.
+  // The gateway accepts connections in order: once this request has its response, the other connection is accepted too.
   await fetch(`${origin}/healthz`);
   return { leave: () => socket.destroy() };
 }
 
-it("a gateway that is told to stop hands its streams over at once; no event is lost or doubled", async () => {
+it("a stopping gateway hands its streams over immediately, and no event is lost or duplicated", async () => {
   await until(async () => (await Promise.all([leaving, staying].map(shardsOf))).join() === "128,128");
   await until(() => upstream.open() === CHANNELS.length);
   upstream.make(50);
   await expectWhole(50);
-  const told = upstream.told.length;
+  const connectionsBefore = upstream.told.length;
   const { leave } = await enter(leaving);
   let hasStopped = false;
   const stopping = leaving[Symbol.asyncDispose]().then(() => {
     hasStopped = true;
   });
   upstream.make(50);
-  // It does not wait for its own end, nor the other for a lease's.
+  // The other gateway takes the shards before this one has ended, and without waiting for a lease to expire.
   await until(async () => (await shardsOf(staying)) === 256);
-  await until(() => upstream.open() === CHANNELS.length && upstream.told.length > told);
+  await until(() => upstream.open() === CHANNELS.length && upstream.told.length > connectionsBefore);
   await expectWhole(100);
   expect(hasStopped).toBe(false);
   leave();

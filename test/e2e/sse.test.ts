@@ -59,7 +59,7 @@ async function count(): Promise<number> {
   return (even ?? 0) + (odd ?? 0);
 }
 
-/** The first `total` events are on their topics, by their ids and by their data. */
+/** Waits until the first `total` events are on their topics, and checks their ids and data. */
 async function expectAll(total: number): Promise<void> {
   await until(async () => (await count()) >= total, { everyMs: 20 });
   for (const [parity, type] of ["even", "odd"].entries()) {
@@ -70,7 +70,7 @@ async function expectAll(total: number): Promise<void> {
   }
 }
 
-it("a stream is opened when a subscription covers it; its events are on their topics, once and in order", async () => {
+it("a stream opens when a subscription covers it, and its events are published once and in order", async () => {
   expect(channelOf(app).url).toBeNull();
   server.make(10);
   expect(server.told).toEqual([]);
@@ -81,7 +81,7 @@ it("a stream is opened when a subscription covers it; its events are on their to
   expect(server.told).toEqual([""]);
 });
 
-it("a gateway that starts in the middle of a flood goes on behind the last event that was published", async () => {
+it("a gateway that starts in the middle of a flood continues after the last published event", async () => {
   let total = 1_010;
   for (const _ of [1, 2]) {
     const connections = server.told.length;
@@ -90,7 +90,7 @@ it("a gateway that starts in the middle of a flood goes on behind the last event
       server.make(events);
       total += events;
     };
-    // It goes on until the next gateway has connected: the first one ends, and the next begins, in the middle.
+    // The flood continues until the next gateway has connected, so one gateway stops and the next starts in the middle of it.
     make(2_000);
     const flood = setInterval(() => make(1), 10);
     try {
@@ -103,14 +103,14 @@ it("a gateway that starts in the middle of a flood goes on behind the last event
     }
     await expectAll(total);
     expect(server.told).toHaveLength(connections + 1);
-    const told = Number(server.told.at(-1));
-    expect(told).toBeGreaterThan(before);
-    expect(told).toBeLessThan(total - 1);
+    const lastId = Number(server.told.at(-1));
+    expect(lastId).toBeGreaterThan(before);
+    expect(lastId).toBeLessThan(total - 1);
     expect(server.open()).toBe(1);
   }
 });
 
-it("a source that has stopped is told of in the log by app, channel and reason", async () => {
+it("a stopped source is logged with its app, channel and reason", async () => {
   await using upstream = await startPlainServer((_, response) => response.writeHead(204).end());
   const config = { url: upstream.url, run: "always" };
   const over = await installApp(gateway, [{ uid: "over", kind: "sse", config, events: [{ type: "any" }] }]);
@@ -126,7 +126,7 @@ it("a source that has stopped is told of in the log by app, channel and reason",
   });
 });
 
-it("the sources of a worker are counted by state: one that is read, and one that has stopped", async () => {
+it("the metric of a worker's sources counts open and stopped sources by state", async () => {
   const count = async (wanted: string) => {
     const metrics = await readMetrics(gateway.origin);
     return Number(new RegExp(`^inlet_sources\\{state="${wanted}"\\} (\\d+)$`, "m").exec(metrics)?.[1]);
@@ -148,7 +148,7 @@ it("the sources of a worker are counted by state: one that is read, and one that
   );
 });
 
-it("U+FEFF at the start of an event's data is content: it stays on the topic, and in the item", async () => {
+it("U+FEFF at the start of an event's data is content and stays in the topic and the item", async () => {
   await using upstream = await startPlainServer((_, response) => {
     response.writeHead(200, { "content-type": "text/event-stream" });
     response.write(

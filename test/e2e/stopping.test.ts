@@ -25,44 +25,44 @@ beforeAll(async () => {
 
 const hookPath = (): string => new URL(channelOf(app).url ?? "").pathname;
 
-/** Asks, or posts, over a connection of its own that it would keep: `fetch` waits at times without end where servers close theirs. */
-async function ask(url: string, body?: string) {
+/** Sends a GET, or a POST when there is a body, over its own keep-alive connection. `fetch` can hang forever when the server closes. */
+async function sendRequest(url: string, body?: string) {
   const agent = new Agent({ keepAlive: true });
   try {
     const headers = { "content-type": "application/json" };
-    const asked = request(url, { agent, headers, method: body === undefined ? "GET" : "POST" });
-    const answered = once(asked, "response") as Promise<[IncomingMessage]>;
-    asked.end(body);
-    const [answer] = await answered;
+    const sent = request(url, { agent, headers, method: body === undefined ? "GET" : "POST" });
+    const responded = once(sent, "response") as Promise<[IncomingMessage]>;
+    sent.end(body);
+    const [answer] = await responded;
     return { status: answer.statusCode, connection: answer.headers.connection, text: await text(answer) };
   } finally {
     agent.destroy();
   }
 }
 
-/** A delivery that is under way until `end` is written. */
+/** Starts a delivery that stays in flight until `end` is written. */
 async function startDelivery(origin: string, end: string): Promise<Socket & Disposable> {
   const socket = connect(Number(new URL(origin).port), "127.0.0.1");
   socket.on("error", () => {});
   await once(socket, "connect");
   const head = [`POST ${hookPath()} HTTP/1.1`, "Host: x", "Content-Type: application/json"];
-  const begun = '{"id":';
-  socket.write([...head, `Content-Length: ${begun.length + end.length}`, "", begun].join("\r\n"));
-  // Connections are taken in their order: when this one is answered, the other is inside.
-  await ask(`${origin}/readyz`);
+  const bodyStart = '{"id":';
+  socket.write([...head, `Content-Length: ${bodyStart.length + end.length}`, "", bodyStart].join("\r\n"));
+  // The gateway accepts connections in order: once this request has its response, the other connection is accepted too.
+  await sendRequest(`${origin}/readyz`);
   return Object.assign(socket, { [Symbol.dispose]: () => void socket.destroy() });
 }
 
-/** No new connection is taken any more; those that are under way are still there. */
+/** Waits until the gateway accepts no new connection. Requests in flight continue. */
 const untilClosed = (origin: string): Promise<void> =>
   until(() =>
-    ask(`${origin}/readyz`).then(
+    sendRequest(`${origin}/readyz`).then(
       () => false,
       () => true,
     ),
   );
 
-/** By the second signal, which is sent until the process has ended: one that follows at once counts as the first. */
+/** Repeats the signal until the process has ended: a signal right after the first one counts as the same one. */
 async function cutOff(gateway: GatewayProcess): Promise<unknown> {
   let exit: unknown;
   void gateway.exited.then((code) => {
@@ -75,27 +75,27 @@ async function cutOff(gateway: GatewayProcess): Promise<unknown> {
   return exit;
 }
 
-describe("a gateway that is told to stop", () => {
-  it("is not ready first, and serves on, each answer the last of its connection, until a second signal, which waits for no request", async () => {
+describe("a stopping gateway", () => {
+  it("becomes unready but keeps serving one last response per connection, until a second signal stops it at once", async () => {
     await using gateway = await startGatewayProcess({ ...stores.env, INLET_DRAIN_DELAY_SECONDS: "3600" });
-    // A test that fails meanwhile would wait for the end of the delay: a second signal that comes at once counts as the first.
+    // Without the kill, a failing test would wait for the whole delay, because a quick second signal counts as the first.
     using _ = { [Symbol.dispose]: () => gateway.kill("SIGKILL") };
     const { origin } = gateway;
-    expect(await ask(`${origin}/readyz`)).toMatchObject({ status: 200, connection: "keep-alive" });
+    expect(await sendRequest(`${origin}/readyz`)).toMatchObject({ status: 200, connection: "keep-alive" });
     using _delivery = await startDelivery(origin, '"cut"}');
     gateway.kill("SIGTERM");
-    // One that has just greeted says so a moment before it closes connections.
-    await until(async () => (await ask(`${origin}/readyz`)).connection === "close");
-    expect(await ask(`${origin}/readyz`)).toMatchObject({
+    // Right after its greeting, the gateway may report that it is stopping a moment before it closes connections.
+    await until(async () => (await sendRequest(`${origin}/readyz`)).connection === "close");
+    expect(await sendRequest(`${origin}/readyz`)).toMatchObject({
       status: 503,
       text: expect.stringContaining("is stopping"),
     });
-    const answer = await ask(`${origin}${hookPath()}`, '{"id":"late"}');
+    const answer = await sendRequest(`${origin}${hookPath()}`, '{"id":"late"}');
     expect(answer).toMatchObject({ status: 200, connection: "close" });
     expect(await cutOff(gateway)).toBe(143);
   });
 
-  it("is cut off by a second signal also where only a request under way holds it", async () => {
+  it("is ended by a second signal even when only a request in flight holds it up", async () => {
     await using gateway = await startGatewayProcess({ ...stores.env, INLET_DRAIN_DELAY_SECONDS: "0" });
     using _delivery = await startDelivery(gateway.origin, '"cut"}');
     gateway.kill("SIGTERM");
@@ -103,7 +103,7 @@ describe("a gateway that is told to stop", () => {
     expect(await cutOff(gateway)).toBe(143);
   });
 
-  it("closes by itself once the delay is over and the requests under way are answered", async () => {
+  it("exits once the delay is over and the requests in flight have their responses", async () => {
     await using gateway = await startGatewayProcess({ ...stores.env, INLET_DRAIN_DELAY_SECONDS: "1" });
     const end = '"slow"}';
     using delivery = await startDelivery(gateway.origin, end);

@@ -21,8 +21,8 @@ async function post(url: string | null, type: string, n: number): Promise<any> {
   return response.json();
 }
 
-describe("events of a type with signs", () => {
-  it("stand where the name put together from its parts leads, and are read there", async () => {
+describe("events whose type contains special characters", () => {
+  it("are published under the topic name built from its parts, and can be read there", async () => {
     const app = await installApp(gateway, [channel(TYPE, CYRILLIC)]);
     for (const type of [TYPE, CYRILLIC]) {
       const topic = app.topicOf("in", type);
@@ -38,13 +38,13 @@ describe("events of a type with signs", () => {
     }
   });
 
-  it("stay on the topic that an older rule named, through all changes of the channel", async () => {
+  it("stay on a topic named by an older rule, through all changes of the channel", async () => {
     const app = await installApp(gateway, [channel(TYPE)]);
     const [{ id, url } = { id: "", url: null }] = app.channels;
     const old = app.topicOf("in", "order%2Bcreated%40v2");
     await stores.db.updateTable("topics").set({ topic: old }).where("appId", "=", app.id).execute();
 
-    // What is written next makes workers read the row, as a start does.
+    // The next write makes the workers read the row, as a start does.
     await gateway.api("PUT", `/apps/${app.id}/channels/${id}`, {
       events: [definition(TYPE), definition(CYRILLIC)],
     });
@@ -70,7 +70,7 @@ describe("events of a type with signs", () => {
     });
     expect(JSON.stringify(explained)).toContain(old);
 
-    // A definition that goes and comes back finds its topic.
+    // A definition that is removed and added again finds its topic.
     await gateway.api("PUT", `/apps/${app.id}/channels/${id}`, { events: [definition(CYRILLIC)] });
     await gateway.api("PUT", `/apps/${app.id}/channels/${id}`, { events: [definition(TYPE)] });
     await until(async () => (await posted(TYPE, 2)) === old);

@@ -39,7 +39,7 @@ async function send(
 }
 
 describe("two gateways on the same stores", () => {
-  it("make one entry of fifty concurrent deliveries of one id", async () => {
+  it("publish one entry for fifty concurrent deliveries of one id", async () => {
     const answers = await Promise.all(
       Array.from({ length: 50 }, (_, i) =>
         send(gateways[i % 2 === 0 ? 0 : 1], { type: "order.paid", id: "o-1", order: { total: "9.90" } }),
@@ -53,13 +53,13 @@ describe("two gateways on the same stores", () => {
     expect(entries.size).toBe(1);
   });
 
-  it("keep an id with other data in quarantine on both", async () => {
+  it("quarantine an id with different data, no matter which gateway received the first delivery", async () => {
     await send(gateways[0], { type: "order.paid", id: "o-2", order: { total: "1" } });
     const { outcome } = await send(gateways[1], { type: "order.paid", id: "o-2", order: { total: "2" } });
     expect(outcome).toMatchObject({ published: 0, quarantined: 1, quarantine: [{ reason: "id_conflict" }] });
   });
 
-  it("bring a change made on one of them into force on the other", async () => {
+  it("apply a change made on one of them on the other", async () => {
     const [one, other] = gateways;
     const shipped = (id: string) => send(other, { type: "order.shipped", id, order: {} });
     expect((await shipped("s-0")).outcome.quarantine).toMatchObject([{ reason: "no_match" }]);
@@ -72,7 +72,7 @@ describe("two gateways on the same stores", () => {
     await until(async () => (await shipped(`s-${++tries}`)).outcome.published === 1);
   });
 
-  it("let a subscription's group read events from before and after it was made", async () => {
+  it("let a subscription's group read events from before and after its creation", async () => {
     const subscription = await gateways[0].api<{ group: string; topics: string[] }>(
       "POST",
       `/apps/${app.id}/events/subscribe`,
@@ -89,7 +89,7 @@ describe("two gateways on the same stores", () => {
     expect(JSON.stringify(read)).toContain('"o-3"');
   });
 
-  it("re-drive a quarantined item once the definition is mended", async () => {
+  it("redrive a quarantined item once the definition is fixed", async () => {
     const [gateway] = gateways;
     const broken = await send(gateway, { type: "order.paid", no: "m-1", order: { total: "4" } });
     expect(broken.outcome.quarantine).toMatchObject([{ reason: "id_missing" }]);
@@ -108,7 +108,7 @@ describe("two gateways on the same stores", () => {
     await expect(gateway.api("GET", `/apps/${app.id}/quarantine/${id}`)).rejects.toThrow("404");
   });
 
-  it("answer an invented address and a malformed one alike", async () => {
+  it("give the same response for an invented and a malformed address", async () => {
     const invented = `/hooks/${hookPath().split("/").at(-1)?.replace(/.{4}$/, "0000")}`;
     for (const path of [invented, "/hooks/x", "/hooks/%00"]) {
       const response = await fetch(`${gateways[0].origin}${path}`, { method: "POST", body: "{}" });
@@ -119,7 +119,7 @@ describe("two gateways on the same stores", () => {
 });
 
 describe("a gateway killed with -9", () => {
-  it("leaves the ids that it published to the others", async () => {
+  it("leaves the ids that it published to the other gateways for deduplication", async () => {
     await using killed = await startGatewayProcess(stores.env);
     const sent = await send(killed, { type: "order.shipped", id: "k-1", order: {} });
     expect(sent.outcome.published).toBe(1);
