@@ -39,17 +39,17 @@ const ENV = { ...PROGRAM_ENV, INLET_BACKUP_PASSPHRASE: "a passphrase for tests" 
 const start = (dataDir: string, env = {}): Promise<GatewayProcess> =>
   startGatewayProcess({ INLET_DATA_DIR: dataDir, INLET_ALLOW_NETWORKS: "127.0.0.0/8", ...env });
 
-interface Ran {
+interface RunResult {
   readonly code: number | null;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-/** Runs the program to its end, or kills it as soon as the condition holds. */
+/** Runs the program until it ends, or kills it as soon as `killWhen` returns true. */
 async function inlet(
   argv: readonly string[],
   options: { readonly env?: object; readonly killWhen?: () => boolean } = {},
-): Promise<Ran> {
+): Promise<RunResult> {
   const { env = {}, killWhen } = options;
   const child = spawn(process.execPath, [MAIN, ...argv], { env: { ...ENV, ...env }, stdio: "pipe" });
   const written = { stdout: "", stderr: "" };
@@ -69,7 +69,7 @@ async function inlet(
 const pathOf = (app: InstalledApp, uid: string): string =>
   new URL(app.channels.find((channel) => channel.uid === uid)?.url ?? "").pathname;
 
-/** What it was answered; undefined where nobody answered. */
+/** Returns the event's status, or `undefined` when the gateway did not respond or rejected the delivery. */
 async function post(origin: string, path: string, id: string): Promise<string | undefined> {
   const body = JSON.stringify({ id, filling: id.repeat(100) });
   const headers = { "content-type": "application/json" };
@@ -88,7 +88,7 @@ async function idsOn(dataDir: string, topic: string): Promise<readonly string[]>
   }
 }
 
-it("a backup under load, restored elsewhere, has once what was acknowledged before it; sources and handlers go on", async () => {
+it("a backup under load, restored elsewhere, has every earlier acknowledged event once, and its sources and handlers continue", async () => {
   const [from, to, file] = [at("data"), at("restored"), at("drill.tar")];
   await using upstream = await PollUpstream.start();
   upstream.clear({ by: "at", paging: "cursorToken", pageSize: 20 });
@@ -127,7 +127,7 @@ it("a backup under load, restored elsewhere, has once what was acknowledged befo
     }
   };
 
-  // Some that are through to the handler, acknowledged there and all.
+  // These events reach the handler and are acknowledged before the backup.
   insert(50);
   const settled = Array.from({ length: 50 }, (_, n) => `settled-${n}`);
   for (const id of settled) expect(await post(gateway.origin, path, id)).toBe("published");
@@ -171,7 +171,7 @@ it("a backup under load, restored elsewhere, has once what was acknowledged befo
     expect(new Set(onHook).size).toBe(onHook.length);
     const there = new Set(onHook);
     expect([...settled, ...before].filter((id) => !there.has(id))).toEqual([]);
-    // All of it was sent, and not all that was acknowledged since the backup is there: it was a backup, not a copy of now.
+    // The topic holds only sent events, and lacks some acknowledged after the backup: it is a backup, not a copy of the end state.
     expect(onHook.filter((id) => !id.startsWith("settled") && !id.startsWith("load"))).toEqual([]);
     const lost = [...acknowledged].filter((id) => !there.has(id));
     expect(lost.length).toBeGreaterThanOrEqual(200);
@@ -198,7 +198,7 @@ it("a backup under load, restored elsewhere, has once what was acknowledged befo
   }
 });
 
-it("a backup that is killed leaves no file that looks whole, and the gateway and the next backup go on", async () => {
+it("a backup that is killed leaves no file that looks complete, and the gateway and the next backup still work", async () => {
   const dataDir = at("data");
   await using gateway = await start(dataDir);
   const app = await installApp(gateway, [
@@ -233,7 +233,7 @@ it("a backup that is killed leaves no file that looks whole, and the gateway and
   expect(globSync("*.part", { cwd: dir })).toEqual([]);
 });
 
-it("a restore that is killed leaves a folder on which nothing starts until it was run again", async () => {
+it("a restore that is killed leaves a folder on which no command starts until the restore was repeated", async () => {
   const dataDir = at("again");
   const file = at("after-kills.tar");
   const has = (...names: readonly string[]): boolean => existsSync(join(dataDir, ...names));
@@ -253,7 +253,7 @@ it("a restore that is killed leaves a folder on which nothing starts until it wa
       expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("was cut off")]);
     }
   }
-  // The key may come from the settings as well.
+  // The master key may also come from the settings.
   const key = readFileSync(at("data", "master.key"), "utf8").trim();
   const restored = await inlet(["restore", file], { env: { ...env, INLET_MASTER_KEY: key } });
   expect([restored.code, restored.stderr]).toEqual([0, expect.stringContaining("begins anew")]);
@@ -262,11 +262,11 @@ it("a restore that is killed leaves a folder on which nothing starts until it wa
   await using _ = await start(dataDir, { INLET_MASTER_KEY: key });
 });
 
-it("a backup of an older release is restored as it was, and the next start brings it up to this one", async () => {
+it("a backup of an older release is restored unchanged, and migrated by the next start", async () => {
   const [from, to, file] = [at("older"), at("from-older"), at("older.tar")];
   const migrations = readdirSync(new URL("../../src/data/migrations", import.meta.url)).length;
   const options = { log: createLog({ level: "silent" }), signal };
-  const names = { organization: "of before", space: "s", account: "a" };
+  const names = { organization: "Earlier", space: "s", account: "a" };
   mkdirSync(join(from, "log"), { recursive: true, mode: 0o700 });
   {
     await using postgres = await startLocalPostgres({ dataDir: realpathSync(from), ...options });
@@ -290,8 +290,8 @@ it("a backup of an older release is restored as it was, and the next start bring
   expect(await inlet(["restore", file], { env: { INLET_DATA_DIR: to } })).toMatchObject({ code: 0 });
   {
     await using _ = await startLocalPostgres({ dataDir: realpathSync(to), ...options });
-    expect(await level()).toEqual([migrations - 1, "of before"]);
+    expect(await level()).toEqual([migrations - 1, "Earlier"]);
   }
   await using _ = await start(to);
-  expect(await level()).toEqual([migrations, "of before"]);
+  expect(await level()).toEqual([migrations, "Earlier"]);
 });

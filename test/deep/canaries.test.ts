@@ -11,48 +11,51 @@ import { createTestStores, installApp, startTestGateway } from "../support/gatew
 import { opened } from "../support/opened.ts";
 import { until } from "../support/until.ts";
 
-/** Every secret of an installation, by what it is. */
+/** Every secret of the installation, by description. */
 const canaries = new Map<string, string>();
 const secret = (what: string): string => plant(canaries, what);
-/** The addresses of channels, which answers of the API show. */
+/** Channel addresses. Unlike secrets, responses of the API may show them. */
 const addresses = new Map<string, string>();
-/** A secret that stands in a body is data there: it is kept as it was received, for the topic and to run the item again. */
+/** A secret inside a body is data: it is stored as received, for the topic and for a redrive. */
 const tokenInBody = secret("token in a body");
 const DATA = /^key (?:events\.|inlet:\{q\.)|^answer of GET \S+\/events(?:\?|$)/;
-/** No secret: it must be found wherever events, items and errors are kept, else the search would see nothing. */
+/** Not a secret. The search must find it wherever events, items and errors are stored, which proves that the search works. */
 const marker = plant(new Map(), "marker");
 
-/** Takes calls with credentials, and answers with all that it was sent, as a debugging server does. */
+/** Accepts calls with credentials and echoes each request in its response, as a debugging server does. */
 async function startEcho() {
-  const asked: string[] = [];
+  const requests: string[] = [];
   const server = createServer(async (request, response) => {
-    const told = await tell(request);
-    asked.push(told);
+    const echoed = await describeRequest(request);
+    requests.push(echoed);
     const { pathname } = new URL(request.url ?? "/", "http://echo");
     const json = (status: number, body: object): void => {
-      response.writeHead(status, { "content-type": "application/json", "x-echo": encodeURIComponent(told) });
+      response.writeHead(status, {
+        "content-type": "application/json",
+        "x-echo": encodeURIComponent(echoed),
+      });
       response.end(JSON.stringify(body));
     };
     if (pathname === "/token") {
       const tokens = { access_token: secret("access token"), refresh_token: secret("refresh token") };
       json(200, { ...tokens, token_type: "Bearer", expires_in: 3_600 });
     } else if (pathname === "/broken-token") {
-      json(400, { error: "invalid_client", error_description: told });
+      json(400, { error: "invalid_client", error_description: echoed });
     } else if (pathname === "/stream") {
-      response.writeHead(200, { "content-type": "text/event-stream", "x-echo": encodeURIComponent(told) });
+      response.writeHead(200, { "content-type": "text/event-stream", "x-echo": encodeURIComponent(echoed) });
       response.write(`id: 1\ndata: ${JSON.stringify({ n: 1, marker })}\n\n`);
     } else if (pathname === "/rows") {
-      json(200, { rows: [{ id: 1, marker }], seen: told });
+      json(200, { rows: [{ id: 1, marker }], seen: echoed });
     } else if (pathname === "/taken") {
       json(200, {});
     } else {
-      json(500, { error: told });
+      json(500, { error: echoed });
     }
   });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   return {
-    asked,
+    requests,
     origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     async [Symbol.asyncDispose]() {
       server.closeAllConnections();
@@ -62,7 +65,7 @@ async function startEcho() {
   };
 }
 
-async function tell(request: IncomingMessage): Promise<string> {
+async function describeRequest(request: IncomingMessage): Promise<string> {
   let body = "";
   for await (const chunk of request) body += chunk;
   return `${request.url} ${JSON.stringify(request.headers)} ${body}`;
@@ -87,7 +90,7 @@ const gateway = opened(() => {
   );
 });
 
-/** What the management API has answered, but for secrets that are shown once. */
+/** The management API's responses, except for secrets that are shown once. */
 const answers: Places = new Map();
 
 async function call(method: string, path: string, body?: unknown, headers: object = {}): Promise<OpenApi> {
@@ -101,8 +104,8 @@ async function call(method: string, path: string, body?: unknown, headers: objec
   return JSON.parse(text);
 }
 
-/** The same; its answer may hold none of the secrets. */
-async function see(method: string, path: string, body?: unknown): Promise<OpenApi> {
+/** Calls the API and records the response, which must not contain a secret. */
+async function callRecorded(method: string, path: string, body?: unknown): Promise<OpenApi> {
   const answer = await call(method, path, body);
   answers.set(`answer of ${method} ${path}`, JSON.stringify(answer));
   return answer;
@@ -122,7 +125,7 @@ async function deliver(
   return response.status;
 }
 
-/** Tokens and keys of callers: used, refused, kept for a repetition. */
+/** Uses callers' tokens and keys: valid ones, rejected ones, and one stored for an idempotent repeat. */
 async function useCallers(): Promise<void> {
   const { accessToken } = await call("POST", "/auth/tokens", {});
   canaries.set("access token of the API", accessToken);
@@ -161,16 +164,16 @@ interface Signed {
   readonly query?: string;
 }
 
-interface Sending {
+interface SignedScheme {
   readonly verification: object;
   readonly value: string;
-  /** A delivery that the scheme accepts, or with that credential in its place. */
+  /** Returns a request part that the scheme accepts, or one with `instead` as its credential. */
   readonly sign: (body: string, instead?: string) => Signed;
 }
 
-/** Secrets that come along themselves, or sign. */
-function sendings(): Readonly<Record<string, Sending>> {
-  const tokenIn = (where: string, show: (value: string) => Signed, name?: string): Sending => {
+/** One channel per scheme, with secrets that are sent as they are and secrets that sign. */
+function schemes(): Readonly<Record<string, SignedScheme>> {
+  const tokenIn = (where: string, show: (value: string) => Signed, name?: string): SignedScheme => {
     const value = secret(`token in ${where}`);
     const verification = { scheme: "token", in: where, ...(name && { name }) };
     return { verification, value, sign: (_, instead = value) => show(instead) };
@@ -214,13 +217,13 @@ function sendings(): Readonly<Record<string, Sending>> {
   };
 }
 
-/** Deliveries that are published, doubled, quarantined, refused, broken and previewed, on a channel of each scheme. */
+/** Sends published, duplicate, quarantined, rejected and malformed deliveries to a channel of each scheme. */
 async function deliverAll(): Promise<void> {
   const app = await installApp({ api: call }, []);
   const path = `/apps/${app.id}`;
-  for (const [uid, { verification, value, sign }] of Object.entries(sendings())) {
+  for (const [uid, { verification, value, sign }] of Object.entries(schemes())) {
     const config = { verification, secrets: [{ value }] };
-    const channel = await see("POST", `${path}/channels`, { uid, kind: "webhook", config, events });
+    const channel = await callRecorded("POST", `${path}/channels`, { uid, kind: "webhook", config, events });
     const send = async (body: object | string) => {
       const text = typeof body === "string" ? body : JSON.stringify(body);
       const { headers = {}, query = "" } = sign(text);
@@ -242,34 +245,36 @@ async function deliverAll(): Promise<void> {
       { ...marked, type: "unknown" },
     ])
       expect(await send(body)).toBe(200);
-    // A token in the body cannot be read from one that is broken.
+    // A token in the body cannot be read from a malformed body.
     expect(await send("{")).toBe(uid === "body" ? 401 : 200);
     const wrong = secret(`wrong credential of ${uid}`);
     const forged = uid === "body" ? { ...known, token: wrong } : known;
     expect(await deliver(channel, { ...sign("", wrong), body: forged })).toBe(401);
-    const { id } = await see("POST", `${path}/channels/${channel.id}/rotate`, {});
+    const { id } = await callRecorded("POST", `${path}/channels/${channel.id}/rotate`, {});
     addresses.set(`address ${addresses.size}`, id);
     const rotated = { secrets: [{ value: secret(`next secret of ${uid}`) }] };
-    await see("PUT", `${path}/channels/${id}`, { config: rotated });
-    await see("GET", `${path}/channels/${id}`);
+    await callRecorded("PUT", `${path}/channels/${id}`, { config: rotated });
+    await callRecorded("GET", `${path}/channels/${id}`);
   }
-  const quarantine: OpenApi[] = await see("GET", `${path}/quarantine?limit=200`);
+  const quarantine: OpenApi[] = await callRecorded("GET", `${path}/quarantine?limit=200`);
   expect(quarantine.length).toBeGreaterThan(3 * 5);
-  for (const { id } of quarantine) await see("GET", `${path}/quarantine/${id}`);
+  for (const { id } of quarantine) await callRecorded("GET", `${path}/quarantine/${id}`);
   const uids = new Set(
-    (await see("GET", `${path}/channels`)).map(({ uid }: { readonly uid: string }) => uid),
+    (await callRecorded("GET", `${path}/channels`)).map(({ uid }: { readonly uid: string }) => uid),
   );
-  const recorded = async (): Promise<OpenApi[]> => see("GET", `${path}/deliveries?limit=200`);
+  const recorded = async (): Promise<OpenApi[]> => callRecorded("GET", `${path}/deliveries?limit=200`);
   await until(
     async () => new Set((await recorded()).map(({ channelUid }) => channelUid)).size === uids.size,
     { everyMs: 200 },
   );
-  for (const { id } of await recorded()) await see("GET", `${path}/deliveries/${id}`);
-  await see("POST", `${path}/quarantine/redrive`, { limit: 10 });
-  await see("GET", `${path}/events?limit=200`);
+  for (const { id } of await recorded()) await callRecorded("GET", `${path}/deliveries/${id}`);
+  await callRecorded("POST", `${path}/quarantine/redrive`, { limit: 10 });
+  await callRecorded("GET", `${path}/events?limit=200`);
 }
 
-/** Connections of every kind; sources and handlers that use them, at a server that echoes them in all that it answers. */
+/**
+ * Creates connections of every kind, and sources and handlers that use them, at a server that echoes the credentials in every response.
+ */
 async function connectAll(): Promise<void> {
   const { origin } = echo;
   const oauth = { grant: "clientCredentials", tokenEndpoint: `${origin}/token`, clientId: "inlet" };
@@ -295,10 +300,15 @@ async function connectAll(): Promise<void> {
   const subscribe = async (eventUid: string, more: object): Promise<void> => {
     const { id, handler } = await call("POST", `${path}/events/subscribe`, { eventUid, ...more });
     if (handler?.secret) canaries.set(`handler secret ${canaries.size}`, handler.secret);
-    await see("GET", `${path}/subscriptions/${id}`);
+    await callRecorded("GET", `${path}/subscriptions/${id}`);
   };
   for (const [uid, [kind, config]] of Object.entries(kinds)) {
-    const { id } = await see("POST", "/connections", { name: uid, kind, config, allowedOrigins: [origin] });
+    const { id } = await callRecorded("POST", "/connections", {
+      name: uid,
+      kind,
+      config,
+      allowedOrigins: [origin],
+    });
     await call("POST", `/connections/${id}/test`, { url: `${origin}/taken` }).catch(() => {});
     const polled = {
       request: { url: `${origin}/rows` },
@@ -308,7 +318,7 @@ async function connectAll(): Promise<void> {
     };
     const sources: Readonly<Record<string, readonly [kind: string, config: object]>> = {
       rows: ["polling", { ...polled, startAt: "earliest" }],
-      // No definition takes its items.
+      // Its items match no definition.
       lost: ["polling", { ...polled, startAt: "earliest", onNoMatch: "quarantine" }],
       failing: ["polling", { ...polled, request: { url: `${origin}/fails` }, retry: { attempts: 0 } }],
       stream: ["sse", { url: `${origin}/stream` }],
@@ -317,53 +327,56 @@ async function connectAll(): Promise<void> {
       const own = `${uid}-${name}`;
       const definitions = name === "lost" ? [{ type: "x", typePath: "$.none" }] : [{ type: "made" }];
       const body = { uid: own, kind: sourceKind, config: settings, events: definitions };
-      const channel = await see("POST", `${path}/channels`, body);
+      const channel = await callRecorded("POST", `${path}/channels`, body);
       await subscribe(`${own}:*`, { connectionId: id });
       if (sourceKind === "polling")
-        await see("POST", `${path}/channels/${channel.id}/source/dry-run`, {}).catch(() => {});
+        await callRecorded("POST", `${path}/channels/${channel.id}/source/dry-run`, {}).catch(() => {});
     }
     await subscribe("hook:made", { connectionId: id, handler: { url: `${origin}/taken` } });
     await subscribe("hook:made", { connectionId: id, handler: { url: `${origin}/fails` } });
   }
   await subscribe("hook:made", { handler: { url: `${origin}/fails`, secret: `whsec_${canaryKey()}` } });
   for (let n = 0; n < 3; n++) await deliver({ id: app.channels[0]?.id ?? "" }, { body: { n, marker } });
-  const channels: OpenApi[] = await see("GET", `${path}/channels`);
+  const channels: OpenApi[] = await callRecorded("GET", `${path}/channels`);
   const fetching = channels.filter(({ kind, uid }) => kind !== "webhook" && !uid.startsWith("broken"));
   for (const { id } of fetching)
     await until(
       async () => {
-        const { lastSuccessAt, lastError } = await see("GET", `${path}/channels/${id}/source`);
+        const { lastSuccessAt, lastError } = await callRecorded("GET", `${path}/channels/${id}/source`);
         return lastSuccessAt !== null || lastError !== null;
       },
       { everyMs: 200 },
     );
-  const listed = (): Promise<OpenApi[]> => see("GET", `${path}/subscriptions?limit=200`);
+  const listed = (): Promise<OpenApi[]> => callRecorded("GET", `${path}/subscriptions?limit=200`);
   const handled = (await listed()).filter(({ handler }) => handler);
   const given = new Set<string>();
   await until(
     async () => {
       for (const { id } of handled) {
         if (given.has(id)) continue;
-        if ((await see("GET", `${path}/subscriptions/${id}/dead-letters`)).length >= 3) given.add(id);
+        if ((await callRecorded("GET", `${path}/subscriptions/${id}/dead-letters`)).length >= 3)
+          given.add(id);
       }
       return given.size >= Object.keys(kinds).length;
     },
     { everyMs: 200 },
   );
-  // With what has failed by now.
+  // The listing now includes the failures.
   await listed();
-  await see("GET", "/connections");
+  await callRecorded("GET", "/connections");
 }
 
-/** A key of Standard Webhooks, in its own spelling. */
+/** Creates a Standard Webhooks key, and registers it as a secret both raw and encoded. */
 function canaryKey(): string {
   const key = Buffer.from(secret("handler secret that was given")).toString("base64");
   canaries.set("handler secret that was given, as written", key);
   return key;
 }
 
-/** Of what no story makes one, and what the lists do not tell the ids of: events and presets, which the stories read, and dead letters. */
-const NOTHING_THERE = [
+/**
+ * Operations without an entity in this test, and operations whose ids are in no list: events and presets, read above, and dead letters.
+ */
+const WITHOUT_ENTITY = [
   ...["/agents/", "/collections/", "/forms/", "/iam/groups/", "/iam/identities/", "/iam/roles/"],
   ...["/knowledge-bases/", "/presets/", "/states/", "/stores/", "/tasks/", "/telephony/"],
   ...["/rooms/{roomId}/messages/", "/rooms/{roomId}/participants/"],
@@ -372,17 +385,17 @@ const NOTHING_THERE = [
 ];
 
 let places: Places;
-/** The operations whose answers were looked at, beside those that the stories above call. */
+/** The operations whose responses were recorded, in addition to those that the functions above call. */
 let read: ReadOperations;
 beforeAll(async () => {
   await useCallers();
   await deliverAll();
   await connectAll();
-  await see("GET", "/audit?limit=200");
-  await until(async () => (await see("GET", "/problems")).length > 0, { everyMs: 200 });
+  await callRecorded("GET", "/audit?limit=200");
+  await until(async () => (await callRecorded("GET", "/problems")).length > 0, { everyMs: 200 });
   const document = await (await fetch(`${gateway.origin}/v1/openapi.json`)).json();
   read = await readAll(document, (path) =>
-    see("GET", path).catch((error: Error) => {
+    callRecorded("GET", path).catch((error: Error) => {
       if (!/: 40[049] /.test(error.message)) throw error;
       return undefined;
     }),
@@ -401,7 +414,7 @@ beforeAll(async () => {
     places.set(`log line ${at}, ${line.event}`, JSON.stringify(line));
 });
 
-it("no secret is in a log line at level trace, a metric, a table, a key of Redis or an answer", () => {
+it("no secret is in a log line at level trace, a metric, a table, a Redis key or a response", () => {
   const found = findCanaries(canaries, places);
   const isData = (one: string): boolean =>
     one.startsWith("token in a body in ") && DATA.test(one.slice("token in a body in ".length));
@@ -409,28 +422,28 @@ it("no secret is in a log line at level trace, a metric, a table, a key of Redis
   expect(canaries.size).toBeGreaterThan(40);
 });
 
-it("no channel's address is in a log line at level trace, a metric, a table or a key of Redis", () => {
+it("no channel address is in a log line at level trace, a metric, a table or a Redis key", () => {
   const outside = new Map([...places].filter(([place]) => !place.startsWith("answer of ")));
   expect(findCanaries(addresses, outside)).toEqual([]);
   expect(addresses.size).toBeGreaterThan(10);
 });
 
-it("every operation that shows something is among what is searched, where there is something to show", () => {
-  // Two stand elsewhere, and are read there; the third is for connections that a person authorizes.
+it("the search covers every read operation that has an entity to show", () => {
+  // The health checks are read in `beforeAll`. The last path needs a connection that a person authorizes.
   expect(read.refused).toEqual(["/healthz", "/readyz", "/connections/{connectionId}/authorize"]);
-  expect(read.unknown.filter((template) => !NOTHING_THERE.some((one) => template.startsWith(one)))).toEqual(
+  expect(read.unknown.filter((template) => !WITHOUT_ENTITY.some((one) => template.startsWith(one)))).toEqual(
     [],
   );
 });
 
-it("the search sees events, quarantine and dead letters, and the secrets where they belong", () => {
+it("the search finds events, quarantine and dead letters, and the secrets in the gateway's own calls", () => {
   const holders = [...places].filter(([, text]) => text.includes(marker)).map(([place]) => place);
   for (const part of ["key events.", "quarantine", "table dead_letters"])
     expect(holders.filter((place) => place.includes(part))).not.toEqual([]);
   const alsoEncoded = findCanaries(new Map([["marker", marker]]), places);
   expect(alsoEncoded.some((found) => found.startsWith("marker in key inlet:{d."))).toBe(true);
   expect(gateway.lines.some(({ level }) => level === "trace" || level === "debug")).toBe(true);
-  const sent = new Map([["calls of the gateway", echo.asked.join("\n")]]);
+  const sent = new Map([["calls of the gateway", echo.requests.join("\n")]]);
   const seen = findCanaries(canaries, sent).map((found) => found.split(" in calls")[0]);
   for (const what of [
     "password",

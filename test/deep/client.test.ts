@@ -11,7 +11,7 @@ import { API_KEY } from "../support/gateway-process.ts";
 const run = promisify(execFile);
 const MODULES = join(import.meta.dirname, "../../node_modules");
 
-/** As strict as a user may be, but for what the generator itself leaves unused. */
+/** The strictest settings a user may have, except for the unused code that the generator emits. */
 const TSCONFIG = {
   compilerOptions: {
     target: "ES2024",
@@ -28,7 +28,7 @@ const TSCONFIG = {
   files: ["walk.ts"],
 };
 
-it("a client generated from the OpenAPI document compiles, and leads from an organization to a reader", async () => {
+it("a client generated from the OpenAPI document compiles, and works from creating an organization to reading events", async () => {
   await using folder = await mkdtempDisposable(join(tmpdir(), "inlet-client-"));
   const dir = folder.path;
   await using stores = await createTestStores();

@@ -18,9 +18,9 @@ interface Manifest {
   readonly dependencies?: Readonly<Record<string, string>>;
 }
 
-/** Not needed by a program, but by its compiler. */
+/** Needed by the compiler, but not at run time. */
 const TYPES = ["@types/node", "undici-types"];
-/** The optional peer, and what it needs. */
+/** The optional peer dependency. */
 const PEER = "cloudevents";
 
 let dir: string;
@@ -42,7 +42,7 @@ afterAll(() => rm(dir, { recursive: true, force: true }));
 const readManifest = async (folder: string): Promise<Manifest> =>
   JSON.parse(await readFile(join(folder, "package.json"), "utf8")) as Manifest;
 
-/** Installs what a package needs from what is here, as a registry would give it. Answers the names of all that is installed. */
+/** Installs the package's dependencies from this repository instead of a registry. Returns the names of all installed packages. */
 async function copyDependencies(folder: string, done = new Set<string>()): Promise<ReadonlySet<string>> {
   const { name, dependencies = {} } = await readManifest(folder);
   done.add(name);
@@ -74,7 +74,7 @@ const sum = async () => {
 sum().then(console.log);
 `;
 
-it("installs at most 12 packages and 5 MB, of the versions that the gateway runs with", async () => {
+it("installs at most 12 packages and 5 MB, in the versions that the gateway uses", async () => {
   expect([...installed]).toContain("ioredis");
   expect(installed.size).toBeLessThanOrEqual(12);
   expect(installed).not.toContain(PEER);
@@ -94,7 +94,7 @@ it("installs at most 12 packages and 5 MB, of the versions that the gateway runs
 it.each([
   ["ESM", "sum.mjs", `import { createConsumer } from "inlet-consumer";`],
   ["CommonJS", "sum.cjs", `const { createConsumer } = require("inlet-consumer");`],
-])("lets a program in %s read a subscription, with the package and a Redis address alone", async (_, file, load) => {
+])("lets a program in %s read a subscription with only the package and a Redis address", async (_, file, load) => {
   await using server = await startTestRedis();
   const subscription = await makeSubscription(server);
   await subscription.send(subscription.topics[0] ?? "", 0, 10);
@@ -103,7 +103,7 @@ it.each([
   expect(stdout.trim()).toBe("45");
 });
 
-it("has types for ESM, CommonJS and bundlers, and the class of `cloudevents` on request", async () => {
+it("has types for ESM, CommonJS and bundlers, and converts to the `CloudEvent` class of `cloudevents`", async () => {
   await link([...TYPES, PEER]);
   const program = `
 import { type ConsumedEvent, createConsumer } from "inlet-consumer";
@@ -131,7 +131,7 @@ export const changed = () => { plain.id = "2"; };
   }
 });
 
-it("lets the documented program read a subscription, and end when it is told to", async () => {
+it("lets the documented program read a subscription, and stop at SIGTERM", async () => {
   await using server = await startTestRedis();
   const { id, topics, send } = await makeSubscription(server);
   await send(topics[0] ?? "", 0, 3);

@@ -19,7 +19,7 @@ beforeAll(async () => {
 });
 afterAll(() => pages?.[Symbol.asyncDispose]());
 
-it("the page on GitHub, pasted, takes its signed deliveries once and reads them", async () => {
+it("the pasted GitHub page publishes its signed deliveries once and reads them", async () => {
   const output = await pages.paste("github.md");
   expect(output).toMatch(/^active$/m);
   expect(output).toContain('"published":1');
@@ -47,20 +47,20 @@ it("the page on GitHub, pasted, takes its signed deliveries once and reads them"
   expect(await send("issues", { issue: {} })).toMatchObject({ quarantined: 1 });
 });
 
-it("the page on webhooks, pasted, takes what a sender of no preset has signed, and nothing else", async () => {
+it("the pasted webhooks page accepts a signed delivery of a sender without a preset, and rejects an unsigned one", async () => {
   expectInOrder(await pages.paste("sending.md"), ["active", '"published":1', "unauthenticated"]);
 });
 
-it("the page on the API, pasted, lists the apps", async () => {
+it("the pasted API page lists the apps", async () => {
   expect(await pages.paste("api.md")).toMatch(/^\[/);
 });
 
-it("the pages on watching and on starting, pasted, say that the gateway is ready", async () => {
+it("the pasted pages on monitoring and starting show that the gateway is ready", async () => {
   for (const page of ["watching.md", "starting.md"])
     expect(JSON.parse(await pages.paste(page))).toMatchObject({ status: "ready" });
 });
 
-it("the page on the command line, pasted, makes a launcher that runs from any folder", async () => {
+it("the pasted command line page creates a launcher that runs from any folder", async () => {
   const clone = join(import.meta.dirname, "../..");
   const output = await pages.run(
     `HOME="$PWD/home"\n${pages.scriptOf("command-line.md").replaceAll("$PWD", clone)}\ncd / && PATH=/usr/bin:/bin "$HOME/.local/bin/inlet" --version`,
@@ -68,7 +68,7 @@ it("the page on the command line, pasted, makes a launcher that runs from any fo
   expect(output).toMatch(/^\d+\.\d+\.\d+\n$/);
 });
 
-it("the page on CloudEvents, pasted, publishes its event", async () => {
+it("the pasted CloudEvents page publishes its event", async () => {
   const output = await pages.paste("cloudevents.md");
   expect(JSON.parse(output)).toMatchObject({
     published: 1,
@@ -76,7 +76,7 @@ it("the page on CloudEvents, pasted, publishes its event", async () => {
   });
 });
 
-it("a page that is pasted a second time says that its blueprint is there, installs it once more, and works again", async () => {
+it("a page that is pasted twice reports that its blueprint exists, installs another app, and works again", async () => {
   for (const page of ["quickstart.md", "sending.md", "cloudevents.md"]) {
     const script = pages.scriptOf(page).replaceAll(/"(shop|billing|plant)"/gi, '"$1-twice"');
     for (const pasted of [script, `exec 2>&1\n${script}`]) {
@@ -87,21 +87,21 @@ it("a page that is pasted a second time says that its blueprint is there, instal
   }
 });
 
-it("the page on Stripe, pasted, publishes the object of a signed event", async () => {
+it("the pasted Stripe page publishes the object of a signed event", async () => {
   const refused = ["unauthenticated", "does not match"];
   expectInOrder(await pages.paste("stripe.md"), ["active", '"published":1', "in_1", ...refused]);
 });
 
-it("the page on Slack, pasted, answers the challenge and publishes a signed event", async () => {
+it("the pasted Slack page answers the challenge and publishes a signed event", async () => {
   const challenge = "3eZbrw1aBm2rZgRNFdxV2595E9CY3gmdALWMmHkvFXO7tYXAYM8P";
   expectInOrder(await pages.paste("slack.md"), ["active", challenge, '"published":1', '"app_mention"']);
 });
 
-it("the page on Shopify, pasted, publishes a signed event with its large number as it was sent", async () => {
+it("the pasted Shopify page publishes a signed event and keeps its large number exact", async () => {
   expectInOrder(await pages.paste("shopify.md"), ["active", '"published":1', "820982911946154500"]);
 });
 
-/** Answers like the public servers of the pages on sources: a stream, and a list of what happened, newest first, over two pages. */
+/** Plays the public servers of the source pages: an event stream, and a list of events, newest first, over two pages. */
 async function startPublicServers() {
   const server = createServer(async (request, response) => {
     const url = new URL(request.url ?? "/", "http://local");
@@ -129,7 +129,7 @@ async function startPublicServers() {
   };
 }
 
-it("the page on event streams, pasted, keeps the stream open, publishes its edits and pauses it", async () => {
+it("the pasted event streams page keeps the stream open, publishes its edits and pauses it", async () => {
   await using servers = await startPublicServers();
   const output = await pages.run(
     pages.scriptOf("sse.md").replace("https://stream.wikimedia.org", servers.origin),
@@ -137,7 +137,7 @@ it("the page on event streams, pasted, keeps the stream open, publishes its edit
   expectInOrder(output, ['"title":"One"', '"state":"open"', "paused", "active"]);
 });
 
-it("a page that waits for what does not come ends, and shows where to look", async () => {
+it("a page whose stream never opens stops waiting, and names the call that shows why", async () => {
   const origin = `http://127.0.0.1:${await freePort()}`;
   const script = pages
     .scriptOf("sse.md")
@@ -148,7 +148,7 @@ it("a page that waits for what does not come ends, and shows where to look", asy
   });
 });
 
-it("the pages on polling and sources, pasted, fetch each thing once, by OAuth too, and send a source back", async () => {
+it("the pasted pages on polling and sources fetch each item once, also over OAuth, and reset a source's cursor", async () => {
   await using servers = await startPublicServers();
   await save("polling.md", "js", "orders.mjs");
   const port = String(await freePort());
@@ -164,18 +164,18 @@ it("the pages on polling and sources, pasted, fetch each thing once, by OAuth to
   ]);
 });
 
-/** The quickstart with a blueprint of its own, and the page that goes on from it. */
+/** The quickstart with a blueprint name for this page, followed by the page that builds on it. */
 const shopOf = (page: string): string =>
   pages.scriptOf("quickstart.md", page).replaceAll(/"(shop)"/gi, `"$1-${page.replace(".md", "")}"`);
 
-/** A program of a page as the file that the page names. */
+/** Saves a program of the page under the file name that the page uses. */
 async function save(page: string, language: string, file: string): Promise<void> {
   const [, program] = new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\``, "m").exec(readPage(page)) ?? [];
   if (program === undefined) throw new Error(`${page} has no ${language}`);
   await writeFile(join(pages.dir, file), program);
 }
 
-it("the page on handlers, pasted, refuses strangers, and sends again what was not taken", async () => {
+it("the pasted handlers page rejects unsigned requests, and retries a failed event", async () => {
   await symlink(join(import.meta.dirname, "../../node_modules"), join(pages.dir, "node_modules"));
   await save("handlers.md", "js", "handler.mjs");
   const port = String(await freePort());
@@ -188,7 +188,7 @@ it("the page on handlers, pasted, refuses strangers, and sends again what was no
   expectInOrder(output, ["401", ' {"total":7}', "answered 503", ' {"total":8}', '"matched":']);
 });
 
-it("the page on Python, pasted, reads what is new and what another reader has left, and acknowledges it", async ({
+it("the pasted Python page reads new entries and entries of a dead reader, and acknowledges them", async ({
   skip,
 }) => {
   const hasRedis = (python: string): boolean => spawnSync(python, ["-c", "import redis"]).status === 0;
@@ -201,7 +201,7 @@ it("the page on Python, pasted, reads what is new and what another reader has le
   const start = '.venv/bin/python reader.py "$SUBSCRIPTION" &';
   const script = shopOf("python.md")
     .replace("REDIS_URL=unix://$PWD/data/run/redis.sock ", `export REDIS_URL='${address}'\n`)
-    // One that dies with an event in its hands comes first.
+    // A reader that dies with an unacknowledged event runs first.
     .replace(
       start,
       `echo abandoned $(${abandon} | grep -x 1)\nsed -i.bak s/60_000/1/ reader.py; ${python} reader.py "$SUBSCRIPTION" &`,

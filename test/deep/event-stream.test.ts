@@ -25,10 +25,10 @@ beforeAll(async () => {
 });
 afterAll(() => vi.restoreAllMocks());
 
-/** So long may a reader take nothing. */
+/** Time after which the gateway disconnects a reader that does not read. */
 const MAX_STALL_MS = 10_000;
 
-/** Holds the clock of this process, for all that measures times by it. Answers how to set it ahead. */
+/** Stops this process's clock. Returns a function that advances it. */
 function holdTime(): (ms: number) => void {
   let nowMs = performance.now();
   vi.spyOn(performance, "now").mockImplementation(() => nowMs);
@@ -38,7 +38,7 @@ function holdTime(): (ms: number) => void {
 }
 
 let made = 0;
-/** Sends so many to both gateways in turn, several at once, over all topics. */
+/** Sends `count` deliveries, ten at a time, alternating between both gateways and covering all topics. */
 async function send(count: number, more: object = {}): Promise<void> {
   const post = async (n: number) => {
     const gateway = n % 2 === 0 ? one : other;
@@ -74,7 +74,7 @@ const range = (from: number, to: number) => Array.from({ length: to - from }, (_
 const sorted = (numbers: readonly number[]) => [...numbers].sort((a, b) => a - b);
 
 describe("event streams of two gateways", () => {
-  it("give the events of both, and go on at the other when one is stopped", async () => {
+  it("show the events of both, and continue on the other one when a gateway stops", async () => {
     const stopped = await startTestGateway(stores.env);
     const from = made;
     const readers = await Promise.all([follow(one), follow(other), follow(stopped)]);
@@ -86,7 +86,7 @@ describe("event streams of two gateways", () => {
     const [, , leaving] = readers;
     const seen = numbersOf((await leaving?.take(37)) ?? []);
     const after = await leaving?.lastId();
-    // It waits for no reader: this one leaves only when its stream has been ended.
+    // A stopping gateway does not wait for readers: this one keeps reading until its stream has ended.
     const stopping = stopped[Symbol.asyncDispose]();
     while (await leaving?.next());
     await stopping;
@@ -97,7 +97,7 @@ describe("event streams of two gateways", () => {
     await Promise.all([...readers, resumed].map((reader) => reader.close().catch(() => {})));
   });
 
-  it("lose and repeat nothing when a reader leaves and comes back at any moment", async () => {
+  it("neither lose nor repeat events when a reader disconnects and returns at any moment", async () => {
     const from = made;
     const first = await follow(one);
     let after = await first.lastId();
@@ -118,8 +118,8 @@ describe("event streams of two gateways", () => {
     }
   });
 
-  it("are cut for a reader that takes nothing, and for no other", async () => {
-    // However long the test takes: nobody has stalled for too long before it says so.
+  it("are cut for a reader that does not read, and for no other reader", async () => {
+    // The clock stands still, so no reader counts as stalled before the test advances the time.
     const passTime = holdTime();
     const quick = await follow(one);
     await quick.lastId();
@@ -138,10 +138,10 @@ describe("event streams of two gateways", () => {
     });
     socket.on("error", () => {});
     const from = made;
-    // More than the buffers of both ends of a socket hold; of deliveries that wait for no thread of large ones.
+    // More than the socket buffers of both ends hold, in deliveries small enough not to wait for the large-body thread.
     await send(240, { filler: "x".repeat(100_000) });
     expect(sorted(numbersOf(await quick.take(240)))).toEqual(range(from, made));
-    // The key has all its streams; one is free again when the stalled one is cut.
+    // The API key has reached its limit of streams. A slot is freed when the stalled stream is cut.
     const quiet = await Promise.all(range(0, 18).map(() => open(one, { type: "quiet" })));
     expect((await open(one, { type: "quiet" })).status).toBe(429);
     passTime(MAX_STALL_MS + 1_000);

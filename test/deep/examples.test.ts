@@ -5,7 +5,7 @@ import { openExamples } from "./examples.ts";
 
 const rig = opened(openExamples);
 
-it("every example of a request works in an organization that holds only the entities it names", async () => {
+it("every request example works in an organization that holds only the entities it names", async () => {
   const findings: string[] = [];
   for (const operation of rig.operations) {
     const scope = await rig.newScope();
@@ -17,7 +17,7 @@ it("every example of a request works in an organization that holds only the enti
   expect(rig.operations.length).toBeGreaterThan(200);
 });
 
-it("the example of a delivery works at the address of a channel that was made by an example", async () => {
+it("the delivery example works at the address of a channel created by an example", async () => {
   const scope = await rig.newScope();
   const media = rig.document.paths["/hooks/{channelId}"].post.requestBody.content["application/json"];
   const response = await rig.deliver(await scope.idOf("channelId"), media.example);
@@ -25,7 +25,7 @@ it("the example of a delivery works at the address of a channel that was made by
   expect([response.status, await response.json()]).toMatchObject([200, { received: 1, published: 1 }]);
 });
 
-it("operations outside the version answer as documented", async () => {
+it("operations outside the versioned API respond as documented", async () => {
   for (const path of ["/healthz", "/readyz", "/metrics", "/docs"]) {
     const { responses } = rig.document.paths[path].get;
     const authorized = { authorization: `Bearer ${METRICS_TOKEN}` };

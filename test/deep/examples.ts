@@ -7,15 +7,15 @@ import { createDocumentCheck, type OpenApi } from "../support/documented.ts";
 import { createTestStores, startTestGateway, type TestGateway } from "../support/gateway.ts";
 import { API_KEY } from "../support/gateway-process.ts";
 
-/** A gateway whose document's examples are tried. */
+/** A gateway for trying the examples of its OpenAPI document. */
 export interface ExampleRig extends AsyncDisposable {
   readonly gateway: TestGateway;
   readonly document: OpenApi;
-  /** Those whose examples can be tried, what deletes last. */
+  /** The operations whose examples can be tried, deletions last. */
   readonly operations: readonly ApiOperation[];
-  /** An organization in which nothing was made yet. */
+  /** Creates an empty organization. */
   readonly newScope: () => Promise<Scope>;
-  /** @throws Error unless the example is accepted and answered as documented. */
+  /** @throws Error when the example is rejected or the response is not as documented. */
   readonly tryExample: (operation: ApiOperation, scope: Scope) => Promise<void>;
   readonly deliver: (channelId: string, body: unknown) => Promise<Response>;
 }
@@ -30,7 +30,7 @@ export async function openExamples(): Promise<ExampleRig> {
     ...one,
     places: one.places.filter(({ kind }) => !OPAQUE.has(kind) && !OPAQUE.has(`${one.id} ${kind}`)),
   }));
-  // Bodies are the document's examples, all of them.
+  // All bodies are the document's examples.
   const fixtures = createFixtures(operations, { ids: RECIPES.ids, bodies: {} });
 
   const sendAs =
@@ -55,7 +55,7 @@ export async function openExamples(): Promise<ExampleRig> {
       headers: { "content-type": "application/json" },
       body: JSON.stringify(body),
     });
-  // Parts before wholes.
+  // Deletes parts before the objects that contain them.
   const rank = ({ method, path }: ApiOperation): number =>
     method === "DELETE" ? 1_000 - path.length : method === "POST" ? -1 : 0;
 
@@ -94,7 +94,7 @@ export async function openExamples(): Promise<ExampleRig> {
   };
 }
 
-/** What has to have happened before an operation may succeed, where its ids do not tell. */
+/** Calls needed before an operation can succeed, beyond creating the entities that its ids name. */
 const BEFORE: Readonly<Record<string, (scope: Scope) => Promise<unknown>>> = {
   approveArtifact: on("artifactId", (id) => `/stores/artifacts/${id}/reject`),
   refundOrder: on("orderId", (id) => `/stores/orders/${id}/pay`),
@@ -104,7 +104,7 @@ const BEFORE: Readonly<Record<string, (scope: Scope) => Promise<unknown>>> = {
     const phoneNumberId = await scope.idOf("phoneNumberId");
     return scope.call("POST", "/telephony/phone-numbers/unassign", { phoneNumberId });
   },
-  // An account is a member of the organization that makes it.
+  // The creator of an organization is already a member, so the membership is deleted first.
   createMembership: async (scope) =>
     scope.call("DELETE", `/iam/memberships/${await scope.idOf("membershipId")}`),
 };
@@ -113,5 +113,5 @@ function on(kind: string, path: (id: string) => string) {
   return async (scope: Scope) => scope.call("POST", path(await scope.idOf(kind)), {});
 }
 
-/** What the document does not know: who was sent away to sign in, with which `state`. */
+/** Operations that need data outside the document: here the `state` of a started sign-in. */
 const NOT_TRIED = new Set(["finishConnectionAuthorization"]);

@@ -6,7 +6,7 @@ import { fuzz, fuzzBeside, report, targetAt, targetIn, watchRejections } from ".
 import { type GatewayProcess, startGatewayProcess } from "../support/gateway-process.ts";
 import { startTestSpine, type TestSpine } from "../support/spine.ts";
 
-// Some ten thousand requests: per operation, forty in process and seven through a socket.
+// About ten thousand requests: forty per operation in process and seven through a socket.
 let rejections: ReturnType<typeof watchRejections>;
 beforeAll(() => {
   rejections = watchRejections();
@@ -20,7 +20,7 @@ describe("thousands of random requests to the API in this process", () => {
   });
   afterAll(() => spine?.[Symbol.asyncDispose]());
 
-  it("are answered as the document says, never with 5xx", async () => {
+  it("get documented responses, never a 5xx", async () => {
     const tally = await fuzz(await targetIn(spine), { drafts: 40 });
     report("in process", tally);
     expect(tally.findings).toEqual([]);
@@ -29,7 +29,7 @@ describe("thousands of random requests to the API in this process", () => {
   });
 });
 
-describe("thousands of random requests to a gateway's process", () => {
+describe("thousands of random requests to a gateway process", () => {
   let dir: string;
   let gateway: GatewayProcess;
   beforeAll(async () => {
@@ -41,18 +41,18 @@ describe("thousands of random requests to a gateway's process", () => {
     await rm(dir, { recursive: true, force: true });
   });
 
-  it("are answered by the API as the document says, never with 5xx", async () => {
+  it("get documented responses from the API, never a 5xx", async () => {
     const tally = await fuzz(await targetAt(gateway.origin), { drafts: 7 });
     report("through a socket", tally);
     expect(tally.findings).toEqual([]);
     expect(tally.requests).toBeGreaterThan(1_400);
   });
 
-  it("are answered by hooks and all else beside the API without 5xx", async () => {
+  it("get no 5xx from hooks and other paths outside the API", async () => {
     report("beside the API", await fuzzBeside(gateway, 500));
   });
 
-  it("leave a gateway that ends by SIGTERM with code 0 and no error in its log", async () => {
+  it("leave a gateway that exits with code 0 at SIGTERM and has no error in its log", async () => {
     gateway.kill("SIGTERM");
     expect(await gateway.exited).toBe(0);
     expect(gateway.output()).not.toMatch(/"level":(?:50|60|"error"|"fatal")|unhandled/i);

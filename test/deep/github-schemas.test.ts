@@ -5,11 +5,11 @@ import type { CompiledSchema, SchemaCompiler } from "../../src/lib/json-schema/c
 import { startSchemaCompiler } from "../../src/lib/json-schema/compiler.ts";
 import { EVENT_NAMES, eventSchema, examples, unionSchema } from "../lib/json-schema/github.ts";
 
-const ASKER = { lane: "a" };
+const CALLER = { lane: "a" };
 
 const { signal } = new AbortController();
 
-async function compiledBy(
+async function compileOrThrow(
   compiler: SchemaCompiler,
   schema: Record<string, unknown>,
 ): Promise<CompiledSchema> {
@@ -29,12 +29,12 @@ function plainAjv(): (key: string) => ValidateFunction {
   };
 }
 
-test("all examples of GitHub are valid or invalid by their events' schemas as they are to plain Ajv", async () => {
+test("all GitHub examples are valid or invalid against their events' schemas exactly as in plain Ajv", async () => {
   await using compiler = startSchemaCompiler({ maxCompileCpuMs: 600_000, maxCheckCpuMs: 600_000 });
   const plain = plainAjv();
   const counts = { valid: 0, invalid: 0, here: 0, inWorker: 0 };
   for (const { event, payload } of examples()) {
-    const answer = (await compiledBy(compiler, eventSchema(event))).validate(payload, ASKER);
+    const answer = (await compileOrThrow(compiler, eventSchema(event))).validate(payload, CALLER);
     counts[answer instanceof Promise ? "inWorker" : "here"]++;
     const violation = await answer;
     const isValid = plain(`all#/definitions/${event}`)(payload) === true;
@@ -46,19 +46,19 @@ test("all examples of GitHub are valid or invalid by their events' schemas as th
   expect(counts.valid + counts.invalid).toBeGreaterThan(300);
 });
 
-test("the union of all events is checked in the worker, with the verdicts of plain Ajv", async () => {
+test("the union of all events is checked in the worker, with the same verdicts as plain Ajv", async () => {
   await using compiler = startSchemaCompiler({ maxCompileCpuMs: 600_000, maxCheckCpuMs: 600_000 });
   const plain = plainAjv()("all");
-  const union = await compiledBy(compiler, unionSchema());
+  const union = await compileOrThrow(compiler, unionSchema());
   for (const { event, payload } of examples()) {
-    const answer = union.validate(payload, ASKER);
+    const answer = union.validate(payload, CALLER);
     expect(answer).toBeInstanceOf(Promise);
     expect([event, (await answer) === undefined]).toEqual([event, plain(payload)]);
   }
 });
 
-// `npm run bench:schemas` measures how long the event loop is held up.
-test("concurrent compilations each take their own event loop turn", async () => {
+// `npm run bench:schemas` measures how long a compilation blocks the event loop.
+test("concurrent compilations each take their own turn of the event loop", async () => {
   await using compiler = startSchemaCompiler({ maxCompileCpuMs: 600_000, maxCheckCpuMs: 600_000 });
   let turn = 0;
   let isDone = false;
@@ -69,7 +69,7 @@ test("concurrent compilations each take their own event loop turn", async () => 
   setImmediate(count);
   const turns = await Promise.all(
     EVENT_NAMES.map(async (name) => {
-      await compiledBy(compiler, eventSchema(name));
+      await compileOrThrow(compiler, eventSchema(name));
       return turn;
     }),
   );

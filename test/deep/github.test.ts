@@ -13,15 +13,15 @@ const stores = opened(createTestStores);
 const gateway = opened(() => startTestGateway(stores.env));
 
 describe("all of GitHub's deliveries", () => {
-  it("stand on their topics byte for byte, and are published once when all are sent twice", async () => {
+  it("keep their bytes on their topics, and are published once when each is sent twice", async () => {
     expect(GITHUB_EXAMPLES.length).toBe(329);
     await expectOnTopics({ stores, gateway }, GITHUB_EXAMPLES);
   });
 
-  it("publish the same data as forms and as JSON", () =>
+  it("publish the same data as a form and as JSON", () =>
     expectFormsAsJson({ stores, gateway }, GITHUB_EXAMPLES));
 
-  it("are published or quarantined as Ajv says of GitHub's own schemas", async () => {
+  it("are published or quarantined exactly as Ajv validates GitHub's own schemas", async () => {
     expect(await expectAsAjvSays(gateway, GITHUB_EVENTS)).toEqual({ sent: 329, valid: 276 });
   });
 });

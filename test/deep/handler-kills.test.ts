@@ -4,10 +4,10 @@ import { killWhileHandling, killWhileRedriving, openKillSite } from "./handler-k
 
 const site = opened(openKillSite);
 
-describe("gateways that are killed again and again", () => {
-  it("lose no event and acknowledge none too early while handlers hang, cut and refuse", () =>
+describe("repeatedly killed gateways", () => {
+  it("lose no event and acknowledge none too early while handlers hang, disconnect and respond 500", () =>
     killWhileHandling(site, 5));
 
-  it("leave each item of a re-drive in quarantine or on its topic, never twice", () =>
+  it("leave each item of a redrive in quarantine or on its topic, never twice", () =>
     killWhileRedriving(site, 2));
 });

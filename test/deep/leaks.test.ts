@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 
 describe("every operation, with every kind of request at every place of an id,", () => {
-  it("answers 401 or 403 alike to all strangers, for all ids", async () => {
+  it("responds with the same 401 or 403 to all callers without access, for all ids", async () => {
     const { findings, send } = await refuseStrangers(matrix, "all");
     const before = await keptOf(matrix.spine, matrix.ours.organizationId);
     await send();
@@ -25,7 +25,7 @@ describe("every operation, with every kind of request at every place of an id,",
     expect(await keptOf(matrix.spine, matrix.ours.organizationId)).toEqual(before);
   });
 
-  it("answers another organization's ids exactly as random ones, and changes nothing of it", async () => {
+  it("responds to another organization's ids exactly as to random ones, and changes none of its data", async () => {
     const { accepted, findings } = await tryOwnIds(matrix, { plain: true });
     expect(findings).toEqual([]);
     const before = await keptOf(matrix.spine, matrix.ours.organizationId);
@@ -33,7 +33,7 @@ describe("every operation, with every kind of request at every place of an id,",
     expect(await keptOf(matrix.spine, matrix.ours.organizationId)).toEqual(before);
   });
 
-  it("that creates takes an Idempotency-Key of one organization for unknown in another", async () => {
+  it("treats an Idempotency-Key of one organization as unknown in another", async () => {
     expect(await shareIdempotencyKeys(matrix)).toEqual([]);
   });
 });

@@ -17,7 +17,7 @@ const EVENTS = 10_000;
 const dir = mkdtempSync(join(tmpdir(), "inlet-laptop-"));
 afterAll(() => rmSync(dir, { recursive: true, force: true }));
 
-/** A developer's server: what it took, in order. */
+/** A developer's local server, which records received events in order. */
 async function startLocalServer() {
   const taken: number[] = [];
   const server = createServer(async (request, response) => {
@@ -39,7 +39,7 @@ async function startLocalServer() {
   };
 }
 
-it("a laptop that sleeps, is cut off, and meets a gateway that restarts, gets every event in order, and twice only what was under way", async () => {
+it("a listener that sleeps, loses its connection and sees the gateway restart delivers every event in order, repeating only events in flight", async () => {
   await using stores = await createTestStores();
   const port = await freePort();
   const startGateway = () => startGatewayProcess({ ...stores.env, INLET_PORT: String(port) });
@@ -50,7 +50,7 @@ it("a laptop that sleeps, is cut off, and meets a gateway that restarts, gets ev
   const path = new URL(channelOf(app).url ?? "").pathname;
   let next = 0;
 
-  /** Senders try again until they read a 200. */
+  /** Repeats each delivery until the gateway responds 200. */
   async function post(count: number): Promise<void> {
     for (const end = next + count; next < end; next++) {
       const body = JSON.stringify({ n: next });
@@ -80,46 +80,46 @@ it("a laptop that sleeps, is cut off, and meets a gateway that restarts, gets ev
     child.kill(signal);
     await exited;
   };
-  /** Fails only where nothing more comes for as long as a test may wait. */
-  async function comesTo(isEnough: () => boolean): Promise<void> {
+  /** Fails only when no event arrives for the maximum time that a test may wait. */
+  async function waitForEvents(isEnough: () => boolean): Promise<void> {
     while (!isEnough()) {
       const before = local.taken.length;
       await until(() => local.taken.length > before, { everyMs: 50 });
     }
   }
-  const reaches = (count: number) => comesTo(() => local.taken.length >= count);
+  const waitForCount = (count: number) => waitForEvents(() => local.taken.length >= count);
 
-  // From the beginning, whatever of the first events comes before it has begun.
+  // Starts from the beginning, because some of the first events may be published before the listener runs.
   let listener = startListener("--since", "1h");
   await post(1_000);
-  await reaches(500);
+  await waitForCount(500);
 
   listener.kill("SIGSTOP");
   await post(3_000);
   listener.kill("SIGCONT");
-  await reaches(1_500);
+  await waitForCount(1_500);
 
   link.cut();
   await post(1_000);
   link.mend();
-  await reaches(2_000);
+  await waitForCount(2_000);
 
   await stop(listener, "SIGKILL");
   await post(1_000);
   const before = local.taken.length;
   listener = startListener();
-  // It goes on: one that begins while there is no gateway says so and ends.
-  await reaches(before + 500);
+  // The running listener survives the restart below. A listener that starts without a gateway would exit with an error.
+  await waitForCount(before + 500);
 
   await gateway[Symbol.asyncDispose]();
   gateway = await startGateway();
   await post(EVENTS - next);
-  await comesTo(() => new Set(local.taken).size === EVENTS);
+  await waitForEvents(() => new Set(local.taken).size === EVENTS);
   await stop(listener, "SIGTERM");
   await gateway[Symbol.asyncDispose]();
 
   const firsts = [...new Set(local.taken)];
   expect(firsts).toEqual(Array.from({ length: EVENTS }, (_, n) => n));
-  // One for each time that something was cut in the middle: the link, the kill.
+  // At most one repeat for each interruption in the middle of a delivery: the cut link and the kill.
   expect(local.taken.length - EVENTS).toBeLessThanOrEqual(2);
 });

@@ -4,10 +4,10 @@ import { idsOf, NOW, openedPolls } from "../channels/polling/poll-support.ts";
 
 const { rigOf, server } = openedPolls();
 
-describe("paging of more than memory may hold", () => {
+describe("paging over more data than memory may hold", () => {
   const pagination = { by: "nextUrlPath", path: "$.next" } as const;
 
-  it("newest first publishes it in several polls, oldest first", async () => {
+  it("publishes newest-first pages in several polls, oldest first", async () => {
     const big = (id: number) => ({ id, text: "x".repeat(3 * 1024 * 1024) });
     const page: Answer = (request, response) => {
       const id = Number(new URL(request.url ?? "", server.origin).searchParams.get("p") ?? 6);
@@ -25,7 +25,7 @@ describe("paging of more than memory may hold", () => {
     expect(idsOf(rig)).toEqual(["1", "2", "3", "4", "5", "6"]);
   });
 
-  it("keeps no page of known items, so that new items come however far it looks back", async () => {
+  it("keeps no page of known items, so that new items are published however far a poll looks back", async () => {
     const old = Array.from({ length: 5 }, (_, n) => ({ id: 5 - n, text: "x".repeat(3 * 1024 * 1024) }));
     const pageOf =
       (all: readonly { readonly id: number }[]): Answer =>

@@ -4,15 +4,15 @@ import { largeSchemes, live, schemes, story } from "../channels/polling/random-s
 import { opened } from "../support/opened.ts";
 import { PollUpstream } from "../support/poll-upstream.ts";
 
-/** Stories of each scheme; others each time, unless a seed is given: that of a failure is printed with it. */
+/** Random stories per scheme. Each run uses other ones unless a seed is given. A failure prints its seed. */
 const STORIES = Number(process.env.POLL_RUNS ?? 50);
 const SEED = process.env.POLL_SEED;
 
 const upstream = opened(() => PollUpstream.start());
 
-test.each(schemes)("$name: nothing lost, nothing doubled", async (scheme) => {
+test.each(schemes)("$name neither loses nor duplicates an item", async (scheme) => {
   await fc.assert(
-    fc.asyncProperty(story, (told) => live(upstream, scheme, told)),
+    fc.asyncProperty(story, (steps) => live(upstream, scheme, steps)),
     { numRuns: STORIES, ...(SEED !== undefined && { seed: Number(SEED) }) },
   );
 });
@@ -20,9 +20,9 @@ test.each(schemes)("$name: nothing lost, nothing doubled", async (scheme) => {
 /** A page of this size costs twenty times as much. */
 const LARGE_STORIES = Math.ceil(STORIES / 20);
 
-test.each(largeSchemes)("$name: nothing lost, nothing doubled", async (scheme) => {
+test.each(largeSchemes)("$name neither loses nor duplicates an item of large pages", async (scheme) => {
   await fc.assert(
-    fc.asyncProperty(story, (told) => live(upstream, scheme, told)),
+    fc.asyncProperty(story, (steps) => live(upstream, scheme, steps)),
     { numRuns: LARGE_STORIES, ...(SEED !== undefined && { seed: Number(SEED) }) },
   );
 });

@@ -45,7 +45,7 @@ afterAll(async () => {
   await killed?.[Symbol.asyncDispose]();
 });
 
-/** So many rows more, five to a time of theirs. */
+/** Inserts rows, five of which share each timestamp. */
 function insert(count: number): void {
   for (let i = 0; i < count; i++) {
     if (upstream.rows.size % 5 === 0) upstream.nowMs += 1_000;
@@ -61,7 +61,7 @@ async function expectAll(): Promise<void> {
   expect(await onTopic()).toEqual(made);
 }
 
-/** As when the time of a dead worker's slots is up. */
+/** Simulates the expiry of a dead worker's slots. */
 async function expireSlots(): Promise<void> {
   const { client } = stores;
   for (const node of client instanceof Cluster ? client.nodes("master") : [client]) {
@@ -72,7 +72,7 @@ async function expireSlots(): Promise<void> {
 
 const source = (path = ""): string => `/apps/${app.id}/channels/${channelOf(app).id}/source${path}`;
 
-it("a source is polled once a subscription covers it; new rows are on its topic once and in order", async () => {
+it("a source is polled once a subscription covers it, and new rows are published once and in order", async () => {
   insert(20);
   expect(upstream.requests).toEqual([]);
   await killed.api("POST", `/apps/${app.id}/events/subscribe`, { eventUid: "rows:*" });
@@ -85,7 +85,7 @@ it("a source is polled once a subscription covers it; new rows are on its topic 
   });
 });
 
-it("a poll goes on behind the last published page when its gateway is killed between two pages", async () => {
+it("a poll continues after the last published page when its gateway is killed between two pages", async () => {
   insert(40);
   const before = (await onTopic()).length;
   const cut = Promise.withResolvers<void>();

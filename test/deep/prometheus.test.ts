@@ -19,7 +19,7 @@ const CONFIG = join(import.meta.dirname, "../../config");
 const ALERTS = join(CONFIG, "prometheus/alerts.yaml");
 const read = (path: string): string => readFileSync(join(CONFIG, path), "utf8");
 
-/** Undefined where it is not on the PATH: `.ci/tools` brings it. */
+/** Returns the program's path, or `undefined` when it is not on the PATH. `.ci/tools` installs it. */
 const find = (program: string): string | undefined =>
   (process.env.PATH ?? "")
     .split(":")
@@ -48,13 +48,13 @@ const dashboard: Dashboard = JSON.parse(read("grafana/dashboard.json"));
 const queries = dashboard.panels.flatMap(({ title, targets = [] }) =>
   targets.map(({ expr }) => ({ title, expr: expr.replaceAll("$__rate_interval", "30s") })),
 );
-/** Of the table of questions: a `|` stands there behind a backslash. */
+/** Queries of the table in the metrics page, which escapes each `|` with a backslash. */
 const questions = [
   ...readFileSync(join(CONFIG, "../src/docs/metrics.md"), "utf8").matchAll(/^\| [^`|]+ \| `(.+)` \|$/gm),
 ].map(([, expr = ""]) => expr.replaceAll("\\|", "|"));
 
-const why = prometheus === undefined ? " (skipped: prometheus is not on the PATH)" : "";
-describe.skipIf(prometheus === undefined)(`a gateway under load, scraped by Prometheus${why}`, () => {
+const skipReason = prometheus === undefined ? " (skipped: prometheus is not on the PATH)" : "";
+describe.skipIf(prometheus === undefined)(`a gateway under load, scraped by Prometheus${skipReason}`, () => {
   const open = new AsyncDisposableStack();
   let gateway: TestGateway;
   let origin: string;
@@ -78,10 +78,10 @@ describe.skipIf(prometheus === undefined)(`a gateway under load, scraped by Prom
     return answer.data.result;
   }
 
-  it("has an answer to each query of the dashboard", async () => {
+  it("has a result for each query of the dashboard", async () => {
     expect(queries.length).toBeGreaterThan(40);
     let unanswered: typeof queries = queries;
-    // What is summed once a minute comes last.
+    // The metrics that are summed once a minute appear last.
     await until(
       async () => {
         const left = await Promise.all(
@@ -97,12 +97,12 @@ describe.skipIf(prometheus === undefined)(`a gateway under load, scraped by Prom
     console.info(`${queries.length} queries of the dashboard are answered`);
   });
 
-  it("has the series that each of the five questions asks for", async () => {
+  it("has the series for each of the five questions", async () => {
     expect(questions).toHaveLength(5);
     for (const question of questions) {
-      // As asked it may well be that nothing is wrong; without what it is compared to something is.
-      const [asked = ""] = question.split(/ > [\d.]+$/);
-      expect({ asked, samples: (await query(asked)).length }).not.toEqual({ asked, samples: 0 });
+      // A healthy gateway may give no result, so the query is also run without its threshold, which must give one.
+      const [base = ""] = question.split(/ > [\d.]+$/);
+      expect({ base, samples: (await query(base)).length }).not.toEqual({ base, samples: 0 });
       await query(question);
     }
   });
@@ -143,7 +143,7 @@ async function startPrometheus(program: string, gateway: string) {
       },
     ],
   };
-  // JSON is YAML.
+  // JSON is valid YAML.
   await writeFile(join(dir, "prometheus.yml"), JSON.stringify(config));
   const port = await freePort();
   const child = spawn(
@@ -167,7 +167,10 @@ async function startPrometheus(program: string, gateway: string) {
   return { origin, [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }
 
-/** Deliveries good and bad, a stream that is cut, polls, a handler that refuses, readers that are behind, and two organizations. */
+/**
+ * Produces accepted and rejected deliveries, a stream that disconnects, polls, a failing handler, lagging readers, and a second
+ * organization.
+ */
 async function startLoad({ origin, api }: TestGateway) {
   await using starting = new AsyncDisposableStack();
   const handler = starting.use(await startHandlerServer());

@@ -26,18 +26,18 @@ const hookPath = (): string => new URL(channelOf(app).url ?? "").pathname;
 interface Balancer extends AsyncDisposable {
   readonly origin: string;
   readonly add: (origin: string) => Promise<void>;
-  /** Whether requests go to that gateway. */
+  /** Whether the balancer sends requests to this gateway. */
   readonly uses: (origin: string) => boolean;
 }
 
-/** Sends requests to the gateways in turn that were ready when it last asked, over connections that it keeps, or over new ones. */
+/** Sends requests round-robin to the gateways that passed the last readiness check, over keep-alive or new connections. */
 async function startBalancer({ keepAlive }: { readonly keepAlive: boolean }): Promise<Balancer> {
   const gateways = new Map<string, boolean>();
   const agent = new Agent({ keepAlive });
   const stopping = new AbortController();
   let turn = 0;
 
-  async function ask(origin: string): Promise<void> {
+  async function checkReady(origin: string): Promise<void> {
     const isReady = await fetch(`${origin}/readyz`).then(
       ({ ok }) => ok,
       () => false,
@@ -48,20 +48,20 @@ async function startBalancer({ keepAlive }: { readonly keepAlive: boolean }): Pr
   const server = createServer((incoming, outgoing) => {
     const ready = [...gateways].filter(([, isReady]) => isReady).map(([origin]) => origin);
     const origin = ready[turn++ % ready.length];
-    const refuse = (): void => void outgoing.writeHead(502).end();
-    if (origin === undefined) return refuse();
+    const sendBadGateway = (): void => void outgoing.writeHead(502).end();
+    if (origin === undefined) return sendBadGateway();
     const options = { agent, method: incoming.method, headers: incoming.headers };
     const outbound = request(`${origin}${incoming.url}`, options, (answer) => {
       outgoing.writeHead(answer.statusCode ?? 502);
       answer.pipe(outgoing);
     });
-    outbound.on("error", refuse);
+    outbound.on("error", sendBadGateway);
     incoming.pipe(outbound);
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const asking = (async () => {
+  const checking = (async () => {
     while (!stopping.signal.aborted) {
-      await Promise.all([...gateways.keys()].map(ask));
+      await Promise.all([...gateways.keys()].map(checkReady));
       await delay(500, undefined, { signal: stopping.signal }).catch(() => {});
     }
   })();
@@ -69,12 +69,12 @@ async function startBalancer({ keepAlive }: { readonly keepAlive: boolean }): Pr
     origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     async add(origin) {
       gateways.set(origin, false);
-      await ask(origin);
+      await checkReady(origin);
     },
     uses: (origin) => gateways.get(origin) === true,
     async [Symbol.asyncDispose]() {
       stopping.abort();
-      await asking;
+      await checking;
       agent.destroy();
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
@@ -82,10 +82,10 @@ async function startBalancer({ keepAlive }: { readonly keepAlive: boolean }): Pr
   };
 }
 
-/** Between two deliveries of a sender: more of them would take the cores from the gateways that they watch. */
-const REST_MS = 5;
+/** Pause between two deliveries of a sender. Without it, the senders would take CPU time from the gateways. */
+const PAUSE_MS = 5;
 
-/** Sends deliveries, four at a time, until it is disposed of. */
+/** Sends deliveries from four concurrent senders until disposed. */
 function startSenders(origin: string): { readonly statuses: readonly number[] } & AsyncDisposable {
   const statuses: number[] = [];
   const stopping = new AbortController();
@@ -97,7 +97,7 @@ function startSenders(origin: string): { readonly statuses: readonly number[] } 
         body: JSON.stringify({ id: `${origin} ${sender} ${n}` }),
       });
       statuses.push(status);
-      await delay(REST_MS);
+      await delay(PAUSE_MS);
     }
   });
   return {
@@ -109,10 +109,10 @@ function startSenders(origin: string): { readonly statuses: readonly number[] } 
   };
 }
 
-describe("a rolling restart behind a balancer that asks /readyz every half second", () => {
-  it.each([{ keepAlive: true }, { keepAlive: false }])("refuses no request ($keepAlive)", async (options) => {
+describe("a rolling restart behind a balancer that checks /readyz every half second", () => {
+  it.each([{ keepAlive: true }, { keepAlive: false }])("fails no request ($keepAlive)", async (options) => {
     await using balancer = await startBalancer(options);
-    // The delay ends here by what it is for: the balancer has seen that the gateway is not ready.
+    // Ends the drain delay as soon as its purpose is met: the balancer has seen that the gateway is not ready.
     const start = async () => {
       const left = (): Promise<void> => until(() => !balancer.uses(gateway.origin));
       const gateway = await startTestGateway(stores.env, { beforeClosing: left });

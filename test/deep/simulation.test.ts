@@ -1,4 +1,4 @@
-/** As test/simulation, for more histories: `HISTORIES` of them (default 2,000), from `SEED` on (default: after those). */
+/** Runs `HISTORIES` (default 2,000) simulated histories starting at seed `SEED` (default: after those of `test/simulation`). */
 import { expect, it } from "vitest";
 import { runHistory } from "../simulation/history.ts";
 import { installVirtualTime } from "../simulation/virtual-time.ts";
@@ -9,15 +9,15 @@ const redis = opened(createTestRedis);
 const histories = Number(process.env.HISTORIES ?? 2_000);
 const first = Number(process.env.SEED ?? 201);
 
-it(`sources lose, double and hold up nothing in ${histories} histories from seed ${first} on`, async () => {
+it(`sources neither lose, duplicate nor hold up events in ${histories} histories from seed ${first} on`, async () => {
   using _ = installVirtualTime();
   let events = 0;
   let faults = 0;
   for (let seed = first; seed < first + histories; seed++) {
-    const told = await runHistory(seed, redis.client);
-    expect(told).toMatchObject({ seed, violations: [] });
-    events += told.events;
-    for (const count of Object.values(told.faults)) faults += count;
+    const result = await runHistory(seed, redis.client);
+    expect(result).toMatchObject({ seed, violations: [] });
+    events += result.events;
+    for (const count of Object.values(result.faults)) faults += count;
   }
   console.log(
     `simulation: ${histories} histories, ${faults} faults, ${events} events, from seed ${first} on`,

@@ -5,11 +5,11 @@ import { CEILING_MS } from "../support/until.ts";
 
 const at = (path: string): string => JSON.stringify(new URL(path, import.meta.url).href);
 
-// What has survived a collection is moved at once: small pieces are as many megabytes then as a large one.
+// Objects that survive a collection are moved immediately, so small pieces use as much memory as one large piece.
 test.each([
   100, 8_000_000,
-])("a job that takes memory in pieces of %i numbers, again and again, ends its worker, not its process", async (numbers) => {
-  // Of a process that does nothing else, and takes nothing with it where it ends.
+])("a job that repeatedly allocates pieces of %i numbers ends its worker, not its process", async (numbers) => {
+  // Runs in a separate process, so that a crash would not end the test's process.
   const program = `
     import { createWorkerQueue } from ${at("../../src/lib/worker-queue.ts")};
     const program = new URL(${at("../lib/tiny-worker.ts")});
