@@ -85,7 +85,7 @@ it("a person signs in at the issuer by code and PKCE, and comes back to the addr
   expect(asked.searchParams.get("state")).toMatch(/.{20}/);
   const kept = await page.evaluate("JSON.stringify([{ ...localStorage }, { ...sessionStorage }])");
   expect(kept).not.toMatch(/eyJ|verifier/);
-  const strangers = complaints.splice(0).filter((one) => !one.startsWith(`asked ${provider.issuer}`));
+  const strangers = complaints.splice(0).filter((one) => !one.startsWith(`requested ${provider.issuer}`));
   // The first try names no organization, which is refused.
   expect(strangers.filter((one) => !one.includes("400"))).toEqual([]);
 });

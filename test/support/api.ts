@@ -33,12 +33,12 @@ import { CEILING_MS } from "./until.ts";
 export interface Answer {
   readonly status: number;
   readonly headers: Headers;
-  // Tests look into answers of every shape.
+  // Tests read responses of every shape.
   // biome-ignore lint/suspicious/noExplicitAny: see above
   readonly body: any;
 }
 
-/** Sends a JSON body as that token; `path` is below the version. */
+/** Sends a JSON body with this token. `path` is relative to `/v1`. */
 export type Call = (
   method: string,
   path: string,
@@ -46,14 +46,14 @@ export type Call = (
   headers?: Readonly<Record<string, string>>,
 ) => Promise<Answer>;
 
-/** A caller of the API: any request by `call`, and in short those that must succeed. */
+/** A caller of the API. `call` sends any request; the short forms below must succeed. */
 export type Caller = Call & {
-  /** Each answers the body of a 200 and throws on any other answer. */
+  /** Each short form returns the body of a 200 response and throws on any other status. */
   readonly get: (path: string) => Promise<Answer["body"]>;
   readonly post: (path: string, body?: unknown) => Promise<Answer["body"]>;
   readonly put: (path: string, body?: unknown) => Promise<Answer["body"]>;
   readonly delete: (path: string) => Promise<Answer["body"]>;
-  /** Answers how a request is refused, with the paths of its `details`; throws if it is not. */
+  /** Returns the error of a rejected request, with the paths of its `details`. Throws when the request succeeds. */
   readonly refusal: (method: string, path: string, body?: unknown) => Promise<Refusal>;
 };
 
@@ -63,7 +63,7 @@ export interface Refusal {
   readonly paths?: readonly string[];
 }
 
-/** What the API needs of the bus, and what it tells it. */
+/** The API's dependencies that need Redis. */
 export type ApiBus = Pick<
   ApiDeps,
   | "redis"
@@ -90,19 +90,19 @@ export interface TestApi extends AsyncDisposable {
   readonly app: Hono<RequestEnv>;
   readonly database: TestDatabase;
   readonly keyring: Keyring;
-  /** As the organization `default`, with all permissions. */
+  /** Calls as the organization `default`, with all permissions. */
   readonly call: Caller;
   readonly as: (token: string) => Caller;
-  /** A key of the organization `default` with these permissions only. */
+  /** Creates a key of the organization `default` with only these permissions. */
   readonly keyWith: (...permissions: string[]) => Promise<string>;
-  /** Another organization's key with all permissions. */
+  /** Creates another organization's key with all permissions. */
   readonly strangerKey: () => Promise<string>;
   readonly lines: readonly Readonly<Record<string, unknown>>[];
   readonly deletions: () => number;
   readonly metrics: Metrics;
 }
 
-/** Stands in for the compilers of paths and schemas, which are tested where they are: a path begins with `$`. */
+/** Replaces the path and schema compilers, which have their own tests: accepts each path that begins with `$`. */
 const checkDefinitions: CheckDefinitions = async ({ definitions }) =>
   definitions.flatMap(({ typePath }, index) =>
     typePath == null || typePath.startsWith("$")
@@ -110,13 +110,13 @@ const checkDefinitions: CheckDefinitions = async ({ definitions }) =>
       : [{ path: `events[${index}].typePath`, message: "is not a path" }],
   );
 
-/** The API over a real database, as the gateway mounts it. */
+/** Creates the API over a real database, as the gateway mounts it. */
 export async function createTestApi(
   options: {
     readonly extraKinds?: readonly ChannelKind[];
-    /** Default: all that are known. */
+    /** Default: all known presets. */
     readonly presets?: Presets;
-    /** Without it the API behaves as when Redis is away. */
+    /** Without a bus, the API behaves as when Redis is down. */
     readonly openBus?: (database: TestDatabase, keyring: Keyring) => Promise<ApiBus>;
     readonly callers?: Partial<CallerPathDeps["config"]>;
     readonly trustProxy?: readonly string[];
@@ -151,7 +151,7 @@ export async function createTestApi(
     keyring,
     clock,
     redis: bus.redis,
-    // On a busy machine Redis is no slower than the rest.
+    // On a busy machine Redis is as slow as the rest, so the limiter must not time out.
     limiterTimeoutMs: CEILING_MS,
     clientAddressOf: createClientAddressOf(options.trustProxy ?? []),
     config: {
@@ -163,7 +163,10 @@ export async function createTestApi(
       ...options.callers,
     },
   });
-  const outbound = createOutbound({ allowNetworks: options.allowNetworks ?? [], lookup: noNames });
+  const outbound = createOutbound({
+    allowNetworks: options.allowNetworks ?? [],
+    lookup: lookupLocalhostOnly,
+  });
   const connections = createConnections({ db, keyring, outbound, clock, log });
   const refusals = startRefusalCounts({ db, clock, log });
   const app = new Hono<RequestEnv>();
@@ -216,14 +219,14 @@ export async function createTestApi(
         ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
       });
       const text = await response.text();
-      refuseUndocumented();
+      throwUndocumented();
       return {
         status: response.status,
         headers: response.headers,
         body: isJson(response.headers) ? JSON.parse(text) : text === "" ? undefined : text,
       };
     });
-  const refuseUndocumented = (): void => {
+  const throwUndocumented = (): void => {
     if (undocumented.length > 0) throw new Error(undocumented.splice(0).join("\n"));
   };
 
@@ -256,12 +259,12 @@ export async function createTestApi(
       await connections[Symbol.asyncDispose]();
       await outbound[Symbol.asyncDispose]();
       await database[Symbol.asyncDispose]();
-      refuseUndocumented();
+      throwUndocumented();
     },
   };
 }
 
-/** The short forms around a way to call the API. */
+/** Adds the short forms to a function that calls the API. */
 export function callerOf(call: Call): Caller {
   const succeed = async (method: string, path: string, body?: unknown): Promise<Answer["body"]> => {
     const answer = await call(method, path, body);
@@ -276,28 +279,31 @@ export function callerOf(call: Call): Caller {
     delete: (path: string) => succeed("DELETE", path),
     async refusal(method: string, path: string, body?: unknown): Promise<Refusal> {
       const { status, body: error } = await call(method, path, body);
-      if (status < 400) throw new Error(`${method} ${path} is not refused: ${status}`);
+      if (status < 400) throw new Error(`${method} ${path} was not rejected: ${status}`);
       const paths = error.details?.map((detail: { readonly path: string }) => detail.path);
       return { status, code: error.code, ...(paths && { paths }) };
     },
   });
 }
 
-/** Tests look nothing up: what examples name is out there. */
-const noNames: LookupFunction = (name, options, callback) =>
+/** Tests make no DNS queries: the host names in examples belong to real servers. */
+const lookupLocalhostOnly: LookupFunction = (name, options, callback) =>
   name === "localhost"
     ? lookup(name, options, callback)
-    : callback(Object.assign(new Error("no name is known here"), { code: "ENOTFOUND" }), "");
+    : callback(Object.assign(new Error("tests resolve no host names"), { code: "ENOTFOUND" }), "");
 
 const isJson = (headers: Headers): boolean =>
   headers.get("content-type")?.startsWith("application/json") === true;
 
 const DOCUMENT_PATH = "/v1/openapi.json";
 
-/** Made once for all APIs of a process that have the same kinds, and so the same document: it costs more than most tests. */
+/**
+ * Shared by all APIs of the process with the same channel kinds, and so the same document, because compiling it takes longer than most
+ * tests.
+ */
 let documentCheck: Promise<DocumentCheck> | undefined;
 
-/** Every answer that a test gets must be one that the document describes. */
+/** Checks every response in a test against the OpenAPI document. */
 function checkAnswers(api: Hono<RequestEnv>, findings: string[], shares: boolean): MiddlewareHandler {
   let own: Promise<DocumentCheck> | undefined;
   const readDocument = async (): Promise<DocumentCheck> =>
@@ -318,7 +324,7 @@ function checkAnswers(api: Hono<RequestEnv>, findings: string[], shares: boolean
   };
 }
 
-/** All of it as when Redis is away. */
+/** A bus whose every call fails, as when Redis is down. */
 export function awayBus(): ApiBus {
   const fail = async (): Promise<never> => {
     throw new UnavailableError("this test has no Redis");

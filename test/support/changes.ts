@@ -1,6 +1,6 @@
 import type { Change, ChangeFeed, ChangeListener } from "../../src/data/changes.ts";
 
-/** A change feed that brings only what the test tells it to. */
+/** A change feed that only reports changes made by the test. */
 export interface TestChanges extends Pick<ChangeFeed, "subscribe" | "stalenessMs"> {
   readonly change: (change: Change) => void;
   readonly reset: () => void;

@@ -4,9 +4,9 @@ import { type Browser, chromium } from "playwright-core";
 const PLACES = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
 
 /**
- * A headless Chromium that reaches this machine and nothing else: no name is resolved.
+ * Starts a headless Chromium that can reach only this machine: it resolves no host names.
  *
- * @throws Error where there is none; it says how to get one
+ * @throws Error when Chromium is not installed. The message says how to get it.
  */
 export async function launchChromium(): Promise<Browser> {
   const given = process.env.INLET_TEST_CHROMIUM;

@@ -1,6 +1,6 @@
 import { runProgram } from "../../src/cli/program.ts";
 
-/** What a command has left. */
+/** The exit code and output of a command. */
 export interface Ran {
   readonly code: number;
   readonly stdout: string;
@@ -10,14 +10,14 @@ export interface Ran {
 export interface CommandOptions {
   readonly env?: Readonly<Record<string, string>>;
   readonly stdin?: string;
-  /** A terminal of that width. */
+  /** Makes the output a terminal of this width. */
   readonly columns?: number;
   readonly signal?: AbortSignal;
-  /** Told of all that was written so far, at each write to standard output. */
+  /** Called at each write to standard output, with all output so far. */
   readonly onStdout?: (all: string) => void;
 }
 
-/** Runs a command in the test's own process. */
+/** Runs a command in the test's process. */
 export async function runInlet(argv: readonly string[], options: CommandOptions = {}): Promise<Ran> {
   const { env = {}, stdin = "", columns, onStdout } = options;
   const { signal = new AbortController().signal } = options;

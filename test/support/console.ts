@@ -20,29 +20,29 @@ export interface TestConsole extends AsyncDisposable {
   readonly gateway: TestGateway;
   readonly stores: TestStores;
   readonly browser: Browser;
-  /** Signs in, at that address below `/console`. */
+  /** Opens this path below `/console` and signs in. */
   readonly open: (path?: string, options?: OpenOptions) => Promise<ConsolePage>;
 }
 
 export interface OpenOptions {
-  /** Default: a key with `*`. Null: nobody signs in. */
+  /** Default: a key with `*`. `null` skips the sign-in. */
   readonly key?: string | null;
   readonly theme?: Theme;
   readonly width?: number;
   readonly timeZone?: string;
-  /** For what a tester adds to the page (axe); all else runs under the page's own policy. */
+  /** Allows a test to add a script (axe) to the page. All other pages run under their own policy. */
   readonly bypassCsp?: boolean;
 }
 
-/** An open page, closed with its context by disposal, which throws what the page complained of. */
+/** An open page. Disposal closes it with its context, and fails when there are unexpected complaints. */
 export interface ConsolePage extends AsyncDisposable {
   readonly page: Page;
   readonly context: BrowserContext;
-  /** Errors of scripts and of the console, what the policy forbade, addresses elsewhere. Known ones are taken out by the test. */
+  /** Script and console errors, policy violations, and requests to other origins. A test removes the ones it expects. */
   readonly complaints: string[];
 }
 
-/** The page is built where it is not, as `config/setup.sh` does. */
+/** Builds the console when it is not up to date, as `config/setup.sh` does. */
 export async function buildConsole(): Promise<void> {
   await promisify(execFile)(process.execPath, [join(ROOT, "config", "console", "build.ts")]);
 }
@@ -85,7 +85,7 @@ async function openPage(
   });
   page.on("request", (request) => {
     const url = request.url();
-    if (!url.startsWith(origin) && !/^(data|blob):/.test(url)) complaints.push(`asked ${url}`);
+    if (!url.startsWith(origin) && !/^(data|blob):/.test(url)) complaints.push(`requested ${url}`);
   });
   await page.goto(`${origin}/console${path}`);
   if (key !== null) await signIn(page, key);
@@ -108,7 +108,7 @@ export async function signIn(page: Page, key = API_KEY): Promise<void> {
 
 const AXE = await readFile(createRequire(import.meta.url).resolve("axe-core"), "utf8");
 
-/** What axe-core finds serious on the page as it stands: rule, and where. The page must have been opened with `bypassCsp`. */
+/** Returns the serious findings of axe-core on the current page, as rule and element. The page must be opened with `bypassCsp`. */
 export async function seriousFindings(page: Page): Promise<readonly string[]> {
   if (!(await page.evaluate("'axe' in window"))) await page.addScriptTag({ content: AXE });
   const { violations } = (await page.evaluate("axe.run()")) as AxeResults;
@@ -119,7 +119,7 @@ export async function seriousFindings(page: Page): Promise<readonly string[]> {
     );
 }
 
-/** What is checked of a view in each theme at both widths: nothing serious for axe, no wider than the window; and a picture of it. */
+/** Checks a view in each theme at both widths: no serious axe finding, no horizontal scrolling. Also takes screenshots. */
 export async function lookAt(
   console: TestConsole,
   view: {
@@ -140,7 +140,7 @@ export async function lookAt(
     await page.emulateMedia({ colorScheme: theme });
     for (const width of [1440, 360]) {
       await page.setViewportSize(sizeOf(width));
-      // What is drawn by its size is drawn anew.
+      // Waits until elements that depend on the width are redrawn.
       await page.evaluate(
         "new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))",
       );

@@ -1,11 +1,11 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 
-/** A way to a server on the loopback that can fall silent: what is sent over it then stays where it is, as with a cable cut. */
+/** A TCP link to a local server that can go silent, like a cut cable: data sent while it is cut does not arrive. */
 export interface CuttableLink extends AsyncDisposable {
   readonly port: number;
   readonly cut: () => void;
-  /** What was under way when it was cut is lost. */
+  /** Restores the link. Data in flight at the cut is lost. */
   readonly mend: () => void;
 }
 

@@ -1,7 +1,7 @@
 import { expect } from "vitest";
 
 /**
- * Sends to a channel's address, which must accept it.
+ * Sends a delivery to a channel's address, which must accept it.
  *
  * @param body an object is sent as JSON
  */

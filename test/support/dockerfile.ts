@@ -17,9 +17,9 @@ export interface Stage {
 }
 
 export interface BuiltImage {
-  /** The folder that stands for `/`. */
+  /** The folder that represents `/`. */
   readonly root: string;
-  /** The working directory, in that folder. */
+  /** The working directory, inside `root`. */
   readonly workdir: string;
   readonly env: Readonly<Record<string, string>>;
   readonly user: string | undefined;
@@ -27,7 +27,7 @@ export interface BuiltImage {
   readonly healthCheck: readonly string[];
 }
 
-/** Stages of a Dockerfile: comments dropped, continued lines joined. */
+/** Parses the stages of a Dockerfile. Removes comments and joins continued lines. */
 export async function readDockerfile(file: string): Promise<readonly Stage[]> {
   const text = (await readFile(file, "utf8")).replace(/^\s*#.*\n/gm, "").replace(/\\\n\s*/g, "");
   const stages: { base: string; name: string | undefined; instructions: Instruction[] }[] = [];
@@ -44,8 +44,8 @@ export async function readDockerfile(file: string): Promise<readonly Stage[]> {
 }
 
 /**
- * Does what an engine would with the last stage and those that it copies from, in plain folders: COPY from the context or
- * an earlier stage, RUN by a shell in the working directory. Of paths, only those below the working directory are known.
+ * Builds all stages in plain folders, as a container engine would build the last one. COPY reads the context or an earlier stage.
+ * RUN starts a shell in the working directory. Only paths below the working directory are supported.
  */
 export async function buildImage(
   stages: readonly Stage[],
@@ -101,7 +101,7 @@ async function buildStage(
           const intoFolder = sources.length > 1 || paths.endsWith("/");
           const path = intoFolder ? join(target, basename(source)) : target;
           await mkdir(dirname(path), { recursive: true });
-          // An earlier stage is not needed any more: its files are shared instead of copied.
+          // An earlier stage does not change any more, so its files are hard-linked instead of copied.
           await run("cp", [from === undefined ? "-RP" : "-RPl", join(origin, source), path]);
         }
         break;
@@ -122,7 +122,7 @@ async function buildStage(
       case "STOPSIGNAL":
         break;
       default:
-        throw new Error(`an instruction that this does not know: ${keyword} ${rest}`);
+        throw new Error(`unsupported instruction: ${keyword} ${rest}`);
     }
   }
   await chmod(root, 0o755);

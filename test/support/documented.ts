@@ -2,29 +2,29 @@ import { createHash } from "node:crypto";
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
 
-// The document is looked into as what it is: JSON of a known standard.
+// The document is JSON of the OpenAPI standard, whose types would add little here.
 // biome-ignore lint/suspicious/noExplicitAny: see above
 export type OpenApi = any;
 
 export interface Exchange {
   readonly method: string;
-  /** Below the version. */
+  /** The path, relative to `/v1`. */
   readonly path: string;
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
 }
 
-/** What an answer has that the document does not say; undefined: nothing. */
+/** Returns the first difference between a response and the document, or `undefined` when there is none. */
 export type DocumentCheck = (exchange: Exchange) => string | undefined;
 
-/** What any address answers, documented or not: who calls is asked before what is called. */
+/** Statuses that any address may return, documented or not, because authentication runs before routing. */
 const EVERYWHERE = new Set([401, 403, 404, 405, 429]);
 
-/** Checks by what of a document they are about: gateways at other addresses have the same. */
+/** Checks by digest of the document's paths and components, which are the same for gateways at different addresses. */
 const checks = new Map<string, DocumentCheck>();
 
-/** Checks answers against an OpenAPI document: status, headers, media type, body; fields that it does not name are findings. */
+/** Creates a check of responses against an OpenAPI document: status, headers, media type and body. Unknown body fields are findings. */
 export function createDocumentCheck(document: OpenApi): DocumentCheck {
   const { paths, components } = document;
   const digest = createHash("sha256")
@@ -36,7 +36,7 @@ export function createDocumentCheck(document: OpenApi): DocumentCheck {
 }
 
 function compileCheck(document: OpenApi): DocumentCheck {
-  // Each validator serves a few answers: compiling it is most of its cost.
+  // Each validator checks only a few responses, so fast compilation matters more than fast validation.
   const quick = { inlineRefs: false, code: { optimize: false } };
   const ajv = new Ajv2020({ strict: false, allErrors: true, validateFormats: true, ...quick });
   addFormats.default(ajv);
@@ -65,7 +65,7 @@ function compileCheck(document: OpenApi): DocumentCheck {
     if (method === "HEAD") return undefined;
     const [mediaType = ""] = (headers.get("content-type") ?? "").split(";");
     if (!response.content) return text === "" ? undefined : finding("has a body");
-    if (!(mediaType in response.content)) return finding(`answers ${mediaType}`);
+    if (!(mediaType in response.content)) return finding(`responds with ${mediaType}`);
     if (mediaType !== "application/json") return undefined;
     const invalid = validate(`${pointer}/content/application~1json/schema`, JSON.parse(text));
     return invalid === undefined ? undefined : finding(`${invalid} in ${text.slice(0, 500)}`);
@@ -79,7 +79,7 @@ interface Operation {
   readonly pointer: readonly string[];
 }
 
-/** The operations below the version, names before parameters. */
+/** Returns the operations below `/v1`, with fixed path segments before parameters. */
 export function operationsOf(document: OpenApi): readonly Operation[] {
   return Object.entries<OpenApi>(document.paths)
     .filter(([, item]) => item.servers === undefined)
@@ -89,7 +89,7 @@ export function operationsOf(document: OpenApi): readonly Operation[] {
         method,
         path,
         pointer: ["paths", path, method],
-        // A topic may be written with its slashes as they are.
+        // A topic may contain unescaped slashes.
         pattern: new RegExp(
           `^${path
             .replace(/[.]/g, "\\.")
@@ -106,7 +106,7 @@ const rank = (path: string): string =>
     .map((segment) => (segment.startsWith("{") ? "1" : "0"))
     .join("");
 
-/** What stands there, references followed, and its JSON Pointer. */
+/** Returns the node at this path and its JSON Pointer, with references resolved. */
 function resolve(document: OpenApi, steps: readonly string[]): [OpenApi, string] {
   const found = steps.reduce((at: OpenApi, step) => at?.[step], document);
   if (typeof found?.$ref === "string") return resolve(document, found.$ref.slice(2).split("/"));
@@ -116,7 +116,7 @@ function resolve(document: OpenApi, steps: readonly string[]): [OpenApi, string]
 const pointerStep = (step: string): string =>
   encodeURIComponent(step.replaceAll("~", "~0").replaceAll("/", "~1"));
 
-/** The same, with objects that may have no other fields than those that are named. */
+/** Returns a copy of the document in which objects reject undeclared fields. */
 function closed(document: OpenApi): OpenApi {
   return JSON.parse(JSON.stringify(document), (key, value) =>
     value?.type === "object" && value.properties && !("additionalProperties" in value) && key !== "properties"

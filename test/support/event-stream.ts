@@ -1,16 +1,16 @@
-/** One event of a stream of server-sent events; a block without data has none. */
+/** One event of a server-sent event stream. A block without data has `data: undefined`. */
 export interface StreamedEvent {
   readonly id: string;
   readonly data: string | undefined;
 }
 
-/** Reads a stream of server-sent events as far as it is asked to. */
+/** Reads a server-sent event stream on demand. */
 export interface EventStreamReader {
-  /** The next block that has data; undefined where the stream has ended. */
+  /** Returns the next event with data, or `undefined` when the stream has ended. */
   readonly next: () => Promise<StreamedEvent | undefined>;
-  /** So many events. Throws where the stream ends before. */
+  /** Returns the next `count` events. Throws when the stream ends before. */
   readonly take: (count: number) => Promise<readonly StreamedEvent[]>;
-  /** The last id that came, with data or without; waits for the first. */
+  /** Returns the last received id, of an event with or without data. Waits for the first id. */
   readonly lastId: () => Promise<string>;
   readonly close: () => Promise<void>;
 }

@@ -1,13 +1,13 @@
 import { once } from "node:events";
 import { createServer } from "node:net";
 
-/** Below the ports that systems give away by themselves, also once 10,000 is added, as a Cluster's own bus does. */
+/** Below the ephemeral ports, even with 10,000 added for a Redis Cluster's bus port. */
 const FROM = 10_000;
 const COUNT = 10_000;
 
 /**
- * A port of the loopback that is free now, for a server that is told where to listen before it can say which it got. No socket
- * that is opened meanwhile on any port, by whichever process, is given this one.
+ * Returns a free loopback port, for a server that needs its port before it starts.
+ * The port is below the ephemeral range, so the system gives it to no other socket in the meantime.
  */
 export async function freePort(): Promise<number> {
   const port = FROM + Math.floor(Math.random() * COUNT);

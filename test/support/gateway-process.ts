@@ -10,28 +10,28 @@ import { CEILING_MS } from "./until.ts";
 const MAIN = join(import.meta.dirname, "../../src/main.ts");
 const TIMED = join(import.meta.dirname, "timed-gateway.ts");
 
-/** A gateway in a process of its own, as an operator starts it. */
+/** A gateway in its own process, as an operator starts it. */
 export interface GatewayProcess extends AsyncDisposable {
   readonly pid: number;
-  /** `http://127.0.0.1:<port>` */
+  /** The gateway's address, `http://127.0.0.1:<port>`. */
   readonly origin: string;
-  /** All of standard output and error so far. */
+  /** Returns all standard output and error so far. */
   readonly output: () => string;
   readonly exited: Promise<number | NodeJS.Signals>;
   readonly kill: (signal: NodeJS.Signals) => void;
-  /** Calls the management API with the given key; throws on anything but a success. */
+  /** Calls the management API with the test's key. Throws unless the call succeeds. */
   readonly api: <T>(method: string, path: string, body?: unknown) => Promise<T>;
 }
 
 export const API_KEY = "a-key-for-tests-that-is-long-enough-0123456789";
 
-/** Nothing of the shell's but what a program needs to run. */
+/** The variables of the shell that a program needs to run. */
 const SHELL_ENV: Readonly<Record<string, string>> = {
   PATH: process.env.PATH ?? "",
   TMPDIR: tmpdir(),
   ...(process.env.NODE_COMPILE_CACHE && { NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE }),
 };
-/** For a program of this repository that a test starts. */
+/** The environment of a program of this repository that a test starts. */
 export const PROGRAM_ENV: Readonly<Record<string, string>> = {
   INLET_DRAIN_DELAY_SECONDS: "0",
   ...SHELL_ENV,
@@ -39,7 +39,7 @@ export const PROGRAM_ENV: Readonly<Record<string, string>> = {
 
 export const METRICS_TOKEN = "metrics-token-for-tests";
 
-/** Tests and benchmarks send as fast as they can, and read the metrics. */
+/** Tests and benchmarks send as fast as they can and read the metrics. */
 export const UNLIMITED = {
   INLET_METRICS_TOKEN: METRICS_TOKEN,
   INLET_API_REQUESTS_PER_MINUTE: "1000000000",
@@ -47,13 +47,13 @@ export const UNLIMITED = {
   INLET_SOURCE_DELIVERIES_PER_SECOND: "1000000000",
 };
 
-/** Starts `src/main.ts`, or with a timing of its own `timed-gateway.ts`, on a free port and waits until it says that it is ready. */
+/** Starts `src/main.ts`, or `timed-gateway.ts` when a timing is given, on a free port. Waits until the gateway is ready. */
 export async function startGatewayProcess(
   env: Readonly<Record<string, string>>,
   options: {
     readonly sourcesTiming?: SourcesTiming;
     readonly handlersTiming?: Partial<HandlersTiming>;
-    /** A program, perhaps of before: it is told no settings that it may not know. */
+    /** A program of this or an earlier version. It gets no default settings, because an earlier version may not know them. */
     readonly main?: string;
   } = {},
 ): Promise<GatewayProcess> {
@@ -78,7 +78,7 @@ export async function startGatewayProcess(
   const origin = await new Promise<string>((resolve, reject) => {
     const timer = setTimeout(() => {
       child.kill("SIGKILL");
-      reject(new Error(`the gateway is not ready after ${CEILING_MS} ms:\n${output}`));
+      reject(new Error(`the gateway was not ready within ${CEILING_MS} ms:\n${output}`));
     }, CEILING_MS);
     createInterface(child.stdout).on("line", (line) => {
       output += `${line}\n`;
@@ -102,7 +102,7 @@ export async function startGatewayProcess(
     async [Symbol.asyncDispose]() {
       if (child.exitCode === null && child.signalCode === null) {
         child.kill("SIGTERM");
-        // It may have been stopped.
+        // The process may have been stopped by SIGSTOP.
         child.kill("SIGCONT");
       }
       await exited;
@@ -110,7 +110,7 @@ export async function startGatewayProcess(
   };
 }
 
-/** The metrics of a gateway as Prometheus reads them. */
+/** Reads the metrics of a gateway, as Prometheus does. */
 export async function readMetrics(origin: string): Promise<string> {
   const response = await fetch(`${origin}/metrics`, {
     headers: { authorization: `Bearer ${METRICS_TOKEN}` },

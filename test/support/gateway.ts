@@ -14,7 +14,7 @@ import { CEILING_MS } from "./until.ts";
 
 /** A database and a Redis that several gateways of one test share. */
 export interface TestStores extends AsyncDisposable {
-  /** For looking behind the gateways. */
+  /** For inspecting stored data directly. */
   readonly client: Redis | Cluster;
   readonly db: TestDatabase["db"];
   /** Settings of a gateway on these stores. */
@@ -22,8 +22,8 @@ export interface TestStores extends AsyncDisposable {
 }
 
 /**
- * Of the run's servers: for tests that kill neither. `startSharedStores` has servers of its own. `INLET_TEST_REDIS=cluster`
- * runs the same tests on a Redis Cluster, which cannot be shared by databases.
+ * Creates stores on the run's servers, for tests that kill neither server; `startSharedStores` starts its own.
+ * `INLET_TEST_REDIS=cluster` runs the same tests on a Redis Cluster, which tests cannot share by database.
  */
 export async function createTestStores(): Promise<TestStores> {
   await using starting = new AsyncDisposableStack();
@@ -48,16 +48,16 @@ export async function createTestStores(): Promise<TestStores> {
   };
 }
 
-/** A gateway within the test's own process; where the process is the subject: `startGatewayProcess`. */
+/** A gateway in the test's process. Tests of the process itself use `startGatewayProcess`. */
 export interface TestGateway extends Pick<GatewayProcess, "origin" | "api" | typeof Symbol.asyncDispose> {
   readonly greeting: string;
-  /** Of its log, as objects. */
+  /** The log lines, as objects. */
   readonly lines: readonly Readonly<Record<string, unknown>>[];
 }
 
 /**
- * Starts a gateway on a free port, as `src/main.ts` does with these settings, but for its patience: look-ups, checks and writes take as
- * long as a test may. Disposal drains it.
+ * Starts a gateway on a free port, as `src/main.ts` does, but with the longest timeout that a test allows.
+ * Disposal drains the gateway.
  */
 export async function startTestGateway(
   env: Readonly<Record<string, string>>,
@@ -101,7 +101,7 @@ export interface InstalledChannel {
   readonly uid: string;
   readonly appId: string;
   readonly organizationId: string;
-  /** Null for channels that fetch. */
+  /** `null` for channels that fetch. */
   readonly url: string | null;
   readonly state: string;
 }
@@ -110,11 +110,11 @@ export interface InstalledApp {
   readonly id: string;
   readonly organizationId: string;
   readonly channels: readonly InstalledChannel[];
-  /** The topic of a channel's events of that type. */
+  /** Returns the topic of a channel's events of this type. */
   readonly topicOf: (channelUid: string, type: string) => string;
 }
 
-/** Makes a blueprint of these channels and installs it. */
+/** Creates a blueprint with these channels and installs it. */
 export async function installApp(
   { api }: Pick<TestGateway, "api">,
   channels: readonly object[],
@@ -128,13 +128,13 @@ export async function installApp(
   };
 }
 
-/** The only one of the app. */
+/** Returns the app's first channel, for apps with only one. */
 export function channelOf({ channels: [channel] }: InstalledApp): InstalledChannel {
   if (channel === undefined) throw new Error("the app has no channel");
   return channel;
 }
 
-/** That field of each entry of a topic, in their order. */
+/** Returns this field of each entry of a topic, in topic order. */
 export async function fieldsOn(
   { client }: Pick<TestStores, "client">,
   topic: string,

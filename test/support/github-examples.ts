@@ -7,11 +7,11 @@ import type { Outcome } from "../../src/event/outcome.ts";
 import { EVENT_NAMES, eventSchema } from "../lib/json-schema/github.ts";
 import { channelOf, installApp, type TestGateway, type TestStores } from "./gateway.ts";
 
-/** A delivery of GitHub, as octokit publishes it. */
+/** An example delivery of GitHub, as octokit publishes it. */
 export interface Example {
   readonly event: string;
   readonly delivery: string;
-  /** As a sender spells it: with blanks and an own order, so that a re-serialized one would differ. */
+  /** The body as sent. Its spacing and key order would change if Inlet serialized it again. */
   readonly text: string;
 }
 
@@ -29,12 +29,12 @@ export const GITHUB_EXAMPLES: readonly Example[] = events.flatMap(({ name, examp
   })),
 );
 
-/** The first of each event. */
+/** The first example of each event. */
 export const GITHUB_FIRSTS: readonly Example[] = GITHUB_EXAMPLES.filter(({ delivery }) =>
   delivery.endsWith("-0"),
 );
 
-/** A definition of that event by GitHub's headers. */
+/** Creates a definition of this event that reads GitHub's headers. */
 export const githubDefinition = (event: string, schema?: object): object => ({
   type: event,
   typePath: "$headers['x-github-event']",
@@ -42,7 +42,7 @@ export const githubDefinition = (event: string, schema?: object): object => ({
   ...(schema ? { schema } : {}),
 });
 
-/** GitHub's schema of an event; its schemas name some events otherwise than its examples do. */
+/** Returns GitHub's schema of an event. The schemas use other names for some events than the examples. */
 function schemaOf(event: string): object | undefined {
   const name = [`${event}_event`, `${event}$event`].find((each) => EVENT_NAMES.includes(each));
   return name === undefined ? undefined : eventSchema(name);
@@ -63,8 +63,8 @@ async function sendExample(
 }
 
 /**
- * Sends all examples of these events to channels with GitHub's schemas: each is published or stays in quarantine as Ajv alone says.
- * Answers how many were sent, and how many published.
+ * Sends all examples of these events to channels with GitHub's schemas. Each must be published or quarantined as Ajv alone decides.
+ * Returns the number of sent and of published examples.
  */
 export async function expectAsAjvSays(
   gateway: TestGateway,
@@ -72,7 +72,7 @@ export async function expectAsAjvSays(
 ): Promise<{ readonly sent: number; readonly valid: number }> {
   const app = await installApp(gateway, []);
   const urls = new Map<string, string>();
-  // A channel each: all of GitHub's schemas together are larger than a request to the API may be.
+  // Each event gets its own channel, because all of GitHub's schemas together exceed the body limit of the API.
   await Promise.all(
     names.map(async (name) => {
       const channel = { uid: name, kind: "webhook", events: [githubDefinition(name, schemaOf(name))] };
@@ -81,7 +81,7 @@ export async function expectAsAjvSays(
     }),
   );
   const ajv = new Ajv({ strict: false, formats: fullFormats });
-  // Compiled one by one: all in one turn would stop the gateway, which shares this thread, for minutes on a slow machine.
+  // Ajv compiles each schema on demand. Compiling all at once would block the gateway in this thread, for minutes on a slow machine.
   const fitsOf = new Map<string, ValidateFunction>();
   const examples = GITHUB_EXAMPLES.filter(({ event }) => names.includes(event));
   let valid = 0;
@@ -100,7 +100,7 @@ export async function expectAsAjvSays(
   return { sent: examples.length, valid };
 }
 
-/** Each stands on the topic of its event byte for byte, and is published once when all are sent twice. */
+/** Checks that each example is on its event's topic unchanged, and that sending all of them again publishes no event. */
 export async function expectOnTopics(site: Site, examples: readonly Example[]): Promise<void> {
   const definitions = GITHUB_EVENTS.map((name) => githubDefinition(name));
   const app = await installApp(site.gateway, [{ uid: "hooks", kind: "webhook", events: definitions }]);
@@ -120,7 +120,7 @@ export async function expectOnTopics(site: Site, examples: readonly Example[]): 
 /** Sends a body signed as GitHub does. */
 type SendSigned = (example: Example, contentType: string, body: string) => Promise<Outcome>;
 
-/** A channel of the preset `github`, with a definition of each event. */
+/** Creates a channel with the preset `github` and a definition of each event. */
 async function openSigned(gateway: TestGateway) {
   const secret = "It's a Secret to Everybody";
   const config = { preset: "github", secrets: [{ value: secret }] };
@@ -136,7 +136,7 @@ async function openSigned(gateway: TestGateway) {
   return { send, topicOf: (event: string) => app.topicOf("signed", event) };
 }
 
-/** Each is published as a form, which GitHub sends unless told otherwise, with the data that it has as JSON. */
+/** Checks that each example sent as a form, GitHub's default, is published with the same data as JSON. */
 export async function expectFormsAsJson(site: Site, examples: readonly Example[]): Promise<void> {
   const { send, topicOf } = await openSigned(site.gateway);
   for (const example of examples) {
@@ -146,12 +146,12 @@ export async function expectFormsAsJson(site: Site, examples: readonly Example[]
     const topic = topicOf(example.event);
     const datacontenttype = "application/json";
     expect(await entryOf(site, outcome)).toMatchObject({ topic, data: example.text, datacontenttype });
-    // The same delivery as JSON has the same data: a duplicate, and no conflict.
+    // The same delivery as JSON has the same data, so it is a duplicate and not a conflict.
     expect(await send(example, "application/json", example.text)).toMatchObject({ duplicates: 1 });
   }
 }
 
-/** A captured delivery is one event, under whatever id and event it comes again: neither is signed. */
+/** Checks that a captured delivery is published once, even when replayed under another id or event name, which GitHub does not sign. */
 export async function expectReplaysKept(gateway: TestGateway, captured: Example): Promise<void> {
   const { send } = await openSigned(gateway);
   const sendAs = (unsigned: Partial<Example>) =>
@@ -170,7 +170,7 @@ interface Site {
   readonly gateway: TestGateway;
 }
 
-/** The fields of what a delivery of one event has put on its topic. */
+/** Returns the entry that a delivery of one event has published, as an object. */
 async function entryOf({ stores }: Site, { events: [event] }: Outcome): Promise<Record<string, string>> {
   const { topic = "", entryId = "" } = event ?? {};
   const [[, fields = []] = []] = await stores.client.xrange(topic, entryId, entryId);

@@ -2,27 +2,27 @@ import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import { buffer } from "node:stream/consumers";
 
-/** A delivery as a handler got it. */
+/** A delivery as received by a handler. */
 export interface Received {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
   readonly path: string;
 }
 
-/** What a handler does with the n-th delivery of that `webhook-id`: nothing at all, cuts the connection, or answers. */
+/** Decides the reaction to the n-th delivery of a `webhook-id`: send no response, close the connection, or respond. */
 export type Answer = (
   received: Received,
   times: number,
 ) => "hang" | "cut" | { readonly status: number; readonly headers?: Record<string, string> };
 
-/** A server for handlers: keeps what comes, answers as it is told, by path; else 200. */
+/** A server for handlers. Records deliveries and responds per path as set in `answers`, by default with 200. */
 export interface HandlerServer extends AsyncDisposable {
   readonly received: Received[];
   readonly answers: Map<string, Answer>;
   readonly urlOf: (path: string) => string;
-  /** What came in at that path. */
+  /** The deliveries received at this path. */
   readonly at: (path: string) => readonly Received[];
-  /** The same that was answered with 2xx. */
+  /** The deliveries at this path that got a 2xx response. */
   readonly taken: (path: string) => readonly Received[];
 }
 

@@ -16,10 +16,10 @@ export interface HookAnswer {
   readonly text: string;
 }
 
-/** The way of events behind real sockets, as senders see it. */
+/** The ingestion path behind real sockets, as senders see it. */
 export interface HookServer extends AsyncDisposable {
   readonly spine: TestSpine;
-  /** Adds a webhook channel to an app of its own; answers the channel as the API does. */
+  /** Adds a webhook channel to an app. Returns the channel as the API does. */
   // biome-ignore lint/suspicious/noExplicitAny: an answer of the API
   readonly open: (config: object, events?: readonly object[]) => Promise<any>;
   readonly send: (channelId: string, request?: HookRequest) => Promise<HookAnswer>;
@@ -50,7 +50,7 @@ export async function startHookServer(options: SpineOptions = {}): Promise<HookS
   );
   const hooks = createHooks({
     findChannel: (id) => {
-      // As if each change had come in by the feed.
+      // Acts as if the change feed had reported each change.
       spine.path.rules.clear();
       return spine.path.rules.find(id);
     },

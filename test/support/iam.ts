@@ -2,7 +2,7 @@ import { createApiKey, type KeyGrant, type NewApiKey } from "../../src/data/acco
 import { createId } from "../../src/lib/ids.ts";
 import type { TestDatabase } from "./postgres.ts";
 
-/** Rows of the tables that say who may do what, as the resources write them. */
+/** Creates rows of the access control tables, as the resources do. */
 export interface TestIam {
   readonly organizationId: string;
   readonly accountId: string;
@@ -23,11 +23,11 @@ export interface TestIam {
   ) => Promise<void>;
 }
 
-/** Over the organization that the database has since its first start. */
+/** Uses the organization created at the database's first start. */
 export async function createTestIam({ db }: Pick<TestDatabase, "db">): Promise<TestIam> {
   const cluster = await db.selectFrom("cluster").selectAll().executeTakeFirstOrThrow();
   const { organizationId: home, accountId, spaceId } = cluster;
-  if (home === null || accountId === null) throw new Error("the database has had no first start");
+  if (home === null || accountId === null) throw new Error("the database has not been bootstrapped");
   const nowMs = Date.now();
   const times = { createdAt: new Date(nowMs), updatedAt: new Date(nowMs) };
   return {

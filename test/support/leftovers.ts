@@ -3,18 +3,18 @@ import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { existsSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { afterAll, vi } from "vitest";
 
-/** As this file finds them. */
+/** The clocks at the start of this file. */
 const clocks = { setTimeout, setInterval, Date, now: performance.now };
 
-/** Files share a worker: one that leaves a clock faked would hold up those after it. */
+/** Restores all clocks, because test files share a worker and a leftover fake clock would block later files. Returns the leftovers. */
 function restoreClocks(): readonly string[] {
-  const left = vi.isFakeTimers() ? ["a fake of timers"] : [];
+  const left = vi.isFakeTimers() ? ["fake timers"] : [];
   vi.useRealTimers();
   vi.restoreAllMocks();
   vi.unstubAllEnvs();
   const found = { setTimeout, setInterval, Date, now: performance.now };
   for (const [name, clock] of Object.entries(clocks))
-    if (found[name as keyof typeof found] !== clock) left.push(`a fake of ${name}`);
+    if (found[name as keyof typeof found] !== clock) left.push(`a fake ${name}`);
   const { now, ...globals } = clocks;
   Object.assign(globalThis, globals);
   performance.now = now;
@@ -22,10 +22,10 @@ function restoreClocks(): readonly string[] {
 }
 
 const children = new Set<ChildProcess>();
-/** Of the gateways that were started: their servers live on when they are killed, and are nobody's children then. */
+/** Data directories of started gateways. Embedded servers outlive a killed gateway and then have no known parent process. */
 const dataDirs = new Set<string>();
 
-function noteChild(message: unknown): void {
+function trackChild(message: unknown): void {
   const { process: child } = message as { readonly process: ChildProcess };
   children.add(child);
   child.once("exit", () => children.delete(child));
@@ -35,7 +35,7 @@ function noteChild(message: unknown): void {
   });
 }
 
-/** Empty where there is no such process, or no /proc. */
+/** Returns an empty string when the process or /proc does not exist. */
 function readProc(file: string): string {
   try {
     return readFileSync(`/proc/${file}`, "latin1");
@@ -52,7 +52,7 @@ function workingDirectory(pid: number): string {
   }
 }
 
-/** With all that descends from them: a shell's programs, a gateway's servers. And whatever works in a gateway's directory. */
+/** Returns these processes, all their descendants, and all processes that work in a gateway's data directory. */
 function withDescendants(found: readonly number[]): ReadonlySet<number> {
   const all = new Set(found);
   const pids = existsSync("/proc") ? readdirSync("/proc").map(Number).filter(Boolean) : [];
@@ -68,29 +68,29 @@ function withDescendants(found: readonly number[]): ReadonlySet<number> {
   return all;
 }
 
-/** What outlives a test that failed holds this process's output, and the run would wait for it. */
+/** Kills leftover processes: they hold this process's output open, and the run would wait for them. Returns their command lines. */
 function endChildren(): readonly string[] {
   const left = [...children].filter(({ pid, exitCode }) => pid !== undefined && exitCode === null);
   if (left.length === 0 && dataDirs.size === 0) return [];
   for (const pid of withDescendants(left.map(({ pid }) => Number(pid)))) {
-    // Some lead a process group: theirs is ended with them.
+    // A process may lead a process group, which is killed too.
     for (const target of [-pid, pid]) {
       try {
         process.kill(target, "SIGKILL");
       } catch {
-        // There is no such group, or it has just ended.
+        // The group does not exist, or the process has just ended.
       }
     }
   }
   return left.map(({ spawnargs }) => `a process, ${spawnargs.join(" ")}`);
 }
 
-subscribe("child_process", noteChild);
+subscribe("child_process", trackChild);
 process.once("exit", endChildren);
 
 afterAll(() => {
-  unsubscribe("child_process", noteChild);
+  unsubscribe("child_process", trackChild);
   process.off("exit", endChildren);
   const left = [...restoreClocks(), ...endChildren()];
-  if (left.length > 0) throw new Error(`this file leaves behind: ${left.join(", ")}`);
+  if (left.length > 0) throw new Error(`this test file left behind: ${left.join(", ")}`);
 });

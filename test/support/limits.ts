@@ -1,7 +1,7 @@
 import { type LimitDefaults, type Limits, limitsInForce } from "../../src/data/accounts/limits.ts";
 import { computeLimitDefaults } from "../../src/gateway/limit-defaults.ts";
 
-/** The defaults of a gateway whose Redis has memory without end; tests are not slowed by rates. */
+/** The defaults of a gateway whose Redis has unlimited memory, with rates too high to slow down tests. */
 export const testLimitDefaults = (rowsPerResource = 1_000_000): LimitDefaults =>
   computeLimitDefaults({
     topicMebibytesPerOrganization: undefined,

@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 /**
- * Below `test/`, files that keep a core busy, the longest first, whatever their size: begun last, one of them would run on alone.
- * Those that start many programs are among the first: a process that has loaded much starts others slowly.
+ * Test files below `test/` that keep a core busy, the longest first. A long file started last would run alone at the end.
+ * Files that start many programs are near the top, because a worker that has loaded many modules starts programs slowly.
  */
 const BUSY = filesOf(`
   simulation/simulation
@@ -25,7 +25,7 @@ const BUSY = filesOf(`
   lib/secrets/passphrase
 `);
 
-/** Files that wait for most of their time, the longest first. */
+/** Files that mostly wait, the longest first. */
 const WAITING = filesOf(`
   channels/pull/sources
   delivery/handlers
@@ -66,14 +66,13 @@ function filesOf(names: string): readonly string[] {
     .split(/\s+/)
     .map((name) => join(import.meta.dirname, "..", `${name}.test.ts`));
   const gone = files.filter((file) => !existsSync(file));
-  if (gone.length > 0)
-    throw new Error(`no such files, yet they have a place in the order: ${gone.join(", ")}`);
+  if (gone.length > 0) throw new Error(`the order names files that do not exist: ${gone.join(", ")}`);
   return files;
 }
 
 /**
- * Begins with the files that take longest, so that all workers end at about the same time, in turn one that computes and one that
- * waits: were those that wait in a row, the cores would idle with them.
+ * Runs the longest files first, so that all workers finish at about the same time.
+ * Alternates busy files with waiting ones, because several waiting files in a row would leave the cores idle.
  */
 export class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {

@@ -1,14 +1,14 @@
 import { vi } from "vitest";
 
-/** A clock of this process that a test can move ahead, or back; it goes right again when disposed of. */
+/** A clock of this process that a test can move forward or back. Disposal restores it. */
 export interface MovedClock extends Disposable {
   readonly ahead: (ms: number) => void;
 }
 
-/** The monotonic clock. */
+/** Replaces the monotonic clock. */
 export const moveMonotonicClock = (): MovedClock => moved(performance);
 
-/** The clock on the wall. */
+/** Replaces the wall clock. */
 export const moveWallClock = (): MovedClock => moved(Date);
 
 function moved(clock: { now(): number }): MovedClock {

@@ -3,14 +3,14 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { type Configuration, type KoaContextWithOIDC, Provider } from "oidc-provider";
 
-/** A certified OAuth 2.0 provider on the loopback, at which everybody who is asked says yes. */
+/** A certified OAuth 2.0 provider on the loopback at which every user consents. */
 export interface OAuthProvider extends AsyncDisposable {
   readonly issuer: string;
-  /** What came to the token endpoint: the grant types. */
+  /** The grant types of all requests to the token endpoint. */
   readonly asked: string[];
-  /** Ends whatever was granted so far. */
+  /** Revokes all grants so far. */
   readonly revokeAll: () => Promise<void>;
-  /** Goes where a browser would that is sent to `url`, up to the first address that is not the provider's. */
+  /** Follows redirects from `url` like a browser. Returns the first address outside the provider. */
   readonly browse: (url: string) => Promise<string>;
 }
 
@@ -35,7 +35,7 @@ export async function startOAuthProvider(options: {
         response_types: ["code"],
       },
     ],
-    // Reuse of a refresh token that was rotated ends the whole grant.
+    // Reusing a rotated refresh token revokes the whole grant.
     rotateRefreshToken: true,
     issueRefreshToken: async () => true,
     features: {
@@ -76,13 +76,14 @@ export async function startOAuthProvider(options: {
     void handle(request, response);
   });
   const grants = new Set<string>();
-  const note = (token: { readonly grantId?: string | undefined }) =>
+  const recordGrant = (token: { readonly grantId?: string | undefined }) =>
     void (token.grantId && grants.add(token.grantId));
-  provider.on("access_token.saved", note);
-  provider.on("refresh_token.saved", note);
-  const noteAsked = (context: KoaContextWithOIDC) => void asked.push(String(context.oidc.params?.grant_type));
-  provider.on("grant.success", noteAsked);
-  provider.on("grant.error", noteAsked);
+  provider.on("access_token.saved", recordGrant);
+  provider.on("refresh_token.saved", recordGrant);
+  const recordGrantType = (context: KoaContextWithOIDC) =>
+    void asked.push(String(context.oidc.params?.grant_type));
+  provider.on("grant.success", recordGrantType);
+  provider.on("grant.error", recordGrantType);
   return {
     issuer,
     asked,

@@ -10,15 +10,15 @@ export interface IssuerKey {
   readonly jwk: JWK;
 }
 
-/** An OpenID Connect issuer on the loopback, as far as who verifies its tokens sees of it. */
+/** An OpenID Connect issuer on the loopback, with the endpoints that a token verifier uses. */
 export interface TestIssuer extends AsyncDisposable {
   readonly issuer: string;
-  /** Makes a key; it is published unless told otherwise. */
+  /** Creates a key and publishes it by default. */
   readonly addKey: (kid: string, options?: { alg?: string; published?: boolean }) => Promise<IssuerKey>;
   readonly sign: (key: IssuerKey, claims?: object, header?: object) => Promise<string>;
-  /** What it answers by path instead of what it should. */
+  /** Overrides of responses, by path. */
   readonly instead: Map<string, () => { status?: number; headers?: Record<string, string>; body?: string }>;
-  /** The paths asked for. */
+  /** The requested paths. */
   readonly asked: string[];
 }
 

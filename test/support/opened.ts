@@ -1,8 +1,8 @@
 import { afterAll, beforeAll } from "vitest";
 
 /**
- * Opens what the tests of a file, or of a `describe`, share: before the first of them, and after the last it is closed. What is
- * opened later is closed sooner. The answer stands for it, as do its members; tests and hooks may use them.
+ * Opens an object for the tests of a file or a `describe`: before the first test, and disposed after the last, in reverse order.
+ * Returns a proxy for the object, for use in tests and hooks. Members may be read from it before that.
  */
 export function opened<T extends object>(open: () => T | Promise<T>): T {
   let current: (T & Partial<AsyncDisposable>) | undefined;
@@ -11,27 +11,27 @@ export function opened<T extends object>(open: () => T | Promise<T>): T {
   });
   afterAll(async () => {
     await current?.[Symbol.asyncDispose]?.();
-    // A file stays loaded for as long as its worker; what it has opened does not.
+    // The module stays loaded for the life of the worker, so the closed object is released here.
     current = undefined;
   });
-  return standIn(() => current);
+  return createProxy(() => current);
 }
 
-/** Forwards everything to the object, once there is one. */
-function standIn<T extends object>(find: () => T | undefined): T {
+/** Forwards all access to the object once it is open. */
+function createProxy<T extends object>(find: () => T | undefined): T {
   const get = (): T => {
     const found = find();
-    if (found === undefined) throw new Error("this is opened for tests and hooks, and not before them");
+    if (found === undefined) throw new Error("the object is only open in tests and hooks");
     return found;
   };
   return new Proxy((() => {}) as unknown as T, {
     get(_, key) {
       const found = find();
-      // Members are taken at the top of a file, before anything is open.
+      // A file may read members at module level, before the object is open.
       if (found === undefined && typeof key === "string" && key !== "then")
-        return standIn(() => Reflect.get(get(), key) as object);
+        return createProxy(() => Reflect.get(get(), key) as object);
       const value: unknown = Reflect.get(get(), key);
-      // A method of a class knows its object by its private fields.
+      // Binds class methods, because private fields are not reachable through the proxy.
       return typeof value === "function" && !Object.hasOwn(get(), key) ? value.bind(get()) : value;
     },
     set: (_, key, value) => Reflect.set(get(), key, value),

@@ -16,9 +16,9 @@ export interface OwnServerReport {
 
 export interface OwnServerProcess {
   readonly report: OwnServerReport;
-  /** SIGKILL to its whole process group, as a cruel operator does. */
+  /** Sends SIGKILL to the whole process group. */
   readonly killGroup: () => Promise<void>;
-  /** Lets it stop its server and end. */
+  /** Makes the program stop its server and exit. */
   readonly stop: () => Promise<void>;
 }
 
@@ -26,11 +26,11 @@ export interface OwnServerOptions {
   readonly dataDir: string;
   readonly which: "postgres" | "redis";
   readonly user?: object;
-  /** Run as this user instead of as the tests' own. */
+  /** The user to run as. Default: the tests' own user. */
   readonly uid?: number;
 }
 
-/** Runs `own-servers.ts` in a process group of its own, and waits until its server is ready. */
+/** Runs `own-servers.ts` in its own process group and waits until its server is ready. */
 export async function startOwnServer(options: OwnServerOptions): Promise<OwnServerProcess> {
   const { dataDir, which, user, uid } = options;
   const args = ["--disable-warning=ExperimentalWarning", PROGRAM, dataDir, which];

@@ -1,6 +1,6 @@
 /**
- * A program for tests that kill: owns the data directory of its first argument, runs the servers that the second names
- * (`postgres`, `redis`), prints one line of JSON about each and stops them when standard input ends.
+ * A program for tests that kill processes. Locks the data directory of its first argument and runs the server named by the second
+ * (`postgres` or `redis`). Prints one line of JSON about the server, and stops it when standard input ends.
  */
 import { startLocalRedis } from "../../src/bus/connection/local-redis.ts";
 import type { ServerUser } from "../../src/data/local-postgres/server-user.ts";

@@ -8,17 +8,17 @@ import { expect } from "vitest";
 import { createTestStores, startTestGateway, type TestGateway } from "./gateway.ts";
 import { API_KEY } from "./gateway-process.ts";
 
-/** A gateway, and a folder in which a reader of the pages works. */
+/** A gateway and a folder in which a reader of the documentation pages works. */
 export interface PastedPages extends AsyncDisposable {
   readonly gateway: TestGateway;
-  /** Its socket, and the database behind it. */
+  /** The Redis socket, with the database number as `db`. */
   readonly redis: URL;
   readonly dir: string;
-  /** The shell blocks of pages as one program, with this gateway's key and addresses. */
+  /** Returns the shell blocks of pages as one script, with this gateway's key and addresses. */
   readonly scriptOf: (...names: readonly string[]) => string;
-  /** Runs a program in the folder; answers what it prints. */
+  /** Runs a script in the folder. Returns its standard output. */
   readonly run: (script: string) => Promise<string>;
-  /** Runs the program of pages. */
+  /** Runs the shell blocks of pages. */
   readonly paste: (...names: readonly string[]) => Promise<string>;
 }
 
@@ -68,7 +68,7 @@ export async function startPastedPages(): Promise<PastedPages> {
   };
 }
 
-/** What stands in the output, one after the other. */
+/** Checks that the output contains the texts in this order. */
 export function expectInOrder(output: string, texts: readonly string[]): void {
   let at = 0;
   for (const text of texts) {

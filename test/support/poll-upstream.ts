@@ -12,19 +12,19 @@ export interface Row {
 
 export type Paging = "none" | "linkHeader" | "nextUrl" | "cursorToken" | "offset" | "page";
 
-/** How the table is shown. */
+/** How the server presents the table. */
 export interface View {
-  /** What rows are filtered by (`since`) and sorted by. */
+  /** The field that `since` filters by and rows are sorted by. */
   readonly by: "at" | "seq" | "id";
   readonly order: "ascending" | "descending" | "unordered";
   readonly paging: Paging;
   readonly pageSize: number;
-  /** True: `since` is left out of account, and all rows are shown. */
+  /** Whether the server ignores `since` and returns all rows. */
   readonly showsAll: boolean;
-  /** True where the row at `since` itself is left out. */
+  /** Whether `since` excludes the row at exactly that position. */
   readonly isExclusive: boolean;
   readonly seconds: boolean;
-  /** Characters of every answer before its rows. */
+  /** Number of filler characters before the rows of each response. */
   readonly padding: number;
 }
 
@@ -39,31 +39,30 @@ export const VIEW: View = {
   padding: 0,
 };
 
-/** What happens to one request instead of its answer, or before it. */
+/** A fault that replaces the response to one request or happens before it. */
 export type Fault =
   | { readonly kind: "status"; readonly status: number; readonly headers?: Readonly<Record<string, string>> }
   | { readonly kind: "half" }
-  /** A body that ends too early, with a length that says it is whole. */
+  /** A truncated body with a matching `Content-Length`. */
   | { readonly kind: "cut" }
   | { readonly kind: "reset" }
-  /** The next page is this one again. */
+  /** The next page is this page again. */
   | { readonly kind: "repeat" }
   | { readonly kind: "do"; readonly change: (upstream: PollUpstream) => void };
 
 /**
- * A server with a table of rows and a clock of its own; it shows the rows by `/rows`, in pages, all changes since a token by
- * `/changes`, and all rows as one document with an ETag by `/document`. `faults` are met by the next requests, one each; a hole
- * is an answer as it should be.
+ * A server with a table of rows and its own clock. `/rows` returns the rows in pages, `/changes` all changes since a token, and
+ * `/document` all rows as one document with an ETag. Each request consumes one entry of `faults`; `undefined` gives a normal response.
  */
 export class PollUpstream implements AsyncDisposable {
   readonly rows = new Map<string, Row>();
-  /** Every insert and update, in order; `/changes` counts in it. */
+  /** Every insert and update, in order. A token of `/changes` is an index into this array. */
   readonly changes: Row[] = [];
   readonly requests: { readonly url: string; readonly headers: IncomingMessage["headers"] }[] = [];
   view: View = VIEW;
   faults: (Fault | undefined)[] = [];
   nowMs = Date.UTC(2026, 0, 1);
-  /** Tokens of `/changes` below it are no longer known. */
+  /** The server rejects tokens of `/changes` below this value with 410. */
   oldestToken = 0;
   readonly #server = createServer((request, response) => this.#handle(request, response));
   #seq = 0;
@@ -79,7 +78,7 @@ export class PollUpstream implements AsyncDisposable {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  /** As it was at the beginning. */
+  /** Resets the server to its initial state. */
   clear(view: Partial<View> = {}): void {
     this.rows.clear();
     this.changes.length = 0;
@@ -96,12 +95,12 @@ export class PollUpstream implements AsyncDisposable {
     return this.#put({ id: `r${String(next).padStart(5, "0")}`, seq: next, atMs, version: 1 });
   }
 
-  /** A sequence number that is given to no row yet. */
+  /** Returns a sequence number that no row has yet. */
   reserve(): number {
     return ++this.#seq;
   }
 
-  /** A new version; it is sorted anew where it is sorted by time. */
+  /** Stores a new version of the row. In an order by time, the row moves to its new place. */
   update(id: string): void {
     const row = this.rows.get(id);
     if (row) this.#put({ ...row, version: row.version + 1, atMs: this.nowMs });
@@ -224,7 +223,7 @@ export class PollUpstream implements AsyncDisposable {
     return this.view.seconds ? Math.floor(atMs / 1000) : atMs;
   }
 
-  /** Where a row stands among all: what a page's token says is the place of its last row. */
+  /** Returns the row's sort key. The token of a page is the sort key of its last row. */
   #tokenOf(row: Row): string {
     if (this.view.order === "unordered") {
       return createHash("sha256").update(row.id).digest("hex").slice(0, 16);
@@ -233,7 +232,7 @@ export class PollUpstream implements AsyncDisposable {
     return `${String(place).padStart(16, "0")}${row.id}`;
   }
 
-  /** The token of the first page. */
+  /** Returns the token of the first page. */
   #beginning(): string {
     return this.view.order === "descending" ? "~" : " ";
   }

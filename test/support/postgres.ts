@@ -6,24 +6,24 @@ import { askBroker } from "./broker.ts";
 import { TEMPLATE } from "./servers.ts";
 import { CEILING_MS } from "./until.ts";
 
-/** A database of a test's own on the run's PostgreSQL. */
+/** A database of its own for each test, on the run's PostgreSQL. */
 export interface TestDatabase extends Database {
   readonly connection: PostgresSocket;
-  /** A client beside the pool: for transactions that a test holds open. */
+  /** Opens a client outside the pool, for transactions that a test keeps open. */
   readonly connect: () => Promise<pg.Client>;
 }
 
-/** Makes a database as the migrations leave it; with `empty`, one with nothing in it. Dropped on disposal. */
+/** Creates a migrated database, or an empty one with `empty`. Disposal drops it. */
 export async function createTestDatabase(
   options: { readonly empty?: boolean } & Omit<DatabaseOptions, "connection"> = {},
 ): Promise<TestDatabase> {
   const { empty = false, ...poolOptions } = options;
-  const { server, client } = await administer();
+  const { server, client } = await getAdministration();
   const name = `t_${randomBytes(6).toString("hex")}`;
   await client.query(`CREATE DATABASE ${name} TEMPLATE ${empty ? "template0" : TEMPLATE} STRATEGY file_copy`);
   const connection = { ...server, database: name };
   const database = openDatabase({
-    // A busy machine is no reason for a 503: those who wait for a connection get one.
+    // A busy machine must not cause a 503, so queries wait long enough for a connection.
     connection,
     maxConnections: 5,
     connectTimeoutMs: CEILING_MS,
@@ -47,14 +47,14 @@ export async function createTestDatabase(
 
 interface Administration {
   readonly server: PostgresSocket;
-  /** Makes and drops the databases of all tests of this process: a connection for each would take half as long again. */
+  /** Creates and drops the databases of all tests in this process. One connection per database would take half as long again. */
   readonly client: pg.Pool;
 }
 
 let administration: Promise<Administration> | undefined;
 
-/** One for all; where it could not be opened, the next test tries again. */
-function administer(): Promise<Administration> {
+/** Returns the shared administration. After a failure, the next test opens it again. */
+function getAdministration(): Promise<Administration> {
   administration ??= openAdministration().catch((error: unknown) => {
     administration = undefined;
     throw error;
@@ -62,7 +62,7 @@ function administer(): Promise<Administration> {
   return administration;
 }
 
-/** Never closed: it keeps no process alive. */
+/** Never closed, because the pool does not keep the process alive. */
 async function openAdministration(): Promise<Administration> {
   const server = await askBroker<PostgresSocket>("GET", "/postgres");
   const client = new pg.Pool({ ...server, max: 2, idleTimeoutMillis: 0, allowExitOnIdle: true });

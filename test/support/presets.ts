@@ -2,7 +2,7 @@ import { type Presets, readPresets } from "../../src/verify/presets.ts";
 
 let presets: Presets | undefined;
 
-/** All that are known, read once in a worker: they are as many files as presets. */
+/** Returns all known presets. Cached per worker, because each preset is a file. */
 export function sharedPresets(): Presets {
   presets ??= readPresets();
   return presets;

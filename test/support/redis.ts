@@ -7,21 +7,21 @@ import { Cluster, Redis } from "ioredis";
 import { freePort } from "./free-port.ts";
 import { until } from "./until.ts";
 
-/** A redis-server of a test's own; ended by its process id. */
+/** A redis-server for one test. Disposal ends it by process id. */
 export interface RedisServer extends AsyncDisposable {
-  /** As `openRedis` takes it. */
+  /** The address, in the form that `openRedis` accepts. */
   readonly url: string;
-  /** For looking behind the code under test. */
+  /** For inspecting Redis directly. */
   readonly client: Redis;
   readonly port: number;
   readonly socketPath: string;
   readonly pid: number;
   signal(signal: NodeJS.Signals): void;
-  /** Ends it at once and starts it on what is left on disk. */
+  /** Kills the server and starts it again with the data on disk. */
   restart(): Promise<void>;
 }
 
-/** Starts a redis-server on a free port of the loopback, keeping nothing on disk unless told to; `env` beside the tests' own. */
+/** Starts a redis-server on a free loopback port, without persistence by default. `env` is added to the test's environment. */
 export async function startRedis(
   options: readonly string[] = [],
   env: Readonly<Record<string, string>> = {},
@@ -30,7 +30,7 @@ export async function startRedis(
   const port = await freePort();
   const socketPath = join(dir, "redis.sock");
   const args = ["--port", String(port), "--bind", "127.0.0.1", "--unixsocket", socketPath, "--dir", dir];
-  // A replica is served at once, not when others may have come.
+  // Starts the sync of a replica immediately instead of waiting for further replicas.
   args.push("--save", "", "--repl-diskless-sync-delay", "0", ...options);
   let server = await spawnRedis(args, env);
   const client = await openClient(socketPath);
@@ -57,7 +57,7 @@ export async function startRedis(
 
 export interface RedisCluster extends AsyncDisposable {
   readonly url: string;
-  /** For looking behind the code under test; connects at its first command. */
+  /** For inspecting Redis directly. Connected before it is returned. */
   readonly client: Cluster;
   readonly masters: readonly RedisServer[];
 }
@@ -93,7 +93,7 @@ export async function startRedisCluster(options: readonly string[] = []): Promis
     masters.map(({ port }) => ({ host: "127.0.0.1", port })),
     { redisOptions: { protocol: 2 }, lazyConnect: true },
   );
-  // Until then it knows no nodes, and what is asked of each of them is asked of none.
+  // Before it connects, the client knows no nodes, so a command meant for each node would reach no server.
   await client.connect();
   return {
     url: masters.map(({ url }) => url).join(","),
@@ -106,7 +106,7 @@ export async function startRedisCluster(options: readonly string[] = []): Promis
   };
 }
 
-/** A client on a server's socket, for looking behind the code under test. */
+/** Opens a client on a server's socket, for inspecting Redis directly. */
 export async function openClient(socketPath: string, database = 0): Promise<Redis> {
   const client = new Redis({
     path: socketPath,

@@ -6,31 +6,32 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 /**
- * The folders of one run, in memory where there is room: on a disk the files of PostgreSQL alone take seconds of work. They go with
- * the run, and with them all that works there: after a Ctrl-C and a kill as well.
+ * The folders of one run, in memory when there is space, because on disk PostgreSQL's files alone cost seconds.
+ * A watcher removes them after the run and ends processes that still use them, even after Ctrl-C or a kill.
  */
 export interface RunFolders {
   /** For temporary files. */
   readonly temporary: string;
-  /** Of the run's PostgreSQL. */
+  /** For the run's PostgreSQL. */
   readonly fast: string;
 }
 
 const MEMORY = "/dev/shm";
 const POSTGRES_BYTES = 2 * 1024 ** 3;
-/** `npm test` holds a third of a gigabyte there at most, the longer runs more. */
+/** `npm test` needs at most a third of a gigabyte of memory here, and longer runs need more. */
 const ALL_BYTES = 4 * 1024 ** 3;
 const WATCHER = join(import.meta.dirname, "run-watcher.ts");
 
 export async function openRunFolders(): Promise<RunFolders> {
   const { bavail, bsize } = await statfs(MEMORY).catch(() => ({ bavail: 0, bsize: 0 }));
-  // What stands there is memory that something may need.
+  // Files in this folder take up memory, so the memory available to processes is a limit too.
   const room = Math.min(bavail * bsize, process.availableMemory());
   const inMemory = room > POSTGRES_BYTES ? await makeFolder(MEMORY) : undefined;
   const holdsAll = inMemory !== undefined && room > ALL_BYTES && (await runsPrograms(inMemory));
   const temporary = holdsAll ? inMemory : await makeFolder(tmpdir());
   const fast = inMemory ?? temporary;
-  // In a session of its own: a Ctrl-C is for the run. Its input ends with this process, whatever ends that.
+  // The watcher has its own session, because Ctrl-C must only stop the run. Its standard input closes when this process ends for any
+  // reason.
   const watcher = spawn(process.execPath, [WATCHER, ...new Set([temporary, fast])], {
     detached: true,
     stdio: ["pipe", "ignore", "inherit"],
@@ -41,7 +42,7 @@ export async function openRunFolders(): Promise<RunFolders> {
   return { temporary, fast };
 }
 
-/** False where it is mounted so that it does not (mount(8), noexec): tests start copies of programs. */
+/** Returns whether programs can run from the folder. Tests start copies of programs, which a `noexec` mount (mount(8)) forbids. */
 async function runsPrograms(folder: string): Promise<boolean> {
   const program = join(folder, "program");
   await writeFile(program, "", { mode: 0o700 });
@@ -53,7 +54,7 @@ async function runsPrograms(folder: string): Promise<boolean> {
   return runs;
 }
 
-/** Servers of another user go through it. */
+/** Servers of other users need to traverse the folder, but not to list it. */
 async function makeFolder(parent: string): Promise<string> {
   const folder = await realpath(await mkdtemp(join(parent, "inlet-test-")));
   await chmod(folder, 0o711);

@@ -1,6 +1,6 @@
 /**
- * Cleans up behind a run of the tests, however that has ended: when standard input does, it ends the processes that the run has left
- * and removes its folders. By those they are known: they work in one, or were given the first for their temporary files.
+ * Cleans up after a test run ends in any way. When standard input closes, it ends the run's leftover processes and removes its folders.
+ * A process belongs to the run when it works in one of the folders or has the first folder as `TMPDIR`.
  *
  * usage: node run-watcher.ts <folder for temporary files> [<further folder> …]
  */
@@ -9,7 +9,7 @@ import { rm } from "node:fs/promises";
 import { setTimeout as delay } from "node:timers/promises";
 
 const GRACE_MS = 10_000;
-const LOOK_EVERY_MS = 50;
+const CHECK_EVERY_MS = 50;
 
 const folders = process.argv.slice(2);
 for await (const _ of process.stdin);
@@ -17,25 +17,25 @@ await end("SIGINT", GRACE_MS);
 await end("SIGKILL", GRACE_MS);
 for (const folder of folders) await rm(folder, { recursive: true, force: true });
 
-/** Tells them once, those that come later as well, and waits for them. */
+/** Sends each leftover process the signal once, including processes that appear later, and waits for them to end. */
 async function end(signal: NodeJS.Signals, graceMs: number): Promise<void> {
-  const told = new Set<number>();
-  for (const since = performance.now(); performance.now() - since < graceMs; await delay(LOOK_EVERY_MS)) {
+  const signaled = new Set<number>();
+  for (const since = performance.now(); performance.now() - since < graceMs; await delay(CHECK_EVERY_MS)) {
     const left = findLeft();
     if (left.length === 0) return;
     for (const pid of left) {
-      if (told.has(pid)) continue;
-      told.add(pid);
+      if (signaled.has(pid)) continue;
+      signaled.add(pid);
       try {
         process.kill(pid, signal);
       } catch {
-        // It has ended by itself.
+        // The process has already ended.
       }
     }
   }
 }
 
-/** None where there is no /proc: then folders alone are removed. */
+/** Finds the run's leftover processes. Without /proc the list is empty, and only the folders are removed. */
 function findLeft(): readonly number[] {
   const pids = attempt(() => readdirSync("/proc").map(Number).filter(Boolean)) ?? [];
   return pids.filter((pid) => {
@@ -46,7 +46,7 @@ function findLeft(): readonly number[] {
   });
 }
 
-/** Undefined of a process that has just ended, or is another's. */
+/** Returns `undefined` when the process has just ended or belongs to another user. */
 function attempt<T>(read: () => T): T | undefined {
   try {
     return read();

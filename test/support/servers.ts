@@ -12,15 +12,15 @@ import type { RedisDatabase } from "./broker.ts";
 import { type RedisServer, startRedis } from "./redis.ts";
 import { openRunFolders } from "./run-folders.ts";
 
-/** Migrated; each test's database is a copy of it. */
+/** The migrated database. Each test's database is a copy of it. */
 export const TEMPLATE = "inlet_template";
-/** More than are ever in use at once. */
+/** More databases than tests ever use at the same time. */
 const REDIS_DATABASES = 512;
 
 /**
- * One PostgreSQL and one Redis for a whole run, each started when the first test asks for it. A broker hands them out:
- * `GET /postgres` answers a connection, `GET /redis` a database that no other test has, and `DELETE /redis/<n>` takes it back.
- * Temporary files of all tests stand in a folder of the run.
+ * Starts one PostgreSQL and one Redis for a whole run, each at the first request. A broker assigns them to tests.
+ * `GET /postgres` returns a connection, `GET /redis` an unused database, and `DELETE /redis/<n>` releases it.
+ * All tests keep their temporary files in a folder of the run.
  */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const folders = await openRunFolders();
@@ -61,7 +61,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
 }
 
 interface PostgresServer extends AsyncDisposable {
-  /** To a database that no test uses. */
+  /** A connection to a database that no test uses. */
   readonly connection: PostgresSocket;
 }
 
@@ -69,7 +69,7 @@ const log = createLog({ level: "silent" });
 
 async function startPostgres(folder: string): Promise<PostgresServer> {
   await using starting = new AsyncDisposableStack();
-  // A database is copied in memory in a twentieth of the time.
+  // Copying a database in memory takes a twentieth of the time.
   const dataDir = await mkdtemp(join(folder, "inlet-pg-"));
   starting.defer(() => rm(dataDir, { recursive: true, force: true }));
   const { signal } = new AbortController();
@@ -79,14 +79,14 @@ async function startPostgres(folder: string): Promise<PostgresServer> {
   return { connection, [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }
 
-/** Nothing outlives the run and no test kills this server: it need not wait for a disk. */
-const HASTE = ["fsync", "synchronous_commit", "full_page_writes", "autovacuum"];
+/** Settings that are turned off: the data need not survive the run and no test kills this server, so durability only costs time. */
+const DURABILITY_SETTINGS = ["fsync", "synchronous_commit", "full_page_writes", "autovacuum"];
 
 async function prepareTemplate(connection: PostgresSocket): Promise<void> {
   const client = new pg.Client(connection);
   await client.connect();
   try {
-    for (const setting of HASTE) await client.query(`ALTER SYSTEM SET ${setting} = off`);
+    for (const setting of DURABILITY_SETTINGS) await client.query(`ALTER SYSTEM SET ${setting} = off`);
     await client.query("SELECT pg_reload_conf()");
     await client.query(`CREATE DATABASE ${TEMPLATE}`);
   } finally {

@@ -32,7 +32,7 @@ import { sharedSchemas } from "./schemas.ts";
 import { createTestRedis, type TestRedis } from "./test-redis.ts";
 import { CEILING_MS } from "./until.ts";
 
-/** The API and the way of events over a database and a Redis of their own, without a listener. */
+/** The API and the ingestion path over their own database and Redis, without a listener. */
 export interface TestSpine extends AsyncDisposable {
   readonly api: TestApi;
   readonly server: TestRedis;
@@ -41,48 +41,48 @@ export interface TestSpine extends AsyncDisposable {
   readonly topics: Topics;
   readonly entries: EntryIndex;
   readonly path: EventPath;
-  /** What waits to be sent to handlers: nobody sends it here. */
+  /** Deliveries to handlers. The queue has no worker, so they stay in it. */
   readonly queue: JobQueue<PendingDelivery>;
-  /** Installs an app with these channels; answers it as the API does. */
+  /** Installs an app with these channels. Returns the app as the API does. */
   // biome-ignore lint/suspicious/noExplicitAny: an answer of the API
   readonly install: (...channels: object[]) => Promise<any>;
-  /** A delivery to that address. */
+  /** Sends a delivery to this channel. */
   readonly deliver: (
     channelId: string,
     body: unknown,
     headers?: Record<string, string>,
   ) => Promise<IngestResult>;
-  /** A delivery that must be accepted. */
+  /** Sends a delivery that must be accepted. */
   readonly send: (channelId: string, body: unknown, headers?: Record<string, string>) => Promise<Outcome>;
-  /** Organizations whose topics hold more than they may. */
+  /** Organizations whose topics exceed their storage limit. */
   readonly overLimit: Set<string>;
-  /** What is called after a deletion. */
+  /** Called after a deletion. */
   onDeleted: () => Promise<void>;
 }
 
 const { signal } = new AbortController();
 
-/** For kinds that fetch: what they make comes in by their runs. */
+/** Start dependencies of channel kinds that fetch. Their events arrive through source runs, so no sender calls `ingest`. */
 const fetching = {
-  ingest: () => Promise.reject(new Error("nobody sends to it")),
+  ingest: () => Promise.reject(new Error("this kind fetches and accepts no deliveries")),
   bodies: createBodyBudget(),
   clock: Date.now,
   log: createLog({ level: "silent" }),
 };
 
 export interface SpineOptions {
-  /** Ended with the spine. Default: a database of the run's Redis; tests that stop or restart a server bring one. */
+  /** Disposed with the spine. Default: a database of the run's Redis. Tests that stop or restart Redis pass their own server. */
   readonly server?: TestRedis;
-  /** In the place of those of the gateway, where they are of the same name. */
+  /** Additional channel kinds. A kind with a built-in name replaces that kind. */
   readonly extraKinds?: readonly ChannelKind[];
-  /** Default: all that are known. */
+  /** Default: all known presets. */
   readonly presets?: Presets;
-  /** Default: nothing can be fetched. */
+  /** Default: every fetch fails. */
   readonly fetchPinned?: FetchPinned;
 }
 
 const fetchNothing: FetchPinned = async () => {
-  throw new UnavailableError("this test fetches nothing");
+  throw new UnavailableError("this test allows no fetches");
 };
 
 export async function startTestSpine(options: SpineOptions = {}): Promise<TestSpine> {
@@ -160,11 +160,11 @@ export async function startTestSpine(options: SpineOptions = {}): Promise<TestSp
       },
     }),
   );
-  if (!made) throw new Error("the API has opened no bus");
+  if (!made) throw new Error("the API did not open a bus");
   const path = made;
 
   const deliver: TestSpine["deliver"] = async (channelId, body, headers = {}) => {
-    // As if each change had come in by the feed.
+    // Acts as if the change feed had reported each change.
     path.rules.clear();
     const channel = await path.rules.find(channelId);
     if (!channel) throw new Error("there is no such channel");

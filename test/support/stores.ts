@@ -7,21 +7,21 @@ import { startLocalPostgres } from "../../src/data/local-postgres.ts";
 import { createLog } from "../../src/log.ts";
 import { type RedisServer, startRedis, startRedisCluster } from "./redis.ts";
 
-/** As an operator runs it who wants to lose nothing. */
+/** Redis options that prevent any loss of acknowledged data. */
 const DURABLE = ["--appendonly", "yes", "--appendfsync", "always", "--maxmemory-policy", "noeviction"];
 
-/** What several gateways share: a PostgreSQL, and one Redis or a Cluster of three masters. */
+/** Stores for several gateways: a PostgreSQL, and either one Redis or a Cluster of three masters. */
 export interface SharedStores extends AsyncDisposable {
   readonly dir: string;
-  /** One, or the three masters of the Cluster. */
+  /** The Redis server, or the three masters of the Cluster. */
   readonly servers: readonly RedisServer[];
-  /** For looking behind the gateways. */
+  /** For inspecting stored data directly. */
   readonly client: Redis | Cluster;
   /** Settings of a gateway on these stores. */
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** `INLET_TEST_REDIS=cluster` runs the same tests on the Cluster. Redis takes the options after those of a careful operator. */
+/** Starts the stores. `INLET_TEST_REDIS=cluster` uses the Cluster. `more` adds options to a single Redis, after the durable ones. */
 export async function startSharedStores(
   more: readonly string[] = [],
   env: Readonly<Record<string, string>> = {},

@@ -3,16 +3,16 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createSession } from "better-sse";
 
-/** Whoever writes faster than the reader reads waits. */
+/** The server stops writing to a connection above this amount until the reader catches up. */
 const MAX_UNSENT_BYTES = 1024 * 1024;
 
-/** A server of an event stream with history: numbered events, of which each connection gets those after its last event id. */
+/** An event stream server with history. It numbers its events and sends each connection those after its last event id. */
 export interface StreamServer extends AsyncDisposable {
   readonly url: string;
-  /** What each connection was opened with as its last event id; empty for none. */
+  /** The last event id of each connection, or an empty string for none. */
   readonly told: readonly string[];
   readonly open: () => number;
-  /** Makes the next `count` events; all connections get them. The name of the nth is `even` or `odd`. */
+  /** Makes the next `count` events and sends them to all connections. Event names alternate between `even` and `odd`. */
   readonly make: (count: number) => void;
 }
 

@@ -1,15 +1,15 @@
 import { askBroker, type RedisDatabase } from "./broker.ts";
 import { openClient, type RedisServer } from "./redis.ts";
 
-/** A Redis that no other test sees. */
+/** A Redis database for one test. */
 export type TestRedis = Pick<RedisServer, "url" | "client" | typeof Symbol.asyncDispose>;
 
-/** A database of the run's Redis. For tests that stop, restart, set up or measure a server: `startRedis`. */
+/** Opens a database of the run's Redis. Tests that stop, restart, configure or measure a server use `startRedis`. */
 export async function createTestRedis(): Promise<TestRedis> {
   const { socketPath, database } = await askBroker<RedisDatabase>("GET", "/redis");
   const client = await openClient(socketPath, database);
   return {
-    // Most of what a command costs is its way over the network.
+    // The Unix socket avoids the network round trip, the largest part of a command's cost.
     url: `unix://${socketPath}?db=${database}`,
     client,
     async [Symbol.asyncDispose]() {

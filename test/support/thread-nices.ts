@@ -1,6 +1,6 @@
 import { readdir, readFile } from "node:fs/promises";
 
-/** How far behind others the threads of that name stand in a process of Linux (proc(5), /proc/pid/task/tid/stat). */
+/** Returns the nice values of a process's threads with this name, from Linux's /proc/pid/task/tid/stat (proc(5)). */
 export async function nicesOf(threadName: string, pid: number = process.pid): Promise<readonly number[]> {
   const nices: number[] = [];
   for (const id of await readdir(`/proc/${pid}/task`)) {

@@ -1,6 +1,5 @@
 /**
- * A gateway like `src/main.ts`, with leases that run out as fast as its arguments say: nobody waits for half a minute
- * whenever a test kills one.
+ * Runs a gateway like `src/main.ts`, with the lease times given as arguments. Tests that kill gateways need leases shorter than 30 s.
  *
  * usage: node timed-gateway.ts [<JSON of SourcesTiming> [<JSON of HandlersTiming>]]
  */

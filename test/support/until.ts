@@ -1,18 +1,20 @@
 /**
- * How long a test waits for what must come, in milliseconds. It ends a test that hangs and measures nothing: a machine that is
- * slow, or busy with other things, stays far below it.
+ * Maximum time in milliseconds that a test waits for an expected result. It only ends tests that hang:
+ * a slow or busy machine stays far below it.
  */
 export const CEILING_MS = 120_000;
 
-/** The real ones, whatever clock a test holds or moves. */
+/** The real functions, taken before a test fakes or moves a clock. */
 const { setTimeout } = globalThis;
 const now = performance.now.bind(performance);
 
-/** Between two looks: at first, and for a condition that takes long. A look may cost a call and its queries, and others compute. */
+/**
+ * Interval between two checks: the first one and the maximum. A check may cost an API call with queries, and other tests need the CPU.
+ */
 const FIRST_MS = 5;
 const MOST_MS = 50;
 
-/** Waits until the condition holds, asking again and again, less and less often; fails when it does not below the ceiling. */
+/** Waits until the condition holds, checking at growing intervals. Throws at the ceiling. */
 export async function until(
   condition: () => boolean | Promise<boolean>,
   options: { readonly everyMs?: number; readonly ceilingMs?: number } = {},
