@@ -56,8 +56,8 @@ export function createHealthChecks(deps: {
         if (stalenessMs > MAX_STALENESS_MS)
           return { ok: false, reason: `the change feed has been unreadable for ${stalenessSeconds} s` };
         // The gateway can still publish for known channels, so removing it from the load balancer would not help.
-        const inForceWithinTwoSeconds = stalenessMs <= PROMISE_MS + 1_000;
-        return { ok: true, facts: { inForceWithinTwoSeconds, stalenessSeconds } };
+        const activeWithinTwoSeconds = stalenessMs <= PROMISE_MS + 1_000;
+        return { ok: true, facts: { activeWithinTwoSeconds, stalenessSeconds } };
       },
     },
     ...(sources === undefined ? [] : [sourcesCheck(sources)]),

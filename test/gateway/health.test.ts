@@ -53,11 +53,11 @@ it("reports the reason why a gateway is not ready: its servers, Redis, the maste
 
 it("stops promising two seconds when changes cannot be read, and is not ready after ten minutes", async () => {
   const changes = async () => (await check()).changes;
-  expect(await changes()).toMatchObject({ ok: true, facts: { inForceWithinTwoSeconds: true } });
+  expect(await changes()).toMatchObject({ ok: true, facts: { activeWithinTwoSeconds: true } });
   stalenessMs = 30_000;
   expect(await changes()).toMatchObject({
     ok: true,
-    facts: { inForceWithinTwoSeconds: false, stalenessSeconds: 30 },
+    facts: { activeWithinTwoSeconds: false, stalenessSeconds: 30 },
   });
   stalenessMs = 600_001;
   expect(await changes()).toMatchObject({

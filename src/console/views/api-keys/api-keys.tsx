@@ -9,7 +9,7 @@ import { Time } from "../../kit/text/time.tsx";
 
 type ApiKey = Schemas["ApiKey"];
 
-/** Names of permissions and of roles: the schema knows them as texts only. */
+/** Loads the names of permissions and roles, because the schema only states that they are strings. */
 async function grants(signal: AbortSignal) {
   const query = { limit: 200 };
   const [permissions, roles, accounts, spaces] = await Promise.all([
@@ -32,14 +32,14 @@ const SPEC: ResourceSpec<ApiKey> = {
   title: "API keys",
   one: "API key",
   many: "API keys",
-  lead: "Each is shown once and kept as a hash. Who deletes one revokes it: it opens nothing more within five seconds, on all gateways.",
+  lead: "A key is shown once and stored as a hash. If you delete a key, all gateways reject it within five seconds.",
   path: "/iam/api-keys",
   param: "apiKeyId",
   noun: "iam",
   columns: [
     { title: "Name", width: "minmax(0, 2fr)", cell: ({ name }) => <Stranger>{name}</Stranger> },
     { title: "Begins with", width: "8rem", priority: 2, cell: ({ prefix }) => <code>{prefix ?? "–"}</code> },
-    { title: "May", width: "minmax(0, 2fr)", priority: 3, cell: (key) => <Grants of={key} /> },
+    { title: "Permissions", width: "minmax(0, 2fr)", priority: 3, cell: (key) => <Grants of={key} /> },
     {
       title: "Ends",
       width: "9rem",
@@ -52,15 +52,15 @@ const SPEC: ResourceSpec<ApiKey> = {
     ["Id", <Copyable key="id" text={key.id} what="key id" />],
     ["Name", <Stranger key="name">{key.name}</Stranger>],
     ["Begins with", <code key="prefix">{key.prefix ?? "–"}</code>],
-    ["May", <Grants key="grants" of={key} whole />],
+    ["Permissions", <Grants key="grants" of={key} whole />],
     ["Account", key.accountId],
-    ["Made by", key.createdById ?? "–"],
+    ["Created by", key.createdById ?? "–"],
     ["Default space", key.defaultSpaceId ?? "–"],
-    ["Ends", key.expiresAt === null ? "never" : <Time key="ends" at={key.expiresAt} as="full" />],
-    ["Made", <Time key="created" at={key.createdAt} as="full" />],
+    ["Expires", key.expiresAt === null ? "never" : <Time key="ends" at={key.expiresAt} as="full" />],
+    ["Created", <Time key="created" at={key.createdAt} as="full" />],
     ["Changed", <Time key="updated" at={key.updatedAt} as="full" />],
   ],
-  empty: "Whatever calls the API brings a key.",
+  empty: "Every API client needs a key.",
   create: {
     choices: grants,
     first: ["permissions", "roleIds", "expiresAt"],
@@ -69,7 +69,7 @@ const SPEC: ResourceSpec<ApiKey> = {
   change: { choices: grants },
   remove: {
     verb: "Revoke",
-    lost: <p>Whatever calls with it is refused from now on. It cannot be brought back.</p>,
+    lost: <p>Requests with this key are rejected from now on. You cannot undo this.</p>,
   },
 };
 
@@ -109,11 +109,11 @@ function NewKey({
   return (
     <Dialog title={`The key ${name}`} onClose={onClose}>
       <div class="stack">
-        <p>This is the only time that it is shown. Keep it where secrets are kept.</p>
+        <p>The key is shown only once. Store it in a safe place.</p>
         <Code label="API key" text={key} wrap />
         <div class="row end">
           <button type="button" class="button primary" onClick={onClose}>
-            I have kept it
+            I have saved it
           </button>
         </div>
       </div>

@@ -7,7 +7,7 @@ import { Stranger } from "../../kit/text/stranger.tsx";
 import { toneOfChannel } from "../../kit/text/tones.ts";
 import { may } from "../../session/session.ts";
 
-/** The channels of one app, in short. */
+/** Short list of an app's channels. */
 export function AppChannels({ appId }: { readonly appId: string }) {
   if (!may("channels.read") && !may("apps.read")) return null;
   return <Channels appId={appId} />;

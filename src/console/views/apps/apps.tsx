@@ -19,7 +19,7 @@ const SPEC: ResourceSpec<App> = {
   title: "Apps",
   one: "app",
   many: "apps",
-  lead: "Each is one install of a blueprint: its channels, its topics, its subscriptions.",
+  lead: "An app is one install of a blueprint, with its own channels, topics and subscriptions.",
   path: "/apps",
   param: "appId",
   noun: "apps",
@@ -32,10 +32,10 @@ const SPEC: ResourceSpec<App> = {
       cell: ({ title }) => <Stranger>{title}</Stranger>,
     },
     {
-      title: "Made by",
+      title: "Created by",
       width: "minmax(0, 1fr)",
       priority: 3,
-      cell: ({ isSystem }) => (isSystem ? <Badge>Inlet itself</Badge> : <span class="soft">you</span>),
+      cell: ({ isSystem }) => (isSystem ? <Badge>Inlet</Badge> : <span class="soft">you</span>),
     },
     { title: "Installed", width: "9rem", cell: ({ createdAt }) => <Time at={createdAt} /> },
   ],
@@ -58,14 +58,14 @@ const SPEC: ResourceSpec<App> = {
   actions: ({ id, uid, isSystem }, reload) =>
     isSystem ? null : <Upgrade appId={id} name={uid} onDone={reload} />,
   empty:
-    "An app is installed from a blueprint, which describes its channels. Make a blueprint first, then install it here.",
+    "An app is installed from a blueprint, which describes its channels. Create a blueprint first, then install it here.",
   create: { verb: "Install", path: "/apps/install", choices: blueprints },
   change: {},
   remove: {
     lost: (
       <p>
-        Its channels stop taking deliveries within two seconds. Subscriptions, cursors, quarantine and secrets
-        go with it; what stands on its topics stays until its retention ends.
+        Its channels stop within two seconds. Its subscriptions, cursors, quarantined items and secrets are
+        deleted. Its events stay until retention removes them.
       </p>
     ),
   },

@@ -10,7 +10,7 @@ interface Props {
   readonly onDone: () => void;
 }
 
-/** Brings an app to the present state of its blueprint. */
+/** Button that upgrades an app to the current version of its blueprint. */
 export function Upgrade({ appId, name, onDone }: Props) {
   const [isAsking, setAsking] = useState(false);
   if (!may("apps.write")) return null;
@@ -33,8 +33,8 @@ export function Upgrade({ appId, name, onDone }: Props) {
           onClose={() => setAsking(false)}
         >
           <p>
-            Its channels become what its blueprint says now. Channels of the same name keep their ids and
-            addresses; those that the blueprint has no more are deleted.
+            Its channels are updated from the blueprint. Channels with the same uid keep their ids and
+            addresses. Channels that the blueprint no longer has are deleted.
           </p>
         </Confirm>
       )}

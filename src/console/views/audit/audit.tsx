@@ -12,7 +12,7 @@ import { Refusals } from "./refusals.tsx";
 
 type AuditRecord = Schemas["AuditRecord"];
 
-/** What the audit knows, the most asked for first. */
+/** Entities in the audit log, the most useful ones first. */
 const ENTITIES = [
   ...[
     "channel",
@@ -82,7 +82,7 @@ const COLUMNS: readonly Column<AuditRecord>[] = [
     title: "Who",
     width: "minmax(0, 2fr)",
     priority: 2,
-    cell: ({ accountId }) => <code>{accountId ?? "nobody signed in"}</code>,
+    cell: ({ accountId }) => <code>{accountId ?? "anonymous"}</code>,
   },
 ];
 
@@ -98,12 +98,12 @@ export default function Audit() {
   return (
     <Page
       title="Audit"
-      lead="Who did what: changes with the names of their fields, never a value; what was read that others wrote; tokens given."
+      lead="Changes with the names of their fields but without values, access to data of senders, and issued tokens."
     >
       <FilterBar fields={FIELDS} values={values} onChange={set} />
       {pages.problem && <ProblemNote problem={pages.problem} onRetry={pages.reload} />}
       {pages.count === undefined && !pages.problem && <Loading />}
-      {pages.count === 0 && <Empty title="Nothing fits these filters" />}
+      {pages.count === 0 && <Empty title="No entries match the filters" />}
       {pages.count !== undefined && pages.count > 0 && (
         <div class="stack">
           <Table
@@ -118,8 +118,8 @@ export default function Audit() {
           <CountLine count={pages.count} of="entries" />
         </div>
       )}
-      <ApiCall call={{ method: "GET", path: `/audit${queryOf(values)}` }} label="This list by the API" />
-      <ApiCall call={{ method: "GET", path: `/audit/export` }} label="All of it, as lines of JSON" />
+      <ApiCall call={{ method: "GET", path: `/audit${queryOf(values)}` }} label="API call of this list" />
+      <ApiCall call={{ method: "GET", path: `/audit/export` }} label="Full export as JSON lines" />
       <Refusals />
     </Page>
   );

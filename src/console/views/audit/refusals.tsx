@@ -11,7 +11,7 @@ type Refusal = Schemas["AuditRejection"];
 
 const COLUMNS: readonly Column<Refusal>[] = [
   { title: "Last", width: "9rem", cell: ({ lastAt }) => <Time at={lastAt} /> },
-  { title: "Answered", width: "6rem", cell: ({ status }) => status },
+  { title: "Status", width: "6rem", cell: ({ status }) => status },
   { title: "Address", width: "minmax(0, 2fr)", cell: ({ address }) => <Stranger>{address}</Stranger> },
   {
     title: "Account",
@@ -22,17 +22,17 @@ const COLUMNS: readonly Column<Refusal>[] = [
   { title: "Times", width: "5rem", align: "end", cell: ({ count }) => formatCount(count) },
 ];
 
-/** Who was refused, counted by the hour. */
+/** Rejected requests (401, 403), counted per hour. */
 export function Refusals() {
   const pages = usePages<Refusal>(
     (page, signal) => gotList(api.GET("/audit/rejections", { params: { query: page }, signal })),
     [],
   );
   return (
-    <Section title="Refused, by the hour">
+    <Section title="Rejected requests per hour">
       {pages.problem && <ProblemNote problem={pages.problem} onRetry={pages.reload} />}
       {pages.count === undefined && !pages.problem && <Loading lines={2} />}
-      {pages.count === 0 && <Empty title="Nobody was refused" />}
+      {pages.count === 0 && <Empty title="No rejected requests" />}
       {pages.count !== undefined && pages.count > 0 && (
         <Table
           label="Refusals"

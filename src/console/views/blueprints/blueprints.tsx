@@ -10,7 +10,7 @@ const SPEC: ResourceSpec<Schemas["Blueprint"]> = {
   title: "Blueprints",
   one: "blueprint",
   many: "blueprints",
-  lead: "A blueprint describes an app and its channels. An install copies it; later changes reach an app by an upgrade only.",
+  lead: "A blueprint describes an app and its channels. An install copies it. Upgrade an app to apply later changes.",
   path: "/blueprints",
   param: "blueprintId",
   noun: "blueprints",
@@ -26,7 +26,7 @@ const SPEC: ResourceSpec<Schemas["Blueprint"]> = {
     ["Name", <Stranger key="uid">{uid}</Stranger>],
     ["Title", <Stranger key="title">{title}</Stranger>],
     ["Description", <Stranger key="description">{description}</Stranger>],
-    ["Made", <Time key="created" at={createdAt} as="full" />],
+    ["Created", <Time key="created" at={createdAt} as="full" />],
     ["Changed", <Time key="updated" at={updatedAt} as="full" />],
   ],
   more: ({ channels }) => (
@@ -44,11 +44,10 @@ const SPEC: ResourceSpec<Schemas["Blueprint"]> = {
       )}
     </Section>
   ),
-  empty:
-    "Say which channels an app has: where its events come from, and what of a delivery becomes an event.",
+  empty: "Define the channels of an app: the origin of its events, and how deliveries become events.",
   create: {},
   change: {},
-  remove: { lost: <p>Apps that were installed from it stay as they are; they can be upgraded no more.</p> },
+  remove: { lost: <p>Installed apps stay unchanged, but can no longer be upgraded.</p> },
 };
 
 export default function Blueprints() {

@@ -24,7 +24,7 @@ const COLUMNS: readonly Column<Channel>[] = [
   { title: "Title", cell: ({ title }) => <Stranger>{title}</Stranger>, width: "minmax(0, 1fr)", priority: 3 },
 ];
 
-/** The ways by which events reach an app. */
+/** List of an app's channels. */
 export default function Channels({ appId }: { readonly appId: string }) {
   const { path } = useLocation();
   const filters = useFilters(["channel"]);
@@ -37,7 +37,7 @@ export default function Channels({ appId }: { readonly appId: string }) {
   return (
     <Page
       title="Channels"
-      lead="Each is one way by which events reach this app, with its settings and definitions."
+      lead="A channel receives or fetches events for this app. It has settings and definitions."
       actions={
         <a class="button primary" href="/console/start">
           Receive from a provider
@@ -50,7 +50,7 @@ export default function Channels({ appId }: { readonly appId: string }) {
       ) : pages.count === 0 ? (
         <Empty title="This app has no channels">
           <p>
-            <a href="/console/start">Choose a provider</a>, and its channel is made here.
+            <a href="/console/start">Choose a provider</a> to create a channel.
           </p>
         </Empty>
       ) : (

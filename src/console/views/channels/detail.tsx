@@ -26,7 +26,7 @@ interface Props {
 
 const REFRESH_MS = 5_000;
 
-/** One channel: its address and state, and what can be done with it. */
+/** Details of a channel: its address, state and actions. */
 export function ChannelDetail({ appId, channelUid, href, onClose, onChanged }: Props) {
   const params = { path: { appId, channelId: channelUid } };
   const loaded = useLoad(
@@ -133,7 +133,11 @@ function Actions({ appId, channel, etag, onChanged, onDeleted }: ActionsProps) {
   const turn = state === "paused" ? "resume" : "pause";
   const toggle = useAction(async () => {
     await send("POST", `${path}/${turn}`, { body: {} });
-    toast(turn === "pause" ? "Paused: what comes is kept, and published in order when resumed." : "Resumed.");
+    toast(
+      turn === "pause"
+        ? "Paused. Deliveries are stored, and published in order when you resume."
+        : "Resumed.",
+    );
     onChanged();
   });
   const test = useAction(async () => {
@@ -174,17 +178,17 @@ function Actions({ appId, channel, etag, onChanged, onDeleted }: ActionsProps) {
       )}
       {asked === "rotate" && (
         <Confirm
-          title="A new address for this channel?"
-          verb="Make it"
+          title="Create a new address for this channel?"
+          verb="Create"
           call={rotate}
           onClose={close}
           act={async () => {
             await send(rotate.method, rotate.path, rotate);
-            toast("The channel has a new address; the old one goes on for a day.");
+            toast("The channel has a new address. The old one stays valid for a day.");
             onChanged();
           }}
         >
-          <p>Give it to the sender within a day: until then the old one is taken as well. All else stays.</p>
+          <p>The old address stays valid for a day. Give the sender the new one by then.</p>
         </Confirm>
       )}
       {asked === "delete" && (
@@ -202,8 +206,8 @@ function Actions({ appId, channel, etag, onChanged, onDeleted }: ActionsProps) {
           }}
         >
           <p>
-            It takes nothing more within two seconds; its secrets, cursor and quarantine go. Its events stay
-            until retention trims them.
+            The channel stops within two seconds. Its secrets, cursor and quarantined items are deleted. Its
+            events stay until retention removes them.
           </p>
         </Confirm>
       )}

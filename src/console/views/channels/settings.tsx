@@ -17,7 +17,7 @@ interface Props {
   readonly onSaved: () => void;
 }
 
-/** A channel's settings, by the schema of its kind. Secrets are never shown: left empty, they stay as they are. */
+/** Form of a channel's settings from the schema of its kind. Secrets are never shown. An empty secret field changes nothing. */
 export function Settings({ appId, channel, etag, onClose, onSaved }: Props) {
   const kind = useLoad(
     async (signal) => {
@@ -29,14 +29,14 @@ export function Settings({ appId, channel, etag, onClose, onSaved }: Props) {
     [channel.kind],
   );
   const [config, setConfig] = useState<unknown>(channel.config);
-  // What was taken out of the form is taken out of the settings: in a merge patch null says so.
+  // A setting removed from the form is sent as null, which removes it in a merge patch.
   const gone = Object.keys(channel.config).filter((name) => !Object.hasOwn(config as object, name));
   const body = { config: { ...(config as object), ...Object.fromEntries(gone.map((name) => [name, null])) } };
   const headers = etag === null ? {} : { "if-match": etag };
   const call = { method: "PUT", path: `/apps/${appId}/channels/${channel.uid}`, body, headers };
   const save = useAction(async () => {
     await send(call.method, call.path, call);
-    toast("Saved: in force on all workers within two seconds.");
+    toast("Saved. All workers use the change within two seconds.");
     onSaved();
     onClose();
   });

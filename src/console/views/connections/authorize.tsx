@@ -12,19 +12,19 @@ interface Props {
 
 const LOOK_EVERY_MS = 2_000;
 
-/** Sends a person to the other side, to allow this connection there; says so once they did. */
+/** Button that opens the provider's sign-in page for a connection, and reports when the sign-in is complete. */
 export function Authorize({ connection: { id, kind, config, state }, onSignedIn }: Props) {
   const [isAway, setAway] = useState(false);
   const action = useAction(async () => {
     const { url } = await send<Schemas["ConnectionAuthorization"]>("GET", `/connections/${id}/authorize`);
     const parsed = new URL(url);
     if (!["https:", "http:"].includes(parsed.protocol))
-      throw new Error("The issuer's address is none of the web.");
+      throw new Error("The issuer's address must start with http:// or https://.");
     open(parsed, "_blank", "noopener,noreferrer");
     setAway(true);
   });
   const waits = isAway && state !== "ok";
-  // The other window tells this one nothing: what came of it, the gateway knows.
+  // The other window cannot report its result to this one, so the gateway is polled.
   useEffect(() => {
     if (!waits) return undefined;
     const aborting = new AbortController();
@@ -34,10 +34,10 @@ export function Authorize({ connection: { id, kind, config, state }, onSignedIn 
       const now = await got(api.GET("/connections/{connectionId}", { params, signal }));
       if (signal.aborted || now.state !== "ok") return;
       aborting.abort();
-      toast("Signed in at the other side.");
+      toast("Signed in at the provider.");
       onSignedIn();
     };
-    // One that failed is followed by the next.
+    // A failed request is followed by the next one.
     const timer = setInterval(() => void look().catch(() => {}), LOOK_EVERY_MS);
     return () => {
       clearInterval(timer);
@@ -53,7 +53,7 @@ export function Authorize({ connection: { id, kind, config, state }, onSignedIn 
         disabled={action.isRunning}
         onClick={() => void action.run()}
       >
-        Sign in at the other side
+        Sign in at the provider
       </button>
       {waits && <span class="faint">Waiting for the other window…</span>}
       {action.problem && <ProblemNote problem={action.problem} />}

@@ -13,7 +13,7 @@ const SPEC: ResourceSpec<Schemas["Connection"]> = {
   title: "Connections",
   one: "connection",
   many: "connections",
-  lead: "Credentials by which sources and handlers call others. Secrets are written only, and never shown again.",
+  lead: "Credentials that sources and handlers use to call other services. Secrets are write-only.",
   path: "/connections",
   param: "connectionId",
   noun: "connections",
@@ -55,7 +55,7 @@ const SPEC: ResourceSpec<Schemas["Connection"]> = {
           ] as const,
         ]),
     [
-      "Sent to",
+      "Allowed origins",
       allowedOrigins.map((origin) => (
         <div key={origin}>
           <Stranger>{origin}</Stranger>
@@ -63,7 +63,7 @@ const SPEC: ResourceSpec<Schemas["Connection"]> = {
       )),
     ],
     ["Last used", <Time key="used" at={lastUsedAt} as="full" />],
-    ["Made", <Time key="created" at={createdAt} as="full" />],
+    ["Created", <Time key="created" at={createdAt} as="full" />],
     ["Changed", <Time key="updated" at={updatedAt} as="full" />],
   ],
   actions: (connection, reload) => (
@@ -77,8 +77,7 @@ const SPEC: ResourceSpec<Schemas["Connection"]> = {
       <Code label="settings" text={JSON.stringify(config, null, 2)} />
     </Section>
   ),
-  empty:
-    "A source that needs a key, a password or a person's sign-in at the other side gets it from a connection.",
+  empty: "A source gets an API key, a password or an OAuth sign-in from a connection.",
   create: {},
   change: { without: ["kind"], kindOf: ({ kind }) => kind },
   remove: { lost: <p>A connection that a channel or a subscription uses cannot be deleted.</p> },

@@ -9,7 +9,7 @@ interface Props {
   readonly onDone: () => void;
 }
 
-/** Calls an address with the credentials, and says what came of it. */
+/** Calls an address with the connection's credentials and shows the result. */
 export function TestConnection({ connection: { id, name, allowedOrigins }, onDone }: Props) {
   const [isOpen, setOpen] = useState(false);
   const [result, setResult] = useState<Schemas["ConnectionTest"]>();
@@ -21,7 +21,7 @@ export function TestConnection({ connection: { id, name, allowedOrigins }, onDon
       </button>
       {result && (
         <div class={result.ok ? "note ok" : "note bad"} role="status">
-          {result.ok ? "It works" : "It does not work"}
+          {result.ok ? "The connection works" : "The connection does not work"}
           {result.status !== null && `: answered ${result.status}`}
           {result.code !== null && <code>{result.code}</code>}
           {result.message !== null && <Stranger>{result.message}</Stranger>}

@@ -33,7 +33,7 @@ import "./dead-letters.css";
 
 type Subscription = Schemas["Subscription"];
 
-/** What handlers and readers did not take: by subscription, then by reason and type, then each. */
+/** Dead letters by subscription, then by reason and type, then single ones. */
 export default function DeadLetters({ appId }: { readonly appId: string }) {
   const { query } = useAddress();
   const { subscription } = query;
@@ -56,7 +56,7 @@ function Subscriptions({ appId }: { readonly appId: string }) {
   return (
     <Page
       title="Dead letters"
-      lead="Events that a subscription's handler did not take in all its attempts, or that its readers set aside."
+      lead="Events that a subscription's handler rejected in all attempts, or that its readers set aside."
     >
       <WhenLoaded loaded={loaded}>
         {({ rows, total }) => {
@@ -64,8 +64,8 @@ function Subscriptions({ appId }: { readonly appId: string }) {
           return shown.length === 0 ? (
             <Empty title="No dead letters">
               {total === 0
-                ? "The app has no subscription yet. Its handlers' failures are listed here."
-                : "Every handler takes what it is sent. What one does not take for a day is listed here."}
+                ? "The app has no subscriptions yet. Events that their handlers reject will be listed here."
+                : "All handlers accept their events. Events rejected for a day are listed here."}
             </Empty>
           ) : (
             <Table
@@ -192,12 +192,14 @@ function OfSubscription({ place }: { readonly place: Place }) {
             {({ letters }) =>
               letters.length === 0 ? (
                 <Empty
-                  title={Object.keys(values).length > 0 ? "Nothing fits the filters" : "No dead letters"}
+                  title={
+                    Object.keys(values).length > 0 ? "No dead letters match the filters" : "No dead letters"
+                  }
                 >
-                  What was sent again and is not taken in another day comes back here.
+                  Redriven events come back here if they are rejected for another day.
                 </Empty>
               ) : query.group !== undefined && chosen === undefined ? (
-                <Empty title="This group is empty now">
+                <Empty title="This group is empty">
                   <a href={hrefWith({ group: undefined, letter: undefined })}>All groups</a>
                 </Empty>
               ) : chosen ? (
@@ -217,7 +219,7 @@ function OfSubscription({ place }: { readonly place: Place }) {
                     count={total}
                     of={
                       total > MAX_LOADED
-                        ? `dead letters; the newest ${MAX_LOADED} are in the groups`
+                        ? `dead letters; the groups show the newest ${MAX_LOADED}`
                         : total === 1
                           ? "dead letter"
                           : "dead letters"
@@ -251,7 +253,7 @@ function OfSubscription({ place }: { readonly place: Place }) {
   );
 }
 
-/** By its type where that leaves the group alone; else one by one, the oldest first. */
+/** Redrives a group by type if the filter selects exactly this group. Otherwise redrives its dead letters by id, oldest first. */
 function targetOf(group: Group, groups: readonly Group[], scope: Scope, total: number): Target {
   const isAlone = groups.filter(({ type }) => type === group.type).length === 1 && total <= MAX_LOADED;
   return isAlone
@@ -289,7 +291,7 @@ function Letters({ group, onSend }: LettersProps) {
       columns={LETTER_COLUMNS}
       rows={group.letters}
       canChoose={may("apps.write")}
-      verb={(count) => `Send ${count === 0 ? "the chosen" : formatCount(count)} again`}
+      verb={(count) => `Send ${count === 0 ? "selected" : formatCount(count)} again`}
       onRun={(chosen) => onSend({ is: "letters", ids: chosen.map(({ id }) => id).reverse() })}
       onOpen={({ id }) => go({ letter: id })}
       openKey={query.letter}

@@ -22,11 +22,11 @@ interface Props {
   readonly place: Place;
   readonly letterId: string;
   readonly onClose: () => void;
-  /** It has left the list. */
+  /** Called when the dead letter has left the list. */
   readonly onGone: () => void;
 }
 
-/** One dead letter beside the list: each attempt, and the event. */
+/** Details of a dead letter: its attempts and its event. */
 export function LetterPanel({ place, letterId, onClose, onGone }: Props) {
   const params = { path: { ...place, deadLetterId: letterId } };
   const loaded = useLoad<Letter>(
@@ -51,8 +51,8 @@ export function LetterPanel({ place, letterId, onClose, onGone }: Props) {
                   <Stranger>{letter.reason}</Stranger>
                 </p>
                 <p class="soft">
-                  The handler did not take it in {letter.attempts.length}{" "}
-                  {letter.attempts.length === 1 ? "attempt" : "attempts"}. Mend the handler, then send it
+                  The handler rejected it in {letter.attempts.length}{" "}
+                  {letter.attempts.length === 1 ? "attempt" : "attempts"}. Fix the handler, then send it
                   again.
                 </p>
               </div>
@@ -119,7 +119,7 @@ function Actions({ place, letter, onClose, onGone }: ActionsProps) {
         body: {},
       }),
     );
-    leave("On its way to the handler again");
+    leave("Sending to the handler again");
   });
   return (
     <div class="stack">
@@ -143,7 +143,7 @@ function Actions({ place, letter, onClose, onGone }: ActionsProps) {
       />
       {isDeleting && (
         <Confirm
-          title="Delete the dead letter"
+          title="Delete this dead letter?"
           verb="Delete"
           danger
           call={{ method: "DELETE", path }}
@@ -157,7 +157,10 @@ function Actions({ place, letter, onClose, onGone }: ActionsProps) {
           }}
           onClose={() => setDeleting(false)}
         >
-          <p>The handler will not get this event again. On its topic it stays until retention takes it.</p>
+          <p>
+            The handler will not receive this event again. The event stays on its topic until retention
+            removes it.
+          </p>
         </Confirm>
       )}
     </div>

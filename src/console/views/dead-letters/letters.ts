@@ -2,24 +2,24 @@ import { api, got, gotList, type Schemas } from "../../api/client.ts";
 
 export type Letter = Schemas["DeadLetter"];
 
-/** Of one subscription. */
+/** Identifies a subscription. */
 export interface Place {
   readonly appId: string;
   readonly subscriptionId: string;
 }
 
-/** As the API takes them. */
+/** Filters in the form of the API. */
 export interface Scope {
   readonly type?: string;
   readonly from?: string;
   readonly to?: string;
 }
 
-/** The newest that are grouped; each comes with its whole event. */
+/** Maximum number of newest dead letters that are loaded for grouping. Each one contains its whole event. */
 export const MAX_LOADED = 500;
 const PAGE = 100;
 
-/** The newest of what the filters leave, the newest first, and how many there are in all. */
+/** Loads the newest dead letters that match the filters, newest first, with the total count. */
 export async function loadLetters(
   place: Place,
   scope: Scope,
@@ -44,13 +44,13 @@ export interface Group {
   readonly key: string;
   readonly reason: string;
   readonly type: string;
-  /** The newest first. */
+  /** Dead letters of the group, newest first. */
   readonly letters: readonly Letter[];
   readonly firstAt: string;
   readonly lastAt: string;
 }
 
-/** By reason and type; the group that was seen last comes first. */
+/** Groups dead letters by reason and type. The most recently seen group comes first. */
 export function groupsOf(letters: readonly Letter[]): readonly Group[] {
   const byKey = new Map<string, Letter[]>();
   for (const one of letters) {
@@ -68,19 +68,19 @@ export function groupsOf(letters: readonly Letter[]): readonly Group[] {
   });
 }
 
-/** What is sent again: all that filters leave, or some by their ids. */
+/** Target of a redrive: all dead letters that match filters, or some by id. */
 export type Target =
   | { readonly is: "scope"; readonly scope: Scope }
   | { readonly is: "letters"; readonly ids: readonly string[] };
 
-/** How many would be sent, as the gateway counts them. */
+/** Asks the gateway how many dead letters would be sent. */
 export async function countOf(place: Place, target: Target, signal: AbortSignal): Promise<number> {
   if (target.is === "letters") return target.ids.length;
   const { matched } = await redriveMany(place, { ...target.scope, dryRun: true }, signal);
   return matched;
 }
 
-/** Each leaves the list when it is on its way, and comes back where the handler does not take it in another day. */
+/** Sends dead letters again. Each leaves the list at once, and returns if the handler rejects it for another day. */
 export async function sendAgain(
   place: Place,
   target: Target,
@@ -111,7 +111,7 @@ export async function sendAgain(
   return sent;
 }
 
-/** So that there is progress to see, and a way to stop. */
+/** Number of dead letters per request, so that progress is visible and the user can stop. */
 const BATCH = 200;
 
 const redriveMany = (

@@ -17,7 +17,7 @@ interface Props {
   readonly onDone: () => void;
 }
 
-/** Says how many would be sent, then sends them. */
+/** Dialog that shows how many dead letters would be sent, then sends them. */
 export function SendDialog({ place, target, onClose, onDone }: Props) {
   const count = useLoad((signal) => countOf(place, target, signal), []);
   const [sent, setSent] = useState<number>();
@@ -41,14 +41,14 @@ export function SendDialog({ place, target, onClose, onDone }: Props) {
           {(n) =>
             sent === undefined ? (
               <p role="status">
-                <strong>{formatCount(n)}</strong> {n === 1 ? "event is" : "events are"} sent again, the oldest
-                first, each with another day of attempts. What the handler does not take then comes back.
+                <strong>{formatCount(n)}</strong> {n === 1 ? "event" : "events"} will be sent again, oldest
+                first, each with another day of attempts. Rejected events come back here.
               </p>
             ) : (
               <>
                 <progress max={Math.max(n, sent)} value={sent} aria-label="Sent again" />
                 <p role="status">
-                  <strong>{formatCount(sent)}</strong> of {formatCount(n)} on their way to the handler
+                  <strong>{formatCount(sent)}</strong> of {formatCount(n)} sent to the handler
                 </p>
               </>
             )

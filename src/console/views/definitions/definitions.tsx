@@ -18,7 +18,7 @@ interface Props {
   readonly channelUid: string;
 }
 
-/** A channel's definitions under a person's hands, and beside them what they would make of what came in. */
+/** Editor of a channel's definitions with a preview on recent deliveries. */
 export default function Definitions({ appId, channelUid }: Props) {
   const path = { appId, channelId: channelUid };
   const loaded = useLoad(
@@ -32,7 +32,7 @@ export default function Definitions({ appId, channelUid }: Props) {
     <Page
       title={`Definitions of ${channelUid}`}
       crumbs={[{ title: "Channels", href: `/console/apps/${appId}/channels?channel=${channelUid}` }]}
-      lead="What of each delivery becomes an event. Nothing changes until it is saved."
+      lead="Definitions select the parts of a delivery that become events. Changes apply when you save."
     >
       <WhenLoaded loaded={loaded}>
         {({ channel, etag }) => (
@@ -60,14 +60,14 @@ function Editing({ appId, channel, etag, onSaved }: EditingProps) {
   const call = { method: "PUT", path, body: { events }, headers };
   const save = useAction(async () => {
     await send<Schemas["Channel"]>(call.method, call.path, call);
-    toast("Saved: in force on all workers within two seconds.");
+    toast("Saved. All workers use the change within two seconds.");
     onSaved();
   });
   return (
     <div class="definitions">
       <section class="stack" aria-label="Definitions">
-        <JsonEditor text={before} label="Definitions, as JSON" onChange={setText} />
-        {events === undefined && <p class="field-problem">is no list of definitions yet</p>}
+        <JsonEditor text={before} label="Definitions (JSON)" onChange={setText} />
+        {events === undefined && <p class="field-problem">must be a JSON array of definitions</p>}
         {save.problem && <ProblemNote problem={save.problem} />}
         {may("apps.write") && (
           <div class="row wrap">
@@ -84,7 +84,7 @@ function Editing({ appId, channel, etag, onSaved }: EditingProps) {
               class="button"
               onClick={() => route(`/console/apps/${appId}/quarantine?channel=${channel.uid}`)}
             >
-              To its quarantine
+              Open quarantine
             </button>
             <ApiCall call={call} />
           </div>
@@ -95,6 +95,6 @@ function Editing({ appId, channel, etag, onSaved }: EditingProps) {
   );
 }
 
-/** As somebody would write it: what is not set is not there. */
+/** Formats definitions without unset fields, as a person would write them. */
 const withoutEmpty = (definition: object): object =>
   Object.fromEntries(Object.entries(definition).filter(([, value]) => value !== null && value !== undefined));

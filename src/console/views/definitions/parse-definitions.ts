@@ -1,4 +1,4 @@
-/** Definitions as they were typed; undefined while they are no JSON array. What is wrong in them the API says. */
+/** Parses typed definitions. Returns `undefined` if they are not a JSON array. The API validates their content. */
 export function parseDefinitions(text: string): readonly unknown[] | undefined {
   try {
     const parsed: unknown = JSON.parse(text);

@@ -15,7 +15,7 @@ type Explanation = Schemas["Explanation"];
 interface Props {
   readonly appId: string;
   readonly channel: Schemas["Channel"];
-  /** Undefined: not to be read yet. */
+  /** `undefined` while the typed text is invalid. */
   readonly events: readonly unknown[] | undefined;
 }
 
@@ -24,7 +24,7 @@ type Source = (typeof SOURCES)[number];
 
 const TYPING_MS = 450;
 
-/** What the definitions would make of what came in, of the provider's sample, or of a body that is pasted. */
+/** Preview of the definitions on the newest deliveries, the provider's sample, or a pasted body. */
 export function TryOn({ appId, channel, events }: Props) {
   const [source, setSource] = useState<Source>("newest deliveries");
   const [pasted, setPasted] = useState("");
@@ -39,8 +39,8 @@ export function TryOn({ appId, channel, events }: Props) {
   const given = source === "pasted body" ? { headers: {}, body: pasted } : sample.data;
   const shown = SOURCES.filter((one) => one !== "provider's sample" || preset !== undefined);
   return (
-    <section class="stack" aria-label="What they would make">
-      <div class="segments" role="group" aria-label="Tried on">
+    <section class="stack" aria-label="Preview">
+      <div class="segments" role="group" aria-label="Preview input">
         {shown.map((one) => (
           <button key={one} type="button" aria-pressed={one === source} onClick={() => setSource(one)}>
             {one}
@@ -77,7 +77,7 @@ interface Tried<T> {
   readonly problem: ApiProblem | undefined;
 }
 
-/** Asks once typing rests; what is under way then is dropped. */
+/** Requests a preview after typing pauses. Cancels the previous request. */
 function useTried<T>(path: string, body: object | undefined): Tried<T> {
   const [tried, setTried] = useState<Tried<T>>({ result: undefined, problem: undefined });
   const key = JSON.stringify(body);
@@ -113,10 +113,10 @@ function OnNewest({ appId, channelUid, events }: OnProps) {
   if (result === undefined) return <Loading lines={4} />;
   if (result.looked === 0) {
     return (
-      <Empty title="No delivery is on record whose body was kept">
+      <Empty title="No recorded delivery has a body">
         <p>
-          The newest of each channel are kept for a day, bodies up to 128 KiB. Try the sample, or paste a
-          body.
+          Records of each channel's newest deliveries are stored for a day, with bodies up to 128 KiB. Use the
+          sample, or paste a body.
         </p>
       </Empty>
     );
@@ -125,13 +125,13 @@ function OnNewest({ appId, channelUid, events }: OnProps) {
   return (
     <div class="stack" role="status">
       <p>
-        Of the newest {formatCount(result.looked)} deliveries{" "}
+        Compared with the newest {formatCount(result.looked)} deliveries,{" "}
         {changed.length === 0
-          ? "none would become anything else."
-          : `${formatCount(changed.length)} would become something else.`}
+          ? "all would have the same result."
+          : `${formatCount(changed.length)} would have a different result.`}
       </p>
       <Counts title="Events" counts={result.events} tone="ok" />
-      <Counts title="Not events" counts={result.failures} tone="warn" />
+      <Counts title="Failures" counts={result.failures} tone="warn" />
       {[...changed, ...result.items.filter(({ isChanged }) => !isChanged)]
         .slice(0, 10)
         .map(({ id, isChanged, explanation }) => (

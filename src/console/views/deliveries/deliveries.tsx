@@ -30,7 +30,7 @@ const FILTERS = [
   "to",
 ] as const;
 
-/** The newest of what came in, refused deliveries included. */
+/** List of the newest deliveries, including rejected ones. */
 export default function Deliveries({ appId }: { readonly appId: string }) {
   const { values, set } = useFilters(FILTERS);
   const [turn, setTurn] = useState(0);
@@ -45,7 +45,7 @@ export default function Deliveries({ appId }: { readonly appId: string }) {
       }),
     );
   const needs = [appId, JSON.stringify(asked), turn];
-  // The API has no filter for these.
+  // The API cannot filter by these fields.
   const isScan = type !== undefined || reason !== undefined || item !== undefined;
   const fits = ({ events, quarantine, reason: why }: Delivery): boolean =>
     (item === undefined || quarantine.some(({ id }) => id === item)) &&
@@ -76,7 +76,7 @@ export default function Deliveries({ appId }: { readonly appId: string }) {
   return (
     <Page
       title="Deliveries"
-      lead="The newest of what came in: of each channel one a second at most, the newest hundred, for a day."
+      lead="Sampled deliveries of the last day: at most one per second, and the newest hundred of each channel."
       actions={
         <button type="button" class="button" onClick={() => setTurn((before) => before + 1)}>
           <Icon name="refresh" /> Refresh
@@ -143,10 +143,10 @@ function Found({ appId, load, needs, fits, isFiltered }: ListProps) {
 }
 
 const Nothing = ({ isFiltered }: { readonly isFiltered: boolean }) => (
-  <Empty title={isFiltered ? "No delivery fits the filters" : "Nothing came in lately"}>
+  <Empty title={isFiltered ? "No deliveries match the filters" : "No recent deliveries"}>
     {isFiltered
-      ? "Records are a sample, and go after a day: what came in before may stand among the events or in quarantine."
-      : "Send something to a channel of this app. What came in longer than a day ago stands among the events."}
+      ? "Records are samples and are deleted after a day. Look for older deliveries in events or quarantine."
+      : "Send a delivery to a channel of this app. Older deliveries are in events."}
   </Empty>
 );
 
@@ -179,7 +179,7 @@ const COLUMNS: readonly Column<Delivery>[] = [
   },
   { title: "Channel", cell: ({ channelUid }) => <Stranger>{channelUid}</Stranger>, priority: 2 },
   {
-    title: "What came of it",
+    title: "Outcome",
     cell: (delivery) => <Stranger max={300}>{outcomeOf(delivery)}</Stranger>,
     width: "minmax(0, 3fr)",
     priority: 2,
@@ -214,7 +214,7 @@ const COLUMNS: readonly Column<Delivery>[] = [
   },
 ];
 
-/** `order.created, order.paid`, or why it became nothing. */
+/** Returns the published types, such as `order.created, order.paid`, or the reason why no event was published. */
 function outcomeOf({ events, quarantine, reason }: Delivery): string {
   const parts = [
     ...new Set(events.map(({ type }) => type)),

@@ -23,7 +23,7 @@ interface Props {
   readonly deliveryId: string;
 }
 
-/** One delivery from its arrival to each of its readers. */
+/** Details of a delivery, from its arrival to each reader. */
 export default function DeliveryPage({ appId, deliveryId }: Props) {
   const params = { path: { appId, deliveryId } };
   const loaded = useLoad<Whole>(
@@ -69,16 +69,16 @@ export default function DeliveryPage({ appId, deliveryId }: Props) {
             </div>
             {(delivery.items.length > 0 || delivery.explanation.length > 0) && (
               <div class="then-and-now">
-                <Section title="What each path yielded then">
+                <Section title="Path results at the time of delivery">
                   {delivery.items.length === 0 ? (
-                    <p class="faint">It was not noted.</p>
+                    <p class="faint">Not recorded.</p>
                   ) : (
                     <ExplainedItems items={delivery.items} />
                   )}
                 </Section>
-                <Section title="By today's definitions">
+                <Section title="With the current definitions">
                   {delivery.explanation.length === 0 ? (
-                    <p class="faint">The channel is gone.</p>
+                    <p class="faint">The channel was deleted.</p>
                   ) : (
                     <ExplainedItems items={delivery.explanation} />
                   )}
@@ -106,7 +106,7 @@ const factsOf = (delivery: Whole): Parameters<typeof Facts>[0]["facts"] => [
   [
     "Request",
     delivery.requestId === null ? (
-      <span class="faint">it was fetched</span>
+      <span class="faint">fetched by the gateway</span>
     ) : (
       <Copyable key="request" text={delivery.requestId} what="request id" />
     ),
@@ -114,8 +114,8 @@ const factsOf = (delivery: Whole): Parameters<typeof Facts>[0]["facts"] => [
   ["Delivery", <Copyable key="id" text={delivery.id} what="delivery id" />],
   ["Method", delivery.method],
   ["From", <Stranger key="from">{delivery.clientAddress}</Stranger>],
-  ["Answered", delivery.httpStatus === null ? "–" : `${delivery.httpStatus}`],
-  ["Took", formatDuration(delivery.durationMs)],
+  ["Response", delivery.httpStatus === null ? "–" : `${delivery.httpStatus}`],
+  ["Duration", formatDuration(delivery.durationMs)],
 ];
 
 function Body({ delivery: { id, bodyBase64, bodyBytes } }: { readonly delivery: Whole }) {
@@ -123,8 +123,8 @@ function Body({ delivery: { id, bodyBase64, bodyBytes } }: { readonly delivery: 
     return (
       <p class="faint">
         {bodyBytes === null
-          ? "Of a refused delivery no body is kept."
-          : `${formatBytes(bodyBytes)}: too large to be kept with the record.`}
+          ? "Bodies of rejected deliveries are not stored."
+          : `${formatBytes(bodyBytes)}: too large to store with the record.`}
       </p>
     );
   }

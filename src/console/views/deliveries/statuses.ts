@@ -4,18 +4,18 @@ import type { Tone } from "../../kit/layout/page.tsx";
 export type Delivery = Schemas["Delivery"];
 export type Status = Delivery["status"];
 
-/** What a delivery came to: its colour, and what it means. */
+/** Color and meaning of each delivery status. */
 export const STATUSES: Readonly<Record<Status, { readonly tone: Tone; readonly words: string }>> = {
-  published: { tone: "ok", words: "Every item of it became an event." },
-  duplicate: { tone: "plain", words: "Its events were published before; nothing was written twice." },
+  published: { tone: "ok", words: "Every item was published as an event." },
+  duplicate: { tone: "plain", words: "Its events were already published, so no event was written again." },
   quarantined: {
     tone: "warn",
-    words: "Something of it could not become an event, and is kept in quarantine.",
+    words: "At least one item could not become an event and is in quarantine.",
   },
-  refused: { tone: "bad", words: "Its sender was refused; nothing of it was taken." },
-  failed: { tone: "bad", words: "Its sender was asked to repeat it; what became of it is not certain." },
-  handshake: { tone: "info", words: "The provider asked whether the address is ours, and was answered." },
-  empty: { tone: "plain", words: "It had no item." },
+  refused: { tone: "bad", words: "The delivery was rejected. No event was published." },
+  failed: { tone: "bad", words: "The outcome is unknown. The sender was asked to retry." },
+  handshake: { tone: "info", words: "The provider verified the address, and Inlet responded." },
+  empty: { tone: "plain", words: "The delivery contained no items." },
 };
 
 export const STATUS_NAMES = Object.keys(STATUSES) as readonly Status[];

@@ -18,7 +18,7 @@ interface Props {
   readonly readings: Loaded<readonly Reading[]>;
 }
 
-/** From its arrival to its readers, as far as it came. */
+/** Processing steps of a delivery, from arrival to readers. */
 export function Steps({ appId, delivery, readings }: Props) {
   const { items, events, quarantine, verification, status, reason } = delivery;
   const isRefused = status === "refused" || status === "failed";
@@ -28,7 +28,7 @@ export function Steps({ appId, delivery, readings }: Props) {
   );
   const isNoted = items.length > 0;
   return (
-    <ol class="steps" aria-label="What became of it">
+    <ol class="steps" aria-label="Processing steps">
       <Step title="Received" tone="ok">
         <Time at={delivery.receivedAt} />
         {delivery.bodyBytes !== null && ` · ${formatBytes(delivery.bodyBytes)}`}
@@ -58,20 +58,20 @@ export function Steps({ appId, delivery, readings }: Props) {
         <Step title={status === "refused" ? "Refused" : "Failed"} tone="bad">
           {delivery.httpStatus !== null && <strong>{delivery.httpStatus} </strong>}
           <Stranger max={600}>{reason}</Stranger>
-          {delivery.httpStatus !== null && <p class="soft">{cureOf(delivery.httpStatus)}</p>}
+          {delivery.httpStatus !== null && <p class="soft">{getSuggestedAction(delivery.httpStatus)}</p>}
         </Step>
       ) : (
         <>
           <Step title="Matched" tone={!isNoted ? "plain" : types.length > 0 ? "ok" : "warn"}>
             {!isNoted ? (
-              <span class="faint">It was not noted.</span>
+              <span class="faint">Not recorded.</span>
             ) : (
               <Names names={types.map(({ type }) => type)} />
             )}
             <Kept appId={appId} items={quarantine.filter(isUnmatched)} />
           </Step>
           <Step title="Validated" tone={isWrong ? "warn" : types.length > 0 ? "ok" : "plain"}>
-            {!isWrong && types.length > 0 && "Nothing was wrong."}
+            {!isWrong && types.length > 0 && "No errors."}
             <Kept appId={appId} items={quarantine.filter((item) => !isUnmatched(item))} />
           </Step>
           <Step title="Published" tone={events.length > 0 ? "ok" : "plain"}>
@@ -130,7 +130,7 @@ interface KeptProps {
   readonly items: Whole["quarantine"];
 }
 
-/** What is in quarantine of it: why, and what mends it. */
+/** Quarantined items of the delivery, with reasons and suggested actions. */
 const Kept = ({ appId, items }: KeptProps) => (
   <ul class="step-list">
     {items.map(({ id, reason, path }) => (
@@ -220,8 +220,8 @@ const Step = ({ title, tone, children }: StepProps) => (
 const HEARD: Readonly<Record<Tone, string>> = {
   ok: "(done)",
   bad: "(failed)",
-  warn: "(needs a look)",
-  info: "(under way)",
+  warn: "(needs attention)",
+  info: "(in progress)",
   plain: "",
 };
 
@@ -242,18 +242,18 @@ const VERIFIED: Readonly<
   verified: { tone: "ok", words: "Its signature is valid." },
   unproved: {
     tone: "warn",
-    words: "Accepted, because the channel tries its settings out: they would have refused it.",
+    words: "Verification failed, but the channel is in shadow mode, so the delivery was accepted.",
   },
-  none: { tone: "plain", words: "The channel verifies nobody: who knows its address is believed." },
-  fetched: { tone: "ok", words: "The gateway asked for it." },
-  refused: { tone: "bad", words: "It does not verify." },
-  unknown: { tone: "plain", words: "It was refused before anybody looked." },
+  none: { tone: "plain", words: "The channel has no verification. Anyone who knows its address can send." },
+  fetched: { tone: "ok", words: "The gateway fetched it." },
+  refused: { tone: "bad", words: "Verification failed." },
+  unknown: { tone: "plain", words: "It was rejected before verification." },
 };
 
 const READ: Readonly<Record<Reading["state"], { readonly tone: Tone; readonly words: string }>> = {
   unread: { tone: "plain", words: "not read yet" },
-  pending: { tone: "info", words: "in hand" },
-  retrying: { tone: "warn", words: "tried again" },
+  pending: { tone: "info", words: "being processed" },
+  retrying: { tone: "warn", words: "retrying" },
   deadLetter: { tone: "bad", words: "dead letter" },
   acknowledged: { tone: "ok", words: "acknowledged" },
 };
@@ -266,23 +266,23 @@ function toneOf(readings: readonly Reading[] | undefined): Tone {
   );
 }
 
-/** What the operator can do about an answer. */
-function cureOf(httpStatus: number): string {
+/** Returns a suggested action for an error status. */
+function getSuggestedAction(httpStatus: number): string {
   switch (httpStatus) {
     case 400:
-      return "The channel refuses what does not fit, instead of keeping it: see onInvalid and onNoMatch.";
+      return "The channel rejects invalid items instead of quarantining them. See its settings onInvalid and onNoMatch.";
     case 401:
-      return "Look at the channel's secret and scheme: the sender signs with another one, or not at all.";
+      return "Check the channel's secret and scheme. The sender uses another secret, or does not sign.";
     case 404:
     case 405:
       return "The sender uses an address or method that the channel does not have.";
     case 413:
-      return "Raise limits.maxBodyBytes of the channel, or let the sender send less at once.";
+      return "Raise limits.maxBodyBytes of the channel, or send smaller deliveries.";
     case 415:
-      return "The sender's Content-Type is none that the channel reads.";
+      return "The channel does not support the sender's Content-Type.";
     case 429:
-      return "The sender is faster than the limits of the channel or organization; it was asked to wait.";
+      return "The sender exceeded a rate limit of the channel or organization, and was asked to wait.";
     default:
-      return "The sender was asked to repeat it. Look at the overview for what was away at that time.";
+      return "The sender was asked to retry. The overview shows which part of the gateway was unavailable.";
   }
 }

@@ -24,14 +24,14 @@ interface Props {
   readonly onGone: () => void;
 }
 
-/** One event beside the list, as it stands on its topic. */
+/** Details of an event, as stored on its topic. */
 export function EventPanel({ appId, place, onClose, onGone }: Props) {
   const split = place.lastIndexOf("/");
   const path = { appId, topic: place.slice(0, split), entryId: place.slice(split + 1) };
   const [isDeleting, setDeleting] = useState(false);
   const loaded = useLoad(
     async (signal) => {
-      // As text: parsed and written again, its numbers could change.
+      // Read as text, because parsing could change large numbers.
       const text: string = await got(
         api.GET("/apps/{appId}/events/{topic}/{entryId}", { params: { path }, parseAs: "text", signal }),
       );
@@ -51,7 +51,7 @@ export function EventPanel({ appId, place, onClose, onGone }: Props) {
                   class="button"
                   href={`/console/apps/${encodeURIComponent(appId)}/deliveries${queryOf({ eventId: event.entryId })}`}
                 >
-                  Its delivery
+                  Open the delivery
                 </a>
               )}
               {may("apps.write") && (
@@ -89,7 +89,7 @@ export function EventPanel({ appId, place, onClose, onGone }: Props) {
       </WhenLoaded>
       {isDeleting && (
         <Confirm
-          title="Delete the event for good"
+          title="Delete this event permanently?"
           verb="Delete"
           danger
           call={{ method: "DELETE", path: callPath }}
@@ -102,9 +102,9 @@ export function EventPanel({ appId, place, onClose, onGone }: Props) {
           onClose={() => setDeleting(false)}
         >
           <p>
-            It is removed from its topic, from dead letters, from what is on its way to a handler, and from
-            quarantine and the records of deliveries, with the whole delivery that it came in. What readers
-            have taken is theirs.
+            This removes the event from its topic, dead letters, pending handler calls, quarantine and
+            delivery records, including the whole delivery. Readers keep copies that they have already
+            received.
           </p>
         </Confirm>
       )}

@@ -19,7 +19,7 @@ import { channelOf, createTimeline, type Event, placeOf } from "./timeline.ts";
 
 const FILTERS = ["channel", "type", "id", "field", "from", "to"] as const;
 
-/** What was published, the newest first. */
+/** List of published events, newest first. */
 export default function Events({ appId }: { readonly appId: string }) {
   const { values, set } = useFilters(FILTERS);
   const { query, go } = useAddress();
@@ -68,7 +68,7 @@ export default function Events({ appId }: { readonly appId: string }) {
   return (
     <Page
       title="Events"
-      lead="What was published to the topics of this app, the newest first."
+      lead="Events published to the topics of this app, newest first."
       actions={
         <>
           <a class="button" href={`/console/apps/${encodeURIComponent(appId)}/tail`}>
@@ -128,7 +128,7 @@ function All({ load, needs, shared, isFiltered }: AllProps) {
       {count === undefined ? (
         !pages.problem && <Loading lines={10} />
       ) : count === 0 ? (
-        <Empty title={isFiltered ? "No event fits the filters" : "No event yet"}>
+        <Empty title={isFiltered ? "No events match the filters" : "No events yet"}>
           {!isFiltered && "Send something to a channel of this app, or a test event from the channel's page."}
         </Empty>
       ) : (
@@ -155,8 +155,8 @@ function Found({ load, fits, needs, shared }: FoundProps) {
     <>
       {rows.length > 0 && <Table {...shared} count={rows.length} rowAt={(index) => rows[index]} />}
       {rows.length === 0 && !scan.isRunning && !scan.problem && (
-        <Empty title="No event fits the filters">
-          A field is named by its place in the data, <code>order.total = 12</code>; an id is the whole id.
+        <Empty title="No events match the filters">
+          Filter by a path in the data, such as <code>order.total = 12</code>, or by a complete id.
         </Empty>
       )}
       {rows.length === 0 && scan.isRunning && <Loading lines={6} />}

@@ -1,7 +1,7 @@
-/** `order.total = 12`, `items.0.sku`: a field of the data, with the value that it must have; without one: it must be there. */
+/** Filter by a field of the data: `order.total = 12` requires this value, `items.0.sku` requires that the field exists. */
 export type FieldFilter = (data: unknown) => boolean;
 
-/** Undefined: it names no field. */
+/** Parses a filter. Returns `undefined` if it contains no field name. */
 export function parseFieldFilter(text: string): FieldFilter | undefined {
   const [, left = "", , right] = /^\s*([^=]*?)\s*(=\s*(.*?)\s*)?$/su.exec(text) ?? [];
   const names = left

@@ -18,7 +18,7 @@ import { MAX_SHOWN, type Tail, useTail } from "./use-tail.ts";
 
 const FILTERS = ["channel", "type", "id", "field"] as const;
 
-/** What is published, while it comes; the newest on top. */
+/** Live list of events as they are published, newest first. */
 export default function LiveTail({ appId }: { readonly appId: string }) {
   const { values, set } = useFilters(FILTERS);
   const { query, go } = useAddress();
@@ -41,7 +41,7 @@ export default function LiveTail({ appId }: { readonly appId: string }) {
   useEffect(() => announce(STATES[state.is].words), [state.is]);
   useShortcut({
     keys: "p",
-    does: "Pause, go on",
+    does: "Pause or resume",
     run: () => setPaused((before) => !before),
   });
   const fields: readonly FilterField[] = [
@@ -67,7 +67,7 @@ export default function LiveTail({ appId }: { readonly appId: string }) {
             class={isPaused ? "button primary" : "button"}
             onClick={() => setPaused(!isPaused)}
           >
-            {isPaused ? "Go on" : "Pause"}
+            {isPaused ? "Resume" : "Pause"}
           </button>
         </>
       }
@@ -77,21 +77,21 @@ export default function LiveTail({ appId }: { readonly appId: string }) {
       <div class="split">
         <div class="stack">
           {events.length === 0 ? (
-            <Empty title={isPaused ? "Paused" : isFiltered ? "Nothing that fits yet" : "Waiting for events"}>
+            <Empty title={isPaused ? "Paused" : isFiltered ? "No matching events yet" : "Waiting for events"}>
               {isFiltered
-                ? `${formatCount(seen)} came in and did not fit the filters.`
+                ? `${formatCount(seen)} events did not match the filters.`
                 : "Send something to a channel of this app: it appears here within a second."}
             </Empty>
           ) : (
             <>
               <Table
-                label="Events as they come"
+                label="Live events"
                 columns={columns}
                 count={events.length}
                 rowAt={(index) => events[events.length - 1 - index]}
                 keyOf={placeOf}
                 onOpen={(event: Event) => {
-                  // It would move away under the reader's eyes.
+                  // Pauses the list, because the opened row would move away.
                   setPaused(true);
                   go({ event: placeOf(event) });
                 }}
@@ -99,7 +99,7 @@ export default function LiveTail({ appId }: { readonly appId: string }) {
               />
               <p class="count-line">
                 {formatCount(events.length)} in sight of {formatCount(seen)} that came in
-                {events.length === MAX_SHOWN && `; the newest ${formatCount(MAX_SHOWN)} are kept`}
+                {events.length === MAX_SHOWN && `; showing the newest ${formatCount(MAX_SHOWN)}`}
               </p>
             </>
           )}
@@ -122,7 +122,7 @@ export default function LiveTail({ appId }: { readonly appId: string }) {
 const STATES: Readonly<Record<Tail["state"]["is"], { readonly tone: Tone; readonly words: string }>> = {
   connecting: { tone: "plain", words: "Connecting" },
   live: { tone: "ok", words: "Live" },
-  waiting: { tone: "warn", words: "Connecting again" },
+  waiting: { tone: "warn", words: "Reconnecting" },
   paused: { tone: "info", words: "Paused" },
   failed: { tone: "bad", words: "Stopped" },
 };
@@ -130,13 +130,13 @@ const STATES: Readonly<Record<Tail["state"]["is"], { readonly tone: Tone; readon
 function leadOf(state: Tail["state"]): string {
   switch (state.is) {
     case "paused":
-      return "Going on resumes where it stands: nothing is left out.";
+      return "When you resume, all events since the pause are shown.";
     case "waiting":
-      return `${state.problem?.message ?? "The line has ended."} It is tried again in ${formatDuration(state.retryMs)}, from where it stood.`;
+      return `${state.problem?.message ?? "The connection was closed."} Reconnecting in ${formatDuration(state.retryMs)}, without losing events.`;
     case "connecting":
     case "live":
     case "failed":
-      return "Events of this app while they are published, the newest on top.";
+      return "Events of this app as they are published, newest first.";
     default:
       return state satisfies never;
   }

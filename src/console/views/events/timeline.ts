@@ -1,4 +1,4 @@
-/** An event as the list answers it; the sender's extensions stand beside what is named. */
+/** An event as returned by the list. It may have further members: the sender's extensions. */
 export interface Event {
   readonly id: string;
   readonly type: string;
@@ -9,7 +9,7 @@ export interface Event {
   readonly data_base64?: string;
 }
 
-/** A part of a list, and how long it is. */
+/** A page of events with the total length of the list. */
 interface Part<Row> {
   readonly rows: readonly Row[];
   readonly total: number;
@@ -20,35 +20,35 @@ export interface Range {
   readonly to?: string;
 }
 
-/** A part of the list of the API, which is in order of time. */
+/** Loads a page of the API's list, which is sorted oldest first. */
 export type Load = (
   query: Range & { readonly limit: number; readonly offset: number },
   signal: AbortSignal,
 ) => Promise<Part<Event>>;
 
-/** How far into a list the API looks, and counts between times. */
+/** Maximum offset of the API's list, and the maximum count within a time range. */
 const MAX_COUNTED = 10_000;
-/** Parts of the list hold about so many events. */
+/** Target number of events in a slice. */
 const AIM = 5_000;
 
-/** A part of the list between two times, of fewer events than the API can look through. */
+/** A time range with fewer events than the API's maximum offset. */
 interface Slice {
   readonly range: Range;
   readonly count: number;
-  /** Events that are newer than its own. */
+  /** Number of events newer than this slice. */
   readonly newer: number;
 }
 
 /**
- * The events of an app, the newest first, by their place in the list. The API answers the oldest first and looks 10,000 events far: a
- * longer list is read in slices of time, which are measured as the reader comes to them.
+ * Reads an app's events, newest first, by index. The API lists the oldest first and has a maximum offset of 10,000. So longer lists
+ * are read in time slices, whose sizes are determined as the user scrolls.
  */
 export function createTimeline(
   load: Load,
   range: Range,
 ): (page: { readonly limit: number; readonly offset: number }, signal: AbortSignal) => Promise<Part<Event>> {
   const slices: Slice[] = [];
-  /** Counted when it was opened; undefined: more than is counted between times. */
+  /** Total count at the time of loading. `undefined` if it exceeds the API's maximum count. */
   let total: number | undefined;
   let isComplete = false;
   let endMs = 0;
@@ -74,11 +74,11 @@ export function createTimeline(
     spanMs = Math.max(1, Math.ceil(((endMs - lowestMs) * AIM) / first.total));
   }
 
-  /** Measures one slice more, further back. */
+  /** Determines the next older slice. */
   async function extend(signal: AbortSignal): Promise<void> {
     for (;;) {
       const startMs = Math.max(lowestMs, endMs - spanMs);
-      // The clock of Redis may be ahead of this machine's: the newest slice is open.
+      // The newest slice has no end, because the clock of Redis may be ahead of this machine's.
       const isOpen = slices.length === 0 && range.to === undefined;
       const between = {
         from: new Date(startMs).toISOString(),
@@ -103,7 +103,7 @@ export function createTimeline(
   }
 
   return async ({ limit, offset }, signal) => {
-    // One at a time: each goes on from where the one before has ended.
+    // Sequential, because each slice starts where the previous one ends.
     const before = measuring ?? Promise.resolve();
     const mine = before.catch(() => {}).then(() => measureTo(offset + limit, signal));
     measuring = mine;
@@ -119,7 +119,7 @@ export function createTimeline(
   };
 }
 
-/** The newest first. An answer may end early when its events are large. */
+/** Loads events, newest first. A response may contain fewer events than requested if they are large. */
 async function readSlice(
   load: Load,
   range: Range,
@@ -133,19 +133,19 @@ async function readSlice(
     const { rows } = await load({ ...range, ...page }, signal);
     const before = found.size;
     for (const event of rows) found.set(placeOf(event), event);
-    // What was removed meanwhile is not there, however often one asks.
+    // Events that were deleted meanwhile stay missing, so further requests would not help.
     if (found.size === before) break;
   }
   return [...found.values()].reverse();
 }
 
-/** Where it stands, as one text: a topic has no white space. */
+/** Returns topic and entry id as one text. A topic contains no white space. */
 export const placeOf = ({ topic, entryId }: Pick<Event, "topic" | "entryId">): string =>
   `${topic}/${entryId}`;
 
-/** When it was appended, by the clock of Redis. */
+/** Returns the time of the append by the clock of Redis. */
 export const timeOf = ({ entryId }: Pick<Event, "entryId">): number => Number.parseInt(entryId, 10);
 
-/** The channel's uid has no dot, nor have ids. */
+/** Returns the channel uid from a topic. Neither uids nor ids contain dots. */
 export const channelOf = ({ topic }: Pick<Event, "topic">, appId: string): string =>
   topic.split(`.${appId}.`)[1]?.split(".")[0] ?? "";

@@ -3,15 +3,15 @@ import { readStream, type StreamState } from "../../api/event-stream.ts";
 import { type ApiProblem, isAbort, toProblem } from "../../api/problem.ts";
 import type { Event } from "./timeline.ts";
 
-/** The newest that are kept in sight. */
+/** Maximum number of shown events. */
 export const MAX_SHOWN = 2_000;
-/** So often what came in is drawn: one by one, a busy app would leave no time for anything else. */
+/** Interval between renders in ms. Rendering each event separately would block the page of a busy app. */
 const DRAW_EVERY_MS = 200;
 
 export interface Tail {
-  /** The newest last. */
+  /** Shown events, newest last. */
   readonly events: readonly Event[];
-  /** All that came, shown or passed over. */
+  /** Number of received events, including filtered ones. */
   readonly seen: number;
   readonly state: StreamState | { readonly is: "paused" } | { readonly is: "failed" };
   readonly problem: ApiProblem | undefined;
@@ -21,14 +21,14 @@ export interface Tail {
 
 interface Options {
   readonly path: string;
-  /** A paused stream is closed, and goes on from where it stood: nothing is left out. */
+  /** A paused stream is closed, and resumes at its last position without losing events. */
   readonly isPaused: boolean;
   readonly fits: (event: Event) => boolean;
-  /** What `fits` is made of: where it changes, what is in sight is looked through again. */
+  /** Dependencies of `fits`. When they change, the shown events are filtered again. */
   readonly needs: readonly unknown[];
 }
 
-/** The events of an app while they come. */
+/** Follows the events of an app. */
 export function useTail({ path, isPaused, fits, needs }: Options): Tail {
   const [state, setState] = useState<Tail["state"]>({ is: "connecting" });
   const [problem, setProblem] = useState<ApiProblem>();

@@ -13,14 +13,14 @@ const SPEC: ResourceSpec<Organization> = {
   title: "Organization",
   one: "organization",
   many: "organizations",
-  lead: "Each caller sees its own. Callers of the operator's organization, the first one, can make others, and see nothing of them afterwards.",
+  lead: "You see your own organization. Members of the operator's organization can create others, but cannot see into them.",
   path: "/organizations",
   param: "organizationId",
   noun: "organizations",
   columns: [
     { title: "Name", width: "minmax(0, 2fr)", cell: ({ name }) => <Stranger>{name}</Stranger> },
     { title: "Id", width: "minmax(0, 2fr)", priority: 2, cell: ({ id }) => <code>{id}</code> },
-    { title: "Made", width: "9rem", priority: 2, cell: ({ createdAt }) => <Time at={createdAt} /> },
+    { title: "Created", width: "9rem", priority: 2, cell: ({ createdAt }) => <Time at={createdAt} /> },
   ],
   titleOf: ({ name }) => name,
   facts: ({ id, name, iamId, tenantId, createdAt, updatedAt }) => [
@@ -28,7 +28,7 @@ const SPEC: ResourceSpec<Organization> = {
     ["Name", <Stranger key="name">{name}</Stranger>],
     ["Outside id", <Stranger key="iam">{iamId}</Stranger>],
     ["Tenant", <Stranger key="tenant">{tenantId}</Stranger>],
-    ["Made", <Time key="created" at={createdAt} as="full" />],
+    ["Created", <Time key="created" at={createdAt} as="full" />],
     ["Changed", <Time key="updated" at={updatedAt} as="full" />],
   ],
   more: (organization) => <Inside organization={organization} />,
@@ -82,12 +82,15 @@ function Made({
   return (
     <Dialog title={`The organization ${name}`} onClose={onClose}>
       <div class="stack">
-        <p>Its id, and its first key, which may do all in it. This is the only time that the key is shown.</p>
+        <p>
+          This is the organization's id and its first API key, with all permissions. The key is shown only
+          once.
+        </p>
         <Code label="Organization id" text={id} />
         <Code label="API key" text={apiKey.key} wrap />
         <div class="row end">
           <button type="button" class="button primary" onClick={onClose}>
-            I have kept it
+            I have saved it
           </button>
         </div>
       </div>

@@ -12,10 +12,10 @@ import { SubscriptionLags } from "./subscription-lags.tsx";
 import { Tile, Tiles } from "./tiles.tsx";
 
 const HOUR_MS = 3_600_000;
-/** The most that one request answers. */
+/** Maximum page size of the API. */
 const ROWS = 200;
 
-/** One app: what came in, what became of it, how far its readers are. */
+/** Figures of one app: deliveries, their outcomes, topics, and the lag of its readers. */
 export function AppFigures({ appId }: { readonly appId: string }) {
   const name = apps.value?.find(({ id }) => id === appId)?.uid ?? appId;
   return (
@@ -53,7 +53,7 @@ function Deliveries({ appId }: { readonly appId: string }) {
   );
 }
 
-/** An hour, or less where the newest records reach back no further. */
+/** Covers an hour, or less if the newest records do not reach back that far. */
 function spanOf(rows: readonly { readonly receivedAt: string }[]): number {
   const oldest = rows.length < ROWS ? undefined : rows.at(-1);
   return oldest === undefined
@@ -83,15 +83,15 @@ function Outcomes({ appId, recorded }: { readonly appId: string; readonly record
         >
           {formatShort(quarantined)}
         </Tile>
-        <Tile title="Refused" href={toDeliveries("refused")} {...(refused > 0 && { tone: "bad" as const })}>
+        <Tile title="Rejected" href={toDeliveries("refused")} {...(refused > 0 && { tone: "bad" as const })}>
           {formatShort(refused)}
         </Tile>
-        <Tile title="Answered in" href={toDeliveries()} hint="median · slowest in a hundred">
+        <Tile title="Response time" href={toDeliveries()} hint="median · 99th percentile">
           {duration(p50Ms)} · {duration(p99Ms)}
         </Tile>
       </Tiles>
       {count === 0 ? (
-        <Empty title="Nothing came in this hour">
+        <Empty title="No deliveries in this hour">
           Send an event to a channel of this app: its address is in{" "}
           <a href={`/console/apps/${appId}/channels`}>the channel</a>.
         </Empty>
@@ -121,13 +121,13 @@ function Topics({ appId }: { readonly appId: string }) {
             {formatCount(total)}
           </Tile>
           <Tile
-            title="Events kept"
+            title="Stored events"
             href={viewHref("/apps/:appId/events", { appId })}
             hint="until their retention ends"
           >
             {formatShort(rows.reduce((sum, { length }) => sum + length, 0))}
           </Tile>
-          <Tile title="Their size" hint="in Redis, estimated">
+          <Tile title="Topic size" hint="in Redis, estimated">
             {formatBytes(rows.reduce((sum, { bytes }) => sum + bytes, 0))}
           </Tile>
         </Tiles>

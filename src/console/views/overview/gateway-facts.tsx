@@ -9,7 +9,7 @@ import { Tile, Tiles } from "./tiles.tsx";
 
 type Readiness = InletApi.components["schemas"]["Readiness"];
 
-/** Its answer is told whatever it is: that the gateway is not ready is what one wants to know. */
+/** Returns the body of any response: a gateway that is not ready responds with 503 and the reasons. */
 async function loadReadiness(signal: AbortSignal): Promise<Readiness> {
   const response = await fetch("/readyz", { signal, credentials: "omit", cache: "no-store" }).catch(
     (error: unknown) => {
@@ -24,7 +24,7 @@ const factsOf = ({ checks }: Readiness, name: string): Readonly<Record<string, u
   return isRecord(check) && isRecord(check.facts) ? check.facts : {};
 };
 
-/** What everything rests on, as this gateway's `/readyz` has it. */
+/** State of this gateway and its stores, from `/readyz`. */
 export function GatewayFacts() {
   const loaded = useLoad(loadReadiness, [], { everyMs: 10_000 });
   return (
@@ -61,22 +61,24 @@ function Facts({ readiness }: { readonly readiness: Readiness }) {
         </Tile>
         <Tile
           title="Redis memory"
-          hint={redis.memoryAlarm === true ? "above the alarm: nearly full" : "of what it may use"}
+          hint={redis.memoryAlarm === true ? "nearly full" : "of maxmemory"}
           {...(redis.memoryAlarm === true && { tone: "bad" as const })}
         >
           {memory === undefined ? "not limited" : formatPercent(memory)}
         </Tile>
         {typeof sources.workers === "number" && (
-          <Tile title="Workers of sources" hint={`this one runs ${String(sources.shards)} of 256 parts`}>
+          <Tile title="Source workers" hint={`this one runs ${String(sources.shards)} of 256 shards`}>
             {sources.workers}
           </Tile>
         )}
         <Tile
-          title="Changes in force"
-          hint="within two seconds, as promised"
-          {...(changes.inForceWithinTwoSeconds === false && { tone: "warn" as const })}
+          title="Configuration changes"
+          hint="active within two seconds"
+          {...(changes.activeWithinTwoSeconds === false && { tone: "warn" as const })}
         >
-          {changes.inForceWithinTwoSeconds === false ? `${String(changes.stalenessSeconds)} s behind` : "yes"}
+          {changes.activeWithinTwoSeconds === false
+            ? `${String(changes.stalenessSeconds)} s behind`
+            : "up to date"}
         </Tile>
       </Tiles>
       {wrong.length > 0 && (

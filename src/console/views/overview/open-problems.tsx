@@ -9,10 +9,10 @@ import { Time } from "../../kit/text/time.tsx";
 import { Acknowledge } from "../problems/acknowledge.tsx";
 import { ProblemSubject, titleOfKind } from "../problems/problem-words.tsx";
 
-/** So many are told; the others are in their list. */
+/** Maximum number of problems on the overview. The problems page lists all. */
 const SHOWN = 6;
 
-/** One line where nothing is wrong; else as much room as what is wrong deserves. */
+/** Open problems, or one line if there are none. */
 export function OpenProblems() {
   const failure = problemsFailure.value;
   const known = problems.value;

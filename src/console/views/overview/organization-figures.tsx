@@ -8,7 +8,7 @@ import { Tile, Tiles } from "./tiles.tsx";
 type Figures = Schemas["Overview"];
 type Status = NonNullable<Figures["deliveries"]>["byStatus"][number]["status"];
 
-/** All apps together: what became of the deliveries of the last hour, and what waits for readers. */
+/** Figures of all apps: outcomes of the last hour's deliveries, and events not read yet. */
 export function OrganizationFigures({ appId }: { readonly appId: string | undefined }) {
   const loaded = useLoad((signal) => got(api.GET("/overview", { signal })), [], { everyMs: 10_000 });
   return (
@@ -35,7 +35,7 @@ function Shown({
     (deliveries?.byStatus ?? [])
       .filter(({ status }) => statuses.includes(status))
       .reduce((sum, one) => sum + one.count, 0);
-  // These views are of one app: that which is chosen is the nearest.
+  // These views show one app, so the links lead to the selected one.
   const to = (view: string, query: Readonly<Record<string, string>> = {}): string | undefined =>
     appId === undefined ? undefined : viewHref(`/apps/:appId/${view}`, { appId }, query);
   const quarantined = count("quarantined");
@@ -46,7 +46,11 @@ function Shown({
   );
   return (
     <Tiles>
-      <Tile title="Deliveries taken" href={to("deliveries")} hint="recorded: one a second of each channel">
+      <Tile
+        title="Deliveries accepted"
+        href={to("deliveries")}
+        hint="sampled: at most one per second and channel"
+      >
         {deliveries === null ? "–" : formatShort(count("published", "duplicate"))}
       </Tile>
       <Tile title="Quarantined" href={to("quarantine")} {...(quarantined > 0 && { tone: "warn" as const })}>
@@ -59,14 +63,10 @@ function Shown({
       >
         {deliveries === null ? "–" : formatShort(refused)}
       </Tile>
-      <Tile title="Answered in" href={to("deliveries")} hint="median · slowest in a hundred">
+      <Tile title="Response time" href={to("deliveries")} hint="median · 99th percentile">
         {orUnknown(deliveries?.medianMs, formatDuration)} · {orUnknown(deliveries?.p99Ms, formatDuration)}
       </Tile>
-      <Tile
-        title="Waiting for readers"
-        href={to("subscriptions")}
-        hint={subscriptions.lag ? behind : "nobody is behind"}
-      >
+      <Tile title="Not read yet" href={to("subscriptions")} hint={subscriptions.lag ? behind : "no lag"}>
         {orUnknown(subscriptions.lag, formatShort)}
       </Tile>
       <Tile title="Dead letters" href={to("dead-letters")} {...(deadLetters > 0 && { tone: "bad" as const })}>

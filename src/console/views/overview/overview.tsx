@@ -7,7 +7,7 @@ import { OpenProblems } from "./open-problems.tsx";
 import { OrganizationFigures } from "./organization-figures.tsx";
 import "./overview.css";
 
-/** How it stands: what is wrong first, then the gateway, then the chosen app. */
+/** Overview: open problems first, then the gateway, then the selected app. */
 export default function Overview() {
   const appId = useAppId();
   return (

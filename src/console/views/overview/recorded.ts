@@ -3,7 +3,7 @@ import type { ChartSeries } from "../../kit/chart/draw.ts";
 
 type Delivery = Schemas["Delivery"];
 
-/** What the recorded deliveries of a span tell; they are a sample where a channel takes more than one a second. */
+/** Figures of the recorded deliveries in a time span. Records are samples if a channel gets more than one delivery per second. */
 export interface Recorded {
   readonly count: number;
   readonly published: number;
@@ -12,7 +12,7 @@ export interface Recorded {
   readonly refused: number;
   readonly p50Ms: number | undefined;
   readonly p99Ms: number | undefined;
-  /** Starts of the parts of the span. */
+  /** Start times of the chart's intervals. */
   readonly times: readonly number[];
   readonly series: readonly ChartSeries[];
 }
@@ -50,7 +50,7 @@ export function sumUp(rows: readonly Delivery[], nowMs: number, spanMs: number):
       { name: "Published", color: "--info", values: lines.published },
       { name: "Duplicates", color: "--text-faint", values: lines.duplicates },
       { name: "Quarantined", color: "--warn", values: lines.quarantined },
-      { name: "Refused", color: "--bad", values: lines.refused },
+      { name: "Rejected", color: "--bad", values: lines.refused },
     ],
   };
 }

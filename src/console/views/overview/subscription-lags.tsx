@@ -46,7 +46,7 @@ const COLUMNS: readonly Column<Subscription>[] = [
   },
 ];
 
-/** How far the readers of an app are, those that are furthest behind first. */
+/** Lag of an app's subscriptions, largest first. */
 export function SubscriptionLags({ appId }: { readonly appId: string }) {
   const loaded = useLoad(
     async (signal) => {
@@ -66,9 +66,9 @@ export function SubscriptionLags({ appId }: { readonly appId: string }) {
       <WhenLoaded loaded={loaded} lines={2}>
         {(rows) =>
           rows.length === 0 ? (
-            <Empty title="Nobody reads this app's events">
+            <Empty title="This app has no subscriptions">
               A subscription gives a reader its place on the topics.{" "}
-              <a href={`/console/apps/${appId}/subscriptions`}>Make one</a>.
+              <a href={`/console/apps/${appId}/subscriptions`}>Create one</a>.
             </Empty>
           ) : (
             <Table

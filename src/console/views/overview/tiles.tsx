@@ -9,13 +9,13 @@ export const Tiles = ({ children }: { readonly children: ComponentChildren }) =>
 interface Props {
   readonly title: string;
   readonly hint?: string;
-  /** Where the things are that are counted. */
+  /** Link to the list of the counted items. */
   readonly href?: string | undefined;
   readonly tone?: Tone;
   readonly children: ComponentChildren;
 }
 
-/** One figure, and the way to what it counts. */
+/** A figure with a link to the counted items. */
 export const Tile = ({ title, hint, href, tone = "plain", children }: Props) => (
   <MaybeLink href={href} class={`tile ${tone}`}>
     <span class="tile-title">{title}</span>

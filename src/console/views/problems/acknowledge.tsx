@@ -9,7 +9,7 @@ interface Props {
   readonly onDone?: () => void;
 }
 
-/** Says that somebody knows of it: it stays until it is resolved, and counts no more. */
+/** Button that acknowledges a problem. It stays listed until it is resolved, but is no longer counted as open. */
 export function Acknowledge({ problem: { id, state }, onDone }: Props) {
   const action = useAction(async () => {
     await send("POST", `/problems/${id}/acknowledge`, { body: {} });

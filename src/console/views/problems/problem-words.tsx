@@ -3,13 +3,13 @@ import { MaybeLink } from "../../kit/layout/maybe-link.tsx";
 import type { Problem } from "../../kit/layout/problems.ts";
 import { Stranger } from "../../kit/text/stranger.tsx";
 
-/** `channel_silent` → `Channel silent` */
+/** Formats a problem kind, such as `channel_silent`, as `Channel silent`. */
 export const titleOfKind = (kind: Problem["kind"]): string => {
   const words = kind.replaceAll("_", " ");
   return words.charAt(0).toUpperCase() + words.slice(1);
 };
 
-/** What it is about, as links to where it can be seen to. */
+/** Links to the objects that a problem affects. */
 export function ProblemSubject({
   problem: { app, channel, subscription, connection },
 }: {

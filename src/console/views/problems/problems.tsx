@@ -25,7 +25,7 @@ const SPEC: ResourceSpec<Problem> = {
   title: "Problems",
   one: "problem",
   many: "problems",
-  lead: "What Inlet has found wrong, and what to do. Each change is also an event of the app inlet, which a subscription can hand on to who is on call.",
+  lead: "Problems that Inlet found, with suggested actions. Each change is also an event of the app inlet, so a subscription can notify the person on call.",
   path: "/problems",
   param: "problemId",
   noun: "problems",
@@ -43,7 +43,7 @@ const SPEC: ResourceSpec<Problem> = {
       cell: (problem) => <ProblemSubject problem={problem} />,
     },
     {
-      title: "In words",
+      title: "Message",
       width: "minmax(0, 3fr)",
       priority: 3,
       cell: ({ message }) => <Stranger>{message}</Stranger>,
@@ -58,8 +58,8 @@ const SPEC: ResourceSpec<Problem> = {
         {problem.state}
       </Badge>,
     ],
-    ["Where", <ProblemSubject key="where" problem={problem} />],
-    ["In words", <Stranger key="message">{problem.message}</Stranger>],
+    ["Affects", <ProblemSubject key="where" problem={problem} />],
+    ["Message", <Stranger key="message">{problem.message}</Stranger>],
     ["Suggested action", <Stranger key="suggestedAction">{problem.suggestedAction}</Stranger>],
     ...Object.entries(problem.figures).map(([name, figure]) => [wordsOf(name), formatCount(figure)] as const),
     ["First seen", <Time key="first" at={problem.firstSeenAt} as="full" />],
@@ -84,7 +84,7 @@ const SPEC: ResourceSpec<Problem> = {
     },
     { name: "appId", label: "App", kind: "text", placeholder: "app_…" },
   ],
-  empty: "Nothing was found wrong so far.",
+  empty: "No problems were found.",
 };
 
 export default function Problems() {

@@ -25,11 +25,11 @@ interface Props {
   readonly appId: string;
   readonly itemId: string;
   readonly onClose: () => void;
-  /** It has left quarantine, or has another reason. */
+  /** Called when the item has left quarantine or its reason has changed. */
   readonly onChanged: () => void;
 }
 
-/** One item beside the list: why it is here, what it would become today, and what came in. */
+/** Details of a quarantined item: the reason, the result with the current definitions, and the delivery. */
 export function ItemPanel({ appId, itemId, onClose, onChanged }: Props) {
   const params = { path: { appId, itemId } };
   const loaded = useLoad<Item>(
@@ -47,7 +47,7 @@ export function ItemPanel({ appId, itemId, onClose, onChanged }: Props) {
                 <a
                   href={`/console/apps/${encodeURIComponent(appId)}/deliveries${queryOf({ item: item.id })}`}
                 >
-                  The delivery that it came in
+                  Open the delivery
                 </a>
               </p>
             )}
@@ -61,7 +61,7 @@ export function ItemPanel({ appId, itemId, onClose, onChanged }: Props) {
                 [
                   "Definitions",
                   item.definitions.length === 0 ? (
-                    <span class="faint">all of today's</span>
+                    <span class="faint">all current definitions</span>
                   ) : (
                     <Stranger>{item.definitions.join(", ")}</Stranger>
                   ),
@@ -74,9 +74,9 @@ export function ItemPanel({ appId, itemId, onClose, onChanged }: Props) {
                   : [["Signed id", <Stranger key="signed">{item.deliveryId}</Stranger>] as const]),
               ]}
             />
-            <Section title="By today's definitions">
+            <Section title="With the current definitions">
               {item.explanation.length === 0 ? (
-                <p class="faint">The channel is gone, or it is never run again.</p>
+                <p class="faint">This item cannot be redriven, or its channel was deleted.</p>
               ) : (
                 <ExplainedItems items={item.explanation} />
               )}
@@ -121,7 +121,7 @@ function Actions({ appId, item, onClose, onChanged }: ActionsProps) {
     if (status === "released") {
       toast(`Released: ${events.length === 1 ? "one event" : `${events.length} events`}`);
       onClose();
-    } else toast("It failed again and stays in quarantine.", "bad");
+    } else toast("The item failed again and stays in quarantine.", "bad");
     onChanged();
   });
   const canRun = item.reason !== "signature_invalid";
@@ -136,7 +136,7 @@ function Actions({ appId, item, onClose, onChanged }: ActionsProps) {
             disabled={redrive.isRunning}
             onClick={() => void redrive.run(false)}
           >
-            Re-drive
+            Redrive
           </button>
         )}
         {isConflict && (
@@ -146,7 +146,7 @@ function Actions({ appId, item, onClose, onChanged }: ActionsProps) {
             disabled={redrive.isRunning}
             onClick={() => void redrive.run(true)}
           >
-            Re-drive as a new event
+            Redrive as a new event
           </button>
         )}
         <button type="button" class="button" onClick={() => setDeleting(true)}>
@@ -156,7 +156,7 @@ function Actions({ appId, item, onClose, onChanged }: ActionsProps) {
       {redrive.problem && <ProblemNote problem={redrive.problem} />}
       {canRun && (
         <ApiCall
-          label="API call of the re-drive"
+          label="API call of the redrive"
           call={{
             method: "POST",
             path: `${pathOf(appId, item.id)}/redrive`,
@@ -179,8 +179,7 @@ function Actions({ appId, item, onClose, onChanged }: ActionsProps) {
           onClose={() => setDeleting(false)}
         >
           <p>
-            The item and what came in with it are gone for good, with the records of the deliveries that it
-            came in.
+            This permanently deletes the item, its delivery, and the records of deliveries that contained it.
           </p>
         </Confirm>
       )}

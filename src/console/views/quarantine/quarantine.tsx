@@ -29,14 +29,14 @@ interface Running {
 
 const FILTERS = ["channel", "type", "reason", "id", "from", "to"] as const;
 
-/** What could not become events: what is wrong first, then each item that it is wrong with. */
+/** Quarantined items, grouped by reason. A group opens the list of its items. */
 export default function Quarantine({ appId }: { readonly appId: string }) {
   const { values, set } = useFilters(FILTERS);
   const { query, go, hrefWith } = useAddress();
   const places = usePlaces(appId);
   const scope = scopeOf(values);
   const loaded = useLoad((signal) => loadKept(appId, scope, signal), [appId, JSON.stringify(scope)]);
-  // The API has no filter for these: they are looked for among the newest.
+  // The API cannot filter by these fields, so the console filters the newest items.
   const { type, id } = values;
   const isNarrowed = type !== undefined || id !== undefined;
   const kept = useMemo(
@@ -59,13 +59,13 @@ export default function Quarantine({ appId }: { readonly appId: string }) {
       kind: "choice",
       options: REASON_NAMES.map((name) => ({ value: name, label: name })),
     },
-    { name: "id", label: "Item", kind: "text", placeholder: "its id" },
+    { name: "id", label: "Item", kind: "text", placeholder: "item id" },
     { name: "from", label: "From", kind: "time" },
     { name: "to", label: "To", kind: "time" },
   ];
   const all = loaded.data?.total ?? 0;
   const total = isNarrowed ? kept.length : all;
-  // What is looked for, or stands among too many, is run by its ids.
+  // With a client-side filter, or too many items to load, items are redriven by id.
   const isWhole = !isNarrowed && all <= MAX_LOADED;
   const path = `/apps/${encodeURIComponent(appId)}/quarantine`;
   return (
@@ -75,7 +75,7 @@ export default function Quarantine({ appId }: { readonly appId: string }) {
       lead={
         chosen
           ? wordsOf(chosen.reason).cure
-          : "What came in and could not become an event. It is kept whole, to be mended and run again."
+          : "Deliveries that could not become events. They are stored in full: fix the cause, then redrive them."
       }
       actions={
         <>
@@ -84,7 +84,7 @@ export default function Quarantine({ appId }: { readonly appId: string }) {
               class="button"
               href={`/console/apps/${encodeURIComponent(appId)}/channels/${encodeURIComponent(chosen.channelUid)}/definitions`}
             >
-              Mend the definitions
+              Fix the definitions
             </a>
           )}
           {may("apps.write") && loaded.data !== undefined && total > 0 && (
@@ -99,7 +99,7 @@ export default function Quarantine({ appId }: { readonly appId: string }) {
                 )
               }
             >
-              Preview and re-drive {chosen ? formatCount(chosen.items.length) : "all"}
+              Preview and redrive {chosen ? formatCount(chosen.items.length) : "all"}
             </button>
           )}
         </>
@@ -113,13 +113,13 @@ export default function Quarantine({ appId }: { readonly appId: string }) {
               kept.length === 0 ? (
                 <Empty
                   title={
-                    Object.keys(values).length > 0 ? "Nothing fits the filters" : "Nothing is in quarantine"
+                    Object.keys(values).length > 0 ? "No items match the filters" : "Quarantine is empty"
                   }
                 >
-                  What fails from now on is listed here, with its reason and what to do about it.
+                  Items that fail are listed here with the reason and a suggested action.
                 </Empty>
               ) : query.group !== undefined && chosen === undefined ? (
-                <Empty title="This group is empty now">
+                <Empty title="This group is empty">
                   <a href={hrefWith({ group: undefined, item: undefined })}>All groups</a>
                 </Empty>
               ) : chosen ? (
@@ -173,13 +173,13 @@ const scopeOf = ({ channel, reason, from, to }: Readonly<Record<string, string |
 
 const inWords = (total: number, groups: number): string =>
   total > MAX_LOADED
-    ? `items; the newest ${formatCount(MAX_LOADED)} are in the groups`
+    ? `items; the groups show the newest ${formatCount(MAX_LOADED)}`
     : `${total === 1 ? "item" : "items"} in ${groups === 1 ? "one group" : `${groups} groups`}`;
 
 const titleOf = ({ channelUid, reason, definitions }: Group): string =>
   `${reason} · ${definitions.length === 0 ? channelUid : definitions.join(", ")}`;
 
-/** By its filters where these leave the group alone; else item by item, in order of arrival. */
+/** Redrives a group by filter if the filter selects exactly this group. Otherwise redrives its items by id, oldest first. */
 function ofGroup(group: Group, groups: readonly Group[], scope: Scope, isWhole: boolean): Running {
   const { channelUid, reason, items } = group;
   const isAlone =
@@ -194,7 +194,7 @@ function ofGroup(group: Group, groups: readonly Group[], scope: Scope, isWhole: 
   };
 }
 
-/** Of the items that were looked for, these; else all that the filters leave. */
+/** Redrives the given items, or everything that the filters select. */
 function ofAll(groups: readonly Group[], scope: Scope, of: number | readonly Kept[]): Running {
   const count = typeof of === "number" ? of : of.length;
   const ids = typeof of === "number" ? undefined : of.map(({ id }) => id);
@@ -208,7 +208,7 @@ function ofAll(groups: readonly Group[], scope: Scope, of: number | readonly Kep
   };
 }
 
-/** The chosen ones of a group, newest first: run in order of arrival. */
+/** Redrives the selected items of a group in order of arrival. The list shows the newest first. */
 function ofSome({ channelUid, reason }: Group, chosen: readonly Kept[]): Running {
   const ids = chosen.map(({ id }) => id).reverse();
   const from = chosen.at(-1)?.firstAt;
@@ -259,7 +259,7 @@ interface ItemsProps {
   readonly onRun: (running: Running) => void;
 }
 
-/** The items of a group, to be looked at, and run again one by one or some together. */
+/** Items of a group, which can be opened or redriven. */
 function Items({ group, onRun }: ItemsProps) {
   const { query, go } = useAddress();
   return (
@@ -268,7 +268,7 @@ function Items({ group, onRun }: ItemsProps) {
       columns={ITEM_COLUMNS}
       rows={group.items}
       canChoose={may("apps.write") && group.reason !== "signature_invalid"}
-      verb={(count) => `Re-drive ${count === 0 ? "the chosen" : formatCount(count)}`}
+      verb={(count) => `Redrive ${count === 0 ? "selected" : formatCount(count)}`}
       onRun={(chosen) => onRun(ofSome(group, chosen))}
       onOpen={({ id }) => go({ item: id })}
       openKey={query.item}
@@ -278,7 +278,7 @@ function Items({ group, onRun }: ItemsProps) {
 
 const ITEM_COLUMNS: readonly Column<Kept>[] = [
   {
-    title: "What is wrong",
+    title: "Detail",
     width: "minmax(0, 3fr)",
     cell: ({ path, detail }) => (
       <>

@@ -2,7 +2,7 @@ import { api, gotList, type Schemas } from "../../api/client.ts";
 
 export type Kept = Schemas["QuarantineRecord"];
 
-/** As the API takes them. */
+/** Filters in the form of the API. */
 export interface Scope {
   readonly channelId?: string;
   readonly reason?: Kept["reason"];
@@ -10,12 +10,12 @@ export interface Scope {
   readonly to?: string;
 }
 
-/** The newest that are grouped; of more it is said. */
+/** Maximum number of newest items that are loaded for grouping. The page states if there are more. */
 export const MAX_LOADED = 2_000;
 const PAGE = 200;
 const AT_ONCE = 3;
 
-/** The newest of what the filters leave, the newest first, and how many there are in all. */
+/** Loads the newest items that match the filters, newest first, with the total count. */
 export async function loadKept(
   appId: string,
   scope: Scope,
@@ -31,7 +31,7 @@ export async function loadKept(
   const first = await load(0, PAGE);
   const { total } = first;
   if (total <= PAGE) return { kept: [...first.rows].reverse(), total };
-  // The list is in order of arrival.
+  // The API lists items in order of arrival, so the newest are at the end.
   const start = Math.max(0, total - MAX_LOADED);
   const offsets = Array.from({ length: Math.ceil((total - start) / PAGE) }, (_, page) => start + page * PAGE);
   const kept: Kept[] = [];
@@ -39,25 +39,25 @@ export async function loadKept(
     const pages = await Promise.all(offsets.slice(i, i + AT_ONCE).map((offset) => load(offset, PAGE)));
     kept.push(...pages.flatMap(({ rows }) => rows));
   }
-  // What arrives meanwhile moves nothing, but what goes does.
+  // Items removed meanwhile shift the offsets, so pages can overlap.
   return { kept: [...new Map(kept.map((one) => [one.id, one])).values()].reverse(), total };
 }
 
-/** What is wrong with many items in the same way. */
+/** Items that failed for the same reason. */
 export interface Group {
   readonly key: string;
   readonly channelUid: string;
   readonly reason: Kept["reason"];
-  /** Types of the definitions that failed; empty: none is named. */
+  /** Types of the failed definitions. Empty if the reason does not concern a definition. */
   readonly definitions: readonly string[];
-  /** The newest first. */
+  /** Items of the group, newest first. */
   readonly items: readonly Kept[];
   readonly arrivals: number;
   readonly firstAt: string;
   readonly lastAt: string;
 }
 
-/** By channel, reason and definition; the group that was seen last comes first. */
+/** Groups items by channel, reason and definition. The most recently seen group comes first. */
 export function groupsOf(kept: readonly Kept[]): readonly Group[] {
   const byKey = new Map<string, Kept[]>();
   for (const one of kept) {
@@ -87,6 +87,6 @@ export function groupsOf(kept: readonly Kept[]): readonly Group[] {
     .sort((a, b) => (a.lastAt < b.lastAt ? 1 : -1));
 }
 
-/** Short, and the same at each look, for the address. */
+/** Returns a short, stable key of a group for the URL. */
 const keyOf = ({ channelUid, reason, definitions }: Kept): string =>
   [channelUid, reason, ...definitions].join("~");

@@ -14,23 +14,23 @@ import { type Counts, countOf, NO_COUNTS, runAgain, type Target } from "./run-ag
 
 interface Props {
   readonly appId: string;
-  /** What is run again, in words. */
+  /** Description of the redriven items, such as `3 items`. */
   readonly what: string;
   readonly target: Target;
-  /** The parts that can be looked at first, each of one channel; of these the items that are meant. */
+  /** Parts that can be previewed, one per channel, with the items of each. */
   readonly looks: readonly Look[];
   readonly onClose: () => void;
-  /** Something left quarantine. */
+  /** Called when at least one item has left quarantine. */
   readonly onDone: () => void;
 }
 
 export interface Look {
   readonly scope: Scope & { readonly channelId: string };
-  /** Undefined: all. */
+  /** `undefined` for all items. */
   readonly ids?: ReadonlySet<string>;
 }
 
-/** Says first what a re-drive would do, then does it, then says what came of it. */
+/** Dialog that previews a redrive, runs it, and shows the results. */
 export function RedriveDialog({ appId, what, target, looks, onClose, onDone }: Props) {
   const [counts, setCounts] = useState<Counts>();
   const stopping = useRef(new AbortController());
@@ -65,7 +65,7 @@ export function RedriveDialog({ appId, what, target, looks, onClose, onDone }: P
           onClose={onClose}
         >
           <button type="button" class="button primary" onClick={() => void action.run()}>
-            Re-drive {formatCount(count)}
+            Redrive {formatCount(count)}
           </button>
         </RunButtons>
       </div>
@@ -139,7 +139,7 @@ function Preview({
           </dl>
           {staying.length > 0 && (
             <p class="soft">
-              Of these{" "}
+              Reasons:{" "}
               {staying.map(([reason, n], index) => (
                 <span key={reason}>
                   {index > 0 && ", "}
@@ -150,9 +150,9 @@ function Preview({
             </p>
           )}
           <p class="faint">
-            By today's definitions
-            {looked < count && `, of the first ${formatCount(looked)} of ${formatCount(count)}`}. Nothing has
-            been run. They run in order of arrival, and none is published twice.
+            With the current definitions
+            {looked < count && `, of the first ${formatCount(looked)} of ${formatCount(count)}`}. This is a
+            preview. A redrive runs in order of arrival and publishes each event once.
           </p>
         </div>
       )}
@@ -160,7 +160,7 @@ function Preview({
   );
 }
 
-/** Why it would stay: its own reason where nothing else is found. */
+/** Returns the reason why an item would stay. Falls back to the item's stored reason. */
 const reasonNow = ({ explanation, reason }: Looked): string =>
   explanation.flatMap(({ failures }) => failures)[0]?.reason ??
   (explanation.some(({ events }) => events.some(({ status }) => status === "conflict"))
@@ -180,14 +180,14 @@ function Outcome({
   const done = released + kept + refused + unavailable;
   return (
     <div class="stack">
-      <progress max={Math.max(of, done)} value={done} aria-label="Run again" />
+      <progress max={Math.max(of, done)} value={done} aria-label="Redrive progress" />
       <dl class="tally">
         {(
           [
             ["released", released, "ok"],
             ["stay in quarantine", kept, ""],
-            ["refused", refused, "bad"],
-            ["not certain", unavailable, "bad"],
+            ["rejected", refused, "bad"],
+            ["unknown", unavailable, "bad"],
           ] as const
         )
           .filter(([, n], index) => n > 0 || index < 2)
@@ -200,11 +200,11 @@ function Outcome({
       </dl>
       {isDone && unavailable > 0 && (
         <p class="note warn">
-          The bus gave no answer. What became of those is not certain; running them again is safe.
+          Redis did not respond, so the result of these items is unknown. You can safely redrive them again.
         </p>
       )}
       {isDone && done < of && unavailable === 0 && (
-        <p class="soft">Stopped, or the others had left quarantine meanwhile.</p>
+        <p class="soft">Stopped, or the other items left quarantine in the meantime.</p>
       )}
     </div>
   );

@@ -4,7 +4,7 @@ import type { Scope } from "./records.ts";
 
 type Result = Schemas["RedriveResult"];
 
-/** What is run again: all that filters leave, or some items by their ids in order of arrival. */
+/** Target of a redrive: all items that match filters, or items by id in order of arrival. */
 export type Target =
   | { readonly is: "scope"; readonly scope: Scope; readonly count: number }
   | { readonly is: "items"; readonly ids: readonly string[] };
@@ -21,7 +21,7 @@ interface Options {
 
 const PAGE = 200;
 
-/** In order of arrival. It ends early where the bus does not answer: what was not run stays. @throws ApiProblem */
+/** Redrives items in order of arrival. Stops early if Redis does not respond; the rest stays in quarantine. @throws ApiProblem */
 export async function runAgain(
   appId: string,
   target: Target,
@@ -45,7 +45,7 @@ export async function runAgain(
   let { from } = scope;
   while (!signal.aborted) {
     const here = { ...scope, ...(from !== undefined && { from }) };
-    const { rows } = await patiently(signal, () =>
+    const { rows } = await withRateLimitRetry(signal, () =>
       gotList(
         api.GET("/apps/{appId}/quarantine", {
           params: { path: { appId }, query: { ...here, limit: PAGE } },
@@ -56,7 +56,7 @@ export async function runAgain(
     const last = rows.at(-1);
     if (last === undefined) break;
     if (rows.some(({ id }) => !seen.has(id))) {
-      const results = await patiently(signal, () =>
+      const results = await withRateLimitRetry(signal, () =>
         got(
           api.POST("/apps/{appId}/quarantine/redrive", {
             params: { path: { appId } },
@@ -71,7 +71,7 @@ export async function runAgain(
       for (const { id } of rows) seen.add(id);
       from = last.firstAt;
     } else {
-      // All of this page stays: go on behind its last moment.
+      // Every item of this page stays in quarantine, so continue after its last arrival time.
       from = new Date(Date.parse(last.firstAt) + 1).toISOString();
     }
     if (rows.length < PAGE) break;
@@ -79,10 +79,10 @@ export async function runAgain(
   return counts;
 }
 
-/** One that was released by another meanwhile counts as released; one that cannot be run is refused. */
+/** Redrives one item. An item that was released meanwhile counts as released, one that cannot be redriven as rejected. */
 async function runOne(appId: string, itemId: string, signal: AbortSignal): Promise<Pick<Result, "status">> {
   try {
-    return await patiently(signal, () =>
+    return await withRateLimitRetry(signal, () =>
       got(
         api.POST("/apps/{appId}/quarantine/{itemId}/redrive", {
           params: { path: { appId, itemId } },
@@ -101,8 +101,8 @@ async function runOne(appId: string, itemId: string, signal: AbortSignal): Promi
 
 const WAIT_MS = 5_000;
 
-/** Again after a pause where the key asks too much: the limit is by the minute. */
-async function patiently<T>(signal: AbortSignal, ask: () => Promise<T>): Promise<T> {
+/** Retries after a pause when the per-minute rate limit is reached. */
+async function withRateLimitRetry<T>(signal: AbortSignal, ask: () => Promise<T>): Promise<T> {
   for (;;) {
     try {
       return await ask();

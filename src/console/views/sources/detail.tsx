@@ -26,7 +26,7 @@ interface Props {
   readonly onChanged: () => void;
 }
 
-/** One source: where it stands, what happened last, what comes next; and moving it, after a look at what that would do. */
+/** Details of a source: its state, timeline and cursor, with a dry run and actions on the cursor. */
 export function SourceDetail({ appId, shown, href, onClose, onChanged }: Props) {
   const { channel, source } = shown;
   const path = `/apps/${appId}/channels/${channel.uid}`;
@@ -35,7 +35,7 @@ export function SourceDetail({ appId, shown, href, onClose, onChanged }: Props) 
   const turn = channel.state === "paused" ? "resume" : "pause";
   const toggle = useAction(async () => {
     await send("POST", `${path}/${turn}`, { body: {} });
-    toast(turn === "pause" ? "Paused: it goes on from its cursor." : "Resumed.");
+    toast(turn === "pause" ? "Paused. It keeps its cursor." : "Resumed.");
     onChanged();
   });
   const reset = { method: "DELETE", path: `${path}/source/cursor` };
@@ -57,8 +57,8 @@ export function SourceDetail({ appId, shown, href, onClose, onChanged }: Props) 
         facts={[
           ["Reads", <Stranger key="url">{addressOf(channel.config)}</Stranger>],
           ["In this state since", <Time key="since" at={source.since} />],
-          ["Behind by", source.lagMs === null ? "not known" : formatDuration(source.lagMs)],
-          ["Worker, by its lease", <Stranger key="owner">{source.owner}</Stranger>],
+          ["Lag", source.lagMs === null ? "not known" : formatDuration(source.lagMs)],
+          ["Worker", <Stranger key="owner">{source.owner}</Stranger>],
           [
             "Connection",
             channel.connectionId === null ? (
@@ -70,7 +70,7 @@ export function SourceDetail({ appId, shown, href, onClose, onChanged }: Props) 
             ),
           ],
           ["Cursor moved", <Time key="moved" at={source.cursor.updatedAt} as="ago" />],
-          ["Writes of the cursor", formatCount(source.cursor.version)],
+          ["Cursor version", formatCount(source.cursor.version)],
         ]}
       />
       <Payload content={JSON.stringify(source.cursor.value)} label="cursor" fileName="cursor.json" />
@@ -85,7 +85,7 @@ export function SourceDetail({ appId, shown, href, onClose, onChanged }: Props) 
             Move the cursor
           </button>
           <button type="button" class="button" onClick={() => setAsked("reset")}>
-            Begin anew
+            Reset the cursor
           </button>
           <button type="button" class="button" disabled={toggle.isRunning} onClick={() => void toggle.run()}>
             {turn === "pause" ? "Pause" : "Resume"}
@@ -98,20 +98,20 @@ export function SourceDetail({ appId, shown, href, onClose, onChanged }: Props) 
       {asked === "move" && <MoveCursor path={path} shown={shown} onClose={close} onDone={onChanged} />}
       {asked === "reset" && (
         <Confirm
-          title="Begin anew?"
-          verb="Forget the cursor"
+          title="Reset the cursor?"
+          verb="Reset the cursor"
           danger
           call={reset}
           onClose={close}
           act={async () => {
             await send(reset.method, reset.path);
-            toast("The cursor is forgotten: the source begins where its startAt says.");
+            toast("Cursor reset. The source starts again at its startAt setting.");
             onChanged();
           }}
         >
           <p>
-            The source begins as if it had never run. What it fetches again and is remembered is not published
-            twice; with <code>startAt: "now"</code> what came since is left out.
+            The source starts as if it had never run. Items that are still remembered are not published twice.
+            With <code>startAt: "now"</code>, it skips all items up to now.
           </p>
         </Confirm>
       )}
@@ -119,7 +119,7 @@ export function SourceDetail({ appId, shown, href, onClose, onChanged }: Props) 
   );
 }
 
-/** The address that is fetched, as the kind's settings have it. */
+/** Returns the address that the source reads. */
 function addressOf(config: object): string | undefined {
   const { url, request } = config as {
     readonly url?: unknown;

@@ -13,14 +13,14 @@ import { parseCursor } from "./shown-source.ts";
 type Result = Schemas["DryRun"];
 
 interface Props {
-  /** Of the channel. */
+  /** API path of the channel. */
   readonly path: string;
-  /** Where it stands. */
+  /** Current cursor of the source. */
   readonly cursor: unknown;
   readonly onClose: () => void;
 }
 
-/** What the next poll would do: the request, the items, what each would become, and the cursor after it. Nothing is published. */
+/** Dialog that shows the next poll without publishing events: request, items, resulting events and next cursor. */
 export function DryRun({ path, cursor, onClose }: Props) {
   const [text, setText] = useState(() => (cursor === null ? "" : JSON.stringify(cursor)));
   const [result, setResult] = useState<Result>();
@@ -46,16 +46,16 @@ export function DryRun({ path, cursor, onClose }: Props) {
           <input
             type="text"
             value={text}
-            placeholder="where it stands"
+            placeholder="current cursor"
             spellcheck={false}
             aria-invalid={isBroken}
             onInput={(event) => setText(event.currentTarget.value)}
           />
-          {isBroken && <span class="field-problem">is not JSON</span>}
+          {isBroken && <span class="field-problem">must be JSON</span>}
         </label>
         <div class="row">
           <button type="submit" class="button primary" disabled={action.isRunning || isBroken}>
-            {action.isRunning ? "Asking the server …" : "Ask the server"}
+            {action.isRunning ? "Running …" : "Run"}
           </button>
           <ApiCall call={call} />
         </div>
@@ -81,9 +81,12 @@ function Shown({ result }: { readonly result: Result }) {
             </span>,
           ],
           ["Request", <Stranger key="request">{`${request.method} ${request.url}`}</Stranger>],
-          ["Answer", response === null ? "none came" : `${response.status}, ${formatBytes(response.bytes)}`],
+          [
+            "Response",
+            response === null ? "no response" : `${response.status}, ${formatBytes(response.bytes)}`,
+          ],
           ["New items", formatCount(total)],
-          ["Cursor after it", <Stranger key="cursor">{JSON.stringify(cursor)}</Stranger>],
+          ["Next cursor", <Stranger key="cursor">{JSON.stringify(cursor)}</Stranger>],
         ]}
       />
       {items.map((item, index) => (
@@ -96,7 +99,7 @@ function Shown({ result }: { readonly result: Result }) {
       ))}
       {items.length < total && (
         <p class="faint">
-          The first {formatCount(items.length)} of {formatCount(total)} are shown.
+          Showing the first {formatCount(items.length)} of {formatCount(total)}.
         </p>
       )}
     </div>

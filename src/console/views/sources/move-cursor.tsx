@@ -11,10 +11,10 @@ interface Props {
   readonly onDone: () => void;
 }
 
-/** Sets the cursor by hand; refused where the source has moved since it was shown. */
+/** Dialog to set the cursor. The API rejects the change if the source has moved since the dialog was opened. */
 export function MoveCursor({ path, shown, onClose, onDone }: Props) {
   const { value, version } = shown.source.cursor;
-  // What was shown is what is changed: a source that moves meanwhile is not set back unseen.
+  // Sends the version that was shown, so that a source that moved meanwhile is not set back by mistake.
   const [seen] = useState(version);
   const [text, setText] = useState(() => JSON.stringify(value, null, 2));
   const parsed = parseCursor(text);
@@ -29,14 +29,14 @@ export function MoveCursor({ path, shown, onClose, onDone }: Props) {
       act={async () => {
         if (parsed === undefined) return;
         await send<Schemas["SourceCursor"]>(call.method, call.path, call);
-        toast("Moved: the source goes on from there within two seconds.");
+        toast("Cursor set. The source continues from it within two seconds.");
         onDone();
       }}
     >
       <div class="stack">
         <p>
-          Set back, it fetches again: events whose ids are remembered are not published twice. Set ahead, what
-          lies between is left out.
+          If you move the cursor back, items are fetched again, but events with remembered ids are not
+          published twice. If you move it ahead, the items in between are skipped.
         </p>
         <label class="field">
           <span class="field-name">Cursor</span>
@@ -47,10 +47,12 @@ export function MoveCursor({ path, shown, onClose, onDone }: Props) {
             value={text}
             onInput={(event) => setText(event.currentTarget.value)}
           />
-          {parsed === undefined && <span class="field-problem">is not JSON</span>}
+          {parsed === undefined && <span class="field-problem">must be JSON</span>}
         </label>
         {version !== seen && (
-          <p class="note warn">The source has moved since: open this again to see where it stands now.</p>
+          <p class="note warn">
+            The source has moved since then. Open this dialog again to see its current cursor.
+          </p>
         )}
       </div>
     </Confirm>

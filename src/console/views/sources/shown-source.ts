@@ -1,12 +1,12 @@
 import type { Schemas } from "../../api/client.ts";
 
-/** A channel that fetches, with how its source stands. */
+/** A pull channel with the state of its source. */
 export interface ShownSource {
   readonly channel: Schemas["Channel"];
   readonly source: Schemas["Source"];
 }
 
-/** A cursor as it was typed; undefined: no JSON. */
+/** Parses a typed cursor. Returns `undefined` if it is not JSON. */
 export function parseCursor(text: string): { readonly value: unknown } | undefined {
   try {
     return { value: JSON.parse(text) };

@@ -12,7 +12,7 @@ import type { ShownSource } from "./shown-source.ts";
 import { SourceState } from "./state-badge.tsx";
 
 const REFRESH_MS = 5_000;
-/** Channels of an app are asked for so many at once, as each has a source of its own. */
+/** Number of concurrent requests, since each channel's source needs its own request. */
 const AT_ONCE = 8;
 
 const COLUMNS: readonly Column<ShownSource>[] = [
@@ -38,7 +38,7 @@ const COLUMNS: readonly Column<ShownSource>[] = [
   },
 ];
 
-/** What an app fetches by itself: streams that are kept open, and addresses that are polled. */
+/** List of an app's sources: open streams and polled addresses. */
 export default function Sources({ appId }: { readonly appId: string }) {
   const { path } = useLocation();
   const filters = useFilters(["channel"]);
@@ -47,16 +47,13 @@ export default function Sources({ appId }: { readonly appId: string }) {
   return (
     <Page
       title="Sources"
-      lead="Each keeps its place in what it reads, and moves it only with the events before it."
+      lead="A source keeps a cursor and moves it only together with the events before it."
     >
       <WhenLoaded loaded={loaded}>
         {(sources) =>
           sources.length === 0 ? (
-            <Empty title="This app fetches nothing">
-              <p>
-                A channel of the kind sse keeps a stream open; one of the kind polling asks an address again
-                and again.
-              </p>
+            <Empty title="This app has no sources">
+              <p>Add a channel of kind sse to follow a stream, or of kind polling to poll an address.</p>
             </Empty>
           ) : (
             <div class="split">

@@ -2,7 +2,7 @@ import type { Schemas } from "../../api/client.ts";
 import { Time } from "../../kit/text/time.tsx";
 import "./sources.css";
 
-/** What happened last and what comes next, on one line of time: the place of each says how far apart they are. */
+/** Timeline of a source's last and next activities, to scale. */
 export function Timeline({ source }: { readonly source: Schemas["Source"] }) {
   const points = (
     [
@@ -16,7 +16,7 @@ export function Timeline({ source }: { readonly source: Schemas["Source"] }) {
   const [from, to] = [Math.min(...points.map(({ ms }) => ms)), Math.max(...points.map(({ ms }) => ms))];
   const placeOf = (ms: number): number => (to === from ? 50 : ((ms - from) / (to - from)) * 100);
   return (
-    <figure class="timeline" aria-label="What happened last, and what comes next">
+    <figure class="timeline" aria-label="Last and next activity">
       <div class="timeline-line" aria-hidden="true">
         {points.map(({ name, tone, ms }) => (
           <span key={name} class={`timeline-point ${tone}`} style={{ left: `${placeOf(ms)}%` }} />

@@ -22,7 +22,7 @@ interface Props {
 
 const REFRESH_MS = 5_000;
 
-/** A channel that was made: its address, what to do at the sender, its secret, and a test event. */
+/** Last step for a new channel: its address, the provider's setup, its secret, and a test event. */
 export function Connected({ appId, channelUid, preset, onAgain }: Props) {
   const loaded = useLoad(
     (signal) =>
@@ -43,7 +43,7 @@ export function Connected({ appId, channelUid, preset, onAgain }: Props) {
             <h2>Give {preset?.title ?? "the sender"} this address</h2>
             {channel.url === null ? (
               <p class="note warn">
-                This address is a credential: seeing it needs the permission channels.read.
+                The address is a credential. You need the permission channels.read to see it.
               </p>
             ) : (
               <Code text={channel.url} label="address" wrap />
@@ -105,7 +105,7 @@ function SetSecret({ appId, channel, secret, onSet }: SecretProps) {
   const action = useAction(async () => {
     await send("PUT", path, { body: { config: { secrets: [{ value }] } } });
     setValue("");
-    toast("The secret is set: what it does not sign is refused from now on.");
+    toast("Secret saved. Deliveries without a valid signature are now rejected.");
     onSet();
   });
   return (
@@ -125,7 +125,7 @@ function SetSecret({ appId, channel, secret, onSet }: SecretProps) {
           value={value}
           onInput={(event) => setValue(event.currentTarget.value)}
         />
-        <span class="field-help">{secret.hint} It is kept sealed, and never shown again.</span>
+        <span class="field-help">{secret.hint} Inlet stores it encrypted and never shows it again.</span>
       </label>
       {action.problem && <ProblemNote problem={action.problem} />}
       <div class="row">
@@ -146,8 +146,8 @@ function TestEvent({ appId, channel }: { readonly appId: string; readonly channe
   return (
     <div class="stack">
       <p>
-        A sample goes the way of a delivery, behind verification. Its event is marked: handlers skip it unless
-        they ask for such.
+        Inlet processes a sample delivery without verification. Handlers skip its event unless they accept
+        test events.
       </p>
       <div class="row">
         <button

@@ -9,7 +9,7 @@ import { may } from "../../session/session.ts";
 import { sampleType } from "./sample-type.ts";
 
 interface Props {
-  /** Undefined: a sender that Inlet does not know. */
+  /** `undefined` for a sender without a preset. */
   readonly preset: Schemas["Preset"] | undefined;
   readonly onBack: () => void;
   readonly onMade: (made: { readonly app: string; readonly channel: string }) => void;
@@ -17,7 +17,7 @@ interface Props {
 
 const NEW_APP = "";
 
-/** The channel of a sender: in an app that is there, or in one that is made for it. */
+/** Form to create a channel in an existing app or in a new one. */
 export function MakeChannel({ preset, onBack, onMade }: Props) {
   const known = (apps.value ?? []).filter(({ uid }) => uid !== SYSTEM_APP);
   const current = useAppId();
@@ -27,7 +27,7 @@ export function MakeChannel({ preset, onBack, onMade }: Props) {
   );
   const [uid, setUid] = useState(preset?.preset ?? "hooks");
   const [types, setTypes] = useState(() => (preset && sampleType(preset)) ?? "received");
-  // Unlike those that are there, so that the same provider can be set up twice.
+  // A random suffix keeps uids unique, so that the same provider can be set up twice.
   const [suffix] = useState(() => Math.random().toString(36).slice(2, 8));
   const wanted = types
     .split("\n")
@@ -71,7 +71,7 @@ export function MakeChannel({ preset, onBack, onMade }: Props) {
         </p>
       )}
       <label class="field">
-        <span class="field-name">Events to take, one type a line</span>
+        <span class="field-name">Event types, one per line</span>
         <textarea
           rows={3}
           required
@@ -81,8 +81,8 @@ export function MakeChannel({ preset, onBack, onMade }: Props) {
         />
         <span class="field-help">
           {preset
-            ? `As ${title} names them. What else it sends is kept in quarantine, and more types can be added later.`
-            : "Every delivery becomes an event of each of these types, until paths say otherwise."}
+            ? `Use ${title}'s names. Other types go to quarantine, and you can add types later.`
+            : "Every delivery becomes an event of each type until you add paths."}
         </span>
       </label>
       <label class="field">

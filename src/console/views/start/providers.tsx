@@ -3,11 +3,11 @@ import type { Schemas } from "../../api/client.ts";
 
 interface Props {
   readonly presets: readonly Schemas["Preset"][];
-  /** `other`: a sender without a preset. */
+  /** Called with the preset's name, or `other` for a sender without a preset. */
   readonly onChoose: (preset: string) => void;
 }
 
-/** All providers that Inlet knows, found by any part of their names. */
+/** Searchable list of all provider presets. */
 export function Providers({ presets, onChoose }: Props) {
   const [words, setWords] = useState("");
   const found = presets.filter(({ title, preset }) =>
@@ -19,7 +19,7 @@ export function Providers({ presets, onChoose }: Props) {
   return (
     <section class="stack">
       <label class="field">
-        <span class="field-name">Who sends?</span>
+        <span class="field-name">Sender</span>
         <input
           type="search"
           value={words}

@@ -2,7 +2,7 @@ import type { Schemas } from "../../api/client.ts";
 
 type Sample = Pick<Schemas["Preset"], "sample" | "typePath">;
 
-/** The type of the event in a provider's sample, where its path is of names alone; undefined elsewhere. */
+/** Returns the event type of a provider's sample. Returns `undefined` if the type path is not a plain list of names. */
 export function sampleType({ sample, typePath }: Sample): string | undefined {
   const [, root, rest] = /^\$([A-Za-z]\w*)?((?:\.[\w-]+|\['[^']+'\]|\[\d+\])*)$/.exec(typePath ?? "") ?? [];
   if (rest === undefined) return undefined;

@@ -9,12 +9,12 @@ import { MakeChannel } from "./make-channel.tsx";
 import { Providers } from "./providers.tsx";
 import "./start.css";
 
-/** The steps to a first event: who sends, the channel, what to do at the sender, a test event. The address says which one is next. */
+/** Steps to a first event: choose the sender, create the channel, set up the sender, send a test event. The URL holds the step. */
 export default function Start() {
   const { values, set } = useFilters(["preset", "app", "channel"]);
   const presets = useLoad(
     async (signal) =>
-      // Without them a channel is made for a sender of no preset.
+      // Without permission to read presets, the user creates a channel without a preset.
       may("presets.read")
         ? gotList(api.GET("/presets", { params: { query: { limit: 200 } }, signal }))
         : { rows: [], total: 0 },

@@ -26,13 +26,13 @@ interface Props {
   readonly subscriptionId: string;
   readonly href: string;
   readonly onClose: () => void;
-  /** After anything was done with it. */
+  /** Called after an action changed the subscription. */
   readonly onChanged: () => void;
 }
 
 const REFRESH_MS = 5_000;
 
-/** One subscription: how far it is, why its handler fails, and what can be done about it. */
+/** Details of a subscription: its lag, its handler's last error, and actions. */
 export function SubscriptionDetail({ appId, subscriptionId, href, onClose, onChanged }: Props) {
   const loaded = useLoad(
     (signal) =>
@@ -100,7 +100,7 @@ function Standing({ subscription }: { readonly subscription: Subscription }) {
           ],
           ["Not read yet", known(lag, formatCount)],
           [
-            "Oldest of them",
+            "Age of the oldest",
             known(lagSeconds, (seconds) => (seconds === 0 ? "–" : formatDuration(seconds * 1_000))),
           ],
           ["Read, not acknowledged", known(pending, formatCount)],
@@ -114,17 +114,17 @@ function Standing({ subscription }: { readonly subscription: Subscription }) {
               known(deadLetters, formatCount)
             ),
           ],
-          ["Began at", /^\d/.test(startAt) ? <Time key="start" at={startAt} /> : startAt],
-          ["Id, and consumer group", <Copyable key="id" text={id} what="id" />],
+          ["Start position", /^\d/.test(startAt) ? <Time key="start" at={startAt} /> : startAt],
+          ["Id and consumer group", <Copyable key="id" text={id} what="id" />],
         ]}
       />
       {handler && (
         <Facts
           facts={[
             ["Sent to", <Stranger key="url">{handler.url}</Stranger>],
-            ["At once", String(handler.concurrency)],
-            ["Order", handler.ordered ? "kept for each topic" : "as they come"],
-            ["Time for one", formatDuration(handler.timeoutMs)],
+            ["Concurrency", String(handler.concurrency)],
+            ["Order", handler.ordered ? "per topic" : "not guaranteed"],
+            ["Timeout", formatDuration(handler.timeoutMs)],
           ]}
         />
       )}
@@ -151,7 +151,7 @@ function Actions({ subscription, onChanged, onDeleted }: ActionsProps) {
   const turn = state === "paused" ? "resume" : "pause";
   const toggle = useAction(async () => {
     await send("POST", `${path}/${turn}`, { body: {} });
-    toast(turn === "pause" ? "Paused: nothing is lost, it goes on from here." : "Resumed.");
+    toast(turn === "pause" ? "Paused. It keeps its position." : "Resumed.");
     onChanged();
   });
   const remove: ShownCall = { method: "DELETE", path };
@@ -190,7 +190,7 @@ function Actions({ subscription, onChanged, onDeleted }: ActionsProps) {
           }}
         >
           <p>
-            Its place on <Stranger>{eventUid}</Stranger> goes with it, and its dead letters. The events stay
+            This deletes its position on <Stranger>{eventUid}</Stranger> and its dead letters. The events stay
             on their topics.
           </p>
         </Confirm>
@@ -199,7 +199,7 @@ function Actions({ subscription, onChanged, onDeleted }: ActionsProps) {
   );
 }
 
-/** Without a handler: how a program of the reader's gets the events. */
+/** Shows how a program reads the events of a subscription without a handler. */
 function HowToRead({ subscription }: { readonly subscription: Subscription }) {
   const { id, topics, handler } = subscription;
   const [topic] = topics;

@@ -1,6 +1,6 @@
 import { LocalTimeInput } from "../../kit/form/local-time.tsx";
 
-/** Where reading begins, as the API takes it: `now`, `earliest`, or a time in UTC. */
+/** Input for a start position in the API's form: `now`, `earliest`, or a time in UTC. */
 export function PlaceInput({
   value,
   onChange,
@@ -11,12 +11,12 @@ export function PlaceInput({
   const kind = value === "now" || value === "earliest" ? value : "time";
   return (
     <fieldset class="field">
-      <legend class="field-name">Where it begins</legend>
+      <legend class="field-name">Start position</legend>
       {(
         [
-          ["now", "with what comes from now on"],
-          ["earliest", "with the oldest that is kept"],
-          ["time", "at a time"],
+          ["now", "only new events"],
+          ["earliest", "all stored events"],
+          ["time", "from a time"],
         ] as const
       ).map(([name, words]) => (
         <label key={name} class="check">
@@ -30,7 +30,11 @@ export function PlaceInput({
         </label>
       ))}
       {kind === "time" && (
-        <LocalTimeInput label="Time, in your zone" value={value} onChange={(utc) => utc && onChange(utc)} />
+        <LocalTimeInput
+          label="Time in your time zone"
+          value={value}
+          onChange={(utc) => utc && onChange(utc)}
+        />
       )}
     </fieldset>
   );

@@ -17,7 +17,7 @@ interface Props {
 
 const HOUR_MS = 3_600_000;
 
-/** Sends a range of events to the handler once more, beside what it gets now. */
+/** Dialog that sends a range of past events to the handler again. New events continue to arrive. */
 export function Replay({ subscription, onClose }: Props) {
   const { appId, id } = subscription;
   const path = `/apps/${appId}/subscriptions/${id}/replay`;
@@ -40,7 +40,7 @@ export function Replay({ subscription, onClose }: Props) {
     return () => aborting.abort();
   }, [path, from, to]);
 
-  /** As many calls as it takes: each goes on where the one before ended. */
+  /** Repeats the call until all events are sent. Each call continues after the previous one. */
   async function replay(): Promise<void> {
     let sent = 0;
     let after: string | null = null;
@@ -61,7 +61,7 @@ export function Replay({ subscription, onClose }: Props) {
       act={replay}
     >
       <div class="stack">
-        <p>This handler alone gets them; other readers see nothing of it.</p>
+        <p>Only this handler receives the events again. Other readers are not affected.</p>
         {(
           [
             ["From", from, setFrom],
@@ -69,15 +69,13 @@ export function Replay({ subscription, onClose }: Props) {
           ] as const
         ).map(([label, value, set]) => (
           <div key={label} class="field">
-            <span class="field-name">{label}, in your zone</span>
+            <span class="field-name">{label} (your time zone)</span>
             <LocalTimeInput label={label} value={value} onChange={(utc) => utc && set(utc)} />
           </div>
         ))}
         {problem && <ProblemNote problem={problem} />}
         <p role="status">
-          {counted === undefined
-            ? "Counting …"
-            : `${formatCount(counted.matched)} events stand in that range.`}
+          {counted === undefined ? "Counting …" : `${formatCount(counted.matched)} events are in this range.`}
         </p>
       </div>
     </Confirm>

@@ -11,7 +11,7 @@ interface Props {
   readonly onDone: () => void;
 }
 
-/** Lets all readers of a subscription begin again from another place. */
+/** Dialog that moves all readers of a subscription to another position. */
 export function Rewind({ subscription, onClose, onDone }: Props) {
   const { appId, id, pending } = subscription;
   const [startAt, setStartAt] = useState("earliest");
@@ -24,14 +24,14 @@ export function Rewind({ subscription, onClose, onDone }: Props) {
       onClose={onClose}
       act={async () => {
         const { dropped } = await send<Schemas["RewoundSubscription"]>(call.method, call.path, call);
-        toast(`Rewound; ${formatCount(dropped)} that were read and not acknowledged are dropped.`);
+        toast(`Rewound. Dropped ${formatCount(dropped)} pending entries.`);
         onDone();
       }}
     >
       <PlaceInput value={startAt} onChange={setStartAt} />
       <p>
-        Readers get again what stands behind that place.{" "}
-        {pending ? `${formatCount(pending)} entries that they have in hand now are dropped.` : ""}
+        Readers receive all events after this position again.{" "}
+        {pending ? `${formatCount(pending)} pending entries are dropped.` : ""}
       </p>
     </Confirm>
   );

@@ -14,7 +14,7 @@ interface Props {
   readonly onMade: (subscriptionId: string) => void;
 }
 
-/** Makes a subscription: of which events, from where on, sent where. */
+/** Form to create a subscription: events, start position and handler. */
 export function Subscribe({ appId, onClose, onMade }: Props) {
   const channels = useLoad(
     (signal) =>
@@ -58,10 +58,10 @@ export function Subscribe({ appId, onClose, onMade }: Props) {
             <label class="field">
               <span class="field-name">Events</span>
               <select value={eventUid} onChange={(event) => setEventUid(event.currentTarget.value)}>
-                <option value="*">all of the app</option>
+                <option value="*">all events of the app</option>
                 {rows.map(({ uid, events }) => (
                   <optgroup key={uid} label={uid}>
-                    <option value={`${uid}:*`}>all of {uid}</option>
+                    <option value={`${uid}:*`}>all events of {uid}</option>
                     {events.map(({ type }) => (
                       <option key={type} value={`${uid}:${type}`}>
                         {uid}: {type}
@@ -86,8 +86,8 @@ export function Subscribe({ appId, onClose, onMade }: Props) {
             onInput={(event) => setUrl(event.currentTarget.value)}
           />
           <span class="field-help">
-            It is POSTed there, signed, and sent again until it is taken. Left empty: you read with any Redis
-            client, or with the library.
+            Inlet POSTs each event to this address, signed, and retries until it is accepted. Leave it empty
+            to read with any Redis client or the library.
           </span>
         </label>
         {url !== "" && (
@@ -118,10 +118,7 @@ export function Subscribe({ appId, onClose, onMade }: Props) {
 const Secret = ({ secret, onClose }: { readonly secret: string; readonly onClose: () => void }) => (
   <Dialog title="Subscribed" onClose={onClose}>
     <div class="stack">
-      <p>
-        Your handler checks the signature of what it gets with this secret (Standard Webhooks). It is shown
-        this once.
-      </p>
+      <p>Your handler verifies signatures with this secret (Standard Webhooks). It is shown only once.</p>
       <Code text={secret} label="secret" wrap />
       <div class="row end">
         <button type="button" class="button primary" onClick={onClose}>

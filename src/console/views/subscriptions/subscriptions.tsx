@@ -49,7 +49,7 @@ const COLUMNS: readonly Column<Subscription>[] = [
 
 const counted = (count: number | null): string => (count === null ? "–" : formatCount(count));
 
-/** Who reads an app's events, and how far each is. */
+/** List of an app's subscriptions with their lag. */
 export default function Subscriptions({ appId }: { readonly appId: string }) {
   const { path } = useLocation();
   const filters = useFilters(["subscription"]);
@@ -68,15 +68,15 @@ export default function Subscriptions({ appId }: { readonly appId: string }) {
   return (
     <Page
       title="Subscriptions"
-      lead="Each is a place on the topics that it covers: readers and handlers go on from there, independent of each other."
+      lead="A subscription delivers events to a handler or to readers. Each one keeps its own position on its topics."
       actions={subscribe}
     >
       {pages.problem && <ProblemNote problem={pages.problem} onRetry={pages.reload} />}
       {pages.count === 0 ? (
-        <Empty title="Nobody reads these events yet">
+        <Empty title="No subscriptions yet">
           <p>
-            Subscribe with an address, and each event is sent there; or without one, and read it with any
-            Redis client, or with the library.
+            Subscribe with an address to have each event sent there. Without one, you read events with any
+            Redis client or the library.
           </p>
         </Empty>
       ) : (
