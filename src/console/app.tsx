@@ -13,7 +13,7 @@ import { Callback } from "./session/callback.tsx";
 import { may, session } from "./session/session.ts";
 import { SignIn } from "./session/sign-in.tsx";
 
-/** The whole page: signing in first, at whatever address one came for. */
+/** Root of the console. Shows the sign-in form at any address until the user is signed in. */
 export function App() {
   useEffect(keepTime, []);
   return (
@@ -50,7 +50,7 @@ function Inside() {
   );
 }
 
-/** A view that fails takes nothing else with it. */
+/** Catches errors of a view, so that the navigation keeps working. */
 class Failsafe extends Component<
   { readonly at: string; readonly children: ComponentChildren },
   { readonly error?: unknown }
@@ -69,14 +69,14 @@ class Failsafe extends Component<
     const { error } = this.state;
     if (error === undefined) return this.props.children;
     return (
-      <Page title="This page has failed">
+      <Page title="This page failed to load">
         <div class="note bad" role="alert">
           <p>{error instanceof Error ? error.message : String(error)}</p>
           <p>
             <button type="button" class="button" onClick={() => location.reload()}>
-              Load the console anew
+              Reload the console
             </button>{" "}
-            <span class="faint">A gateway that was updated meanwhile serves other files.</span>
+            <span class="faint">This can happen after an update of the gateway.</span>
           </p>
         </div>
       </Page>
@@ -86,7 +86,9 @@ class Failsafe extends Component<
 
 const guarded = new Map<View, View["component"]>();
 
-/** The view, or what its reader lacks. The same function each time, or the view would be drawn anew. */
+/**
+ * Returns the view's component, or a notice about the missing permission. Memoized, because a new function would remount the view.
+ */
 function guard(view: View): View["component"] {
   const { needs, component } = view;
   if (needs === undefined || may(needs)) return component;
@@ -98,17 +100,17 @@ function guard(view: View): View["component"] {
 }
 
 const Denied = ({ needs }: { readonly needs: string }) => (
-  <Page title="Not for this key">
-    <Empty title={`This needs the permission ${needs}`}>
-      Sign in with a key that has it, or ask who manages the keys of your organization.
+  <Page title="Permission required">
+    <Empty title={`This page needs the permission ${needs}`}>
+      Sign in with a key that has this permission, or ask an administrator of your organization.
     </Empty>
   </Page>
 );
 
 const NoView = () => (
-  <Page title="Nothing here">
+  <Page title="Page not found">
     <Empty title="The console has no such page">
-      <a href="/console/">To the overview</a>
+      <a href="/console/">Go to the overview</a>
     </Empty>
   </Page>
 );

@@ -2,20 +2,20 @@ import type { FunctionComponent } from "preact";
 import { lazy } from "preact-iso";
 import type { IconName } from "./kit/layout/icons.tsx";
 
-/** A view of the console, and its place in the navigation. */
+/** A view of the console and its navigation entry. */
 export interface View {
-  /** Below `/console`; `:name` are parameters. Those that begin with `/apps/:appId/` are of the chosen app. */
+  /** Path after `/console`. `:name` is a parameter. Paths that start with `/apps/:appId/` belong to the selected app. */
   readonly path: string;
-  /** What it shows, loaded when it is first opened; drawn with the parameters of its path as properties. */
+  /** Component, loaded on first use. Its properties are the path parameters. */
   readonly component: FunctionComponent & { readonly preload: () => Promise<unknown> };
-  /** The permission without which it would be empty; undefined: none. */
+  /** Required permission. `undefined` if the view needs none. */
   readonly needs?: string;
-  /** Undefined: it is reached from other views only. */
+  /** `undefined` for a view that is only linked from other views. */
   readonly nav?: {
     readonly group: NavGroup;
     readonly title: string;
     readonly icon: IconName;
-    /** After `g`. */
+    /** Second key of the shortcut, after `g`. */
     readonly key: string;
   };
 }
@@ -23,11 +23,11 @@ export interface View {
 export const NAV_GROUPS = ["Watch", "Build", "Organization"] as const;
 export type NavGroup = (typeof NAV_GROUPS)[number];
 
-/** Its properties are the parameters of its own path, which the table cannot know. */
+/** Loads a view lazily. The cast is needed because each view has different properties, its path parameters. */
 const view = (load: () => Promise<{ readonly default: unknown }>): View["component"] =>
   lazy(load as () => Promise<{ default: FunctionComponent }>);
 
-/** All views. A new one is a folder in `views/` and its line here. */
+/** All views. To add a view, add a folder in `views/` and an entry here. */
 export const VIEWS: readonly View[] = [
   {
     path: "/",

@@ -1,2 +1,2 @@
-/** A part of the API's base that is the same wherever the page stands. */
+/** Base path of the API. */
 export const API_BASE = "/v1";

@@ -2,14 +2,14 @@ import createClient from "openapi-fetch";
 import { API_BASE } from "./base.ts";
 import { ApiProblem, problemOf } from "./problem.ts";
 
-/** The entities of the API, by their names in its document. */
+/** Entities of the API, by their schema names in the OpenAPI document. */
 export type Schemas = InletApi.components["schemas"];
 
-/** Who signs requests; set once, by the session. */
+/** Adds the bearer token to requests. The session sets it once. */
 export interface Signer {
-  /** The bearer token; renewed where it is about to end. Undefined: nobody is signed in. */
+  /** Returns the bearer token, renewed if it is about to expire. `undefined` when the user is signed out. */
   readonly token: () => Promise<string | undefined>;
-  /** The API does not know that token any more. */
+  /** Called when the API rejects the token with 401. */
   readonly refused: (message: string) => void;
 }
 
@@ -19,8 +19,8 @@ export function signWith(given: Signer): void {
 }
 
 /**
- * The management API, typed by its own document: `api.GET("/apps/{appId}", { params: { path: { appId } } })`. Whatever is not a
- * success is thrown as an `ApiProblem`.
+ * Client of the management API, typed by its OpenAPI document: `api.GET("/apps/{appId}", { params: { path: { appId } } })`.
+ * Throws an `ApiProblem` for every response that is not a success.
  */
 export const api = createClient<InletApi.paths>({
   baseUrl: API_BASE,
@@ -53,20 +53,20 @@ interface Answered<T> {
   readonly response: Response;
 }
 
-/** The body of a success: `const app = await got(api.GET(…))`. */
+/** Returns the body of a successful response: `const app = await got(api.GET(…))`. */
 export async function got<T>(asked: Promise<Answered<T>>): Promise<T> {
   const { data, response } = await asked;
   if (data === undefined) throw await problemOf(response);
   return data;
 }
 
-/** A part of a list, and how many there are in all. */
+/** One page of a list, and the total number of rows. */
 export interface Part<T> {
   readonly rows: readonly T[];
   readonly total: number;
 }
 
-/** The same for a list, which says in a header how long it is. */
+/** Returns a page of a list. The total number of rows comes from the `X-Total-Count` header. */
 export async function gotList<T>(asked: Promise<Answered<readonly T[]>>): Promise<Part<T>> {
   const { data, response } = await asked;
   if (data === undefined) throw await problemOf(response);
@@ -79,12 +79,12 @@ interface SendOptions {
   readonly signal?: AbortSignal;
 }
 
-/** A request by its method and path alone, for what is drawn from the document at run time: forms of resources. */
+/** Sends an untyped request and returns its JSON. Forms need it, because they read the OpenAPI document at run time. */
 export async function send<T>(method: string, path: string, options: SendOptions = {}): Promise<T> {
   return (await sendFor(method, path, options)).json();
 }
 
-/** The same, for who needs the headers of the answer. @throws ApiProblem */
+/** Same as `send`, but returns the response with its headers. @throws ApiProblem */
 export async function sendFor(method: string, path: string, options: SendOptions = {}): Promise<Response> {
   const { body, headers, signal } = options;
   const token = await signer?.token();

@@ -1,15 +1,15 @@
 import { API_BASE } from "./base.ts";
 
-/** A request of the management API, as it can be shown and copied. */
+/** A request to the management API that the page shows as a curl command. */
 export interface ShownCall {
   readonly method: string;
-  /** Below the version, with its parameters filled in: `/apps/app_1/channels`. */
+  /** Path after `/v1`, with its parameters filled in: `/apps/app_1/channels`. */
   readonly path: string;
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** The request as a line for a POSIX shell. The key is named and never shown. */
+/** Formats the request as a command for a POSIX shell. The API key is a variable, so it is never visible. */
 export function curlOf({ method, path, body, headers = {} }: ShownCall, origin: string): string {
   const words = ["curl -sS"];
   if (method.toUpperCase() !== "GET") words.push(`-X ${method.toUpperCase()}`);
@@ -21,14 +21,14 @@ export function curlOf({ method, path, body, headers = {} }: ShownCall, origin: 
   return words.join(" \\\n  ");
 }
 
-/** One word of a POSIX shell, whatever is in it: nothing is expanded between single quotes. */
+/** Quotes any text as one word for a POSIX shell. The shell expands nothing within single quotes. */
 export const shellQuote = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 
-/** `/apps/{appId}` with its parameters, each one segment. */
+/** Replaces `{appId}` in a path. Each value is encoded as one path segment. */
 export const fillPath = (path: string, params: Readonly<Record<string, string>>): string =>
   path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name] ?? ""));
 
-/** `?a=1&b=2` of what is there; empty where nothing is. */
+/** Formats the set parameters as `?a=1&b=2`. Returns an empty string if there are none. */
 export function queryOf(params: Readonly<Record<string, string | number | undefined>>): string {
   const search = new URLSearchParams();
   for (const [name, value] of Object.entries(params))

@@ -2,10 +2,10 @@ import { sendFor } from "./client.ts";
 import { ApiProblem } from "./problem.ts";
 import { createParser, type StreamEvent } from "./stream-parser.ts";
 
-/** What is told of a stream: an event, or how the line stands. */
+/** Callbacks for the events of a stream and the state of its connection. */
 export interface StreamListener {
   readonly onEvent: (event: StreamEvent) => void;
-  /** `waiting`: it failed and is tried again after that time. */
+  /** `waiting` means that the connection failed and is retried after `retryMs`. */
   readonly onState: (state: StreamState) => void;
 }
 
@@ -16,7 +16,7 @@ export type StreamState =
 
 interface Options extends StreamListener {
   readonly path: string;
-  /** Where the reader stands; it is moved on as events come, so that another stream goes on from there. */
+  /** Position of the reader. It advances with each event, so that the next connection resumes there. */
   readonly position: { lastEventId: string | undefined };
   readonly signal: AbortSignal;
 }
@@ -25,10 +25,10 @@ const FIRST_RETRY_MS = 1_000;
 const MAX_RETRY_MS = 30_000;
 
 /**
- * Reads a stream until its signal aborts, and goes on from where it stood whenever the line breaks. The browser's own reader
- * cannot: it sends no token.
+ * Reads a stream until its signal aborts. Reconnects after each failure and resumes at the last position. The browser's
+ * `EventSource` cannot be used, because it sends no bearer token.
  *
- * @throws ApiProblem where asking again would be of no use
+ * @throws ApiProblem if a retry cannot help (400, 401, 403, 404)
  */
 export async function readStream({ path, position, signal, onEvent, onState }: Options): Promise<void> {
   let retryMs = FIRST_RETRY_MS;

@@ -3,14 +3,14 @@ export interface ProblemDetail {
   readonly message: string;
 }
 
-/** What the API answered instead of a success, or that it did not answer. */
+/** An error response of the API, or the failure to reach the API. */
 export class ApiProblem extends Error {
   override readonly name = "ApiProblem";
-  /** 0: there was no answer. */
+  /** 0 if there was no response. */
   readonly status: number;
   readonly code: string;
   readonly details: readonly ProblemDetail[];
-  /** By which the gateway's log knows the request. */
+  /** Id of the request in the gateway's log. */
   readonly requestId: string | undefined;
 
   constructor(
@@ -31,7 +31,7 @@ export class ApiProblem extends Error {
   }
 
   static unreachable(cause: unknown): ApiProblem {
-    return new ApiProblem("The gateway gives no answer.", { status: 0, code: "unreachable", cause });
+    return new ApiProblem("The gateway does not respond.", { status: 0, code: "unreachable", cause });
   }
 }
 
@@ -39,7 +39,7 @@ export async function problemOf(response: Response): Promise<ApiProblem> {
   const requestId = response.headers.get("x-request-id") ?? undefined;
   const body: unknown = await response.json().catch(() => undefined);
   const { code, message, details } = isRecord(body) ? body : {};
-  return new ApiProblem(typeof message === "string" ? message : `The gateway answered ${response.status}.`, {
+  return new ApiProblem(typeof message === "string" ? message : `The gateway responded with status ${response.status}.`, {
     status: response.status,
     code: typeof code === "string" ? code : "unknown",
     details: Array.isArray(details) ? details.filter(isDetail) : [],
@@ -47,11 +47,11 @@ export async function problemOf(response: Response): Promise<ApiProblem> {
   });
 }
 
-/** Any failure as one that can be shown. */
+/** Converts any thrown value to a problem that the page can show. */
 export const toProblem = (error: unknown): ApiProblem =>
   error instanceof ApiProblem
     ? error
-    : new ApiProblem("The page has failed.", { status: 0, code: "page_failed", cause: error });
+    : new ApiProblem("The page failed because of an internal error.", { status: 0, code: "page_failed", cause: error });
 
 export const isAbort = (error: unknown): boolean =>
   error instanceof DOMException && error.name === "AbortError";

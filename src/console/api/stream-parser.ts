@@ -1,11 +1,11 @@
-/** One event of a stream of server-sent events: its data as it was sent. */
+/** A server-sent event. `data` is unparsed. */
 export interface StreamEvent {
   readonly data: string;
 }
 
 /**
- * Takes the text of an event stream in pieces (WHATWG HTML, section 9.2.6). A line may end by CR, LF or both, and be cut anywhere; an
- * event without data moves the reader on and is no event.
+ * Creates a parser for an event stream (WHATWG HTML, section 9.2.6). Call it with each chunk of text. A line ends with CR, LF or
+ * CRLF, and a chunk can end anywhere. An event without data only advances the position.
  */
 export function createParser(on: {
   readonly onEvent: (event: StreamEvent) => void;
@@ -17,7 +17,7 @@ export function createParser(on: {
   function take(line: string): void {
     if (line === "") {
       if (data.length > 0) on.onEvent({ data: data.join("\n") });
-      // The reader stands behind the event once it is there as a whole.
+      // The position may only advance after the whole event has arrived.
       if (id !== undefined) on.onId(id);
       data = [];
       return;
@@ -30,7 +30,7 @@ export function createParser(on: {
   }
   return (text) => {
     rest += text;
-    // A CR at the end may be the half of a line's end.
+    // A CR at the end of a chunk can be the first half of a CRLF.
     const isHalf = rest.endsWith("\r");
     const lines = (isHalf ? rest.slice(0, -1) : rest).split(/\r\n|\r|\n/);
     rest = (lines.pop() ?? "") + (isHalf ? "\r" : "");

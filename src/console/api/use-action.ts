@@ -2,14 +2,14 @@ import { useCallback, useState } from "preact/hooks";
 import { type ApiProblem, isAbort, toProblem } from "./problem.ts";
 
 export interface Action<Args extends readonly unknown[], T> {
-  /** Undefined: it failed, and `problem` says why; or it was under way already. */
+  /** Resolves with `undefined` if the action failed (see `problem`) or was already running. */
   readonly run: (...args: Args) => Promise<T | undefined>;
   readonly isRunning: boolean;
   readonly problem: ApiProblem | undefined;
   readonly reset: () => void;
 }
 
-/** Something that a person does: once at a time, with its failure beside it. */
+/** Wraps an action of the user. Prevents a second run while the first is in progress, and exposes its failure. */
 export function useAction<Args extends readonly unknown[], T>(
   act: (...args: Args) => Promise<T>,
 ): Action<Args, T> {

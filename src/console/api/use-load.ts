@@ -1,11 +1,11 @@
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import { type ApiProblem, isAbort, toProblem } from "./problem.ts";
 
-/** What was loaded, how that stands, and a way to do it again. */
+/** Loaded data, the state of the request, and a function to reload. */
 export interface Loaded<T> {
-  /** The last success, which stays while it is loaded again. */
+  /** Result of the last success. It stays available during a reload. */
   readonly data: T | undefined;
-  /** Of the last try. */
+  /** Failure of the last attempt. */
   readonly problem: ApiProblem | undefined;
   readonly isLoading: boolean;
   readonly reload: () => void;
@@ -18,8 +18,8 @@ interface State<T> {
 }
 
 /**
- * Loads when the view appears and whenever one of `needs` changes (compared one by one); what is under way then is aborted. With
- * `everyMs` it loads again that long after each answer, and not while the page is hidden.
+ * Loads when the view appears and whenever an entry of `needs` changes. A change aborts the pending request. With `everyMs`, it
+ * also reloads that long after each response, except while the page is hidden.
  */
 export function useLoad<T>(
   load: (signal: AbortSignal) => Promise<T>,

@@ -7,7 +7,7 @@ import type { Returned } from "./issuer.ts";
 import { signIn } from "./session.ts";
 import { consoleSettings } from "./settings.ts";
 
-/** Where the issuer sends people back to: takes its code for a token, and leads to the address that they came for. */
+/** Page that the issuer redirects to. Exchanges the code for a token, and continues to the originally requested address. */
 export function Callback() {
   const { route } = useLocation();
   const [returned, setReturned] = useState<Returned>();
@@ -18,7 +18,7 @@ export function Callback() {
     try {
       await signIn(() => by.tokenFor(named));
     } catch (error) {
-      // Neither the token nor the gateway says for which organization it is.
+      // The token names no organization, and the account belongs to several. The user must name one.
       if (
         named === undefined &&
         error instanceof ApiProblem &&
@@ -35,7 +35,7 @@ export function Callback() {
   const begin = useAction(async () => {
     const { returnFromIssuer } = await import("./issuer.ts");
     const { signIn: settings } = await consoleSettings();
-    if (settings === null) throw problem("This gateway has no issuer for the console any more.");
+    if (settings === null) throw problem("This gateway no longer has an issuer for the console.");
     const found = await returnFromIssuer(settings).catch((error: unknown) => {
       throw error instanceof ApiProblem
         ? error
@@ -72,7 +72,7 @@ export function Callback() {
                 placeholder="org_…"
                 onInput={(event) => setOrganizationId(event.currentTarget.value)}
               />
-              <small>The id of the organization that you sign in to.</small>
+              <small>The id of the organization to sign in to.</small>
             </label>
             <button type="submit" class="button primary wide" disabled={enter.isRunning}>
               Continue
@@ -85,7 +85,7 @@ export function Callback() {
           <>
             <ProblemNote problem={failed} />
             <p>
-              <a href="/console/">Begin again</a>
+              <a href="/console/">Start again</a>
             </p>
           </>
         )}

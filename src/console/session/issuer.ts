@@ -2,26 +2,26 @@ import * as oauth from "oauth4webapi";
 import type { Token } from "./session.ts";
 import { exchange } from "./session.ts";
 
-/** Where people sign in, as `/console/settings.json` tells it. */
+/** Settings of the OpenID Connect issuer, from `/console/settings.json`. */
 export interface IssuerSettings {
   readonly issuer: string;
   readonly clientId: string;
   readonly audience: string;
 }
 
-/** Of a sign-in that is under way at the issuer; no credential. */
+/** Data of a sign-in in progress at the issuer. Contains no credential. */
 interface Pending {
   readonly state: string;
   readonly verifier: string;
   readonly nonce: string;
-  /** The address that the person came for. */
+  /** The originally requested address. */
   readonly cameFor: string;
 }
 
 const PENDING = "inlet.sign-in";
 const callbackUrl = (): string => `${location.origin}/console/callback`;
 
-/** The issuer of a machine that is worked on has no certificate. */
+/** Allows plain HTTP, because an issuer on a developer's machine has no certificate. */
 const insecureToo = ({ issuer }: IssuerSettings) => ({
   [oauth.allowInsecureRequests]: issuer.startsWith("http:"),
 });
@@ -32,10 +32,10 @@ async function discover(settings: IssuerSettings): Promise<oauth.AuthorizationSe
   return oauth.processDiscoveryResponse(issuer, response);
 }
 
-/** Leaves the page for the issuer's, by the code flow with PKCE (RFC 7636). */
+/** Redirects to the issuer's sign-in page, with the authorization code flow and PKCE (RFC 7636). */
 export async function leaveForIssuer(settings: IssuerSettings, cameFor: string): Promise<void> {
   const server = await discover(settings);
-  if (server.authorization_endpoint === undefined) throw new Error("The issuer names no page to sign in at.");
+  if (server.authorization_endpoint === undefined) throw new Error("The issuer has no authorization endpoint.");
   const pending: Pending = {
     state: oauth.generateRandomState(),
     verifier: oauth.generateRandomCodeVerifier(),
@@ -52,7 +52,7 @@ export async function leaveForIssuer(settings: IssuerSettings, cameFor: string):
     nonce: pending.nonce,
     code_challenge: await oauth.calculatePKCECodeChallenge(pending.verifier),
     code_challenge_method: "S256",
-    // What the token is for: one of these is what the issuer goes by (RFC 8707, or its own).
+    // Issuers read the audience of the token from one of these parameters (`resource` is RFC 8707).
     audience: settings.audience,
     ...(URL.canParse(settings.audience) ? { resource: settings.audience } : {}),
   };
@@ -61,18 +61,18 @@ export async function leaveForIssuer(settings: IssuerSettings, cameFor: string):
   location.assign(url);
 }
 
-/** A person whom the issuer has sent back. */
+/** Result of a sign-in at the issuer. */
 export interface Returned {
   readonly cameFor: string;
-  /** A token of the API for that organization; by the issuer's own means where none is named. */
+  /** Gets an API token for the organization. If it is `undefined`, the issuer's token must name the organization. */
   readonly tokenFor: (organizationId: string | undefined) => Promise<Token>;
 }
 
-/** @throws Error that says what the issuer refused, or that this page did not ask it */
+/** @throws Error with the issuer's error, or if the sign-in was not started in this window */
 export async function returnFromIssuer(settings: IssuerSettings): Promise<Returned> {
   const kept = sessionStorage.getItem(PENDING);
   sessionStorage.removeItem(PENDING);
-  if (kept === null) throw new Error("This sign-in was not begun in this window: begin it again.");
+  if (kept === null) throw new Error("This sign-in was not started in this window. Start it again.");
   const pending = JSON.parse(kept) as Pending;
   const server = await discover(settings);
   const client: oauth.Client = { client_id: settings.clientId };
@@ -119,7 +119,7 @@ export async function returnFromIssuer(settings: IssuerSettings): Promise<Return
   };
 }
 
-/** Of what the issuer gave, that which is meant for the API. */
+/** Returns the issuer's token whose audience is the API. */
 function tokenOf({ access_token, id_token }: oauth.TokenEndpointResponse, audience: string): string {
   const isFor = (token: string | undefined): token is string => {
     const [, payload = ""] = token?.split(".") ?? [];

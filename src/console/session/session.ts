@@ -2,20 +2,20 @@ import { computed, signal } from "@preact/signals";
 import { api, got, type Schemas, signWith } from "../api/client.ts";
 import { ApiProblem } from "../api/problem.ts";
 
-/** A token of the API, and when it ends by this machine's clock. */
+/** An access token and its expiry by this machine's clock. */
 export interface Token {
   readonly text: string;
   readonly endsAtMs: number;
 }
 
-/** Gets a token anew, by what the person has signed in with. */
+/** Gets a new token with the user's original credential. */
 export type Renew = () => Promise<Token>;
 
 type State =
-  /** `why`: what ended the session before. */
+  /** `why` is the reason why the previous session ended. */
   { readonly is: "out"; readonly why?: string } | { readonly is: "in"; readonly who: Schemas["Whoami"] };
 
-/** All of it is gone with the page: neither keys nor tokens are written anywhere. */
+/** Kept in memory only. Keys and tokens are never stored, so closing the page ends the session. */
 const state = signal<State>({ is: "out" });
 let token: Token | undefined;
 let renew: Renew | undefined;
@@ -24,14 +24,14 @@ let timer: ReturnType<typeof setTimeout> | undefined;
 
 export const session = state as { readonly value: State };
 
-/** The caller. Views are shown to who is signed in only. */
+/** The signed-in caller. Views are only shown after sign-in. */
 export const who = computed(() => {
   const { value } = state;
-  if (value.is === "out") throw new Error("nobody is signed in");
+  if (value.is === "out") throw new Error("the user is not signed in");
   return value.who;
 });
 
-/** Whether the caller may do that: `apps.write`. For what is shown only; the API decides. */
+/** Returns whether the caller has the permission: `apps.write`. Only for display, because the API enforces permissions. */
 export function may(permission: string): boolean {
   const { value } = state;
   return (
@@ -39,11 +39,11 @@ export function may(permission: string): boolean {
   );
 }
 
-/** So long before its end a token is renewed; and so long it waits where that failed. */
+/** Time before expiry at which a token is renewed, and the delay after a failed renewal. */
 const RENEW_BEFORE_MS = 120_000;
 const RETRY_MS = 10_000;
 
-/** A token for an API key, or for an issuer's token. @throws ApiProblem */
+/** Exchanges an API key or an issuer's token for an access token. @throws ApiProblem */
 export async function exchange(bearer: string, organizationId?: string): Promise<Token> {
   const askedAtMs = Date.now();
   const { accessToken, expiresIn } = await got(
@@ -80,7 +80,7 @@ function hold(next: Token): void {
   timer = setTimeout(() => void renewNow(), Math.max(1_000, next.endsAtMs - Date.now() - RENEW_BEFORE_MS));
 }
 
-/** One renewal at a time. What cannot be renewed for good ends the session; what only fails is tried until the token ends. */
+/** Renews the token, one request at a time. A final error ends the session. Other failures are retried until the token expires. */
 async function renewNow(): Promise<void> {
   if (renew === undefined) return;
   const by = renew;
@@ -93,7 +93,7 @@ async function renewNow(): Promise<void> {
     const isFinal = error instanceof ApiProblem && [400, 401, 403, 404].includes(error.status);
     const isOver = token === undefined || token.endsAtMs <= Date.now();
     if (isFinal) signOut(error.message);
-    else if (isOver) signOut("The sign-in could not be renewed: the gateway gave no answer.");
+    else if (isOver) signOut("The sign-in could not be renewed, because the gateway did not respond.");
     else timer = setTimeout(() => void renewNow(), RETRY_MS);
   } finally {
     renewing = undefined;
@@ -102,7 +102,7 @@ async function renewNow(): Promise<void> {
 
 signWith({
   async token() {
-    // The machine may have slept past the timer.
+    // The timer does not run while the machine sleeps.
     if (token !== undefined && token.endsAtMs - Date.now() < RETRY_MS) await renewNow();
     return token?.text;
   },

@@ -1,16 +1,16 @@
 import type { IssuerSettings } from "./issuer.ts";
 
-/** What the gateway tells its page before anyone is known. */
+/** Settings that the gateway gives to the page before sign-in. */
 export interface ConsoleSettings {
   readonly signIn: IssuerSettings | null;
 }
 
 let asked: Promise<ConsoleSettings> | undefined;
 
-/** Asked for once. */
+/** Loads the settings and caches them. A failed request is retried on the next call. */
 export function consoleSettings(): Promise<ConsoleSettings> {
   asked ??= fetch("/console/settings.json", { credentials: "omit" }).then((response) => {
-    if (!response.ok) throw new Error(`The gateway answered ${response.status}.`);
+    if (!response.ok) throw new Error(`The gateway responded with status ${response.status}.`);
     return response.json() as Promise<ConsoleSettings>;
   });
   asked.catch(() => {

@@ -5,7 +5,7 @@ import type { IssuerSettings } from "./issuer.ts";
 import { signInWithKey } from "./session.ts";
 import { consoleSettings } from "./settings.ts";
 
-/** Stands at the address that one came for, and gives way to it. */
+/** Sign-in form. It appears at the requested address, so that the view opens after sign-in. */
 export function SignIn({ why }: { readonly why?: string | undefined }) {
   const [key, setKey] = useState("");
   const [issuer, setIssuer] = useState<IssuerSettings>();
@@ -16,7 +16,7 @@ export function SignIn({ why }: { readonly why?: string | undefined }) {
   });
   useEffect(() => {
     document.title = "Sign in · Inlet";
-    // Without its answer a key still opens the page.
+    // If the settings fail to load, the user can still sign in with a key.
     consoleSettings().then(
       ({ signIn }) => setIssuer(signIn ?? undefined),
       () => {},
@@ -64,8 +64,8 @@ export function SignIn({ why }: { readonly why?: string | undefined }) {
               onInput={(event) => setKey(event.currentTarget.value)}
             />
             <small>
-              The first start of a gateway prints one. It stays in the memory of this page, is never stored,
-              and is gone with it.
+              The gateway prints a key at its first start. This page keeps the key in memory only and never
+              stores it.
             </small>
           </label>
           {problem && <ProblemNote problem={problem} />}

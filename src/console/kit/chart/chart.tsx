@@ -4,14 +4,14 @@ import type { ChartSeries } from "./draw.ts";
 
 interface Props {
   readonly label: string;
-  /** Milliseconds, rising. */
+  /** Timestamps in milliseconds, in ascending order. */
   readonly times: readonly number[];
   readonly series: readonly ChartSeries[];
   readonly format: (value: number) => string;
   readonly heightPx?: number;
 }
 
-/** Lines over time. The library comes when the first one is drawn; who cannot see it hears the last values. */
+/** Line chart over time. Loads the chart library on first use. Screen readers get the last values as a label. */
 export function Chart({ label, times, series, format, heightPx = 160 }: Props) {
   const place = useRef<HTMLDivElement>(null);
   const chosen = theme.value;

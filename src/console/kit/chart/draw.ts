@@ -3,7 +3,7 @@ import "uplot/dist/uPlot.min.css";
 
 export interface ChartSeries {
   readonly name: string;
-  /** A token: `--ok`. */
+  /** Name of a CSS custom property: `--ok`. */
   readonly color: string;
   readonly values: readonly (number | null)[];
 }
@@ -13,7 +13,7 @@ interface Drawn {
   readonly series: readonly ChartSeries[];
   readonly format: (value: number) => string;
   readonly heightPx: number;
-  /** Takes it away again. */
+  /** Removes the chart when it aborts. */
   readonly signal: AbortSignal;
 }
 
@@ -50,7 +50,7 @@ export function drawChart(place: HTMLElement, { times, series, format, heightPx,
         })),
       ],
       legend: { live: true },
-      // Without a pointer in it the legend tells the last values.
+      // Shows the last values in the legend while the pointer is outside the chart.
       hooks: { ready: [(ready) => ready.setLegend({ idx: times.length - 1 })] },
     },
     [times.map((ms) => ms / 1_000), ...series.map(({ values }) => [...values])],
@@ -64,7 +64,7 @@ export function drawChart(place: HTMLElement, { times, series, format, heightPx,
   });
 }
 
-/** A token as a canvas takes it: a theme's pair is resolved by an element. */
+/** Resolves a CSS custom property to a color for the canvas. Only an element can resolve `light-dark()` for the theme. */
 function color(place: HTMLElement, token: string): string {
   const probe = document.createElement("i");
   probe.style.color = `var(${token})`;

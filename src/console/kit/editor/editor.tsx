@@ -2,13 +2,13 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { OpenedEditor } from "./open-editor.ts";
 
 interface Props {
-  /** What it begins with; later changes of it are not taken over. */
+  /** Initial text. Later changes of this property are ignored. */
   readonly text: string;
   readonly label: string;
   readonly onChange: (text: string) => void;
 }
 
-/** JSON under a person's hands. The editor comes when it is first drawn; until then, and where it does not come, a plain field serves. */
+/** Editor for JSON. Loads the editor library on first use. Shows a plain text area until then, and if the library fails to load. */
 export function JsonEditor({ text, label, onChange }: Props) {
   const place = useRef<HTMLDivElement>(null);
   const [isPlain, setPlain] = useState(true);

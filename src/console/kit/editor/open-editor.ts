@@ -22,7 +22,7 @@ interface Options {
   readonly onChange: (text: string) => void;
 }
 
-/** The colours of the page: its tokens reach into the shadow. */
+/** Colors of the page. CSS custom properties are also visible in the shadow root. */
 const theme = EditorView.theme({
   "&": { color: "var(--text)", backgroundColor: "var(--ground-sunken)", fontSize: "12.5px" },
   "&.cm-focused": { outline: "2px solid var(--accent)", outlineOffset: "-2px" },
@@ -45,15 +45,15 @@ const theme = EditorView.theme({
   },
 });
 
-const colours = HighlightStyle.define([
+const colors = HighlightStyle.define([
   { tag: tags.propertyName, color: "var(--accent)" },
   { tag: tags.string, color: "var(--ok)" },
   { tag: [tags.number, tags.bool, tags.null], color: "var(--warn)" },
 ]);
 
 /**
- * Opens the editor within a shadow root: there its style sheets are constructed ones, which the page's policy allows, as it
- * allows no style element.
+ * Opens the editor within a shadow root. There it uses constructed style sheets, which the page's content security policy allows.
+ * The policy blocks style elements.
  */
 export function openEditor(place: HTMLElement, { text, label, onChange }: Options): OpenedEditor {
   const root = place.shadowRoot ?? place.attachShadow({ mode: "open" });
@@ -72,7 +72,7 @@ export function openEditor(place: HTMLElement, { text, label, onChange }: Option
         json(),
         linter(jsonParseLinter()),
         lintGutter(),
-        // Tab leaves the editor, so that nobody is caught in it.
+        // Tab is not bound, so that keyboard users can leave the editor.
         keymap.of([...defaultKeymap, ...historyKeymap, ...lintKeymap]),
         EditorView.lineWrapping,
         EditorView.contentAttributes.of({ "aria-label": label }),
@@ -80,7 +80,7 @@ export function openEditor(place: HTMLElement, { text, label, onChange }: Option
           if (docChanged) onChange(state.doc.toString());
         }),
         theme,
-        syntaxHighlighting(colours),
+        syntaxHighlighting(colors),
       ],
     }),
   });

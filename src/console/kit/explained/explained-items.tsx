@@ -8,11 +8,11 @@ type Explained = Schemas["ExplainedItem"];
 type Definition = Explained["definitions"][number];
 
 interface Props {
-  /** Without `events` it is what was noted when the item was received. */
+  /** Explained items. Items recorded on arrival have no `events`. */
   readonly items: readonly (Omit<Explained, "events"> & Partial<Pick<Explained, "events">>)[];
 }
 
-/** Of each item: what each definition's paths yield, what is wrong there, and the events that it makes. */
+/** Shows for each item the result of each definition's paths, the failures, and the resulting events. */
 export function ExplainedItems({ items }: Props) {
   return (
     <ol class="explained">
@@ -34,11 +34,10 @@ export function ExplainedItems({ items }: Props) {
           ))}
           {closest !== null && (
             <p>
-              Closest came{" "}
+              Closest definition:{" "}
               <strong>
                 <Stranger>{closest}</Stranger>
               </strong>
-              .
             </p>
           )}
           {events.map(({ id, type, status, data }) => (
@@ -72,7 +71,7 @@ export function ExplainedItems({ items }: Props) {
   );
 }
 
-/** What is wrong, in words, where, and what mends it. */
+/** Shows why an item failed, at which path, and the suggested action. */
 export function Failure({
   reason,
   path,
@@ -138,7 +137,7 @@ function OneDefinition({ definition, isOpen }: DefinitionProps) {
                 </code>
                 <span class="faint">→</span>
                 {found.values.length === 0 ? (
-                  <span class="faint">nothing</span>
+                  <span class="faint">no value</span>
                 ) : (
                   found.values.map((value, index) => (
                     <code key={index} class="yielded">

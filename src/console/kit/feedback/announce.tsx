@@ -2,13 +2,13 @@ import { signal } from "@preact/signals";
 
 const said = signal("");
 
-/** Says something to who hears the page. */
+/** Announces a text to screen readers. */
 export function announce(text: string): void {
-  // The same text twice is no change to those who listen.
+  // Screen readers ignore an unchanged text, so a repeated text gets a trailing space.
   said.value = said.peek() === text ? `${text}\u00a0` : text;
 }
 
-/** Stands once in the page. */
+/** Live region for `announce`. The page must contain it once. */
 export function LiveRegion() {
   return (
     <div class="sr-only" aria-live="polite" role="status">

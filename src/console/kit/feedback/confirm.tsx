@@ -8,19 +8,19 @@ import { ProblemNote } from "./states.tsx";
 
 interface Props {
   readonly title: string;
-  /** What will be so afterwards. */
+  /** Describes the effect of the action. */
   readonly children: ComponentChildren;
-  /** The verb of the button: `Delete`. */
+  /** Label of the button: `Delete`. */
   readonly verb: string;
   readonly danger?: boolean;
-  /** To be typed first, where it cannot be undone: a name. */
+  /** A name that the user must type first, for actions that cannot be undone. */
   readonly typed?: string;
   readonly call?: ShownCall;
   readonly act: () => Promise<unknown>;
   readonly onClose: () => void;
 }
 
-/** Asks before something is done, and shows its failure. It closes itself once it is done. */
+/** Asks the user to confirm an action. Shows a failure, and closes after success. */
 export function Confirm({ title, children, verb, danger = false, typed, call, act, onClose }: Props) {
   const [text, setText] = useState("");
   const action = useAction(async () => {
@@ -41,7 +41,7 @@ export function Confirm({ title, children, verb, danger = false, typed, call, ac
         {typed !== undefined && (
           <label class="field">
             <span>
-              Type <code>{typed}</code> to go on
+              Type <code>{typed}</code> to continue
             </span>
             <input
               type="text"

@@ -9,7 +9,7 @@ interface Props {
   readonly wide?: boolean;
 }
 
-/** A dialog over the page; Escape closes it, and what had the focus gets it back. */
+/** Modal dialog. Escape closes it, and the previously focused element gets the focus back. */
 export function Dialog({ title, onClose, children, wide = false }: Props) {
   const dialog = useRef<HTMLDialogElement>(null);
   const titleId = useId();

@@ -5,11 +5,11 @@ interface Props {
   readonly isDone: boolean;
   readonly onStop: () => void;
   readonly onClose: () => void;
-  /** The button that begins it. */
+  /** The button that starts the work. */
   readonly children: ComponentChildren;
 }
 
-/** The buttons under long work: begin or cancel, then stop, then close. */
+/** Buttons for long-running work: start and cancel before it, stop while it runs, close after it. */
 export const RunButtons = ({ isRunning, isDone, onStop, onClose, children }: Props) => (
   <div class="row end">
     <button type="button" class="button" onClick={onClose}>

@@ -4,7 +4,7 @@ import type { Loaded } from "../../api/use-load.ts";
 import { CopyButton } from "../text/copy.tsx";
 import { Stranger } from "../text/stranger.tsx";
 
-/** Nothing is here: what it would be, and what to do. */
+/** Placeholder for an empty list. Explains the list and the next step. */
 export function Empty({
   title,
   children,
@@ -25,7 +25,7 @@ interface FailureProps {
   readonly onRetry?: () => void;
 }
 
-/** A failure where it happened: what, its code, and the id by which the log knows it. */
+/** Shows a failure with its code and the request id for the gateway's log. */
 export function ProblemNote({ problem, onRetry }: FailureProps) {
   const { message, code, requestId, details } = problem;
   return (
@@ -65,7 +65,7 @@ export function ProblemNote({ problem, onRetry }: FailureProps) {
   );
 }
 
-/** Grey lines in the place of what is to come. */
+/** Gray lines as a placeholder while data loads. */
 export function Loading({ lines = 5 }: { readonly lines?: number }) {
   return (
     <div class="skeleton" role="status" aria-label="Loading">
@@ -82,7 +82,7 @@ interface ResourceProps<T> {
   readonly children: (data: T) => ComponentChildren;
 }
 
-/** What was loaded, or that it is being loaded, or why not. What is there stays in sight while it is loaded again. */
+/** Shows loaded data, a placeholder, or the failure. Data stays visible during a reload. */
 export function WhenLoaded<T>({ loaded, lines, children }: ResourceProps<T>) {
   const { data, problem, reload } = loaded;
   if (data === undefined) {

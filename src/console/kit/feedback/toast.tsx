@@ -14,7 +14,7 @@ let made = 0;
 const SHOWN_MS = 6_000;
 const MAX_CHARACTERS = 400;
 
-/** Says for a moment that something was done. What must be read before going on stands in the view instead. */
+/** Shows a short confirmation for a few seconds. Show anything that the user must read in the view instead. */
 export function toast(said: string, tone: Toast["tone"] = "ok"): void {
   const text = visibleText(said.slice(0, MAX_CHARACTERS));
   const id = ++made;
@@ -27,7 +27,7 @@ const dismiss = (id: number): void => {
   toasts.value = toasts.value.filter((one) => one.id !== id);
 };
 
-/** Stands once in the page. */
+/** Container of the toasts. The page must contain it once. */
 export function Toasts(): ComponentChildren {
   return (
     <div class="toasts">

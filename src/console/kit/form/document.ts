@@ -7,10 +7,10 @@ interface Document {
 
 let asked: Promise<Document> | undefined;
 
-/** The API's own document, asked for once, when the first form of a resource is drawn. */
+/** Loads the OpenAPI document when the first form is shown, and caches it. A failed request is retried by the next form. */
 function document(): Promise<Document> {
   asked ??= fetch("/v1/openapi.json", { credentials: "omit" }).then((response) => {
-    if (!response.ok) throw new Error(`The gateway answered ${response.status}.`);
+    if (!response.ok) throw new Error(`The gateway responded with status ${response.status}.`);
     return response.json() as Promise<Document>;
   });
   asked.catch(() => {
@@ -24,17 +24,17 @@ export interface BodySchema {
   readonly resolve: Resolve;
 }
 
-/** The schema of the body that an operation takes: `bodySchema("post", "/apps/{appId}/channels")`. */
+/** Returns the schema of an operation's request body: `bodySchema("post", "/apps/{appId}/channels")`. */
 export async function bodySchema(method: "post" | "put", path: string): Promise<BodySchema> {
   const { paths, components } = await document();
   const operation = paths[path]?.[method];
   const body = isRecord(operation) && isRecord(operation.requestBody) ? operation.requestBody : {};
   const content = isRecord(body.content) ? body.content["application/json"] : undefined;
-  if (!isRecord(content) || !isRecord(content.schema)) throw new Error(`${method} ${path} takes no body`);
+  if (!isRecord(content) || !isRecord(content.schema)) throw new Error(`${method} ${path} has no request body`);
   return { schema: content.schema, resolve: (ref) => components.schemas[ref.split("/").at(-1) ?? ""] };
 }
 
-/** Of an operation that makes things of several kinds, the schema of one kind. */
+/** Returns the schema of one kind, for an operation that creates several kinds. */
 export async function variantSchema(path: string, kind: string): Promise<BodySchema> {
   const { schema, resolve } = await bodySchema("post", path);
   const field = fieldOf(schema, resolve);

@@ -3,15 +3,15 @@ import type { ProblemDetail } from "../../api/problem.ts";
 import type { Field, Resolve, Schema } from "./schema.ts";
 import { wordsOf } from "./words.ts";
 
-/** What all inputs of one form share. */
+/** Context that all inputs of a form share. */
 export interface Context {
   readonly resolve: Resolve;
   readonly details: readonly ProblemDetail[];
   readonly without: readonly string[];
   readonly choices: Choices;
-  /** Paths that stand before others that may be left out. */
+  /** Paths of optional fields that are shown first. */
   readonly first: readonly string[];
-  /** What is there is changed: nothing needs to be given. */
+  /** Whether the form changes an existing entity, so that no field is required. */
   readonly isChange: boolean;
 }
 
@@ -20,14 +20,14 @@ export interface Choice {
   readonly label: string;
 }
 
-/** By path: what a text, or each text of a list, may be, where the schema cannot tell: ids of other things, names of permissions. */
+/** Allowed values of text fields and text lists, by path. For values that a schema cannot list, such as ids and permissions. */
 export type Choices = Readonly<Record<string, readonly Choice[]>>;
 
 export interface InputProps {
   readonly context: Context;
-  /** As the API names it in `details`. */
+  /** Path of the field, in the format of the API's `details`. */
   readonly path: string;
-  /** Empty: the form itself, which has no frame. */
+  /** Empty for the form itself, which has no frame. */
   readonly name: string;
   readonly schema: Schema;
   readonly isRequired: boolean;
@@ -37,7 +37,7 @@ export interface InputProps {
 
 export type Of<K extends Field["is"]> = InputProps & { readonly field: Extract<Field, { is: K }> };
 
-/** Name, help and refusal around one input. */
+/** Label, help text and error messages of an input. */
 function Labelled({
   name,
   isRequired,
@@ -219,7 +219,7 @@ export function JsonInput(props: Of<"json">) {
               }
             }}
           />
-          {isBroken && <p class="field-problem">is not JSON yet; the last that was holds</p>}
+          {isBroken && <p class="field-problem">must be JSON; the last valid value is used</p>}
         </>
       )}
     </Labelled>

@@ -1,11 +1,11 @@
 interface Props {
   readonly label: string;
-  /** RFC 3339 in UTC; empty: none. */
+  /** RFC 3339 time in UTC, or empty. */
   readonly value: string;
   readonly onChange: (utc: string) => void;
 }
 
-/** A time in the reader's zone in the field, and in UTC for the API. */
+/** Input for a time in the user's time zone. Reads and returns UTC for the API. */
 export const LocalTimeInput = ({ label, value, onChange }: Props) => (
   <input
     type="datetime-local"

@@ -1,6 +1,6 @@
 import { isRecord } from "./schema.ts";
 
-/** Whether two values of JSON are equal; the order of names does not count. */
+/** Returns whether two JSON values are equal. The order of object keys does not matter. */
 export function isSame(a: unknown, b: unknown): boolean {
   if (Object.is(a, b)) return true;
   if (Array.isArray(a) && Array.isArray(b))

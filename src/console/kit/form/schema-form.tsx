@@ -18,15 +18,15 @@ import { pathTo, wordsOf } from "./words.ts";
 interface Props {
   readonly schema: Schema;
   readonly resolve?: Resolve;
-  /** Undefined: nothing is given. */
+  /** `undefined` when the form is empty. */
   readonly value: unknown;
   readonly onChange: (value: unknown) => void;
-  /** Of the API's refusal: each is shown at its field. */
+  /** Details of the API's error response. Each is shown at its field. */
   readonly details?: readonly ProblemDetail[];
-  /** Paths (`kind`, `config.url`) that the form leaves out; they stay as they are. */
+  /** Paths (`kind`, `config.url`) that the form omits. Their values do not change. */
   readonly without?: readonly string[];
   readonly choices?: Choices;
-  /** Paths that stand before others that may be left out. */
+  /** Paths of optional fields that are shown first. */
   readonly first?: readonly string[];
   readonly isChange?: boolean;
 }
@@ -34,8 +34,8 @@ interface Props {
 const NOTHING: Resolve = () => undefined;
 
 /**
- * A form for what a JSON Schema describes: the same schema validates, documents and draws. What is left empty is left out, so that
- * the API's default holds.
+ * Form for a JSON Schema. The same schema validates requests, documents the API and renders this form. Empty fields are omitted,
+ * so that the API's defaults apply.
  */
 export function SchemaForm({
   schema,
@@ -131,12 +131,12 @@ function Group({
   );
 }
 
-/** Those that are needed or given first; the others wait until they are asked for. */
+/** Shows required and set fields first. Hides the other fields until the user expands them. */
 function Properties(props: InputProps & { readonly field: Pick<ObjectField, "properties"> }) {
   const { field, value, onChange, path, context } = props;
   const given = isRecord(value) ? value : {};
   const shown = field.properties.filter(({ name }) => !context.without.includes(pathTo(path, name)));
-  // What was given when the form was opened stays where it is while it is changed.
+  // Fields that were set when the form opened stay in place, even if the user clears them.
   const [opened] = useState(() =>
     shown
       .filter(({ name, schema }) => !isUsual(schema, given[name], context.resolve))
@@ -183,7 +183,7 @@ function Properties(props: InputProps & { readonly field: Pick<ObjectField, "pro
   );
 }
 
-/** So few are all shown. */
+/** Forms with at most this many fields show all of them. */
 const MAX_SHOWN = 4;
 
 function ListInput(props: Of<"list">) {

@@ -1,12 +1,12 @@
-/** A JSON Schema as the API hands it out. */
+/** A JSON Schema from the API's OpenAPI document. */
 export type Schema = Readonly<Record<string, unknown>>;
 
-/** Finds what a `$ref` names. */
+/** Finds the schema that a `$ref` names. */
 export type Resolve = (ref: string) => Schema | undefined;
 
 interface Common {
   readonly description: string | undefined;
-  /** What the API takes where nothing is given. */
+  /** The API's default value. */
   readonly fallback: unknown;
   readonly isNullable: boolean;
 }
@@ -20,7 +20,7 @@ export interface ObjectField extends Common {
   }[];
 }
 
-/** What a form draws for a schema. */
+/** The form field for a schema. */
 export type Field =
   | (Common & {
       readonly is: "text";
@@ -42,7 +42,7 @@ export type Field =
   | ObjectField
   | (Common & { readonly is: "list"; readonly items: Schema })
   | (Common & { readonly is: "record"; readonly values: Schema })
-  /** One of several objects that a field tells apart. */
+  /** One of several objects. The field `by` is the discriminator. */
   | (Common & { readonly is: "variants"; readonly by: string; readonly variants: readonly Variant[] })
   | (Common & { readonly is: "json" });
 
@@ -51,7 +51,7 @@ export interface Variant {
   readonly schema: Schema;
 }
 
-/** Of a schema, what its form is. What no rule here knows is typed as JSON. */
+/** Returns the form field for a schema. Falls back to a JSON text field for schemas without a specific field. */
 export function fieldOf(given: Schema, resolve: Resolve): Field {
   const schema = flatten(given, resolve);
   const common: Common = {
@@ -119,7 +119,7 @@ export function fieldOf(given: Schema, resolve: Resolve): Field {
   }
 }
 
-/** Without references, and without the `null` of what may be null: that is said beside. */
+/** Resolves references, and replaces a `null` alternative with the flag `isNullable`. */
 function flatten(given: Schema, resolve: Resolve): Schema {
   let schema = given;
   for (let depth = 0; typeof schema.$ref === "string" && depth < 8; depth++) {

@@ -1,7 +1,7 @@
 import { isSame } from "./same.ts";
 import { fieldOf, isRecord, type Resolve, type Schema } from "./schema.ts";
 
-/** Not given, or as the API would have it anyway. */
+/** Returns whether the value is missing or equals the API's default. */
 export function isUsual(schema: Schema, value: unknown, resolve: Resolve): boolean {
   const field = fieldOf(schema, resolve);
   if (value === undefined || value === null || isSame(value, field.fallback)) return true;
@@ -14,7 +14,7 @@ export function isUsual(schema: Schema, value: unknown, resolve: Resolve): boole
   );
 }
 
-/** What a new thing of that schema begins with: what tells its kind, and what is needed. */
+/** Returns the initial value of a new entry: its discriminator and empty containers. */
 export function startOf(schema: Schema, resolve: Resolve): unknown {
   const field = fieldOf(schema, resolve);
   switch (field.is) {
@@ -35,7 +35,7 @@ export function startOf(schema: Schema, resolve: Resolve): unknown {
   }
 }
 
-/** @returns the fixed fields of the object, and no other */
+/** Returns only the constant fields of the object. */
 export function startOfObject(schema: Schema, resolve: Resolve): Readonly<Record<string, unknown>> {
   const field = fieldOf(schema, resolve);
   if (field.is !== "object") return {};
@@ -47,7 +47,7 @@ export function startOfObject(schema: Schema, resolve: Resolve): Readonly<Record
   );
 }
 
-/** Of what was given for one variant, what another has too. */
+/** Returns the values that the new variant also has a field for. */
 export function keptBy(
   given: Readonly<Record<string, unknown>>,
   { properties }: Schema,

@@ -1,4 +1,4 @@
-/** `windowSeconds` → `Window seconds`; what is no name in camel case stays as it is. */
+/** Formats a camel-case name as a label: `windowSeconds` → `Window seconds`. */
 export function wordsOf(name: string): string {
   const spaced = name.replace(
     /([a-z\d])([A-Z])/g,
@@ -7,6 +7,6 @@ export function wordsOf(name: string): string {
   return spaced.charAt(0).toUpperCase() + spaced.slice(1);
 }
 
-/** `a.b[0]` as the API names fields in `details`. */
+/** Appends a name or index to a path, in the format of the API's `details`: `a.b[0]`. */
 export const pathTo = (path: string, name: string | number): string =>
   typeof name === "number" ? `${path}[${name}]` : path === "" ? name : `${path}.${name}`;

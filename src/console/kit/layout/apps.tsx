@@ -6,18 +6,18 @@ import { may } from "../../session/session.ts";
 
 type App = Schemas["App"];
 
-/** The uid of the app of each organization whose events are its problems. */
+/** Uid of the system app. Each organization has one, and Inlet publishes the organization's problems to it. */
 export const SYSTEM_APP = "inlet";
 
-/** The newest that one page of a list holds; of more, the view of apps finds the others. */
+/** Number of apps in the switcher, one page of the API. The view of apps lists the rest. */
 const SHOWN = 200;
 
-/** The apps of the caller, as the switcher shows them; undefined: not known yet. */
+/** Apps in the switcher. `undefined` until they are loaded. */
 export const apps = signal<readonly App[] | undefined>(undefined);
 const LAST = "inlet.app";
 const lastId = signal<string | undefined>(sessionStorage.getItem(LAST) ?? undefined);
 
-/** The app that the address names, else that of the last view, else the first one. */
+/** Returns the app in the address, or the app of the last view, or the first app. */
 export function useAppId(): string | undefined {
   const { path } = useLocation();
   const named = /^\/console\/apps\/([^/]+)/.exec(path)?.[1];
@@ -28,12 +28,12 @@ export function useAppId(): string | undefined {
   }, [named]);
   const known = apps.value;
   const last = lastId.value;
-  // The organization's system app holds nothing but its problems.
+  // The system app only has the organization's problems, so it is not a useful default.
   const first = known?.find(({ uid }) => uid !== SYSTEM_APP) ?? known?.[0];
   return named ?? (known?.some(({ id }) => id === last) ? last : first?.id);
 }
 
-/** To be called after one was installed or deleted. */
+/** Call it after installing or deleting an app. */
 export async function reloadApps(): Promise<void> {
   if (!may("apps.read")) {
     apps.value = [];
@@ -43,7 +43,7 @@ export async function reloadApps(): Promise<void> {
   apps.value = rows;
 }
 
-/** Leads to the same view of another app. */
+/** Opens the same view of another app. */
 export function AppSwitcher() {
   const { path, route } = useLocation();
   const current = useAppId();

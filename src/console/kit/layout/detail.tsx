@@ -5,12 +5,12 @@ import { visibleText } from "../text/visible.ts";
 interface Props {
   readonly title: string;
   readonly onClose: () => void;
-  /** An address that shows the same as a page. */
+  /** Address of a page with the same content. */
   readonly href?: string;
   readonly children: ComponentChildren;
 }
 
-/** One thing beside the list that it was chosen from. It takes the focus and gives it back; Escape closes it. */
+/** Panel next to a list with the details of one row. Takes the focus and returns it on close. Escape closes the panel. */
 export function DetailPanel({ title, onClose, href, children }: Props) {
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {

@@ -1,12 +1,12 @@
 import { signal } from "@preact/signals";
 import { fillPath, queryOf } from "../../api/curl.ts";
 
-/** The paths of the views that there are, and that this caller may see; the page tells them. */
+/** Paths of the views that this caller may open. The shell sets them. */
 export const knownViews = signal<ReadonlySet<string>>(new Set());
 
 /**
- * The address of a view: `viewHref("/apps/:appId/quarantine", { appId }, { reason })`. Undefined: there is no such view for this
- * caller, and what would lead there is shown without a link.
+ * Returns the address of a view: `viewHref("/apps/:appId/quarantine", { appId }, { reason })`. Returns `undefined` if the caller
+ * may not open the view. Show the text without a link then.
  */
 export function viewHref(
   path: string,

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 
 interface Props {
-  /** Undefined: there is nowhere to go. */
+  /** `undefined` renders plain text. */
   readonly href: string | undefined;
   readonly class?: string;
   readonly children: ComponentChildren;

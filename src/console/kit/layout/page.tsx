@@ -11,20 +11,20 @@ export interface Crumb {
 
 interface Props {
   readonly title: string;
-  /** From the top down, without the page itself. */
+  /** Parent pages, from the top level down. */
   readonly crumbs?: readonly Crumb[];
-  /** Beside the title: states, badges. */
+  /** Badges next to the title. */
   readonly beside?: ComponentChildren;
-  /** Buttons at the right. */
+  /** Buttons on the right. */
   readonly actions?: ComponentChildren;
-  /** One sentence under the title. */
+  /** One sentence below the title. */
   readonly lead?: ComponentChildren;
   readonly children: ComponentChildren;
 }
 
-/** The frame of a view: its title, where it stands, what can be done with it. */
+/** Frame of a view with its title, breadcrumbs and actions. */
 export function Page({ title: given, crumbs = [], beside, actions, lead, children }: Props) {
-  // It may be the name of something that came from outside.
+  // The title can contain untrusted text, such as the name of an entity.
   const title = visibleText(given);
   const isFirst = useRef(true);
   useEffect(() => {
@@ -61,7 +61,7 @@ export function Page({ title: given, crumbs = [], beside, actions, lead, childre
   );
 }
 
-/** A part of a page with a heading of its own. */
+/** A part of a page with a heading. */
 export function Section({
   title,
   actions,
@@ -83,7 +83,7 @@ export function Section({
   );
 }
 
-/** Facts as names and values. */
+/** A list of names and values. */
 export function Facts({ facts }: { readonly facts: readonly (readonly [string, ComponentChildren])[] }) {
   return (
     <dl class="facts">
@@ -99,7 +99,7 @@ export function Facts({ facts }: { readonly facts: readonly (readonly [string, C
 
 export type Tone = "ok" | "bad" | "warn" | "info" | "plain";
 
-/** A state in a word; its colour is never all that tells it. */
+/** A state as a short text. The color alone must never carry the meaning. */
 export function Badge({
   tone = "plain",
   children,

@@ -7,12 +7,12 @@ import { may } from "../../session/session.ts";
 export type Problem = Schemas["Problem"];
 
 interface Known {
-  /** Those that are open or acknowledged: the gravest first, then the oldest. */
+  /** Open problems, then acknowledged ones. Errors come before warnings, older before newer. */
   readonly rows: readonly Problem[];
   readonly total: number;
 }
 
-/** What is wrong in the organization; undefined: not known yet, or not for this caller. */
+/** Problems of the organization. `undefined` until they are loaded, or if the caller lacks the permission. */
 export const problems = signal<Known | undefined>(undefined);
 export const problemsFailure = signal<ApiProblem | undefined>(undefined);
 
@@ -45,7 +45,7 @@ const byWeight = (rows: readonly Problem[]): readonly Problem[] =>
       a.firstSeenAt.localeCompare(b.firstSeenAt),
   );
 
-/** Keeps them up to date while somebody looks. */
+/** Refreshes the problems regularly while the page is visible. */
 export function useProblems(): void {
   useEffect(() => {
     problems.value = undefined;

@@ -16,18 +16,18 @@ import { applyTheme, nextTheme, theme } from "./theme.ts";
 
 const isInApp = ({ path }: View): boolean => path.startsWith("/apps/:appId/");
 
-/** The address of a view; undefined: it is of an app, and there is none. */
+/** Returns the address of a view. `undefined` for a view of an app when there is no app. */
 const hrefOf = (view: View, appId: string | undefined): string | undefined => {
   if (!isInApp(view)) return view.path === "/" ? "/console/" : `/console${view.path}`;
   return appId === undefined ? undefined : `/console${view.path.replace(":appId", appId)}`;
 };
 
-/** Around all views: navigation, the chosen app, who is signed in. */
+/** Frame around all views: navigation, app switcher and the signed-in account. */
 export function Shell({ children }: { readonly children: ComponentChildren }) {
   const { path } = useLocation();
   const isOpen = useSignal(false);
   useEffect(() => {
-    // Without the list the switcher is empty; views that need it say themselves why.
+    // On failure the switcher stays empty. Views that need the list show the error themselves.
     void reloadApps().catch(() => {});
   }, [who.value.organization.id]);
   useProblems();
@@ -42,7 +42,7 @@ export function Shell({ children }: { readonly children: ComponentChildren }) {
   return (
     <div class="shell">
       <a class="skip" href="#main">
-        To the content
+        Skip to content
       </a>
       <header class="top">
         <button
@@ -130,7 +130,7 @@ function ProblemCount() {
   );
 }
 
-/** Whether the address is of a view below this one that stands in the navigation itself: `/apps/app_1/events` is not Apps. */
+/** Returns whether a more specific navigation entry matches the address: `/apps/app_1/events` is not the entry Apps. */
 const isCovered = (view: View, path: string): boolean =>
   view.path === "/apps" && /^\/console\/apps\/[^/]+\/./.test(path);
 
@@ -157,8 +157,8 @@ function NavFoot() {
         <button
           type="button"
           class="button quiet icon-only"
-          aria-label="Keyboard"
-          title="Keyboard (?)"
+          aria-label="Keyboard shortcuts"
+          title="Keyboard shortcuts (?)"
           onClick={openShortcutHelp}
         >
           <Icon name="help" />

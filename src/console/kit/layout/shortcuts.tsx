@@ -9,7 +9,7 @@ interface Shortcut {
   readonly run: () => void;
 }
 
-/** Those of the views in sight; the youngest wins. */
+/** Shortcuts of the visible views. The most recently added one wins. */
 const active = signal<readonly Shortcut[]>([]);
 const isHelpOpen = signal(false);
 
@@ -17,7 +17,7 @@ export function openShortcutHelp(): void {
   isHelpOpen.value = true;
 }
 
-/** A shortcut as long as the component stands. Undefined: none. */
+/** Registers a shortcut while the component is mounted. `undefined` registers no shortcut. */
 export function useShortcut(shortcut: Shortcut | undefined): void {
   const { keys, does } = shortcut ?? {};
   useEffect(() => {
@@ -26,13 +26,13 @@ export function useShortcut(shortcut: Shortcut | undefined): void {
     return () => {
       active.value = active.peek().filter((one) => one !== shortcut);
     };
-    // What it runs may be made anew by each drawing; its keys and words say whether it is another.
+    // `run` is a new function on each render. Keys and label identify the shortcut.
   }, [keys, does]);
 }
 
 const SEQUENCE_MS = 1_200;
 
-/** Listens for all of them; stands once in the page. */
+/** Handles all shortcuts. The page must contain it once. */
 export function Shortcuts() {
   useEffect(() => {
     let begun = "";
@@ -65,11 +65,11 @@ export function Shortcuts() {
   }, []);
   if (!isHelpOpen.value) return null;
   return (
-    <Dialog title="Keyboard" onClose={() => (isHelpOpen.value = false)}>
+    <Dialog title="Keyboard shortcuts" onClose={() => (isHelpOpen.value = false)}>
       <dl class="shortcuts">
         {[
           ...active.value,
-          { keys: "?", does: "This list" },
+          { keys: "?", does: "Show this list" },
           { keys: "Esc", does: "Close a panel or dialog" },
         ].map(({ keys, does }) => (
           <div key={keys}>

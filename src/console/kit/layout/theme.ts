@@ -10,10 +10,10 @@ function kept(): Theme {
   return THEMES.find((one) => one === found) ?? "auto";
 }
 
-/** `auto`: as the machine is set. */
+/** `auto` follows the operating system. */
 export const theme = signal<Theme>("auto");
 
-/** Puts the theme of the last visit on the page. */
+/** Applies and stores a theme. Default: the theme of the last visit. */
 export function applyTheme(next: Theme = kept()): void {
   theme.value = next;
   if (next === "auto") {

@@ -6,10 +6,10 @@ import { visibleText } from "../text/visible.ts";
 type Topic = Schemas["Topic"];
 
 const MAX_TOPICS = 200;
-/** A longer list is typed into. */
+/** Filters with more values are text fields instead of lists. */
 const MAX_CHOICES = 100;
 
-/** Filters by the channels and types of an app, by name where that is not too many. */
+/** Filters by channel and event type of an app. Offers the names as a list if there are not too many. */
 export function usePlaces(appId: string): { readonly channel: FilterField; readonly type: FilterField } {
   const { data } = useLoad<readonly Topic[]>(
     async (signal) => {

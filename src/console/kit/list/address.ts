@@ -3,10 +3,10 @@ import { useLocation } from "preact-iso";
 
 type Next = Readonly<Record<string, string | undefined>>;
 
-/** What the address says beside its path, and a way to change it: what is open beside a list has an address to share, too. */
+/** Reads and changes the query of the address, so that an open detail panel also has an address to share. */
 export function useAddress(): {
   readonly query: Readonly<Record<string, string>>;
-  /** The address with these changed; undefined leaves one out. */
+  /** Returns the address with changed parameters. `undefined` removes a parameter. */
   readonly hrefWith: (next: Next) => string;
   readonly go: (next: Next, options?: { readonly replace?: boolean }) => void;
 } {
@@ -25,12 +25,12 @@ export function useAddress(): {
 }
 
 /**
- * What the address says beside its path, for the view that it was of when this one appeared. A view stays in sight while the next
- * one is loaded, and what the address says by then is not meant for it.
+ * Returns the query of the address for the current view. While the next view loads, the old view stays visible and must not read
+ * the new query, so it keeps its last own query.
  */
 export function useOwnQuery(): Readonly<Record<string, string>> {
   const { path, query } = useLocation();
-  // The same view of another app is the same view.
+  // Switching the app does not change the view.
   const view = path.replace(/^(\/console\/apps)\/[^/]+\//, "$1/*/");
   const own = useRef({ view, query });
   if (own.current.view === view) own.current.query = query;

@@ -2,21 +2,21 @@ import { useState } from "preact/hooks";
 import { type Column, CountLine, Table } from "./table.tsx";
 
 interface Props<Row> {
-  /** What is listed, in the plural: `Items`. */
+  /** Plural name of the rows: `Items`. */
   readonly label: string;
   readonly columns: readonly Column<Row>[];
   readonly rows: readonly Row[];
-  /** False: rows can be opened only. */
+  /** Whether rows can be selected. Otherwise they can only be opened. */
   readonly canChoose: boolean;
-  /** The words of the button, for so many that are chosen; 0: none yet. */
+  /** Returns the label of the button for the number of selected rows. */
   readonly verb: (count: number) => string;
-  /** The chosen ones, in the order of the list. */
+  /** Called with the selected rows, in the order of the list. */
   readonly onRun: (chosen: readonly Row[]) => void;
   readonly onOpen: (row: Row) => void;
   readonly openKey: string | undefined;
 }
 
-/** A list of which some or all are chosen, for what is then done with them. */
+/** Table with selectable rows and a button that acts on the selection. */
 export function ChoosableTable<Row extends { readonly id: string }>(props: Props<Row>) {
   const { label, columns, rows, canChoose, verb, onRun, onOpen, openKey } = props;
   const [ticked, setTicked] = useState<ReadonlySet<string>>(new Set());
@@ -28,7 +28,7 @@ export function ChoosableTable<Row extends { readonly id: string }>(props: Props
     setTicked(next);
   };
   const choice: Column<Row> = {
-    title: "Chosen",
+    title: "Selected",
     hidesTitle: true,
     width: "16px",
     cell: ({ id }) => (
@@ -36,7 +36,7 @@ export function ChoosableTable<Row extends { readonly id: string }>(props: Props
         type="checkbox"
         class="tick"
         checked={ticked.has(id)}
-        aria-label={`Choose ${id}`}
+        aria-label={`Select ${id}`}
         onChange={() => tick(id)}
       />
     ),
@@ -50,7 +50,7 @@ export function ChoosableTable<Row extends { readonly id: string }>(props: Props
             class="button"
             onClick={() => setTicked(new Set(areAll ? [] : rows.map(({ id }) => id)))}
           >
-            {areAll ? "Choose none" : "Choose all"}
+            {areAll ? "Select none" : "Select all"}
           </button>
           <button type="button" class="button" disabled={chosen.length === 0} onClick={() => onRun(chosen)}>
             {verb(chosen.length)}

@@ -4,7 +4,7 @@ import { LocalTimeInput } from "../form/local-time.tsx";
 import { useShortcut } from "../layout/shortcuts.tsx";
 import { useOwnQuery } from "./address.ts";
 
-/** One filter of a bar. */
+/** A filter in a filter bar. */
 export type FilterField =
   | { readonly name: string; readonly label: string; readonly kind: "text"; readonly placeholder?: string }
   | {
@@ -13,12 +13,12 @@ export type FilterField =
       readonly kind: "choice";
       readonly options: readonly { readonly value: string; readonly label: string }[];
     }
-  /** The reader's zone in the field; RFC 3339 in UTC in the address and for the API. */
+  /** Shown in the user's time zone. RFC 3339 in UTC in the address and for the API. */
   | { readonly name: string; readonly label: string; readonly kind: "time" };
 
 export type FilterValues = Readonly<Record<string, string>>;
 
-/** The filters as they stand in the address, and a way to set them there: every list has an address to share. */
+/** Reads and sets the filters in the address, so that every filtered list has an address to share. */
 export function useFilters(names: readonly string[]): {
   readonly values: FilterValues;
   readonly set: (next: FilterValues) => void;
@@ -47,13 +47,13 @@ interface Props {
   readonly fields: readonly FilterField[];
   readonly values: FilterValues;
   readonly onChange: (next: FilterValues) => void;
-  /** Beside the filters: buttons of the list. */
+  /** Buttons next to the filters. */
   readonly children?: preact.ComponentChildren;
 }
 
 const TYPING_MS = 350;
 
-/** The bar over a list. `/` leads into it. */
+/** Filter bar above a list. The `/` key focuses it. */
 export function FilterBar({ fields, values, onChange, children }: Props) {
   const bar = useRef<HTMLFormElement>(null);
   useShortcut({
@@ -115,7 +115,7 @@ function FilterInput({ field, value, onChange }: InputProps) {
   }
 }
 
-/** Tells what was typed once it rests: each change is a request. */
+/** Text filter that reports changes after a pause in typing, because each change sends a request. */
 function TypedInput({
   value,
   onChange,

@@ -2,7 +2,7 @@ import { ProblemNote } from "../feedback/states.tsx";
 import { formatCount } from "../text/numbers.ts";
 import type { Scan } from "./use-scan.ts";
 
-/** How far a search through a list has come, and a way to go on with it. */
+/** Shows the progress of a search through a list, with a button to continue. */
 export function ScanLine<Row>({ scan, of }: { readonly scan: Scan<Row>; readonly of: string }) {
   const { rows, looked, total, isRunning, problem, goOn } = scan;
   return (
@@ -10,7 +10,7 @@ export function ScanLine<Row>({ scan, of }: { readonly scan: Scan<Row>; readonly
       {problem && <ProblemNote problem={problem} {...(goOn && { onRetry: goOn })} />}
       <p class="count-line row wrap">
         <span role="status">
-          {formatCount(rows.length)} found; looked through{" "}
+          {formatCount(rows.length)} found; searched{" "}
           {total === undefined || looked < total
             ? `the newest ${formatCount(looked)}${total === undefined ? "" : ` of ${formatCount(total)}`}`
             : `all ${formatCount(total)}`}{" "}
@@ -19,7 +19,7 @@ export function ScanLine<Row>({ scan, of }: { readonly scan: Scan<Row>; readonly
         </span>
         {goOn && !problem && (
           <button type="button" class="button" onClick={goOn}>
-            Look further
+            Search further
           </button>
         )}
       </p>

@@ -4,42 +4,43 @@ import { formatCount } from "../text/numbers.ts";
 
 export interface Column<Row> {
   readonly title: string;
-  /** It is heard and not seen: over boxes to tick, icons. */
+  /** Whether only screen readers get the title, for columns of checkboxes and icons. */
   readonly hidesTitle?: boolean;
   readonly cell: (row: Row) => ComponentChildren;
-  /** A CSS track: `minmax(8rem, 2fr)`; default: `minmax(0, 1fr)`. */
+  /** Width as a CSS grid track: `minmax(8rem, 2fr)`. Default: `minmax(0, 1fr)`. */
   readonly width?: string;
   readonly align?: "end";
-  /** 1 (default) is always shown; 2 goes where the list is narrow, 3 where it is not wide. */
+  /** Columns with 1 (default) are always visible, 2 are hidden in narrow lists, 3 are only visible in wide lists. */
   readonly priority?: 1 | 2 | 3;
 }
 
 interface Props<Row> {
-  /** What is listed: `Events`. */
+  /** Plural name of the rows: `Events`. */
   readonly label: string;
   readonly columns: readonly Column<Row>[];
-  /** How many there are in all, be they loaded or not. */
+  /** Total number of rows, including rows that are not loaded. */
   readonly count: number;
-  /** Undefined: not loaded yet. */
+  /** Returns `undefined` for a row that is not loaded yet. */
   readonly rowAt: (index: number) => Row | undefined;
   readonly keyOf: (row: Row) => string;
-  /** The rows that are in sight: those to load. */
+  /** Called with the visible range, so that its rows can be loaded. */
   readonly onRange?: (first: number, last: number) => void;
-  /** Enter, or a click. */
+  /** Called on Enter or a click. */
   readonly onOpen?: (row: Row) => void;
-  /** The key of the one that is open beside the list. */
+  /** Key of the row in the detail panel. */
   readonly openKey?: string | undefined;
-  /** Of the window; default: what is left of the page. */
+  /** Maximum height in rows. Default: the rest of the page. */
   readonly maxRows?: number;
 }
 
 const ROW_PX = 40;
 const SPARE = 12;
-/** However tall the window is. */
+/** Maximum number of rendered rows, even in a tall window. */
 const MAX_DRAWN = 200;
 
 /**
- * A list of any length: only the rows in sight are drawn. Arrow keys, Page Up and Down, Home and End move in it, Enter opens.
+ * Table of any length that only renders the visible rows. Arrow keys, Page Up, Page Down, Home and End move the focus. Enter
+ * opens the row.
  */
 export function Table<Row>(props: Props<Row>) {
   const { label, columns, count, rowAt, keyOf, onRange, onOpen, openKey, maxRows } = props;
@@ -68,7 +69,7 @@ export function Table<Row>(props: Props<Row>) {
   useEffect(() => {
     if (!movesFocus.current) return;
     const row = box.current?.querySelector<HTMLElement>(`[data-index="${current}"]`);
-    // It may be out of sight until the list has scrolled.
+    // The row is not rendered until the list has scrolled there.
     if (!row) return;
     movesFocus.current = false;
     row.focus({ preventScroll: true });
@@ -160,7 +161,7 @@ export function Table<Row>(props: Props<Row>) {
                   event.target.closest("a, button, input, select, summary")
                 )
                   return;
-                // Who marks text to copy it opens nothing.
+                // A click that ends a text selection must not open the row.
                 if (row !== undefined && (getSelection()?.isCollapsed ?? true)) onOpen?.(row);
               }}
               onKeyDown={undefined}
@@ -190,7 +191,7 @@ const cellClass = (align: "end" | undefined, priority: number): string =>
     .filter(Boolean)
     .join(" ");
 
-/** How many there are, in words for the eye and the ear; `of` in the plural. */
+/** Shows the number of rows. `of` is the plural name of the rows. */
 export const CountLine = ({ count, of }: { readonly count: number; readonly of: string }) => (
   <p class="count-line">
     {formatCount(count)} {count === 1 ? of.replace(/ies$/, "y").replace(/s$/, "") : of}

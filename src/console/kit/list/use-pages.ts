@@ -2,13 +2,13 @@ import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import type { Part } from "../../api/client.ts";
 import { type ApiProblem, isAbort, toProblem } from "../../api/problem.ts";
 
-/** The most that one page of a list of the API may hold. */
+/** Rows per request. */
 export const PAGE_ROWS = 100;
-/** Pages that are kept: what was scrolled past long ago is asked for again. */
+/** Maximum number of cached pages. Older pages are loaded again when they become visible. */
 const MAX_PAGES = 40;
 
 export interface Pages<Row> {
-  /** Undefined: not known yet. */
+  /** `undefined` until the first page is loaded. */
   readonly count: number | undefined;
   readonly rowAt: (index: number) => Row | undefined;
   readonly onRange: (first: number, last: number) => void;
@@ -17,7 +17,7 @@ export interface Pages<Row> {
 }
 
 /**
- * The pages of a list of the API that are in sight, for `Table`. They are loaded anew when one of `needs` changes.
+ * Loads the visible pages of an API list for `Table`. Reloads them when an entry of `needs` changes.
  */
 export function usePages<Row>(
   load: (
@@ -65,7 +65,7 @@ export function usePages<Row>(
     void loadPage(0);
     return () => aborting.current.abort();
   }, [...needs, turn]);
-  // What was counted for other needs is not the count of these.
+  // The count of the previous list does not apply to the new one.
   useEffect(() => () => setCount(undefined), needs);
 
   return {
@@ -84,7 +84,7 @@ export function usePages<Row>(
   };
 }
 
-/** The same from its end: lists of the API stand in order of creation, and of what happened the newest counts. */
+/** Reverses a list. The API lists in order of creation, but logs are read newest first. */
 export function newestFirst<Row>(pages: Pages<Row>): Pages<Row> {
   const { count = 0, rowAt, onRange } = pages;
   return {

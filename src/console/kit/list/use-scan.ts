@@ -5,16 +5,16 @@ import { type ApiProblem, isAbort, toProblem } from "../../api/problem.ts";
 export interface Scan<Row> {
   readonly rows: readonly Row[];
   readonly looked: number;
-  /** Undefined: not known yet. */
+  /** `undefined` until the first page is loaded. */
   readonly total: number | undefined;
   readonly isRunning: boolean;
   readonly problem: ApiProblem | undefined;
-  /** Looks through more; undefined: all has been looked through, or it is under way. */
+  /** Continues the search. `undefined` when the search is complete or running. */
   readonly goOn: (() => void) | undefined;
 }
 
 const PAGE = 200;
-/** Looked through, and found, before one is asked whether to go on. */
+/** Numbers of searched and found rows after which the user must continue the search. */
 const MAX_LOOKED = 10_000;
 const MAX_FOUND = 500;
 
@@ -29,8 +29,8 @@ interface State<Row> {
 const NOTHING = { rows: [], looked: 0, total: undefined, isRunning: true, problem: undefined } as const;
 
 /**
- * Looks through a list for what the API has no filter for. Undefined instead of `fits`: nothing is looked for. It begins anew when
- * one of `needs` changes.
+ * Searches a list on the client, for filters that the API does not have. Does not search while `fits` is `undefined`. Restarts when
+ * an entry of `needs` changes.
  */
 export function useScan<Row>(
   load: (

@@ -1,7 +1,7 @@
 import { isSame } from "../form/same.ts";
 import { isRecord } from "../form/schema.ts";
 
-/** What turns `before` into `after` as a JSON Merge Patch (RFC 7396): objects merge, lists are replaced, null clears. */
+/** Returns the JSON Merge Patch (RFC 7396) from `before` to `after`. Objects merge, lists are replaced, null clears a value. */
 export function mergePatch(
   before: Readonly<Record<string, unknown>>,
   after: Readonly<Record<string, unknown>>,

@@ -15,19 +15,19 @@ import { mergePatch } from "./merge-patch.ts";
 interface Props {
   readonly title: string;
   readonly method: "post" | "put";
-  /** As the document spells it: `/iam/api-keys/{apiKeyId}`. */
+  /** Path in the OpenAPI document: `/iam/api-keys/{apiKeyId}`. */
   readonly operation: string;
-  /** With its parameters filled in. */
+  /** Request path with its parameters filled in. */
   readonly path: string;
-  /** The button: `Create`. */
+  /** Label of the button: `Create`. */
   readonly verb: string;
-  /** What a form that changes something begins with; of it, the fields that the operation takes. */
+  /** The entity to change. The form uses the fields that the operation accepts. */
   readonly entity?: Readonly<Record<string, unknown>>;
-  /** What a form that makes something begins with. */
-  /** Where the operation does not tell kinds apart: the one that makes such things, and the kind of this one. */
+  /** The create operation and the entity's kind, for entities whose change operation does not distinguish kinds. */
   readonly asMade?: { readonly operation: string; readonly kind: string } | undefined;
+  /** Initial values of a form that creates an entity. */
   readonly start?: Readonly<Record<string, unknown>>;
-  /** The version that was read: a change of another is refused. */
+  /** Version of the entity. The API rejects the change if the entity has changed since. */
   readonly etag?: string | undefined;
   readonly without?: readonly string[];
   readonly first?: readonly string[];
@@ -38,7 +38,7 @@ interface Props {
   readonly onClose: () => void;
 }
 
-/** A dialog that makes or changes something, by the schema of the operation that does it. */
+/** Dialog that creates or changes an entity. The form comes from the operation's schema. */
 export function ResourceForm(props: Props) {
   const { title, method, operation, asMade, choices, onClose } = props;
   const loaded = useLoad(
@@ -75,7 +75,7 @@ function Inside(props: Props & { readonly body: BodySchema; readonly known: Choi
   } = props;
   const before = useMemo(() => (entity === undefined ? undefined : fieldsOf(entity, body)), [entity, body]);
   const [value, setValue] = useState<Readonly<Record<string, unknown>>>(before ?? start);
-  // One key for as long as the dialog is open: what was done is not done twice because its answer was lost.
+  // The same idempotency key while the dialog is open, so that a retry after a lost response does not create a second entity.
   const [once] = useState(() =>
     [...crypto.getRandomValues(new Uint8Array(16))]
       .map((byte) => byte.toString(16).padStart(2, "0"))
@@ -125,7 +125,7 @@ function Inside(props: Props & { readonly body: BodySchema; readonly known: Choi
   );
 }
 
-/** Of an entity, what the operation takes; null counts as not given. */
+/** Returns the entity's fields that the operation accepts, without null values. */
 function fieldsOf(
   entity: Readonly<Record<string, unknown>>,
   { schema, resolve }: BodySchema,
@@ -141,7 +141,7 @@ function fieldsOf(
   );
 }
 
-/** Part of the idempotency key: a form that was changed after a failure is another request. */
+/** Part of the idempotency key, because a form that was edited after a failure is a different request. */
 function hashOf(value: unknown): string {
   let hash = 0;
   for (const character of JSON.stringify(value))
@@ -151,7 +151,7 @@ function hashOf(value: unknown): string {
 
 const SECRET = /secret|password|token|^value$|^key$/i;
 
-/** What is shown may be looked at by others, and copied into files: secrets are named instead. */
+/** Replaces secrets with `…`, because others may see the command on the screen or in a file. */
 function withoutSecrets(value: unknown, name = ""): unknown {
   if (Array.isArray(value)) return value.map((one) => withoutSecrets(one, name));
   if (isRecord(value))

@@ -23,56 +23,56 @@ export interface Entity {
   readonly id: string;
 }
 
-/** A resource of the organization, as the console lists, makes and changes it. */
+/** Describes how the console lists, creates and changes a resource. */
 export interface ResourceSpec<Row extends Entity> {
   readonly title: string;
-  /** `API key` */
+  /** Singular name: `API key`. */
   readonly one: string;
-  /** `API keys`, as it stands in a sentence. */
+  /** Plural name, as used in a sentence: `API keys`. */
   readonly many: string;
   readonly lead?: ComponentChildren;
-  /** The collection: `/iam/api-keys`. */
+  /** Path of the collection: `/iam/api-keys`. */
   readonly path: string;
-  /** The parameter of its items: `apiKeyId`. */
+  /** Path parameter of an item: `apiKeyId`. */
   readonly param: string;
-  /** The first part of its permissions: `iam`. */
+  /** First part of the permission names: `iam`. */
   readonly noun: string;
   readonly columns: readonly Column<Row>[];
   readonly titleOf: (row: Row) => string;
   readonly facts: (row: Row) => readonly (readonly [string, ComponentChildren])[];
-  /** Below the facts. */
+  /** Content below the facts. */
   readonly more?: (row: Row, reload: () => void) => ComponentChildren;
-  /** Beside the buttons of one. */
+  /** Additional buttons in the detail panel. */
   readonly actions?: (row: Row, reload: () => void) => ComponentChildren;
   readonly filters?: readonly FilterField[];
-  /** What to do where there is none. */
+  /** Next step when the list is empty. */
   readonly empty: ComponentChildren;
-  /** Undefined: it is not made here. */
+  /** `undefined` if the console cannot create the resource. */
   readonly create?: {
     readonly verb?: string;
     /** Default: the collection. */
     readonly path?: string;
     readonly without?: readonly string[];
-    /** Fields that stand before others that may be left out. */
+    /** Optional fields that are shown first. */
     readonly first?: readonly string[];
     readonly choices?: (signal: AbortSignal) => Promise<Choices>;
     readonly start?: Readonly<Record<string, unknown>>;
-    /** What its maker must see, once. */
+    /** Dialog with data that is only shown once, such as a new key. */
     readonly told?: (answer: unknown, onClose: () => void) => ComponentChildren;
   };
   readonly change?: {
-    /** Its kind, where the form is that of the operation which makes one of that kind. */
+    /** Returns the entity's kind, if the form must come from the create operation of that kind. */
     readonly kindOf?: (row: Row) => string;
     readonly without?: readonly string[];
     readonly choices?: (signal: AbortSignal) => Promise<Choices>;
   };
-  /** What is lost with it; undefined: it is not deleted here. */
+  /** `lost` describes the loss on deletion. `undefined` if the console cannot delete the resource. */
   readonly remove?: { readonly verb?: string; readonly lost: ComponentChildren; readonly query?: string };
-  /** After anything was made, changed or deleted. */
+  /** Called after a row was created, changed or deleted. */
   readonly onChanged?: () => void;
 }
 
-/** The list of a resource and, beside it, the one that the address names. */
+/** List of a resource, with a detail panel for the row in the address. */
 export function ResourceView<Row extends Entity>({ spec }: { readonly spec: ResourceSpec<Row> }) {
   const { title, one, many, lead, path, noun, columns, filters = [], empty, create, onChanged } = spec;
   const { path: here, route } = useLocation();
@@ -122,7 +122,7 @@ export function ResourceView<Row extends Entity>({ spec }: { readonly spec: Reso
         <div class="stack">
           {pages.count === undefined && !pages.problem && <Loading />}
           {pages.count === 0 && (
-            <Empty title={isFiltered ? `None of the ${many} fits these filters` : `No ${many} yet`}>
+            <Empty title={isFiltered ? `No ${many} match these filters` : `No ${many} yet`}>
               {!isFiltered && empty}
             </Empty>
           )}
@@ -141,7 +141,7 @@ export function ResourceView<Row extends Entity>({ spec }: { readonly spec: Reso
               <CountLine count={pages.count} of={pages.count === 1 ? one : many} />
             </>
           )}
-          <ApiCall call={{ method: "GET", path: path + queryOf(values) }} label="This list by the API" />
+          <ApiCall call={{ method: "GET", path: path + queryOf(values) }} label="API call for this list" />
         </div>
         {openId !== undefined && (
           <OneOf key={openId} spec={spec} id={openId} onClose={() => open(undefined)} onChanged={changed} />
@@ -163,7 +163,7 @@ export function ResourceView<Row extends Entity>({ spec }: { readonly spec: Reso
             setMaking(false);
             changed();
             if (create.told) setMade(answer);
-            else toast(`Made: ${one}`);
+            else toast(`Created: ${one}`);
           }}
         />
       )}
@@ -222,7 +222,7 @@ function OneOf<Row extends Entity>({ spec, id, onClose, onChanged }: OneProps<Ro
             )}
             <Facts facts={facts(row)} />
             {more?.(row, loaded.reload)}
-            <ApiCall call={{ method: "GET", path: itemPath }} label="The same by the API" />
+            <ApiCall call={{ method: "GET", path: itemPath }} label="API call" />
             {does === "change" && (
               <ResourceForm
                 title={`Change ${titleOf(row)}`}

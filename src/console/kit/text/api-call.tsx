@@ -1,7 +1,7 @@
 import { curlOf, type ShownCall } from "../../api/curl.ts";
 import { Code } from "./code.tsx";
 
-/** The same by the API: a line for a shell, with the key by its name. */
+/** Expandable curl command for the same API request. The key is a shell variable. */
 export function ApiCall({ call, label = "API call" }: { readonly call: ShownCall; readonly label?: string }) {
   return (
     <details class="api-call">

@@ -1,3 +1,3 @@
-/** Bytes as the API tells them. */
+/** Decodes Base64 from the API. */
 export const bytesOfBase64 = (text: string): Uint8Array =>
   Uint8Array.from(atob(text), (character) => character.charCodeAt(0));

@@ -3,14 +3,14 @@ import { piecesOf } from "./visible.ts";
 
 interface Props {
   readonly text: string;
-  /** What it is, for who hears it and who copies it. */
+  /** Name of the text, for screen readers and the copy button. */
   readonly label: string;
   readonly wrap?: boolean;
-  /** Over it: what the reader may do with it. */
+  /** Visible heading. Default: the label. */
   readonly title?: string;
 }
 
-/** A block of code with a button to copy it. Hidden characters are shown by their numbers; what is copied is the text as it is. */
+/** Code block with a copy button. Shows invisible characters as escapes, but copies the original text. */
 export function Code({ text, label, wrap = false, title }: Props) {
   return (
     <figure class="code" aria-label={label}>

@@ -5,7 +5,7 @@ import { visibleText } from "./visible.ts";
 
 interface Props {
   readonly text: string;
-  /** What is copied: `address`. */
+  /** Name of the copied text: `address`. */
   readonly what: string;
 }
 
@@ -27,14 +27,14 @@ export function CopyButton({ text, what }: Props) {
       class="button quiet icon-only"
       aria-label={`Copy ${what}`}
       title={`Copy ${what}`}
-      onClick={() => void copy().catch(() => announce("The browser does not let the page copy."))}
+      onClick={() => void copy().catch(() => announce("The browser does not allow this page to copy."))}
     >
       <Icon name={isCopied ? "check" : "copy"} />
     </button>
   );
 }
 
-/** A short text with a button to copy it: an id, an address. Hidden characters show by their numbers; what is copied is the text as it is. */
+/** Short text with a copy button. Shows invisible characters as escapes, but copies the original text. */
 export function Copyable({ text, what }: Props) {
   const shown = visibleText(text);
   return (

@@ -2,7 +2,7 @@ import { Stranger } from "./stranger.tsx";
 
 type Values = Readonly<Record<string, string | readonly string[]>>;
 
-/** Headers or a query, by name; one that was repeated has several lines. */
+/** Lists headers or query parameters. A repeated name has several lines. */
 export function Headers({ values, label }: { readonly values: Values; readonly label: string }) {
   const lines = Object.entries(values).flatMap(([name, value]) =>
     [value].flat().map((one) => [name, one] as const),

@@ -1,6 +1,6 @@
 /**
- * JSON text with line breaks and indents. Nothing is parsed and printed again: numbers, escapes and repeated keys stay as they
- * were received. What is no JSON comes out with its own characters all the same.
+ * Adds line breaks and indentation to JSON text. Works on the text, without parsing, so that numbers, escapes and repeated keys
+ * stay as received. Invalid JSON keeps all its characters.
  */
 export function indentJson(text: string): string {
   const out: string[] = [];
@@ -12,7 +12,7 @@ export function indentJson(text: string): string {
       out.push(token, line());
     } else if (token === "}" || token === "]") {
       depth = Math.max(0, depth - 1);
-      // An empty one stays on its line.
+      // An empty object or array stays on one line.
       if (out.at(-1)?.startsWith("\n") && /^[{[]$/.test(out.at(-2) ?? "")) out.pop();
       else out.push(line());
       out.push(token);

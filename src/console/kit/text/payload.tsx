@@ -5,21 +5,21 @@ import { formatBytes } from "./numbers.ts";
 import { VirtualLines } from "./virtual-lines.tsx";
 
 interface Props {
-  /** As text where it was one, as bytes where it was none. */
+  /** Text, or bytes for binary content. */
   readonly content: string | Uint8Array;
   readonly label: string;
-  /** The name of the file that it is saved as. */
+  /** File name for saving. */
   readonly fileName?: string;
 }
 
 const FORMS = ["JSON", "Text", "Hex"] as const;
 type Form = (typeof FORMS)[number];
 
-/** Longer lines are broken, or one of a megabyte would be drawn whole. */
+/** Longer lines are wrapped, because a line of a megabyte would be rendered as a whole. */
 const MAX_LINE = 400;
 const BYTES_PER_LINE = 16;
 
-/** What was received: as JSON where it is some, as text, as bytes. It is never read as anything but text. */
+/** Shows received content as JSON, text or hex. Never interprets it as HTML. */
 export function Payload({ content, label, fileName = "payload.txt" }: Props) {
   const bytes = useMemo(
     () => (typeof content === "string" ? new TextEncoder().encode(content) : content),
@@ -41,7 +41,7 @@ export function Payload({ content, label, fileName = "payload.txt" }: Props) {
   return (
     <div class="payload">
       <div class="payload-bar">
-        <div class="segments" role="group" aria-label={`How ${label} is shown`}>
+        <div class="segments" role="group" aria-label={`Format of ${label}`}>
           {FORMS.filter((one) => one !== "JSON" || hasJson).map((one) => (
             <button key={one} type="button" aria-pressed={one === form} onClick={() => setChosen(one)}>
               {one}
@@ -85,7 +85,7 @@ function hexLine(bytes: Uint8Array, index: number): string {
   return `${(index * BYTES_PER_LINE).toString(16).padStart(8, "0")}  ${hex.padEnd(BYTES_PER_LINE * 3 - 1)}  ${shown}`;
 }
 
-/** As an attachment of no type that a browser would show. */
+/** Saves the bytes as a file. The binary content type keeps the browser from displaying them. */
 function save(bytes: Uint8Array, fileName: string): void {
   const url = URL.createObjectURL(new Blob([bytes.slice()], { type: "application/octet-stream" }));
   const link = document.createElement("a");

@@ -2,11 +2,11 @@ import { piecesOf, visibleText } from "./visible.ts";
 
 interface Props {
   readonly children: string | number | null | undefined;
-  /** More characters than these are cut, and it is said. */
+  /** Maximum number of characters. The rest is replaced with a note. */
   readonly max?: number;
 }
 
-/** Text that came from outside: an id, a name, a header, a body. It is shown as what it is, and does nothing. */
+/** Shows untrusted text, such as an id, a name, a header or a body. Escapes invisible characters and renders no markup. */
 export function Stranger({ children, max = 2_000 }: Props) {
   if (children === null || children === undefined || children === "") return <span class="faint">–</span>;
   const whole = String(children);

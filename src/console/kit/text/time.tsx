@@ -21,7 +21,7 @@ const SHORT = new Intl.DateTimeFormat(undefined, {
   hourCycle: "h23",
 });
 
-/** Moves on twice a minute, so that what is said relative to it stays true. */
+/** Current time, updated twice a minute so that relative times stay correct. */
 const now = signal(Date.now());
 export function keepTime(): () => void {
   const timer = setInterval(() => {
@@ -31,13 +31,13 @@ export function keepTime(): () => void {
 }
 
 interface Props {
-  /** RFC 3339, or milliseconds. */
+  /** RFC 3339 time, or Unix time in milliseconds. */
   readonly at: string | number | null | undefined;
-  /** `short`: date and time of day; `full`: all of it with UTC; `ago`: how long ago. */
+  /** `short` shows date and time, `full` adds milliseconds and UTC, `ago` shows the distance from now. */
   readonly as?: "short" | "full" | "ago";
 }
 
-/** A time in the reader's zone; UTC stands beside it or in its title. */
+/** Shows a time in the user's time zone, with UTC next to it or in the tooltip. */
 export function Time({ at, as = "short" }: Props) {
   const date = at === null || at === undefined ? undefined : new Date(at);
   if (date === undefined || Number.isNaN(date.getTime())) return <span class="faint">–</span>;

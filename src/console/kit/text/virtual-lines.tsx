@@ -5,14 +5,14 @@ interface Props {
   readonly count: number;
   readonly lineAt: (index: number) => string;
   readonly label: string;
-  /** Of the window, in lines. */
+  /** Maximum height in lines. */
   readonly maxLines?: number;
 }
 
 const LINE_PX = 20;
 const SPARE = 20;
 
-/** Lines of text of which only those in sight are drawn: megabytes scroll. */
+/** Text that only renders its visible lines, so that it can have megabytes. */
 export function VirtualLines({ count, lineAt, label, maxLines = 28 }: Props) {
   const box = useRef<HTMLDivElement>(null);
   const [top, setTop] = useState(0);

@@ -1,13 +1,13 @@
-/** A part of a text: as it is, or a character that would hide or turn what stands around it. */
+/** A part of a text: plain text, or the escape of a character that is invisible or changes the text around it. */
 export type Piece = { readonly text: string } | { readonly escape: string };
 
 /**
- * Control characters but line feeds and tabs, what turns the direction of writing, what has no width, other line ends, lone
- * surrogates, tags: all by which a text shows other than what it holds.
+ * Characters that make a text look different from its content: control characters except line feed and tab, direction marks,
+ * zero-width characters, other line separators, lone surrogates, and tags.
  */
 const HIDDEN = /(?![\n\t])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{DI}]/gu;
 
-/** A stranger's text in pieces, the hidden characters by their numbers. */
+/** Splits untrusted text into plain parts and escapes of invisible characters. */
 export function piecesOf(text: string): readonly Piece[] {
   const pieces: Piece[] = [];
   let from = 0;
@@ -20,7 +20,7 @@ export function piecesOf(text: string): readonly Piece[] {
   return pieces;
 }
 
-/** The same as one string: for titles, labels, and what is read aloud. */
+/** Escapes invisible characters in a string, for titles and labels. */
 export const visibleText = (text: string): string => text.replace(HIDDEN, escapeOf);
 
 function escapeOf(character: string): string {
