@@ -3,24 +3,24 @@ import { anyText } from "../support/any-text.ts";
 import type { OpenApi } from "../support/documented.ts";
 import { type ApiOperation, follow, kindOf, pathNames } from "./operations.ts";
 
-/** Stands for an id of the sender's organization, until the request is sent. */
+/** A placeholder for an id of the caller's organization, replaced when the request is sent. */
 export interface Own {
   readonly own: string;
 }
 export const isOwn = (value: unknown): value is Own =>
   typeof value === "object" && value !== null && Object.keys(value).join() === "own";
 
-/** A request as it is made up: what it names is looked up when it is sent. */
+/** A generated request whose placeholders are resolved when it is sent. */
 export interface Draft {
   readonly method: string;
   readonly params: Readonly<Record<string, string | Own>>;
   readonly query: readonly (readonly [string, unknown])[];
   readonly headers: Readonly<Record<string, string>>;
-  /** JSON, or text as it is. */
+  /** A JSON value, or text that is sent unchanged. */
   readonly body: { readonly json: unknown } | { readonly text: string } | undefined;
 }
 
-/** What breaks programs: in fields, parameters and headers. */
+/** Texts that often break programs, for fields, parameters and headers. */
 const ODD_TEXTS = [
   ...[
     "",
@@ -69,7 +69,7 @@ const BROKEN = [
 const odd = fc.oneof(fc.constantFrom(...ODD_TEXTS), anyText(20));
 const oddValue: fc.Arbitrary<unknown> = fc.oneof(odd, fc.constantFrom(...ODD_VALUES), fc.jsonValue());
 
-/** Requests of an operation: most of them fit, some nearly, some not at all. */
+/** Generates requests of an operation: most are valid, some nearly valid, and some not valid at all. */
 export function draftsOf(document: OpenApi, operation: ApiOperation): fc.Arbitrary<Draft> {
   const schemaArbitrary = arbitrariesOf(document);
   const { method, path, parameters, bodySchema } = operation;
@@ -98,7 +98,7 @@ export function draftsOf(document: OpenApi, operation: ApiOperation): fc.Arbitra
   const body: fc.Arbitrary<Draft["body"]> = valid
     ? fc.oneof(
         { weight: 10, arbitrary: fc.record({ json: valid }) },
-        { weight: 8, arbitrary: fc.record({ json: spoilt(valid) }) },
+        { weight: 8, arbitrary: fc.record({ json: withOneError(valid) }) },
         { weight: 2, arbitrary: fc.record({ json: fc.jsonValue() }) },
         { weight: 2, arbitrary: fc.record({ text: fc.constantFrom(...BROKEN) }) },
         { weight: 1, arbitrary: fc.constant(undefined) },
@@ -124,7 +124,7 @@ export function draftsOf(document: OpenApi, operation: ApiOperation): fc.Arbitra
   });
 }
 
-/** Where a body repeats the id of its path, most of them do. */
+/** When the body repeats the path's id, sets it in most of the generated bodies. */
 const repeatingId = (
   body: fc.Arbitrary<unknown>,
   { path, bodySchema }: ApiOperation,
@@ -135,13 +135,13 @@ const repeatingId = (
         .map(([one, n]) => (n === 0 ? one : { ...Object(one), id: { own: pathNames(path).at(-1) } }))
     : body;
 
-/** A delivery, or anything else that is sent to what stands beside the API. */
+/** Generates deliveries and other requests to paths outside the API. */
 export const deliveries = fc.record({
   method: fc.oneof(
     { weight: 8, arbitrary: fc.constant("POST") },
     { weight: 1, arbitrary: fc.constantFrom("GET", "HEAD", "PUT", "DELETE", "OPTIONS") },
   ),
-  /** Undefined: the address of a channel. */
+  /** `undefined` stands for the address of a channel. */
   path: fc.oneof(
     { weight: 6, arbitrary: fc.constant(undefined) },
     {
@@ -172,7 +172,7 @@ export const deliveries = fc.record({
   body: fc.oneof(fc.json(), fc.constantFrom(...BROKEN), anyText(10), fc.constant('{"id":1}')),
 });
 
-/** Wrong tokens are few: each further one counts as a guess. */
+/** The list is short because each further wrong token counts as a guess. */
 const TOKENS = ["Bearer", "Bearer nobody", "Basic YTpi", "bearer ey.ey.ey", `Bearer ik_${"0".repeat(40)}`];
 const visibleText = fc.stringMatching(/^[\x21-\x7e]{1,60}$/);
 const sometimes = (arbitrary: fc.Arbitrary<string>) =>
@@ -206,7 +206,7 @@ const headers = fc
 const exampleOf = (parameters: readonly OpenApi[], name: string): fc.Arbitrary<string> =>
   fc.constant(String(parameters.find((one) => one.name === name)?.schema.examples?.[0] ?? name));
 
-/** Names of entities are now and then those of some that are there. */
+/** Generates values of a field. A field that names entities sometimes gets ids of existing ones. */
 function fieldArbitrary(name: string, arbitrary: fc.Arbitrary<unknown>): fc.Arbitrary<unknown> {
   const kind = kindOf(name);
   if (kind === undefined) return arbitrary;
@@ -216,7 +216,7 @@ function fieldArbitrary(name: string, arbitrary: fc.Arbitrary<unknown>): fc.Arbi
 
 const MAX_DEPTH = 5;
 
-/** Values that a schema of the document allows. */
+/** Generates values that a schema of the document allows. */
 function arbitrariesOf(document: OpenApi): (part: OpenApi, depth?: number) => fc.Arbitrary<unknown> {
   return function of(part: OpenApi, depth = 0): fc.Arbitrary<unknown> {
     const schema = follow(document, part) ?? {};
@@ -285,14 +285,14 @@ function textOf({ pattern, format, minLength = 0, maxLength = 40 }: OpenApi): fc
       .map((date) => date.toISOString());
   }
   if (format === "email") return fc.emailAddress();
-  // Fast-check makes no text for assertions that look ahead.
+  // fast-check cannot generate text for patterns with lookarounds.
   if (pattern && !/\(\?<?[=!]/.test(pattern)) return fc.stringMatching(new RegExp(pattern, "u"));
   const plain = fc.string({ minLength, maxLength: Math.max(minLength, Math.min(maxLength, 40)) });
   return fc.oneof(plain, fc.constantFrom("main", "main:push", "push", "$.id", "$['a'][0]", "$..*", "a(?=b)"));
 }
 
-/** The same with one thing wrong: something else in the place of any part, a field too many or too few. */
-function spoilt(valid: fc.Arbitrary<unknown>): fc.Arbitrary<unknown> {
+/** Generates values with one error: a part replaced, or a field added or removed. */
+function withOneError(valid: fc.Arbitrary<unknown>): fc.Arbitrary<unknown> {
   return fc
     .tuple(valid, fc.nat(1_000), oddValue, fc.constantFrom("replace", "add", "drop"))
     .map(([value, at, other, how]) => {

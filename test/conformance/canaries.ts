@@ -3,20 +3,20 @@ import type { Redis } from "ioredis";
 import { sql } from "kysely";
 import type { Queryable } from "../../src/data/database.ts";
 
-/** Secrets that a test plants, by what they are: each is a text that stands nowhere else. */
+/** Secrets planted by a test, by description. Each is a text that occurs nowhere else. */
 export type Canaries = Map<string, string>;
 
-/** Makes a secret that every header, query and setting takes. */
+/** Creates a secret that is valid in every header, query and setting. */
 export function plant(canaries: Canaries, what: string): string {
   const text = `canary${randomBytes(18).toString("hex")}`;
   canaries.set(what, text);
   return text;
 }
 
-/** Texts that are searched, by where they stand. */
+/** Texts to search, by place. */
 export type Places = Map<string, string>;
 
-/** Where which secret shows, plainly or in an encoding that anybody undoes. */
+/** Finds the places that contain a secret, either plain or in an encoding that anyone can decode. */
 export const findCanaries = (canaries: Canaries, places: Places): readonly string[] =>
   [...canaries].flatMap(([what, secret]) => {
     const forms = formsOf(secret);
@@ -25,7 +25,7 @@ export const findCanaries = (canaries: Canaries, places: Places): readonly strin
       .map(([place]) => `${what} in ${place}`);
   });
 
-/** A text in base64 has three spellings, by its distance from the beginning; only their middle is the same in every text. */
+/** A text has three base64 forms, depending on its byte offset. Only the middle part is the same in every surrounding text. */
 function formsOf(secret: string): readonly string[] {
   const inBase64 = [0, 1, 2].map((before) =>
     Buffer.concat([Buffer.alloc(before), Buffer.from(secret)])
@@ -39,7 +39,7 @@ function formsOf(secret: string): readonly string[] {
   ];
 }
 
-/** All rows of all tables, bytes in hex. */
+/** Reads all rows of all tables, with bytes in hex. */
 export async function readTables(db: Queryable, places: Places): Promise<void> {
   const tables = await sql<{ name: string }>`
     SELECT table_name AS name FROM information_schema.tables
@@ -51,7 +51,7 @@ export async function readTables(db: Queryable, places: Places): Promise<void> {
   }
 }
 
-/** All keys with all that stands in them, as bytes. */
+/** Reads all keys with their entire contents, as bytes. */
 export async function readKeys(client: Redis, places: Places): Promise<void> {
   const texts = (values: readonly unknown[]): string =>
     values
@@ -59,7 +59,7 @@ export async function readKeys(client: Redis, places: Places): Promise<void> {
       .join("\n");
   for (const key of await client.keys("*")) {
     const type = await client.type(key);
-    // A job that has ended meanwhile.
+    // The key of a job that has ended in the meantime.
     if (type === "none") continue;
     const read = {
       string: async () => [await client.getBuffer(key)],
@@ -69,7 +69,7 @@ export async function readKeys(client: Redis, places: Places): Promise<void> {
       zset: () => client.zrangeBuffer(key, "0", "-1"),
       stream: () => client.xrangeBuffer(key, "-", "+"),
     }[type as "string"];
-    if (!read) throw new Error(`${key} is of no known type`);
+    if (!read) throw new Error(`${key} has an unknown type`);
     places.set(`key ${key}`, `${key}\n${texts(await read())}`);
   }
 }

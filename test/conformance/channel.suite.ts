@@ -13,16 +13,16 @@ export interface ChannelSamples {
   readonly kind: ChannelKind;
   /** Settings that are accepted. */
   readonly config: Readonly<Record<string, unknown>>;
-  /** Each with the name of the setting that its refusal must name. */
+  /** Invalid settings, each with the setting that the error must name. */
   readonly refused: readonly (readonly [setting: string, config: object])[];
-  /** Secret settings, and a text in them that must be shown nowhere. */
+  /** Secret settings, and a text in them that must never be shown. */
   readonly secret?: { readonly config: object; readonly text: string };
 }
 
 const events = [{ type: "thing" }];
 const identity = { number: 1, uid: "in", appId: "app_1", organizationId: "org_1" };
 
-/** The guarantees of every channel kind. */
+/** Describes the guarantees of every channel kind. */
 export function describeChannelKind({ kind, config, refused, secret }: ChannelSamples): void {
   const deps: SettingsDeps = {
     channelKinds: new Map([[kind.kind, kind]]),
@@ -43,8 +43,8 @@ export function describeChannelKind({ kind, config, refused, secret }: ChannelSa
   describe(`the channel kind ${kind.kind}`, () => {
     it.each([
       ...refused,
-      ["unheardOf", { ...config, unheardOf: 1 }] as const,
-    ])("refuses settings with the field and the reason: %s", async (setting, wrong) => {
+      ["unknownSetting", { ...config, unknownSetting: 1 }] as const,
+    ])("rejects invalid settings with the field and the reason: %s", async (setting, wrong) => {
       const checked = await check(wrong);
       const findings = checked.ok ? [] : checked.error;
       expect(findings).toHaveLength(1);
@@ -52,19 +52,19 @@ export function describeChannelKind({ kind, config, refused, secret }: ChannelSa
       expect(findings[0]?.message).toMatch(/.+/);
     });
 
-    it("reads its stored settings as they were written", async () => {
+    it("parses its stored settings back unchanged", async () => {
       const { config: plain, secrets } = await stored({ ...config, ...secret?.config });
       const whole = { ...plain, ...secrets };
       expect(kind.settings.parse(JSON.parse(JSON.stringify(whole)))).toEqual(whole);
     });
 
-    it("has settings that another thread can be sent, by which it reads large deliveries", async () => {
+    it("has settings that can be sent to another thread, which reads large deliveries", async () => {
       const { config: plain, secrets } = await stored({ ...config, ...secret?.config });
       const parsed = kind.settings.parse({ ...plain, ...secrets });
       expect(structuredClone(parsed)).toEqual(parsed);
     });
 
-    it("documents each setting by the schema that validates it", () => {
+    it("describes each setting in the schema that validates it", () => {
       const { properties = {}, additionalProperties } = z.toJSONSchema(kind.settings, { io: "input" });
       expect(additionalProperties).toBe(false);
       expect(Object.keys(properties)).toEqual(expect.arrayContaining(Object.keys(commonSettings)));
@@ -76,10 +76,10 @@ export function describeChannelKind({ kind, config, refused, secret }: ChannelSa
       }
     });
 
-    it("shows no secret setting, and takes none in a blueprint", async ({ skip }) => {
+    it("shows no secret setting, and accepts none in a blueprint", async ({ skip }) => {
       if (secret === undefined) {
         expect(kind.secretSettings).toEqual([]);
-        return skip("it has no secret settings: its credentials are a connection's");
+        return skip("the kind has no secret settings; a connection holds its credentials");
       }
       const { config: shown, secrets } = await stored({ ...config, ...secret.config });
       expect(JSON.stringify(shown)).not.toContain(secret.text);
@@ -90,27 +90,27 @@ export function describeChannelKind({ kind, config, refused, secret }: ChannelSa
       );
     });
 
-    it("compiles definitions by the roots of its profile, and refuses other roots", async () => {
+    it("compiles definitions with the roots of its profile, and rejects other roots", async () => {
       for (const name of kind.profile.roots.keys()) {
         const fixed = kind.profile.fixedPaths !== undefined;
         const checked = await check(config, [{ type: "a", ...(!fixed && { idPath: `$${name}` }) }] as never);
         expect([name, checked.ok]).toEqual([name, true]);
       }
-      const checked = await check(config, [{ type: "a", idPath: "$unheardOf" }] as never);
+      const checked = await check(config, [{ type: "a", idPath: "$unknownSetting" }] as never);
       expect(checked.ok ? [] : checked.error.map(({ path }) => path)).toEqual(["events[0].idPath"]);
     });
 
-    it("has either an address or an origin that it calls, and a cursor with the latter", async () => {
+    it("has either its own address or a called origin with a cursor", async () => {
       const { config: settings } = await stored(config);
       expect(kind.originOf === undefined).toBe(kind.addressed);
       expect(kind.cursor === undefined).toBe(kind.addressed);
       expect(kind.originOf?.(settings) ?? "https://none.example").toMatch(/^https?:\/\/[^/]+$/);
     });
 
-    it("starts as the kind that it declares, and ends", async () => {
+    it("starts with the runtime that it declares, and stops", async () => {
       await using outbound = createOutbound({ allowNetworks: [] });
       const runtime = await kind.start({
-        ingest: () => Promise.reject(new Error("nothing is delivered here")),
+        ingest: () => Promise.reject(new Error("this test delivers no events")),
         bodies: createBodyBudget(),
         outbound,
         clock: Date.now,

@@ -90,7 +90,7 @@ const SOURCES: readonly SourceSamples[] = [
   },
 ];
 
-it("every kind of the list runs the suites", () => {
+it("every registered channel kind runs the suites", () => {
   const kinds = [...channelKinds.values()];
   expect(new Set(CHANNELS.map(({ kind }) => kind))).toEqual(new Set(kinds));
   expect(new Set(SOURCES.map(({ kind }) => kind))).toEqual(

@@ -7,16 +7,16 @@ import { PollUpstream, type View } from "../support/poll-upstream.ts";
 
 export interface DiscriminatorSamples {
   readonly settings: Config["discriminator"];
-  /** The address below the upstream, with its query. */
+  /** The path of the upstream that the channel polls. */
   readonly path: "/rows" | "/changes" | "/document";
   readonly query?: Readonly<Record<string, string>>;
   readonly view?: Partial<View>;
   readonly paged?: Config["pagination"];
-  /** Other settings of the discriminator, each with the setting of the channel that its refusal names. */
+  /** Invalid settings of the discriminator, each with the channel setting that the error must name. */
   readonly refused: readonly (readonly [setting: string, settings: object, changes?: object])[];
 }
 
-/** The guarantees of every way to tell what is new. */
+/** Describes the guarantees of every discriminator. */
 export function describeDiscriminator(samples: DiscriminatorSamples): void {
   const { settings, path, query = {}, view, paged } = samples;
   const configAt = (origin: string): Config => ({
@@ -36,7 +36,7 @@ export function describeDiscriminator(samples: DiscriminatorSamples): void {
   }
 
   describe(`the discriminator ${settings.by}`, () => {
-    it("takes each new item once, and skips none", async () => {
+    it("publishes each new item once and skips none", async () => {
       await using server = await open();
       const rig = server.rig();
       const made: string[] = [];
@@ -50,7 +50,7 @@ export function describeDiscriminator(samples: DiscriminatorSamples): void {
       }
     });
 
-    it("goes on from a cursor that was stored in between, also by another worker", async () => {
+    it("continues from a stored cursor, also in another worker", async () => {
       await using server = await open();
       const [first, second] = [server.rig(), server.rig()];
       for (let at = 0; at < 4; at++) server.upstream.insert();
@@ -61,7 +61,7 @@ export function describeDiscriminator(samples: DiscriminatorSamples): void {
       expect(second.log.map((published) => published.id)).toEqual([id]);
     });
 
-    it("brings refused items again, and items written before the worker died at most twice", async () => {
+    it("publishes rejected items again, and items written before a worker's death at most twice", async () => {
       await using server = await open();
       const rig = server.rig();
       const { id } = server.upstream.insert();
@@ -72,7 +72,7 @@ export function describeDiscriminator(samples: DiscriminatorSamples): void {
       expect(rig.log.map((published) => published.id)).toEqual([id]);
     });
 
-    it("shows a stored position without the keys of items", async () => {
+    it("shows a stored position without the items' keys", async () => {
       await using server = await open();
       const rig = server.rig();
       server.upstream.insert();
@@ -84,7 +84,7 @@ export function describeDiscriminator(samples: DiscriminatorSamples): void {
     });
 
     for (const [setting, other, changes] of samples.refused) {
-      it(`refuses settings with the field: ${setting}`, () => {
+      it(`rejects invalid settings with the field: ${setting}`, () => {
         const config = { ...configAt("https://api.example.com"), discriminator: other, ...changes };
         const parsed = pollingSettings.safeParse(config);
         const findings = parsed.success ? [] : findingsOf(parsed.error);

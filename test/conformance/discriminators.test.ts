@@ -64,7 +64,7 @@ const SAMPLES: readonly DiscriminatorSamples[] = [
   },
 ];
 
-it("every discriminator of the list runs the suite", () => {
+it("every registered discriminator runs the suite", () => {
   expect(SAMPLES.map(({ settings }) => settings.by).toSorted()).toEqual(
     [...DISCRIMINATORS.keys()].toSorted(),
   );

@@ -2,30 +2,30 @@ import type { OpenApi } from "../support/documented.ts";
 import type { ApiOperation, IdPlace } from "./operations.ts";
 import type { Answered, ApiRequest, Send } from "./requests.ts";
 
-/** One organization's entities, each made when it is first asked for, through the API alone. */
+/** One organization's entities. Each is created through the API when it is first needed. */
 export interface Scope {
   readonly organizationId: string;
-  /** The id of an entity of that kind. */
+  /** Returns the id of an entity of this kind, creating it at the first call. */
   readonly idOf: (kind: string) => Promise<string>;
-  /** Sends with the organization's own token. */
+  /** Sends a request with the organization's own token. */
   readonly send: Send;
-  /** The same; throws on anything but a success. */
+  /** Sends a request like `send`, but throws unless it succeeds. */
   readonly call: (method: string, path: string, body?: unknown) => Promise<OpenApi>;
   /** Sends a delivery to a channel. */
   readonly deliver: (channelId: string, body: unknown) => Promise<OpenApi>;
-  /** Makes a dead letter of the subscription, which takes a handler a day; answers its id. */
+  /** Inserts a dead letter of the subscription, because a handler takes a day to produce one. Returns its id. */
   readonly bury: (subscriptionId: string) => Promise<string>;
-  /** Makes a problem of the organization, which takes a look at what is wrong; answers its id. */
+  /** Inserts a problem of the organization, because a real one needs a failing check. Returns its id. */
   readonly raise: () => Promise<string>;
-  /** What the scope has been answered when it made things. */
+  /** The responses to successful requests of the scope. */
   readonly answers: readonly string[];
 }
 
-/** Where a document alone does not say how something is made. */
+/** Instructions for entities that the document alone does not explain how to create. */
 export interface Recipes {
-  /** By kind: how an id comes about that no creating operation answers. */
+  /** Ways to get an id that no creating operation returns, by kind. */
   readonly ids: Readonly<Record<string, (scope: Scope) => Promise<string>>>;
-  /** By operation: a body where the document's example does not do. */
+  /** Bodies to use instead of the document's example, by operation. */
   readonly bodies: Readonly<Record<string, (scope: Scope) => Promise<object>>>;
 }
 
@@ -35,17 +35,17 @@ export interface ScopeOptions {
   readonly deliver: Scope["deliver"];
   readonly bury: Scope["bury"];
   readonly raise: Scope["raise"];
-  /** What is there is made anew under another name; else a conflict is an error. */
+  /** Whether to retry a conflict under another name. Otherwise a conflict is an error. */
   readonly rename: boolean;
 }
 
-/** A body of the operation without ids in it, and whether it fits is to be seen. */
+/** Forms of a body to try: the document's example, its required fields only, or an empty object. */
 export type BodyForm = "example" | "required" | "alone";
 export const BODY_FORMS: readonly BodyForm[] = ["example", "required", "alone"];
 
 export interface Fixtures {
   readonly open: (options: ScopeOptions) => Scope;
-  /** The request with the organization's own ids wherever it names something, but for those that are given. */
+  /** Builds a request with the organization's own ids in every place except those in `given`. */
   readonly request: (
     scope: Scope,
     operation: ApiOperation,
@@ -54,11 +54,11 @@ export interface Fixtures {
       readonly form?: BodyForm;
     },
   ) => Promise<ApiRequest>;
-  /** Sends it; where something of that name is there, once more under another name. */
+  /** Sends a request. After a conflict, sends it once more under another name. */
   readonly sendRenamed: (scope: Scope, request: ApiRequest) => Promise<Answered>;
 }
 
-/** Makes entities as the document says: by the operation that creates in the collection of their path. */
+/** Creates entities as the document describes, with the creating operation of the collection in their path. */
 export function createFixtures(operations: readonly ApiOperation[], recipes: Recipes): Fixtures {
   let made = 0;
 
@@ -79,7 +79,7 @@ export function createFixtures(operations: readonly ApiOperation[], recipes: Rec
       if (where === "path") {
         const id = named ?? (await scope.idOf(kind));
         path = path.replace(`{${name}}`, encodeURIComponent(id));
-        // What a body repeats is what the path ends with.
+        // A required `id` in a body must equal the last id of the path.
         if (bodySchema?.required?.includes("id") && form !== "alone") setAt(body, ["id"], id);
       } else if (named !== undefined) {
         if (where === "query") query.set(name, named);
@@ -111,7 +111,7 @@ export function createFixtures(operations: readonly ApiOperation[], recipes: Rec
     const recipe = recipes.ids[kind];
     if (recipe) return recipe(scope);
     const operation = creatorOf(operations, kind);
-    if (!operation) throw new Error(`no operation creates what {${kind}} names, and no recipe says how`);
+    if (!operation) throw new Error(`no operation creates {${kind}}, and there is no recipe for it`);
     const one = await request(scope, operation);
     const { status, text } = rename ? await sendRenamed(scope, one) : await scope.send(one);
     if (status !== 200) throw new Error(`${operation.id} with ${JSON.stringify(one)}: ${status} ${text}`);
@@ -152,7 +152,7 @@ export function createFixtures(operations: readonly ApiOperation[], recipes: Rec
   };
 }
 
-/** `/apps/{appId}/channels/{channelId}` is made by `POST /apps/{appId}/channels`. */
+/** Finds the creating operation of a kind: `POST /apps/{appId}/channels` for `/apps/{appId}/channels/{channelId}`. */
 export function creatorOf(operations: readonly ApiOperation[], kind: string): ApiOperation | undefined {
   const collections = operations
     .filter(({ path }) => path.endsWith(`/{${kind}}`))
@@ -179,7 +179,7 @@ function hasAt(body: OpenApi, steps: readonly string[]): boolean {
   return hasAt(step === "[]" ? body?.[0] : body?.[step], rest);
 }
 
-/** Puts the id at that place; lists on the way hold it alone. */
+/** Sets the id at this place. A list on the way gets it as its only element. */
 export function setAt(body: OpenApi, steps: readonly string[], id: string): void {
   const [step = "", next, ...rest] = steps;
   const key = step === "[]" ? 0 : step;

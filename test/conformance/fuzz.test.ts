@@ -3,7 +3,7 @@ import { createTestStores, startTestGateway, type TestGateway } from "../support
 import { startTestSpine, type TestSpine } from "../support/spine.ts";
 import { fuzz, fuzzBeside, report, targetAt, targetIn, watchRejections } from "./fuzzing.ts";
 
-// A small sample with a new seed in each run; `test/deep/fuzz.test.ts` sends ten thousand requests.
+// A small sample with a new seed in each run. `test/deep/fuzz.test.ts` sends ten thousand requests.
 let rejections: ReturnType<typeof watchRejections>;
 beforeAll(() => {
   rejections = watchRejections();
@@ -17,7 +17,7 @@ describe("random requests to the API in this process", () => {
   });
   afterAll(() => spine?.[Symbol.asyncDispose]());
 
-  it("are answered as the document says, never with 5xx", async () => {
+  it("get documented responses, never a 5xx", async () => {
     const tally = await fuzz(await targetIn(spine), { drafts: 1 });
     report("in process", tally);
     expect(tally.findings).toEqual([]);
@@ -35,18 +35,18 @@ describe("random requests through a socket", () => {
   });
   afterAll(() => running.disposeAsync());
 
-  it("are answered by the API as the document says, never with 5xx", async () => {
+  it("get documented responses from the API, never a 5xx", async () => {
     const tally = await fuzz(await targetAt(gateway.origin), { drafts: 1, operations: 20 });
     report("through a socket", tally);
     expect(tally.findings).toEqual([]);
     expect(tally.requests).toBeGreaterThanOrEqual(20);
   });
 
-  it("are answered by hooks and all else beside the API without 5xx", async () => {
-    report("beside the API", await fuzzBeside(gateway, 60));
+  it("get no 5xx from hooks and other paths outside the API", async () => {
+    report("outside the API", await fuzzBeside(gateway, 60));
   });
 
-  it("leave no error in the log and no rejection unhandled", () => {
+  it("cause no error in the log and no unhandled rejection", () => {
     expect(gateway.lines.filter(({ level }) => level === "error" || level === "fatal")).toEqual([]);
     expect(rejections.seen).toEqual([]);
   });

@@ -13,10 +13,10 @@ import { type Answered, type ApiRequest, type Send, sendTo } from "./requests.ts
 import { buryIn, raiseIn } from "./victim.ts";
 
 const WORKERS = 4;
-/** To send the same requests again, set the seed that was printed. */
+/** The printed seed of a run. Set it to send the same requests again. */
 const seed = Number(process.env.INLET_FUZZ_SEED ?? randomInt(2 ** 31));
 
-/** What is asked, and how things are made there. */
+/** The API under test, and the ways to create entities in it. */
 export interface Target {
   readonly document: OpenApi;
   readonly send: Send;
@@ -32,7 +32,7 @@ export interface Tally {
   readonly findings: string[];
 }
 
-/** The API over a spine, in this process. */
+/** Opens the API of a spine, in this process. */
 export const targetIn = async (spine: TestSpine): Promise<Target> => ({
   document: await (await spine.api.app.request("/v1/openapi.json")).json(),
   send: sendTo(spine.api.app),
@@ -42,7 +42,7 @@ export const targetIn = async (spine: TestSpine): Promise<Target> => ({
   token: await spine.api.keyWith("*"),
 });
 
-/** A gateway that listens. */
+/** Opens the API of a listening gateway. */
 export const targetAt = async (origin: string): Promise<Target> => ({
   document: await (await fetch(`${origin}/v1/openapi.json`)).json(),
   send: sendRaw(origin),
@@ -55,19 +55,19 @@ export const targetAt = async (origin: string): Promise<Target> => ({
     });
     return response.json();
   },
-  bury: async () => Promise.reject(new Error("nobody has a handler that failed for a day")),
-  raise: async () => Promise.reject(new Error("nobody waits until something is wrong")),
+  bury: async () => Promise.reject(new Error("no handler fails for a day in this test")),
+  raise: async () => Promise.reject(new Error("no check fails in this test")),
   token: API_KEY,
 });
 
 export interface FuzzOptions {
-  /** For each operation. */
+  /** Number of drafts for each operation. */
   readonly drafts: number;
-  /** So many operations, drawn by the seed. Default: all. */
+  /** Number of operations, selected by the seed. Default: all. */
   readonly operations?: number;
 }
 
-/** Sends random requests to each operation; the findings are the answers that the document does not describe. */
+/** Sends random requests to each operation. Findings are responses that the document does not describe. */
 export async function fuzz(target: Target, options: FuzzOptions): Promise<Tally> {
   const tally = emptyTally();
   const all = readOperations(target.document);
@@ -97,7 +97,7 @@ function count(tally: Tally, status: number): void {
   tally.statuses.set(status, (tally.statuses.get(status) ?? 0) + 1);
 }
 
-/** The organization to send for, until something in it may be gone. */
+/** The current organization, replaced once a request may have deleted some of its entities. */
 interface Scopes {
   readonly current: () => Promise<Scope>;
   readonly leave: () => void;
@@ -150,7 +150,7 @@ async function fuzzOperation(
     if (finding !== undefined) throw new Error(finding);
     if (request.method !== "GET" && answer.status === 200 && operation.method !== "POST") scopes.leave();
   });
-  // Of one seed, each operation has random numbers of its own.
+  // Gives each operation its own random numbers for the same seed.
   const own = createHash("sha256").update(`${seed} ${operation.id}`).digest().readInt32BE();
   const { failed, counterexample, errorInstance } = await fc.check(property, { seed: own, numRuns });
   if (!failed) return undefined;
@@ -188,7 +188,7 @@ async function requestOf(draft: Draft, { path }: ApiOperation, scope: Scope): Pr
   };
 }
 
-/** Some of what cannot be encoded goes out raw. */
+/** Text that cannot be encoded is replaced by malformed percent-encoding. */
 const encode = (text: string): string => (text.isWellFormed() ? encodeURIComponent(text) : "%ed%a0%80%");
 
 function findingOf(request: ApiRequest, answer: Answered, check: DocumentCheck): string | undefined {
@@ -201,7 +201,7 @@ function findingOf(request: ApiRequest, answer: Answered, check: DocumentCheck):
     ? undefined
     : check({ method: request.method, path: pathname, status, headers, text });
   if (undocumented !== undefined) return `${undocumented} (${seen})`;
-  // What is no JSON was found in the document as what it is.
+  // The document check has already covered plain text, which has no error body.
   const isText = headers.get("content-type")?.startsWith("text/plain");
   if (status < 400 || isText || request.method === "HEAD") return undefined;
   return isError(status, text) ? undefined : `not an error body: ${seen}`;
@@ -222,7 +222,7 @@ interface Made {
   readonly id: string;
 }
 
-/** Sends random deliveries to a channel, and random requests to whatever else is beside the API. */
+/** Sends random deliveries to a channel, and random requests to other paths outside the API. */
 export async function fuzzBeside({ origin, api }: Pick<GatewayProcess, "origin" | "api">, numRuns: number) {
   const tally = emptyTally();
   const channels = [{ uid: "main", kind: "webhook", events: [{ type: "push", idPath: "$.id" }] }];
@@ -247,13 +247,13 @@ export async function fuzzBeside({ origin, api }: Pick<GatewayProcess, "origin" 
 }
 
 export function report(where: string, { requests, statuses, findings }: Tally): void {
-  const told = [...statuses].sort(([a], [b]) => a - b).map(([status, many]) => `${status}: ${many}`);
+  const counted = [...statuses].sort(([a], [b]) => a - b).map(([status, many]) => `${status}: ${many}`);
   console.log(
-    `fuzz ${where}: ${requests} requests, seed ${seed} (${told.join(", ")}), ${findings.length} findings`,
+    `fuzz ${where}: ${requests} requests, seed ${seed} (${counted.join(", ")}), ${findings.length} findings`,
   );
 }
 
-/** Promises that nobody has waited for, until it is disposed of. */
+/** Collects unhandled rejections until disposed. */
 export function watchRejections(): Disposable & { readonly seen: readonly unknown[] } {
   const seen: unknown[] = [];
   const note = (reason: unknown): void => void seen.push(reason);
@@ -261,7 +261,7 @@ export function watchRejections(): Disposable & { readonly seen: readonly unknow
   return { seen, [Symbol.dispose]: () => void process.off("unhandledRejection", note) };
 }
 
-/** As the request is written, with nothing put right by a client. */
+/** Sends the request exactly as written, without corrections by an HTTP client. */
 const sendRaw =
   (origin: string): Send =>
   ({ method, path, headers, body }) =>
@@ -286,12 +286,12 @@ const sendRaw =
           resolve({ status, headers: all, text: "" });
           return;
         }
-        let answered = "";
+        let received = "";
         response.setEncoding("utf8").on("data", (chunk: string) => {
-          answered += chunk;
+          received += chunk;
         });
         response.on("error", reject);
-        response.on("end", () => resolve({ status, headers: all, text: answered }));
+        response.on("end", () => resolve({ status, headers: all, text: received }));
       });
       request.end(text);
     });

@@ -18,9 +18,9 @@ import { OPAQUE } from "./recipes.ts";
 import { visible } from "./requests.ts";
 import { idsIn, keptOf } from "./victim.ts";
 
-// Each test goes on with what the one before has made. `test/deep/leaks.test.ts` makes every combination, with idempotency keys too.
+// The tests run in order and build on each other. `test/deep/leaks.test.ts` covers every combination, and idempotency keys.
 let matrix: LeakMatrix;
-/** What every answer to anybody but their owner is searched for. */
+/** The victim's ids, which no response to another caller may contain. */
 let ourIds: ReadonlySet<string>;
 let accepted: Accepted;
 
@@ -37,8 +37,8 @@ afterAll(async () => {
 });
 
 describe("the fixtures", () => {
-  it("make one of everything that the document names, twice under the same names", async () => {
-    // Names are unique within an organization: those of the second one do not meet those of the first.
+  it("create one of every kind of entity, twice under the same names", async () => {
+    // Names are unique within an organization, so the same names in a second organization cause no conflict.
     ourIds = await fillBoth(matrix);
     expect(ourIds.size).toBeGreaterThan(kindsOf(matrix).length / 2);
     expect(matrix.all.filter(({ isPublic, places }) => isPublic && places.length > 0)).toEqual([]);
@@ -48,13 +48,13 @@ describe("the fixtures", () => {
 });
 
 describe("every operation", () => {
-  it("takes its caller's own ids at every place of a body or query", async () => {
+  it("accepts its caller's own ids at every place of a body or query", async () => {
     const tried = await tryOwnIds(matrix, { plain: false });
     expect(tried.findings).toEqual([]);
     accepted = tried.accepted;
   });
 
-  it("answers 401 or 403 alike for all ids, and changes nothing", async () => {
+  it("gives callers without access the same 401 or 403 for all ids, and changes no data", async () => {
     const { findings, send } = await refuseStrangers(matrix, "few");
     const before = await keptOf(matrix.spine, matrix.ours.organizationId);
     await send();
@@ -62,7 +62,7 @@ describe("every operation", () => {
     expect(await keptOf(matrix.spine, matrix.ours.organizationId)).toEqual(before);
   });
 
-  it("answers another organization's ids exactly as random ones, and changes nothing of it", async () => {
+  it("responds to another organization's ids exactly as to random ones, and changes none of its data", async () => {
     const before = await keptOf(matrix.spine, matrix.ours.organizationId);
     expect(await compareForeignIds(matrix, { accepted, ourIds, twists: "some" })).toEqual([]);
     expect(await keptOf(matrix.spine, matrix.ours.organizationId)).toEqual(before);
@@ -70,7 +70,7 @@ describe("every operation", () => {
 });
 
 describe("a conversation's live token", () => {
-  it("opens that conversation and no other, be it of the same organization", async () => {
+  it("opens its conversation and no other, not even in the same organization", async () => {
     const { operations, ours, as, counts } = matrix;
     const live = await liveConversation(matrix);
     const guest = as(live.token);
@@ -98,7 +98,7 @@ describe("a conversation's live token", () => {
 });
 
 describe("every list", () => {
-  it("shows and counts nothing of another organization", async () => {
+  it("neither shows nor counts entities of another organization", async () => {
     const { operations, fixtures, theirs, counts } = matrix;
     const findings: string[] = [];
     for (const operation of operations.filter(({ isList }) => isList)) {
@@ -108,11 +108,11 @@ describe("every list", () => {
           ? { ...request, path: `${request.path}?limit=200` }
           : { ...request, body: { pagination: { limit: 200 } } };
       const answer = await theirs.send(paged);
-      const told = idsIn(answer.text).filter((id) => ourIds.has(id));
+      const leaked = idsIn(answer.text).filter((id) => ourIds.has(id));
       const count = answer.status === 200 ? JSON.parse(answer.text).length : -1;
       counts.comparisons++;
-      if (told.length > 0 || String(count) !== answer.headers.get("x-total-count"))
-        findings.push(`${where(operation)}: ${told} ${show(answer)}`);
+      if (leaked.length > 0 || String(count) !== answer.headers.get("x-total-count"))
+        findings.push(`${where(operation)}: ${leaked} ${show(answer)}`);
     }
     expect(findings).toEqual([]);
   });

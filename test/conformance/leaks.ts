@@ -7,21 +7,21 @@ import { OPAQUE, RECIPES } from "./recipes.ts";
 import { type Answered, type ApiRequest, type Send, sendTo, visible } from "./requests.ts";
 import { buryIn, idsIn, raiseIn, strangersTo } from "./victim.ts";
 
-/** The isolation of organizations, at every place of every operation where the API's document has an id. */
+/** Tests of the isolation between organizations, at every place of an id in every operation of the API's document. */
 export interface LeakMatrix extends AsyncDisposable {
   readonly spine: TestSpine;
   readonly all: readonly ApiOperation[];
-  /** Those that ask for a token, with the places that name what Inlet keeps. */
+  /** The operations that require a token, with the places of ids that Inlet stores. */
   readonly operations: readonly ApiOperation[];
   readonly fixtures: Fixtures;
-  /** The victim. Others try its ids; nothing in it changes once it is made. */
+  /** The victim. Others try its ids, and its data must not change after its creation. */
   readonly ours: Scope;
   /** The intruder. */
   readonly theirs: Scope;
   readonly as: (token: string | undefined) => Send;
-  /** A key of the victim. */
+  /** Creates a key of the victim. */
   readonly keyOf: (permissions: readonly string[], extra?: { readonly expiresAt?: Date }) => Promise<Key>;
-  /** A new organization, for requests that change or delete. */
+  /** Creates an organization, for requests that change or delete entities. */
   readonly newScope: () => Promise<Scope>;
   readonly counts: { requests: number; comparisons: number };
 }
@@ -64,7 +64,7 @@ export async function openLeakMatrix(): Promise<LeakMatrix> {
       send: as(token),
       async deliver(channelId, body) {
         const outcome = await spine.send(channelId, body);
-        // Later, it would be a change of what the victim has.
+        // A later flush would count as a change of the victim's data.
         await spine.path.recorder.flush();
         return outcome;
       },
@@ -105,7 +105,7 @@ export const where = ({ method, path }: ApiOperation, place?: IdPlace): string =
 
 export const show = ({ status, text }: Answered): string => `${status} ${text.slice(0, 300)}`;
 
-/** Makes one of everything in both organizations, under the same names; answers the ids that only the victim knows. */
+/** Creates one of every kind in both organizations under the same names. Returns the ids that only the victim knows. */
 export async function fillBoth(matrix: LeakMatrix): Promise<ReadonlySet<string>> {
   const { ours, theirs } = matrix;
   const kinds = kindsOf(matrix);
@@ -115,27 +115,29 @@ export async function fillBoth(matrix: LeakMatrix): Promise<ReadonlySet<string>>
   return new Set([...known, ...ours.answers.flatMap(idsIn)].filter((id) => !theirAnswers.includes(id)));
 }
 
-/** How each place of a body is filled so that the owner's own ids are accepted. */
+/** For each place of a body, the form with which the owner's own ids are accepted. */
 export type Accepted = ReadonlyMap<IdPlace, BodyForm>;
 
-/** Refused to all but the operator's organization. */
+/** Operations rejected for all but the operator's organization. */
 const OPERATOR_ONLY: ReadonlySet<string> = new Set(["createOrganization"]);
 
 /**
- * Gives each operation its caller's own ids, at each place of its body and query; all must be accepted. With `plain` also without
- * those, as `examples.test.ts` does.
+ * Sends each operation with its caller's own ids at each place of the body and query, which must all be accepted.
+ * With `plain`, also sends it without those ids, as `examples.test.ts` does.
  */
 export async function tryOwnIds(matrix: LeakMatrix, options: { readonly plain: boolean }) {
   const { operations, fixtures } = matrix;
   const accepted = new Map<IdPlace, BodyForm>();
   const findings: string[] = [];
-  // Earlier requests may have changed or deleted what a later one names: then it is sent again in a new organization.
+  // An earlier request may have changed or deleted an entity that a later one needs. The request is then repeated in a new organization.
   let shared = await matrix.newScope();
-  // What deletes comes last, parts before wholes.
+  // Deletes run last, parts before the objects that contain them.
   const rank = ({ method, path }: ApiOperation): number => (method === "DELETE" ? 1_000 - path.length : -1);
   for (const operation of [...operations].sort((a, b) => rank(a) - rank(b))) {
-    const beside = operation.places.filter((place) => place.where !== "path");
-    for (const place of options.plain && !OPERATOR_ONLY.has(operation.id) ? [undefined, ...beside] : beside) {
+    const otherPlaces = operation.places.filter((place) => place.where !== "path");
+    for (const place of options.plain && !OPERATOR_ONLY.has(operation.id)
+      ? [undefined, ...otherPlaces]
+      : otherPlaces) {
       const tried: string[] = [];
       const forms = place?.where === "body" ? BODY_FORMS : (["example"] as const);
       const attempt = async (scope: Scope, form: BodyForm, isNew: boolean): Promise<boolean> => {
@@ -143,8 +145,8 @@ export async function tryOwnIds(matrix: LeakMatrix, options: { readonly plain: b
         const request = await fixtures.request(scope, operation, { given, form });
         const answer = await fixtures.sendRenamed(scope, request);
         if (answer.status === 200) return true;
-        // A conflict comes after all that is named was found, and so does that what was found does not fit.
-        if (isNew && place && (answer.status === 409 || isUnfit(answer, place))) return true;
+        // A conflict or an unsuitable entity is only reported after all named entities were found, so the id counts as accepted.
+        if (isNew && place && (answer.status === 409 || isUnsuitable(answer, place))) return true;
         tried.push(`${JSON.stringify(request.body)} → ${show(answer)}`);
         return false;
       };
@@ -165,12 +167,12 @@ export async function tryOwnIds(matrix: LeakMatrix, options: { readonly plain: b
   return { accepted, findings };
 }
 
-function isUnfit({ status, text }: Answered, { steps }: IdPlace): boolean {
+function isUnsuitable({ status, text }: Answered, { steps }: IdPlace): boolean {
   const { details = [] } = status === 400 ? JSON.parse(text) : {};
   return details.length === 1 && details[0].path === steps.join(".");
 }
 
-/** The operation's request with own, the other's, random and malformed ids in its path. */
+/** Builds the operation's request with own, foreign, random and malformed ids in its path. */
 export async function withEveryId({ spine, fixtures, ours, theirs }: LeakMatrix, operation: ApiOperation) {
   const key = spine.api.keyring.channelIdKey;
   const withIds = async (idOf: (place: IdPlace) => Promise<string>) => {
@@ -187,15 +189,15 @@ export async function withEveryId({ spine, fixtures, ours, theirs }: LeakMatrix,
   };
 }
 
-/** One of the victim's, with the token that its guest has. */
+/** Creates a live conversation of the victim. Returns it with its guest's token. */
 export async function liveConversation({ ours }: LeakMatrix) {
   const body = { roomId: await ours.idOf("roomId"), message: "Hello" };
   const { id, liveToken, messages } = await ours.call("POST", "/conversations/CreateLiveConversation", body);
   return { id, token: liveToken as string, messageId: messages[0].id };
 }
 
-/** Tokens that are none any more or never were, by name. */
-async function strangersTokens(
+/** Returns invalid tokens, by description: ended, expired, revoked and invented ones. */
+async function createInvalidTokens(
   matrix: LeakMatrix,
 ): Promise<readonly (readonly [string, string | undefined])[]> {
   const { spine, ours, as, keyOf } = matrix;
@@ -209,8 +211,8 @@ async function strangersTokens(
   return [
     ["no token", undefined],
     ["garbage", "garbage"],
-    ["a key that nobody has", `ik_${"0".repeat(40)}`],
-    ["a token that nobody has signed", `${ofRevoked.slice(0, -4)}AAAA`],
+    ["an unknown key", `ik_${"0".repeat(40)}`],
+    ["a token with a wrong signature", `${ofRevoked.slice(0, -4)}AAAA`],
     ["an expired key", (await keyOf(["*"], { expiresAt: new Date(Date.now() - 1_000) })).token],
     ["a revoked key", revoked.token],
     ["a revoked key's access token", ofRevoked],
@@ -219,13 +221,13 @@ async function strangersTokens(
 }
 
 /**
- * Sends each operation as callers who may not; finds answers other than 401 or 403, and answers that differ by the ids named. With all `ids`
- * everyone sends own, the other's, random and malformed ones; with `few` one stranger in turn, and those who are known but may not,
- * send own and random ones.
+ * Prepares each operation for callers without access. Findings are responses other than 401 or 403, or that differ between ids.
+ * With `all`, every caller sends own, foreign, random and malformed ids. With `few`, one invalid token per operation, taken in turn,
+ * and the authenticated callers without permission send own and random ids.
  */
 export async function refuseStrangers(matrix: LeakMatrix, ids: "all" | "few") {
   const { operations, as, keyOf, counts } = matrix;
-  const strangers = await strangersTokens(matrix);
+  const invalidTokens = await createInvalidTokens(matrix);
   const live = await liveConversation(matrix);
   const names = [...new Set(operations.flatMap(({ permission }) => permission ?? []))];
   const without = new Map<string, string>();
@@ -249,27 +251,28 @@ export async function refuseStrangers(matrix: LeakMatrix, ids: "all" | "few") {
             findings.push(`${where(operation)} by ${who} with ${name} ids: ${show(answer)}`);
         }
       };
-      for (const [at, [who, token]] of strangers.entries()) {
-        if (ids === "all" || index % strangers.length === at) await check(who, token, 401);
+      for (const [at, [who, token]] of invalidTokens.entries()) {
+        if (ids === "all" || index % invalidTokens.length === at) await check(who, token, 401);
       }
       if (operation.confined === undefined) await check("a live token", live.token, 403);
-      if (operation.permission) await check("a key without it", without.get(operation.permission), 403);
+      if (operation.permission)
+        await check("a key without the permission", without.get(operation.permission), 403);
     }
   };
   return { findings, send };
 }
 
-/** Variants of each request. A malformed one must be refused before anything of another organization is looked up. */
+/** Variants of each request. A malformed request must be rejected before another organization's entity is looked up. */
 const twists = (victim: Scope): readonly (readonly [string, (request: ApiRequest) => ApiRequest])[] => [
   [
-    "a body that does not fit",
+    "an invalid body",
     (request) =>
       request.body === undefined
         ? request
         : { ...request, body: { ...Object(request.body), "no such field": 1 } },
   ],
   ["If-Match", (request) => ({ ...request, headers: { "if-match": '"another"' } })],
-  // A key of its own for each request: a used one would answer for the request before.
+  // Each request needs its own key, because a used one would return the earlier response.
   ["Idempotency-Key", (request) => ({ ...request, headers: { "idempotency-key": randomUUID() } })],
   [
     "X-Organization-Id",
@@ -280,11 +283,14 @@ const twists = (victim: Scope): readonly (readonly [string, (request: ApiRequest
 export interface CompareOptions {
   readonly accepted: Accepted;
   readonly ourIds: ReadonlySet<string>;
-  /** Beside the plain request: every twist at each place, or one of them at some places, chosen by the place's name. */
+  /** In addition to the plain request: all variants at each place, or one at some places, selected by the place's name. */
   readonly twists: "all" | "some";
 }
 
-/** Gives the victim's ids to the intruder, at each place and at all places of a path; answers where they are not as ids of nobody. */
+/**
+ * Sends the victim's ids as the intruder, at each place and at all places of a path.
+ * Returns the responses that differ from those to random ids.
+ */
 export async function compareForeignIds(matrix: LeakMatrix, options: CompareOptions) {
   const { spine, operations, fixtures, ours, theirs, counts } = matrix;
   const key = spine.api.keyring.channelIdKey;
@@ -313,24 +319,24 @@ export async function compareForeignIds(matrix: LeakMatrix, options: CompareOpti
     const withMalformed = await requestOf(malformed);
     const also = twists(ours);
     const chosen =
-      options.twists === "all" ? also : also.filter((_, at) => at === turnOf(name, 3 * also.length));
+      options.twists === "all" ? also : also.filter((_, at) => at === pickFor(name, 3 * also.length));
     for (const [twist, twisted] of [["plain", (one: ApiRequest) => one] as const, ...chosen]) {
-      const ask = async (request: ApiRequest): Promise<Answered> => {
+      const send = async (request: ApiRequest): Promise<Answered> => {
         const answer = await theirs.send(twisted(request));
         if (answer.status >= 500) findings.push(`${name}, ${twist}: ${show(answer)}`);
-        const told = idsIn(`${answer.text} ${[...answer.headers.values()].join(" ")}`);
-        for (const id of told.filter((one) => options.ourIds.has(one)))
-          findings.push(`${name}, ${twist}: tells of ${id}`);
+        const leaked = idsIn(`${answer.text} ${[...answer.headers.values()].join(" ")}`);
+        for (const id of leaked.filter((one) => options.ourIds.has(one)))
+          findings.push(`${name}, ${twist}: leaks ${id}`);
         return answer;
       };
-      const seen = await ask(withForeign);
+      const seen = await send(withForeign);
       for (const request of withRandom) {
-        const other = await ask(request);
+        const other = await send(request);
         counts.comparisons++;
         if (JSON.stringify(visible(seen)) !== JSON.stringify(visible(other)))
           findings.push(`${name}, ${twist}: ${show(seen)}, random: ${show(other)}`);
       }
-      const odd = await ask(withMalformed);
+      const odd = await send(withMalformed);
       if (twist === "plain" && places[0]?.where === "path" && odd.status !== 404)
         findings.push(`${name}, malformed: ${show(odd)}`);
       const expected = places[0]?.where === "query" ? [200, 404] : [404];
@@ -346,7 +352,7 @@ export async function compareForeignIds(matrix: LeakMatrix, options: CompareOpti
   return findings;
 }
 
-/** Sends each creating operation with one Idempotency-Key in two organizations; answers where the second is not its own. */
+/** Sends each creating operation with one Idempotency-Key in two organizations. Returns the operations whose responses share an id. */
 export async function shareIdempotencyKeys({ operations, fixtures, newScope, counts }: LeakMatrix) {
   const findings: string[] = [];
   let scopes = [await newScope(), await newScope()];
@@ -364,7 +370,7 @@ export async function shareIdempotencyKeys({ operations, fixtures, newScope, cou
     const isDone = (made: readonly Answered[]) => made.every(({ status }) => status === 200);
     let made = await createInEach();
     if (!isDone(made)) {
-      // Earlier requests have made what may be there once only.
+      // Earlier requests have created an entity that may exist only once.
       scopes = [await newScope(), await newScope()];
       made = await createInEach();
     }
@@ -377,6 +383,6 @@ export async function shareIdempotencyKeys({ operations, fixtures, newScope, cou
   return findings;
 }
 
-/** The same for that name in each run. */
-const turnOf = (name: string, length: number): number =>
+/** Returns a number below `length` that is the same for this name in each run. */
+const pickFor = (name: string, length: number): number =>
   createHash("sha256").update(name).digest().readUInt32BE() % length;

@@ -6,11 +6,11 @@ import { OPAQUE, OPEN_TO_ALL, OPEN_TO_BUYER, RECIPES } from "./recipes.ts";
 import { type Answered, sendTo, visible } from "./requests.ts";
 import { buryIn, idsIn, keptOf, raiseIn, strangersTo } from "./victim.ts";
 
-/** The exceptions to what the leak matrix shows: what a public store opens, and the two sides of an order. */
+/** The exceptions to the leak matrix: the entities that a public store opens, and the two sides of an order. */
 let spine: TestSpine;
 let operations: readonly ApiOperation[];
 let fixtures: Fixtures;
-/** Has a public store with one of everything in it. */
+/** Has a public store with one entity of each kind. */
 let seller: Scope;
 let open: ReadonlyMap<string, string>;
 const counts = { comparisons: 0, openings: 0 };
@@ -57,16 +57,16 @@ const random = (id: string): string => strangersTo(id, spine.api.keyring.channel
 const where = ({ id }: ApiOperation, places: readonly IdPlace[]): string =>
   `${id} ${places.map(({ kind }) => kind).join(" ")}`;
 
-/** The same request by that caller, with ids of the seller and with ids of nobody. */
-async function askBoth(
+/** Sends the same request with ids of the seller and with random ids. */
+async function sendBoth(
   caller: Scope,
   operation: ApiOperation,
   given: ReadonlyMap<IdPlace, string>,
   form: BodyForm = "example",
 ): Promise<readonly [Answered, Answered]> {
-  const nobodys = new Map([...given].map(([place, id]) => [place, random(id)]));
+  const unknownIds = new Map([...given].map(([place, id]) => [place, random(id)]));
   const foreign = await caller.send(await fixtures.request(caller, operation, { given, form }));
-  const unknown = await caller.send(await fixtures.request(caller, operation, { given: nobodys, form }));
+  const unknown = await caller.send(await fixtures.request(caller, operation, { given: unknownIds, form }));
   counts.comparisons++;
   return [foreign, unknown];
 }
@@ -74,10 +74,10 @@ async function askBoth(
 const isSame = (one: Answered, other: Answered): boolean =>
   JSON.stringify(visible(one)) === JSON.stringify(visible(other));
 
-it("a public store opens its own categories, artifacts and reviews to all, and nothing else", async () => {
+it("a public store opens only its own categories, artifacts and reviews to everyone", async () => {
   const artifact = await seller.call("GET", `/stores/artifacts/${open.get("artifactId")}`);
   const review = await seller.call("GET", `/stores/reviews/${open.get("reviewId")}`);
-  /** What the entities that are open name themselves. */
+  /** The ids that the open entities contain. */
   const named = [...open.values(), seller.organizationId, artifact.blueprintId, review.reviewerId];
   const sellersIds = new Set(seller.answers.flatMap(idsIn).concat(seller.organizationId));
   const opened = new Map<string, Set<string>>();
@@ -90,11 +90,11 @@ it("a public store opens its own categories, artifacts and reviews to all, and n
     const tries = sets.flatMap((places) => forms.map((form) => [places, form] as const));
     for (const [places, form] of tries.filter(([{ length }]) => length > 0)) {
       const given = new Map(places.map((place) => [place, open.get(place.kind) ?? ""]));
-      const [foreign, unknown] = await askBoth(caller, operation, given, form);
-      const told = idsIn(foreign.text).filter((id) => sellersIds.has(id) && !named.includes(id));
-      if (told.length > 0 || foreign.status >= 500)
-        findings.push(`${where(operation, places)}: ${foreign.status} tells of ${told}`);
-      // What one request has changed must not be seen by the next one.
+      const [foreign, unknown] = await sendBoth(caller, operation, given, form);
+      const leaked = idsIn(foreign.text).filter((id) => sellersIds.has(id) && !named.includes(id));
+      if (leaked.length > 0 || foreign.status >= 500)
+        findings.push(`${where(operation, places)}: ${foreign.status} leaks ${leaked}`);
+      // The effect of one request must not be visible to the next one.
       const hasChanged = [foreign, unknown].some(({ status }) => status < 300);
       if (hasChanged && operation.method !== "GET") caller = await newScope();
       if (isSame(foreign, unknown)) continue;
@@ -110,9 +110,9 @@ it("a public store opens its own categories, artifacts and reviews to all, and n
   expect(sorted(opened)).toEqual(sorted(Object.entries(OPEN_TO_ALL)));
 });
 
-it("an order is shown to its buyer and its seller alone, and each may do its own part only", async () => {
+it("an order is visible only to its buyer and its seller, and each may only do their own part", async () => {
   const buyer = await newScope();
-  const stranger = await newScope();
+  const outsider = await newScope();
   const findings: string[] = [];
   const seen: Record<string, number> = {};
   for (const operation of operations.filter(({ places }) => places.some(({ kind }) => kind === "orderId"))) {
@@ -124,20 +124,20 @@ it("an order is shown to its buyer and its seller alone, and each may do its own
       operation.places.filter(({ kind }) => kind === "orderId").map((place) => [place, id]),
     );
     const before = await keptOf(spine, seller.organizationId);
-    const [foreign, unknown] = await askBoth(stranger, operation, given);
+    const [foreign, unknown] = await sendBoth(outsider, operation, given);
     if (!isSame(foreign, unknown) || foreign.status !== 404)
       findings.push(`${operation.id}: ${foreign.status} ${foreign.text}`);
     expect(await keptOf(spine, seller.organizationId)).toEqual(before);
-    const [own, nobodys] = await askBoth(buyer, operation, given);
+    const [own, random] = await sendBoth(buyer, operation, given);
     seen[operation.id] = own.status;
-    if (nobodys.status !== 404) findings.push(`${operation.id} of nobody: ${nobodys.status}`);
+    if (random.status !== 404) findings.push(`${operation.id} with a random id: ${random.status}`);
   }
   expect(findings).toEqual([]);
   expect(seen).toEqual(OPEN_TO_BUYER);
 });
 
-it("lists show the public entities of others only where a filter asks for them", async () => {
-  const stranger = await newScope();
+it("lists show the public entities of others only when a filter asks for them", async () => {
+  const outsider = await newScope();
   const ids = new Set(open.values());
   for (const path of [
     "/stores",
@@ -146,10 +146,10 @@ it("lists show the public entities of others only where a filter asks for them",
     "/stores/reviews",
     "/stores/orders",
   ]) {
-    const { body, total } = await list(stranger, path);
+    const { body, total } = await list(outsider, path);
     expect([path, total, idsIn(body).filter((id) => ids.has(id))]).toEqual([path, "0", []]);
   }
-  expect((await list(stranger, "/stores?isPublic=true")).body).toContain(open.get("storeId"));
+  expect((await list(outsider, "/stores?isPublic=true")).body).toContain(open.get("storeId"));
 });
 
 async function list(scope: Scope, path: string) {

@@ -1,28 +1,28 @@
 import { type OpenApi, operationsOf } from "../support/documented.ts";
 
-/** Where a request names an entity: in its path, its query or its body. */
+/** A place where a request names an entity: in its path, query or body. */
 export interface IdPlace {
   readonly where: "path" | "query" | "body";
-  /** The parameter, or the steps to the field; `[]` is a step into a list. */
+  /** The parameter name, or the steps to the field. `[]` is a step into a list. */
   readonly steps: readonly string[];
-  /** What it names, as the path's parameter of that entity: `roleId` for `roleIds` too. */
+  /** The kind of entity, named like its path parameter: `roleId` also for `roleIds`. */
   readonly kind: string;
 }
 
-/** An operation of the management API, as its document has it. */
+/** An operation of the management API, as in its document. */
 export interface ApiOperation {
   readonly id: string;
   readonly method: string;
-  /** Below the version, parameters in braces. */
+  /** The path relative to `/v1`, with parameters in braces. */
   readonly path: string;
   readonly permission: string | undefined;
-  /** The parameter by which tokens that are good for one thing alone come in. */
+  /** The path parameter that tokens for a single entity are confined to. */
   readonly confined: string | undefined;
   readonly isPublic: boolean;
   readonly creates: boolean;
   readonly isList: boolean;
   readonly parameters: readonly OpenApi[];
-  /** Its body's schema, references followed no further than the first; undefined: it takes none. */
+  /** The body's schema with its first reference resolved, or `undefined` when the operation takes no body. */
   readonly bodySchema: OpenApi;
   readonly bodyExample: OpenApi;
   readonly places: readonly IdPlace[];
@@ -31,7 +31,7 @@ export interface ApiOperation {
 export const pathNames = (path: string): readonly string[] =>
   [...path.matchAll(/\{(\w+)\}/g)].map(([, name = ""]) => name);
 
-/** Fields that name entities by another name than that of the path's parameter. */
+/** Fields whose name differs from the path parameter of the entity. */
 const ALIASES: Readonly<Record<string, string>> = {
   members: "accountId",
   defaultSpaceId: "spaceId",
@@ -41,22 +41,22 @@ const ALIASES: Readonly<Record<string, string>> = {
   executorId: "accountId",
   serviceAccountId: "accountId",
 };
-/** Parts that only some of a kind have: what is named in their path is one of those. */
+/** Sub-resources that only some entities of a kind have, with the kind to use for their path. */
 const PARTS: readonly { readonly path: string; readonly name: string; readonly kind: string }[] = [
   { path: "/{channelId}/source", name: "channelId", kind: "sourceChannelId" },
   { path: "/{subscriptionId}/resume", name: "subscriptionId", kind: "pausedSubscriptionId" },
   { path: "/{subscriptionId}/replay", name: "subscriptionId", kind: "handledSubscriptionId" },
 ];
 
-/** Only the caller's own account is accepted there. */
+/** Restricts the place to the caller's own account when the operation accepts no other. */
 const ownOnly = (operation: string, place: IdPlace): IdPlace =>
   operation === "createApiKey" && place.kind === "accountId" ? { ...place, kind: "ownAccountId" } : place;
 
-/** What `roleIds` and `roleId` name. */
+/** Returns the kind of entity that a field names, such as `roleId` for `roleIds`. */
 export const kindOf = (field: string): string | undefined =>
   ALIASES[field] ?? (/(?:Id|Ids)$/.test(field) ? field.replace(/s$/, "") : undefined);
 
-/** All operations below the version. */
+/** Returns all operations below `/v1`. */
 export function readOperations(document: OpenApi): readonly ApiOperation[] {
   return operationsOf(document).map(({ method, path }) => {
     const operation = document.paths[path][method];
@@ -84,9 +84,9 @@ export function readOperations(document: OpenApi): readonly ApiOperation[] {
   });
 }
 
-/** Names of what is the same for everybody. */
-const EVERYBODYS: ReadonlySet<string> = new Set(["name"]);
-const namedIn = (path: string) => pathNames(path).filter((name) => !EVERYBODYS.has(name));
+/** Parameters with values that are the same for all organizations. */
+const GLOBAL_NAMES: ReadonlySet<string> = new Set(["name"]);
+const namedIn = (path: string) => pathNames(path).filter((name) => !GLOBAL_NAMES.has(name));
 
 const place = (where: IdPlace["where"], steps: readonly string[], name: string): IdPlace => ({
   where,
@@ -97,7 +97,7 @@ const place = (where: IdPlace["where"], steps: readonly string[], name: string):
 const partOf = (path: string, name: string): string | undefined =>
   PARTS.find((part) => part.name === name && path.includes(part.path))?.kind;
 
-/** The schema or object that a reference leads to. */
+/** Resolves references and returns the schema or object. */
 export function follow(document: OpenApi, part: OpenApi): OpenApi {
   if (typeof part?.$ref !== "string") return part;
   const found = part.$ref
@@ -109,7 +109,7 @@ export function follow(document: OpenApi, part: OpenApi): OpenApi {
 
 const MAX_DEPTH = 6;
 
-/** The fields of a body that name entities, at any depth. */
+/** Finds the fields of a body that name entities, at any depth. */
 function idFields(document: OpenApi, part: OpenApi, steps: readonly string[]): readonly IdPlace[] {
   const schema = follow(document, part);
   if (steps.length > MAX_DEPTH || typeof schema !== "object" || schema === null) return [];

@@ -1,28 +1,28 @@
 import type { OpenApi } from "../support/documented.ts";
 
-/** So many of each list are looked at one by one. */
+/** Number of entities of each list that are read one by one. */
 const OF_EACH_LIST = 3;
 
-/** Reads a path of the API; undefined where that is refused. */
+/** Reads a path of the API. Returns `undefined` when the API rejects the request. */
 export type Read = (path: string) => Promise<unknown>;
 
 export interface ReadOperations {
-  /** Templates of paths, of which one was read at least. */
+  /** Path templates of which at least one path was read. */
   readonly seen: ReadonlySet<string>;
-  /** Those that were refused for all ids that are known. */
+  /** Path templates that were rejected for all known ids. */
   readonly refused: readonly string[];
-  /** Those of which no id is known: the lists above them are empty. */
+  /** Path templates without a known id, because the lists above them are empty. */
   readonly unknown: readonly string[];
 }
 
-/** Reads all that the API shows: every operation of its document that answers JSON to a GET, with ids from the lists above it. */
+/** Reads every operation of the document that returns JSON to a GET, with ids from the lists above it. */
 export async function readAll({ paths }: OpenApi, read: Read): Promise<ReadOperations> {
   const lists = new Map<string, readonly string[]>();
   const seen = new Set<string>();
   const refused = new Set<string>();
   const templates = Object.keys(paths).filter((path) => answersJson(paths[path].get));
 
-  /** The addresses that a template stands for, as far as ids are known. */
+  /** Returns the template's paths for all known ids. */
   function expand(template: string): readonly string[] {
     const [, above, rest] = /^(.*)\/\{\w+\}([^{}]*)$/.exec(template) ?? [];
     if (above === undefined) return [template];

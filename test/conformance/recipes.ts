@@ -2,14 +2,14 @@ import type { OpenApi } from "../support/documented.ts";
 import { until } from "../support/until.ts";
 import type { Recipes, Scope } from "./fixtures.ts";
 
-/** Tells apart what may be there once only. */
+/** Makes values unique that may exist only once. */
 let made = 0;
 
-/** What the document's examples do not tell: the only part of these tests that knows resources by name. */
+/** Facts that the document's examples do not contain. No other part of these tests knows resources by name. */
 export const RECIPES: Recipes = {
   ids: {
     organizationId: async ({ organizationId }) => organizationId,
-    // The oldest is that of the organization's first key.
+    // The oldest account belongs to the organization's first key.
     ownAccountId: async (scope) => (await scope.call("GET", "/iam/accounts"))[0].id,
     membershipId: async (scope) => (await membershipOf(scope, await scope.idOf("accountId"))).id,
     permissionId: async (scope) => (await scope.call("GET", "/iam/permissions"))[0].id,
@@ -24,7 +24,7 @@ export const RECIPES: Recipes = {
         await scope.call("POST", `/apps/${await scope.idOf("appId")}/channels`, {
           uid: "feed",
           kind: "polling",
-          // Nobody is there, whoever asks.
+          // No server exists at this address, whichever test calls it.
           config: {
             request: { url: "https://feed.example.invalid/" },
             discriminator: { by: "sequence", path: "$.n" },
@@ -49,13 +49,13 @@ export const RECIPES: Recipes = {
       (
         await scope.call("POST", `/apps/${await scope.idOf("appId")}/events/subscribe`, {
           eventUid: "main:push",
-          // Nobody is there, whoever asks.
+          // No server exists at this address, whichever test calls it.
           handler: { url: "https://handler.example.invalid/" },
         })
       ).id,
     deadLetterId: async (scope) => scope.bury(await scope.idOf("subscriptionId")),
     problemId: (scope) => scope.raise(),
-    // One that a person authorizes, as all that is done to connections can be done to it; nobody is called for that.
+    // A connection that a person authorizes, because it supports every operation. No operation calls its token endpoint.
     connectionId: async (scope) =>
       (
         await scope.call("POST", "/connections", {
@@ -88,7 +88,7 @@ export const RECIPES: Recipes = {
       await scope.call("POST", variables, [{ name: `kept ${++made}` }]);
       return (await scope.call("GET", variables))[0].id;
     },
-    // Another one than that which is moved.
+    // A task other than the one that is moved.
     parentId: async (scope) => (await scope.call("POST", "/tasks", { title: "Parent" })).id,
     topic: async (scope) => (await published(scope)).topic,
     entryId: async (scope) => (await published(scope)).entryId,
@@ -99,7 +99,7 @@ export const RECIPES: Recipes = {
       await scope.call("DELETE", `/iam/memberships/${(await membershipOf(scope, id)).id}`);
       return { accountId: id, permissions: [], roleIds: [] };
     },
-    // Of a kind that may have a connection.
+    // A channel kind that may have a connection.
     createChannel: async () => ({
       uid: "second",
       kind: "sse",
@@ -126,14 +126,14 @@ export const RECIPES: Recipes = {
     },
     endTask: started,
     cancelTask: started,
-    // Where the connection may go.
+    // An address among the connection's allowed origins.
     subscribe: async () => ({ eventUid: "main:*", handler: { url: "https://api.example.com/events" } }),
     dryRunSource: async () => ({}),
     replaySubscription: async (scope) => ({ entries: [await published(scope)].map(placeOf) }),
   },
 };
 
-/** One that nobody has: a number is registered once in all. */
+/** Returns an unused phone number, because a number can only be registered once per cluster. */
 async function phoneNumber(scope: Scope): Promise<object> {
   return {
     countryCode: "GB",
@@ -148,13 +148,13 @@ async function registered(scope: Scope): Promise<string> {
   return (await scope.call("POST", "/telephony/phone-numbers/register", body)).id;
 }
 
-/** Only a task that runs comes to an end; it may run already. */
+/** Starts the task, because only a running task can end. The task may already be running. */
 async function started(scope: Scope): Promise<object> {
   await scope.send({ method: "POST", path: `/tasks/${await scope.idOf("taskId")}/start`, body: {} });
   return {};
 }
 
-/** An account is a member of the organization that makes it. */
+/** Finds the membership of an account in the organization that created it. */
 async function membershipOf(scope: Scope, accountId: string): Promise<{ readonly id: string }> {
   const members: OpenApi[] = await scope.call("GET", "/iam/memberships?limit=200");
   return members.find((one) => one.accountId === accountId);
@@ -170,7 +170,7 @@ const placeOf = ({ topic, entryId }: { readonly topic: string; readonly entryId:
   entryId,
 });
 
-/** Fields that end like ids and name nothing that Inlet keeps: stored as given; after an operation, where they do so there only. */
+/** Fields that end like ids but name no entity of Inlet. A name after an operation applies to that operation only. */
 export const OPAQUE: ReadonlySet<string> = new Set([
   "clientId",
   "logoAssetId",
@@ -183,17 +183,17 @@ export const OPAQUE: ReadonlySet<string> = new Set([
   "transactionId",
   ...["assetId", "postId", "customAvatarId", "toolId", "targetId"],
   "sectionId",
-  // By which deliveries are searched: a sender's own, both.
+  // Filters for deliveries by values of the sender.
   ...["requestId", "eventId"],
-  // A place in a stream of server-sent events.
+  // A position in a server-sent event stream.
   "lastEventId",
-  // Where a polling channel finds the id of an item.
+  // The path to an item's id in a polling channel.
   ...["createBlueprint itemId", "updateBlueprint itemId", "createChannel itemId"],
   ...["assignPhoneNumber channelId", "updatePhoneNumber channelId"],
   ...["addVariables groupId", "updateVariable groupId"],
 ]);
 
-/** What a public store opens to everybody, by operation: the kinds of ids that are not as ids of nobody. */
+/** The kinds of ids that a public store opens to everyone, by operation. They are not treated like random ids. */
 export const OPEN_TO_ALL: Readonly<Record<string, readonly string[]>> = {
   getStore: ["storeId"],
   getCategory: ["categoryId"],
@@ -204,18 +204,18 @@ export const OPEN_TO_ALL: Readonly<Record<string, readonly string[]>> = {
   listCategories: ["storeId"],
   listArtifacts: ["storeId", "categoryId"],
   listReviews: ["storeId", "artifactId"],
-  // What others do with what they read.
+  // Operations that use the readable entities.
   createArtifact: ["storeId"],
   updateArtifact: ["storeId"],
   createOrder: ["artifactId"],
   createReview: ["artifactId"],
   installApp: ["artifactId"],
-  // Refused to all but the reviewer, and the store's organization.
+  // Rejected for all but the reviewer and the store's organization.
   updateReview: ["reviewId"],
   deleteReview: ["reviewId"],
 };
 
-/** What each side of an order is answered about it; to all others there is none. */
+/** The statuses that a buyer gets for operations on its own order. Everyone else gets 404. */
 export const OPEN_TO_BUYER: Readonly<Record<string, number>> = {
   getOrder: 200,
   cancelOrder: 200,

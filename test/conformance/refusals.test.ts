@@ -3,11 +3,11 @@ import { createTestApi, type TestApi } from "../support/api.ts";
 import type { OpenApi } from "../support/documented.ts";
 import { type ApiOperation, follow, pathNames, readOperations } from "./operations.ts";
 
-// Bodies and queries are checked before anything is looked up: no entity is needed, and none is made.
+// Bodies and queries are checked before any look-up, so these tests need and create no entities.
 let api: TestApi;
 let document: OpenApi;
 let operations: readonly ApiOperation[];
-/** Of all details that an answer had. */
+/** The messages of all response details. */
 const messages = new Set<string>();
 beforeAll(async () => {
   const made = await createTestApi();
@@ -28,13 +28,13 @@ const where = ({ method, path }: ApiOperation): string => `${method} ${path}`;
 const pathOf = ({ path }: ApiOperation): string =>
   pathNames(path).reduce((text, name) => text.replace(`{${name}}`, "none"), path);
 
-/** An object within a body: the steps to it, and what the document says of it. */
+/** An object in a body: the steps to it and its schema in the document. */
 interface Part {
   readonly steps: readonly (string | number)[];
   readonly schema: OpenApi;
 }
 
-/** The one form that this value of the schema may have beside null; undefined where there are several. */
+/** Returns the only non-null form that this value may have, or `undefined` when there are several. */
 function formOf(part: OpenApi, value: OpenApi): OpenApi {
   const schema = follow(document, part);
   const { propertyName, mapping } = schema.discriminator ?? {};
@@ -45,7 +45,7 @@ function formOf(part: OpenApi, value: OpenApi): OpenApi {
   return forms.length === 1 ? forms[0] : undefined;
 }
 
-/** The types that the document allows there; undefined: any. */
+/** Returns the types that the document allows, or `undefined` when it allows any. */
 function typesOf(part: OpenApi): ReadonlySet<string> | undefined {
   const schema = follow(document, part);
   const variants: OpenApi[] = schema.anyOf ?? schema.oneOf ?? [];
@@ -60,7 +60,7 @@ function typesOf(part: OpenApi): ReadonlySet<string> | undefined {
   return schema.type === undefined ? undefined : new Set([schema.type].flat());
 }
 
-/** All objects with named fields in an operation's body. */
+/** Returns all objects with named fields in an operation's body. */
 function partsOf(operation: ApiOperation): readonly Part[] {
   const walk = (schema: OpenApi, value: OpenApi, steps: Part["steps"]): readonly Part[] => {
     const form = formOf(schema, value);
@@ -76,7 +76,7 @@ function partsOf(operation: ApiOperation): readonly Part[] {
   return walk(operation.bodySchema, bodyOf(operation), []);
 }
 
-/** A value of another type than those; undefined where all are allowed. */
+/** One value of each type, for finding a value whose type is not allowed. */
 const SAMPLES: Readonly<Record<string, unknown>> = {
   boolean: true,
   integer: 7,
@@ -84,7 +84,7 @@ const SAMPLES: Readonly<Record<string, unknown>> = {
   array: [],
   object: {},
 };
-const unfit = (types: ReadonlySet<string>): unknown =>
+const findOtherType = (types: ReadonlySet<string>): unknown =>
   Object.entries(SAMPLES).find(
     ([type]) => !types.has(type) && !(type === "integer" && types.has("number")),
   )?.[1];
@@ -95,50 +95,50 @@ const dotted = (steps: Part["steps"]): string =>
     return text === "" ? step : `${text}.${step}`;
   }, "");
 
-/** What a spoilt object must be refused for: the names of its fields. */
-type Spoil = (object: OpenApi, schema: OpenApi) => readonly string[];
+/** Makes an object invalid. Returns the fields that the error must name. */
+type Mutation = (object: OpenApi, schema: OpenApi) => readonly string[];
 
-const spoils: Readonly<Record<string, Spoil>> = {
-  "a field that the document does not name": (object) => {
+const mutations: Readonly<Record<string, Mutation>> = {
+  "an undocumented field": (object) => {
     object.noSuchField = 1;
     return ["noSuchField"];
   },
-  "values of types that the document does not allow": (object, schema) =>
+  "values of undocumented types": (object, schema) =>
     Object.entries<OpenApi>(schema.properties).flatMap(([name, one]) => {
       const types = typesOf(one);
-      const value = types && unfit(types);
+      const value = types && findOtherType(types);
       if (value === undefined) return [];
       object[name] = value;
       return [name];
     }),
-  "null where the document does not allow it": (object, schema) =>
+  "an undocumented null": (object, schema) =>
     Object.entries<OpenApi>(schema.properties).flatMap(([name, one]) => {
       const types = typesOf(one);
       if (types === undefined || types.has("null")) return [];
       object[name] = null;
       return [name];
     }),
-  "required fields missing": (object, schema) => {
+  "a body without its required fields": (object, schema) => {
     for (const name of schema.required ?? []) delete object[name];
     return schema.required ?? [];
   },
 };
 
-describe("every operation that takes a body", () => {
-  it.each(Object.keys(spoils))("refuses %s, naming each field and no other", async (name) => {
+describe("every operation with a body", () => {
+  it.each(Object.keys(mutations))("rejects %s, and names each of those fields and no other", async (name) => {
     const findings: string[] = [];
     let fields = 0;
     for (const operation of operations.filter(({ bodySchema }) => bodySchema !== undefined)) {
       for (const { steps, schema } of partsOf(operation)) {
         const body = bodyOf(operation);
         const object = steps.reduce((at: OpenApi, step) => at[step], body);
-        const paths = (spoils[name]?.(object, schema) ?? []).map((field) => dotted([...steps, field]));
+        const paths = (mutations[name]?.(object, schema) ?? []).map((field) => dotted([...steps, field]));
         if (paths.length === 0) continue;
         const answer = await api.call(operation.method, pathOf(operation), body);
-        const told = (answer.body.details ?? []).map(({ path }: { readonly path: string }) => path);
+        const reported = (answer.body.details ?? []).map(({ path }: { readonly path: string }) => path);
         fields += paths.length;
-        if (`${answer.body.code} ${told.sort()}` !== `invalid_parameters ${paths.sort()}`)
-          findings.push(`${where(operation)} ${dotted(steps)}: ${answer.status} ${told}, not ${paths}`);
+        if (`${answer.body.code} ${reported.sort()}` !== `invalid_parameters ${paths.sort()}`)
+          findings.push(`${where(operation)} ${dotted(steps)}: ${answer.status} ${reported}, not ${paths}`);
       }
     }
     expect(findings).toEqual([]);
@@ -146,14 +146,14 @@ describe("every operation that takes a body", () => {
   });
 });
 
-describe("a field that may be left out", () => {
-  it("takes null in every body but a PUT's, and that is as if it were left out", async () => {
+describe("an optional field", () => {
+  it("accepts null in every body except a PUT's, with the same effect as leaving it out", async () => {
     const findings: string[] = [];
     let fields = 0;
-    const asking = operations.filter(
+    const withBody = operations.filter(
       ({ method, bodySchema }) => method !== "PUT" && bodySchema !== undefined,
     );
-    for (const operation of asking) {
+    for (const operation of withBody) {
       for (const { steps, schema } of partsOf(operation)) {
         const optional = Object.entries<OpenApi>(schema.properties).filter(
           ([name]) => !schema.required?.includes(name),
@@ -179,7 +179,7 @@ describe("a field that may be left out", () => {
     expect(fields).toBeGreaterThan(150);
   });
 
-  it("takes null in a PUT only where the field of its entity may be null", () => {
+  it("accepts null in a PUT only when the entity's field may be null", () => {
     const findings: string[] = [];
     for (const operation of operations.filter(({ method, bodySchema }) => method === "PUT" && bodySchema)) {
       const { content } = document.paths[operation.path].put.responses["200"];
@@ -195,20 +195,20 @@ describe("a field that may be left out", () => {
   });
 });
 
-/** Those who send others here add what they like. */
+/** The provider that redirects a person here may add any parameters. */
 const TAKES_ANY_QUERY = "finishConnectionAuthorization";
 
 describe("every operation", () => {
-  it("refuses parameters that the document does not name, or that stand twice, naming each", async () => {
+  it("rejects undocumented or repeated parameters, and names each", async () => {
     const findings: string[] = [];
     for (const operation of operations.filter(({ id }) => id !== TAKES_ANY_QUERY)) {
       const known = operation.parameters.filter(({ in: place }) => place === "query");
       for (const name of ["noSuchParameter", ...known.map(({ name }) => name)]) {
         const search = name === "noSuchParameter" ? `${name}=1` : `${name}=1&${name}=1`;
         const answer = await api.call(operation.method, `${pathOf(operation)}?${search}`);
-        const told = (answer.body.details ?? []).map(({ path }: { readonly path: string }) => path);
-        if (answer.body.code !== "invalid_parameters" || told.join() !== name)
-          findings.push(`${where(operation)}?${search}: ${answer.status} ${told}`);
+        const reported = (answer.body.details ?? []).map(({ path }: { readonly path: string }) => path);
+        if (answer.body.code !== "invalid_parameters" || reported.join() !== name)
+          findings.push(`${where(operation)}?${search}: ${answer.status} ${reported}`);
       }
     }
     expect(findings).toEqual([]);
@@ -216,8 +216,8 @@ describe("every operation", () => {
   });
 });
 
-describe("every operation that takes a query", () => {
-  it("refuses values of types that the document does not allow, naming the parameter", async () => {
+describe("every operation with a query", () => {
+  it("rejects values of undocumented types, and names the parameter", async () => {
     const findings: string[] = [];
     let parameters = 0;
     for (const operation of operations) {
@@ -228,9 +228,9 @@ describe("every operation that takes a query", () => {
       for (const { name } of typed) {
         parameters++;
         const answer = await api.call(operation.method, `${pathOf(operation)}?${name}=no+such+value`);
-        const told = (answer.body.details ?? []).map(({ path }: { readonly path: string }) => path);
-        if (answer.body.code !== "invalid_parameters" || told.join() !== name)
-          findings.push(`${where(operation)}?${name}: ${answer.status} ${told}`);
+        const reported = (answer.body.details ?? []).map(({ path }: { readonly path: string }) => path);
+        if (answer.body.code !== "invalid_parameters" || reported.join() !== name)
+          findings.push(`${where(operation)}?${name}: ${answer.status} ${reported}`);
       }
     }
     expect(findings).toEqual([]);
@@ -238,11 +238,11 @@ describe("every operation that takes a query", () => {
   });
 });
 
-/** Values that break bounds, formats and lists of values. */
+/** Values that violate bounds, formats and enumerations. */
 const ODD = ["", "?", "x".repeat(100_000), -1e15, 1e15, 1.5, true, [], [null], ["", ""], {}, { "": null }];
 
-describe("a refusal", () => {
-  it("speaks in words of its own, never in those of the library that checks", async () => {
+describe("an error response", () => {
+  it("uses Inlet's own wording, never that of the validation library", async () => {
     for (const operation of operations.filter(({ bodySchema }) => bodySchema !== undefined)) {
       for (const { steps, schema } of partsOf(operation)) {
         for (const value of ODD) {

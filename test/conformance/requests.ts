@@ -4,10 +4,10 @@ import type { RequestEnv } from "../../src/http/context.ts";
 /** A request to the management API, ready to be sent. */
 export interface ApiRequest {
   readonly method: string;
-  /** Below the version, with its query. */
+  /** The path relative to `/v1`, with its query. */
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Undefined: none. A string goes out as it is, anything else as JSON. */
+  /** The body: `undefined` for none, a string to send unchanged, or a value to send as JSON. */
   readonly body?: unknown;
 }
 
@@ -19,7 +19,7 @@ export interface Answered {
 
 export type Send = (request: ApiRequest) => Promise<Answered>;
 
-/** Sends to an app in this process. */
+/** Sends requests to an app in this process. */
 export const sendTo =
   (app: Hono<RequestEnv>): Send =>
   async ({ method, path, headers, body }) =>
@@ -31,7 +31,7 @@ function contentOf(headers: ApiRequest["headers"], body: unknown) {
   return { headers: { "content-type": "application/json", ...headers }, body: text };
 }
 
-/** A stream of events is not read to its end, which may never come. */
+/** Does not read event streams, because they may never end. */
 async function read(response: Response): Promise<Answered> {
   const { status, headers } = response;
   if (headers.get("content-type")?.startsWith("text/event-stream")) {
@@ -41,7 +41,7 @@ async function read(response: Response): Promise<Answered> {
   return { status, headers, text: await response.text() };
 }
 
-/** What of an answer could tell one case from another; each request has an id, a time and a count of its own. */
+/** Returns the parts of a response that could reveal a difference. Ids, times and rate limit counts differ between all requests. */
 export function visible({ status, headers, text }: Answered) {
   const own = /^(?:x-request-id|date|ratelimit-.*)$/;
   return { status, text, headers: Object.fromEntries([...headers].filter(([name]) => !own.test(name))) };

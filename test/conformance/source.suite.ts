@@ -9,10 +9,10 @@ import { createOutbound } from "../../src/net/create-outbound.ts";
 import { readHere } from "../support/read-here.ts";
 import { until } from "../support/until.ts";
 
-/** A sender of events that are counted from 1. */
+/** A sender of events that are numbered from 1. */
 export interface SourceUpstream extends AsyncDisposable {
   readonly config: Readonly<Record<string, unknown>>;
-  /** Makes so many more events. */
+  /** Adds `count` events. */
   readonly add: (count: number) => void;
 }
 
@@ -28,7 +28,7 @@ const ACCEPTED: IngestResult = {
   outcome: { received: 0, published: 0, duplicates: 0, quarantined: 0, events: [], quarantine: [] },
 };
 
-/** The guarantees of every kind that fetches: what the gateway relies on to lose nothing. */
+/** Describes the guarantees of every kind that fetches. The gateway relies on them to lose no event. */
 export function describeSource({ kind, openUpstream, numbersIn }: SourceSamples): void {
   async function open() {
     await using opening = new AsyncDisposableStack();
@@ -36,12 +36,12 @@ export function describeSource({ kind, openUpstream, numbersIn }: SourceSamples)
     const outbound = opening.use(createOutbound({ allowNetworks: ["127.0.0.0/8"] }));
     const log = createLog({ level: "silent" });
     const bodies = createBodyBudget();
-    const ingest = () => Promise.reject(new Error("a source has an ingest of its own"));
+    const ingest = () => Promise.reject(new Error("a source uses the ingest of its run"));
     const runtime = opening.use(
       await kind.start({ ingest, bodies, outbound, clock: Date.now, log, readInWorker: readHere(kind) }),
     );
     const start = runtime.stream?.runConnection ?? runtime.polled?.poll;
-    if (start === undefined) throw new Error(`${kind.kind} fetches nothing`);
+    if (start === undefined) throw new Error(`${kind.kind} does not fetch`);
     const owned = opening.move();
     const settings = kind.settings.parse(upstream.config);
     return {
@@ -54,7 +54,7 @@ export function describeSource({ kind, openUpstream, numbersIn }: SourceSamples)
   }
 
   describe(`a source of the kind ${kind.kind}`, () => {
-    it("hands all that there is to ingest, in its order and once, each write with a cursor", async () => {
+    it("passes every event to ingest once and in order, and each write has a cursor", async () => {
       await using source = await open();
       source.upstream.add(5);
       await using run = source.start();
@@ -74,7 +74,7 @@ export function describeSource({ kind, openUpstream, numbersIn }: SourceSamples)
       await until(() => run.stored !== undefined && run.numbers.length === 3);
     });
 
-    it("ends when ingest throws, its cursor where it was, and brings the same again", async () => {
+    it("ends when ingest throws, keeps its cursor, and delivers the same events again", async () => {
       await using source = await open();
       source.upstream.add(3);
       await using failing = source.start(undefined, () => Promise.reject(new UnavailableError("away")));
@@ -85,7 +85,7 @@ export function describeSource({ kind, openUpstream, numbersIn }: SourceSamples)
       expect(again.numbers).toEqual([1, 2, 3]);
     });
 
-    it("goes on where the stored cursor stands", async () => {
+    it("continues from the stored cursor", async () => {
       await using source = await open();
       source.upstream.add(3);
       const first = source.start();
@@ -97,7 +97,7 @@ export function describeSource({ kind, openUpstream, numbersIn }: SourceSamples)
       expect(second.numbers).toEqual([4, 5]);
     });
 
-    it("ends when its signal aborts, also while it waits for ingest", async () => {
+    it("ends when its signal aborts, even while it waits for ingest", async () => {
       await using source = await open();
       source.upstream.add(1);
       await using run = source.start(undefined, () => new Promise<never>(() => {}));
@@ -116,7 +116,7 @@ export function describeSource({ kind, openUpstream, numbersIn }: SourceSamples)
       const shown: unknown = JSON.parse(JSON.stringify(kind.cursor?.show(run.stored ?? "")));
       const parsed = kind.cursor?.parse(shown, source.settings);
       expect(parsed?.ok && kind.cursor?.show(parsed.value)).toEqual(shown);
-      const refused = kind.cursor?.parse({ unheardOf: 1 }, source.settings);
+      const refused = kind.cursor?.parse({ unknownField: 1 }, source.settings);
       expect(refused?.ok === false && refused.error[0]?.message).toEqual(expect.any(String));
     });
   });
@@ -126,9 +126,9 @@ interface StartedRun extends AsyncDisposable {
   readonly numbers: number[];
   readonly moves: string[];
   readonly stored: string | undefined;
-  /** Calls of ingest that have not settled. */
+  /** Number of ingest calls that have not settled. */
   readonly pending: number;
-  /** How the run ended: an error where it threw. */
+  /** The result of the run, or the error that it threw. */
   readonly ended: Promise<SourceEnd | Error>;
   readonly abort: () => void;
 }
@@ -188,9 +188,9 @@ function startRun(
   const ended = start(run).catch((error: Error) => error);
   return Object.assign(state, {
     ended,
-    abort: () => ending.abort(new Error("the run is to end")),
+    abort: () => ending.abort(new Error("the test ended the run")),
     async [Symbol.asyncDispose]() {
-      ending.abort(new Error("the run is to end"));
+      ending.abort(new Error("the test ended the run"));
       await ended;
     },
   });

@@ -4,19 +4,19 @@ import { isVerified, type RequestParts, requestOf, senderOf } from "../verify/su
 
 export interface VerifierSamples {
   readonly name: string;
-  /** `verification` and `secrets`. */
+  /** The settings `verification` and `secrets`. */
   readonly config: object;
-  /** The same with another key of the same form; absent: why there is none. */
+  /** The same settings with another key of the same form, or the reason why the scheme has no key. */
   readonly otherKey: { readonly config: object } | { readonly none: string };
   /** A request that the scheme accepts. */
   readonly parts: RequestParts;
-  /** Absent: each byte of the body counts. */
+  /** The reason why body changes are not detected. Omitted when each byte of the body is signed. */
   readonly bodyIsNotSigned?: string;
-  /** Absent: it is refused without what it looks for. */
+  /** The reason why the scheme needs no headers or query. Omitted when it rejects a request without them. */
   readonly needsNothing?: string;
 }
 
-/** The guarantees of every verification scheme. */
+/** Describes the guarantees of every verification scheme. */
 export function describeVerifier(samples: VerifierSamples): void {
   const { config, name, otherKey, parts } = samples;
   const sender = senderOf(config);
@@ -26,7 +26,7 @@ export function describeVerifier(samples: VerifierSamples): void {
       expect(await isVerified(sender, parts)).toBe(true);
     });
 
-    it("refuses it when any one byte of the body is changed, added or missing", async ({ skip }) => {
+    it("rejects the request when any byte of the body is changed, added or missing", async ({ skip }) => {
       if (samples.bodyIsNotSigned !== undefined) return skip(samples.bodyIsNotSigned);
       const whole = Buffer.from(parts.body ?? "");
       for (let at = 0; at < whole.length; at++) {
@@ -39,12 +39,12 @@ export function describeVerifier(samples: VerifierSamples): void {
       }
     });
 
-    it("refuses it under another key", async ({ skip }) => {
+    it("rejects the request under another key", async ({ skip }) => {
       if ("none" in otherKey) return skip(otherKey.none);
       expect(await isVerified(senderOf(otherKey.config), parts)).toBe(false);
     });
 
-    it("refuses it without its headers and query, and an empty request, with a reason", async ({ skip }) => {
+    it("rejects an empty request, or one without its headers and query, with a reason", async ({ skip }) => {
       if (samples.needsNothing !== undefined) return skip(samples.needsNothing);
       for (const bare of [{ body: parts.body ?? "" }, {}]) {
         const verified = await sender.verify(requestOf({ ...bare, arrivedAtMs: parts.arrivedAtMs ?? 0 }));
@@ -52,7 +52,7 @@ export function describeVerifier(samples: VerifierSamples): void {
       }
     });
 
-    it("passes on no credential that it has read", async ({ skip }) => {
+    it("removes the credentials that it has checked", async ({ skip }) => {
       if (samples.needsNothing !== undefined) return skip(samples.needsNothing);
       const verified = await sender.verify(requestOf(parts));
       const named = (values: object, query: object): number => Object.keys({ ...values, ...query }).length;

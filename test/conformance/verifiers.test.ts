@@ -6,7 +6,7 @@ import { VERIFICATION_SCHEMES } from "../../src/verify/schemes.ts";
 import { ARRIVED_AT_MS } from "../verify/support.ts";
 import { describeVerifier, type VerifierSamples } from "./verifier.suite.ts";
 
-/** A published delivery with its signature; `origin` is the address of its source. */
+/** A published delivery with its signature. `origin` is the URL of its source. */
 interface Vector {
   readonly name: string;
   readonly origin: string;
@@ -86,33 +86,33 @@ const own: readonly VerifierSamples[] = [
     config: tokenBy("s3cret"),
     otherKey: { config: tokenBy("an0ther") },
     parts: { body: "{}", headers: { "x-token": "s3cret" } },
-    bodyIsNotSigned: "a token signs nothing",
+    bodyIsNotSigned: "a token does not sign the body",
   },
   {
     name: "anyOf",
     config: eitherBy("s3cret"),
     otherKey: { config: eitherBy("an0ther") },
     parts: { body: "{}", headers: { "x-token": "s3cret" } },
-    bodyIsNotSigned: "it is as strong as the weakest of its schemes, here a token",
+    bodyIsNotSigned: "the weakest scheme is a token, which does not sign the body",
   },
   {
     name: "none",
     config: {},
-    otherKey: { none: "it has no key" },
+    otherKey: { none: "the scheme has no key" },
     parts: { body: "{}" },
-    bodyIsNotSigned: "nothing is signed: the address is the credential",
-    needsNothing: "nothing is looked for: the address is the credential",
+    bodyIsNotSigned: "the channel address is the only credential",
+    needsNothing: "the channel address is the only credential",
   },
 ];
 
-it("every scheme of the list runs the suite", () => {
+it("every registered scheme runs the suite", () => {
   const run = [...vectors.map(({ config }) => config.verification.scheme), ...own.map(({ name }) => name)];
   expect(new Set(run)).toEqual(new Set(VERIFICATION_SCHEMES.map(({ scheme }) => scheme)));
 });
 
 for (const samples of [...published, ...own]) describeVerifier(samples);
 
-/** The same settings with a key of the same form, so that it is the key that is wrong and not how it is written. */
+/** Returns the same settings with another key of the same form, so that only the key itself is wrong. */
 function underAnotherKey({ secrets, verification }: Vector["config"]): Vector["config"] {
   if (secrets !== undefined) {
     const other = (value: string): string => value.replace(/[0-9a-zA-Z](?=[0-9a-zA-Z]{3})/g, "4");

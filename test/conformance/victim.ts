@@ -7,7 +7,7 @@ import { createId } from "../../src/lib/ids.ts";
 import { createChannelId } from "../../src/lib/secrets/channel-id.ts";
 import type { TestSpine } from "../support/spine.ts";
 
-/** Everything that is kept about an organization, as one value to compare: rows of all tables, keys on the bus. */
+/** Returns everything stored about an organization as one comparable object: rows of all tables and Redis keys. */
 export async function keptOf({ api, server }: TestSpine, organizationId: string): Promise<object> {
   const { db } = api.database;
   const tables = await sql<{ name: string }>`
@@ -15,7 +15,7 @@ export async function keptOf({ api, server }: TestSpine, organizationId: string)
     WHERE table_schema = 'public' AND table_type = 'BASE TABLE' ORDER BY 1`.execute(db);
   const kept: Record<string, string> = {};
   for (const { name } of tables.rows) {
-    // Counts of refusals tell of those who may not; nothing of the organization changes with them.
+    // Counts of rejected requests describe callers without access, so they may change.
     if (name === "audit_refusals") continue;
     const { rows } = await sql<{ rows: string | null }>`
       SELECT string_agg(one::text, E'\n' ORDER BY one::text) AS rows FROM ${sql.table(name)} AS one
@@ -35,22 +35,22 @@ const ID = /\b([a-z]+)_[0-9a-hjkmnp-tv-z]{23}\b/g;
 const CHANNEL_ID = /\bch_[0-9a-hjkmnp-tv-z]{36}\b/g;
 const ENTRY_ID = /^\d+-\d+$/;
 
-/** An id of the same form that nothing has; of channels, the second is one that no gateway has made. */
+/** Returns random ids of the same form. For channels, the second id is one that no gateway has created. */
 export function strangersTo(id: string, channelIdKey: Buffer): readonly string[] {
   if (ENTRY_ID.test(id)) return ["1700000000000-7"];
   if (id.match(CHANNEL_ID)) return [createChannelId(channelIdKey), createChannelId(Buffer.alloc(32))];
   const other = id.replace(ID, (_, prefix: string) => createId(prefix, Date.now()));
-  if (other === id) throw new Error(`what would another id like ${id} be?`);
+  if (other === id) throw new Error(`unknown form of id: ${id}`);
   return [other];
 }
 
-/** All ids in a text. */
+/** Returns all ids in a text. */
 export const idsIn = (text: string): readonly string[] => [
   ...(text.match(ID) ?? []),
   ...(text.match(CHANNEL_ID) ?? []),
 ];
 
-/** A dead letter, as if the subscription's handler had not taken an event. */
+/** Inserts a dead letter, as if the subscription's handler had not taken an event. */
 export async function buryIn(db: Queryable, subscriptionId: string): Promise<string> {
   const event = { topic: "events.gone", entryId: "1700000000000-0", type: "push", fields: ["data", "1"] };
   const letter = { subscriptionId, ...event, attempts: [], reason: "HTTP 500" };
@@ -63,7 +63,7 @@ export async function buryIn(db: Queryable, subscriptionId: string): Promise<str
   return made?.id ?? "";
 }
 
-/** A problem, as if a connection of its had failed. */
+/** Inserts a problem, as if a connection of the organization had failed. */
 export async function raiseIn(db: Queryable, organizationId: string): Promise<string> {
   const nowMs = Date.now();
   const sighting: Sighting = {
@@ -74,8 +74,8 @@ export async function raiseIn(db: Queryable, organizationId: string): Promise<st
     kind: "connection_failing",
     level: "raised",
     severity: "error",
-    message: "Its issuer refuses its settings.",
-    suggestedAction: "Correct them.",
+    message: "The issuer rejects the settings of the connection.",
+    suggestedAction: "Correct the settings.",
   };
   const opened = await openProblem(db, sighting, { seenSince: new Date(nowMs), nowMs });
   return opened?.id ?? "";

@@ -9,7 +9,7 @@ import { describeChannelKind } from "../channel.suite.ts";
 import { describeSource, type SourceUpstream } from "../source.suite.ts";
 import { counter } from "./counter.ts";
 
-/** The list with its one line more. */
+/** The registered kinds plus this one. */
 const KINDS = new Map([...channelKinds, [counter.kind, counter] as const]);
 
 async function openUpstream(): Promise<SourceUpstream> {
@@ -43,7 +43,7 @@ describeSource({
   numbersIn: ({ body }) => [JSON.parse(body.toString()).n],
 });
 
-it("a kind that no file of the gateway knows is offered, documented, installed and run", async () => {
+it("a new kind, unknown to every file of the gateway, is offered, documented, installed and run", async () => {
   await using stores = await createTestStores();
   await using upstream = await openUpstream();
   const env = { ...stores.env, INLET_ALLOW_NETWORKS: "127.0.0.0/8" };

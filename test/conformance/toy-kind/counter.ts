@@ -7,13 +7,15 @@ import { commonSettings } from "../../../src/event/channel.ts";
 const settings = z.strictObject({
   ...commonSettings,
   ...pullSettings,
-  url: z.url().describe("Answers `?after=<n>` with the numbers above n, as a JSON array."),
+  url: z
+    .url()
+    .describe("URL of a server that responds to `?after=<n>` with the numbers above n, as a JSON array."),
 });
 
 const cursorSchema = z.strictObject({ after: z.int() });
 const PAUSE_MS = 10;
 
-/** A server is asked for the next numbers again and again. */
+/** A channel kind that requests the next numbers from a server in a loop. */
 export const counter: ChannelKind = {
   kind: "counter",
   settings,
