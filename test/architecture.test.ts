@@ -5,34 +5,34 @@ import { describe, expect, it } from "vitest";
 const SRC = join(import.meta.dirname, "..", "src");
 
 /**
- * Rooms from the lowest floor to the highest: a file imports from lower floors or from its own room, and rooms of one floor never
- * import each other. `*` stands for any one folder.
+ * Layers from the lowest to the highest. A file imports from lower layers or its own module, and modules of one layer never import
+ * each other. `*` stands for any single folder.
  */
-const FLOORS: readonly (readonly string[])[] = [
-  // How figures are kept.
+const LAYERS: readonly (readonly string[])[] = [
+  // The storage of metric values.
   ["metrics"],
-  // Vocabulary, and what is written about it.
+  // Vocabulary.
   ["event", "log.ts", "metrics.ts"],
-  // Each file one idea that knows no Inlet.
+  // General-purpose code without any knowledge of Inlet.
   ["lib"],
-  // PostgreSQL, Redis, outbound HTTP; two that only compute; how the program is told what to do.
+  // PostgreSQL, Redis and outbound HTTP, then two pure modules, then settings and command-line options.
   ["data", "bus", "net", "normalize", "verify", "settings.ts", "options.ts"],
   // Engines.
   ["ingest", "http", "consumer", "config.ts"],
-  // Plug-ins: their contract, what several of them stand on, they themselves, their list.
+  // Plug-ins: their contract, code that several plug-ins share, the plug-ins themselves, and the list of them.
   ["channels"],
   ["channels/push", "channels/pull"],
   ["channels/*", "delivery"],
   ["channels/kinds.ts"],
-  // The management API: what all stand on, what a group shares (accounts and spaces first: others show them), each resource, their list.
+  // The management API: shared code, accounts and spaces (which other resources show), each resource, and the list of resources.
   ["resources/kit"],
   ["resources/iam"],
   ["resources/*"],
   ["resources/*/*", "resources/forms"],
   ["resources/resources.ts"],
-  // What answers HTTP.
+  // HTTP application and console.
   ["app.ts", "console"],
-  // The only place that builds the graph.
+  // The composition root, which builds the object graph.
   ["gateway"],
   ["gateway.ts"],
   // Process, commands, exit codes.
@@ -40,11 +40,11 @@ const FLOORS: readonly (readonly string[])[] = [
   ["main.ts"],
 ];
 
-/** A reader's process loads these and nothing else of ours. */
-const LOADED_BY_READERS = ["consumer", "event", "lib"];
+/** The only modules that a consumer's process loads. */
+const CONSUMER_MODULES = ["consumer", "event", "lib"];
 
-/** What is no source: styles and pictures of the console. */
-const MADE = /^console\/.*\.(?:css|svg)$/;
+/** Styles and pictures of the console, which are not source files. */
+const ASSETS = /^console\/.*\.(?:css|svg)$/;
 
 interface Import {
   readonly from: string;
@@ -66,8 +66,8 @@ const imports: readonly Import[] = files.flatMap((from) =>
   ),
 );
 
-/** The only rooms that may import a package, or one that begins so: behind them it can be exchanged. */
-const DOORS: Readonly<Record<string, readonly string[]>> = {
+/** The only modules that may import a package, or packages with this prefix, so that the package stays replaceable. */
+const LIBRARY_MODULES: Readonly<Record<string, readonly string[]>> = {
   ioredis: ["bus", "consumer"],
   bullmq: ["bus"],
   cloudevents: ["event", "consumer"],
@@ -88,7 +88,7 @@ const DOORS: Readonly<Record<string, readonly string[]>> = {
   hono: ["app.ts", "http", "channels", "resources"],
   "@hono/": ["app.ts", "gateway", "http", "channels", "resources"],
 };
-/** Of Node, the rooms that compute and touch nothing import no more than this; nor do they ask for time or chance. */
+/** Pure modules. They import no other modules of Node than those below, and use neither time nor randomness. */
 const PURE = ["event", "normalize", "verify"];
 const PURE_MODULES = ["node:buffer", "node:crypto", "node:util", "node:zlib"];
 const IMPURE =
@@ -99,50 +99,50 @@ function packagesOf(file: string): readonly string[] {
   return [...text.matchAll(/(?:\bfrom\s+|\bimport\s*\(?\s*)"([^."][^"]*)"/g)].map((match) => match[1] ?? "");
 }
 
-function roomOf(file: string): string {
+function findModule(file: string): string {
   const parts = file.split("/");
   const [top = "", second = ""] = parts;
-  if (FLOORS.flat().includes(file)) return file;
+  if (LAYERS.flat().includes(file)) return file;
   if (top === "channels" && parts.length > 2) return `${top}/${second}`;
   if (top === "resources" && second !== "kit") return dirname(file);
   if (top === "resources") return "resources/kit";
   return top;
 }
 
-function floorOf(file: string): number {
-  const room = roomOf(file);
-  const named = FLOORS.findIndex((rooms) => rooms.includes(room));
-  const pattern = room.endsWith(".ts") ? room : room.replaceAll(/\/[^/]+/g, "/*");
-  return named < 0 ? FLOORS.findIndex((rooms) => rooms.includes(pattern)) : named;
+function findLayer(file: string): number {
+  const module = findModule(file);
+  const named = LAYERS.findIndex((modules) => modules.includes(module));
+  const pattern = module.endsWith(".ts") ? module : module.replaceAll(/\/[^/]+/g, "/*");
+  return named < 0 ? LAYERS.findIndex((modules) => modules.includes(pattern)) : named;
 }
 
-describe("the floors of src", () => {
-  it("hold every file", () => {
-    expect(files.filter((file) => floorOf(file) < 0)).toEqual([]);
+describe("the layers of src", () => {
+  it("contain every file", () => {
+    expect(files.filter((file) => findLayer(file) < 0)).toEqual([]);
   });
 
-  it("import only downwards or within a room", () => {
+  it("import only from lower layers or their own module", () => {
     expect(imports.length).toBeGreaterThan(files.length / 2);
-    const climbing = imports.filter(
-      ({ from, to }) => roomOf(from) !== roomOf(to) && floorOf(to) >= floorOf(from),
+    const violations = imports.filter(
+      ({ from, to }) => findModule(from) !== findModule(to) && findLayer(to) >= findLayer(from),
     );
-    expect(climbing).toEqual([]);
+    expect(violations).toEqual([]);
   });
 
-  it("give a reader's process nothing of the gateway", () => {
-    const loaded = imports.filter(({ from }) => roomOf(from) === "consumer");
-    expect(loaded.filter(({ to }) => !LOADED_BY_READERS.includes(roomOf(to)))).toEqual([]);
+  it("give a consumer's process no code of the gateway", () => {
+    const loaded = imports.filter(({ from }) => findModule(from) === "consumer");
+    expect(loaded.filter(({ to }) => !CONSUMER_MODULES.includes(findModule(to)))).toEqual([]);
   });
 
   it("import only files of src, or package.json", () => {
-    const strangers = imports
+    const violations = imports
       .map(({ to }) => to)
-      .filter((to) => !files.includes(to) && to !== "../package.json" && !MADE.test(to));
-    expect(strangers).toEqual([]);
+      .filter((to) => !files.includes(to) && to !== "../package.json" && !ASSETS.test(to));
+    expect(violations).toEqual([]);
   });
 
-  it("leave the console to itself: it calls the public API, and shares no more than types with the server", () => {
-    const own = files.filter((file) => roomOf(file) === "console");
+  it("isolate the console, which calls the public API and shares only types with the server", () => {
+    const own = files.filter((file) => findModule(file) === "console");
     expect(own.length).toBeGreaterThan(0);
     const shared = own.flatMap((file) =>
       [
@@ -156,44 +156,46 @@ describe("the floors of src", () => {
       ),
     );
     expect(shared.filter((to) => !to.startsWith("console/"))).toEqual([]);
-    const asked = imports.filter(({ from, to }) => roomOf(to) === "console" && roomOf(from) !== "console");
-    expect(asked).toEqual([]);
+    const importsOfConsole = imports.filter(
+      ({ from, to }) => findModule(to) === "console" && findModule(from) !== "console",
+    );
+    expect(importsOfConsole).toEqual([]);
   });
 });
 
-describe("the rooms of src", () => {
-  it("import each library that is to be exchanged in one place only there", () => {
-    const passed = new Set<string>();
-    const strangers = files.flatMap((file) =>
+describe("the modules of src", () => {
+  it("import each replaceable library only in its own modules", () => {
+    const used = new Set<string>();
+    const violations = files.flatMap((file) =>
       packagesOf(file).flatMap((name) => {
-        const door = Object.keys(DOORS).find(
+        const library = Object.keys(LIBRARY_MODULES).find(
           (each) => name === each || name.startsWith(each.replace(/\w$/, "$&/")),
         );
-        if (door === undefined) return [];
-        passed.add(door);
-        const [room = ""] = file.split("/");
-        return DOORS[door]?.includes(room) ? [] : [`${file} imports ${name}`];
+        if (library === undefined) return [];
+        used.add(library);
+        const [module = ""] = file.split("/");
+        return LIBRARY_MODULES[library]?.includes(module) ? [] : [`${file} imports ${name}`];
       }),
     );
-    expect(strangers).toEqual([]);
-    expect([...passed].sort()).toEqual(Object.keys(DOORS).sort());
+    expect(violations).toEqual([]);
+    expect([...used].sort()).toEqual(Object.keys(LIBRARY_MODULES).sort());
   });
 
-  it("use neither I/O nor time nor randomness where they are pure", () => {
-    // Presets are data in a folder of its own, read once at start.
-    const pure = files.filter((file) => PURE.includes(roomOf(file)) && file !== "verify/presets.ts");
+  it("use no I/O, time or randomness when they are pure", () => {
+    // `verify/presets.ts` is exempt: it reads its data files once at startup.
+    const pure = files.filter((file) => PURE.includes(findModule(file)) && file !== "verify/presets.ts");
     expect(pure.length).toBeGreaterThan(PURE.length);
-    const reaching = pure.filter(
+    const impure = pure.filter(
       (file) =>
         packagesOf(file).some((name) => name.startsWith("node:") && !PURE_MODULES.includes(name)) ||
         IMPURE.test(readFileSync(join(SRC, file), "utf8").replace(/^\s*(?:\/?\*|\/\/).*$/gm, "")),
     );
-    expect(reaching).toEqual([]);
+    expect(impure).toEqual([]);
   });
 });
 
 describe("the migrations", () => {
-  it("have each a number of its own", () => {
+  it("each have a unique number", () => {
     const names = globSync("data/migrations/*.sql", { cwd: SRC }).sort();
     const numbers = names.map((name) => Number(/(\d{4})_[a-z0-9_]+\.sql$/.exec(name)?.[1]));
     expect(numbers.every((number) => number > 0)).toBe(true);
@@ -202,20 +204,20 @@ describe("the migrations", () => {
 });
 
 describe("the files of src", () => {
-  it("hold one idea each: none has more than 400 lines", () => {
+  it("have at most 400 lines", () => {
     const long = files.filter((file) => readFileSync(join(SRC, file), "utf8").split("\n").length > 401);
     expect(long).toEqual([]);
   });
 });
 
-describe("what tests share", () => {
-  /** Vitest runs it anew before each file of tests. */
-  const SET_UP = "support/leftovers.ts";
+describe("code shared by tests", () => {
+  /** Vitest runs this file before each test file. */
+  const SETUP_FILE = "support/leftovers.ts";
 
-  it("runs nothing behind or before tests by itself: a worker loads it once, so that would hold for the first file alone", () => {
+  it("registers no hooks at module level, because a worker loads it once and only the first test file would get them", () => {
     const shared = globSync("**/*.{ts,tsx}", {
       cwd: import.meta.dirname,
-      exclude: ["**/*.test.{ts,tsx}", SET_UP],
+      exclude: ["**/*.test.{ts,tsx}", SETUP_FILE],
     });
     const hooked = shared.filter((file) =>
       /^(?:before|after)(?:Each|All)\(/m.test(readFileSync(join(import.meta.dirname, file), "utf8")),

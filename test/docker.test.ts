@@ -35,12 +35,12 @@ describe("the Dockerfile", async () => {
     };
     const [major, minor] = lock.packages["node_modules/node"]?.version.split(".") ?? [];
     for (const { base } of stages) expect(base).toBe(`node:${major}.${minor}-slim`);
-    const said = stages
+    const instructions = stages
       .at(-1)
       ?.instructions.map(({ keyword, rest }) => `${keyword} ${rest}`)
       .join("\n");
-    expect(said).toMatch(/^USER 65534:65534$/m);
-    expect(said).toMatch(/^ENV .*\bNODE_ENV=production\b/m);
+    expect(instructions).toMatch(/^USER 65534:65534$/m);
+    expect(instructions).toMatch(/^ENV .*\bNODE_ENV=production\b/m);
   });
 
   it("includes exactly the files that it copies in the build context", async () => {

@@ -13,7 +13,7 @@ const pages = names.map((name) => ({ name, text: read(name) }));
 
 const source = globSync("src/**/*.ts", { cwd: ROOT }).map(read);
 
-/** What the pages hold, with the page that holds it. */
+/** Returns all matches on the pages, each with its page. */
 const find = (pattern: RegExp): readonly { readonly page: string; readonly found: string }[] =>
   pages.flatMap(({ name, text }) =>
     [...text.matchAll(pattern)].map(([, found = ""]) => ({ page: name, found })),
@@ -21,21 +21,21 @@ const find = (pattern: RegExp): readonly { readonly page: string; readonly found
 const exists = (path: string): boolean => statSync(join(ROOT, path), { throwIfNoEntry: false }) !== undefined;
 const between = (text: string, mark: string): string =>
   text.split(`<!-- ${mark} -->\n`)[1]?.split(`\n<!-- /${mark} -->`)[0] ?? "";
-/** The first cells of a table's rows that hold nothing but a code span. */
+/** Returns the first cells of a table's rows that contain only a code span. */
 const named = (text: string): readonly string[] =>
   [...text.matchAll(/^\| (?:\d+ \| )?`(\w+)` \|/gm)].map(([, name = ""]) => name);
 
 describe("the README and the pages of src/docs", () => {
   it("name only files and folders that exist", () => {
     const paths = find(/(?<![\w/.-])((?:src|test|config|\.github|\.ci)\/[\w./-]*[\w/])/g);
-    // What is built is not there in a fresh clone.
+    // Build outputs do not exist in a fresh clone.
     const built = read(".gitignore").split("\n");
     const isBuilt = (path: string): boolean => built.includes(`/${path}`);
     expect(paths.length).toBeGreaterThan(50);
     expect(paths.filter(({ found }) => !exists(found) && !isBuilt(found))).toEqual([]);
   });
 
-  it("have links that lead to a file, and to a heading that is there", () => {
+  it("have links to existing files and headings", () => {
     const links = find(/\]\((?!https?:)([^)\s]+)\)/g);
     const broken = links.filter(({ page, found }) => {
       const [path = "", heading] = found.split("#");
@@ -63,7 +63,7 @@ describe("the README and the pages of src/docs", () => {
     expect(presets.filter(({ found }) => !exists(`src/verify/presets/${found}.json`))).toEqual([]);
   });
 
-  it("have each block run by a test, or say right above it why not", () => {
+  it("have each code block run by a test, or give the reason directly above it", () => {
     const tests = ["e2e/quickstart", "deep/docs-pasted", "e2e/docs-problems", "e2e/docs-reading"];
     const run = tests.map((name) => read(`test/${name}.test.ts`)).join("\n");
     const left = pages
@@ -85,13 +85,13 @@ describe("the README and the pages of src/docs", () => {
     );
   });
 
-  it("wait in no loop that may never end", () => {
+  it("contain no waiting loop that may never end", () => {
     const waits = find(/\b(wait_for '|while kill -0 )/g);
     expect(waits.length).toBeGreaterThan(10);
     expect(find(/^(until .*; do .*)/gm)).toEqual([]);
   });
 
-  it("are all reached from the README", () => {
+  it("are all reachable from the README", () => {
     const reached = new Set<string>();
     const follow = (page: string): void => {
       if (reached.has(page)) return;
@@ -105,12 +105,12 @@ describe("the README and the pages of src/docs", () => {
   });
 });
 
-describe("a page", () => {
-  it("lists the settings as the program knows them", () => {
+describe("the documentation", () => {
+  it("lists the settings exactly as the program does", () => {
     expect(between(read("src/docs/settings.md"), "settings")).toBe(renderSettingsTable().trim());
   });
 
-  it("lists every error code and every reason for quarantine", () => {
+  it("lists every error code and every quarantine reason", () => {
     const errors = read("src/docs/errors.md");
     const quarantine = read("src/docs/quarantine.md");
     expect(named(errors)).toEqual(Object.keys(STATUS_OF));
@@ -119,7 +119,7 @@ describe("a page", () => {
       expect(errors).toContain(`| ${status} | \`${code}\` |`);
   });
 
-  it("lists every metric that the program has", () => {
+  it("lists every metric", () => {
     const metrics = source.flatMap((text) =>
       [...text.matchAll(/"(inlet_[a-z_]+)"/g)].map(([, name = ""]) => name),
     );
@@ -128,7 +128,7 @@ describe("a page", () => {
     expect(metrics.filter((name) => !page.includes(`\`${name}\``))).toEqual([]);
   });
 
-  it("lists every event of the log, and no other", () => {
+  it("lists exactly the events of the log", () => {
     const written = source.flatMap((text) =>
       [...text.matchAll(/\bevent: ["`]([^"`]+)["`]/g)].map(([, name = ""]) => name),
     );
@@ -138,7 +138,7 @@ describe("a page", () => {
     expect(lines.match(/\blog\.(?:debug|info|warn|error|fatal)\(\s*\{(?!\s*event: )/g) ?? []).toEqual([]);
   });
 
-  it("on changes has this version, and the newer ones above the older ones", () => {
+  it("has this version at the top of the changelog, with older versions below", () => {
     const { version } = JSON.parse(read("package.json"));
     const versions = [...read("src/docs/changelog.md").matchAll(/^## (.+)$/gm)].map(([, name = ""]) => name);
     const [newest, ...released] = versions[0] === "Unreleased" ? versions.slice(1) : versions;
@@ -149,12 +149,12 @@ describe("a page", () => {
     expect([newest, ...released]).toEqual(ranked);
   });
 
-  it("of the README is short", () => {
+  it("has a short README", () => {
     expect(read("README.md").split("\n").length).toBeLessThanOrEqual(151);
   });
 });
 
-/** The anchors of a page's headings. */
+/** Returns the anchors of a page's headings. */
 function headingsOf(text: string): readonly string[] {
   return [...text.replaceAll(/^```[\s\S]*?^```/gm, "").matchAll(/^#+ (.+)$/gm)].map(([, title = ""]) =>
     title

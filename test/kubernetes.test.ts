@@ -37,12 +37,12 @@ const deployments = ofKind("Deployment").map(({ metadata, spec }) => {
 });
 
 /** The validators read exactly the fields that they know. Fields that were not read are unknown to Kubernetes. */
-function spied(value: unknown, path: string, unread: Set<string>): unknown {
+function trackReads(value: unknown, path: string, unread: Set<string>): unknown {
   if (typeof value !== "object" || value === null) return value;
   const inner = Object.fromEntries(
     Object.entries(value).map(([name, one]) => {
       unread.add(`${path}.${name}`);
-      return [name, spied(one, `${path}.${name}`, unread)];
+      return [name, trackReads(one, `${path}.${name}`, unread)];
     }),
   );
   return new Proxy(Array.isArray(value) ? Object.values(inner) : inner, {
@@ -53,12 +53,12 @@ function spied(value: unknown, path: string, unread: Set<string>): unknown {
   });
 }
 
-async function faultsOf({ file: _, ...manifest }: Manifest): Promise<readonly string[]> {
+async function validateManifest({ file: _, ...manifest }: Manifest): Promise<readonly string[]> {
   const { apiVersion, kind } = manifest;
   const from = apiVersion.startsWith("keda.sh/") ? "@kubernetes-models/keda" : "kubernetes-models";
   const { [kind]: Model } = await import(`${from}/${apiVersion}/${kind}`);
   const unread = new Set<string>();
-  const fields = Object.entries(manifest).map(([name, value]) => [name, spied(value, name, unread)]);
+  const fields = Object.entries(manifest).map(([name, value]) => [name, trackReads(value, name, unread)]);
   try {
     // The constructor copies its argument.
     Object.assign(new Model(), Object.fromEntries(fields)).validate();
@@ -72,7 +72,7 @@ describe("the Kubernetes manifests", () => {
   it("match the schemas of Kubernetes and KEDA, without unknown fields", async () => {
     expect(manifests.length).toBeGreaterThan(15);
     for (const manifest of manifests)
-      expect([manifest.file, manifest.kind, await faultsOf(manifest)]).toEqual([
+      expect([manifest.file, manifest.kind, await validateManifest(manifest)]).toEqual([
         manifest.file,
         manifest.kind,
         [],
@@ -90,15 +90,17 @@ describe("the Kubernetes manifests", () => {
     const wrong = changed((spec) => {
       spec.template.spec.terminationGracePeriodSeconds = "60";
     });
-    expect((await faultsOf(wrong)).join()).toContain("must be integer");
+    expect((await validateManifest(wrong)).join()).toContain("must be integer");
     const less = changed((spec) => {
       delete spec.selector;
     });
-    expect((await faultsOf(less)).join()).toContain("selector");
-    const misspelt = changed((spec) => {
+    expect((await validateManifest(less)).join()).toContain("selector");
+    const misspelled = changed((spec) => {
       spec.template.spec.containers[0].readynessProbe = {};
     });
-    expect(await faultsOf(misspelt)).toEqual(["spec.template.spec.containers.0.readynessProbe is unknown"]);
+    expect(await validateManifest(misspelled)).toEqual([
+      "spec.template.spec.containers.0.readynessProbe is unknown",
+    ]);
   });
 
   it("use only existing settings, with values that a gateway of each role accepts", () => {
