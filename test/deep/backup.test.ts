@@ -250,13 +250,13 @@ it("a restore that is killed leaves a folder on which no command starts until th
     expect(killed.code).toBe(null);
     for (const command of ["start", "rotate-master-key"]) {
       const refused = await inlet([command], { env });
-      expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("was cut off")]);
+      expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("was interrupted")]);
     }
   }
   // The master key may also come from the settings.
   const key = readFileSync(at("data", "master.key"), "utf8").trim();
   const restored = await inlet(["restore", file], { env: { ...env, INLET_MASTER_KEY: key } });
-  expect([restored.code, restored.stderr]).toEqual([0, expect.stringContaining("begins anew")]);
+  expect([restored.code, restored.stderr]).toEqual([0, expect.stringContaining("starts again")]);
   expect(JSON.parse(restored.stdout)).toMatchObject({ masterKey: "setting" });
   expect([has("master.key"), has("restore.unfinished")]).toEqual([false, false]);
   await using _ = await start(dataDir, { INLET_MASTER_KEY: key });
@@ -278,7 +278,7 @@ it("a backup of an older release is restored unchanged, and migrated by the next
   }
   const level = async (): Promise<readonly [number, string]> => {
     const connection = await findLocalPostgres(realpathSync(to));
-    if (connection === undefined) throw new Error("PostgreSQL does not run");
+    if (connection === undefined) throw new Error("PostgreSQL is not running");
     await using database = openDatabase({ connection });
     const { rows } = await sql<{ n: string }>`SELECT count(*) AS n FROM schema_migrations`.execute(
       database.db,

@@ -49,7 +49,7 @@ describe("thousands of random requests to a gateway process", () => {
   });
 
   it("get no 5xx from hooks and other paths outside the API", async () => {
-    report("beside the API", await fuzzBeside(gateway, 500));
+    report("outside the API", await fuzzBeside(gateway, 500));
   });
 
   it("leave a gateway that exits with code 0 at SIGTERM and has no error in its log", async () => {

@@ -105,12 +105,12 @@ it("a poll continues after the last published page when its gateway is killed be
   const published = (await onTopic()).length;
   expect(published).toBeGreaterThan(before);
   expect(published).toBeLessThan(upstream.rows.size);
-  const asked = upstream.requests.length;
+  const requestsBefore = upstream.requests.length;
   await expireSlots();
   next = await startTestGateway(env());
   insert(1);
   await expectAll();
-  const since = new URL(upstream.requests[asked]?.url ?? "").searchParams.get("since");
+  const since = new URL(upstream.requests[requestsBefore]?.url ?? "").searchParams.get("since");
   const begins = [...upstream.rows.values()].findIndex(({ atMs }) => new Date(atMs).toISOString() === since);
   expect(begins).toBeGreaterThanOrEqual(before - 5);
   expect(begins).toBeLessThan(published);

@@ -92,9 +92,9 @@ describe.skipIf(prometheus === undefined)(`a gateway under load, scraped by Prom
       },
       { everyMs: 1_000, ceilingMs: 240_000 },
     ).catch((error: unknown) => {
-      throw new Error(`no answer: ${JSON.stringify(unanswered, null, 1)}`, { cause: error });
+      throw new Error(`no result: ${JSON.stringify(unanswered, null, 1)}`, { cause: error });
     });
-    console.info(`${queries.length} queries of the dashboard are answered`);
+    console.info(`${queries.length} dashboard queries have a result`);
   });
 
   it("has the series for each of the five questions", async () => {

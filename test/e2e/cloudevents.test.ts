@@ -36,7 +36,7 @@ beforeAll(async () => {
     { uid: "open", kind: "cloudevents", events },
     { uid: "strict", kind: "cloudevents", config: { onInvalid: "reject", batch: "refuse" }, events },
     {
-      uid: "asked",
+      uid: "restricted",
       kind: "cloudevents",
       config: { allowedOrigins: ["emitter.example.com"], limits: { requestsPerSecond: 10 } },
       events,
@@ -160,10 +160,10 @@ describe("a CloudEvents channel", () => {
 });
 
 describe("a validation request", () => {
-  const asked = { "webhook-request-origin": "emitter.example.com", "webhook-request-rate": "1000" };
+  const validation = { "webhook-request-origin": "emitter.example.com", "webhook-request-rate": "1000" };
 
   it("is granted to an allowed origin, at most at the channel's rate", async () => {
-    const { status, headers } = await send("asked", asked, "", "OPTIONS");
+    const { status, headers } = await send("restricted", validation, "", "OPTIONS");
     expect(status).toBe(200);
     expect(headers.get("webhook-allowed-origin")).toBe("emitter.example.com");
     expect(headers.get("webhook-allowed-rate")).toBe("600");
@@ -172,19 +172,19 @@ describe("a validation request", () => {
 
   it("is rejected from other origins, and gets 405 when the channel allows no origin", async () => {
     const other = await send(
-      "asked",
-      { ...asked, "webhook-request-origin": "evil.example.com" },
+      "restricted",
+      { ...validation, "webhook-request-origin": "evil.example.com" },
       "",
       "OPTIONS",
     );
     expect([other.status, other.headers.get("webhook-allowed-origin")]).toEqual([403, null]);
-    const none = await send("open", asked, "", "OPTIONS");
+    const none = await send("open", validation, "", "OPTIONS");
     expect([none.status, none.headers.get("allow")]).toEqual([405, "POST"]);
   });
 
   it.each([
-    ["granted", "asked", "200"],
-    ["refused", "open", "405"],
+    ["granted", "restricted", "200"],
+    ["rejected", "open", "405"],
   ])("that is %s has its connection closed early, even when its body never ends", async (_, uid, status) => {
     const { port, pathname } = new URL(addressOf(uid));
     const begin = (text: string): Socket => {
@@ -196,21 +196,22 @@ describe("a validation request", () => {
     const idle = begin("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
     await once(idle, "data");
     const headers = "Host: x\r\nWebHook-Request-Origin: emitter.example.com\r\nTransfer-Encoding: chunked";
-    const asking = begin(`OPTIONS ${pathname} HTTP/1.1\r\n${headers}\r\n\r\n1\r\nx\r\n`);
+    const validating = begin(`OPTIONS ${pathname} HTTP/1.1\r\n${headers}\r\n\r\n1\r\nx\r\n`);
     let text = "";
-    asking.on("data", (bytes) => {
+    validating.on("data", (bytes) => {
       text += bytes;
     });
     const closed = (socket: Socket): Promise<Socket> => once(socket, "close").then(() => socket);
-    const first = await Promise.race([closed(asking), closed(idle)]);
+    const first = await Promise.race([closed(validating), closed(idle)]);
     idle.destroy();
-    expect([first === asking, text.slice(0, 12)]).toEqual([true, `HTTP/1.1 ${status}`]);
+    expect([first === validating, text.slice(0, 12)]).toEqual([true, `HTTP/1.1 ${status}`]);
   });
 
   it("has its callback called over HTTPS only", async () => {
     const callback = await sender.forGet("/confirm").thenReply(200);
     const plain = await sender.forGet("/plain").thenReply(200);
-    const call = (url: string) => send("asked", { ...asked, "webhook-request-callback": url }, "", "OPTIONS");
+    const call = (url: string) =>
+      send("restricted", { ...validation, "webhook-request-callback": url }, "", "OPTIONS");
     await call(`http://localhost:${sender.port}/plain`);
     await call(`https://localhost:${sender.port}/confirm?key=secret`);
     await until(async () => (await callback.getSeenRequests()).length > 0);

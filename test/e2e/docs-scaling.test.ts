@@ -42,15 +42,15 @@ describe("the worked example of scaling by lag", () => {
       .replace(/^\/v1/, "")
       .replace(/app_[^/]+/, app.id)
       .replace(/sub_[^/]+/, id);
-    const asked = async () => {
+    const readLag = async () => {
       const answer = await scaler.get(path);
       expect(Object.keys(answer)).toEqual(Object.keys(JSON.parse(shown)));
       return answer[valueLocation];
     };
     expect(Number(targetValue)).toBeGreaterThan(0);
-    expect(await asked()).toBe(0);
+    expect(await readLag()).toBe(0);
     for (let n = 0; n < 3; n++) await spine.send(app.channels[0].id, { n });
-    expect(await asked()).toBe(3);
+    expect(await readLag()).toBe(3);
     expect((await scaler("POST", `/apps/${app.id}/events/subscribe`, { eventUid: "*" })).status).toBe(403);
     expect((await spine.api.as(await spine.api.keyWith("problems.read"))("GET", path)).status).toBe(403);
   });

@@ -259,7 +259,7 @@ describe("a gateway with embedded servers", () => {
   it("responds 503 and is not ready while its Redis is down, and recovers automatically", async () => {
     await using gateway = await startTestGateway({ INLET_DATA_DIR: dataDir }, { timeoutMs: 1_000 });
     const redis = serversIn(gateway.lines).find(({ server }) => server === "redis");
-    if (redis === undefined) throw new Error("no Redis of its own");
+    if (redis === undefined) throw new Error("the gateway has no embedded Redis");
     const isPublished = async () => JSON.parse(await shell(curlTo(gateway))).published === 1;
     // After this, Redis is the only dependency that the gateway can wait for.
     await until(isPublished);

@@ -56,7 +56,7 @@ describe("a form delivery", () => {
     expect(data).toEqual(["id=1"]);
   });
 
-  it("is not affected by an invalid `forms` setting, which the API rejects", async () => {
+  it("requires a valid `forms` setting: the API rejects an empty field name", async () => {
     const app = await installApp(gateway, []);
     const channel = { uid: "in", kind: "webhook", config: { forms: { field: "" } } };
     await expect(gateway.api("POST", `/apps/${app.id}/channels`, channel)).rejects.toThrow(/forms/);

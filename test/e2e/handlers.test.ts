@@ -77,7 +77,7 @@ describe("a handler", () => {
     const { path, send, topic } = await subscribe("/fails");
     await send({ id: "1" });
     await until(() => at("/fails").length === 1);
-    // The failed event waits in the retry store, so the group has no pending entry.
+    // The failed event waits in the retry queue, so the group has no pending entry.
     await until(
       async () => Number((await stores.client.xpending(topic, path.split("/").at(-1) ?? ""))[0]) === 0,
     );

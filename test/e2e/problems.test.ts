@@ -221,7 +221,7 @@ describe("problems of each kind", () => {
     const receivedIds = one.receivedProblems().map(({ id }) => id);
     expect(new Set(receivedIds).size).toBe(receivedIds.length);
     const checks = await call.get("/problems/checks");
-    expect(checks.every((look: { failingSince: unknown }) => look.failingSince === null)).toBe(true);
+    expect(checks.every((check: { failingSince: unknown }) => check.failingSince === null)).toBe(true);
   });
 });
 

@@ -104,7 +104,8 @@ export async function startOAuthProvider(options: {
           cookies.set(name, value);
         }
         const location = response.headers.get("location");
-        if (location === null) throw new Error(`${at} answers ${response.status}: ${await response.text()}`);
+        if (location === null)
+          throw new Error(`${at} responded with ${response.status}: ${await response.text()}`);
         at = new URL(location, at).href;
       }
     },
