@@ -2,7 +2,7 @@ import type { DeliveryRecords } from "../../bus/deliveries/delivery-records.ts";
 import type { DeliveryRecord, WholeDeliveryRecord } from "../../event/delivery-record.ts";
 import type { VerifiedDelivery } from "../../event/received.ts";
 
-/** A delivery as its record kept it. */
+/** Rebuilds a delivery from its stored record. */
 export const deliveryOf = ({ record, body }: WholeDeliveryRecord): VerifiedDelivery => ({
   method: record.method,
   headers: record.headers,
@@ -13,8 +13,10 @@ export const deliveryOf = ({ record, body }: WholeDeliveryRecord): VerifiedDeliv
 });
 
 /**
- * Deletes the records of a channel's deliveries that name a quarantined item, which is deleted for privacy, or that are of more items
- * than a record names. Throws UnavailableError.
+ * Deletes the delivery records that contain a quarantined item which is being deleted for privacy. Also deletes records of
+ * deliveries with more quarantined items than a record lists, because they may contain it.
+ *
+ * @throws UnavailableError
  */
 export const deleteCopiesOfItem = (
   records: Pick<DeliveryRecords, "list" | "read" | "delete">,
@@ -31,13 +33,13 @@ export const deleteCopiesOfItem = (
       .map(({ id }) => id);
   });
 
-/** Deletes the records that `choose` names of those of a channel. @throws UnavailableError */
+/** Deletes those records of a channel that `choose` returns. @throws UnavailableError */
 export async function deleteCopies(
   records: Pick<DeliveryRecords, "list" | "delete">,
   { organizationId, channelNumber }: Pick<DeliveryRecord, "organizationId" | "channelNumber">,
   choose: (ids: readonly string[]) => Promise<readonly string[]>,
 ): Promise<void> {
-  // First of all, so that none is written between the look and the deletion.
+  // This empty deletion sets a mark: older deliveries that are still in flight are then not recorded any more.
   await records.delete(organizationId, channelNumber, []);
   const listed = await records.list(organizationId, [channelNumber]);
   await records.delete(organizationId, channelNumber, await choose(listed.map(({ id }) => id)));

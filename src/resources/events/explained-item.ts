@@ -6,7 +6,7 @@ import type { Shown } from "../../http/fields.ts";
 const faultFields = {
   reason: z.enum(QUARANTINE_REASONS),
   path: z.string().nullable().meta({
-    description: "The definition's setting, or the JSON Pointer into the data, that the reason is about.",
+    description: "Setting of the definition, or JSON Pointer into the data, to which the reason refers.",
   }),
   detail: z.string(),
 };
@@ -14,33 +14,44 @@ const faultFields = {
 const pathSchema = z
   .object({
     path: z.string(),
-    values: z.array(z.string()).meta({ description: "What it yields, the first ten; a value may be cut." }),
-    isCut: z.boolean(),
+    values: z
+      .array(z.string())
+      .meta({ description: "The first ten values that the path selects. Long values are truncated." }),
+    isCut: z.boolean().meta({ description: "Whether the path selects more than ten values." }),
   })
   .nullable()
-  .meta({ description: "Null where the definition has no such path." });
+  .meta({ description: "Null if the definition has no such path." });
 
-/** The explanation of one item, as the API answers it. */
+/** The explanation of one item in a response. */
 export const explainedItemSchema = z
   .object({
-    item: z.int().nullable().meta({ description: "From 0; null: the delivery as a whole." }),
+    item: z
+      .int()
+      .nullable()
+      .meta({ description: "Index of the item, from 0. Null for the delivery as a whole." }),
     events: z.array(
       z.object({
         id: z.string(),
         type: z.string(),
         topic: z.string(),
         status: z.enum(["new", "duplicate", "conflict"]).meta({
-          description: "Whether its id is known by now, with the same data or with other.",
+          description:
+            "`new`: the id is not in use. `duplicate`: it was published with the same data. `conflict`: it was published with different data.",
         }),
-        entryId: z.string().nullable().meta({ description: "The entry that has its id." }),
-        data: z.string().nullable().meta({ description: "The event's data as text, its beginning." }),
+        entryId: z.string().nullable().meta({ description: "Entry that already has this id." }),
+        data: z
+          .string()
+          .nullable()
+          .meta({
+            description: `The event's data as text, truncated to ${MAX_EXPLAINED_DATA_CHARS} characters.`,
+          }),
         event: z.record(z.string(), z.unknown()).meta({
-          description: `The event in the JSON format of CloudEvents 1.0 (structured mode), numbers as spelled; without \`data\` or \`data_base64\` where that is longer than ${MAX_EXPLAINED_DATA_CHARS} characters.`,
+          description: `The event in the JSON format of CloudEvents 1.0 (structured mode), with numbers as the sender wrote them. \`data\` and \`data_base64\` are omitted if longer than ${MAX_EXPLAINED_DATA_CHARS} characters.`,
         }),
       }),
     ),
     failures: z.array(z.object({ ...faultFields, definitions: z.array(z.string()) })).meta({
-      description: "Why it would be quarantined, or the delivery refused.",
+      description: "Reasons for which the item would be quarantined or the delivery rejected.",
     }),
     definitions: z
       .array(
@@ -55,17 +66,16 @@ export const explainedItemSchema = z
         }),
       )
       .meta({
-        description:
-          "What each definition makes of it; of a delivery with many items those of the first alone.",
+        description: "Result of each definition. Omitted for later items of a delivery with many items.",
       }),
     closest: z.string().nullable().meta({
-      description: "Of an item that no definition matches: the type of the one that came closest.",
+      description: "If no definition matches the item: type of the definition that comes closest.",
     }),
   })
-  .meta({ id: "ExplainedItem", description: "What one item of a delivery would become, step by step." });
+  .meta({ id: "ExplainedItem", description: "How an item of a delivery would be processed, step by step." });
 export type ExplainedItemEntity = Shown<z.output<typeof explainedItemSchema>>;
 
-/** The most items that an answer shows. */
+/** Maximum number of explained items in a response. */
 export const MAX_EXPLAINED_ITEMS = 100;
 
 export const renderExplainedItem = (explained: ExplainedItem): ExplainedItemEntity => ({

@@ -18,17 +18,19 @@ import { standardRows } from "./standard-rows.ts";
  * A resource consists of a folder, a line in `resources.ts`, a migration and a test file. Each field is declared once in the
  * shape and once in the migration.
  *
- *     const fields = { organizationId, name: nameInput, spaceId, logoId: opaqueIdInput };
- *     declare module "../../../data/tables.ts" {
- *       interface Tables { boards: TableOf<typeof fields> }
- *     }
- *     const board = shape({ prefix: "brd", fields, meta: { id: "Board", description: "A board." } });
+ * ```ts
+ * const fields = { organizationId, name: nameInput, spaceId, logoId: opaqueIdInput };
+ * declare module "../../../data/tables.ts" {
+ *   interface Tables { boards: TableOf<typeof fields> }
+ * }
+ * const board = shape({ prefix: "brd", fields, meta: { id: "Board", description: "A board." } });
  *
- *     export const boards = standardResource({
- *       path: "/boards", tag: "Boards", name: "board", table: "boards", shape: board, audit: "board",
- *       references: { spaceId: SPACES },
- *       inUse: { when: "a card is on it", message: "The board has cards." },
- *     });
+ * export const boards = standardResource({
+ *   path: "/boards", tag: "Boards", name: "board", table: "boards", shape: board, audit: "board",
+ *   references: { spaceId: SPACES },
+ *   inUse: { when: "a card is on it", message: "The board has cards." },
+ * });
+ * ```
  *
  * 1. Fields (`field.ts`) are Zod schemas. A wrapper such as `json`, `time`, `once`, `readOnly` or `hidden` declares how the
  *    column, the requests or the response differ from the schema. `fields.ts` has common fields.

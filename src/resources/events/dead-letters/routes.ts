@@ -34,12 +34,12 @@ type InSubscription = Readonly<Record<"appId" | "subscriptionId", string>>;
 const ofSubscription = { ...appParams, subscriptionId: pathId("sub", "subscription") };
 const params = { ...ofSubscription, deadLetterId: pathId("dl", "dead letter") };
 
-/** Events that a subscription's handler did not take. */
+/** Events that a subscription's handler did not accept after all attempts. */
 export const deadLetters: Resource<DeadLettersDeps> = {
   path: "/apps/:appId/subscriptions/:subscriptionId/dead-letters",
   tag: "Dead letters",
   routes({ db, clock, sendAgain }) {
-    /** @throws ApiError 404 where the app has no such subscription */
+    /** Selects the matching dead letters. @throws ApiError 404 when the app has no such subscription */
     async function lettersOf(caller: Caller, params: InSubscription, filters: Filters = {}) {
       const id = params.subscriptionId;
       const found = await db
@@ -66,7 +66,7 @@ export const deadLetters: Resource<DeadLettersDeps> = {
       return letter;
     }
 
-    /** Tells the audit, before it is done. A list of letters is named by its subscription. @throws UnavailableError */
+    /** Records an action in the audit log before it happens. Listing is recorded with the subscription's id. @throws UnavailableError */
     const record = (caller: Caller, action: "read" | "delete" | "redrive", ids: readonly string[]) =>
       recordAccess(
         db,
@@ -77,7 +77,7 @@ export const deadLetters: Resource<DeadLettersDeps> = {
 
     const remove = ({ id }: Letter) => db.deleteFrom("deadLetters").where("id", "=", id).execute();
 
-    /** The letter goes when its event is stored to be sent: cut off between the two, it is sent once all the same. */
+    /** Deletes the letter after its event is queued. If interrupted in between, a repeated call does not send it twice. */
     async function redrive(letter: Letter): Promise<void> {
       const { id, subscriptionId, topic, entryId, fields } = letter;
       await sendAgain(id, { subscriptionId, topic, entryId, fields, firstAtMs: clock(), attempts: [] });
@@ -90,7 +90,7 @@ export const deadLetters: Resource<DeadLettersDeps> = {
           method: "get",
           path: "/",
           operation: "listDeadLetters",
-          summary: "List what a handler did not take",
+          summary: "List the dead letters of a subscription",
           params: ofSubscription,
           query: listQuerySchema,
           answer: listOf(deadLetterSchema),
@@ -139,7 +139,7 @@ export const deadLetters: Resource<DeadLettersDeps> = {
           operation: "redriveDeadLetters",
           summary: "Send many dead letters to the handler again",
           description:
-            "The oldest first, each with a whole day of attempts; `dryRun` counts what would be sent.",
+            "Sends the oldest dead letters first. Each is retried for 24 hours, like a new event. With `dryRun`, only counts the matching dead letters.",
           params: ofSubscription,
           body: redriveManySchema,
           answer: redriveManyResultSchema,
@@ -161,7 +161,7 @@ export const deadLetters: Resource<DeadLettersDeps> = {
           operation: "redriveDeadLetter",
           summary: "Send a dead letter to the handler again",
           description:
-            "It leaves the list; where the handler does not take it in another day, it comes back.",
+            "Removes the dead letter from the list and sends its event. If the handler does not accept it within 24 hours, a new dead letter is created.",
           params,
           body: z.strictObject({}),
           answer: deleted,

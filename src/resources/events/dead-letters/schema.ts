@@ -5,14 +5,15 @@ import { pageQuerySchema } from "../../../http/page.ts";
 
 const attemptSchema = z.object({
   at: timestamp,
-  status: z.int().nullable().meta({ description: "The HTTP status; null where no answer came." }),
-  code: z
-    .string()
-    .meta({ description: "`http`, or what stood in the way of an answer.", example: "timeout" }),
+  status: z.int().nullable().meta({ description: "HTTP status, or null if there was no response." }),
+  code: z.string().meta({
+    description: "`http` for an HTTP error, or the reason why there was no response.",
+    example: "timeout",
+  }),
   durationMs: z.int(),
 });
 
-/** A dead letter as the API answers it. */
+/** A dead letter in a response. */
 export const deadLetterSchema = z
   .object({
     id: id("dl"),
@@ -23,17 +24,18 @@ export const deadLetterSchema = z
     reason: z.string().meta({ example: "HTTP 500" }),
     attempts: z.array(attemptSchema),
     event: z.record(z.string(), z.string()).meta({
-      description: "The event as it stood on its topic: its attributes, and `data` or `data_base64` as text.",
+      description:
+        "The fields of the topic entry: attributes of the event, and `data` or `data_base64`, as text.",
     }),
     createdAt: timestamp,
   })
-  .meta({ id: "DeadLetter", description: "An event that a handler did not take in all its attempts." });
+  .meta({ id: "DeadLetter", description: "An event that a handler did not accept in any attempt." });
 export type DeadLetter = Shown<z.output<typeof deadLetterSchema>>;
 
 const filters = {
-  type: z.string().min(1).max(255).optional().describe("Events of that type alone."),
-  from: timeInput.optional().describe("Dead since then."),
-  to: timeInput.optional().describe("Dead until then."),
+  type: z.string().min(1).max(255).optional().describe("Selects events of this type."),
+  from: timeInput.optional().describe("Selects dead letters created at or after this time."),
+  to: timeInput.optional().describe("Selects dead letters created at or before this time."),
 };
 
 export type Filters = z.output<z.ZodObject<typeof filters>>;
@@ -42,16 +44,21 @@ export const listQuerySchema = z.strictObject({ ...pageQuerySchema.shape, ...fil
 
 export const redriveManySchema = z.strictObject({
   ...filters,
-  dryRun: z.boolean().default(false).describe("Counts, and does nothing."),
-  limit: z.int().min(1).max(1_000).default(1_000).describe("At most so many, the oldest first."),
+  dryRun: z.boolean().default(false).describe("Whether to only count the matching dead letters."),
+  limit: z
+    .int()
+    .min(1)
+    .max(1_000)
+    .default(1_000)
+    .describe("Maximum number of dead letters to send, the oldest first."),
 });
 
 export const redriveManyResultSchema = z
   .object({
-    matched: z.int().meta({ description: "All that the filter fits." }),
-    redriven: z.int().meta({ description: "How many of them are on their way again." }),
+    matched: z.int().meta({ description: "Number of dead letters that match the filter." }),
+    redriven: z.int().meta({ description: "Number of dead letters queued for sending." }),
   })
-  .meta({ id: "DeadLetterRedrive" });
+  .meta({ id: "DeadLetterRedrive", description: "Result of sending dead letters again." });
 
 export function renderDeadLetter(row: Row<"deadLetters">): DeadLetter {
   const { id, subscriptionId, topic, entryId, type, reason, attempts, fields, createdAt } = row;

@@ -18,54 +18,54 @@ import { filters } from "./schema.ts";
 
 export interface PreviewDeps extends DeliveriesDeps {
   readonly schemas: Pick<SchemaCompiler, "check">;
-  /** Aborts when the gateway ends. */
+  /** Aborts when the gateway stops. */
   readonly stopping: AbortSignal;
 }
 
-/** Items that one preview goes through, and characters of its answer; it ends with the delivery that reaches them. */
+/** Limits of a preview, in items and in characters of the response. It stops after the delivery that reaches one of them. */
 const MAX_PREVIEWED_ITEMS = 5_000;
 const MAX_ANSWER_CHARACTERS = 8 * 1024 * 1024;
 
 const previewSchema = z.strictObject({
-  channelId: filters.channel.unwrap().describe("The id or uid of the channel."),
+  channelId: filters.channel.unwrap().describe("Id or uid of the channel."),
   status: filters.status,
   events: definitionsSchema
     .optional()
-    .describe("Definitions to be tried instead of the channel's own; nothing is changed."),
-  limit: z.int().min(1).max(100).default(100).describe("How many of the newest."),
+    .describe("Event definitions to try instead of the channel's own. The channel is not changed."),
+  limit: z.int().min(1).max(100).default(100).describe("Number of the newest deliveries to preview."),
 });
 
 const countSchema = z.array(
   z.object({
     name: z.string(),
-    before: z.int().meta({ description: "When it was received." }),
-    after: z.int().meta({ description: "By these definitions." }),
+    before: z.int().meta({ description: "Count when the deliveries were received." }),
+    after: z.int().meta({ description: "Count with the previewed definitions." }),
   }),
 );
 
 const previewResultSchema = z
   .object({
     looked: z.int().meta({
-      description: `Deliveries whose bodies are kept, of the newest; no more once ${MAX_PREVIEWED_ITEMS} items are looked at.`,
+      description: `Number of previewed deliveries. Deliveries without a stored body are skipped, and the preview stops after ${MAX_PREVIEWED_ITEMS} items.`,
     }),
-    events: countSchema.meta({ description: "Events by type." }),
-    failures: countSchema.meta({ description: "Items that would be quarantined, or refused, by reason." }),
+    events: countSchema.meta({ description: "Number of events by type." }),
+    failures: countSchema.meta({ description: "Number of quarantined or rejected items by reason." }),
     items: z.array(
       z.object({
         id: id("del"),
-        isChanged: z
-          .boolean()
-          .meta({ description: "It would make other events, or fail otherwise, than it did." }),
+        isChanged: z.boolean().meta({
+          description: "Whether the event types or failure reasons differ from the original result.",
+        }),
         explanation: z.array(explainedItemSchema),
       }),
     ),
   })
   .meta({
     id: "DeliveriesPreview",
-    description: "What the newest deliveries would become. Nothing is published.",
+    description: "The result that the newest deliveries would have. A preview publishes no events.",
   });
 
-/** Tries definitions on what came in, before they are written. */
+/** Tries event definitions on stored deliveries, before the channel is changed. */
 export const preview = (deps: PreviewDeps): Route =>
   defineRoute(
     {
@@ -74,7 +74,7 @@ export const preview = (deps: PreviewDeps): Route =>
       operation: "previewDeliveries",
       summary: "Preview definitions on the newest deliveries",
       description:
-        "Says of a channel's newest deliveries, the newest first, what they would become by today's definitions, or by those in `events`, beside what they became. Secrets in bodies read as `***`.",
+        "Runs a channel's newest deliveries through its current event definitions, or through those in `events`, and compares the result with the original one. The newest delivery comes first. Publishes no events. Secrets are replaced by `***`.",
       permission: "deliveries.read",
       params: appParams,
       body: previewSchema,
@@ -121,14 +121,15 @@ export const preview = (deps: PreviewDeps): Route =>
   );
 
 interface Made {
-  /** Of its events, and of its failures, sorted. */
+  /** Types of the events, sorted. */
   readonly types: readonly string[];
+  /** Reasons of the failures, sorted. */
   readonly reasons: readonly string[];
 }
 
 function madeBefore({ record: { outcome }, items }: WholeDeliveryRecord): Made {
   const kept = outcome.quarantine.map(({ reason }) => reason);
-  // A delivery that was refused as a whole left its reasons with its items alone.
+  // A delivery that was rejected as a whole has no quarantine receipts. Its reasons are only stored with its items.
   const refused = items.flatMap(({ failures }) => failures.map(({ reason }) => reason));
   return {
     types: outcome.events.map(({ type }) => type).sort(),
@@ -136,7 +137,7 @@ function madeBefore({ record: { outcome }, items }: WholeDeliveryRecord): Made {
   };
 }
 
-/** A failure is one record, whatever definitions it names; an event whose id is already used with other data is one too. */
+/** Counts a failure once, even if several definitions fail. An id that is already used for other data counts as a failure. */
 function madeAfter(explained: readonly ExplainedItem[]): Made {
   const made = explained.flatMap(({ events }) => events);
   const conflicts = made.filter(({ status }) => status === "conflict").map(() => "id_conflict");

@@ -17,15 +17,15 @@ export interface DeliveriesDeps {
   readonly keyring: Keyring;
   readonly deliveryRecords: Pick<DeliveryRecords, "list" | "read" | "find">;
   readonly explain: Explain;
-  /** The channel in force; undefined where it was deleted. @throws UnavailableError */
+  /** Returns the active version of a channel, or `undefined` when it was deleted. @throws UnavailableError */
   readonly findCompiledChannel: (channelNumber: number) => Promise<CompiledChannel | undefined>;
   readonly clock: Clock;
 }
 
-/** Records that one search for an event reads. */
+/** Maximum number of records that a search by `eventId` reads. */
 const MAX_SEARCHED = 2_000;
 
-/** @throws ApiError 404 where there is no such app, or channel */
+/** @throws ApiError 404 when the app or the channel does not exist */
 export async function listDeliveries(
   { db, keyring, deliveryRecords }: Pick<DeliveriesDeps, "db" | "keyring" | "deliveryRecords">,
   scope: AppScope,
@@ -57,7 +57,7 @@ export async function listDeliveries(
   return { items: found.slice(offset, offset + limit), total: found.length };
 }
 
-/** @throws ApiError 404 where there is none in the app */
+/** @throws ApiError 404 when the app has no such delivery */
 export async function getDelivery(
   { db, deliveryRecords }: Pick<DeliveriesDeps, "db" | "deliveryRecords">,
   scope: AppScope,

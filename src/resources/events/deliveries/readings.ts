@@ -13,7 +13,7 @@ export interface ReadingsDeps {
   readonly findRetry: FindRetry;
 }
 
-/** Events of one delivery that are followed. */
+/** Maximum number of events of a delivery whose readings are returned. */
 const MAX_EVENTS = 20;
 const CONCURRENCY = 8;
 
@@ -25,24 +25,27 @@ export const readingSchema = z
     subscriptionId: id("sub"),
     state: z.enum(["unread", "pending", "retrying", "deadLetter", "acknowledged"]).meta({
       description:
-        "`pending`: a reader has it, or its handler is called. `retrying`: the handler did not take it, and is called again. `deadLetter`: nobody took it after all attempts.",
+        "`unread`: not delivered yet. `pending`: delivered to a reader, or being sent to the handler. `retrying`: the handler failed and will be called again. `deadLetter`: all attempts failed. `acknowledged`: processed.",
     }),
-    reader: z.string().nullable().meta({ description: "Who has it, where it is pending." }),
+    reader: z.string().nullable().meta({ description: "Name of the reader, if the event is pending." }),
     deliveries: z
       .int()
       .nullable()
-      .meta({ description: "How often it was given to a reader, where it is pending." }),
-    pendingSeconds: z.number().nullable().meta({ description: "Since it was given last." }),
+      .meta({ description: "How often the event was delivered to a reader, if it is pending." }),
+    pendingSeconds: z
+      .number()
+      .nullable()
+      .meta({ description: "Seconds since the last delivery to a reader, if the event is pending." }),
     attempts: z
       .array(z.object({ at: timestamp, status: z.int().nullable(), code: z.string(), durationMs: z.int() }))
       .meta({
-        description: "Of its handler, which did not take it then; the first one that takes it is not noted.",
+        description: "Failed calls of the handler. A successful call is not recorded.",
       }),
   })
-  .meta({ id: "Reading", description: "How far a subscription is with an event." });
+  .meta({ id: "Reading", description: "Progress of a subscription with an event." });
 type Reading = Shown<z.output<typeof readingSchema>>;
 
-/** How far each subscription of the app is with the first of these events, as of now. @throws UnavailableError */
+/** Returns the progress of the app's subscriptions with the first `MAX_EVENTS` of the events. @throws UnavailableError */
 export async function readingsOf(
   { db, readings, findRetry }: ReadingsDeps,
   scope: AppScope,
@@ -56,7 +59,7 @@ export async function readingsOf(
   const hasHandler = new Map(rows.map((row) => [row.id, row.handler !== null]));
   const found = await mapBounded(events.slice(0, MAX_EVENTS), CONCURRENCY, async (event) => {
     const { topic, entryId } = event;
-    // Groups that others have made on a topic are theirs.
+    // Skips consumer groups that other Redis clients have created on the topic.
     const ours = (await readings.readEntryProgress(topic, entryId)).filter(({ group }) =>
       hasHandler.has(group),
     );

@@ -22,7 +22,7 @@ import {
 
 const params = { ...appParams, deliveryId: pathId("del", "delivery") };
 
-/** The newest deliveries of each channel, as they came, and what came of them. */
+/** The newest deliveries of each channel as received, with their results. */
 export const deliveries: Resource<PreviewDeps & ReadingsDeps> = {
   path: "/apps/:appId/deliveries",
   tag: "Deliveries",
@@ -35,7 +35,7 @@ export const deliveries: Resource<PreviewDeps & ReadingsDeps> = {
         operation: "listDeliveries",
         summary: "List the newest deliveries",
         description:
-          "Of each channel one a second at most, refused ones included, the newest 100 within 1 MiB, for a day; under load fewer. By `eventId` the newest 2,000 are searched. In order of arrival, or the newest first.",
+          "Lists sampled deliveries, including rejected ones. Inlet stores at most one delivery per second and channel, and fewer under load. It keeps the newest 100 per channel, up to 1 MiB in total, for 24 hours. A filter by `eventId` searches the newest 2,000.",
         permission: "deliveries.read",
         params: appParams,
         query: listQuerySchema,
@@ -52,9 +52,9 @@ export const deliveries: Resource<PreviewDeps & ReadingsDeps> = {
         method: "get",
         path: "/:deliveryId",
         operation: "getDelivery",
-        summary: "Get a delivery with its bytes",
+        summary: "Get a delivery with its body",
         description:
-          "As it arrived, but for secrets: of the channel, of what its verification reads, and addresses of channels, which show as `***`.",
+          "Returns the delivery as received. Secrets are replaced by `***`: the channel's secrets, the credentials that its verification reads, and channel addresses.",
         permission: "deliveries.read",
         params,
         answer: wholeDeliverySchema,
@@ -82,8 +82,9 @@ export const deliveries: Resource<PreviewDeps & ReadingsDeps> = {
         method: "get",
         path: "/:deliveryId/readings",
         operation: "listReadings",
-        summary: "List how far each subscription is with a delivery's events",
-        description: "As of now, of its first 20 events: by event, then subscription.",
+        summary: "List the progress of subscriptions with a delivery's events",
+        description:
+          "Returns the current state of the delivery's first 20 events in each subscription, ordered by event, then subscription.",
         permission: "deliveries.read",
         params,
         query: shortListQuery,

@@ -12,28 +12,30 @@ import { formatTimestamp } from "../../../lib/clock.ts";
 import { explainedItemSchema, renderDefinition, renderFailure } from "../explained-item.ts";
 
 export const filters = {
-  channel: z.string().min(1).max(64).optional().describe("The id or uid of a channel: its deliveries alone."),
+  channel: z.string().min(1).max(64).optional().describe("Id or uid of a channel. Selects its deliveries."),
   status: z.enum(DELIVERY_STATUSES).optional(),
-  /** Arrival: at or after `from`, before `to`. */
-  from: timeInput.optional(),
-  to: timeInput.optional(),
+  from: timeInput.optional().describe("Selects deliveries received at or after this time."),
+  to: timeInput.optional().describe("Selects deliveries received before this time."),
   requestId: z
     .string()
     .min(1)
     .max(128)
     .optional()
-    .describe("As in the header X-Request-Id of the answer that its sender got."),
+    .describe("Value of the X-Request-Id header in the response to the sender."),
   eventId: z
     .string()
     .min(1)
     .max(512)
     .optional()
-    .describe("The id, or the entry, of an event that came of it."),
+    .describe("Id or entry id of an event. Selects the delivery that published it."),
 } as const;
 
 export const listQuerySchema = z.object({
   ...filters,
-  order: z.enum(["oldest", "newest"]).default("oldest").describe("Which come first."),
+  order: z
+    .enum(["oldest", "newest"])
+    .default("oldest")
+    .describe("Whether the oldest or the newest delivery comes first."),
   ...pageQuery,
 });
 export type Filters = Pick<z.output<typeof listQuerySchema>, keyof typeof filters>;
@@ -44,31 +46,36 @@ const summaryFields = {
   id: id("del"),
   appId: id("app"),
   channelUid: z.string(),
-  requestId: z
-    .string()
-    .nullable()
-    .meta({ description: "As in the header X-Request-Id of the answer; null: it was fetched." }),
+  requestId: z.string().nullable().meta({
+    description: "Value of the X-Request-Id header in the response. Null if Inlet fetched the delivery.",
+  }),
   clientAddress: z.string().nullable().meta({ example: "192.0.2.1" }),
   method: z.string(),
   receivedAt: timestamp,
-  durationMs: z.int().meta({ description: "Until it was answered." }),
+  durationMs: z.int().meta({ description: "Time from arrival to response, in milliseconds." }),
   status: z.enum(DELIVERY_STATUSES).meta({
     description:
-      "`quarantined`: an item of it at least. `refused`: answered 4xx. `failed`: 5xx, what became of it is not certain. `handshake`: it was no delivery. `empty`: it had no item.",
+      "`quarantined`: at least one item was quarantined. `refused`: rejected with a 4xx. `failed`: ended with a 5xx, and some events may have been published. `handshake`: a provider's check of the address, not a delivery. `empty`: the delivery had no items.",
   }),
-  httpStatus: z.int().nullable().meta({ description: "Of the answer; null: it was fetched.", example: 200 }),
-  reason: z.string().nullable().meta({ description: "Why it was refused, or failed." }),
+  httpStatus: z
+    .int()
+    .nullable()
+    .meta({ description: "HTTP status of the response. Null if Inlet fetched the delivery.", example: 200 }),
+  reason: z.string().nullable().meta({ description: "Why the delivery was rejected or failed." }),
   verification: z.object({
     result: z.enum(VERIFICATION_RESULTS).meta({
       description:
-        "`unproved`: accepted only because the channel tries its settings out (`shadow`). `none`: the channel verifies nobody. `fetched`: Inlet asked for it. `unknown`: nobody looked.",
+        "`unproved`: verification failed, but the channel only tries it out (`shadow`). `none`: the channel does not verify senders. `fetched`: Inlet fetched the delivery itself. `unknown`: the delivery was rejected before verification.",
     }),
     scheme: z.string().meta({ example: "hmac" }),
     preset: z.string().nullable(),
-    deliveryId: z.string().nullable().meta({ description: "An id that the signature covers." }),
+    deliveryId: z
+      .string()
+      .nullable()
+      .meta({ description: "The sender's id of the delivery, if the signature covers one." }),
   }),
-  received: z.int().meta({ description: "Its items." }),
-  published: z.int().meta({ description: "Events." }),
+  received: z.int().meta({ description: "Number of items." }),
+  published: z.int().meta({ description: "Number of published events." }),
   duplicates: z.int(),
   quarantined: z.int(),
   events: z
@@ -81,19 +88,19 @@ const summaryFields = {
         status: z.enum(["published", "duplicate"]),
       }),
     )
-    .meta({ description: "The first hundred." }),
+    .meta({ description: "The first 100 events." }),
   quarantine: z
     .array(z.object({ id: z.string(), reason: z.enum(QUARANTINE_REASONS), path: z.string().optional() }))
-    .meta({ description: "The first hundred." }),
+    .meta({ description: "The first 100 quarantined items." }),
   bodyBytes: z
     .int()
     .nullable()
-    .meta({ description: "Of the body as it was received; null where it was refused." }),
+    .meta({ description: "Size of the body as received. Null if the delivery was rejected." }),
 };
 
 export const deliverySchema = z
   .object(summaryFields)
-  .meta({ id: "Delivery", description: "One delivery as it came, and what came of it." });
+  .meta({ id: "Delivery", description: "A delivery with its result." });
 
 const { item, failures, definitions, closest } = explainedItemSchema.shape;
 
@@ -103,17 +110,17 @@ export const wholeDeliverySchema = z
     headers: valuesSchema,
     query: valuesSchema,
     bodyBase64: z.string().nullable().meta({
-      description: "The body's bytes; null where it was refused, or is larger than 128 KiB.",
+      description: "The body. Null if the delivery was rejected or the body is larger than 128 KiB.",
     }),
     items: z.array(z.object({ item, failures, definitions, closest })).meta({
       description:
-        "What each path yielded of its first items, by the definitions of then; empty where the body is not kept.",
+        "The values that each path selected from the first items, with the definitions at the time. Empty if the body is not stored.",
     }),
     explanation: z.array(explainedItemSchema).meta({
-      description: "What it would become by today's definitions; empty where the body is not kept.",
+      description: "The result with the channel's current definitions. Empty if the body is not stored.",
     }),
   })
-  .meta({ id: "WholeDelivery", description: "The record with the delivery itself, without secrets." });
+  .meta({ id: "WholeDelivery", description: "A delivery with its headers and body, without secrets." });
 
 type Summary = Shown<z.output<typeof deliverySchema>>;
 type Whole = Shown<z.output<typeof wholeDeliverySchema>>;

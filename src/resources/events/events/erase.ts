@@ -23,40 +23,42 @@ export interface EraseDeps {
   readonly quarantine: Pick<QuarantineStore, "list" | "find" | "delete">;
   readonly deliveryRecords: Pick<DeliveryRecords, "list" | "find" | "delete">;
   readonly explain: Explain;
-  /** The channel in force; undefined where it was deleted. */
+  /** Returns the active version of a channel, or `undefined` when it was deleted. */
   readonly findCompiledChannel: (channelNumber: number) => Promise<CompiledChannel | undefined>;
   readonly clock: Clock;
 }
 
-/** By which a copy of the event is known. */
+/** The properties by which copies of the event are recognized. */
 interface Erased extends EntryPlace {
   readonly id: string | undefined;
   readonly source: string | undefined;
-  /** Undefined where it has none, or too little to be known by. */
+  /** `undefined` when the event has no data, or too little to identify it. */
   readonly data: Buffer | undefined;
 }
 
 interface OfChannel {
-  /** Undefined where it was deleted. */
+  /** `undefined` when the channel was deleted. */
   readonly channel: CompiledChannel | undefined;
   readonly channelNumber: number;
 }
 
 interface KeptDelivery {
-  /** Why it is in quarantine. */
+  /** Reason of the quarantine. `undefined` for a delivery record. */
   readonly reason: QuarantineReason | undefined;
   readonly delivery: VerifiedDelivery;
 }
 
 const PAGE = 200;
-/** Fewer may stand in a delivery for reasons of its own. */
+/** Shorter data may also occur in unrelated deliveries, so they are not compared by data. */
 const MIN_DATA_BYTES = 64;
 
 /**
- * Deletes an event for privacy wherever it is kept: as a dead letter, on its way to a handler, in quarantine and among the newest
- * deliveries (with the whole delivery that it came in), on its topic. The entry goes last: where it ends early, a repeated call finds what is left.
+ * Deletes an event for privacy from all places: dead letters, pending handler deliveries, quarantine, delivery records and its
+ * topic. Quarantined items and delivery records are deleted with the whole delivery. The topic entry is deleted last, so that
+ * a repeated call can finish an interrupted deletion.
  *
- * @throws ApiError 404 where there is nothing of it, UnavailableError
+ * @throws ApiError 404 when neither the entry nor a dead letter of it exists
+ * @throws UnavailableError
  */
 export async function eraseEvent(deps: EraseDeps, caller: Caller, place: EntryPlace): Promise<void> {
   const { db, topics, groups, clock } = deps;
@@ -132,7 +134,7 @@ async function eraseDeliveries(
       const found = await deliveryRecords.find(organizationId, id);
       if (found === undefined) continue;
       const { outcome, hasBody } = found.record;
-      // A record names the first events of its delivery alone: any other may be among the rest.
+      // A record lists only the first events of its delivery. The event may be among the others.
       const isCut = outcome.events.length < outcome.published + outcome.duplicates;
       const isNamed =
         isCut ||
@@ -145,8 +147,10 @@ async function eraseDeliveries(
 }
 
 /**
- * The delivery would become that event, by its id. By its data alone a delivery is known only where no id tells it, and never where
- * it still waits to be published for the first time: another event may say the same.
+ * Returns true if the delivery contains the event.
+ *
+ * Deliveries are compared by event id. Data is compared only when ids cannot tell. It is never compared for paused deliveries,
+ * which are not published yet: they may contain a different event with the same data.
  */
 async function holds(
   { explain }: EraseDeps,
@@ -154,7 +158,7 @@ async function holds(
   { reason, delivery }: KeptDelivery,
   { topic, id, source, data }: Erased,
 ): Promise<boolean> {
-  // Nobody has believed it: it is not parsed.
+  // A delivery that failed verification must not be parsed.
   const isRead = channel !== undefined && reason !== "signature_invalid";
   const isByData = !isRead || reason === "id_conflict" || (id !== undefined && isMadeHere(id));
   const known = isByData && reason !== "paused" ? data : undefined;
@@ -171,5 +175,5 @@ async function holds(
   );
 }
 
-/** By the gateway, for an event without an id of its own: the same delivery would get another one each time. */
+/** Whether the gateway generated the id. The same delivery would then get a different id each time. */
 const isMadeHere = (id: string): boolean => isId("evt", id) || isId("qr", id.split("/", 1)[0] ?? "");

@@ -17,19 +17,19 @@ export interface EventsDeps extends EraseDeps {
 }
 
 const CONCURRENCY = 16;
-/** Topics that one list goes through. */
+/** Maximum number of topics that a list covers. */
 const MAX_TOPICS = 5_000;
-/** Events of one answer, beyond which it ends early; the first is always in it. */
+/** Size at which a response ends before `limit` is reached. It always contains the first event. */
 const MAX_ANSWER_CHARACTERS = 16 * 1024 * 1024;
 const EVENTS_AT_ONCE = 8;
-/** Entries that one search goes through. */
+/** Maximum number of entries that a search reads. */
 const MAX_SEARCHED = 5_000;
 
 /**
- * The app's events as JSON texts, in order of creation, then id, and their number in all; between times, a number beyond
- * 10,000 is not counted on.
+ * Lists the app's events as JSON texts in order of time, then id, with their total. With a range of times, the total is not
+ * counted beyond `MAX_WINDOW`.
  *
- * @throws ApiError 400 where there are too many topics to look through
+ * @throws ApiError 400 when the app has too many topics
  */
 export async function listEvents(
   deps: EventsDeps,
@@ -63,7 +63,11 @@ export async function listEvents(
 
 type Wanted = (entry: TopicEntry) => boolean;
 
-/** Undefined where what is in an event does not matter. @throws ApiError 400 for a path that may yield more than one value */
+/**
+ * Creates the filter on event contents. Returns `undefined` when the query has none.
+ *
+ * @throws ApiError 400 for a path that can select more than one value
+ */
 function wantedOf({ id, path: text, value }: z.output<typeof listQuerySchema>): Wanted | undefined {
   if (text === undefined || value === undefined)
     return id === undefined ? undefined : ({ fields }) => fields.id === id;
@@ -71,7 +75,9 @@ function wantedOf({ id, path: text, value }: z.output<typeof listQuerySchema>): 
   if (!compiled.ok) throw invalidParameters([{ path: "path", message: compiled.error }]);
   const { path } = compiled.value;
   if (path.kind !== "singular")
-    throw invalidParameters([{ path: "path", message: "must yield one value: names and indexes alone" }]);
+    throw invalidParameters([
+      { path: "path", message: "must select one value, so it can only contain names and indexes" },
+    ]);
   return ({ fields }) => (id === undefined || fields.id === id) && valueAt(fields.data, path.get) === value;
 }
 
@@ -84,7 +90,7 @@ function valueAt(data: string | undefined, get: (root: unknown) => unknown): str
   }
 }
 
-/** As JSON texts; goes through a bounded number of entries, and of characters. */
+/** Returns matching events as JSON texts. Stops at a maximum number of entries and characters. */
 async function searchEvents(
   { topics }: EventsDeps,
   places: AsyncGenerator<EntryPlace, void, void>,
@@ -115,7 +121,7 @@ async function searchEvents(
   return found;
 }
 
-/** Entries that were removed in the meantime are left out. */
+/** Reads events as JSON texts. Skips entries that were removed since they were listed. */
 async function readEvents({ topics }: EventsDeps, places: readonly EntryPlace[]): Promise<readonly string[]> {
   const events: string[] = [];
   let characters = 0;
@@ -147,13 +153,13 @@ async function listTopicNames(
     .execute();
   if (rows.length > MAX_TOPICS) {
     throw invalidParameters([
-      { path: "type", message: `must be given: the app has more than ${MAX_TOPICS} topics` },
+      { path: "type", message: `is required because the app has more than ${MAX_TOPICS} topics` },
     ]);
   }
   return rows.map(({ topic }) => topic);
 }
 
-/** True when the topic is one of the app's. */
+/** Returns true if the topic belongs to the app. */
 export async function hasTopic(
   db: Queryable,
   { organizationId, appId }: AppScope,

@@ -18,7 +18,7 @@ const params = {
   entryId: pathText(/^\d{1,20}-\d{1,20}$/, "event", ENTRY_EXAMPLE),
 };
 
-/** `{topic}/{entryId}`: a topic is one segment, percent-encoded; with its slashes as they are it is understood as well. */
+/** Matches `{topic}/{entryId}`. The topic should be percent-encoded as one segment, but unencoded slashes also work. */
 const matched = {
   path: "/:place{.+/[^/]+}",
   params(c: Context) {
@@ -32,14 +32,14 @@ const matched = {
   },
 };
 
-/** The events of an app, as they are on the bus. */
+/** The published events of an app. */
 export const events: Resource<EventsDeps> = {
   path: "/apps/:appId/events",
   tag: "Events",
   routes(deps) {
     const { db, topics } = deps;
 
-    /** @throws ApiError 404 where the app has no such topic, or the id is none that Redis takes: two numbers of 64 bits */
+    /** @throws ApiError 404 when the app has no such topic, or Redis would reject the id because a part exceeds 64 bits */
     async function requirePlace(
       caller: Caller,
       place: EntryPlace & { readonly appId: string },
@@ -57,7 +57,7 @@ export const events: Resource<EventsDeps> = {
           operation: "listEvents",
           summary: "List the events of an app",
           description:
-            "Of all its topics, in order of time, or the newest first. By `id`, or `path` and `value`, the first 5,000 events in that order are searched, or the first 16 MiB of their data, and `X-Total-Count` counts what the answer and its offset hold: go on with `from` and `to`. With `from` or `to`, `X-Total-Count` does not count beyond 10,000; an answer may end early, before `limit`, when its events are large.",
+            "Lists the events of all topics in order of time. A response may contain fewer than `limit` events when the events are large. With `from` or `to`, `X-Total-Count` stops at 10,000.\n\nA filter by `id`, or by `path` and `value`, searches the first 5,000 events in that order, or the first 16 MiB of data. `X-Total-Count` then counts only the matches found up to the end of the page. Use `from` and `to` to search further.",
           params: appParams,
           query: listQuerySchema,
           answer: listOf(eventSchema),
@@ -95,7 +95,7 @@ export const events: Resource<EventsDeps> = {
           operation: "deleteEvent",
           summary: "Delete an event",
           description:
-            "For a privacy request: from its topic, from dead letters, from what is on its way to a handler once more, and from quarantine, with the whole delivery that it came in, by its id; by its data of 64 bytes or more where it had no id of its own. What readers have taken is theirs.",
+            "Deletes the event for a privacy request: from its topic, from dead letters, from pending retries of handlers, from quarantine and from the stored deliveries. A quarantined or stored delivery is deleted as a whole if it contains the event's id. If the event had no id of its own, deliveries are compared by its data, if that has at least 64 bytes. Copies that readers and handlers have already received are not affected.",
           params,
           answer: deleted,
         },
@@ -109,6 +109,6 @@ export const events: Resource<EventsDeps> = {
   },
 };
 
-/** JSON that is text already: parsed and written again, its numbers could change. */
+/** Sends JSON text unchanged. Parsing and serializing it again could change its numbers. */
 const answerJson = (c: Context, json: string): Response =>
   c.body(json, 200, { "content-type": "application/json" });

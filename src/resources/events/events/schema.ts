@@ -3,41 +3,49 @@ import type { TopicEntry } from "../../../bus/topics/topics.ts";
 import { timeInput } from "../../../http/fields.ts";
 import { pageQuery } from "../../../http/page.ts";
 
-/** How far into a list one can look; further on, `from` goes. */
+/** Maximum of `offset` + `limit`. Clients reach later events with `from`. */
 export const MAX_WINDOW = 10_000;
 
 export const listQuerySchema = z
   .object({
-    type: z.string().min(1).max(255).optional(),
-    /** By the time at which they were appended: at or after `from`, before `to`. */
-    from: timeInput.optional(),
-    to: timeInput.optional(),
-    channel: z.string().min(1).max(64).optional().describe("The uid of a channel: its events alone."),
-    id: z.string().min(1).max(512).optional().describe("Events of this id alone."),
+    type: z.string().min(1).max(255).optional().describe("Selects events of this type."),
+    from: timeInput.optional().describe("Selects events published at or after this time."),
+    to: timeInput.optional().describe("Selects events published before this time."),
+    channel: z.string().min(1).max(64).optional().describe("Uid of a channel. Selects its events."),
+    id: z.string().min(1).max(512).optional().describe("Selects events with this id."),
     path: z
       .string()
       .min(1)
       .max(1_024)
       .optional()
-      .describe("A JSONPath of names and indexes into the data: events that have `value` there alone."),
-    value: z.string().max(1_024).optional().describe("A string, number or boolean as text."),
-    order: z.enum(["oldest", "newest"]).default("oldest").describe("Which come first."),
+      .describe(
+        "JSONPath into the data, with names and indexes only. Selects events that have `value` at this path.",
+      ),
+    value: z
+      .string()
+      .max(1_024)
+      .optional()
+      .describe("Value to find at `path`: a string, or a number or boolean written as text."),
+    order: z
+      .enum(["oldest", "newest"])
+      .default("oldest")
+      .describe("Whether the oldest or the newest event comes first."),
     ...pageQuery,
   })
   .refine(({ path, value }) => (path === undefined) === (value === undefined), {
     path: ["value"],
-    message: "goes with path",
+    message: "must be given together with path",
   })
-  // A malformed number is a finding of its own: with NaN this one is silent.
+  // The condition is negated so that NaN passes. A malformed number is already reported by its own schema.
   .refine(({ limit, offset }) => !(limit + offset > MAX_WINDOW), {
     path: ["offset"],
-    message: `offset and limit reach ${MAX_WINDOW} together at most; go on with from`,
+    message: `offset + limit must be at most ${MAX_WINDOW}; use from to read later events`,
   });
 
 export const TOPIC_EXAMPLE = "events.org_1.apps.app.event_received.app_1.main.push";
 export const ENTRY_EXAMPLE = "1769851800000-0";
 
-/** An event as the API answers it: the sender's extensions stand beside what is named here. */
+/** An event in a response. It may have further members: the sender's extensions. */
 export const eventSchema = z
   .looseObject({
     specversion: z.string().meta({ example: "1.0" }),
@@ -53,18 +61,20 @@ export const eventSchema = z
   })
   .meta({
     id: "Event",
-    description: "A CloudEvents 1.0 event in its JSON format, with the place where it stands on the bus.",
+    description:
+      "A CloudEvents 1.0 event in the JSON format. `topic` and `entryId` identify its entry in Redis.",
   });
 
 /**
- * An entry as CloudEvents JSON (CloudEvents 1.0 JSON format, sections 2 and 3.1) with `topic` and `entryId`. JSON data is the very text
- * of the entry: parsed and written again, its numbers could change.
+ * Formats an entry as CloudEvents JSON (CloudEvents 1.0 JSON format, sections 2 and 3.1), with `topic` and `entryId` added.
+ *
+ * JSON data is copied as text. Parsing and serializing it again could change its numbers.
  */
 export function eventJson(topic: string, { entryId, fields }: TopicEntry): string {
   const isJson = isJsonType(fields.datacontenttype);
   const members: string[] = [];
   for (const [name, value] of Object.entries(fields)) {
-    // The sender's extension of that name gives way.
+    // Skips a sender's extension with the name of a member that is added below.
     if (name === "topic") continue;
     const isRaw = name === "data" && isJson && isJsonText(value);
     members.push(`${JSON.stringify(name)}:${isRaw ? value : JSON.stringify(value)}`);
@@ -76,7 +86,7 @@ export function eventJson(topic: string, { entryId, fields }: TopicEntry): strin
 const isJsonType = (type: string | undefined): boolean =>
   type === undefined || /^[^;]*[/+]json\s*(?:;|$)/i.test(type);
 
-/** Any Redis client may have written the entry; the answer must be JSON all the same. */
+/** Checks the data, because any Redis client may have written the entry and the response must be valid JSON. */
 function isJsonText(text: string): boolean {
   try {
     JSON.parse(text);

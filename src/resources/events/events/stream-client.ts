@@ -3,7 +3,7 @@ import type { Tail } from "../../../bus/topics/tail.ts";
 import { eventJson } from "./schema.ts";
 import { afterOf, MovingPosition, type Position } from "./stream-position.ts";
 
-/** The line to a reader. It is full while what was written is not taken. */
+/** Output to a reader. `isFull` returns true while too much written data is waiting to be sent. */
 export interface StreamSink {
   readonly isFull: () => boolean;
   readonly write: (text: string) => void;
@@ -12,34 +12,36 @@ export interface StreamSink {
 export interface StreamClientDeps {
   readonly tail: Tail;
   readonly sink: StreamSink;
-  /** How far the shared reading of a topic has come; undefined where it is not shared. */
+  /** Returns the last entry id that the shared reader has read in a topic, or `undefined` if it does not read the topic. */
   readonly sharedAfter: (topic: string) => string | undefined;
-  /** Until when the shared reading has everything of all topics, by the servers' clocks. */
+  /** Returns the Redis time up to which the shared reader has read all topics completely. */
   readonly completeUntilMs: () => number;
   readonly start: Position;
 }
 
-/** One reader of the events of several topics. */
+/** A connected reader of the events of several topics. */
 export interface StreamClient {
   readonly topics: () => Iterable<string>;
-  /** Follows a topic, from where the reader stands in it. */
+  /** Starts to follow a topic from the reader's position. */
   readonly follow: (topic: string) => void;
   readonly unfollow: (topic: string) => void;
   readonly has: (topic: string) => boolean;
-  /** An entry that the shared reading has come to; `data` is its event as lines of data. */
+  /** Called for each entry of the shared reader. `data` is the event as `data:` lines. */
   readonly offer: (topic: string, entryId: string, data: string) => void;
-  /** Reads for itself what it lacks, as far as the line takes it. */
+  /** Reads the entries that the reader has missed, until the output is full. */
   readonly catchUp: () => Promise<void>;
-  /** Says where the reader stands, and that the line is alive. */
+  /** Sends the reader's current position, which also keeps the connection alive. */
   readonly beat: () => void;
 }
 
 const PAGE = { entries: 100, bytes: 256 * 1024 } as const;
 
 /**
- * A topic is live, and its entries come from the shared reading, or behind, and the client reads on from its own place in it: after
- * a resumption, and where its line was full when an entry came. So nothing is held for a slow reader, and nothing is passed
- * over.
+ * Creates the state of one reader.
+ *
+ * A live topic receives its entries from the shared reader. For a topic that is behind, the client reads from its own position.
+ * This happens after a resumption, or when the output was full as an entry arrived. A slow reader therefore needs no buffer and
+ * misses no entries.
  */
 export function createStreamClient(deps: StreamClientDeps): StreamClient {
   const { tail, sink, sharedAfter, completeUntilMs, start } = deps;
@@ -60,7 +62,7 @@ export function createStreamClient(deps: StreamClientDeps): StreamClient {
     position.raiseSince(sinceMs);
   }
 
-  /** The topic that is furthest behind: so what is older comes first, by and large. */
+  /** Returns the topic that is furthest behind, so that older events are sent roughly first. */
   function furthestBehind(): string | undefined {
     let furthest: string | undefined;
     for (const topic of behind) {
@@ -77,10 +79,10 @@ export function createStreamClient(deps: StreamClientDeps): StreamClient {
     const { more } = await tail.read([[topic, after]], PAGE, (from, entry) => {
       if (places.has(from)) send(from, entry.entryId, dataLines(eventJson(from, entry)));
     });
-    // The shared reading has gone on meanwhile, and handed nothing on here.
+    // The topic stays behind if the shared reader advanced during this read, since its entries were not passed on.
     if (more || sharedAfter(topic) !== sharedBefore) return;
     behind.delete(topic);
-    // Whatever stood before the shared reading and is not read by now is gone.
+    // All remaining entries up to the shared position have been read, or were trimmed.
     const place = places.get(topic);
     if (sharedBefore !== undefined && place !== undefined && compareEntryIds(place, sharedBefore) < 0) {
       places.set(topic, sharedBefore);
@@ -132,7 +134,7 @@ export function createStreamClient(deps: StreamClientDeps): StreamClient {
   };
 }
 
-/** A payload may hold line ends between its tokens, where they mean nothing: each line of data is one of the event's. */
+/** Formats JSON as `data:` lines. Line breaks can only occur between its tokens, so a reader can join the lines again. */
 export const dataLines = (json: string): string =>
   json
     .split(/\r\n|\r|\n/)

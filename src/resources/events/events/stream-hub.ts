@@ -6,7 +6,7 @@ import type { Log } from "../../../log.ts";
 import { eventJson } from "./schema.ts";
 import { dataLines, type StreamClient } from "./stream-client.ts";
 
-/** Which events: those of an app, all or of one type. */
+/** Selects all events of an app, or those of one type. */
 export interface StreamFilter {
   readonly appId: string;
   readonly type: string | undefined;
@@ -14,11 +14,11 @@ export interface StreamFilter {
 
 export interface StreamMember extends StreamFilter {
   readonly client: StreamClient;
-  /** Ends it: its app is gone, or has become too large. */
+  /** Called when the app was deleted or has too many topics. Ends the stream. */
   readonly close: () => void;
 }
 
-/** The topics of such events; undefined where the app is gone, or there are more than `MAX_TOPICS`. */
+/** Lists the matching topics. Returns `undefined` when the app was deleted or has more than `MAX_TOPICS` of them. */
 export type ListTopics = (filter: StreamFilter) => Promise<readonly string[] | undefined>;
 
 export interface StreamHubDeps {
@@ -28,49 +28,51 @@ export interface StreamHubDeps {
   readonly log: Log;
 }
 
-/** A topic that somebody follows. */
+/** A topic that at least one client follows. */
 interface Followed {
   after: string;
   readonly clients: Set<StreamClient>;
 }
 
-/** One reading of all topics that anybody on this worker follows. It rests while there is nobody. */
+/** Reads the topics that clients on this worker follow, once for all of them. It is idle without clients. */
 export interface StreamHub {
   /**
-   * @param nowMs the servers' time: the shared reading of a topic that nobody followed begins there
-   * @param listedMs their time when the listing of the topics was begun
+   * Adds a client.
+   *
+   * @param nowMs Redis time at which the shared reader starts topics that it does not read yet
+   * @param listedMs Redis time at which `topics` began to be listed
    */
   readonly join: (member: StreamMember, topics: readonly string[], nowMs: number, listedMs: number) => void;
   readonly leave: (member: StreamMember) => void;
-  /** How far a topic has been read; undefined where nobody follows it. */
+  /** Returns the last entry id read in a topic, or `undefined` if no client follows it. */
   readonly sharedAfter: (topic: string) => string | undefined;
-  /** Until when everything of all topics has been read, by the servers' clocks. */
+  /** Returns the Redis time up to which all topics have been read completely. */
   readonly completeUntilMs: () => number;
 }
 
-/** Topics of one reader. */
+/** Maximum number of topics of one stream. */
 export const MAX_TOPICS = 1_000;
 const LIMITS = { entries: 200, bytes: 1024 * 1024 } as const;
 const READ_EVERY_MS = 100;
 const LISTS_AT_ONCE = 4;
-/** A new definition's topic is followed within two seconds. */
+/** Topics of new event definitions are followed within two seconds. */
 const LIST_EVERY_MS = 1_500;
 const AFTER_FAILURE_MS = 1_000;
 const MAX_PAUSE_MS = 1_000;
-/** Clocks of servers may differ, and be set back, so far without an event being missed by a reader that resumes. */
+/** Clocks of Redis servers may differ or be set back by this much without a resuming reader missing an event. */
 const MARGIN_MS = 5_000;
 
 export function createStreamHub({ tail, listTopics, stopping, log }: StreamHubDeps): StreamHub {
   const members = new Set<StreamMember>();
   const followed = new Map<string, Followed>();
-  /** Counts changes of what is followed: a reading in which one fell is not complete. */
+  /** Counts newly followed topics. A read during which one was added is not complete. */
   let generation = 0;
   let turn = 0;
   let timeMs = 0;
   let completeMs = 0;
   let listedMs = 0;
   let listedAt = Number.NEGATIVE_INFINITY;
-  /** Counts members: a listing in which one came is not theirs. */
+  /** Counts joined clients. A listing of topics does not cover clients that joined while it ran. */
   let joined = 0;
   let isRunning = false;
 
@@ -112,7 +114,7 @@ export function createStreamHub({ tail, listTopics, stopping, log }: StreamHubDe
       }
     });
     if (before === joined) listedMs = knownMs;
-    // What has changed since it was begun is perhaps not in it.
+    // Counts from the start, because later changes may be missing from the listing.
     listedAt = startedAt;
   }
 
@@ -123,14 +125,14 @@ export function createStreamHub({ tail, listTopics, stopping, log }: StreamHubDe
 
   async function read(): Promise<boolean> {
     const before = generation;
-    // Each time from another place: what fills a call must not be the same topics for ever.
+    // Starts with a different topic each time, so that busy topics cannot keep filling the whole read.
     const all = [...followed];
     const first = all.length === 0 ? 0 : turn++ % all.length;
     const inTurn = new Map([...all.slice(first), ...all.slice(0, first)]);
     const places = [...inTurn].map(([topic, { after }]) => [topic, after] as const);
     const result = await tail.read(places, LIMITS, (topic, entry) => {
       const known = followed.get(topic);
-      // Left meanwhile, and perhaps followed again, from a place before this one.
+      // Skips topics that were left during the read. They may have been followed again from an earlier position.
       if (!known || known !== inTurn.get(topic)) return;
       known.after = entry.entryId;
       const data = dataLines(eventJson(topic, entry));
@@ -148,15 +150,19 @@ export function createStreamHub({ tail, listTopics, stopping, log }: StreamHubDe
       let pauseMs = READ_EVERY_MS;
       try {
         const more = await read();
-        // A slow reading is followed by a longer pause.
+        // Pauses longer after a slow read.
         const slowMs = Math.min(2 * (performance.now() - startedAt), MAX_PAUSE_MS);
         pauseMs = more ? 0 : Math.max(READ_EVERY_MS, slowMs);
-        // Nobody waits for another's history; what fails is tried again in the next round.
+        // Not awaited, so that a client that catches up does not delay others. The next iteration retries failures.
         for (const { client } of members) client.catchUp().catch(() => {});
         await list();
         failing = false;
       } catch (error) {
-        if (!failing) log.warn({ event: "event_streams.failing", err: error }, "event streams have to wait");
+        if (!failing)
+          log.warn(
+            { event: "event_streams.failing", err: error },
+            "Could not read topics for event streams. Streams wait until it works again.",
+          );
         failing = true;
         pauseMs = AFTER_FAILURE_MS;
       }
@@ -178,7 +184,7 @@ export function createStreamHub({ tail, listTopics, stopping, log }: StreamHubDe
       members.add(member);
       joined++;
       timeMs = Math.max(timeMs, nowMs);
-      // Of its topics nothing later has been read, and none that was made later is known.
+      // For the new client, reading is complete only up to `nowMs`, and the list of topics only up to `knownMs`.
       completeMs = Math.min(completeMs, nowMs);
       listedMs = Math.min(listedMs, knownMs);
       for (const topic of topics) follow(member, topic, nowMs);

@@ -1,16 +1,21 @@
 import type { StreamSink } from "./stream-client.ts";
 
-/** The line is full once so much waits to be taken. */
+/** Number of unsent bytes at which the output counts as full. */
 const HIGH_WATER_BYTES = 256 * 1024;
 
 export interface StreamLine extends StreamSink {
   readonly body: ReadableStream<Uint8Array>;
-  /** For how long the reader has taken nothing of a full line; 0 where it is not full. */
+  /** Returns the milliseconds since the reader last accepted data, or 0 if the output is not full. */
   readonly stalledMs: () => number;
   readonly end: () => void;
 }
 
-/** A line to a reader, as the body of an answer. `onRoom`: it is no longer full; `onGone`: the reader has left. */
+/**
+ * Creates the output to a reader as a response body.
+ *
+ * @param on.onRoom called when the output is no longer full
+ * @param on.onGone called when the reader has disconnected
+ */
 export function createStreamLine(on: {
   readonly onRoom: () => void;
   readonly onGone: () => void;

@@ -2,24 +2,24 @@ import { createHash } from "node:crypto";
 import { compareEntryIds, ENTRY_ID, idBefore, parseEntryMs } from "../../../bus/entry-id.ts";
 
 /**
- * Where a reader of several topics stands: it has all entries of before `sinceMs` (by the servers' clocks), and of the topics in
- * `exact`, named by their tags, all up to that id.
+ * Position of a reader of several topics. It has received all entries before `sinceMs` (Redis time). For a topic in `exact`, it
+ * has received all entries up to the given id. The keys of `exact` are topic tags.
  */
 export interface Position {
   readonly sinceMs: number;
   readonly exact: ReadonlyMap<string, string>;
 }
 
-/** Topics named in one position, the most recent ones; events of others come twice where it is resumed. */
+/** Maximum number of topics in `exact`, the most recently active ones. Events of other topics may repeat after a resumption. */
 const MAX_EXACT = 100;
 const TEXT = /^\d{1,15}(?:\.[A-Za-z0-9_-]{8}:\d{1,20}-\d{1,20}){0,100}$/;
 const TAG_CHARS = 8;
 
-/** Names a topic within a position. */
+/** Computes the short tag of a topic within a position. */
 export const tagOf = (topic: string): string =>
   createHash("sha256").update(topic).digest("base64url").slice(0, TAG_CHARS);
 
-/** A position as an event's id; undefined for a text that is none. */
+/** Parses the `id` of a stream event. Returns `undefined` for invalid text. */
 export function parsePosition(text: string): Position | undefined {
   if (!TEXT.test(text)) return undefined;
   const [sinceMs = "", ...parts] = text.split(".");
@@ -28,17 +28,17 @@ export function parsePosition(text: string): Position | undefined {
   return { sinceMs: Number(sinceMs), exact };
 }
 
-/** The id after which a reader that stands there reads on in a topic. */
+/** Returns the entry id after which a reader at this position continues in a topic. */
 export function afterOf({ sinceMs, exact }: Position, topic: string): string {
   const since = idBefore(sinceMs);
   const known = exact.get(tagOf(topic));
   return known !== undefined && compareEntryIds(known, since) > 0 ? known : since;
 }
 
-/** Keeps the position of one reader while it moves on. */
+/** Tracks the position of one reader. */
 export class MovingPosition {
   #sinceMs: number;
-  /** By tag; the most recently moved last. */
+  /** Entry ids by topic tag, the most recently updated last. */
   readonly #exact: Map<string, string>;
   readonly #tags = new Map<string, string>();
 
@@ -47,7 +47,7 @@ export class MovingPosition {
     this.#exact = new Map(exact);
   }
 
-  /** All of before that time has been read. An id says whole milliseconds. */
+  /** Records that all entries before this time have been read. Rounds down, because ids contain whole milliseconds. */
   raiseSince(timeMs: number): void {
     const sinceMs = Math.floor(timeMs);
     if (sinceMs <= this.#sinceMs) return;

@@ -24,17 +24,17 @@ export interface EventStreamDeps {
   readonly redis: RedisBus;
   readonly identify: Identify;
   readonly log: Log;
-  /** Aborts when the gateway drains: streams end, and their readers come back elsewhere. */
+  /** Aborts when the gateway drains. Streams then end, and their readers reconnect to another gateway. */
   readonly stopping: AbortSignal;
 }
 
-/** Streams on this worker, and of one caller on it. */
+/** Maximum number of streams on this worker, in total and per caller. */
 const PER_WORKER = 500;
 const PER_CALLER = 20;
 const BEAT_EVERY_MS = 15_000;
-/** With the time that a caller is remembered (three seconds): a key that is revoked ends its streams within five. */
+/** Together with the caller cache (3 s), this ends the streams of a revoked key within 5 s. */
 const CHECK_EVERY_MS = 1_500;
-/** A reader that takes nothing for so long of what waits for it is cut. */
+/** A reader that accepts no data for this long is disconnected. */
 const MAX_STALL_MS = 10_000;
 const RETRY_MS = 2_000;
 const FULL_RETRY_AFTER_SECONDS = 10;
@@ -45,10 +45,10 @@ const HEADERS = {
 };
 
 const querySchema = z.object({
-  type: z.string().min(1).max(255).optional().describe("Events of this type only."),
+  type: z.string().min(1).max(255).optional().describe("Selects events of this type."),
 });
 
-/** The events of an app while they come. */
+/** The live event stream of an app. */
 export const eventStream: Resource<EventStreamDeps> = {
   path: "/apps/:appId/events",
   tag: "Events",
@@ -61,7 +61,7 @@ export const eventStream: Resource<EventStreamDeps> = {
     const takePlace = createPlaces();
 
     function requireRunning(): void {
-      if (stopping.aborted) throw new UnavailableError("this worker is stopping");
+      if (stopping.aborted) throw new UnavailableError("this gateway is stopping");
     }
 
     function open(
@@ -100,7 +100,7 @@ export const eventStream: Resource<EventStreamDeps> = {
       stopping.addEventListener("abort", close);
       line.write(`retry: ${RETRY_MS}\n`);
       hub.join(member, from.topics, from.nowMs, from.listedMs);
-      // Only now is it known what the reader lacks: before, its place would be that of all who have read everything.
+      // Sent only after joining, when the topics that are behind are known. Before, the position would skip their entries.
       client.beat();
       return new Response(line.body, { headers: HEADERS });
     }
@@ -112,10 +112,10 @@ export const eventStream: Resource<EventStreamDeps> = {
           path: "/stream",
           operation: "streamEvents",
           summary: "Follow the events of an app",
-          description: `Server-sent events: each is an event of the app, \`data\` as \`getEvent\` answers it, \`id\` where the reader stands. Without \`Last-Event-ID\` it begins now; with it, it goes on from there, as far back as topics are kept (milliseconds since 1970 will do as an id, to begin at that time): nothing is left out, and nothing comes twice unless more than 100 topics were busy within seconds. Events of one topic come in order. It ends, to be resumed, when the token ends, the gateway stops, or the reader is too slow. At most ${MAX_TOPICS} topics, ${PER_CALLER} streams of one key on each worker.`,
+          description: `Streams events as server-sent events. \`data\` is the event as \`getEvent\` returns it, and \`id\` is the reader's position. Events of one topic arrive in order.\n\nWithout \`Last-Event-ID\`, the stream starts with new events. With it, the stream continues after that position, as far back as topics retain events. Milliseconds since 1970 are also accepted, to start at that time. No retained event is skipped. Events repeat only if more than 100 topics were active within a few seconds.\n\nThe stream ends when the token becomes invalid, the gateway stops, or the reader is too slow. Reconnect to resume it. A stream can cover at most ${MAX_TOPICS} topics, and an API key can have at most ${PER_CALLER} streams per gateway.`,
           params: appParams,
           query: querySchema,
-          answer: nonJsonAnswer("text/event-stream", "The events, without end."),
+          answer: nonJsonAnswer("text/event-stream", "The endless stream of events."),
         },
         async ({ caller, params, query, c }) => {
           const scope = appScopeOf(caller, params);
@@ -123,14 +123,14 @@ export const eventStream: Resource<EventStreamDeps> = {
           const filter = { appId: params.appId, type: query.type };
           const resumed = resumedFrom(c);
           requireRunning();
-          // Nobody would read it, and nobody would leave it.
+          // A HEAD request has no body to read, so the stream would never be closed.
           if (c.req.method === "HEAD") return new Response(null, { headers: HEADERS });
           const release = takePlace(caller.keyId ?? caller.accountId);
           try {
             const listedAt = performance.now();
             const topics = await listTopics(filter);
             if (!topics) {
-              const message = `must be given: the app has more than ${MAX_TOPICS} topics`;
+              const message = `is required because the app has more than ${MAX_TOPICS} topics`;
               throw invalidParameters([{ path: "type", message }]);
             }
             const places = topics.map((topic) => [topic, "0-0"] as const);
@@ -138,7 +138,7 @@ export const eventStream: Resource<EventStreamDeps> = {
             const start = resumed
               ? { ...resumed, sinceMs: Math.min(resumed.sinceMs, nowMs) }
               : { sinceMs: nowMs, exact: new Map() };
-            // It may have begun to stop meanwhile: nobody would end the stream, nor read for it.
+            // Checks again: if the gateway began to stop during the queries, the stream would never end.
             requireRunning();
             const listedMs = nowMs - (performance.now() - listedAt);
             return open(c, filter, { start, topics, nowMs, listedMs }, release);
@@ -152,16 +152,18 @@ export const eventStream: Resource<EventStreamDeps> = {
   },
 };
 
-/** @throws ApiError 400 */
+/** Parses `Last-Event-ID`. @throws ApiError 400 when it is invalid */
 function resumedFrom(c: Context<ApiEnv>): Position | undefined {
   const text = c.req.header("last-event-id");
   if (text === undefined || text === "") return undefined;
   const position = parsePosition(text);
   if (position) return position;
-  throw invalidParameters([{ path: "Last-Event-ID", message: "is not the id of an event of this stream" }]);
+  throw invalidParameters([
+    { path: "Last-Event-ID", message: "must be an event id of this stream, or milliseconds since 1970" },
+  ]);
 }
 
-/** Undefined where the app is gone, or has too many. */
+/** Returns `undefined` when the app was deleted or has more than `MAX_TOPICS` topics. */
 async function findTopics(db: Queryable, filter: StreamFilter): Promise<readonly string[] | undefined> {
   const rows = await db
     .selectFrom("apps")
@@ -179,9 +181,9 @@ async function findTopics(db: Queryable, filter: StreamFilter): Promise<readonly
 }
 
 /**
- * Takes a place for a stream of that caller; the answer gives it back, once.
+ * Creates a function that reserves a stream for a caller and returns its release function. Releasing twice has no effect.
  *
- * @throws ApiError 429 where the caller has its share, UnavailableError where the worker is full
+ * It throws ApiError 429 when the caller has too many streams, and UnavailableError when the worker has.
  */
 function createPlaces(): (caller: string) => () => void {
   const taken = new Map<string, Set<symbol>>();
@@ -191,7 +193,7 @@ function createPlaces(): (caller: string) => () => void {
     if (ours.size >= PER_CALLER) {
       throw new ApiError(
         "rate_limited",
-        `There are ${PER_CALLER} streams of this key on this worker already.`,
+        `This API key already has ${PER_CALLER} open event streams on this gateway. Close one, or try again later.`,
         {
           headers: { "Retry-After": String(FULL_RETRY_AFTER_SECONDS) },
         },
@@ -199,7 +201,9 @@ function createPlaces(): (caller: string) => () => void {
     }
     if (all >= PER_WORKER) {
       const retryAfterSeconds = FULL_RETRY_AFTER_SECONDS;
-      throw new UnavailableError("this worker has all the event streams that it can", { retryAfterSeconds });
+      throw new UnavailableError(`this gateway already has ${PER_WORKER} open event streams`, {
+        retryAfterSeconds,
+      });
     }
     const place = Symbol();
     taken.set(caller, ours.add(place));

@@ -21,7 +21,7 @@ export interface OverviewDeps {
 }
 
 const HOUR_MS = 3_600_000;
-/** Beyond so many nobody waits for their sum: it is null. */
+/** Above this number, computing the figures would take too long, and they are null. */
 const MAX_CHANNELS = 1_000;
 const MAX_SUBSCRIPTIONS = 500;
 const MAX_TIMED = 500;
@@ -30,8 +30,15 @@ const overviewSchema = z
   .object({
     bus: z.object({
       ready: z.boolean().meta({ description: "Whether events can be published." }),
-      durability: z.string().meta({ description: "What an answer of 200 survives.", example: "fsync" }),
-      memoryUsedFraction: z.number().nullable().meta({ description: "Of the memory of Redis." }),
+      durability: z.string().meta({
+        description:
+          "Failures that acknowledged events survive: `none`, `process` (a crash of Redis), `fsync` (of its server) or `replica` (loss of the primary).",
+        example: "fsync",
+      }),
+      memoryUsedFraction: z
+        .number()
+        .nullable()
+        .meta({ description: "Used fraction of Redis memory, from 0 to 1." }),
     }),
     deliveries: z
       .object({
@@ -41,20 +48,31 @@ const overviewSchema = z
       })
       .nullable()
       .meta({
-        description: `Of the records of the last hour, which are samples: one a second of each channel. Times are of the newest ${MAX_TIMED}. Null where there are more than ${MAX_CHANNELS} channels.`,
+        description: `Figures from the sampled deliveries of the last hour, at most one per second and channel. The durations cover the newest ${MAX_TIMED}. Null if there are more than ${MAX_CHANNELS} channels.`,
       }),
     subscriptions: z.object({
       total: z.int(),
-      lag: z.int().nullable().meta({ description: "Entries that no reader was given; null where too many." }),
-      lagSeconds: z.number().nullable().meta({ description: "The age of the oldest of them." }),
-      pending: z.int().nullable(),
+      lag: z
+        .int()
+        .nullable()
+        .meta({
+          description: `Number of entries not delivered to a reader yet. Null if unknown, or with more than ${MAX_SUBSCRIPTIONS} subscriptions.`,
+        }),
+      lagSeconds: z
+        .number()
+        .nullable()
+        .meta({ description: "Age of the oldest entry not delivered yet, in seconds." }),
+      pending: z
+        .int()
+        .nullable()
+        .meta({ description: "Number of entries delivered but not acknowledged yet." }),
     }),
     deadLetters: z.int(),
     openProblems: z.int(),
   })
-  .meta({ id: "Overview", description: "How the organization's events are, as of now." });
+  .meta({ id: "Overview", description: "Current figures of the organization's event flow." });
 
-/** The figures by which one sees where to look. */
+/** Key figures that show where an operator should look. */
 export const overview: Resource<OverviewDeps> = {
   path: "/overview",
   tag: "Problems",
@@ -64,7 +82,7 @@ export const overview: Resource<OverviewDeps> = {
         method: "get",
         path: "/",
         operation: "getOverview",
-        summary: "Get the figures of the organization",
+        summary: "Get the key figures of the organization",
         answer: overviewSchema,
       },
       async ({ caller: { organizationId } }) => {

@@ -8,31 +8,37 @@ import { type AppScope, appParams, appScopeOf } from "../../apps/app-scope.ts";
 import { defineRoute, type Route } from "../../kit/route.ts";
 import { type Filters, filters } from "./schema.ts";
 
-/** Records that one answer goes through, the newest. */
+/** Maximum number of records that a response groups. */
 const MAX_GROUPED = 2_000;
 
 const groupsSchema = z
   .object({
-    matched: z.int().meta({ description: "All that the filters leave." }),
-    looked: z.int().meta({ description: `Of these the newest, ${MAX_GROUPED} at most, are in the groups.` }),
+    matched: z.int().meta({ description: "Number of items that match the filters." }),
+    looked: z.int().meta({
+      description: `Number of items in the groups. Only the newest ${MAX_GROUPED} matching items are grouped.`,
+    }),
     groups: z.array(
       z.object({
         channelUid: z.string(),
         reason: z.enum(QUARANTINE_REASONS),
-        definition: z
-          .string()
-          .nullable()
-          .meta({ description: "The type of the first definition that failed; null: none is named." }),
-        items: z.int(),
-        arrivals: z.int().meta({ description: "The same item again is one item, counted." }),
+        definition: z.string().nullable().meta({
+          description: "Type of the first definition that failed. Null if the reason names no definition.",
+        }),
+        items: z.int().meta({ description: "Number of items." }),
+        arrivals: z
+          .int()
+          .meta({ description: "Number of arrivals. An item that arrives again counts each time." }),
         firstAt: timestamp,
         lastAt: timestamp,
       }),
     ),
   })
-  .meta({ id: "QuarantineGroups", description: "What is in quarantine, by reason and definition." });
+  .meta({
+    id: "QuarantineGroups",
+    description: "Quarantined items grouped by channel, reason and definition.",
+  });
 
-/** Shows what is wrong rather than each item that it is wrong with. */
+/** Groups quarantined items, so that a few causes become visible behind many items. */
 export const groups = (
   { quarantine }: { readonly quarantine: Pick<QuarantineStore, "list"> },
   filterOf: (scope: AppScope, filters: Filters) => Promise<QuarantineFilter>,
@@ -42,8 +48,9 @@ export const groups = (
       method: "get",
       path: "/groups",
       operation: "groupQuarantine",
-      summary: "Count what is in quarantine by reason and definition",
-      description: "With first and last arrival; the group that was seen last comes first.",
+      summary: "Count quarantined items by reason and definition",
+      description:
+        "Each group has the times of its first and last arrival. The group with the latest arrival comes first.",
       params: appParams,
       query: z.object(filters),
       answer: groupsSchema,
@@ -71,7 +78,7 @@ export const groups = (
 
 function summarize(records: readonly QuarantineRecord[]) {
   const [first] = records;
-  if (first === undefined) throw new Error("a group has a record");
+  if (first === undefined) throw new Error("a group of quarantine records is empty");
   const { channelUid, reason, definitions } = first;
   return {
     channelUid,

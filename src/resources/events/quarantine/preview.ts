@@ -11,7 +11,7 @@ import { renderExplainedItem } from "../explained-item.ts";
 import { type QuarantineDeps, recordUse } from "./redrive.ts";
 import { type Filters, previewResultSchema, previewSchema } from "./schema.ts";
 
-/** Says what a re-drive of the item would find, by the channel's definitions of now or by others. */
+/** Explains the result that a redrive of the item would have with the definitions in `channel`. */
 export function explainKept(
   { explain }: Pick<QuarantineDeps, "explain">,
   channel: CompiledChannel,
@@ -21,7 +21,7 @@ export function explainKept(
   return explain(channel, delivery, { id, item, definitions, asNewId: false });
 }
 
-/** Tries definitions on what is kept, so that they can be mended before anything is run again. */
+/** Tries definitions on quarantined items, so that they can be corrected before a redrive. */
 export const preview = (
   deps: QuarantineDeps,
   filterOf: (scope: AppScope, filters: Filters) => Promise<QuarantineFilter>,
@@ -31,9 +31,9 @@ export const preview = (
       method: "post",
       path: "/preview",
       operation: "previewQuarantine",
-      summary: "Preview a re-drive",
+      summary: "Preview a redrive",
       description:
-        "Counts what the filters leave, and says of the first `limit`, in order of arrival, what they would become: by today's definitions, or by those in `events`. Nothing is published or moved.",
+        "Counts the matching items. Explains the result that a redrive of the first `limit` of them, in order of arrival, would have with the channel's current definitions or with those in `events`. Publishes no events and leaves all items in quarantine.",
       params: appParams,
       body: previewSchema,
       answer: previewResultSchema,
@@ -56,7 +56,7 @@ export const preview = (
       const items = [];
       for (const { id, reason } of records) {
         const found = await deps.quarantine.find(filter.organizationId, id);
-        // Deleted or re-driven by another since it was listed.
+        // Skips items that were deleted or redriven since they were listed.
         if (!found) continue;
         const explained = reason === "signature_invalid" ? [] : await explainKept(deps, channel, found);
         const isReleased =

@@ -17,20 +17,20 @@ export interface QuarantineDeps {
   readonly db: Queryable;
   readonly keyring: Keyring;
   readonly quarantine: Pick<QuarantineStore, "list" | "find" | "delete">;
-  /** They hold copies of what is in quarantine. */
+  /** Delivery records, which contain copies of quarantined items. */
   readonly deliveryRecords: Pick<DeliveryRecords, "list" | "read" | "delete">;
   readonly explain: Explain;
   readonly schemas: Pick<SchemaCompiler, "check">;
-  /** The channel in force; undefined where it was deleted. */
+  /** Returns the active version of a channel, or `undefined` when it was deleted. */
   readonly findCompiledChannel: (channelNumber: number) => Promise<CompiledChannel | undefined>;
   readonly redrive: Redrive;
-  /** Aborts when the gateway ends. */
+  /** Aborts when the gateway stops. */
   readonly stopping: AbortSignal;
   readonly clock: Clock;
   readonly log: Log;
 }
 
-/** Tells the audit who reads, deletes or re-drives items, before that is done. @throws UnavailableError */
+/** Records in the audit log who is about to read, delete or redrive items. @throws UnavailableError */
 export const recordUse = (
   { db, clock }: Pick<QuarantineDeps, "db" | "clock">,
   author: Author,
@@ -45,10 +45,12 @@ export const recordUse = (
   );
 
 /**
- * Runs a quarantined item through today's definitions. It leaves quarantine with the write that publishes its events; an item
- * that fails again stays. An item that fails for another reason has a record of that reason: the old one gives way to it.
+ * Runs a quarantined item through the channel's current definitions.
  *
- * @throws UnavailableError when what became of it is not certain; running it again is safe.
+ * The write that publishes the events also removes the item from quarantine. An item that fails again stays. If it fails for a
+ * different reason, a new record with that reason replaces the old one.
+ *
+ * @throws UnavailableError when the result is unknown; it is safe to repeat the redrive
  */
 export async function redriveItem(
   { quarantine, findCompiledChannel, redrive }: QuarantineDeps,
@@ -57,10 +59,10 @@ export async function redriveItem(
 ): Promise<RedriveResult> {
   const { id, item, definitions, reason, organizationId } = record;
   if (reason === "signature_invalid") {
-    return refusedResult(id, "A delivery whose signature is not valid is never re-driven.");
+    return refusedResult(id, "The delivery has an invalid signature and can never be redriven.");
   }
   const channel = await findCompiledChannel(record.channelNumber);
-  if (!channel) return refusedResult(id, "The channel is gone.");
+  if (!channel) return refusedResult(id, "The channel was deleted.");
   const { asNewId, signal } = options;
   const result = await redrive(channel, { id, item, definitions, asNewId, delivery }, { signal });
   const outcome = redriveResultOf(id, result);

@@ -34,7 +34,7 @@ import {
 
 const params = { ...appParams, itemId: pathText(/^[A-Za-z0-9_]{1,64}$/, "quarantined item", "qr_1") };
 
-/** Items that could not become events, kept whole, to be looked into and run again. */
+/** Items that could not become events. They are stored with their delivery, to be inspected and redriven. */
 export const quarantine: Resource<QuarantineDeps> = {
   path: "/apps/:appId/quarantine",
   tag: "Quarantine",
@@ -70,7 +70,7 @@ export const quarantine: Resource<QuarantineDeps> = {
           method: "get",
           path: "/",
           operation: "listQuarantine",
-          summary: "List what is in quarantine",
+          summary: "List quarantined items",
           params: appParams,
           query: listQuerySchema,
           answer: listOf(recordSchema),
@@ -86,9 +86,9 @@ export const quarantine: Resource<QuarantineDeps> = {
           method: "post",
           path: "/redrive",
           operation: "redriveMany",
-          summary: "Run many items again",
+          summary: "Redrive many quarantined items",
           description:
-            "In order of arrival, through today's definitions: the first `limit` that the filters leave. One result for each; the rest is `unavailable` from where the bus does not answer.",
+            "Runs the first `limit` matching items, in order of arrival, through the channel's current definitions. Returns one result per item. If Redis becomes unavailable, this item and all later ones have the result `unavailable`.",
           params: appParams,
           body: redriveManySchema,
           answer: z.array(redriveResultSchema),
@@ -108,7 +108,7 @@ export const quarantine: Resource<QuarantineDeps> = {
           operation: "getQuarantinedItem",
           summary: "Get a quarantined item with its delivery",
           description:
-            "The delivery as it arrived, but for secrets: of the channel, of what its verification reads, and addresses of channels, which show as `***`. It is run again as it arrived.",
+            "Returns the delivery as received. Secrets are replaced by `***`: the channel's secrets, the credentials that its verification reads, and channel addresses. A redrive uses the original delivery.",
           params,
           answer: itemSchema,
         },
@@ -127,7 +127,7 @@ export const quarantine: Resource<QuarantineDeps> = {
           path: "/:itemId",
           operation: "deleteQuarantinedItem",
           summary: "Delete a quarantined item",
-          description: "And the records of the deliveries that it came in.",
+          description: "Also deletes the stored deliveries that contain the item.",
           params,
           answer: deleted,
         },
@@ -145,23 +145,25 @@ export const quarantine: Resource<QuarantineDeps> = {
           method: "post",
           path: "/:itemId/redrive",
           operation: "redriveItem",
-          summary: "Run an item again",
+          summary: "Redrive a quarantined item",
           description:
-            "Through today's definitions. `asNewId` publishes an item of reason `id_conflict` under a new id.",
+            "Runs the item through the channel's current definitions. With `asNewId`, an item with the reason `id_conflict` is published under a new id.",
           params,
           body: redriveSchema,
           answer: redriveResultSchema,
           conflict:
-            "the item cannot be run: its signature was not valid, or its channel is gone or refuses it",
+            "the item cannot be redriven: its signature is invalid, or its channel was deleted or rejects it",
         },
         async ({ caller, params, body: { asNewId }, c }) => {
           const found = await getItem(appScopeOf(caller, params), params.itemId);
           if (asNewId && found.record.reason !== "id_conflict") {
-            throw invalidParameters([{ path: "asNewId", message: "is for an item of reason id_conflict" }]);
+            throw invalidParameters([
+              { path: "asNewId", message: "is only allowed for an item with the reason id_conflict" },
+            ]);
           }
           await recordUse(deps, caller, "redrive", [found.record.id]);
           const result = await redriveItem(deps, found, { asNewId, signal: c.req.raw.signal });
-          if (result.status === "refused") throw conflict(result.message ?? "The item cannot be re-driven.");
+          if (result.status === "refused") throw conflict(result.message ?? "The item cannot be redriven.");
           return result;
         },
       ),
@@ -169,7 +171,7 @@ export const quarantine: Resource<QuarantineDeps> = {
   },
 };
 
-/** In order of arrival, one after the other, so that their events come in that order; ends where the bus does not answer. */
+/** Redrives items one after the other, so that their events keep the order of arrival. Stops when Redis becomes unavailable. */
 async function redriveAll(
   deps: QuarantineDeps,
   organizationId: string,
@@ -180,14 +182,14 @@ async function redriveAll(
   for (const [index, id] of ids.entries()) {
     try {
       const found = await deps.quarantine.find(organizationId, id);
-      // Deleted or re-driven by another since it was listed.
+      // Skips items that were deleted or redriven since they were listed.
       if (!found) continue;
       results.push(await redriveItem(deps, found, { asNewId: false, signal }));
     } catch (error) {
       if (!(error instanceof UnavailableError) || results.length === 0) throw error;
       deps.log.warn(
         { event: "quarantine.redrive_cut_short", err: error },
-        "a re-drive of many ends before its end",
+        "Redrive stopped early because Redis is unavailable. The remaining items stay in quarantine.",
       );
       results.push(...ids.slice(index).map(unavailableResult));
       break;

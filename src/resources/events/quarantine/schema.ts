@@ -10,11 +10,10 @@ import type { Redact } from "../../../lib/secrets/redact.ts";
 import { explainedItemSchema } from "../explained-item.ts";
 
 export const filters = {
-  channelId: z.string().optional().describe("The id or uid of a channel: its items alone."),
-  reason: z.enum(QUARANTINE_REASONS).optional(),
-  /** First arrival: at or after `from`, before `to`. */
-  from: timeInput.optional(),
-  to: timeInput.optional(),
+  channelId: z.string().optional().describe("Id or uid of a channel. Selects its items."),
+  reason: z.enum(QUARANTINE_REASONS).optional().describe("Selects items with this reason."),
+  from: timeInput.optional().describe("Selects items that first arrived at or after this time."),
+  to: timeInput.optional().describe("Selects items that first arrived before this time."),
 } as const;
 
 export type Filters = z.output<z.ZodObject<typeof filters>>;
@@ -30,28 +29,31 @@ export const redriveManySchema = z.strictObject({
 
 export const previewSchema = z.strictObject({
   ...filters,
-  channelId: z.string().describe("The id or uid of the channel whose items are looked at."),
+  channelId: z.string().describe("Id or uid of the channel whose items are previewed."),
   events: definitionsSchema
     .optional()
-    .describe("Definitions to be tried instead of the channel's own; nothing is changed."),
+    .describe("Event definitions to try instead of the channel's own. The channel is not changed."),
   limit: z.int().min(1).max(200).default(50),
 });
 
 /** The result of a preview. */
 export const previewResultSchema = z
   .object({
-    matched: z.int().meta({ description: "All that the filters leave." }),
-    released: z.int().meta({ description: "Of those looked at: how many would leave quarantine." }),
+    matched: z.int().meta({ description: "Number of items that match the filters." }),
+    released: z.int().meta({ description: "Number of previewed items that would leave quarantine." }),
     items: z.array(
       z.object({
         id: id("qr"),
-        reason: z.enum(QUARANTINE_REASONS).meta({ description: "Why it is kept now." }),
-        isReleased: z.boolean(),
+        reason: z.enum(QUARANTINE_REASONS).meta({ description: "Current reason of the quarantine." }),
+        isReleased: z.boolean().meta({ description: "Whether a redrive would release the item." }),
         explanation: z.array(explainedItemSchema),
       }),
     ),
   })
-  .meta({ id: "QuarantinePreview", description: "What a re-drive would do. Nothing is published or moved." });
+  .meta({
+    id: "QuarantinePreview",
+    description: "Result that a redrive would have. A preview publishes no events.",
+  });
 
 const recordFields = {
   id: id("qr"),
@@ -59,24 +61,25 @@ const recordFields = {
   channelUid: z.string(),
   reason: z.enum(QUARANTINE_REASONS),
   path: z.string().nullable().meta({
-    description: "The definition's setting, or the JSON Pointer into the data, that the reason is about.",
+    description: "Setting of the definition, or JSON Pointer into the data, to which the reason refers.",
   }),
   detail: z.string(),
   item: z
     .int()
     .nullable()
-    .meta({ description: "The item's index in its delivery, from 0; null: the whole of it." }),
-  definitions: z
-    .array(z.string())
-    .meta({ description: "Types of the definitions that failed; empty: a re-drive tries all of today's." }),
-  count: z.int(),
+    .meta({ description: "Index of the item in its delivery, from 0. Null for the delivery as a whole." }),
+  definitions: z.array(z.string()).meta({
+    description:
+      "Types of the definitions that failed. If empty, a redrive tries all current definitions of the channel.",
+  }),
+  count: z.int().meta({ description: "Number of times that the item has arrived." }),
   firstAt: timestamp,
   lastAt: timestamp,
 };
 
 export const recordSchema = z
   .object(recordFields)
-  .meta({ id: "QuarantineRecord", description: "An item that could not become an event, and why." });
+  .meta({ id: "QuarantineRecord", description: "An item that could not become an event, with the reason." });
 export type RecordEntity = Shown<z.output<typeof recordSchema>>;
 
 const valuesSchema = z.record(z.string(), z.union([z.string(), z.array(z.string())]));
@@ -93,10 +96,10 @@ export const itemSchema = z
     bodyEncoding: z.enum(["utf-8", "base64"]),
     explanation: z.array(explainedItemSchema).meta({
       description:
-        "What it would become by today's definitions, and which of them came closest; empty where the channel is gone.",
+        "Result with the channel's current definitions, including the closest one. Empty if the channel was deleted.",
     }),
   })
-  .meta({ id: "QuarantinedItem", description: "The record with the delivery that its item came in, whole." });
+  .meta({ id: "QuarantinedItem", description: "A quarantined item with its complete delivery." });
 export type ItemEntity = Shown<z.output<typeof itemSchema>>;
 
 export function renderRecord(record: QuarantineRecord): RecordEntity {
@@ -144,13 +147,13 @@ function renderBody(body: Buffer, redact: Redact): Pick<ItemEntity, "body" | "bo
   }
 }
 
-/** The result of a re-drive. */
+/** The result of a redrive. */
 export const redriveResultSchema = z
   .object({
     id: id("qr"),
     status: z.enum(["released", "kept", "refused", "unavailable"]).meta({
       description:
-        "`released`: it is no longer in quarantine. `kept`: it failed again. `refused`: it was not run, `message` says why. `unavailable`: what became of it is not certain; running it again is safe.",
+        "`released`: the item has left quarantine. `kept`: it failed again. `refused`: it was not run, for the reason in `message`. `unavailable`: the result is unknown, and it is safe to repeat the redrive.",
     }),
     message: z.string().nullable(),
     events: z.array(
@@ -166,7 +169,7 @@ export const redriveResultSchema = z
       z.object({ id: z.string(), reason: z.enum(QUARANTINE_REASONS), path: z.string().optional() }),
     ),
   })
-  .meta({ id: "RedriveResult", description: "What became of a quarantined item that was run again." });
+  .meta({ id: "RedriveResult", description: "Result of redriving a quarantined item." });
 export type RedriveResult = Shown<z.output<typeof redriveResultSchema>>;
 
 export const refusedResult = (id: string, message: string): RedriveResult => ({
@@ -180,7 +183,7 @@ export const refusedResult = (id: string, message: string): RedriveResult => ({
 export const unavailableResult = (id: string): RedriveResult => ({
   id,
   status: "unavailable",
-  message: "Inlet cannot do this just now.",
+  message: "Redis is unavailable. Try again later.",
   events: [],
   quarantine: [],
 });
@@ -194,11 +197,11 @@ export function redriveResultOf(id: string, result: IngestResult): RedriveResult
     case "tooManyItems":
       return refusedResult(id, `The delivery has more than ${result.limit} items.`);
     case "rejected":
-      return refusedResult(id, "The channel refuses the item.");
-    // A kept delivery was verified, or is never run again, and is no handshake.
+      return refusedResult(id, "The channel rejects the item.");
+    // These results do not occur: a quarantined delivery is either verified or never redriven, and is never a handshake.
     case "unverified":
     case "handshake":
-      return refusedResult(id, "The delivery is not verified.");
+      return refusedResult(id, "The delivery could not be verified.");
     default:
       return result satisfies never;
   }

@@ -10,12 +10,13 @@ import { keepConnection } from "./handler.ts";
 import type { EventUid } from "./schema.ts";
 
 /**
- * Gives the connection to what a subscription covers of those channels that fetch: to the one that it names, or, where it covers
- * all of an app, to each that has none and may have this one. To a channel that fetches nothing a connection says nothing.
- * Answers the uids of the channels that carry it then.
+ * Sets the connection on the pull channels that a subscription covers. These are the channel that it names, or, for a
+ * subscription to the whole app, each channel without a connection that accepts this one. Push channels are skipped.
  *
- * @throws ApiError 404 for a connection or channel that is not there, 409 where the channel has another connection, 400 where
- * the connection does not fit it, or none of an app's.
+ * @returns the uids of the covered channels that now use the connection
+ * @throws ApiError 404 when the connection or channel does not exist
+ * @throws ApiError 409 when the channel already has another connection
+ * @throws ApiError 400 when the connection does not fit the channel, or fits no channel of the app
  */
 export async function connectCovered(
   trx: Trx,
@@ -49,21 +50,21 @@ export async function connectCovered(
       const entry = { action: "update", entity: "channel", id, fields: ["connectionId"] } as const;
       await recordAudit(trx, author, entry, nowMs);
     } else if (channel.connectionId !== connectionId) {
-      if (eventUid.kind !== "app") throw conflict("The channel has another connection.");
-      unfit.push(`${channel.uid}: the channel has another connection`);
+      if (eventUid.kind !== "app") throw conflict("The channel already has another connection.");
+      unfit.push(`${channel.uid}: the channel already has another connection`);
       continue;
     }
     connected.push(channel.uid);
   }
   if (eventUid.kind === "app" && connected.length === 0) {
-    const reasons = unfit.length === 0 ? ["it has none that fetches"] : unfit;
-    const told = [...reasons.slice(0, MOST_TOLD), ...(reasons.length > MOST_TOLD ? ["…"] : [])];
-    const message = `no channel of the app can carry it (${told.join("; ")})`;
+    const reasons = unfit.length === 0 ? ["it has no channels that fetch events"] : unfit;
+    const listed = [...reasons.slice(0, MAX_REASONS), ...(reasons.length > MAX_REASONS ? ["…"] : [])];
+    const message = `fits no channel of the app (${listed.join("; ")})`;
     throw invalidParameters([{ path: "connectionId", message }]);
   }
   return connected;
 }
 
-const MOST_TOLD = 10;
+const MAX_REASONS = 10;
 
-export const noChannels = () => conflict("The app has no channels to subscribe to.");
+export const noChannels = () => conflict("The app has no channels to subscribe to. Add a channel first.");

@@ -4,39 +4,56 @@ import type { Trx } from "../../../data/database.ts";
 import type { HandlerSettings } from "../../../event/handler.ts";
 import { invalidParameters, notFound } from "../../../http/problem.ts";
 
-/** Standard Webhooks, "Symmetric": 24 to 64 bytes. */
+/** Format of a symmetric secret in Standard Webhooks: the base64 of 24 to 64 bytes. */
 const SECRET = /^whsec_(?:[A-Za-z0-9+/]{4}){8,21}(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{4})?$/;
 const MADE_SECRET_BYTES = 32;
 
-/** Where a subscription's events are to be sent. */
+/** The handler of a subscription in a request. */
 export const handlerSchema = z.strictObject({
   url: z
     .url({ protocol: /^https?$/, error: "must be an http or https URL" })
     .max(2_048)
-    .refine((url) => URL.parse(url)?.username === "", "must not hold credentials: use a connection")
-    .describe("Each event is POSTed there as a CloudEvent in binary mode; 2xx acknowledges it."),
+    .refine((url) => URL.parse(url)?.username === "", "must not contain credentials; use a connection")
+    .describe(
+      "URL to which each event is sent with POST, as a CloudEvent in binary mode. A 2xx response acknowledges it.",
+    ),
   secret: z
     .string()
-    .regex(SECRET, "must be whsec_ and the base64 of 24 to 64 bytes")
+    .regex(SECRET, "must be whsec_ followed by the base64 of 24 to 64 bytes")
     .optional()
-    .describe("What deliveries are signed with, as Standard Webhooks says; made where it is absent."),
-  connectionId: z.string().min(1).nullable().default(null).describe("Credentials that the calls carry."),
-  timeoutMs: z.int().min(100).max(60_000).default(10_000).describe("How long one attempt may take."),
-  concurrency: z.int().min(1).max(64).default(8).describe("Attempts at once, by each gateway."),
+    .describe("Secret for signing requests according to Standard Webhooks. Generated if omitted."),
+  connectionId: z
+    .string()
+    .min(1)
+    .nullable()
+    .default(null)
+    .describe("Id of a connection whose credentials the requests use."),
+  timeoutMs: z
+    .int()
+    .min(100)
+    .max(60_000)
+    .default(10_000)
+    .describe("Maximum duration of an attempt, in milliseconds."),
+  concurrency: z
+    .int()
+    .min(1)
+    .max(64)
+    .default(8)
+    .describe("Maximum number of concurrent attempts per gateway."),
   ordered: z
     .boolean()
     .default(false)
     .describe(
-      "One event of a topic at a time, in order: one that fails holds its topic back, for about an hour at most.",
+      "Whether to send the events of a topic one at a time, in order. A failing event delays its topic, for about an hour at most.",
     ),
   testEvents: z
     .boolean()
     .default(false)
-    .describe("Whether it is sent events that somebody published to try a channel out (`inlettest`)."),
+    .describe("Whether to also send test events (those with the extension `inlettest`)."),
 });
 export type HandlerInput = z.output<typeof handlerSchema>;
 
-/** A handler as the API answers it. */
+/** A handler in a response. */
 export const shownHandlerSchema = z
   .object({
     url: z.string(),
@@ -48,15 +65,15 @@ export const shownHandlerSchema = z
     secret: z
       .string()
       .nullable()
-      .meta({ description: "Shown once, by the call that made it; null ever after." }),
+      .meta({ description: "Returned only once, by the request that generated it. Null afterwards." }),
   })
-  .meta({ id: "Handler", description: "Where a subscription's events are sent." });
+  .meta({ id: "Handler", description: "The HTTP endpoint to which a subscription sends events." });
 
 export const makeHandlerSecret = (): string => `whsec_${randomBytes(MADE_SECRET_BYTES).toString("base64")}`;
 
 export const settingsOf = ({ secret: _, ...settings }: HandlerInput): HandlerSettings => settings;
 
-/** A connection as it stays until the transaction ends. @throws ApiError 404 */
+/** Reads a connection and blocks its deletion until the transaction ends. @throws ApiError 404 */
 export async function keepConnection(trx: Trx, organizationId: string, id: string) {
   const connection = await trx
     .selectFrom("connections")
@@ -68,7 +85,7 @@ export async function keepConnection(trx: Trx, organizationId: string, id: strin
   return connection;
 }
 
-/** @throws ApiError 404 for a connection that is not there, 400 where it may not go to the handler's origin. */
+/** @throws ApiError 404 when the connection does not exist, 400 when it does not allow the handler's origin */
 export async function requireHandlerConnection(
   trx: Trx,
   organizationId: string,
@@ -78,6 +95,6 @@ export async function requireHandlerConnection(
   const { allowedOrigins } = await keepConnection(trx, organizationId, connectionId);
   const { origin } = new URL(url);
   if (allowedOrigins.includes(origin)) return;
-  const message = `${origin} is none of the connection's allowed origins`;
+  const message = `does not allow ${origin}; add it to the connection's allowedOrigins or use another connection`;
   throw invalidParameters([{ path: "handler.connectionId", message }]);
 }

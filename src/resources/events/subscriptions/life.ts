@@ -31,7 +31,7 @@ export const subscriptionLife: Resource<SubscriptionsDeps> = {
           params,
           body: z.strictObject({}),
           answer: subscriptionSchema,
-          conflict: `it is ${step.state} already`,
+          conflict: `the subscription is already ${step.state}`,
         },
         async ({ caller, params }) => {
           const scope = appScopeOf(caller, params);
@@ -44,9 +44,12 @@ export const subscriptionLife: Resource<SubscriptionsDeps> = {
     return [
       turn(
         { action: "pause", state: "paused" },
-        "Its handler gets no more events, and readers by `inlet-consumer` read no more; groups and what they have read stay. Other readers of its group are not held.",
+        "Stops the handler and readers that use `inlet-consumer`. The consumer groups keep their positions. Readers that use Redis directly are not stopped.",
       ),
-      turn({ action: "resume", state: "active" }, "It goes on where it was paused."),
+      turn(
+        { action: "resume", state: "active" },
+        "Continues from the position at which the subscription was paused.",
+      ),
       defineRoute(
         {
           method: "post",
@@ -54,7 +57,7 @@ export const subscriptionLife: Resource<SubscriptionsDeps> = {
           operation: "rewindSubscription",
           summary: "Rewind a subscription",
           description:
-            "Sets its consumer groups anew. What readers have in hand and did not acknowledge is no longer pending: the answer says how much that was.",
+            "Moves the subscription's consumer groups to the given position. Entries that readers have received but not acknowledged are no longer pending. `dropped` in the response is their number.",
           params,
           body: rewindSchema,
           answer: rewoundSchema,

@@ -22,13 +22,13 @@ type SubscribeDeps = EntityDeps & RowDeps;
 export interface NewSubscription {
   readonly eventUid: EventUid;
   readonly startAt: StartAt;
-  /** The start on the bus; 0 = earliest. */
+  /** Start position in Redis time. 0 means the earliest entry. */
   readonly startMs: number;
   readonly connectionId: string | null;
   readonly handler: (HandlerInput & { readonly secret: string }) | null;
 }
 
-/** A subscription with the topics that it covers now. */
+/** A subscription with the topics that it currently covers. */
 export interface Subscription {
   readonly row: SubscriptionRow;
   readonly topics: readonly string[];
@@ -37,10 +37,11 @@ export interface Subscription {
 const MAX_TOPICS = 1_000;
 
 /**
- * Writes a subscription of what is there at this moment: neither app nor channel can go between the look and the write.
+ * Inserts a subscription. The app and the channel are locked against deletion until the transaction ends.
  *
- * @throws ApiError 404 when app, channel or definition is not there, 409 for `*` without channels and beyond 1,000 topics; and
- * what `connectCovered` throws.
+ * @throws ApiError 404 when the app, channel or definition does not exist
+ * @throws ApiError 409 for `*` when the app has no channels, or when more than 1,000 topics would be covered
+ * @throws ApiError as `connectCovered` does
  */
 export async function insertSubscription(
   trx: Trx,
@@ -64,7 +65,7 @@ export async function insertSubscription(
   if (!app) throw notFound("app");
   const inside = { table: "apps", column: "appId" };
   await requireRoom(trx, { organizationId }, { table: "subscriptions", words: "subscriptions", inside });
-  // First, for it takes the stronger lock on the channel.
+  // Called before `requireTarget` because it takes the stronger lock on the channel.
   const connected =
     connectionId === null
       ? []
@@ -93,7 +94,7 @@ export async function insertSubscription(
   const subscription = await withTopics(trx, row);
   if (subscription.topics.length > MAX_TOPICS) {
     throw conflict(
-      `A subscription covers at most ${MAX_TOPICS} topics; this would be ${subscription.topics.length}.`,
+      `A subscription can cover at most ${MAX_TOPICS} topics, and this one would cover ${subscription.topics.length}. Subscribe to single channels or event types instead.`,
     );
   }
   await recordChange(trx, { kind: "subscription", key: row.id });
@@ -124,7 +125,7 @@ async function requireTarget(trx: Trx, appId: string, eventUid: EventUid): Promi
   if (!topic) throw notFound("event definition");
 }
 
-/** In order of creation, then id. */
+/** Lists subscriptions in order of creation, then id. */
 export async function listSubscriptions(
   db: Queryable,
   scope: AppScope,
@@ -143,7 +144,7 @@ export async function getSubscription(db: Queryable, scope: AppScope, id: string
   return withTopics(db, row);
 }
 
-/** Deletes the row and notes what it leaves on the bus. @throws ApiError 404 */
+/** Deletes the row, and records the removal of its consumer groups for later cleanup. @throws ApiError 404 */
 export async function deleteSubscription(
   trx: Trx,
   author: Author,
@@ -162,13 +163,17 @@ export async function deleteSubscription(
   await recordAudit(trx, author, { action: "delete", entity: "subscription", id }, nowMs);
 }
 
-/** A step in the life of a subscription that stands. */
+/** A change of an existing subscription's state or position. */
 export type SubscriptionStep =
   | { readonly action: "pause"; readonly state: "paused" }
   | { readonly action: "resume"; readonly state: "active" }
   | { readonly action: "rewind"; readonly startAt: string; readonly startMs: number };
 
-/** Changes the row; the bus is for the caller to bring in line. @throws ApiError 404, 409 where it is in that state */
+/**
+ * Changes the row. The caller must then update the consumer groups in Redis.
+ *
+ * @throws ApiError 404; 409 when the subscription is already in the requested state
+ */
 export async function updateSubscription(
   trx: Trx,
   author: Author,
@@ -180,7 +185,7 @@ export async function updateSubscription(
   const before = await ofApp(trx, scope).select("state").where("id", "=", id).forUpdate().executeTakeFirst();
   if (!before) throw notFound("subscription");
   if ("state" in values && before.state === values.state)
-    throw conflict(`The subscription is ${values.state} already.`);
+    throw conflict(`The subscription is already ${values.state}.`);
   const row = await trx
     .updateTable("subscriptions")
     .set({ ...values, updatedAt: new Date(nowMs) })

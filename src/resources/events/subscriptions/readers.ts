@@ -19,16 +19,16 @@ const CONCURRENCY = 16;
 
 const readerSchema = z
   .object({
-    name: z
-      .string()
-      .meta({ description: "As it calls itself; gateways that call a handler are readers too." }),
-    topics: z.int().meta({ description: "On how many topics it has read." }),
-    pending: z.int().meta({ description: "Entries that it was given and has not acknowledged." }),
-    idleSeconds: z.number().meta({ description: "Since it last asked for entries." }),
+    name: z.string().meta({
+      description: "Name that the reader has chosen. Gateways that call a handler are also readers.",
+    }),
+    topics: z.int().meta({ description: "Number of topics that it has read." }),
+    pending: z.int().meta({ description: "Number of entries that it has received but not acknowledged." }),
+    idleSeconds: z.number().meta({ description: "Seconds since it last requested entries." }),
   })
-  .meta({ id: "Reader", description: "A reader of a subscription, over all its topics." });
+  .meta({ id: "Reader", description: "A reader of a subscription, with figures for all its topics." });
 
-/** Who reads a subscription. */
+/** The readers of a subscription. */
 export const subscriptionReaders: Resource<ReadersDeps> = {
   path: "/apps/:appId/subscriptions/:subscriptionId/readers",
   tag: "Subscriptions",
@@ -39,7 +39,7 @@ export const subscriptionReaders: Resource<ReadersDeps> = {
         path: "/",
         operation: "listReaders",
         summary: "List the readers of a subscription",
-        description: "By name, with what each has in hand.",
+        description: "Lists the readers by name, each with the number of its unacknowledged entries.",
         params,
         query: shortListQuery,
         answer: listOf(readerSchema),

@@ -7,7 +7,7 @@ import { notFound } from "../../../http/problem.ts";
 import { mapBounded } from "../../../lib/map-bounded.ts";
 import { formatPlace, MAX_COUNTED, type ReplayInput } from "./replay-schema.ts";
 
-/** Entries that are to be sent again: the first `limit` places, and how many there are from here on. */
+/** Entries selected for a replay: the first `limit` places, and the number of all matching entries. */
 export interface Selected {
   readonly matched: number;
   readonly places: readonly EntryPlace[];
@@ -15,7 +15,7 @@ export interface Selected {
 
 const CONCURRENCY = 16;
 
-/** Entries of a subscription's topics by time, of some types alone where these are named; the oldest first. */
+/** Selects entries of a subscription's topics by time and type, the oldest first. */
 export async function findRange(
   { db, entries }: { readonly db: Queryable; readonly entries: EntryIndex },
   { appId, topics }: { readonly appId: string; readonly topics: readonly string[] },
@@ -36,7 +36,7 @@ export async function findRange(
   return { matched, places };
 }
 
-/** @throws ApiError 404 for one that does not stand on a topic of the subscription */
+/** Selects the named entries. @throws ApiError 404 when one of them is not on a topic of the subscription */
 export async function findNamed(
   { topics }: { readonly topics: Pick<Topics, "findEntry"> },
   covered: readonly string[],
@@ -53,7 +53,7 @@ export async function findNamed(
   return { matched: places.length, places };
 }
 
-/** As `mergeEntries` has them. */
+/** Compares entries in the order that `mergeEntries` uses. */
 const comparePlaces = (a: EntryPlace, b: EntryPlace): number =>
   compareEntryIds(a.entryId, b.entryId) || (a.topic < b.topic ? -1 : Number(a.topic > b.topic));
 

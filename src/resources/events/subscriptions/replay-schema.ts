@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { EntryPlace } from "../../../bus/topics/entry-merge.ts";
 import { timeInput } from "../../../http/fields.ts";
 
-/** Entries that are counted; where there are more, `matched` is this number. */
+/** Maximum value of `matched`. Further entries are not counted. */
 export const MAX_COUNTED = 10_000;
 
 const ENTRY_ID = /^\d{1,20}-\d{1,20}$/;
@@ -10,14 +10,14 @@ const MAX_TOPIC = 1_024;
 
 const entryId = z
   .string()
-  .regex(ENTRY_ID, "must be the id of an entry")
+  .regex(ENTRY_ID, "must be an entry id, such as 1769851800000-0")
   .refine((text) => !ENTRY_ID.test(text) || text.split("-").every((part) => BigInt(part) < 2n ** 64n), {
-    error: "must be two numbers of 64 bits",
+    error: "must consist of two 64-bit numbers",
   });
 
 const placeSchema = z.strictObject({ topic: z.string().min(1).max(MAX_TOPIC), entryId });
 
-/** `<entry id> <topic>`: nothing but what is handed back. */
+/** Formats a place as `<entry id> <topic>`. Clients treat it as opaque and send it back as `after`. */
 export const formatPlace = ({ entryId, topic }: EntryPlace): string => `${entryId} ${topic}`;
 
 const afterSchema = z
@@ -27,35 +27,40 @@ const afterSchema = z
     const space = text.indexOf(" ");
     const parsed = placeSchema.safeParse({ entryId: text.slice(0, space), topic: text.slice(space + 1) });
     if (space > 0 && parsed.success) return parsed.data;
-    context.addIssue({ code: "custom", message: "must be `next` of an answer" });
+    context.addIssue({ code: "custom", message: "must be the `next` value of a previous response" });
     return z.NEVER;
   });
 
 export const replaySchema = z
   .strictObject({
-    from: timeInput.optional().describe("Appended at that time or later."),
-    to: timeInput.optional().describe("Appended before that time."),
+    from: timeInput.optional().describe("Selects events published at or after this time."),
+    to: timeInput.optional().describe("Selects events published before this time."),
     types: z
       .array(z.string().min(1).max(255))
       .min(1)
       .max(100)
       .optional()
-      .describe("Events of those types alone."),
+      .describe("Selects events of these types."),
     entries: z
       .array(placeSchema)
       .min(1)
       .max(1_000)
       .optional()
-      .describe("Those entries, instead of a range of times."),
-    after: afterSchema.optional().describe("`next` of the call that this one goes on from."),
-    dryRun: z.boolean().default(false).describe("Counts, and sends nothing."),
-    limit: z.int().min(1).max(1_000).default(1_000).describe("At most so many of a range, the oldest first."),
+      .describe("Entries to send, instead of a range of times."),
+    after: afterSchema.optional().describe("`next` of the previous response, to continue from there."),
+    dryRun: z.boolean().default(false).describe("Whether to only count the matching events."),
+    limit: z
+      .int()
+      .min(1)
+      .max(1_000)
+      .default(1_000)
+      .describe("Maximum number of events to send from a range, the oldest first."),
   })
   .superRefine((body, context) => {
     if (body.entries === undefined) return;
     for (const field of ["from", "to", "types"] as const) {
       if (body[field] === undefined) continue;
-      context.addIssue({ code: "custom", path: [field], message: "does not go with entries" });
+      context.addIssue({ code: "custom", path: [field], message: "cannot be combined with entries" });
     }
   });
 export type ReplayInput = z.output<typeof replaySchema>;
@@ -64,12 +69,12 @@ export type ReplayInput = z.output<typeof replaySchema>;
 export const replayedSchema = z
   .object({
     matched: z.int().meta({
-      description: `How many there are, from \`after\` on; not counted beyond ${MAX_COUNTED}.`,
+      description: `Number of matching events after \`after\`. At most ${MAX_COUNTED} are counted.`,
     }),
-    replayed: z.int().meta({ description: "How many of them are on their way to the handler." }),
+    replayed: z.int().meta({ description: "Number of events queued for the handler." }),
     next: z
       .string()
       .nullable()
-      .meta({ description: "Where there is more: what `after` of the next call is to be." }),
+      .meta({ description: "Value for `after` in the next request. Null if there are no more events." }),
   })
-  .meta({ id: "Replay", description: "Events that are sent to a handler again." });
+  .meta({ id: "Replay", description: "Result of sending past events to a handler again." });

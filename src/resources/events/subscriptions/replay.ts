@@ -24,11 +24,11 @@ export interface ReplayDeps {
   readonly clock: Clock;
 }
 
-/** Each is stored with a copy of its event; a call ends early beyond so many characters of them. */
+/** Size of queued event copies at which a request stops early. Each replayed event is queued with a copy of its fields. */
 const MAX_CHARACTERS = 32 * 1024 * 1024;
 const AT_ONCE = 8;
 
-/** Sends to one handler again what stands on its topics. */
+/** Sends past events of a subscription to its handler again. */
 export const replays: Resource<ReplayDeps> = {
   path: "/apps/:appId/subscriptions",
   tag: "Subscriptions",
@@ -38,21 +38,21 @@ export const replays: Resource<ReplayDeps> = {
         method: "post",
         path: "/:subscriptionId/replay",
         operation: "replaySubscription",
-        summary: "Send events to the handler again",
+        summary: "Replay events to the handler",
         description:
-          "To this subscription's handler alone: what stands on its topics between two times, or the entries that are named. The oldest first, but in no promised order among what it gets meanwhile; an `ordered` handler that relies on order is rewound instead. `dryRun` counts what would be sent. Where `next` is not null there is more: the same call with it as `after` goes on.",
+          "Sends past events to this subscription's handler: those of a range of times, or the given entries. The oldest are sent first, but new events may arrive in between. If the handler relies on order, rewind the subscription instead. With `dryRun`, only counts the events.\n\nIf `next` in the response is not null, there are more events. Repeat the request with `after` set to it.",
         params: { ...appParams, subscriptionId: pathId("sub", "subscription") },
         body: replaySchema,
         answer: replayedSchema,
         creates: true,
-        missing: "one of the entries is not there",
+        missing: "the subscription or one of the entries does not exist",
         conflict: "the subscription has no handler",
       },
       async ({ caller, params, body, c }) => {
         const scope = appScopeOf(caller, params);
         const { row, topics } = await getSubscription(deps.db, scope, params.subscriptionId);
         if (row.handler === null)
-          throw conflict("The subscription has no handler: rewind it to read events again.");
+          throw conflict("The subscription has no handler. Rewind it to read events again.");
         const selected =
           body.entries === undefined
             ? await findRange(deps, { appId: row.appId, topics }, body)
@@ -67,7 +67,10 @@ export const replays: Resource<ReplayDeps> = {
   ],
 };
 
-/** The same for a call that is repeated under its key: what it has stored before it was cut off is not stored twice. */
+/**
+ * Creates the id of a replay. A request repeated with the same `Idempotency-Key` gets the same id, so that events which were
+ * queued before an interruption are not queued twice.
+ */
 function demandOf(key: string | undefined, keyId: string | null, id: string, nowMs: number): string {
   if (key === undefined) return createId("rp", nowMs);
   return `rp_${createHash("sha256").update(`${keyId}\n${id}\n${key}`).digest("hex").slice(0, 32)}`;
@@ -88,7 +91,7 @@ async function replay(
     const found = await Promise.all(
       some.map(async ({ topic, entryId }) => {
         const entry = await topics.findEntry(topic, entryId);
-        // Retention was faster.
+        // Retention has removed the entry since it was selected.
         if (entry === undefined) return 0;
         const fields = Object.entries(entry.fields).flat();
         const delivery = { subscriptionId, topic, entryId, fields, firstAtMs: clock(), attempts: [] };

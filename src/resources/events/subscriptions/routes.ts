@@ -49,13 +49,13 @@ export interface SubscriptionsDeps extends Pick<EntityDeps, "channelKinds"> {
   readonly keyring: Keyring;
   readonly clock: Clock;
   readonly log: Log;
-  /** Told after a deletion is committed: the time to clear away what it leaves on the bus. Must not throw. */
+  /** Called after a deletion is committed, to remove the consumer groups from Redis. Must not throw. */
   readonly onDeleted: () => Promise<void>;
 }
 
 /**
- * Subscribing. Redis is asked for its time first, so that nothing is written while it is away. Once the row stands the
- * answer is a success: a group that cannot be made at that moment is made later, at the same place.
+ * Creates subscriptions. Reading the Redis time first makes the request fail while Redis is unavailable, before a row is written.
+ * Once the row is written, the request succeeds. Groups that cannot be created then are created later at the same position.
  */
 export const subscribe: Resource<SubscriptionsDeps> = {
   path: "/apps/:appId/events/subscribe",
@@ -68,14 +68,14 @@ export const subscribe: Resource<SubscriptionsDeps> = {
         operation: "subscribe",
         summary: "Subscribe to events of an app",
         description:
-          "With a `handler` its events are sent there; without one they are read from Redis by its group. `eventUid` is `<channel_uid>:<event_type>`, `<channel_uid>:*` for all of a channel, or `*` for all of the app. Every call makes a new subscription. `connectionId` is set on a channel that fetches and has none; with `*`, on each such channel that does not refuse one and whose url is within the connection's origins: it is a 400 only if no channel carries it then.",
+          "Creates a new subscription on every call. With a `handler`, Inlet sends the events to it. Without one, readers read them from Redis with the subscription's consumer group.\n\n`eventUid` is `<channel_uid>:<event_type>`, or `<channel_uid>:*` for all events of a channel, or `*` for all events of the app.\n\n`connectionId` is set on the covered channel if it fetches events and has no connection. With `*`, it is set on each such channel that accepts a connection and whose URL is within the allowed origins. The request fails with 400 if no channel then uses the connection.",
         params: appParams,
         body: subscribeSchema,
         answer: subscribedSchema,
         creates: true,
-        missing: "app, channel, event definition or connection is not there",
+        missing: "the app, channel, event definition or connection does not exist",
         conflict:
-          "`*` is asked for and the app has no channels; more than 1,000 topics would be covered; the channel has another connection; or " +
+          "`eventUid` is `*` and the app has no channels; more than 1,000 topics would be covered; the channel has another connection; or " +
           ROW_LIMIT_CONFLICT,
       },
       async ({ caller, params, body }) => {
@@ -143,7 +143,7 @@ export const subscriptions: Resource<SubscriptionsDeps> = {
         method: "get",
         path: "/:subscriptionId/lag",
         operation: "getSubscriptionLag",
-        summary: "Get how far a subscription's readers are behind",
+        summary: "Get the lag of a subscription",
         params,
         answer: lagSchema,
       },
@@ -161,7 +161,7 @@ export const subscriptions: Resource<SubscriptionsDeps> = {
         path: "/:subscriptionId",
         operation: "deleteSubscription",
         summary: "Delete a subscription",
-        description: "Its consumer groups go with it.",
+        description: "Also deletes the subscription's consumer groups.",
         params,
         answer: deleted,
       },
@@ -183,7 +183,7 @@ export function startMsOf(startAt: StartAt, redisTimeMs: number): number {
   return startAt === "earliest" ? 0 : Math.max(0, startAt);
 }
 
-/** Readers learn of it at once; where Redis is away, the group reconciler tells them later. */
+/** Updates the consumer groups. If Redis is unavailable, the group reconciler does so later. */
 export async function tryEnsureGroups(
   deps: SubscriptionsDeps,
   { row: { id, startMs, state }, topics }: Subscription,
@@ -196,7 +196,7 @@ export async function tryEnsureGroups(
   } catch (err) {
     log.warn(
       { event: "subscription.groups_late", err, subscription: id },
-      "the groups of a subscription are made or changed later",
+      "Could not update the consumer groups of a subscription. The group reconciler will do it.",
     );
   }
 }
@@ -207,7 +207,7 @@ export async function renderOne(
   secret?: string,
 ): Promise<SubscriptionEntity> {
   const [entity] = await renderAll(deps, [subscription]);
-  if (!entity) throw new Error("a subscription that was read is not shown");
+  if (!entity) throw new Error("a subscription was read but not rendered");
   return entity.handler === null
     ? entity
     : { ...entity, handler: { ...entity.handler, secret: secret ?? null } };
@@ -220,7 +220,10 @@ async function renderAll(
   const ids = subscriptions.map(({ row }) => row.id);
   const [backlogs, letters] = await Promise.all([
     readBacklogs(deps, subscriptions.map(placeOf)).catch((err) => {
-      deps.log.warn({ event: "subscription.lags_unknown", err }, "lags are not known");
+      deps.log.warn(
+        { event: "subscription.lags_unknown", err },
+        "Could not read the lags of subscriptions from Redis. They are returned as null.",
+      );
       return new Map<string, Backlog>();
     }),
     countDeadLettersOf(deps.db, ids),

@@ -26,7 +26,8 @@ export const topics: Resource<TopicsDeps> = {
         path: "/",
         operation: "listTopics",
         summary: "List the topics of an app",
-        description: "Those of deleted channels and definitions are among them while anything is in them.",
+        description:
+          "Includes topics of deleted channels and event definitions as long as they contain events.",
         params: appParams,
         query: pageQuerySchema,
         answer: listOf(topicSchema),

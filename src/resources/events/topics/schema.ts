@@ -6,7 +6,7 @@ import { formatTimestamp } from "../../../lib/clock.ts";
 
 const entrySchema = z.object({
   entryId: z.string().meta({ example: "1769851800000-0" }),
-  time: timestamp.meta({ description: "When it was appended, by Redis time." }),
+  time: timestamp.meta({ description: "When the entry was added, by Redis time." }),
 });
 
 const groupSchema = z.object({
@@ -14,25 +14,25 @@ const groupSchema = z.object({
   consumers: z.int(),
   pending: z.int(),
   lastDeliveredId: z.string(),
-  lag: z.int().nullable().meta({ description: "Entries not delivered yet; null where that is not known." }),
+  lag: z.int().nullable().meta({ description: "Number of entries not delivered yet. Null if unknown." }),
 });
 
-/** A topic as the API answers it. */
+/** A topic in a response. */
 export const topicSchema = z
   .object({
-    topic: z.string().meta({ description: "The name of its Redis stream." }),
+    topic: z.string().meta({ description: "Name of the Redis stream." }),
     channelUid: z.string(),
     type: z.string(),
     length: z.int(),
     firstEntry: entrySchema.nullable(),
     lastEntry: entrySchema.nullable(),
-    bytes: z.int().meta({ description: "Of Redis memory, estimated." }),
+    bytes: z.int().meta({ description: "Estimated Redis memory in bytes." }),
     groups: z.array(groupSchema),
   })
-  .meta({ id: "Topic", description: "Where the events of one type of one channel are published." });
+  .meta({ id: "Topic", description: "The stream to which a channel publishes its events of one type." });
 export type Topic = Shown<z.output<typeof topicSchema>>;
 
-/** A topic and what is in it; no stream yet is an empty topic. */
+/** Renders a topic. `info` is `undefined` when its stream does not exist yet, which counts as empty. */
 export function renderTopic(
   row: Pick<TopicRow, "topic" | "channelUid" | "type">,
   info: TopicInfo | undefined,
