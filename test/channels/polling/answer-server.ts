@@ -11,7 +11,7 @@ export interface Asked {
   readonly text: string;
 }
 
-/** A server that gives one answer per request, the last for all that follow. */
+/** A server with one response per request. The last response is repeated. */
 export class AnswerServer implements AsyncDisposable {
   answers: Answer[] = [];
   readonly asked: Asked[] = [];
@@ -41,7 +41,7 @@ export class AnswerServer implements AsyncDisposable {
   }
 }
 
-/** A page; a text stands for itself. */
+/** Responds with a JSON page. A string is sent as is. */
 export const json =
   (body: unknown, headers: Readonly<Record<string, string>> = {}, status = 200): Answer =>
   (_, response) =>

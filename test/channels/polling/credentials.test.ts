@@ -32,7 +32,7 @@ describe("credentials", () => {
     return credentials;
   };
 
-  it("are renewed once when the server refuses them", async () => {
+  it("are renewed once when the server rejects them", async () => {
     server.answers = [status(401), json(rows(1))];
     expect(await rigOf({}, { credentials: create() }).poll()).toEqual({ kind: "done" });
     expect(server.asked.map(({ headers }) => headers.authorization)).toEqual([
@@ -48,7 +48,7 @@ describe("credentials", () => {
     expect(server.asked).toHaveLength(5);
   });
 
-  it("that are dead end as needsReauth, those for another origin as broken", async () => {
+  it("end the poll as needsReauth if their grant is dead, and as broken if they are for another origin", async () => {
     const dead = async () => Promise.reject(new NeedsReauthError("the grant is dead"));
     expect(await rigOf({}, { credentials: create({ authorize: dead }) }).poll()).toEqual({
       kind: "needsReauth",
@@ -61,7 +61,7 @@ describe("credentials", () => {
     });
   });
 
-  it("are not in deliveries, cursors or dry runs, even when the server echoes them", async () => {
+  it("do not appear in deliveries, cursors or dry runs, even if the server echoes them", async () => {
     const discriminator = { by: "token", path: "$.delta", as: "url" } as const;
     const config = { discriminator, pagination: { by: "linkHeader" } as const };
     const echo: Answer = (request, response) => {

@@ -25,7 +25,7 @@ describe("a token", () => {
     expect(queries().at(-1)).toBe("since=7");
   });
 
-  it("asks for more at once while the server has more", async () => {
+  it("requests more at once while the server has more", async () => {
     const rig = rigOf(
       {
         ...config,
@@ -44,7 +44,7 @@ describe("a token", () => {
     expect(queries()).toEqual(["", "since=a", "since=b"]);
   });
 
-  it("is called unchanged when it is an address", async () => {
+  it("is called unchanged if it is a URL", async () => {
     const rig = rigOf({ ...config, discriminator: { ...discriminator, as: "url" } }, { all: "1" });
     server.answers = [page([1], "/delta?x=%41"), page([2])];
     await rig.poll();
@@ -53,7 +53,7 @@ describe("a token", () => {
     expect(server.asked[1]?.url).toBe("/delta?x=%41");
   });
 
-  it("goes on at the page where the last poll was cut off", async () => {
+  it("continues at the page where the last poll was interrupted", async () => {
     const rig = rigOf({ ...config, pagination: { by: "cursorToken", path: "$.next", name: "page" } }, SINCE);
     server.answers = [page([1], undefined, { next: "p2" }), status(500)];
     await rig.poll();
@@ -63,7 +63,7 @@ describe("a token", () => {
     expect(queries().at(-1)).toBe("page=p2");
   });
 
-  it("begins its pages anew when the server no longer knows one, and repeats nothing", async () => {
+  it("restarts its pages if the server no longer knows one, without repeating items", async () => {
     const rig = rigOf(
       { ...config, pagination: { by: "cursorToken", path: "$.next", name: "page" }, retry: { attempts: 0 } },
       SINCE,
@@ -80,17 +80,17 @@ describe("a token", () => {
     ["resync", ["1", "1", "2"], { kind: "done" }],
     ["skip", ["1"], { kind: "done" }],
     ["stop", ["1"], { kind: "broken", code: "http_410" }],
-  ])("that the server no longer knows leads to: %s", async (onExpired, ids, end) => {
+  ])("that the server no longer knows leads to %s", async (onExpired, ids, end) => {
     const rig = rigOf({ ...config, discriminator: { ...discriminator, onExpired } }, SINCE);
     server.answers = [page([1], "a"), status(410), page([1, 2], "b"), page([], "b")];
     await rig.poll();
     expect(await rig.poll()).toMatchObject(end);
     expect(idsOf(rig)).toEqual(ids);
-    // What comes twice has the same identity: dedupe knows it.
+    // Repeated items have the same identity, so dedupe recognizes them.
     expect(new Set(rig.log.map(({ identity }) => identity)).size).toBe(new Set(ids).size);
   });
 
-  it("is no longer known when the body of an answer says so", async () => {
+  it("is treated as expired if a response body says so", async () => {
     const expiredOn = { path: "$.error.code", equals: "syncTokenInvalid" };
     const rig = rigOf({ ...config, discriminator: { ...discriminator, expiredOn } }, SINCE);
     const expired = { error: { code: "syncTokenInvalid" } };
@@ -106,21 +106,21 @@ describe("a token", () => {
     expect(rig.warnings).toEqual(["position_expired", "position_expired"]);
   });
 
-  it("that is missing from a page leaves the items of that page known until a token comes", async () => {
+  it("that is missing from a page keeps the items of that page known until a token arrives", async () => {
     const rig = rigOf(config, SINCE);
     server.answers = [page([1], "a"), page([2]), page([2, 3]), page([2, 3, 4], "b"), page([4], "c")];
     for (let polls = 0; polls < 5; polls++) expect(await rig.poll()).toEqual({ kind: "done" });
     expect(idsOf(rig)).toEqual(["1", "2", "3", "4", "4"]);
   });
 
-  it("that is missing from the first answer fails the poll instead of asking for all again and again", async () => {
+  it("that is missing from the first response fails the poll instead of requesting everything repeatedly", async () => {
     const rig = rigOf(config, SINCE);
     server.answers = [page([1])];
     expect(await rig.poll()).toMatchObject({ kind: "failed", code: "token_missing" });
     expect(rig.log).toEqual([]);
   });
 
-  it("that begins now skips all items up to its first token", async () => {
+  it('with `startAt: "now"` skips all items up to its first token', async () => {
     const rig = rigOf({ ...config, startAt: "now" }, SINCE);
     server.answers = [page([1], "a"), page([2], "b")];
     await rig.poll();
@@ -139,7 +139,7 @@ describe("a cursor", () => {
     [{ by: "seenSet" }, { seen: 3 }, { seen: "none" }, ["1", "2", "3"]],
     [{ by: "seenSet" }, { seen: 3 }, { seen: "all" }, []],
     [{ by: "etag" }, { seen: 3 }, { seen: "none" }, ["1", "2", "3"]],
-  ])("of %j is shown, and may be set by a person", async (discriminator, shown, value, again) => {
+  ])("of %j is shown and can be set", async (discriminator, shown, value, again) => {
     const rig = rigOf({ discriminator });
     const pages = [[at(1), at(2), at(3)]];
     await pollEach(rig, ...pages);
@@ -158,7 +158,7 @@ describe("a cursor", () => {
     [{ by: "sequence", path: "$.id" }, { sequence: "x" }, "sequence"],
     [{ by: "seenSet" }, { seen: 1 }, "seen"],
     [{ by: "etag" }, null, "seen"],
-  ])("of %j that is set to %j is refused, naming the field", (discriminator, value, path) => {
+  ])("of %j rejects %j and names the field", (discriminator, value, path) => {
     const parsed = set(rigOf({ discriminator }), value);
     expect(parsed?.ok === false && parsed.error.map((finding) => finding.path)).toEqual([path]);
   });
@@ -187,7 +187,7 @@ describe("a cursor", () => {
     expect(await rig.poll()).toMatchObject({ kind: "broken", code: "cursor" });
   });
 
-  it("is not written when nothing has changed", async () => {
+  it("is not written if it has not changed", async () => {
     const rig = rigOf({ discriminator: { by: "timestamp", path: "$.at" } }, SINCE);
     await pollEach(rig, [at(1)]);
     rig.crashes = ["refused"];
@@ -197,7 +197,7 @@ describe("a cursor", () => {
 });
 
 describe("a dry run", () => {
-  it("shows request, answer, deliveries and the next cursor, and changes nothing", async () => {
+  it("shows request, response, deliveries and next cursor, and changes no state", async () => {
     const rig = rigOf({ discriminator: { by: "sequence", path: "$.id" } }, SINCE);
     await pollEach(rig, [{ id: 1 }]);
     const { cursor } = rig;
@@ -214,7 +214,7 @@ describe("a dry run", () => {
     expect(rig.log).toHaveLength(1);
   });
 
-  it("reads one page only, and tells how a poll would end", async () => {
+  it("reads only one page, and shows how a poll would end", async () => {
     const rig = rigOf({
       discriminator: { by: "seenSet" },
       order: "descending",

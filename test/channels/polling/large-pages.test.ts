@@ -21,10 +21,13 @@ import type { Config } from "./support.ts";
 const upstream = opened(() => PollUpstream.start());
 const { rigOf, server } = openedPolls();
 
-/** The same stories each time. */
+/** A fixed seed generates the same stories in each run. */
 const SEED = 20_260_201;
 
-/** Each way of paging and each way to tell what is new, in as few as may be; `test/deep/polling-random.test.ts` takes all pairs and more. */
+/**
+ * The smallest set of schemes that covers each pagination and each discriminator. `test/deep/polling-random.test.ts` covers all pairs and
+ * more.
+ */
 const seen = new Set<unknown>();
 const oneOfEach = largeSchemes.filter(({ view, config }) => {
   const before = seen.size;
@@ -34,7 +37,7 @@ const oneOfEach = largeSchemes.filter(({ view, config }) => {
 
 test.each(
   oneOfEach.map((scheme, i) => ({ ...scheme, seed: SEED + i })),
-)("$name: nothing lost, nothing doubled", async ({ seed, ...scheme }) => {
+)("$name loses and duplicates no item", async ({ seed, ...scheme }) => {
   await fc.assert(
     fc.asyncProperty(story, (told) => live(upstream, scheme, told)),
     { numRuns: 1, seed },
@@ -92,7 +95,7 @@ function readerOf(config: Partial<Config>, readInWorker: ReadInWorker) {
   };
 }
 
-/** All that a poll can learn of an answer. */
+/** Returns everything that a poll can learn from a response. */
 async function learn(
   { plan, reader }: { plan: ReturnType<typeof readerOf>["plan"]; reader: PageReader },
   body: string,
@@ -126,7 +129,7 @@ async function learn(
 describe("a large page", () => {
   const gone = readHere(polling);
 
-  it.each(FORMATS)("read in another thread tells what a small one tells: %j", async ({
+  it.each(FORMATS)("gives the same result in another thread as a small one does here: %j", async ({
     contentType,
     isLines,
     ...config
@@ -137,7 +140,7 @@ describe("a large page", () => {
       return gone(...request);
     });
     const here = readerOf(config, NEVER);
-    // Above 1 MiB by what no path and no hash sees: spaces around the page, empty lines behind the lines.
+    // Exceeds 1 MiB with bytes that no path or hash sees: spaces around the page, or empty lines after the lines.
     const padding = " ".repeat(1_100_000);
     await fc.assert(
       fc.asyncProperty(page, async (told) => {
@@ -146,7 +149,7 @@ describe("a large page", () => {
         const small = await learn(here, body, contentType);
         const isWhole = config.itemsPath === undefined && !isLines;
         const large = await learn(elsewhere, `${body}${padding}`, contentType);
-        // A page that is one item holds the spaces too.
+        // A page that is a single item includes the spaces.
         if (isWhole) expect({ ...large, items: [] }).toEqual({ ...small, items: [] });
         else expect(large).toEqual(small);
       }),
@@ -155,7 +158,7 @@ describe("a large page", () => {
     expect(sent).toBeGreaterThan(0);
   });
 
-  it("of XML is read there above 2 KiB, by the same rules", async () => {
+  it("of XML is parsed there above 2 KiB, by the same rules", async () => {
     const config = { itemsPath: "$.list.row" };
     const xml = `<list><total>true</total><row><id>1</id><at>7</at></row><row><id>${"x".repeat(9)}</id></row></list>`;
     const small = await learn(readerOf(config, NEVER), xml, "application/xml");
@@ -168,7 +171,7 @@ describe("a large page", () => {
     });
   });
 
-  it("that visits too many nodes is refused as a small one is", async () => {
+  it("that visits too many nodes is rejected like a small one", async () => {
     const config = { itemId: "$body..*" };
     const body = JSON.stringify({ items: Array.from({ length: 2_100 }, (_, id) => ({ id })) });
     const read = learn(
@@ -179,7 +182,7 @@ describe("a large page", () => {
     await expect(read).rejects.toThrow(/nodes/);
   });
 
-  it("that takes too much time or memory ends its poll with a message, and moves nothing", async () => {
+  it("that takes too much time or memory ends its poll with a message and moves no cursor", async () => {
     const rig = rigOf({}, { readInWorker: async () => err({ reason: "invalid_body", detail: "" }) });
     server.answers = [json({ rows: [{ id: 1, x: "x".repeat(1_100_000) }] })];
     expect(await rig.poll()).toMatchObject({ kind: "failed", code: "invalid_body" });
@@ -187,7 +190,7 @@ describe("a large page", () => {
   });
 });
 
-describe("a text with null in the place of values", () => {
+describe("replaceWithNulls", () => {
   const text = ' {"a": [ 1.0 , {"b": 2} ], "c": 3} ';
   const parsed = JsonText.parse(text);
   const cut = (...locations: (string | number)[][]) =>
@@ -195,12 +198,12 @@ describe("a text with null in the place of values", () => {
       .cut(locations.map((location) => ({ value: undefined, location })))
       .flatMap((one) => one?.span ?? []);
 
-  it("is otherwise unchanged", () => {
+  it("leaves the rest of the text unchanged", () => {
     expect(replaceWithNulls(text, cut(["a", 1], ["c"]))).toBe(' {"a": [ 1.0 , null ], "c": null} ');
     expect(replaceWithNulls(text, [])).toBe(text);
   });
 
-  it("does not exist when a value that goes and one that stays overlap", () => {
+  it("returns undefined if a removed value and a kept one overlap", () => {
     expect(replaceWithNulls(text, cut(["a"]), cut(["a", 0]))).toBeUndefined();
     expect(replaceWithNulls(text, cut(["a", 0]), cut(["a"]))).toBeUndefined();
     expect(replaceWithNulls(text, cut(["a", 0]), cut(["a", 0]))).toBeUndefined();

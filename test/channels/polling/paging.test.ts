@@ -10,21 +10,21 @@ describe("paging", () => {
     pagination: { by: "nextUrlPath", path: "$.next" },
   } as const;
 
-  it("ends when a page comes again", async () => {
+  it("ends when a page is repeated", async () => {
     server.answers = [json({ ...rows(1), next: "/rows?page=2" }), json({ ...rows(2), next: "/rows?page=2" })];
     const rig = rigOf(config);
     expect(await rig.poll()).toMatchObject({ kind: "failed", code: "page_repeated" });
     expect(idsOf(rig)).toEqual(["1", "2"]);
   });
 
-  it("never leaves the origin, unless a connection allows it", async () => {
+  it("never leaves the origin unless a connection allows it", async () => {
     for (const next of ["http://127.0.0.1:9/rows", "//localhost/rows", "https://example.com/"]) {
       server.answers = [json({ ...rows(1), next })];
       expect(await rigOf(config).poll()).toMatchObject({ kind: "failed", code: "origin", isRejection: true });
     }
   });
 
-  it("goes on at the next poll after maxPages, as long as something new comes", async () => {
+  it("continues in the next poll after maxPages, as long as new items arrive", async () => {
     const pagination = { ...config.pagination, maxPages: 2 };
     const discriminator = { by: "sequence", path: "$.id" } as const;
     const request = { url: `${server.origin}/rows`, query: { since: "{{cursor}}" } };
@@ -38,7 +38,7 @@ describe("paging", () => {
     expect(await rig.poll()).toEqual({ kind: "done", notBeforeMs: NOW });
     expect(await rig.pollAll()).toEqual({ kind: "done" });
     expect(idsOf(rig)).toEqual(["1", "2", "3", "4", "5"]);
-    // The set must see all pages each time: it says so instead of never looking at the last.
+    // The set must see all pages in each poll. It fails instead of silently skipping the last page.
     server.answers = [json({ ...rows(1), next: "/rows?page=2" }), json({ ...rows(2), next: "/rows?page=3" })];
     const set = rigOf({ ...config, pagination });
     expect(await set.poll()).toEqual({ kind: "done", notBeforeMs: NOW });
@@ -46,7 +46,7 @@ describe("paging", () => {
     expect(await set.poll()).toMatchObject({ kind: "failed", code: "page_limit" });
   });
 
-  it("newest first reads down to a known item, and publishes from the oldest on", async () => {
+  it("reads newest-first pages down to a known item, and publishes the oldest first", async () => {
     const newest = {
       order: "descending",
       discriminator: { by: "sequence", path: "$.id" },
@@ -71,7 +71,7 @@ describe("paging", () => {
     expect(String(rig.deliveries.at(-1)?.body)).toBe(JSON.stringify({ ...rows(8, 7), next: "/rows?page=2" }));
   });
 
-  it("newest first fails when no known item is within maxPages, and loses nothing", async () => {
+  it("fails on newest-first pages without a known item within maxPages, and loses no item", async () => {
     const newest = { order: "descending", discriminator: { by: "sequence", path: "$.id" } } as const;
     const rig = rigOf({
       ...newest,
@@ -83,7 +83,7 @@ describe("paging", () => {
     expect(rig.cursor).toBeUndefined();
   });
 
-  it("that cannot reach the end at its start fails instead of beginning again and again", async () => {
+  it("fails instead of restarting repeatedly if it cannot reach the end at its start", async () => {
     const rig = rigOf({ ...config, startAt: "now", pagination: { ...config.pagination, maxPages: 1 } });
     server.answers = [json({ ...rows(1), next: "/rows?page=2" })];
     expect(await rig.poll()).toEqual({ kind: "done", notBeforeMs: NOW });
@@ -91,7 +91,7 @@ describe("paging", () => {
     expect(rig.log).toEqual([]);
   });
 
-  it("ends when the server allows no more calls, and says until when", async () => {
+  it("ends when the server limits the rate, and reports until when", async () => {
     const discriminator = { by: "sequence", path: "$.id" } as const;
     const spent = { "ratelimit-remaining": "0", "ratelimit-reset": "7" };
     server.answers = [json({ ...rows(1), next: "/rows?page=2" }, spent)];

@@ -5,7 +5,7 @@ import { type Config, PollRig, type RigOptions } from "./support.ts";
 
 export const NOW = Date.UTC(2026, 0, 31);
 
-/** A server, and channels that poll it. */
+/** Opens a server and channels that poll it. */
 export function openedPolls() {
   const server = openedAnswers();
   const rigOf = ({ request, ...rest }: Partial<Config> = {}, options: Partial<RigOptions> = {}): PollRig =>
@@ -24,7 +24,7 @@ export function openedPolls() {
   return { server, rigOf };
 }
 
-/** The server of a file; at the beginning of each test nothing was asked. */
+/** Opens one server per test file. Its requests are cleared before each test. */
 export function openedAnswers(): AnswerServer {
   const server = opened(() => AnswerServer.start());
   beforeEach(() => {

@@ -12,33 +12,31 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-describe("an answer", () => {
-  it.each(
-    STATUSES,
-  )("with status %d fails the poll; one that refuses the request: %s", async (code, isRejection) => {
+describe("a response", () => {
+  it.each(STATUSES)("with status %d fails the poll (rejection: %s)", async (code, isRejection) => {
     server.answers = [status(code)];
     const end = await rigOf().poll();
     expect(end).toMatchObject({ kind: "failed", code: `http_${code}` });
-    expect(end !== undefined && "isRefusal" in end).toBe(isRejection);
+    expect(end !== undefined && "isRejection" in end).toBe(isRejection);
   });
 
   it.each<[string, Answer, string]>([
-    ["no JSON", json('{"rows": ['), "invalid_body"],
+    ["invalid JSON", json('{"rows": ['), "invalid_body"],
     [
-      "half a line at its end",
+      "an incomplete last line",
       (_, r) => r.writeHead(200, { "content-type": "application/x-ndjson" }).end('{"id":1}\n{"id'),
       "invalid_body",
     ],
     ["a web page", (_, r) => r.writeHead(200, { "content-type": "text/html" }).end("<h1>"), "content_type"],
-    ["without what itemsPath leads to", json({}), "items_missing"],
-    ["larger than it may be", json({ rows: ["x".repeat(2000)] }), "tooLarge"],
+    ["no match of itemsPath", json({}), "items_missing"],
+    ["a body over maxResponseBytes", json({ rows: ["x".repeat(2000)] }), "tooLarge"],
     [
-      "that breaks off",
+      "a truncated body",
       (_, r) => r.writeHead(200, { "content-length": "100" }).write("{", () => r.destroy()),
       "reset",
     ],
-    ["that never comes", () => void vi.advanceTimersByTime(60_000), "timeout"],
-  ])("%s fails the poll, and the next poll loses nothing", async (_, answer, code) => {
+    ["a timeout", () => void vi.advanceTimersByTime(60_000), "timeout"],
+  ])("with %s fails the poll, and the next poll loses no item", async (_, answer, code) => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     const rig = rigOf({ maxResponseBytes: 1000, timeouts: { totalMs: 60_000 }, retry: { attempts: 0 } });
     server.answers = [answer, json(rows(1, 2))];
@@ -47,7 +45,7 @@ describe("an answer", () => {
     expect(idsOf(rig)).toEqual(["1", "2"]);
   });
 
-  it("counts as failed when successOn says so", async () => {
+  it("counts as failed if it does not match successOn", async () => {
     const config = { successOn: { statuses: [202], path: "$.ready", equals: true } };
     const rig = rigOf(config);
     server.answers = [
@@ -61,7 +59,7 @@ describe("an answer", () => {
     expect(idsOf(rig)).toEqual(["1"]);
   });
 
-  it("without items is an empty page: 204, an empty body, an empty list, no list where it may be missing", async () => {
+  it("without items is an empty page: 204, an empty body, an empty list, or no list if that is optional", async () => {
     const rig = rigOf({ itemsOptional: true });
     server.answers = [
       (_, r) => r.writeHead(204).end(),
@@ -75,15 +73,15 @@ describe("an answer", () => {
   });
 });
 
-describe("a call that fails", () => {
-  it("is tried again within the poll, after growing waits", async () => {
+describe("a failed call", () => {
+  it("is retried within the poll after growing waits", async () => {
     const rig = rigOf({ retry: { attempts: 3, initialMs: 100, maxMs: 150 } });
     server.answers = [status(500), (request) => request.socket.destroy(), status(502), json(rows(1))];
     expect(await rig.poll()).toEqual({ kind: "done" });
     expect(rig.waits).toEqual([100, 150, 150]);
   });
 
-  it("is not tried again after a POST, when its server asks for a wait, or when that cannot help", async () => {
+  it("is not retried for POST, if the server asks for a wait, or if a retry cannot help", async () => {
     const post = rigOf({ request: { url: `${server.origin}/rows`, method: "POST", body: {} } });
     server.answers = [status(500)];
     await post.poll();
@@ -117,7 +115,7 @@ describe("a call that fails", () => {
     );
   });
 
-  it("between pages keeps the published items, and the next poll leaves none out", async () => {
+  it("between pages keeps the published items, and the next poll skips none", async () => {
     const pages = rigOf({
       discriminator: { by: "sequence", path: "$.id" },
       request: { url: `${server.origin}/rows`, query: { since: "{{cursor}}" } },
@@ -137,7 +135,7 @@ describe("a call that fails", () => {
 });
 
 describe("a delivery", () => {
-  it("is the page as it came, with null in the place of known items", async () => {
+  it("is the page as received, with null in place of known items", async () => {
     const rig = rigOf({}, { definition: { payloadPath: "$body.account" } });
     server.answers = [
       json('{"account": 1.50, "rows": [{"id":1}, {"id":2.0}]}'),
@@ -158,7 +156,7 @@ describe("a delivery", () => {
   it.each([
     [{ itemsPath: "$.list.row" }, '{"id":"1"}'],
     [{ itemId: "$.list.row[0].id" }, "<list>"],
-  ])("of large XML is read in another thread, with the same events: %j", async (config, data) => {
+  ])("of large XML is parsed in another thread with the same events: %j", async (config, data) => {
     const answer = `<list><row><id>1</id></row><row><id>${"x".repeat(20_000)}</id></row></list>`;
     const lanes: string[] = [];
     const readInWorker: PollDeps["readInWorker"] = async (request, lane) => {
@@ -172,7 +170,7 @@ describe("a delivery", () => {
     expect(rig.log[0]?.data).toContain(data);
   });
 
-  it("of lines, XML, a nested path or a single object holds only the new items", async () => {
+  it("of lines, XML, a nested path or a single object contains only the new items", async () => {
     const lines = rigOf({ itemsPath: undefined });
     server.answers = [
       (_, r) => r.writeHead(200, { "content-type": "application/jsonl" }).end('{"id":1}\n'),
@@ -206,7 +204,7 @@ describe("a delivery", () => {
     expect(whole.log.map(({ data }) => data)).toEqual(['{"v":1.0}', '{"v":2}']);
   });
 
-  it("is refused when itemsPath would find other items in it", async () => {
+  it("is rejected if itemsPath would find other items in it", async () => {
     const slice = rigOf({ itemsPath: "$.rows[?@.id >= $.rows[1].id]" });
     server.answers = [json(rows(1, 2)), json(rows(1, 2, 3))];
     await slice.poll();
@@ -221,7 +219,7 @@ describe("a delivery", () => {
     expect(await inside.poll()).toMatchObject({ kind: "failed", code: "items_overlap" });
   });
 
-  it("holds 500 items at most, and a poll maxItemsPerPoll", async () => {
+  it("has at most 500 items, and a poll at most maxItemsPerPoll", async () => {
     const many = Array.from({ length: 1200 }, (_, id) => id);
     server.answers = [json(rows(...many))];
     const rig = rigOf({ maxItemsPerPoll: 1100 });
@@ -234,7 +232,7 @@ describe("a delivery", () => {
 });
 
 describe("a request", () => {
-  it("fills in its placeholders, and leaves out those without a value", async () => {
+  it("fills in its placeholders and leaves out those without a value", async () => {
     const rig = rigOf({
       discriminator: { by: "timestamp", path: "$.at", format: "epochSeconds" },
       request: {
@@ -255,7 +253,7 @@ describe("a request", () => {
     );
   });
 
-  it("has a body with placeholders, as JSON or as a text", async () => {
+  it("has a body with placeholders, as JSON or as text", async () => {
     const discriminator = { by: "sequence", path: "$.id", compare: "text" } as const;
     const body = { filter: [{ after: "{{cursor}}", n: 1 }, "{{cursor}}"], since: "{{cursor}}" };
     const rig = rigOf({ discriminator, request: { url: `${server.origin}/`, method: "POST", body } });
@@ -273,7 +271,7 @@ describe("a request", () => {
     expect(JSON.parse(server.asked.at(-1)?.text ?? "")).toEqual({ q: 'after a"b' });
   });
 
-  it("never leaves its host by a value that the server gave", async () => {
+  it("never leaves its host because of a value from the server", async () => {
     const discriminator = { by: "token", path: "$.next" } as const;
     const request = { url: `${server.origin}/{{cursor}}/rows` };
     server.answers = [json('{"rows": [], "next": "//evil.example/?x=#\\ud800"}')];
@@ -283,7 +281,7 @@ describe("a request", () => {
     expect(server.asked[1]?.url).toBe("/%2F%2Fevil.example%2F%3Fx%3D%23%EF%BF%BD/rows");
   });
 
-  it("with a value that no header can hold is not sent", async () => {
+  it("is not sent with a value that is not allowed in a header", async () => {
     const discriminator = { by: "token", path: "$.next" } as const;
     const request = { url: `${server.origin}/`, headers: { "x-token": "{{cursor}}" } };
     server.answers = [json({ rows: [], next: "a\r\nx-evil: 1" })];
@@ -294,7 +292,7 @@ describe("a request", () => {
   });
 });
 
-it("a header that was stored with white space around its value is sent without it", async () => {
+it("sends a header that was stored with surrounding whitespace without it", async () => {
   const rig = rigOf();
   const settings = rig.settings as Config;
   const stored = { ...settings, request: { ...settings.request, headers: { "x-a": " a " } } };

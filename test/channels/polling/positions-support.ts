@@ -5,7 +5,7 @@ import { type Config, PollRig } from "./support.ts";
 
 export const SINCE = { since: "{{cursor}}" };
 
-/** A server, channels that poll it, and their clock. */
+/** Opens a server, channels that poll it, and their clock. */
 export function openedPositions() {
   const server = openedAnswers();
   const clock = { nowMs: 0 };
@@ -26,7 +26,7 @@ export function openedPositions() {
         ...config,
       },
     });
-  /** Polls once for each page. */
+  /** Runs one poll per page. */
   async function pollEach(rig: PollRig, ...pages: readonly unknown[]): Promise<string[]> {
     for (const page of pages) {
       server.answers = [json(page)];

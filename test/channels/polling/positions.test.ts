@@ -9,7 +9,7 @@ const { clock, pollEach, queries, rigOf, server } = openedPositions();
 describe("a timestamp", () => {
   const discriminator = { by: "timestamp", path: "$.at" } as const;
 
-  it("asks from the latest instant on, and knows the items of that instant", async () => {
+  it("requests items from the latest timestamp on, and recognizes the items of that timestamp", async () => {
     const rig = rigOf({ discriminator }, SINCE);
     expect(
       await pollEach(rig, [at(1), at(2, "a")], [at(2, "a"), at(2, "b")], [at(2, "b"), at(2, "a")]),
@@ -17,7 +17,7 @@ describe("a timestamp", () => {
     expect(queries().at(-1)).toBe("since=2026-01-31T10:00:02.000Z");
   });
 
-  it("says that all items are below the cursor once that is so poll after poll, until one is not", async () => {
+  it("reports that all items are below the cursor after several polls, until one is not", async () => {
     const rig = rigOf({ discriminator }, SINCE);
     const { source } = rig;
     const { signal } = new AbortController();
@@ -43,7 +43,7 @@ describe("a timestamp", () => {
     expect(await pollEach(rig, [at(9)])).toHaveLength(3);
   });
 
-  it("begins now, at a given instant, or with the earliest item", async () => {
+  it("starts now, at a given time, or with the earliest item", async () => {
     const start = (startAt: Config["startAt"]) =>
       rigOf({ discriminator: { ...discriminator, lookBackSeconds: 60 }, startAt }, SINCE);
     await pollEach(start("now"), []);
@@ -56,7 +56,7 @@ describe("a timestamp", () => {
     ]);
   });
 
-  it("tells an item that changed by its version", async () => {
+  it("detects a changed item by its version", async () => {
     const rig = rigOf({ discriminator, versionPath: "$.at" }, SINCE);
     expect(await pollEach(rig, [at(1, "a")], [at(2, "a")])).toEqual([`a/${at(1).at}`, `a/${at(2).at}`]);
   });
@@ -66,14 +66,14 @@ describe("a timestamp", () => {
     ["one that cannot be read", { id: "x", at: "yesterday" }],
     ["one far in the future", { id: "x", at: "2126-01-01T00:00:00Z" }],
     ["several", { id: "x", at: ["a", "b"] }],
-  ])("of an item that has %s moves nothing, and the item comes once", async (_, stray) => {
+  ])("of an item that has %s does not move the cursor, and the item is published once", async (_, stray) => {
     const rig = rigOf({ discriminator }, SINCE);
     const pages = [[at(1), stray], [at(1), stray], [at(2), stray], [stray], [at(3)]];
     expect((await pollEach(rig, ...pages)).toSorted()).toEqual(["1", "2", "3", "x"]);
     expect(queries().at(-1)).toBe("since=2026-01-31T10:00:02.000Z");
   });
 
-  it("in the future does not bring its item again when that time has come", async () => {
+  it("in the future does not publish its item again when that time has come", async () => {
     const rig = rigOf({ discriminator }, SINCE);
     const ahead = { id: "x", at: new Date(clock.nowMs + 2 * 86_400_000).toISOString() };
     await pollEach(rig, [at(1), ahead]);
@@ -84,7 +84,7 @@ describe("a timestamp", () => {
     expect(rig.log.map(({ id }) => id)).toEqual(["1", "x"]);
   });
 
-  it("fails the poll when more items share an instant than it can remember", async () => {
+  it("fails the poll if more items share a timestamp than it can remember", async () => {
     const rig = rigOf({ discriminator }, SINCE);
     const place = String(Date.parse(at(1).at));
     const keys = Array.from({ length: 49_999 }, (_, key) => String(key).padStart(22, "k")).join("");
@@ -111,7 +111,7 @@ describe("pages by number", () => {
     for (let row = 1; row <= 6; row++) upstream.insert();
     upstream.nowMs += 1000;
     upstream.insert();
-    // The walk begins anew at the instant of all of them, and goes on to its second page, where the fourth was a moment ago.
+    // The walk restarts at the timestamp that all items share. On its second page, the fourth item was there a moment ago.
     upstream.faults = [undefined, undefined, { kind: "do", change: () => upstream.delete("r00001") }];
     expect(await rig.pollAll()).toEqual({ kind: "done" });
     expect(rig.log.map(({ id }) => id)).toEqual([1, 2, 3, 4, 5, 6, 7].map((n) => `r0000${n}`));
@@ -121,7 +121,7 @@ describe("pages by number", () => {
 describe("a sequence", () => {
   const discriminator = { by: "sequence", path: "$.id" } as const;
 
-  it("compares numbers of any size exactly, spelled as numbers or as texts", async () => {
+  it("compares numbers of any size exactly, written as numbers or strings", async () => {
     const rig = rigOf({ discriminator }, SINCE);
     const big = "9007199254740993000000000001";
     const pages = [
@@ -138,18 +138,18 @@ describe("a sequence", () => {
     expect(await pollEach(rig, [{ id: "b" }], [{ id: "B" }, { id: "ba" }, { id: "b" }])).toEqual(["b", "ba"]);
   });
 
-  it("looks back for numbers that come late", async () => {
+  it("looks back for late numbers", async () => {
     const rig = rigOf({ discriminator: { ...discriminator, lookBack: 3 } }, SINCE);
     const ids = (...all: number[]) => all.map((id) => ({ id }));
     expect(await pollEach(rig, ids(5, 7), ids(3, 4, 5, 6, 7), ids(4, 5, 6, 7))).toEqual(["5", "7", "4", "6"]);
     expect(queries().at(-1)).toBe("since=4");
   });
 
-  it("over unordered pages stays one walk behind, so that items written meanwhile are found", async () => {
+  it("stays one walk behind on unordered pages, so that items written meanwhile are found", async () => {
     const pagination = { by: "nextUrlPath", path: "$.next" } as const;
     const rig = rigOf({ discriminator, order: "unordered", itemsPath: "$.rows", pagination }, SINCE);
     const page = (ids: number[], next?: string) => json({ rows: ids.map((id) => ({ id })), next });
-    // 5 is written to the first page while the second, which has 6 by then, is read.
+    // Item 5 is written to the first page while the second page is read, which contains item 6 by then.
     for (const first of [
       [3, 1],
       [5, 3, 1],
@@ -162,7 +162,7 @@ describe("a sequence", () => {
     expect(queries().filter((query) => query !== "2")).toEqual(["", "", "since=6"]);
   });
 
-  it("that begins now takes all items of the first walk as known, also when that is cut short", async () => {
+  it('with `startAt: "now"` treats all items of the first walk as known, even if that is interrupted', async () => {
     const pagination = { by: "nextUrlPath", path: "$.next" } as const;
     const rig = rigOf({ discriminator, startAt: "now", itemsPath: "$.rows", pagination });
     const page = (ids: number[], next?: string) => json({ rows: ids.map((id) => ({ id })), next });
@@ -175,7 +175,7 @@ describe("a sequence", () => {
     expect(rig.log.map(({ id }) => id)).toEqual(["5"]);
   });
 
-  it("that begins now reads one page when the newest come first", async () => {
+  it('with `startAt: "now"` reads one page if the newest items come first', async () => {
     const pagination = { by: "nextUrlPath", path: "$.next" } as const;
     const rig = rigOf({
       discriminator,
@@ -194,7 +194,7 @@ describe("a sequence", () => {
 });
 
 describe("a set of seen items", () => {
-  it("knows items by their key, and updates by the version", async () => {
+  it("recognizes items by their key, and updates by the version", async () => {
     const rig = rigOf({ discriminator: { by: "seenSet", key: "$.url" }, versionPath: "$.v" });
     const pages = [
       [{ id: 1, url: "a", v: 1 }],
@@ -206,13 +206,13 @@ describe("a set of seen items", () => {
     expect(await pollEach(rig, ...pages)).toEqual(["1/1", "1/2"]);
   });
 
-  it("knows items without an id by their content", async () => {
+  it("recognizes items without an id by their content", async () => {
     const rig = rigOf({ discriminator: { by: "seenSet" }, itemId: undefined });
     await pollEach(rig, '[{"a":1}]', '[{"a":1},{"a":1.0}]', '[{"a":1.0}]');
     expect(rig.log.map(({ data }) => data)).toEqual(['{"a":1}', '{"a":1.0}']);
   });
 
-  it("that begins now takes the items of the first poll as known", async () => {
+  it('with `startAt: "now"` treats the items of the first poll as known', async () => {
     const rig = rigOf({ discriminator: { by: "seenSet" }, startAt: "now" });
     expect(await pollEach(rig, [{ id: 1 }], [{ id: 1 }, { id: 2 }])).toEqual(["2"]);
   });
@@ -227,7 +227,7 @@ describe("a set of seen items", () => {
     expect(await pollEach(rig, [{ id: "stays" }, { id: "goes" }])).toEqual(["stays", "goes", "goes"]);
   });
 
-  it("forgets the longest unseen beyond maxKeys, and fails the poll when one answer has more", async () => {
+  it("forgets the longest unseen items beyond maxKeys, and fails the poll if one response has more", async () => {
     const rig = rigOf({ discriminator: { by: "seenSet", maxKeys: 3 } });
     const ids = (...all: number[]) => all.map((id) => ({ id }));
     expect(await pollEach(rig, ids(1, 2), ids(3, 4), ids(2, 3, 4))).toEqual(["1", "2", "3", "4"]);

@@ -3,19 +3,19 @@ import { expect } from "vitest";
 import type { Fault, Paging, PollUpstream, View } from "../../support/poll-upstream.ts";
 import { type Config, type Crash, PollRig } from "./support.ts";
 
-/** Later than it should be by no more than so much, while no walk over the pages takes as long. */
+/** Maximum delay of late rows. No walk over the pages takes this long. */
 const LATE_MS = 60_000;
 
-/** A way to page through an upstream and to tell what is new there. */
+/** A combination of pagination and discriminator. */
 export interface Scheme {
   readonly name: string;
   readonly view: Partial<View>;
   readonly config: Config;
-  /** True where rows may come late, with a timestamp or a number of before. */
+  /** Whether rows may arrive late, with an earlier timestamp or number. */
   readonly takesLate?: boolean;
   readonly takesDeletes?: boolean;
   readonly takesUpdates?: boolean;
-  /** What `log` must not go down in; undefined where no order is promised. */
+  /** The field by which `log` must be sorted. `undefined` if no order is guaranteed. */
   readonly sortedBy?: "at" | "seq";
 }
 
@@ -242,7 +242,7 @@ export const schemes: readonly Scheme[] = [
   },
 ];
 
-/** The same with pages that are read in another thread: queries are, above 128 KiB. */
+/** The same schemes with pages parsed in another thread. Query paths are, above 128 KiB. */
 export const largeSchemes: readonly Scheme[] = schemes.map((scheme) => ({
   ...scheme,
   name: `${scheme.name}, read in another thread`,
@@ -307,13 +307,16 @@ export interface Story {
   readonly maxItemsPerPoll: number;
 }
 
-/** Rows that come, change and go between polls, and during them; calls that fail; writes that are refused, or not known. */
+/**
+ * Rows that are added, changed and deleted between and during polls, calls that fail, and writes that are rejected or have an unknown
+ * result.
+ */
 export const story: fc.Arbitrary<Story> = fc.record({
   polls: fc.array(poll, { minLength: 1, maxLength: 6 }),
   maxItemsPerPoll: fc.constantFrom(2, 5, 1000),
 });
 
-/** Lives through the story, polling by the scheme; then expects that every row has come once, in its order. */
+/** Plays the story while polling with the scheme. Then expects that each row arrived once and in order. */
 export async function live(upstream: PollUpstream, scheme: Scheme, told: Story): Promise<void> {
   upstream.clear(scheme.view);
   const { config } = scheme;
@@ -327,7 +330,7 @@ export async function live(upstream: PollUpstream, scheme: Scheme, told: Story):
     },
     clock: () => upstream.nowMs,
   });
-  /** What must have come, by id and version; less what was deleted, or replaced, before anyone looked. */
+  /** The expected rows by id and version, without those that were deleted or replaced before any poll saw them. */
   const wanted = new Map<string, string>();
   const dataOf = (id: string) => `${id}/${upstream.rows.get(id)?.version}`;
   const isSetOfNewest = config.discriminator.by === "seenSet" && config.order === "descending";
@@ -346,7 +349,7 @@ export async function live(upstream: PollUpstream, scheme: Scheme, told: Story):
         break;
       case "late": {
         if (!scheme.takesLate) return;
-        // A number is handed out now, and seen with the next that is.
+        // Assigns a number now that becomes visible together with the next row.
         held.push(upstream.reserve());
         const seq = held.length > 1 ? held.shift() : undefined;
         const { id } = upstream.insert({
@@ -365,7 +368,7 @@ export async function live(upstream: PollUpstream, scheme: Scheme, told: Story):
           upstream.delete(id);
           wanted.delete(id);
         } else {
-          // Newest first means that what has just changed stands above all else.
+          // In newest-first order, a changed row must come before all others.
           if (isSetOfNewest) upstream.nowMs++;
           upstream.update(id);
           wanted.set(id, dataOf(id));
@@ -393,7 +396,7 @@ export async function live(upstream: PollUpstream, scheme: Scheme, told: Story):
   }
   upstream.faults = [];
   rig.crashes = [];
-  // Once nothing changes any more; where pages come in no order, a walk confirms the one before.
+  // Polls until the data is stable. If pages are unordered, one more walk confirms the previous one.
   for (let quiet = 0; quiet < 2; quiet++) expect((await rig.pollAll())?.kind).toBe("done");
 
   const ids = rig.log.map(({ id }) => id);

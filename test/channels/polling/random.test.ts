@@ -4,7 +4,7 @@ import { opened } from "../../support/opened.ts";
 import { PollUpstream } from "../../support/poll-upstream.ts";
 import { live, schemes, story } from "./random-stories.ts";
 
-/** The same stories each time; `test/deep/polling-random.test.ts` tells many more, and others each time. */
+/** A fixed seed generates the same stories in each run. `test/deep/polling-random.test.ts` runs many more, with random seeds. */
 const SEED = 20_260_131;
 const STORIES = 1;
 
@@ -12,7 +12,7 @@ const upstream = opened(() => PollUpstream.start());
 
 test.each(
   schemes.map((scheme, i) => ({ ...scheme, seed: SEED + i })),
-)("$name: nothing lost, nothing doubled", async ({ seed, ...scheme }) => {
+)("$name loses and duplicates no item", async ({ seed, ...scheme }) => {
   await fc.assert(
     fc.asyncProperty(story, (told) => live(upstream, scheme, told)),
     { numRuns: STORIES, seed },

@@ -18,7 +18,7 @@ function findings(config: object): readonly string[] {
 }
 
 describe("the settings of a polling channel", () => {
-  it("need only a url and a discriminator", () => {
+  it("require only a url and a discriminator", () => {
     expect(pollingSettings.parse(base)).toMatchObject({
       schedule: { intervalSeconds: 60, timezone: "UTC" },
       jitter: 0.1,
@@ -104,7 +104,7 @@ describe("the settings of a polling channel", () => {
       { ...plain, request: { ...plain.request, method: "POST" }, discriminator: { by: "etag" } },
     ],
     ["retry.maxMs", { ...base, retry: { initialMs: 100, maxMs: 50 } }],
-  ])("are refused, naming the field: %s", (path, config) => {
+  ])("are rejected at %s", (path, config) => {
     expect(findings(config).map((finding) => finding.split(": ")[0])).toEqual([path]);
   });
 
@@ -125,7 +125,7 @@ describe("the settings of a polling channel", () => {
     ],
     ["offsets where each page begins at the cursor", { ...base, pagination: { by: "offset", param: "o" } }],
     [
-      "a sequence in no order over pages",
+      "a sequence over unordered pages",
       {
         ...base,
         order: "unordered",
@@ -134,7 +134,7 @@ describe("the settings of a polling channel", () => {
       },
     ],
     [
-      "conditional pages that come newest first",
+      "conditional requests with newest-first pages",
       {
         ...plain,
         discriminator: query,
@@ -144,7 +144,7 @@ describe("the settings of a polling channel", () => {
       },
     ],
     [
-      "a start at an instant in its own format",
+      "a start time in its own format",
       {
         ...base,
         discriminator: { ...base.discriminator, format: "epochSeconds" },
@@ -155,7 +155,7 @@ describe("the settings of a polling channel", () => {
     expect(findings(config)).toEqual([]);
   });
 
-  it("give the schedule and the origin of the source", () => {
+  it("define the schedule and the origin of the source", () => {
     const source = createPolledSource({
       outbound,
       clock: Date.now,

@@ -21,7 +21,7 @@ export interface Published {
   readonly data: string;
 }
 
-/** What becomes of a write: `refused` writes nothing and throws; `died`: writes, and throws. */
+/** The failure of a write. `refused` stores no data and throws; `died` stores the data and throws. */
 export type Crash = "refused" | "died" | undefined;
 
 const channel = { number: 1, uid: "poll", kind: "polling", appId: "app_1", organizationId: "org_1" } as const;
@@ -38,8 +38,8 @@ export interface RigOptions {
 }
 
 /**
- * A polling channel, with the real rules behind it and a cursor that moves in the same step as what is published. Its log holds
- * what was published, before any dedupe.
+ * A polling channel with the real rules. Its cursor moves together with the published events. `log` holds the published events before any
+ * deduplication.
  */
 export class PollRig {
   readonly log: Published[] = [];
@@ -77,7 +77,7 @@ export class PollRig {
     });
   }
 
-  /** One poll; undefined where it was ended by a crash. */
+  /** Runs one poll. Returns `undefined` if a crash ended it. */
   async poll(signal: AbortSignal = new AbortController().signal): Promise<SourceEnd | undefined> {
     try {
       return await this.source.poll(this.run(signal));
@@ -87,7 +87,7 @@ export class PollRig {
     }
   }
 
-  /** Polls until one has nothing more to do at once. */
+  /** Polls until no more items are available at once. */
   async pollAll(most = 50): Promise<SourceEnd | undefined> {
     for (let polls = 1; ; polls++) {
       const end = await this.poll();

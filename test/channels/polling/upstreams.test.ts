@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest
 import { opened } from "../../support/opened.ts";
 import { type Config, PollRig } from "./support.ts";
 
-/** Against a server that is not ours: what it does on the wire is its own. */
+/** Polls a server implementation from another project, so that its behavior on the wire is independent of ours. */
 
 const server = opened(() => getLocal());
 beforeAll(async () => {
@@ -30,7 +30,7 @@ const rigOf = (config: Partial<Config> = {}): PollRig =>
 
 const TOTAL_MS = 60_000;
 
-/** The time of a call is over as soon as it has arrived. */
+/** Lets the call time out as soon as it arrives. */
 function sayNothing(): Promise<never> {
   vi.advanceTimersByTime(TOTAL_MS);
   return new Promise(() => {});
@@ -39,7 +39,7 @@ function sayNothing(): Promise<never> {
 const idsOf = (rig: PollRig): string[] => rig.log.map(({ id }) => id);
 
 describe("a conditional request", () => {
-  it("sends the last ETag and Last-Modified, and takes 304 for nothing new", async () => {
+  it("sends the last ETag and Last-Modified, and treats 304 as no new items", async () => {
     const lastModified = "Sat, 31 Jan 2026 09:00:00 GMT";
     const first = await server
       .forGet("/rows")
@@ -83,7 +83,7 @@ describe("a conditional request", () => {
     ]);
   });
 
-  it("keeps the seen items while 304 comes, however long", async () => {
+  it("keeps the seen items across any number of 304 responses", async () => {
     let nowMs = Date.UTC(2026, 0, 1);
     await server
       .forGet("/rows")
@@ -103,7 +103,7 @@ describe("a conditional request", () => {
     expect(idsOf(rig)).toEqual(["1", "2"]);
   });
 
-  it("sends no ETag of a walk that was cut short", async () => {
+  it("sends no ETag of an interrupted walk", async () => {
     const config: Partial<Config> = {
       discriminator: { by: "seenSet" },
       order: "descending",
@@ -134,8 +134,8 @@ describe("a server that fails on the wire", () => {
   it.each<[string, () => Promise<unknown>, string]>([
     ["closes the connection", () => server.forGet("/rows").once().thenCloseConnection(), "reset"],
     ["resets it", () => server.forGet("/rows").once().thenResetConnection(), "reset"],
-    ["says nothing", () => server.forGet("/rows").once().thenCallback(sayNothing), "timeout"],
-  ])("and %s costs one poll, and no item", async (_, prepare, code) => {
+    ["does not respond", () => server.forGet("/rows").once().thenCallback(sayNothing), "timeout"],
+  ])("and %s costs one poll and no item", async (_, prepare, code) => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     await prepare();
     await server.forGet("/rows").thenJson(200, [{ id: 1 }]);
@@ -145,7 +145,7 @@ describe("a server that fails on the wire", () => {
     expect(idsOf(rig)).toEqual(["1"]);
   });
 
-  it("is followed through as many redirects as are allowed", async () => {
+  it("is followed through the allowed number of redirects", async () => {
     await server.forGet("/rows").thenReply(302, "", { location: "/moved" });
     await server.forGet("/moved").thenJson(200, [{ id: 1 }]);
     const rig = rigOf();

@@ -5,7 +5,7 @@ import { OrderedWrites } from "../../../src/channels/pull/ordered-writes.ts";
 const stale = () => new StaleSourceError("cursor", "the cursor is at another version");
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-/** A cursor that refuses as the bus does; a write may take its time to make its version. */
+/** A cursor that rejects writes like the bus does. A write may take time to store its version. */
 function createCursor() {
   const cursor = { version: 0, written: [] as string[], sent: [] as string[] };
   const write = (name: string, work?: () => Promise<unknown>) => async (version: number) => {
@@ -21,7 +21,7 @@ function createCursor() {
 }
 
 describe("the writes of a run", () => {
-  it("are sent without waiting for each other, and answered in their order", async () => {
+  it("are sent without waiting for each other and return their results in order", async () => {
     const { cursor, write } = createCursor();
     const writes = new OrderedWrites({ version: 0, isPipelined: true });
     const all = ["a", "b", "c"].map((name) => writes.add(write(name)));
@@ -30,14 +30,14 @@ describe("the writes of a run", () => {
     expect(cursor.written).toEqual(["a", "b", "c"]);
   });
 
-  it("are written in order although one takes several steps", async () => {
+  it("are stored in order even if one of them takes several steps", async () => {
     const { cursor, write } = createCursor();
     const writes = new OrderedWrites({ version: 0, isPipelined: true });
     const slow = Promise.withResolvers<void>();
     const all = [writes.add(write("a", () => slow.promise)), writes.add(write("b")), writes.add(write("c"))];
     await turn();
     await turn();
-    // Behind those that were refused nothing is sent that would be refused too.
+    // After the rejected writes, a new one would be rejected too, so it waits.
     all.push(writes.add(write("d")));
     await turn();
     expect(cursor.sent).toEqual(["a", "b", "c"]);
@@ -46,7 +46,7 @@ describe("the writes of a run", () => {
     expect(cursor.written).toEqual(["a", "b", "c", "d"]);
   });
 
-  it("stop at the first that fails: none after it is written", async () => {
+  it("stop after the first failure", async () => {
     const { cursor, write } = createCursor();
     const writes = new OrderedWrites({ version: 0, isPipelined: true });
     const full = new Error("the quarantine is full");
@@ -63,7 +63,7 @@ describe("the writes of a run", () => {
     await writes.settled();
   });
 
-  it("are sent again only once when the cursor has moved away", async () => {
+  it("are retried only once if the cursor was moved elsewhere", async () => {
     const { cursor, write } = createCursor();
     cursor.version = 7;
     const writes = new OrderedWrites({ version: 0, isPipelined: true });
@@ -71,7 +71,7 @@ describe("the writes of a run", () => {
     expect(cursor.sent).toEqual(["a", "a"]);
   });
 
-  it("wait for each other where a write can be seen before the cursor has moved (Cluster)", async () => {
+  it("wait for each other if events can be visible before their cursor (Redis Cluster)", async () => {
     const { cursor, write } = createCursor();
     const writes = new OrderedWrites({ version: 0, isPipelined: false });
     const all = ["a", "b"].map((name) => writes.add(write(name)));

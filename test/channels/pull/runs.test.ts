@@ -14,7 +14,7 @@ import { countingKind, createUpstream } from "./sources-support.ts";
 const { signal } = new AbortController();
 let runs: SourceRuns;
 let seen: SourceObservation[];
-/** What the organization's sources may bring, by a clock that goes on only while they wait. */
+/** The rate of the organization's sources, by a clock that advances only while they wait. */
 let itemsPerSecond: number | undefined;
 let paceMs = 1_000_000;
 const spine = opened(() => startTestSpine({ extraKinds: [countingKind(createUpstream())] }));
@@ -84,7 +84,7 @@ async function install(config: object = {}, event: object = TICK) {
   };
 }
 
-/** A delivery of these items. */
+/** Creates a delivery with these items. */
 const delivery = (...items: readonly (readonly [id: string, v: number])[]) => {
   const bodies = items.map(([id, v]) => ({ id, v }));
   return {
@@ -100,7 +100,7 @@ function send({ run }: OpenRun, what: ReturnType<typeof delivery>, cursor?: stri
   return run.ingest(what, { signal, ...(cursor !== undefined && { cursor }) });
 }
 
-/** Sends deliveries that came at once, the cursor behind the nth being `at <n>`; answers the cursors that were written too. */
+/** Sends deliveries that arrive together, with the cursor `at <n>` after the nth. Returns the results and the cursors written. */
 async function sendAll({ run }: OpenRun, deliveries: readonly ReturnType<typeof delivery>[]) {
   const cursors: string[] = [];
   const cursorAfter = (n: number): string => {
@@ -112,8 +112,8 @@ async function sendAll({ run }: OpenRun, deliveries: readonly ReturnType<typeof 
   return { outcomes, cursors };
 }
 
-describe("deliveries of a run that come at once", () => {
-  it("are published in their order by one write, and the cursor moves with it", async () => {
+describe("deliveries that arrive together", () => {
+  it("are published in order by one write that also moves the cursor", async () => {
     const source = await install();
     const open = await source.open();
     const { outcomes, cursors } = await sendAll(
@@ -127,7 +127,7 @@ describe("deliveries of a run that come at once", () => {
     expect(await source.cursor()).toBe("at 99");
   });
 
-  it("go in as many writes as they need, behind what was sent before and before what follows", async () => {
+  it("are split into as many writes as needed, between the writes before and after them", async () => {
     const source = await install({ itemsPath: "$[*]" });
     const open = await source.open();
     const before = send(open, delivery(["b", 0], ["c", 1]), "before");
@@ -139,7 +139,7 @@ describe("deliveries of a run that come at once", () => {
     expect(await source.cursor()).toBe("after");
   });
 
-  it("wait for the thread of large deliveries, however many they are", async () => {
+  it("wait for the thread that parses large deliveries, however many there are", async () => {
     const source = await install({}, { ...TICK, idPath: "$..id" });
     const open = await source.open();
     const large = (v: number) => ({
@@ -155,7 +155,7 @@ describe("deliveries of a run that come at once", () => {
     expect(await source.cursor()).toBe("at 149");
   });
 
-  it("are each published or quarantined, whatever becomes of their neighbours", async () => {
+  it("are published or quarantined independently of each other", async () => {
     const source = await install();
     const open = await source.open();
     const broken = { ...delivery(), body: Buffer.from("{") };
@@ -183,7 +183,7 @@ describe("deliveries of a run that come at once", () => {
     expect(await source.quarantined()).toHaveLength(3);
   });
 
-  it("leave the cursor where it was when their write is refused, and so do those behind them", async () => {
+  it("leave the cursor unchanged if their write is rejected, like all deliveries after them", async () => {
     const source = await install();
     const old = await source.open();
     await send(old, delivery(["a", 1]), "1");
@@ -199,7 +199,7 @@ describe("deliveries of a run that come at once", () => {
 });
 
 describe("a run", () => {
-  it("publishes deliveries that are sent at once in the order of the calls, and moves the cursor with them", async () => {
+  it("publishes concurrent deliveries in call order and moves the cursor with them", async () => {
     const source = await install();
     const open = await source.open();
     await Promise.all(Array.from({ length: 100 }, (_, i) => send(open, delivery([`a${i}`, i]), `at ${i}`)));
@@ -209,7 +209,7 @@ describe("a run", () => {
     expect((await source.open()).run.cursor).toBe("at 99");
   });
 
-  it("keeps the order when one delivery goes in pieces and others follow it", async () => {
+  it("keeps the order when one delivery needs several writes and others follow it", async () => {
     const source = await install({ itemsPath: "$[*]" });
     const open = await source.open();
     await Promise.all([
@@ -223,7 +223,7 @@ describe("a run", () => {
     expect(seen.filter(({ kind }) => kind === "refused")).toEqual([]);
   });
 
-  it("moves the cursor past a conflict once that is quarantined, and past the deliveries behind it", async () => {
+  it("moves the cursor past a quarantined conflict and the deliveries after it", async () => {
     const source = await install();
     const open = await source.open();
     await send(open, delivery(["a", 1]), "1");
@@ -251,7 +251,7 @@ describe("a run", () => {
     expect(await source.values()).toEqual([1]);
   });
 
-  it("quarantines a delivery of too many items as a whole, and goes on", async () => {
+  it("quarantines a delivery with too many items as a whole and continues", async () => {
     const source = await install({ itemsPath: "$[*]" });
     const open = await source.open();
     const result = await send(open, many(0, 1_001), "past");
@@ -260,7 +260,7 @@ describe("a run", () => {
     expect((await source.quarantined())[0].detail).toMatch(/more than 1000 items/);
   });
 
-  it("writes nothing after a write that failed, and the next run begins before that one", async () => {
+  it("writes no more after a failed write, and the next run starts before that write", async () => {
     const source = await install();
     const open = await source.open();
     await send(open, delivery(["a", 1]), "1");
@@ -276,7 +276,7 @@ describe("a run", () => {
     expect((await source.open()).run.cursor).toBe("1");
   });
 
-  it("is refused every write once another run has taken the source over, or the cursor was set", async () => {
+  it("has every write rejected after another run took the source over or someone set the cursor", async () => {
     const source = await install();
     const old = await source.open();
     await send(old, delivery(["a", 1]), "1");
@@ -294,7 +294,7 @@ describe("a run", () => {
     expect(await source.cursor()).toBe("7");
   });
 
-  it("whose source was taken over neither stops the channel nor writes how it ended", async () => {
+  it("does not stop the channel or record its end after its source was taken over", async () => {
     const source = await install();
     const old = await source.open();
     await source.open();
@@ -304,7 +304,7 @@ describe("a run", () => {
     expect((await bus.states.read(source.number)).lastError).toBeUndefined();
   });
 
-  it("does not say that its cursor is lost where its first take-over has failed", async () => {
+  it("does not report a lost cursor if the first take-over failed", async () => {
     const source = await install();
     const key = `inlet:{c.${source.number}}:cursor`;
     await spine.server.client.set(key, "of another type");
@@ -314,7 +314,7 @@ describe("a run", () => {
     expect(seen).toEqual([]);
   });
 
-  it("says that its cursor is lost where Redis was emptied, and nothing where it is the first or was reset", async () => {
+  it("reports a lost cursor after Redis was flushed, but not on the first run or after a reset", async () => {
     const source = await install();
     const lastError = async () => (await bus.states.read(source.number)).lastError?.code;
     const lost = () => seen.filter(({ kind }) => kind === "cursorLost").length;
@@ -336,7 +336,7 @@ describe("a run", () => {
   it.each([
     ["http_410", {}, "error"],
     ["http_401", { stateIfPersistent: "needsReauth" }, "needsReauth"],
-  ] as const)("that its sender refuses again and again over minutes (%s) shows it; one that is good again ends it", async (code, more, state) => {
+  ] as const)("sets the channel's state when rejections persist for minutes (%s), and clears it after a success", async (code, more, state) => {
     const source = await install({ run: "always" });
     const client = spine.redis;
     const key = `inlet:{c.${source.number}}:cursor`;
@@ -353,7 +353,7 @@ describe("a run", () => {
     expect(await stateOf()).toBe(state);
     expect(await bus.states.read(source.number)).toMatchObject({ state, lastError: { code } });
     expect(seen).toContainEqual(expect.objectContaining({ kind: "stopped", state }));
-    // It is tried after a quarter of an hour, and no sooner.
+    // The source is retried after 15 minutes, not earlier.
     const early = await runs.openRun(source.number, { signal, owner: "wk_2" });
     expect(early).toMatchObject({ kind: "backoff" });
     expect("waitMs" in early && early.waitMs > 14 * 60_000).toBe(true);
@@ -367,7 +367,7 @@ describe("a run", () => {
     expect(await client.call("hexists", [key, "w"])).toBe(0);
   });
 
-  it("writes its state, its last error, and when the next run begins", async () => {
+  it("records its state, its last error and the time of the next run", async () => {
     const source = await install();
     const beganAtMs = Date.now();
     const first = await source.open();
@@ -390,8 +390,8 @@ describe("a run", () => {
   });
 });
 
-describe("the rate of an organization's sources", () => {
-  it("counts the items of a delivery: one may bring more than the rate, and the next waits until that is made up for", async () => {
+describe("the rate limit of an organization's sources", () => {
+  it("counts the items of a delivery, and lets the next one wait until an excess is paid off", async () => {
     const source = await install({ itemsPath: "$[*]" });
     const open = await source.open();
     itemsPerSecond = 100;
@@ -404,10 +404,10 @@ describe("the rate of an organization's sources", () => {
     expect(await source.values()).toHaveLength(502);
   });
 
-  it("counts the items of deliveries that come at once before they are written, so that they cannot all go ahead", async () => {
+  it("counts the items of concurrent deliveries before they are written, so that they cannot bypass the rate", async () => {
     const source = await install({ itemsPath: "$[*]" });
     const open = await source.open();
-    // Those of the test before are made up for.
+    // Pays off the debt left by the previous test.
     paceMs += 10_000;
     itemsPerSecond = 100;
     const beganAtMs = paceMs;

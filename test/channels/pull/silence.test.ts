@@ -9,7 +9,7 @@ const spine = opened(startTestSpine);
 const MINUTE_MS = 60_000;
 const { signal } = new AbortController();
 
-it("channels of all kinds are found that are silent for longer than `expectEverySeconds`, and logged once", async () => {
+it("finds channels of all kinds that are silent for longer than `expectEverySeconds`, and logs each once", async () => {
   const { db } = spine.api.database;
   const channel = { kind: "webhook", events: [{ type: "tick" }] };
   const app = await spine.install(

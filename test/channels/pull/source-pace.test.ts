@@ -4,7 +4,7 @@ import type { Sleep } from "../../../src/lib/sleep.ts";
 
 const { signal } = new AbortController();
 
-/** A clock that only goes on while somebody sleeps. */
+/** Creates a pace whose clock advances only while something sleeps. */
 function paced(deliveriesPerSecond: number) {
   let nowMs = 1_000_000;
   const sleep: Sleep = async (ms) => {
@@ -20,7 +20,7 @@ function paced(deliveriesPerSecond: number) {
 }
 
 describe("the pace of an organization's sources", () => {
-  it("lets a second's worth go on at once, and the rest by the rate, in the order of the calls", async () => {
+  it("lets one second's worth of deliveries through at once, and the rest at the rate in call order", async () => {
     const { pace, elapsedMs } = paced(100);
     const order: number[] = [];
     await Promise.all(
@@ -34,7 +34,7 @@ describe("the pace of an organization's sources", () => {
     expect(elapsedMs()).toBeLessThan(4_100);
   });
 
-  it("counts each of those that go on together, of which there are no more than come in a quarter of a second", async () => {
+  it("counts each delivery of a batch, which holds at most a quarter of a second's worth", async () => {
     const { pace, elapsedMs } = paced(100);
     expect(pace.maxBatchSize("org_1")).toBe(25);
     for (let sent = 0; sent < 500; sent += 25) await pace.wait("org_1", { signal, count: 25 });
@@ -43,7 +43,7 @@ describe("the pace of an organization's sources", () => {
     expect(paced(2).pace.maxBatchSize("org_1")).toBe(1);
   });
 
-  it("counts each item of a write that brings more than there is room for: the next ones wait until that is made up for", async () => {
+  it("charges each item of a write over the rate, and lets the next writes wait until the excess is paid off", async () => {
     const { pace, elapsedMs } = paced(100);
     await pace.wait("org_1", { signal });
     pace.overdraw("org_1", 999);
@@ -54,14 +54,14 @@ describe("the pace of an organization's sources", () => {
     expect(elapsedMs()).toBeLessThan(9_100);
   });
 
-  it("keeps no other organization waiting", async () => {
+  it("does not delay other organizations", async () => {
     const { pace } = paced(10);
     const floods = Array.from({ length: 1_000 }, () => pace.wait("org_flood", { signal }));
     for (let i = 0; i < 10; i++) expect(pace.wait("org_small", { signal })).toBeUndefined();
     await Promise.all(floods);
   });
 
-  it("lets go of one whose run ends at once, though others wait before it", async () => {
+  it("releases an aborted waiter at once, even behind other waiters", async () => {
     const pace = createSourcePace({
       deliveriesPerSecondOf: () => 1,
       nowMs: () => 1_000,
@@ -75,7 +75,7 @@ describe("the pace of an organization's sources", () => {
     await expect(ended).rejects.toThrow("the run ends");
   });
 
-  it("lets go of those whose run ends, and of no other", async () => {
+  it("releases only the waiters whose run ends", async () => {
     const never: Sleep = (_, { aborted }) => (aborted ? Promise.resolve() : new Promise(() => {}));
     const ending = new AbortController();
     let nowMs = 1_000;

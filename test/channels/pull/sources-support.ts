@@ -25,21 +25,21 @@ import { until } from "../../support/until.ts";
 
 const settings = z.strictObject({ ...commonSettings, ...pullSettings });
 
-/** A server with a numbered feed for each channel, and what it sees of those who read it. */
+/** A server with a numbered feed per channel. Records its readers. */
 export interface Upstream {
-  /** Writes the channel's feed up to this number. */
+  /** Extends the channel's feed up to this number. */
   readonly write: (channel: number, upTo: number) => void;
-  /** Up to which number each feed has been written. */
+  /** The last number of each feed. */
   readonly written: ReadonlyMap<number, number>;
-  /** Resolves when something is written next. */
+  /** Resolves at the next write. */
   readonly news: () => Promise<void>;
-  /** Connections that are open now, by channel. */
+  /** Number of open connections per channel. */
   readonly open: Map<number, number>;
-  /** Most connections that one channel ever had at a time. */
+  /** Highest number of simultaneous connections of any channel. */
   mostOpen: number;
-  /** Connections made so far, by channel. */
+  /** Total number of connections per channel. */
   readonly connects: Map<number, number>;
-  /** How the next connections of a channel end, at once. */
+  /** The ends to use for a channel's next connections, which end at once. */
   readonly ends: Map<number, SourceEnd>;
   readonly reconnect: { policy: ReconnectPolicy };
 }
@@ -63,7 +63,7 @@ export function createUpstream(): Upstream {
   };
 }
 
-/** A stream that counts: each event is its number, which is the cursor too. It sends ahead, up to eight at a time. */
+/** A channel kind for feeds of numbers. Each event is a number, which is also the cursor. Up to eight events are in flight. */
 export function countingKind(upstream: Upstream): ChannelKind {
   async function runConnection(run: SourceRun): Promise<SourceEnd> {
     const { number } = run.channel.identity;
@@ -117,24 +117,24 @@ export const deliveryOf = (n: number) => ({
   arrivedAtMs: Date.now(),
 });
 
-/** A worker, as far as it runs sources. Disposal ends it in good order. */
+/** The source-running part of a worker. Disposal shuts it down gracefully. */
 export interface TestWorker extends AsyncDisposable {
   readonly sources: Sources;
   readonly metrics: Metrics;
   readonly stop: AbortController;
-  /** Reads the change feed, which is read at no other time. */
+  /** Reads the change feed. Tests call this, as no timer does. */
   readonly readChanges: () => Promise<void>;
 }
 
 export interface SourceRig extends AsyncDisposable {
   readonly upstream: Upstream;
   readonly spine: TestSpine;
-  /** Its Redis, of its own. */
+  /** A Redis used only by this test file. */
   readonly server: RedisServer;
   readonly startWorker: (instead?: Partial<SourcesDeps> & { readonly url?: string }) => Promise<TestWorker>;
-  /** An app of so many channels, whose events are never recognized as repeats. */
+  /** Installs an app with this many channels. Their events are never deduplicated. */
   readonly install: (count: number, config?: object) => Promise<readonly InstalledSource[]>;
-  /** The numbers on the source's topic, in the order of its entries. */
+  /** Returns the numbers on the source's topic, in entry order. */
   readonly onTopic: (source: InstalledSource) => Promise<readonly number[]>;
 }
 
@@ -146,9 +146,9 @@ export interface InstalledSource {
   readonly topic: string;
 }
 
-/** Longer than a test may take: what happens within it does not happen because this time is over. */
+/** Longer than any test runs, so a timer of this length never fires in a test. */
 const NEVER_MS = 3_600_000;
-/** A worker that is merely slow keeps its lease, and nothing is looked for but what the change feed brings. */
+/** Leases are long enough for a slow worker, and only the change feed triggers a check. */
 const TIMING = {
   ttlMs: NEVER_MS,
   checkEveryMs: NEVER_MS,
@@ -273,7 +273,7 @@ export async function startSourceRig(): Promise<SourceRig> {
 
 export const upTo = (n: number): readonly number[] => Array.from({ length: n }, (_, i) => i + 1);
 
-/** Waits until each source's topic has so many entries. */
+/** Waits until each source's topic has this many entries. */
 export async function untilWritten(
   rig: SourceRig,
   sources: readonly InstalledSource[],

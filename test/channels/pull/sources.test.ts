@@ -59,14 +59,14 @@ async function untilShared(some: readonly TestWorker[], shares: readonly number[
 const untilOpen = (sources: readonly InstalledSource[]): Promise<void> =>
   until(() => sources.every((source) => openOf(source) === 1));
 
-/** Nothing lost, doubled, or out of order; ids are not remembered, so that a second sending would be a second entry. */
+/** Expects that no event is lost, duplicated or out of order. Deduplication is off, so a repeated event would be a second entry. */
 async function expectWhole(sources: readonly InstalledSource[], n: number): Promise<void> {
   await untilWritten(rig, sources, n);
   for (const source of sources) expect(await rig.onTopic(source)).toEqual(upTo(n));
 }
 
 describe("the shards of the sources", () => {
-  it("all belong to a single worker, and are spread evenly as others come and go", async () => {
+  it("belong to a single worker alone, and are rebalanced as workers join and leave", async () => {
     const first = await start();
     await untilShared([first], [256]);
     const second = await start();
@@ -78,17 +78,17 @@ describe("the shards of the sources", () => {
     await untilShared([first, third], [128, 128]);
   });
 
-  it("are handed over by a worker that is told to stop, long before its lease ends, while the rest of it runs", async () => {
+  it("are released by a stopping worker long before its lease ends, while the rest of it keeps running", async () => {
     const first = await start();
     await untilShared([first], [256]);
     const second = await start();
     await untilShared([first, second], [128, 128]);
-    // Its lease would last for an hour.
+    // The lease would last for an hour.
     first.stop.abort();
     await untilShared([second], [256]);
   });
 
-  it("are taken again when Redis has forgotten them", async () => {
+  it("are taken again after Redis lost them", async () => {
     const [first, second] = [await start(), await start()];
     await untilShared([first, second], [128, 128]);
     const { client } = rig.server;
@@ -99,7 +99,7 @@ describe("the shards of the sources", () => {
 });
 
 describe("sources on many workers", () => {
-  it("run once each, and go on exactly where they stood when workers join, leave and fall silent", async () => {
+  it("run once each, and continue at their cursors when workers join, leave and fall silent", async () => {
     const sources = await rig.install(12);
     const { client } = rig.server;
     rig.upstream.mostOpen = 0;
@@ -112,23 +112,23 @@ describe("sources on many workers", () => {
     writeUpTo(sources, 80);
     await untilShared([first, second], [128, 128]);
     await expectWhole(sources, 80);
-    // While shards are handed over in good order, no two runs of a source overlap.
+    // During an orderly hand-over of shards, no two runs of a source overlap.
     expect(rig.upstream.mostOpen).toBe(1);
 
     link.cut();
-    // Its lease ends while it still believes to have it: by Redis another may take its shards now.
+    // Ends the lease in Redis while the worker still believes that it holds it. Another worker may now take its shards.
     await client.zadd(SHARD_KEYS.workers, 1, firstName);
     writeUpTo(sources, 120);
     await untilShared([second], [256]);
     await expectWhole(sources, 120);
     link.mend();
-    // Whatever it had under way when it was cut off is refused by now.
+    // The writes that were in flight when the connection was cut are rejected by now.
     await stop(first);
     writeUpTo(sources, 160);
     await expectWhole(sources, 160);
   });
 
-  it("lose, double and disorder nothing while two workers both believe to own them", async () => {
+  it("lose, duplicate or reorder no event while two workers both believe that they own them", async () => {
     const sources = await rig.install(3);
     await using redis = await openTestRedis(rig.spine.server.url);
     const bus = createSourceBus(redis);
@@ -150,7 +150,7 @@ describe("sources on many workers", () => {
     await expectWhole(sources, n);
   });
 
-  it("go on after everything is restarted, from the database and Redis alone", async () => {
+  it("continue after a restart of everything, from the database and Redis alone", async () => {
     const sources = await rig.install(3);
     writeUpTo(sources, 20);
     const before = await start();
@@ -161,20 +161,20 @@ describe("sources on many workers", () => {
     await expectWhole(sources, 50);
   });
 
-  it("end on a worker whose lease runs out while Redis does not answer, and lose nothing", async () => {
+  it("stop without a loss on a worker whose lease expires while Redis is unreachable", async () => {
     const sources = await rig.install(4);
     writeUpTo(sources, 30);
     const worker = await start({ timing: { ttlMs: 2_000 } });
     await expectWhole(sources, 30);
     rig.server.signal("SIGSTOP");
     writeUpTo(sources, 60);
-    // By its own clock: nobody tells it.
+    // The worker notices by its own clock.
     await untilShared([worker], [0]);
     rig.server.signal("SIGCONT");
     await expectWhole(sources, 60);
   });
 
-  it("begin and end by the change that the API makes as soon as it is read, one run for all subscriptions", async () => {
+  it("start and stop as soon as a change is read, with one run for all subscriptions", async () => {
     const source = await installOne({ run: "subscribed" });
     const { call } = rig.spine.api;
     writeUpTo([source], 10);
@@ -186,7 +186,7 @@ describe("sources on many workers", () => {
     for (const eventUid of [`${source.uid}:*`, `${source.uid}:tick`, "*"]) {
       subscribed.push((await call.post(`/apps/${source.appId}/events/subscribe`, { eventUid })).id);
     }
-    // Nothing is looked for but by these reads, which a worker makes once a second.
+    // Only these reads trigger checks. A worker makes them once a second.
     expect(openOf(source)).toBe(0);
     await readChanges();
     await until(() => openOf(source) === 1);
@@ -214,7 +214,7 @@ describe("a stream that ends", () => {
     return (await row.executeTakeFirstOrThrow()).state;
   };
 
-  it("is opened again, its failures counted on over workers until a person sets its cursor", async () => {
+  it("is reopened, and its failure count survives worker changes until a person sets its cursor", async () => {
     const source = await installOne();
     const { reconnect } = rig.upstream;
     const { policy } = reconnect;
@@ -228,7 +228,7 @@ describe("a stream that ends", () => {
     const counted = await failures();
     const connects = connectsOf(source);
     const again = await start();
-    // The second of its connections begins when the end of the first is written.
+    // The second connection starts only after the end of the first one is stored.
     await until(() => connectsOf(source) >= connects + 2);
     expect(await failures()).toBeGreaterThan(counted);
     rig.upstream.ends.delete(source.number);
@@ -243,7 +243,7 @@ describe("a stream that ends", () => {
   it.each([
     [{ kind: "broken", code: "cursor", message: "of other settings" }, "error"],
     [{ kind: "needsReauth", message: "401" }, "needsReauth"],
-  ] as const)("with %o is tried again much later, by any worker, and goes on by itself", async (end, state) => {
+  ] as const)("with %o is retried much later by any worker, and recovers automatically", async (end, state) => {
     const source = await installOne();
     rig.upstream.ends.set(source.number, end);
     const first = await start();
@@ -251,7 +251,7 @@ describe("a stream that ends", () => {
     await stop(first);
     rig.upstream.ends.delete(source.number);
     expect(connectsOf(source)).toBe(1);
-    // The quarter of an hour is over.
+    // Removes the retry time, as if 15 minutes had passed.
     await rig.server.client.hdel(`inlet:{c.${source.number}}:cursor`, "r");
     await start();
     await until(() => openOf(source) === 1);
@@ -263,7 +263,7 @@ describe("a stream that ends", () => {
     [{ kind: "finished", message: "204" }, "paused"],
     [{ kind: "broken", code: "content_type", message: "text/html" }, "error"],
     [{ kind: "needsReauth", message: "401" }, "needsReauth"],
-  ] as const)("(%o) that stops its channel is over when a person resumes it", async (end, state) => {
+  ] as const)("with %o stops its channel until a person resumes it", async (end, state) => {
     const source = await installOne();
     rig.upstream.ends.set(source.number, end);
     const worker = await start();

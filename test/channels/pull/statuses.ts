@@ -1,4 +1,4 @@
-/** What becomes of an answer with this status, whichever kind of source gets it: true where it refuses the request as it is. */
+/** Response statuses for tests of all source kinds, each with whether it counts as a rejection of the request. */
 export const STATUSES: readonly (readonly [status: number, isRejection: boolean])[] = [
   [400, true],
   [401, true],

@@ -8,8 +8,8 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-// Whatever a read brings takes effect with no other wait: see sources.test.ts. So all workers follow the API within two seconds.
-it("a worker reads the changed channels once a second", async () => {
+// A read change takes effect without further delay (see sources.test.ts). So all workers follow the API within two seconds.
+it("a worker reads changed channels once a second", async () => {
   await using database = await createTestDatabase();
   const { db } = database;
   const changes: Change[] = [];

@@ -18,7 +18,7 @@ const MIB = 1024 * 1024;
 const FRAME = `data: "${"x".repeat(1014)}"\n\n`;
 const FRAMES = 32 * 1024;
 
-it("stops the sender while nothing can be written, and holds little of what it has sent", async () => {
+it("stops reading while writes are blocked, and buffers little of the received data", async () => {
   const flood: Script = async ({ socket }) => {
     writeHead(socket);
     for (let sent = 0; sent < FRAMES && !socket.destroyed; sent += 64) {
@@ -39,7 +39,7 @@ it("stops the sender while nothing can be written, and holds little of what it h
       },
     },
   );
-  // What the collecting run keeps would be the test's own memory.
+  // Otherwise the collected deliveries would count as memory of the stream.
   run.deliveries.push = () => 0;
   run.taken.push = () => 0;
   const heapBefore = process.memoryUsage().arrayBuffers;
@@ -54,7 +54,7 @@ it("stops the sender while nothing can be written, and holds little of what it h
     },
     { everyMs: 100 },
   );
-  // Both kernel buffers of the loopback, which are not ours, may hold some MiB.
+  // The two kernel buffers of the loopback connection may hold a few MiB.
   expect(written).toBeLessThan(24 * MIB);
   expect(taken).toBeLessThan(600);
   expect(process.memoryUsage().arrayBuffers - heapBefore).toBeLessThan(16 * MIB);
@@ -63,7 +63,7 @@ it("stops the sender while nothing can be written, and holds little of what it h
   expect(taken).toBe(FRAMES);
 });
 
-it("takes twenty thousand events that come at once in their order, few of them at a time", async () => {
+it("accepts 20,000 events that arrive together in order, with few in flight at a time", async () => {
   const total = 20_000;
   const text = Array.from({ length: total }, (_, n) => `id: ${n}\ndata: ${n}\n\n`).join("");
   await using server = await startRawServer(streamOf(text));

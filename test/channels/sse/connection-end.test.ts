@@ -24,7 +24,7 @@ afterEach(() => {
 });
 
 describe("the end of a stream", () => {
-  it("comes with a terminator, which is no event; nothing after it is taken", async () => {
+  it("follows a terminator, which is not an event, and drops all later data", async () => {
     const { run, end } = await runOnce(openStreamOf("id: 1\ndata: a\n\nid: 2\ndata: [DONE]\n\ndata: b\n\n"), {
       terminator: "[DONE]",
     });
@@ -40,20 +40,20 @@ describe("the end of a stream", () => {
     expect(dataOf(run)).toEqual(["a", "that's all"]);
   });
 
-  it("is final when stopOn is the terminator, which is no event", async () => {
+  it("is final if stopOn equals the terminator, which is not an event", async () => {
     const config = { terminator: "[DONE]", stopOn: { data: "[DONE]" } };
     const { run, end } = await runOnce(openStreamOf("data: a\n\ndata: [DONE]\n\n"), config);
     expect(end.kind).toBe("finished");
     expect(dataOf(run)).toEqual(["a"]);
   });
 
-  it("comes with the answer 204", async () => {
+  it("follows a response with status 204", async () => {
     const { end, run } = await runOnce(status("204 No Content"));
     expect(end.kind).toBe("finished");
     expect(run.opens).toBe(0);
   });
 
-  it("comes with a reset: whole events are taken", async () => {
+  it("follows a connection reset, after complete events are accepted", async () => {
     const chunked =
       "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
     await using server = await startRawServer(({ socket }) => {
@@ -67,7 +67,7 @@ describe("the end of a stream", () => {
     expect(dataOf(run)).toEqual(["a"]);
   });
 
-  it("comes with an encoding that breaks: whole events are taken, and the cursor is saved", async () => {
+  it("follows a broken transfer encoding, after complete events are accepted and the cursor is saved", async () => {
     const whole = gzipSync("id: 1\ndata: a\n\nevent: other\nid: 2\ndata: b\n\n");
     const head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Encoding: gzip\r\n";
     const checksumAndLength = 8;
@@ -84,7 +84,7 @@ describe("the end of a stream", () => {
     expect(run.stored).toBe(at("2"));
   });
 
-  it("comes after the idle time, which a comment begins anew", async () => {
+  it("follows the idle timeout, which a comment restarts", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     let bytes = 0;
     await using counting = createStreamClient(
@@ -109,12 +109,12 @@ describe("the end of a stream", () => {
     expect(await running).toMatchObject({ kind: "failed", code: "idle_timeout" });
   });
 
-  it("comes at its greatest age, and the stream may be opened again at once", async () => {
+  it("follows at the maximum connection age, and allows an immediate reconnect", async () => {
     const { end } = await runOnce(openStreamOf("data: a\n\n"), { maxConnectionAgeMs: 1000 });
     expect(end).toEqual({ kind: "done", notBeforeMs: NOW_MS });
   });
 
-  it("comes when the run is aborted, and waits for the writes under way", async () => {
+  it("follows an abort of the run, and waits for the writes in flight", async () => {
     await using server = await startRawServer(openStreamOf(messages("1", "2")));
     const written: string[] = [];
     const run = createRun(
@@ -134,7 +134,7 @@ describe("the end of a stream", () => {
     expect(written).toEqual(["1", "2"]);
   });
 
-  it("comes when the run is aborted, also after a garbage collection", async () => {
+  it("follows an abort of the run, even after a garbage collection", async () => {
     setFlagsFromString("--expose-gc");
     const collect: () => void = runInNewContext("gc");
     await using server = await startRawServer(openStreamOf(messages("1")));
@@ -151,19 +151,19 @@ describe("the end of a stream", () => {
   });
 });
 
-describe("a server's answer that is no stream", () => {
-  it.each(STATUSES)("with status %d fails; one that refuses the request: %s", async (code, isRejection) => {
+describe("a response that is not a stream", () => {
+  it.each(STATUSES)("with status %d fails (rejection: %s)", async (code, isRejection) => {
     const { end, run } = await runOnce(status(`${code} Status`, "Content-Length: 0"));
     expect(end).toMatchObject({ kind: "failed", code: `http_${code}` });
     expect(end).not.toHaveProperty("notBeforeMs");
-    expect("isRefusal" in end).toBe(isRejection);
+    expect("isRejection" in end).toBe(isRejection);
     expect(run.opens).toBe(0);
   });
 
   it.each([
     "429 Too Many Requests",
     "503 Service Unavailable",
-  ])("%s says how long the server is left alone", async (line) => {
+  ])("%s sets how long the server is left alone", async (line) => {
     const { end } = await runOnce(status(line, "Retry-After: 7", "Content-Length: 0"));
     expect(end).toMatchObject({
       kind: "failed",
@@ -172,7 +172,7 @@ describe("a server's answer that is no stream", () => {
     });
   });
 
-  it("of another content type is refused", async () => {
+  it("with another content type is rejected", async () => {
     for (const contentType of ["text/html", "text/event-streams", "application/json"]) {
       const { end } = await runOnce(status("200 OK", `Content-Type: ${contentType}`, "Content-Length: 0"));
       expect(end).toMatchObject({ kind: "failed", code: "content_type", isRejection: true });
@@ -183,7 +183,7 @@ describe("a server's answer that is no stream", () => {
     expect(end).toEqual({ kind: "done" });
   });
 
-  it("that never comes, for a refused connection, fails", async () => {
+  it("to a refused connection fails", async () => {
     const gone = await startRawServer();
     await gone[Symbol.asyncDispose]();
     expect(await client.run(createRun({ url: gone.url }))).toMatchObject({
@@ -192,12 +192,14 @@ describe("a server's answer that is no stream", () => {
     });
   });
 
-  it("that does not come in time fails", async () => {
+  it("that is late fails", async () => {
     const { end } = await runOnce(() => {}, { connectTimeoutMs: 100 });
     expect(end).toMatchObject({ kind: "failed", code: "timeout" });
   });
 
-  it.each([301, 302, 307, 308])("%d is followed, up to the allowed number of redirects", async (code) => {
+  it.each([
+    301, 302, 307, 308,
+  ])("with status %d is followed up to the allowed number of redirects", async (code) => {
     const redirect: Script = ({ socket }) => {
       socket.end(
         `HTTP/1.1 ${code} Moved\r\nLocation: /next\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`,
@@ -214,14 +216,14 @@ describe("a server's answer that is no stream", () => {
     expect(endless.calls).toHaveLength(3);
   });
 
-  it("from an address that may not be called is refused", async () => {
+  it("from an address that must not be called is rejected", async () => {
     const end = await client.run(createRun({ url: "http://10.0.0.1/stream" }));
     expect(end).toMatchObject({ kind: "failed", code: "blocked", isRejection: true });
   });
 });
 
-describe("the wait that the server's retry asks for", () => {
-  it("holds for every end until the server says otherwise, up to maxMs", async () => {
+describe("the wait set by the server's `retry`", () => {
+  it("applies to every end until the server changes it, up to maxMs", async () => {
     const own = createStreamClient(() => NOW_MS);
     await using _ = own;
     await using server = await startRawServer(
@@ -238,7 +240,7 @@ describe("the wait that the server's retry asks for", () => {
     expect(await runAgain()).toEqual({ kind: "done", notBeforeMs: NOW_MS + 20_000 });
   });
 
-  it("is at least 100 ms, unless the channel's own is shorter", async () => {
+  it("is at least 100 ms, unless the channel's initial wait is shorter", async () => {
     const own = createStreamClient(() => NOW_MS);
     await using _ = own;
     await using server = await startRawServer(streamOf("retry: 0\n\n"), streamOf("retry: 0\n\n"));

@@ -4,10 +4,10 @@ import { createRun, createStreamClient, type Script, startRawServer, type TestRu
 
 export const NOW_MS = Date.UTC(2026, 0, 1);
 
-/** The client of a file, and connections of it. */
+/** Opens one client per test file and connections on it. */
 export function openedConnections() {
   const client = opened(() => createStreamClient(() => NOW_MS));
-  /** Runs one connection to a server of this script. */
+  /** Runs one connection to a server with this script. */
   async function runOnce(
     script: Script,
     config: object = {},

@@ -8,7 +8,7 @@ import { createRun, dataOf, idsOf, openStreamOf, startRawServer, streamOf } from
 const { client, runOnce } = openedConnections();
 
 describe("a stream", () => {
-  it("gives each event on, in order, with the cursor behind it", async () => {
+  it("delivers each event in order, with the cursor after it", async () => {
     const { run, end } = await runOnce(
       streamOf(
         'id: 1\nevent: made\ndata: {"a":1}\n\nid: 2\ndata: {"a":2}\n\n',
@@ -31,14 +31,14 @@ describe("a stream", () => {
     expect(run.warnings).toEqual([]);
   });
 
-  it("gives on together what came at once, a few hundred events at most", async () => {
+  it("delivers events that arrive together in batches of at most a few hundred", async () => {
     const { run } = await runOnce(streamOf(messages(...Array.from({ length: 1_000 }, (_, n) => String(n)))));
     expect(dataOf(run)).toEqual(Array.from({ length: 1_000 }, (_, n) => String(n)));
     expect(Math.max(...run.together)).toBeLessThanOrEqual(256);
     expect(run.together.length).toBeLessThan(100);
   });
 
-  it("gives the same events however it is cut into packets", async () => {
+  it("delivers the same events however the stream is split into packets", async () => {
     const text =
       "\uFEFF: hi\r\nid: 1\r\ndata: ü😀\r\ndata: b\r\n\r\nevent: x\rdata\r\rretry: 5\n\nid: a\0b\ndata: c\n\n\nid: 9\ndata: d\r\r";
     const { run } = await runOnce(streamOf(...[...Buffer.from(text)].map((byte) => Uint8Array.of(byte))));
@@ -50,7 +50,7 @@ describe("a stream", () => {
     ]);
   });
 
-  it("may use any event name, also one that the client uses itself", async () => {
+  it("accepts any event name, including names that clients use internally", async () => {
     const names = ["error", "open", "message", "__proto__", "constructor", "dispatchEvent", "ü x"];
     const text = names.map((name, n) => `event: ${name}\nid: ${n}\ndata: ${n}\n\n`).join("");
     await using server = await startRawServer(streamOf(text));
@@ -62,7 +62,7 @@ describe("a stream", () => {
     expect(dataOf(only)).toEqual(["0"]);
   });
 
-  it("has fresh ids before the server has sent an id, and after it has reset it", async () => {
+  it("uses new ids before the server sends an id and after it resets the id", async () => {
     const { run } = await runOnce(
       streamOf(messages("1"), "id: x\ndata: 2\n\nid\ndata: 3\n\n", messages("4")),
     );
@@ -80,14 +80,14 @@ describe("a stream", () => {
     ["json", "application/json"],
     ["text", "text/plain"],
     ["jsonLines", "application/x-ndjson"],
-  ])("of %s comes as %s", async (dataFormat, contentType) => {
+  ])("of %s is delivered as %s", async (dataFormat, contentType) => {
     const { run } = await runOnce(streamOf("data: 1\ndata: 2\n\n"), { dataFormat });
     expect(run.deliveries).toMatchObject([
       { headers: { "content-type": contentType }, body: Buffer.from("1\n2") },
     ]);
   });
 
-  it("replaces an id that is too long by its hash, and resumes with the whole id", async () => {
+  it("replaces a long id by its hash and resumes with the full id", async () => {
     const id = "ü".repeat(600);
     const { run } = await runOnce(
       streamOf(`id: ${id}\ndata: 1\n\ndata: 2\n\nid: ${id.slice(0, 512)}\ndata: 3\n\n`),
@@ -100,8 +100,8 @@ describe("a stream", () => {
   });
 });
 
-describe("a stream that is resumed", () => {
-  it("tells the server the last event id in UTF-8, and counts on from that event", async () => {
+describe("a resumed stream", () => {
+  it("sends the last event id in UTF-8 and continues counting from that event", async () => {
     const script = streamOf("data: a\n\ndata: b\n\nid: 8\ndata: c\n\n");
     const { run, call } = await runOnce(script, {}, { cursor: at("7ü", 3) });
     expect(call()).toMatchObject({ headers: { "last-event-id": Buffer.from("7ü").toString("latin1") } });
@@ -109,7 +109,7 @@ describe("a stream that is resumed", () => {
     expect(run.warnings).toEqual([]);
   });
 
-  it("gives an event that is sent once more the same id", async () => {
+  it("gives a resent event the same id", async () => {
     const script = streamOf("id: 7\ndata: a\n\ndata: b\n\nid: 7\ndata: c\n\n");
     const first = await runOnce(script);
     const again = await runOnce(script, {}, { cursor: first.run.stored ?? "" });
@@ -117,7 +117,7 @@ describe("a stream that is resumed", () => {
     expect(idsOf(again.run)).toEqual(["7", "7/2", "7/3"]);
   });
 
-  it("resumes after an id that came without an event, and gives the following events the same ids", async () => {
+  it("resumes after an id without an event and gives the following events the same ids", async () => {
     const first = await runOnce(streamOf("id: 1\ndata: a\n\nid: 2\n\n"));
     expect(first.run.stored).toBe(at("2"));
     const rest = streamOf("data: b\n\n");
@@ -127,14 +127,14 @@ describe("a stream that is resumed", () => {
     expect(idsOf(again.run)).toEqual(["2/2"]);
   });
 
-  it("sends the id in the query when the channel says so", async () => {
+  it("sends the id in the query if configured", async () => {
     const config = { resume: { mode: "query", param: "since" }, query: { a: "1 2" } };
     const { call } = await runOnce(streamOf(messages("1")), config, { cursor: at("x&y") });
     expect(call()).toMatchObject({ target: "/stream?a=1+2&since=x%26y" });
     expect(call().headers).not.toHaveProperty("last-event-id");
   });
 
-  it("begins where startAt says, until there is a cursor", async () => {
+  it("starts at `startAt` until a cursor is stored", async () => {
     const config = { startAt: { lastEventId: "41" } };
     const first = await runOnce(streamOf(), config);
     expect(first.call()).toMatchObject({ headers: { "last-event-id": "41" } });
@@ -143,7 +143,7 @@ describe("a stream that is resumed", () => {
     expect(first.run.warnings).toEqual([]);
   });
 
-  it("warns of a gap when the server cannot be told where to resume", async () => {
+  it("warns of a gap if the stream cannot be resumed", async () => {
     const first = await runOnce(streamOf(messages("1", "2")));
     expect(first.run.warnings).toEqual([]);
     expect(first.run.stored).toBe(at("", 0));
@@ -157,14 +157,14 @@ describe("a stream that is resumed", () => {
     expect(idsOf(none.run)).toEqual([undefined]);
   });
 
-  it("is broken when no header can hold the last id", async () => {
+  it("is broken if the last event id is not allowed in a header", async () => {
     const { end } = await runOnce(streamOf(), {}, { cursor: at("a\x01") });
     expect(end).toMatchObject({ kind: "broken", code: "unsendable_id" });
   });
 });
 
-describe("an event that the channel does not take", () => {
-  it("moves the cursor, once for many", async () => {
+describe("an event that the channel does not accept", () => {
+  it("moves the cursor, with one write for many events", async () => {
     const frames = Array.from({ length: 500 }, (_, n) => `id: ${n}\nevent: other\ndata: x\n\n`);
     const { run } = await runOnce(streamOf(frames.join("")), { eventNames: ["made"] });
     expect(run.taken).toEqual([]);
@@ -181,7 +181,7 @@ describe("an event that the channel does not take", () => {
     expect(run.moves).toEqual([at("1")]);
   });
 
-  it("is counted, so that ids do not depend on which events are taken", async () => {
+  it("is counted, so that ids do not depend on the accepted events", async () => {
     const text = "id: 1\ndata: a\n\nevent: other\ndata: b\n\ndata: c\n\n";
     const { run } = await runOnce(streamOf(text), { eventNames: ["message"] });
     expect(idsOf(run)).toEqual(["1", "1/3"]);
@@ -190,7 +190,7 @@ describe("an event that the channel does not take", () => {
 });
 
 describe("the request", () => {
-  it("is made as the channel says", async () => {
+  it("follows the channel's settings", async () => {
     const config = {
       method: "POST",
       body: '{"q":1}',
@@ -210,8 +210,8 @@ describe("the request", () => {
   });
 });
 
-describe("a write that fails", () => {
-  it("ends the connection, and nothing is sent after it", async () => {
+describe("a failed write", () => {
+  it("ends the connection, and no later event is sent", async () => {
     await using server = await startRawServer(openStreamOf(messages("1", "2", "3")));
     const failure = new UnavailableError("no Redis");
     const run = createRun({ url: server.url }, { ingest: () => Promise.reject(failure) });
@@ -220,7 +220,7 @@ describe("a write that fails", () => {
     expect(run.stored).toBeUndefined();
   });
 
-  it("is reported although the stream has ended for good meanwhile", async () => {
+  it("is reported even if the stream has ended for good meanwhile", async () => {
     const failure = new UnavailableError("no Redis");
     const ingest = async () => {
       await tick();
@@ -231,15 +231,15 @@ describe("a write that fails", () => {
     ).rejects.toBe(failure);
   });
 
-  it("because the event is refused ends it, with the reason", async () => {
+  it("ends the connection with the reason if the event was rejected", async () => {
     const ingest = async () => ({ kind: "tooManyItems", limit: 1000 }) as const;
     const { end } = await runOnce(openStreamOf(messages("[]")), {}, { ingest });
     expect(end).toMatchObject({ kind: "failed", code: "refused_event", isRejection: true });
   });
 });
 
-describe("too large an event or id", () => {
-  it("ends it, naming the setting, after the events before it are taken", async () => {
+describe("an event or id that is too large", () => {
+  it("ends the connection and names the setting, after earlier events were accepted", async () => {
     const script = openStreamOf(`id: 1\ndata: a\n\ndata: ${"x".repeat(200_000)}`);
     const { end, run } = await runOnce(script, { maxEventBytes: 100_000 });
     expect(end).toMatchObject({
@@ -251,7 +251,7 @@ describe("too large an event or id", () => {
     expect(run.stored).toBe(at("1"));
   });
 
-  it("ends it when the id could not be sent back", async () => {
+  it("ends the connection if the id could not be sent back", async () => {
     const { end } = await runOnce(openStreamOf(`id: ${"x".repeat(8193)}\ndata: a\n\n`));
     expect(end).toMatchObject({ kind: "failed", code: "id_too_long", isRejection: true });
   });

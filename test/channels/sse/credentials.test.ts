@@ -15,7 +15,7 @@ import {
 const client = createStreamClient();
 afterAll(() => client[Symbol.asyncDispose]());
 
-/** A token of so many generations; `renew` makes the next one while there are more. */
+/** Creates credentials with this many token generations. `renew` moves to the next one until the last. */
 function tokens(generations: number) {
   let generation = 1;
   const renewals: (number | undefined)[] = [];
@@ -51,8 +51,8 @@ async function runWith(script: Script, credentials: Credentials) {
   return { run, end, calls: server.calls };
 }
 
-describe("a stream that wants credentials", () => {
-  it("is requested with them, and a refused token is renewed once", async () => {
+describe("a stream with credentials", () => {
+  it("sends them, and renews a rejected token once", async () => {
     const { credentials, renewals } = tokens(2);
     const { run, end, calls } = await runWith(guarded, credentials);
     expect(end).toEqual({ kind: "done" });
@@ -63,7 +63,7 @@ describe("a stream that wants credentials", () => {
     expect(JSON.stringify(run.deliveries)).not.toContain("Bearer");
   });
 
-  it("ends as refused when the new token is refused too, or there is none: where that lasts, the channel needs others", async () => {
+  it("is rejected if there is no new token or it is rejected too, and needs reauthorization if that persists", async () => {
     const refusing = status("401 Unauthorized", "Content-Length: 0");
     const refused = { kind: "failed", code: "http_401", isRejection: true, stateIfPersistent: "needsReauth" };
     const renewed = tokens(9);
@@ -74,7 +74,7 @@ describe("a stream that wants credentials", () => {
     expect(calls).toHaveLength(1);
   });
 
-  it("does not tell them in an error when no header can hold them", async () => {
+  it("does not show them in an error if they are not allowed in a header", async () => {
     const { credentials } = tokens(1);
     const authorize: Credentials["authorize"] = async (request, options) => {
       const authorized = await credentials.authorize(request, options);
@@ -90,7 +90,7 @@ describe("a stream that wants credentials", () => {
     [new OriginNotAllowedError("outside"), { kind: "broken", code: "origin" }],
     [new UnavailableError("secret details"), { kind: "failed", code: "unavailable" }],
     [new OutboundError("tls", "not to be trusted"), { kind: "failed", code: "tls" }],
-  ])("ends by the error that its credentials throw: %s", async (error, expected) => {
+  ])("ends with the error of its credentials: %s", async (error, expected) => {
     const credentials = { ...tokens(1).credentials, authorize: () => Promise.reject(error) };
     const { end, calls } = await runWith(guarded, credentials);
     expect(end).toMatchObject(expected);

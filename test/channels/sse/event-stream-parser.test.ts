@@ -8,14 +8,14 @@ import {
   parseText,
 } from "./event-stream-support.ts";
 
-describe("an event stream", () => {
-  it("is parsed as the standard says, wherever it is cut", () => parsesCutStreams(500));
+describe("the event stream parser", () => {
+  it("follows the standard wherever the stream is split", () => parsesCutStreams(500));
 
-  it("is parsed as the standard says, byte by byte", () => parsesStreamsByteByByte(100));
+  it("follows the standard with a stream split into bytes", () => parsesStreamsByteByByte(100));
 
-  it("is parsed as the client of the eventsource package does", () => parsesAsTheClientDoes(200));
+  it("returns the same events as the client of the eventsource package", () => parsesAsTheClientDoes(200));
 
-  it("loses one byte order mark at its beginning, and no second one", () => {
+  it("strips one byte order mark at the start, but not a second one", () => {
     expect(parseText("\uFEFFdata: 1\n\n").frames).toMatchObject([{ data: "1" }]);
     expect(parseText("\uFEFF\uFEFFdata: 1\n\ndata: 2\n\n").frames).toMatchObject([{ data: "2" }]);
     expect(parseText("ï»¿data: 1\n\ndata: 2\n\n").frames).toMatchObject([{ data: "2" }]);
@@ -23,7 +23,7 @@ describe("an event stream", () => {
     expect(parse([Buffer.from(long), Buffer.from("\n\n")]).frames).toMatchObject([{ data: long.slice(7) }]);
   });
 
-  it("tells an id that an event brings from one that comes alone or carries over", () => {
+  it("distinguishes the id of an event from an id without an event or one that carries over", () => {
     const text =
       "id: 1\ndata: a\n\ndata: b\n\nid: 2\n\ndata: c\n\nid: 3\n\nid: 4\n\nid: 4\ndata: d\n\nid\n\n";
     const messages = [...new EventStreamParser({ maxEventBytes: 100 }).read(Buffer.from(text))];
@@ -39,7 +39,7 @@ describe("an event stream", () => {
     ]);
   });
 
-  it("is parsed no further than its reader asks", () => {
+  it("parses no further than its reader asks", () => {
     const bytes = Buffer.from("data: 1\n\ndata: 22\n\n");
     const messages = new EventStreamParser({ maxEventBytes: 1 }).read(bytes);
     expect(messages.next().value).toMatchObject({ data: "1" });
@@ -48,7 +48,7 @@ describe("an event stream", () => {
 });
 
 describe("an event that is too large", () => {
-  it("is refused to the byte, in one line or in many", () => {
+  it("is rejected at the exact byte, in one line or in many", () => {
     const exact = "é".repeat(50);
     expect(parseText(`data: ${exact}\n\n`, 100)).toMatchObject({
       isTooLarge: false,
@@ -59,19 +59,19 @@ describe("an event that is too large", () => {
     expect(parseText(`data: ${"x\ndata: ".repeat(49)}xx\n\n`, 100).isTooLarge).toBe(false);
   });
 
-  it("ends the reading; nothing after it is taken", () => {
+  it("ends the parsing", () => {
     const { frames, isTooLarge } = parseText(`data: 1\n\ndata: ${"x".repeat(101)}\n\ndata: 2\n\n`, 100);
     expect(isTooLarge).toBe(true);
     expect(frames.map(({ data }) => data)).toEqual(["1"]);
   });
 
-  it("is refused while its line is still coming", () => {
+  it("is rejected before its line is complete", () => {
     const chunk = Buffer.from("x".repeat(1000));
     const result = parse([Buffer.from("data: "), ...Array.from({ length: 100 }, () => chunk)], 5_000);
     expect(result.isTooLarge).toBe(true);
   });
 
-  it("is also one with an endless name or id", () => {
+  it("includes one with an endless name or id", () => {
     const chunks = Array.from({ length: 100 }, () => Buffer.from("x".repeat(1000)));
     for (const field of ["event", "id", "retry"]) {
       expect(parse([Buffer.from(`${field}:`), ...chunks], 5_000).isTooLarge).toBe(true);
@@ -79,7 +79,7 @@ describe("an event that is too large", () => {
     }
   });
 
-  it("is not a long comment or a long unknown field; neither is kept in memory", () => {
+  it("excludes long comments and unknown fields, which are not kept in memory", () => {
     const chunk = Buffer.from("x".repeat(1000));
     const long = Array.from({ length: 100 }, () => chunk);
     const chunks = [

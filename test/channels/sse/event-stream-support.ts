@@ -15,7 +15,7 @@ export interface Read {
   isTooLarge: boolean;
 }
 
-/** Parses a stream that comes in these chunks, to its end. */
+/** Parses a stream given in these chunks to its end. */
 export function parse(chunks: readonly Uint8Array[], maxEventBytes = 1_000_000): Read {
   const result: Read = { frames: [], retries: [], lastEventId: "", isTooLarge: false };
   const parser = new EventStreamParser({ maxEventBytes });
@@ -50,11 +50,11 @@ function take(result: Read, message: StreamMessage): void {
 export const parseText = (text: string, maxEventBytes?: number): Read =>
   parse([Buffer.from(text)], maxEventBytes);
 
-/** WHATWG HTML, section "Interpreting an event stream", word for word, over a stream that is there as a whole. */
+/** Literal implementation of the algorithm in WHATWG HTML, section "Interpreting an event stream", for a complete stream. */
 function interpret(bytes: Uint8Array): Omit<Read, "isTooLarge"> {
   const text = new TextDecoder().decode(bytes);
   const lines = text.split(/\r\n|\n|\r/);
-  // What no end of line has closed is no line yet.
+  // A line without a line ending is incomplete.
   lines.pop();
   const result: Omit<Read, "isTooLarge"> = { frames: [], retries: [], lastEventId: "" };
   let data = "";
@@ -114,7 +114,7 @@ function cut(bytes: Buffer, places: readonly number[]): Buffer[] {
   return ends.map((end, index) => bytes.subarray(ends[index - 1] ?? 0, end));
 }
 
-/** Parses any streams as the standard says, each cut anywhere. */
+/** Checks the parser against the algorithm of the standard, with streams split at random places. */
 export const parsesCutStreams = (numRuns: number): void =>
   fc.assert(
     fc.property(stream, fc.array(fc.nat(1000), { maxLength: 12 }), (bytes, places) => {
@@ -125,7 +125,7 @@ export const parsesCutStreams = (numRuns: number): void =>
     { numRuns },
   );
 
-/** The same, each cut everywhere. */
+/** Checks the parser against the algorithm of the standard, with streams split into single bytes. */
 export const parsesStreamsByteByByte = (numRuns: number): void =>
   fc.assert(
     fc.property(stream, (bytes) => {
@@ -137,8 +137,8 @@ export const parsesStreamsByteByByte = (numRuns: number): void =>
   );
 
 /**
- * The events that the client of the `eventsource` package reads of a stream. At the start it strips a second byte order mark, and the
- * characters "ï»¿" as well, where the standard strips one mark only.
+ * Returns the events that the client of the `eventsource` package reads. At the start it also strips a second byte order mark and the
+ * characters "ï»¿". The standard strips only one mark.
  */
 function readByClient(chunks: readonly Uint8Array[]): Promise<Pick<Frame, "event" | "data">[]> {
   const { promise, resolve } = Promise.withResolvers<Pick<Frame, "event" | "data">[]>();
@@ -171,7 +171,7 @@ function readByClient(chunks: readonly Uint8Array[]): Promise<Pick<Frame, "event
   return promise;
 }
 
-/** Parses any streams without byte order marks as that client reads them, each cut anywhere. */
+/** Checks the parser against that client, with streams without byte order marks that are split at random places. */
 export const parsesAsTheClientDoes = (numRuns: number): Promise<void> =>
   fc.assert(
     fc.asyncProperty(

@@ -14,19 +14,19 @@ interface Entry {
   readonly data: number;
 }
 
-/** A better-sse server that sends its history after the id that it is told, and cuts connections as `cuts` says. */
+/** Starts a better-sse server that sends its history after the last event id, and cuts connections as `cuts` says. */
 async function startHistory(history: readonly Entry[], cuts: (sent: number) => boolean) {
   const told: string[] = [];
   const server = createServer(async (request, response) => {
     const session = await createSession(request, response, { retry: null, keepAlive: null });
-    // Ids come in UTF-8; to Node each byte of a header is a character.
+    // Ids arrive as UTF-8. Node reads each byte of a header as one character.
     const lastId = Buffer.from(session.lastId, "latin1").toString();
     told.push(lastId);
     const from = lastId === "" ? 0 : history.findIndex(({ id }) => id === lastId) + 1;
     let sent = 0;
     for (const { data, id } of history.slice(from)) {
       if (cuts(++sent)) return cutAfterFlush(response);
-      // better-sse makes ids up where it is given none: so the frame is written as it should be.
+      // better-sse generates missing ids, so this frame is written directly.
       if (id === undefined) response.write(`event: tick\ndata: ${data}\n\n`);
       else session.push(data, "tick", id);
     }
@@ -45,12 +45,12 @@ async function startHistory(history: readonly Entry[], cuts: (sent: number) => b
   };
 }
 
-/** In the middle of a frame. */
+/** Cuts the connection in the middle of a frame. */
 function cutAfterFlush(response: ServerResponse): void {
   response.write("event: tick\ndata: 999", () => response.socket?.resetAndDestroy());
 }
 
-/** What is published, by the id that dedupe goes by; the cursor beside it. */
+/** Collects published events by their dedupe id, with the cursor of each. */
 async function receiveAll(url: string, total: number, failsAt: (call: number) => boolean) {
   const published = new Map<string, number>();
   const order: number[] = [];
@@ -65,7 +65,7 @@ async function receiveAll(url: string, total: number, failsAt: (call: number) =>
         ...(stored !== undefined && { cursor: stored }),
         async ingest({ body, deliveryId = "" }, { cursor }) {
           failed ||= failsAt(++calls);
-          // Once a write has failed all later ones do, as the engine has it.
+          // As in the engine, all writes after a failed one fail.
           if (failed) throw new UnavailableError("no Redis");
           const data = Number(body.toString());
           if (!published.has(deliveryId)) order.push(data);
@@ -82,7 +82,7 @@ async function receiveAll(url: string, total: number, failsAt: (call: number) =>
   return { order, connections };
 }
 
-it("a stream loses and doubles nothing, however often the server or a failing write cuts it", async () => {
+it("a stream loses and duplicates no event, however often the server or a failing write cuts it", async () => {
   const history = Array.from({ length: 2_000 }, (_, n) => ({ id: String(n), data: n }));
   await using server = await startHistory(history, (sent) => sent > 97);
   const { order, connections } = await receiveAll(server.url, history.length, (call) => call % 61 === 0);
@@ -91,7 +91,7 @@ it("a stream loses and doubles nothing, however often the server or a failing wr
   expect(server.told.slice(1)).not.toContain("");
 });
 
-it("a stream in which only some events have ids loses and doubles nothing", async () => {
+it("a stream with ids on only some events loses and duplicates no event", async () => {
   const history = Array.from({ length: 1_000 }, (_, n) => ({
     id: n % 5 === 0 ? `ü${n}` : undefined,
     data: n,

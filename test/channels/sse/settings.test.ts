@@ -15,7 +15,7 @@ function refusalOf(config: object): string {
 }
 
 describe("the settings of an SSE channel", () => {
-  it("need only a url", () => {
+  it("require only a url", () => {
     expect(sseSettings.parse({ url })).toMatchObject({
       method: "GET",
       dataFormat: "json",
@@ -31,7 +31,7 @@ describe("the settings of an SSE channel", () => {
     });
   });
 
-  it("are the same when they are read again as they were stored", () => {
+  it("are unchanged when their stored form is parsed again", () => {
     const config = sseSettings.parse({
       url,
       stopOn: { event: "bye" },
@@ -44,10 +44,7 @@ describe("the settings of an SSE channel", () => {
     [{ url: undefined }, "url"],
     [{ url: "ftp://example.com/" }, "url must begin with https:// or http://"],
     [{ url: "https://" }, "url is not a URL"],
-    [
-      { url: "https://me:secret@example.com/" },
-      "url must not contain credentials; use a connection instead",
-    ],
+    [{ url: "https://me:secret@example.com/" }, "url must not contain credentials; use a connection instead"],
     [{ url: "https://example.com/#a" }, "url must not have a fragment, because fragments are never sent"],
     [{ method: "DELETE" }, "method"],
     [{ body: "{}" }, "body is not allowed with GET; set `method` to POST"],
@@ -93,7 +90,7 @@ describe("the settings of an SSE channel", () => {
     [{ redirects: 11 }, "redirects"],
     [{ onInvalid: "reject" }, "onInvalid"],
     [{ unknown: 1 }, "unknown is not a known field"],
-  ])("refuse %j, naming the field", (config, refusal) => {
+  ])("reject %j and name the field", (config, refusal) => {
     expect(refusalOf(config)).toContain(refusal);
   });
 });
@@ -101,7 +98,7 @@ describe("the settings of an SSE channel", () => {
 describe("the cursor of a stream", () => {
   const settings = sseSettings.parse({ url });
 
-  it("is shown as it is set", () => {
+  it("is shown in the form in which it is set", () => {
     const cursor = sseCursorFormat.parse({ lastEventId: "42" }, settings);
     expect(cursor).toEqual({ ok: true, value: '{"lastEventId":"42","n":1}' });
     expect(cursor.ok && sseCursorFormat.show(cursor.value)).toEqual({ lastEventId: "42", n: 1 });
@@ -116,17 +113,17 @@ describe("the cursor of a stream", () => {
     [{ lastEventId: "x".repeat(8193) }, "lastEventId"],
     [{ lastEventId: "1", n: -1 }, "n"],
     [{ lastEventId: "1", at: 5 }, "at"],
-  ])("is not %j", (value, path) => {
+  ])("is not accepted as %j", (value, path) => {
     const parsed = sseCursorFormat.parse(value, settings);
     expect(!parsed.ok && parsed.error.map((finding) => finding.path)).toEqual([path]);
   });
 
-  it("cannot be set where the server is never told of it", () => {
+  it("cannot be set if the server never receives it", () => {
     const forgetful = sseSettings.parse({ url, resume: { mode: "none" } });
     expect(sseCursorFormat.parse({ lastEventId: "1" }, forgetful)).toMatchObject({ ok: false });
   });
 
-  it("must fit a header, unless it goes in the query", () => {
+  it("must be allowed in a header, unless it is sent in the query", () => {
     const control = { lastEventId: "a\x01" };
     expect(sseCursorFormat.parse(control, settings)).toMatchObject({ error: [{ path: "lastEventId" }] });
     const byQuery = sseSettings.parse({ url, resume: { mode: "query", param: "since" } });

@@ -22,10 +22,10 @@ export interface Call {
   readonly socket: Socket;
 }
 
-/** What one connection is answered; the head of an event stream first, unless `raw`. */
+/** The response to one connection. It starts with the head of an event stream, unless `raw` is set. */
 export type Script = (call: Call) => void | Promise<void>;
 
-/** A server whose answers are written on the socket by hand; one script per connection, the last for all that follow. */
+/** Starts a server that writes its responses directly to the socket. Each connection runs the next script; the last script is repeated. */
 export async function startRawServer(...scripts: readonly Script[]) {
   const calls: Call[] = [];
   const server: Server = createServer(async (request) => {
@@ -50,10 +50,10 @@ export async function startRawServer(...scripts: readonly Script[]) {
   };
 }
 
-/** The head of an event stream, whose body is then written by hand. */
+/** Writes the head of an event stream. The test writes the body. */
 export const writeHead = (socket: Socket): boolean => socket.write(HEAD);
 
-/** Answers an event stream, its body in these pieces, each in a packet of its own, then closes. */
+/** Responds with an event stream, with each part in a separate packet, then closes the connection. */
 export const streamOf =
   (...pieces: readonly (string | Uint8Array)[]): Script =>
   async ({ socket }) => {
@@ -66,14 +66,14 @@ export const streamOf =
     socket.end();
   };
 
-/** Answers an event stream that stays open. */
+/** Responds with an event stream that stays open. */
 export const openStreamOf =
   (...pieces: readonly string[]): Script =>
   ({ socket }) => {
     socket.write(HEAD + pieces.join(""));
   };
 
-/** Answers a head without a body. */
+/** Responds with a head and no body. */
 export const status =
   (line: string, ...headers: readonly string[]): Script =>
   ({ socket }) => {
@@ -89,22 +89,22 @@ export interface Taken {
 
 export interface TestRun extends Omit<StreamRun, "signal"> {
   readonly deliveries: FetchedDelivery[];
-  /** Where each write moved the cursor, in the order of the calls. */
+  /** The cursor of each write, in call order. */
   readonly taken: Taken[];
   readonly moves: string[];
   readonly warnings: string[];
-  /** How many events each call of `ingestAll` had. */
+  /** Number of events in each call of `ingestAll`. */
   readonly together: number[];
   readonly controller: AbortController;
   readonly signal: AbortSignal;
   opens: number;
-  /** What is stored: where the next run begins. */
+  /** The stored cursor, from which the next run starts. */
   stored: string | undefined;
 }
 
 let channels = 0;
 
-/** A run that collects what it is given, its cursor at `cursor`; of a channel of its own unless `number` says which. */
+/** Creates a run that collects its deliveries and starts at `cursor`. Each run has its own channel unless `number` is set. */
 export function createRun(
   config: object,
   changes: Partial<Pick<SourceRun, "credentials" | "cursor" | "ingest">> & { readonly number?: number } = {},
@@ -112,7 +112,7 @@ export function createRun(
   const { number = ++channels } = changes;
   const settings = sseSettings.parse(config);
   const controller = new AbortController();
-  /** The writes so far: the cursor moves in their order. */
+  /** The previous writes. The cursor moves in their order. */
   let before: Promise<unknown> = Promise.resolve();
   const run: TestRun = {
     channel: {
@@ -171,7 +171,9 @@ export function createRun(
   return run;
 }
 
-/** The stream source with loopback allowed; `run` makes one connection for a run. `onBytes` is told how many bytes of a body have come. */
+/**
+ * Creates the stream source with loopback addresses allowed. `run` makes one connection. `onBytes` receives the size of each body chunk.
+ */
 export function createStreamClient(clock: () => number = Date.now, onBytes?: (bytes: number) => void) {
   const outbound = createOutbound({ allowNetworks: ["127.0.0.0/8"] });
   const open: typeof outbound.open = async (...call) => {

@@ -8,7 +8,7 @@ import { NEVER_MS, silent } from "./polls-support.ts";
 
 const { server, redis } = openedBus();
 
-it("a source's turn reaches it although another worker still has the job that got it in line", async () => {
+it("wakes a queued source even if another worker still holds the job that queued it", async () => {
   await using queue = openJobQueue<PollJob>({ redis, name: "turns", log: silent });
   const jobs: Job<PollJob>[] = [];
   const inLine = Promise.withResolvers<{ readonly postponeMs: number }>();
@@ -26,7 +26,7 @@ it("a source's turn reaches it although another worker still has the job that go
     async add(...job: Parameters<typeof queue.add>) {
       tries++;
       const added = await queue.add(...job);
-      // It gets in line once it was found to be a worker's.
+      // The source is queued only after its job was taken by a worker.
       inLine.resolve({ postponeMs: NEVER_MS });
       if (!added) await until(async () => (await server.client.keys("*{jobs.turns}*:delayed")).length === 1);
       return added;

@@ -9,7 +9,7 @@ import {
 
 const HOUR = 3_600_000;
 
-/** The next times of a plan, in UTC to the minute. */
+/** Returns the next times of a plan, in UTC with minute precision. */
 function timesOf(cron: string, timezone: string, from: string, count: number): readonly string[] {
   const plan = toJobPlan({ cron, timezone, jitter: 0 }, 1);
   const times: string[] = [];
@@ -22,13 +22,13 @@ function timesOf(cron: string, timezone: string, from: string, count: number): r
 }
 
 describe("a source's plan", () => {
-  it("has its times at the interval, counted from where it begins", () => {
+  it("has its times at the interval, counted from the given start", () => {
     const plan = planFrom(toJobPlan({ everySeconds: 60, jitter: 0 }, 17), 1e12 + 0.5);
     expect(nextTimeMs(plan, 1e12 + 1)).toBe(1e12 + 60_001);
     expect(nextTimeMs(plan, 1e12 + 60_001)).toBe(1e12 + 120_001);
   });
 
-  it("has a jitter that only adds to the interval, differs each time, and is the same on all workers", () => {
+  it("has a jitter that only lengthens the interval, varies each time, and is the same on all workers", () => {
     const plan = toJobPlan({ everySeconds: 60, jitter: 0.5 }, 5);
     let atMs = nextTimeMs(plan, 1e12) ?? 0;
     const gaps: number[] = [];
@@ -43,7 +43,7 @@ describe("a source's plan", () => {
     expect(new Set(gaps).size).toBeGreaterThan(900);
   });
 
-  it("follows its timezone: a time that spring skips comes later, one that autumn repeats comes once", () => {
+  it("follows its time zone: a time skipped in spring runs later, and one repeated in autumn runs once", () => {
     expect(timesOf("30 2 * * *", "Europe/Berlin", "2026-03-28T00:00:00Z", 3)).toEqual([
       "03-28T01:30",
       "03-29T01:30",
@@ -61,7 +61,7 @@ describe("a source's plan", () => {
     ]);
   });
 
-  it("by a cron expression is exact without jitter, and spread over a minute at most with it", () => {
+  it("is exact for a cron expression without jitter, and spread by at most a minute with jitter", () => {
     const exact = toJobPlan({ cron: "0 3 * * *", timezone: "UTC", jitter: 0 }, 9);
     expect((nextTimeMs(exact, 1e12) ?? 0) % (24 * HOUR)).toBe(3 * HOUR);
     const late = Array.from({ length: 500 }, (_, i) => {
@@ -73,7 +73,7 @@ describe("a source's plan", () => {
     expect(Math.max(...late) - Math.min(...late)).toBeGreaterThan(30_000);
   });
 
-  it("that cannot be read is refused", () => {
+  it("rejects an invalid schedule", () => {
     expect(() => toJobPlan({ cron: "0 25 * * *", timezone: "UTC", jitter: 0 }, 1)).toThrow();
     expect(() => toJobPlan({ cron: "0 3 * * *", timezone: "Nowhere/At_All", jitter: 0 }, 1)).toThrow();
   });
@@ -93,7 +93,7 @@ describe("the wait after failures", () => {
     expect(waits(60, 1)[0]).toBe(37_500);
   });
 
-  it("ends with the plan where that is near, else by itself", () => {
+  it("ends at the next scheduled time if that is near, otherwise with an extra poll", () => {
     const often = toJobPlan({ everySeconds: 60, jitter: 0 }, 1);
     const planned = nextTimeMs(often, 1e12 + 40_000) ?? 0;
     expect(nextPoll(often, 1e12, 1e12 + 40_000)).toEqual({ atMs: planned, isExtra: planned - 1e12 > 80_000 });

@@ -1,8 +1,8 @@
-/** A worker in a process of its own, to be killed: it begins to poll one source, says so, and does not end. */
+/** A worker process for the test to kill. It starts to poll one source, reports that, and never ends. */
 import { openTestRedis } from "../../../bus/support.ts";
 import { often, startPollsWorker, wanted } from "./polls-support.ts";
 
-// Nobody is left who could kill it.
+// Exits when the parent process is gone.
 process.stdin.resume().on("end", () => process.exit());
 const [url = "", queueName = "", channel = ""] = process.argv.slice(2);
 const worker = startPollsWorker(

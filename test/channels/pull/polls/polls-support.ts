@@ -14,20 +14,20 @@ import type { PolledSource, PollSchedule, SourceEnd, SourceRun } from "../../../
 import { createLog, type Log } from "../../../../src/log.ts";
 import { createMetrics, type Metrics } from "../../../../src/metrics.ts";
 
-/** What a tiny polled source is told to do. */
+/** The settings of a minimal polled source. */
 export interface TinySettings {
   readonly schedule: PollSchedule;
   readonly origin: string;
 }
 
 export const silent = createLog({ level: "silent" });
-/** Longer than a test may take: what happens within it does not happen because this time is over. */
+/** Longer than any test runs, so a timer of this length never fires in a test. */
 export const NEVER_MS = 3_600_000;
 const everyWeek: PollSchedule = { everySeconds: 7 * 86_400, jitter: 0 };
 export const EVERY_MS = 400;
 export const often: PollSchedule = { everySeconds: EVERY_MS / 1_000, jitter: 0 };
 
-/** A source as the supervisor hands it on. */
+/** Creates a source as the supervisor passes it on. */
 export function wanted(
   channelNumber: number,
   options: Partial<TinySettings & { version: number; organizationId: string }> = {},
@@ -43,12 +43,12 @@ export type Poll = (run: SourceRun) => Promise<SourceEnd>;
 
 export interface PollsWorker extends AsyncDisposable {
   readonly engine: Polls;
-  /** The channels that may run, whatever was synced; undefined: all. */
+  /** The channels that may run, in addition to being synced. `undefined` allows all. */
   active: ReadonlySet<number> | undefined;
   readonly metrics: Metrics;
 }
 
-/** One worker with the real queue, slots, positions and runs; only what is polled is tiny, and nothing is published. */
+/** Starts a worker with the real queue, slots, positions and runs. Only the polled source is minimal, and no events are published. */
 export function startPollsWorker(
   redis: RedisBus,
   poll: Poll,

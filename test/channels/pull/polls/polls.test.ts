@@ -24,13 +24,13 @@ const { server, redis } = openedBus();
 const otherRedis = opened(() => openTestRedis(server.url, LONG_WRITE_TIMEOUT));
 
 let tests = 0;
-/** Names and numbers that no other test has. */
+/** Returns names and numbers that are unique to one test. */
 const mine = () => {
   const test = ++tests;
   return { queueName: `polls-${test}`, number: (i = 0) => test * 1_000 + i };
 };
 
-/** Remembers polls: when, of which channel, how many were under way at once, and how many were told to end. */
+/** Records the polls: their times and channels, the maximum concurrency, and the number of aborted polls. */
 function record(how: (run: SourceRun, nth: number) => Promise<SourceEnd> = async () => DONE) {
   const polls: { readonly channel: number; readonly atMs: number }[] = [];
   const seen = { polls, now: 0, most: 0, mostOfOne: 0, told: 0 };
@@ -65,13 +65,13 @@ async function countOf(
   );
 }
 
-/** As if the last poll of the channel had begun long ago. */
+/** Removes the start time of the channel's last poll, so that its interval has passed. */
 const forgetLastPoll = (number: number): Promise<unknown> => server.client.hdel(cursorKey(number), "b");
 
 const keysOf = (queueName: string): Promise<string[]> => server.client.keys(`inlet:{jobs.${queueName}}*`);
 
 describe.concurrent("a polled source", () => {
-  it("is polled when it begins, long before its plan says so", async () => {
+  it("is polled at its start, long before its scheduled time", async () => {
     const { queueName, number } = mine();
     const { seen, poll } = record();
     await using worker = startPollsWorker(redis, poll, { queueName });
@@ -79,7 +79,7 @@ describe.concurrent("a polled source", () => {
     await until(() => seen.polls.length === 1);
   });
 
-  it("is polled once at each time of its plan, by one of all workers", async () => {
+  it("is polled once per scheduled time, by one of all workers", async () => {
     const { queueName, number } = mine();
     const { seen, poll } = record();
     await using one = startPollsWorker(redis, poll, { queueName });
@@ -88,7 +88,7 @@ describe.concurrent("a polled source", () => {
     const startedAt = Date.now();
     for (const { engine } of [one, other]) engine.sync(sources);
     await until(() => seen.polls.length === 6);
-    // One at the beginning, two where both workers have begun with it in the same instant, and one of each interval.
+    // One first poll, or two if both workers start at the same instant, plus one per interval.
     expect((seen.polls.at(-1)?.atMs ?? 0) - startedAt).toBeGreaterThanOrEqual((6 - 3) * EVERY_MS);
     expect(seen.mostOfOne).toBe(1);
   });
@@ -106,7 +106,7 @@ describe.concurrent("a polled source", () => {
     expect(times.map((atMs) => atMs % 2_000)).toEqual([0]);
   });
 
-  it("is not polled while it is being polled: times of its plan meanwhile are left out", async () => {
+  it("is not polled while a poll is running, and skips the scheduled times meanwhile", async () => {
     const { queueName, number } = mine();
     const ended = Promise.withResolvers<SourceEnd>();
     const { seen, poll } = record((_, nth) => (nth === 1 ? ended.promise : Promise.resolve(DONE)));
@@ -121,7 +121,7 @@ describe.concurrent("a polled source", () => {
     expect(seen.mostOfOne).toBe(1);
   });
 
-  it("that has more to give is polled again without its plan, as long as it says so", async () => {
+  it("that has more items is polled again outside its schedule until it has no more", async () => {
     const { queueName, number } = mine();
     const { seen, poll } = record(async (_, nth) =>
       nth < 4 ? { kind: "done", notBeforeMs: Date.now() } : DONE,
@@ -132,10 +132,10 @@ describe.concurrent("a polled source", () => {
     await until(async () => (await countOf(worker, "done")) === 4);
   });
 
-  it("that is busy when a poll beside its plan comes is polled once it is free", async () => {
+  it("that is busy at an extra poll is polled as soon as it is free", async () => {
     const { queueName, number } = mine();
     const { seen, poll } = record();
-    // As if a worker polled it that will ask for more.
+    // Takes the slot of a poll that will request another one.
     const place = { key: `c.${number()}`, limit: 1, canQueue: false };
     const taken = await createSlots({ redis }).take({ name: "other", sinceMs: 0, semaphores: [place] });
     await using worker = startPollsWorker(redis, poll, { queueName });
@@ -146,7 +146,7 @@ describe.concurrent("a polled source", () => {
     await until(() => seen.polls.length === 1);
   });
 
-  it("is left alone until it may be asked again", async () => {
+  it("is not polled before the requested wait has passed", async () => {
     const { queueName, number } = mine();
     const { seen, poll } = record(async (_, nth) =>
       nth === 1 ? { kind: "done", notBeforeMs: Date.now() + NEVER_MS } : DONE,
@@ -173,7 +173,7 @@ describe.concurrent("a polled source", () => {
     expect(await countOf(worker, "failed")).toBe(2);
   });
 
-  it("that fails by a mistake of its kind logs the mistake and counts as failed", async () => {
+  it("that throws unexpectedly logs the error and counts as failed", async () => {
     const { queueName, number } = mine();
     const lines: string[] = [];
     const log = createLog({
@@ -189,7 +189,7 @@ describe.concurrent("a polled source", () => {
     expect(lines.join()).toContain("a mistake");
   });
 
-  it("whose poll does not end is given up at the deadline", async () => {
+  it("has a poll that does not end aborted at the deadline", async () => {
     const { queueName, number } = mine();
     const { seen, poll } = record(() => new Promise(() => {}));
     await using worker = startPollsWorker(redis, poll, { queueName, timing: { deadlineMs: 200 } });
@@ -198,7 +198,7 @@ describe.concurrent("a polled source", () => {
     expect(seen.polls.length).toBe(1);
   });
 
-  it("is polled without an old wait when a person has changed something", async () => {
+  it("is polled without an old backoff after a person changed something", async () => {
     const { queueName, number } = mine();
     const { seen, poll } = record(async (_, nth) =>
       nth === 1 ? { kind: "failed", code: "http", message: "500" } : DONE,
@@ -221,7 +221,7 @@ describe.concurrent("a polled source", () => {
 });
 
 describe.concurrent("the interval of a source", () => {
-  /** Polls, with when each has begun by the clock of Redis. */
+  /** Records the start time of each poll by the clock of Redis. */
   function recordBeginnings(how: (nth: number) => SourceEnd = () => DONE) {
     const beganAtMs: number[] = [];
     const { poll } = record(async (run, nth) => {
@@ -237,7 +237,7 @@ describe.concurrent("the interval of a source", () => {
     ["", 0],
     [", jitter included", 0.5],
   ] as const) {
-    it(`lies between the beginnings of all its polls from the first one on${what}`, async () => {
+    it(`is the minimum between the starts of all its polls from the first one on${what}`, async () => {
       const { queueName, number } = mine();
       const { beganAtMs, gaps, poll } = recordBeginnings();
       await using one = startPollsWorker(redis, poll, { queueName });
@@ -249,7 +249,7 @@ describe.concurrent("the interval of a source", () => {
     });
   }
 
-  it("holds against changes of the channel, a source that returns, and another worker", async () => {
+  it("is kept across channel changes, returning sources, and other workers", async () => {
     const { queueName, number } = mine();
     const { beganAtMs, gaps, poll } = recordBeginnings();
     const schedule = { everySeconds: 2, jitter: 0 };
@@ -278,7 +278,7 @@ describe.concurrent("the interval of a source", () => {
     expect(Math.min(...gaps())).toBeGreaterThanOrEqual(2_000);
   });
 
-  it("begins with the first poll of its source: those of many set together come as far apart as these", async () => {
+  it("is counted from the first poll of each source, so that many new sources stay spread out", async () => {
     const { queueName, number } = mine();
     await using queue = openJobQueue<PollJob>({ redis, name: queueName, log: silent });
     const setAtMs = Date.now();
@@ -291,12 +291,12 @@ describe.concurrent("the interval of a source", () => {
     for await (const page of queue.listScheduled()) times.push(...page.map(({ nextAtMs }) => nextAtMs));
     times.sort((a, b) => a - b);
     const [first = 0] = times;
-    // By a clock that stands still: all are set in one instant.
+    // The worker's clock does not advance, so all schedules are set at the same instant.
     expect(times).toEqual(Array.from({ length: 40 }, (_, i) => first + 5 * i));
     expect(first).toBeGreaterThan(setAtMs + NEVER_MS);
   });
 
-  it("holds after a failure", async () => {
+  it("is kept after a failure", async () => {
     const { queueName, number } = mine();
     const { beganAtMs, gaps, poll } = recordBeginnings((nth) =>
       nth < 3 ? { kind: "failed", code: "http", message: "500" } : DONE,
@@ -307,7 +307,7 @@ describe.concurrent("the interval of a source", () => {
     expect(Math.min(...gaps())).toBeGreaterThanOrEqual(3_000);
   });
 
-  it("ends at once where a person sets the cursor", async () => {
+  it("is skipped when a person sets the cursor", async () => {
     const { queueName, number } = mine();
     const { beganAtMs, poll } = recordBeginnings();
     await using worker = startPollsWorker(redis, poll, { queueName });
@@ -322,10 +322,10 @@ describe.concurrent("the interval of a source", () => {
 
 describe.concurrent("limits", () => {
   for (const what of ["origin", "organization"] as const) {
-    it(`hold for one ${what} over all workers; the others wait in line, and none is left out`, async () => {
+    it(`hold for one ${what} over all workers, while the other polls queue and each one gets its turn`, async () => {
       const { queueName, number } = mine();
       const { seen, poll } = record(async (run) => {
-        // The first three stay until all three are there, and a fourth had time to come as well.
+        // The first three polls wait until all three run, which gives a fourth the time to start as well.
         await until(() => seen.most >= 3 || run.signal.aborted);
         await delay(10);
         return DONE;
@@ -351,7 +351,7 @@ describe.concurrent("limits", () => {
 });
 
 describe.concurrent("schedules", () => {
-  it("are removed when their sources are no longer wanted, and a poll under way is told at once to end", async () => {
+  it("are removed when their sources are no longer wanted, and a poll in flight is aborted at once", async () => {
     const { queueName, number } = mine();
     const { seen, poll } = record(aborted);
     const options = { queueName, timing: { graceMs: 0 } };
@@ -370,7 +370,7 @@ describe.concurrent("schedules", () => {
     await until(() => seen.now === 1);
   });
 
-  it("come back once each after an emptied Redis, however many workers see it", async () => {
+  it("are restored once each after Redis was flushed, however many workers notice", async () => {
     await using own = await createTestRedis();
     await using ownRedis = await openTestRedis(own.url);
     const { queueName, number } = mine();
@@ -381,17 +381,17 @@ describe.concurrent("schedules", () => {
     const sources = Array.from({ length: 20 }, (_, i) => wanted(number(i)));
     for (const { engine } of [one, other]) engine.sync(sources);
     const polled = () => new Set(seen.polls.map(({ channel }) => channel)).size;
-    // A poll that ends after Redis was emptied would count there as the last one.
+    // A poll that ends after the flush would be stored as the last one.
     await until(async () => (await countOf(one, "done")) + (await countOf(other, "done")) >= 20);
     expect(polled()).toBe(20);
-    // Before: a poll that began just as Redis was emptied is the one that comes back.
+    // Reset before the check, because a poll that started during the flush may be the restored one.
     seen.polls.length = 0;
     await own.client.flushdb();
     await until(() => polled() === 20);
     await until(async () => (await own.client.zcard(`inlet:{jobs.${queueName}}:${queueName}:repeat`)) === 20);
   });
 
-  it("of replaced plans and of unknown sources are removed", async () => {
+  it("of replaced plans and unknown sources are removed", async () => {
     const { queueName, number } = mine();
     await using queue = openJobQueue<PollJob>({ redis, name: queueName, log: silent });
     const plan = { everyMs: 3_600_000, offsetMs: 1, jitterMs: 0 };
@@ -407,7 +407,7 @@ describe.concurrent("schedules", () => {
     });
   });
 
-  it("that cannot be read do not stop the polls of other sources", async () => {
+  it("that are invalid do not stop the polls of other sources", async () => {
     const { queueName, number } = mine();
     const { seen, poll } = record();
     await using worker = startPollsWorker(redis, poll, { queueName });
@@ -417,7 +417,7 @@ describe.concurrent("schedules", () => {
     expect(seen.polls[0]?.channel).toBe(number(1));
   });
 
-  it("are set once Redis is there, when it was away at the start", async () => {
+  it("are set as soon as Redis is available, if it was down at the start", async () => {
     await using own = await startRedis();
     await using ownRedis = await openTestRedis(own.url);
     const { queueName, number } = mine();
@@ -431,7 +431,7 @@ describe.concurrent("schedules", () => {
 });
 
 describe.concurrent("a worker", () => {
-  it("that stops ends its polls, and another goes on with them without waiting for the plan", async () => {
+  it("that stops aborts its polls, and another worker continues them without waiting for the schedule", async () => {
     const { queueName, number } = mine();
     const stopped = record(aborted);
     const goesOn = record();
@@ -446,7 +446,7 @@ describe.concurrent("a worker", () => {
     await until(() => goesOn.seen.polls.length === 1);
   });
 
-  it("that is killed leaves its source to the others once its slots run out", async () => {
+  it("that is killed leaves its source to the others after its slots expire", async () => {
     const { queueName, number } = mine();
     const child = spawn(
       process.execPath,

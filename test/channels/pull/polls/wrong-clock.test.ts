@@ -35,7 +35,6 @@ afterAll(async () => {
 let tests = 0;
 const mine = () => ({ queueName: `clocks-${++tests}`, number: 5_000 + tests });
 
-/** Counts polls. */
 function counted() {
   const seen = { polls: 0 };
   const poll: Poll = async () => {
@@ -47,7 +46,7 @@ function counted() {
 
 const compare = (): Promise<RedisClock> => startRedisClock({ redis, log: silent, everyMs: NEVER_MS });
 
-/** A worker that goes by the time of Redis. */
+/** Starts a worker that uses the clock of Redis. */
 function start(poll: Poll, queueName: string, clock: RedisClock, timing = {}): PollsWorker {
   const { now, aheadMs } = clock;
   return startPollsWorker(redis, poll, { queueName, clock: now, aheadMs, timing });
@@ -64,7 +63,7 @@ describe("a worker whose clock is wrong", () => {
   it.each([
     ["ahead", TWO_HOURS_MS],
     ["behind", -TWO_HOURS_MS],
-  ])("(%s by two hours) polls by the interval, and leaves nothing that the others cannot reach", async (_, byMs) => {
+  ])("%s by two hours polls at the interval and leaves no schedule that others cannot reach", async (_, byMs) => {
     const { queueName, number } = mine();
     const { seen, poll } = counted();
     const source = wanted(number, { schedule: often });
@@ -84,7 +83,7 @@ describe("a worker whose clock is wrong", () => {
     await until(() => seen.polls >= before + 2);
   });
 
-  it("and is set right while it works goes on polling", async () => {
+  it("continues polling when its clock is corrected", async () => {
     const { queueName, number } = mine();
     const { seen, poll } = counted();
     using wrong = moveWallClock();
@@ -99,15 +98,15 @@ describe("a worker whose clock is wrong", () => {
   });
 });
 
-describe("what a wrong clock has left in Redis", () => {
-  it("is pulled in: a schedule that is due later than the interval and all waits", async () => {
+describe("schedules stored with a wrong clock", () => {
+  it("are moved up if they are due later than the interval and all waits allow", async () => {
     const { queueName, number } = mine();
     const { seen, poll } = counted();
     const source = wanted(number, { schedule: { everySeconds: 60, jitter: 0 } });
     {
       using wrong = moveWallClock();
       wrong.ahead(TWO_HOURS_MS);
-      // As a program without the time of Redis has stored it.
+      // An earlier version without the Redis clock stored this schedule.
       await using worker = startPollsWorker(redis, poll, { queueName });
       worker.engine.sync([source]);
       await until(async () => (await dueIn(queueName)) !== undefined);
@@ -122,7 +121,7 @@ describe("what a wrong clock has left in Redis", () => {
     await until(async () => ((await dueIn(queueName)) ?? NEVER_MS) <= 61_000);
   });
 
-  it("holds no source back for longer than it was to wait", async () => {
+  it("delay no source for longer than its own wait", async () => {
     const { number } = mine();
     const positions = createSourcePositions({ redis });
     const ref = { number, topics: [] };
@@ -137,8 +136,8 @@ describe("what a wrong clock has left in Redis", () => {
   });
 });
 
-describe("the time of Redis", () => {
-  it("is told from this machine's clock, with one warning, and goes on while that is set", async () => {
+describe("the clock of Redis", () => {
+  it("is distinguished from this machine's clock with one warning, and keeps running while that is adjusted", async () => {
     const lines: Record<string, unknown>[] = [];
     const log = createLog({
       level: "info",

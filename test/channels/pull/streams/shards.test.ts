@@ -5,10 +5,10 @@ import { startShards } from "../../../../src/channels/pull/streams/shards.ts";
 import { createLog } from "../../../../src/log.ts";
 
 const TTL_MS = 10_000;
-/** A lease is used for nine tenths of its time. */
+/** Nine tenths of the lease, which is the part that a worker uses. */
 const USED_MS = 9_000;
 
-/** The time of the worker; only the pause between two renewals passes by itself. */
+/** Fake timers, except for the pause between two renewals. */
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
 });
@@ -16,7 +16,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** Leases whose answers the test gives: `renewals` are the calls that wait for one. */
+/** Creates leases whose responses the test controls. `renewals` holds the pending renewals. */
 function startWorker(vacate: () => Promise<void> = async () => {}) {
   const renewals: PromiseWithResolvers<ShardLease>[] = [];
   const released: (readonly number[])[] = [];
@@ -38,7 +38,7 @@ function startWorker(vacate: () => Promise<void> = async () => {}) {
   async function asked(): Promise<void> {
     while (renewals.length === 0) await turn();
   }
-  /** Answers the next renewal, and waits for the one after it. */
+  /** Responds to the pending renewal and waits for the next one. */
   async function answer(held: readonly number[], share = 256): Promise<void> {
     await asked();
     renewals.shift()?.resolve({ workers: 1, share, held });
@@ -58,7 +58,7 @@ function startWorker(vacate: () => Promise<void> = async () => {}) {
   };
 }
 
-it("a worker that cannot renew its lease lets go of its shards before the lease ends", async () => {
+it("a worker that cannot renew its lease releases its shards before the lease ends", async () => {
   await using worker = startWorker();
   await worker.answer([1, 2, 3]);
   vi.advanceTimersByTime(USED_MS - 1);
@@ -68,12 +68,12 @@ it("a worker that cannot renew its lease lets go of its shards before the lease 
   expect(worker.told).toEqual([3, 0]);
 });
 
-it("a worker that renews its lease keeps its shards for another lease from when it asked", async () => {
+it("a worker that renews its lease keeps its shards for another lease, counted from the request", async () => {
   await using worker = startWorker();
   await worker.answer([1, 2, 3]);
   vi.advanceTimersByTime(USED_MS / 2);
   await worker.answer([1, 2, 3]);
-  // The third renewal was sent just now, and is answered later.
+  // The third renewal was just sent and gets its response later.
   vi.advanceTimersByTime(1_000);
   await worker.answer([1, 2, 3]);
   vi.advanceTimersByTime(USED_MS - 1_000 - 1);
@@ -82,7 +82,7 @@ it("a worker that renews its lease keeps its shards for another lease from when 
   expect(worker.shards.held().size).toBe(0);
 });
 
-it("a worker gains no shards from an answer that comes after its lease may have ended", async () => {
+it("a worker takes no shards from a response that arrives after its lease may have ended", async () => {
   await using worker = startWorker();
   await worker.asked();
   vi.advanceTimersByTime(USED_MS);
@@ -92,7 +92,7 @@ it("a worker gains no shards from an answer that comes after its lease may have 
   expect(worker.told).toEqual([3]);
 });
 
-it("a worker gives back the shards above its share once none of their sources run", async () => {
+it("a worker releases its surplus shards once none of their sources run", async () => {
   const vacated = Promise.withResolvers<void>();
   await using worker = startWorker(() => vacated.promise);
   await worker.answer([1, 2, 3], 2);

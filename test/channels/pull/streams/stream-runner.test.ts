@@ -12,7 +12,7 @@ const NOW_MS = 1_000_000;
 const POLICY = { initialMs: 1, maxMs: 20, factor: 2, jitter: 0, resetAfterMs: 3_600_000 };
 const FAILED: SourceEnd = { kind: "failed", code: "reset", message: "cut" };
 
-/** Ends each run of a stream as it is told, and keeps what was planned after it. */
+/** Starts a stream whose runs end as given. Records the plan after each run. */
 function startStream(end: (nth: number) => SourceEnd, options: { failures?: number; writes?: boolean } = {}) {
   let { failures = 0 } = options;
   const plans: (RunPlan & { readonly waitMs: number })[] = [];
@@ -49,19 +49,19 @@ function startStream(end: (nth: number) => SourceEnd, options: { failures?: numb
 }
 
 describe("a stream", () => {
-  it("waits longer after each failure, up to its longest wait", async () => {
+  it("waits longer after each failure, up to its maximum wait", async () => {
     await using stream = startStream(() => FAILED);
     await until(() => stream.plans.length >= 7);
     expect(stream.plans.slice(0, 7).map(({ waitMs }) => waitMs)).toEqual([1, 2, 4, 8, 16, 20, 20]);
   });
 
-  it("goes on with the wait that its failures on other workers have reached", async () => {
+  it("continues the backoff of its failures on other workers", async () => {
     await using stream = startStream(() => FAILED, { failures: 3 });
     await until(() => stream.plans.length >= 1);
     expect(stream.plans[0]).toMatchObject({ failures: 4, waitMs: 8 });
   });
 
-  it("waits longer after each end without an event, but not after an end with events", async () => {
+  it("waits longer after each end without events, but not after an end with events", async () => {
     await using silent = startStream(() => ({ kind: "done" }));
     await using sending = startStream(() => ({ kind: "done" }), { writes: true });
     await until(() => silent.plans.length >= 3 && sending.plans.length >= 3);
@@ -69,13 +69,13 @@ describe("a stream", () => {
     expect(sending.plans.slice(0, 3).map(({ waitMs }) => waitMs)).toEqual([1, 1, 1]);
   });
 
-  it("waits as long as its sender asks for", async () => {
+  it("waits as long as its server requests", async () => {
     await using stream = startStream(() => ({ ...FAILED, notBeforeMs: NOW_MS + 3_600_000 }));
     await until(() => stream.plans.length >= 1);
     expect(stream.plans[0]?.waitMs).toBe(3_600_000);
   });
 
-  it("begins anew at once when it is restarted, and waits for nothing that failed before", async () => {
+  it("starts again at once when it is restarted, without any backoff", async () => {
     await using stream = startStream(() => ({ ...FAILED, notBeforeMs: NOW_MS + 3_600_000 }));
     await until(() => stream.plans.length === 1);
     stream.runner.restart();
@@ -84,7 +84,7 @@ describe("a stream", () => {
   });
 });
 
-it("a stream that takes long to begin keeps no other from beginning", async () => {
+it("a stream that connects slowly does not block others", async () => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   try {
     const starts = createLimiter(1);
