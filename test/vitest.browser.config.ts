@@ -1,6 +1,6 @@
 import { defineConfig } from "vitest/config";
 
-/** What a person sees: in a headless Chromium of this machine. */
+/** Runs the browser tests in a headless Chromium of this machine. */
 export default defineConfig({
   test: {
     root: new URL("..", import.meta.url).pathname,
@@ -8,9 +8,9 @@ export default defineConfig({
     globalSetup: ["test/support/servers.ts"],
     setupFiles: ["test/support/compile-cache.ts"],
     pool: "forks",
-    // Most of a story waits for the page.
+    // Tests mostly wait for pages, so two run in parallel.
     maxWorkers: 2,
-    // A browser beside gateways, on two cores: conditions are waited for, however long they take.
+    // A browser and gateways share two cores, so conditions can take long.
     testTimeout: 300_000,
     hookTimeout: 300_000,
     expect: { poll: { timeout: 120_000 } },

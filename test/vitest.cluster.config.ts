@@ -1,6 +1,6 @@
 import { defineConfig } from "vitest/config";
 
-/** On a Redis Cluster of three masters: what only it can show, and the same end-to-end tests as on one Redis. */
+/** Runs tests specific to a Redis Cluster of three masters, and the end-to-end tests of a single Redis on it. */
 export default defineConfig({
   test: {
     root: new URL("..", import.meta.url).pathname,

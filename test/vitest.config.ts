@@ -10,23 +10,23 @@ export default defineConfig({
     globalSetup: ["test/support/servers.ts"],
     setupFiles: ["test/support/compile-cache.ts", "test/support/leftovers.ts"],
     pool: "forks",
-    // A worker's heap grows with each file: without this V8 marks all of it again and again on the way to so many MiB.
+    // A worker's heap grows with each test file. A large initial heap avoids repeated full collections by V8.
     execArgv: ["--initial-old-space-size=512"],
-    // No file leaves anything behind: what a worker has loaded serves all files that it runs.
+    // Test files clean up after themselves, so a worker can reuse its loaded modules for all of its files.
     isolate: false,
-    // The program runs as Node runs it, with its types stripped; nothing is transformed.
+    // Node runs the TypeScript directly by stripping types, as in production.
     experimental: { viteModuleRunner: false, nodeLoader: false },
-    // Many tests wait for servers: others run meanwhile, on two cores as well. With four workers the cores idle at times; a sixth would
+    // Many tests wait for servers, so more workers than cores are useful. With four workers, two cores idle at times. A sixth would
     // load the whole program once more.
     sequence: { sequencer: LongestFirst },
     maxWorkers: Math.max(5, availableParallelism() - 1),
-    // They end what hangs; no test measures time by them.
+    // Timeouts only end hanging tests. No test depends on them.
     testTimeout: 300_000,
     hookTimeout: 300_000,
     teardownTimeout: 300_000,
     coverage: {
       include: ["src/**/*.ts"],
-      // Runs in a browser: test:browser looks at it.
+      // The console runs in a browser and is tested by test:browser.
       exclude: ["src/console/**"],
       reporter: ["text-summary", "json-summary"],
       reportsDirectory: "node_modules/.cache/coverage",

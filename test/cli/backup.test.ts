@@ -226,8 +226,8 @@ describe("inlet restore", () => {
 
   it.each([
     ["was empty", []],
-    ["held a part of a restore, which another has ended", ["restore.unfinished"]],
-  ])("never goes over what has come while its passphrase was typed: the folder %s", async (_, names) => {
+    ["contained an unfinished restore that another process completed", ["restore.unfinished"]],
+  ])("does not replace files that appeared while the passphrase was typed, if the folder %s", async (_, names) => {
     const folder = mkdtempSync(join(dir, "filled-"));
     for (const name of names) writeFileSync(join(folder, name), "");
     const { code, said } = await restoreSlowly(folder, () => {

@@ -13,7 +13,7 @@ const { dir, world, run, post } = openedCommands();
 describe("each command", () => {
   it.each(
     COMMANDS.map(({ name }) => name),
-  )("says in its help what it takes, with two examples: %s", async (name) => {
+  )("shows its arguments and two examples in the help of %s", async (name) => {
     const { code, stdout } = await runInlet([name, "--help"]);
     expect(code).toBe(0);
     expect(stdout).toContain(`Usage: inlet ${name}`);
@@ -200,7 +200,7 @@ describe("inlet doctor", () => {
       expect(state(stdout, check)).toMatchObject({ check, state: "ok" });
   });
 
-  it("names what is wrong with the suggestedAction: a setting, a key that others can read, a gateway that is away", async () => {
+  it("suggests an action for an invalid setting, a readable key file and an unreachable gateway", async () => {
     const dataDir = mkdtempSync(join(dir, "data-"));
     writeFileSync(join(dataDir, "master.key"), Buffer.alloc(32).toString("base64"), { mode: 0o644 });
     const env = { ...local, INLET_DATA_DIR: dataDir, INLET_URL: NOBODY };

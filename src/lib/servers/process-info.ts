@@ -6,7 +6,8 @@ const run = promisify(execFile);
 
 /**
  * Returns a value that distinguishes a process from a later one with the same id. The value is the start time in clock ticks since boot
- * (proc_pid_stat(5), field 22), or the constant "alive" on systems without /proc. `undefined` if the process does not exist or is a zombie.
+ * (proc_pid_stat(5), field 22), or the constant "alive" on systems without /proc.
+ * Returns `undefined` if the process does not exist or is a zombie.
  */
 export async function processIncarnation(pid: number): Promise<string | undefined> {
   if (process.platform !== "linux") return isPidTaken(pid) ? "alive" : undefined;

@@ -31,7 +31,8 @@ export function proseOfCode(file: string, source: string): CodeProse {
   const strings: Passage[] = [];
   const testNames: Passage[] = [];
   const addString = (node: Node, text: string) => {
-    if (HAS_PROSE.test(text)) strings.push(...splitPassages(text.split("\n"), lineOf(node.start)));
+    if (HAS_PROSE.test(text) && !/^\s*(?:SELECT|INSERT|UPDATE|DELETE|CREATE) /.test(text))
+      strings.push(...splitPassages(text.split("\n"), lineOf(node.start)));
   };
 
   const visit = (node: Node): void => {

@@ -9,4 +9,11 @@ export interface Exception {
 
 export const MAX_EXCEPTIONS = 50;
 
-export const EXCEPTIONS: readonly Exception[] = [];
+export const EXCEPTIONS: readonly Exception[] = [
+  {
+    file: "src/resources/conversation/agent-entities.ts",
+    rule: "opening",
+    text: "Where is my order?",
+    reason: "Example of a question that an end customer asks an agent.",
+  },
+];

@@ -49,7 +49,7 @@ const FIELD_WORDS: readonly (readonly [words: RegExp, instead: string])[] = [
 ];
 
 const EMPTY_SUBJECT =
-  /^(?:nobody|nothing|no one|none)\b|\b(?:nobody|nothing|no one) (?:is|was|are|were|has|had|can|could|may|might|must|will|would|should|does|did|(?!less|else|across|besides|towards|unless)[a-z]{2,}s)\b/i;
+  /^(?:nobody|nothing|no one|none)\b.*\s|\b(?:nobody|nothing|no one) (?:is|was|are|were|has|had|can|could|may|might|must|will|would|should|does|did|(?!less|else|across|besides|towards|unless)[a-z]{2,}s)\b/i;
 
 const SHORTHAND = /^(?:undefined|absent|null|none|true|false)(?::| where\b)/i;
 

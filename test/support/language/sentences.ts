@@ -45,7 +45,7 @@ export function splitPassages(lines: readonly string[], firstLine: number): read
       isOpen = false;
       return;
     }
-    const start = /^(?:[-*+•]|\d+[.)]|#{1,6}|>)\s+/.exec(line);
+    const start = /^(?:[-*+•]|\d+[.)]|#{1,6}|>)\s+|^(?=--\w)/.exec(line);
     const last = passages.at(-1);
     if (start === null && isOpen && last !== undefined) last.text += ` ${line}`;
     else passages.push({ line: firstLine + index, text: line.slice(start?.[0].length ?? 0) });
