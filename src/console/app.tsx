@@ -7,15 +7,15 @@ import { Toasts } from "./kit/feedback/toast.tsx";
 import { Page } from "./kit/layout/page.tsx";
 import { Shell } from "./kit/layout/shell.tsx";
 import { Shortcuts } from "./kit/layout/shortcuts.tsx";
-import { keepTime } from "./kit/text/time.tsx";
+import { startClock } from "./kit/text/time.tsx";
 import { VIEWS, type View } from "./routes.ts";
 import { Callback } from "./session/callback.tsx";
-import { may, session } from "./session/session.ts";
+import { hasPermission, session } from "./session/session.ts";
 import { SignIn } from "./session/sign-in.tsx";
 
 /** Root of the console. Shows the sign-in form at any address until the user is signed in. */
 export function App() {
-  useEffect(keepTime, []);
+  useEffect(startClock, []);
   return (
     <LocationProvider scope="/console">
       <Inside />
@@ -91,7 +91,7 @@ const guarded = new Map<View, View["component"]>();
  */
 function guard(view: View): View["component"] {
   const { needs, component } = view;
-  if (needs === undefined || may(needs)) return component;
+  if (needs === undefined || hasPermission(needs)) return component;
   const found = guarded.get(view);
   if (found) return found;
   const denied = Object.assign(() => <Denied needs={needs} />, { preload: component.preload });

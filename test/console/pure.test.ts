@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process";
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { curlOf, fillPath, queryOf } from "../../src/console/api/curl.ts";
+import { formatCurl, fillPath, formatQuery } from "../../src/console/api/curl.ts";
 import { mergePatch } from "../../src/console/kit/resource/merge-patch.ts";
 import { indentJson } from "../../src/console/kit/text/indent-json.ts";
 import {
@@ -55,7 +55,7 @@ it("a change is a merge patch that makes of what was there what it shall be, and
 it("a call that is shown for a shell is that call, whatever stands in its body, and has the key by its name only", () => {
   const hostile = `it's "$(touch x)" \`id\` \\ $HOME !1 \n\u00e9`;
   const call = { method: "put", path: "/apps/a%20b", body: { hostile }, headers: { "If-Match": `"v'1"` } };
-  const shown = curlOf(call, "https://inlet.example");
+  const shown = formatCurl(call, "https://inlet.example");
   expect(shown).toContain('-H "Authorization: Bearer $INLET_API_KEY"');
   const script = `curl() { for word; do printf '%s\\0' "$word"; done; }\n${shown}`;
   const { stdout } = spawnSync("/bin/sh", ["-c", script], {
@@ -72,8 +72,8 @@ it("a call that is shown for a shell is that call, whatever stands in its body, 
 it("a parameter of a path stays one segment, and one of a query one value", () => {
   const segment = fillPath("/apps/{appId}/events/{topic}", { appId: "a/../b", topic: "é?#%2f" });
   expect(segment).toBe("/apps/a%2F..%2Fb/events/%C3%A9%3F%23%252f");
-  expect(queryOf({ type: "a&b=c", limit: 0, from: undefined, to: "" })).toBe("?type=a%26b%3Dc&limit=0");
-  expect(queryOf({ from: undefined })).toBe("");
+  expect(formatQuery({ type: "a&b=c", limit: 0, from: undefined, to: "" })).toBe("?type=a%26b%3Dc&limit=0");
+  expect(formatQuery({ from: undefined })).toBe("");
 });
 
 it("figures are shown in the largest unit of which there is one", () => {

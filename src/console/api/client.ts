@@ -1,6 +1,6 @@
 import createClient from "openapi-fetch";
 import { API_BASE } from "./base.ts";
-import { ApiProblem, problemOf } from "./problem.ts";
+import { ApiProblem, parseProblem } from "./problem.ts";
 
 /** Entities of the API, by their schema names in the OpenAPI document. */
 export type Schemas = InletApi.components["schemas"];
@@ -10,11 +10,11 @@ export interface Signer {
   /** Returns the bearer token, renewed if it is about to expire. `undefined` when the user is signed out. */
   readonly token: () => Promise<string | undefined>;
   /** Called when the API rejects the token with 401. */
-  readonly refused: (message: string) => void;
+  readonly onRejected: (message: string) => void;
 }
 
 let signer: Signer | undefined;
-export function signWith(given: Signer): void {
+export function setSigner(given: Signer): void {
   signer = given;
 }
 
@@ -37,8 +37,8 @@ api.use({
   },
   async onResponse({ request, response }) {
     if (response.ok) return undefined;
-    const problem = await problemOf(response);
-    if (response.status === 401 && request.headers.has("authorization")) signer?.refused(problem.message);
+    const problem = await parseProblem(response);
+    if (response.status === 401 && request.headers.has("authorization")) signer?.onRejected(problem.message);
     throw problem;
   },
   onError({ error }) {
@@ -53,23 +53,23 @@ interface Answered<T> {
   readonly response: Response;
 }
 
-/** Returns the body of a successful response: `const app = await got(api.GET(…))`. */
-export async function got<T>(asked: Promise<Answered<T>>): Promise<T> {
+/** Returns the body of a successful response: `const app = await unwrap(api.GET(…))`. */
+export async function unwrap<T>(asked: Promise<Answered<T>>): Promise<T> {
   const { data, response } = await asked;
-  if (data === undefined) throw await problemOf(response);
+  if (data === undefined) throw await parseProblem(response);
   return data;
 }
 
 /** One page of a list, and the total number of rows. */
-export interface Part<T> {
+export interface ListPage<T> {
   readonly rows: readonly T[];
   readonly total: number;
 }
 
 /** Returns a page of a list. The total number of rows comes from the `X-Total-Count` header. */
-export async function gotList<T>(asked: Promise<Answered<readonly T[]>>): Promise<Part<T>> {
+export async function unwrapList<T>(asked: Promise<Answered<readonly T[]>>): Promise<ListPage<T>> {
   const { data, response } = await asked;
-  if (data === undefined) throw await problemOf(response);
+  if (data === undefined) throw await parseProblem(response);
   return { rows: data, total: Number(response.headers.get("x-total-count") ?? data.length) };
 }
 
@@ -81,11 +81,15 @@ interface SendOptions {
 
 /** Sends an untyped request and returns its JSON. Forms need it, because they read the OpenAPI document at run time. */
 export async function send<T>(method: string, path: string, options: SendOptions = {}): Promise<T> {
-  return (await sendFor(method, path, options)).json();
+  return (await sendForResponse(method, path, options)).json();
 }
 
 /** Same as `send`, but returns the response with its headers. @throws ApiProblem */
-export async function sendFor(method: string, path: string, options: SendOptions = {}): Promise<Response> {
+export async function sendForResponse(
+  method: string,
+  path: string,
+  options: SendOptions = {},
+): Promise<Response> {
   const { body, headers, signal } = options;
   const token = await signer?.token();
   const response = await fetch(`${API_BASE}${path}`, {
@@ -104,7 +108,7 @@ export async function sendFor(method: string, path: string, options: SendOptions
     throw ApiProblem.unreachable(error);
   });
   if (response.ok) return response;
-  const problem = await problemOf(response);
-  if (response.status === 401) signer?.refused(problem.message);
+  const problem = await parseProblem(response);
+  if (response.status === 401) signer?.onRejected(problem.message);
   throw problem;
 }

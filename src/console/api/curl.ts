@@ -10,7 +10,7 @@ export interface ShownCall {
 }
 
 /** Formats the request as a command for a POSIX shell. The API key is a variable, so it is never visible. */
-export function curlOf({ method, path, body, headers = {} }: ShownCall, origin: string): string {
+export function formatCurl({ method, path, body, headers = {} }: ShownCall, origin: string): string {
   const words = ["curl -sS"];
   if (method.toUpperCase() !== "GET") words.push(`-X ${method.toUpperCase()}`);
   words.push(shellQuote(`${origin}${API_BASE}${path}`), '-H "Authorization: Bearer $INLET_API_KEY"');
@@ -29,7 +29,7 @@ export const fillPath = (path: string, params: Readonly<Record<string, string>>)
   path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name] ?? ""));
 
 /** Formats the set parameters as `?a=1&b=2`. Returns an empty string if there are none. */
-export function queryOf(params: Readonly<Record<string, string | number | undefined>>): string {
+export function formatQuery(params: Readonly<Record<string, string | number | undefined>>): string {
   const search = new URLSearchParams();
   for (const [name, value] of Object.entries(params))
     if (value !== undefined && value !== "") search.set(name, String(value));

@@ -1,4 +1,4 @@
-import { sendFor } from "./client.ts";
+import { sendForResponse } from "./client.ts";
 import { ApiProblem } from "./problem.ts";
 import { createParser, type StreamEvent } from "./stream-parser.ts";
 
@@ -37,7 +37,7 @@ export async function readStream({ path, position, signal, onEvent, onState }: O
     try {
       onState({ is: "connecting" });
       const { lastEventId } = position;
-      const response = await sendFor("GET", path, {
+      const response = await sendForResponse("GET", path, {
         signal,
         headers: {
           accept: "text/event-stream",

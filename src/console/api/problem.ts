@@ -35,23 +35,30 @@ export class ApiProblem extends Error {
   }
 }
 
-export async function problemOf(response: Response): Promise<ApiProblem> {
+export async function parseProblem(response: Response): Promise<ApiProblem> {
   const requestId = response.headers.get("x-request-id") ?? undefined;
   const body: unknown = await response.json().catch(() => undefined);
   const { code, message, details } = isRecord(body) ? body : {};
-  return new ApiProblem(typeof message === "string" ? message : `The gateway responded with status ${response.status}.`, {
-    status: response.status,
-    code: typeof code === "string" ? code : "unknown",
-    details: Array.isArray(details) ? details.filter(isDetail) : [],
-    requestId,
-  });
+  return new ApiProblem(
+    typeof message === "string" ? message : `The gateway responded with status ${response.status}.`,
+    {
+      status: response.status,
+      code: typeof code === "string" ? code : "unknown",
+      details: Array.isArray(details) ? details.filter(isDetail) : [],
+      requestId,
+    },
+  );
 }
 
 /** Converts any thrown value to a problem that the page can show. */
 export const toProblem = (error: unknown): ApiProblem =>
   error instanceof ApiProblem
     ? error
-    : new ApiProblem("The page failed because of an internal error.", { status: 0, code: "page_failed", cause: error });
+    : new ApiProblem("The page failed because of an internal error.", {
+        status: 0,
+        code: "page_failed",
+        cause: error,
+      });
 
 export const isAbort = (error: unknown): boolean =>
   error instanceof DOMException && error.name === "AbortError";

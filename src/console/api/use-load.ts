@@ -35,7 +35,7 @@ export function useLoad<T>(
   useEffect(() => {
     const aborting = new AbortController();
     let timer: ReturnType<typeof setTimeout> | undefined;
-    const isSame = sameItems(key.current, needs);
+    const isSame = haveSameItems(key.current, needs);
     key.current = needs;
     setState(({ data }) => ({ data: isSame ? data : undefined, problem: undefined, isLoading: true }));
     const run = async (): Promise<void> => {
@@ -63,5 +63,5 @@ export function useLoad<T>(
   return { ...state, reload };
 }
 
-const sameItems = (a: readonly unknown[], b: readonly unknown[]): boolean =>
+const haveSameItems = (a: readonly unknown[], b: readonly unknown[]): boolean =>
   a.length === b.length && a.every((one, index) => Object.is(one, b[index]));

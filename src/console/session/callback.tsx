@@ -29,14 +29,14 @@ export function Callback() {
       }
       throw error;
     }
-    route(by.cameFor, true);
+    route(by.returnTo, true);
   });
 
   const begin = useAction(async () => {
-    const { returnFromIssuer } = await import("./issuer.ts");
+    const { completeSignIn } = await import("./issuer.ts");
     const { signIn: settings } = await consoleSettings();
     if (settings === null) throw problem("This gateway no longer has an issuer for the console.");
-    const found = await returnFromIssuer(settings).catch((error: unknown) => {
+    const found = await completeSignIn(settings).catch((error: unknown) => {
       throw error instanceof ApiProblem
         ? error
         : problem(error instanceof Error ? error.message : String(error));

@@ -15,32 +15,33 @@ interface Pending {
   readonly verifier: string;
   readonly nonce: string;
   /** The originally requested address. */
-  readonly cameFor: string;
+  readonly returnTo: string;
 }
 
 const PENDING = "inlet.sign-in";
 const callbackUrl = (): string => `${location.origin}/console/callback`;
 
 /** Allows plain HTTP, because an issuer on a developer's machine has no certificate. */
-const insecureToo = ({ issuer }: IssuerSettings) => ({
+const allowHttp = ({ issuer }: IssuerSettings) => ({
   [oauth.allowInsecureRequests]: issuer.startsWith("http:"),
 });
 
 async function discover(settings: IssuerSettings): Promise<oauth.AuthorizationServer> {
   const issuer = new URL(settings.issuer);
-  const response = await oauth.discoveryRequest(issuer, insecureToo(settings));
+  const response = await oauth.discoveryRequest(issuer, allowHttp(settings));
   return oauth.processDiscoveryResponse(issuer, response);
 }
 
 /** Redirects to the issuer's sign-in page, with the authorization code flow and PKCE (RFC 7636). */
-export async function leaveForIssuer(settings: IssuerSettings, cameFor: string): Promise<void> {
+export async function redirectToIssuer(settings: IssuerSettings, returnTo: string): Promise<void> {
   const server = await discover(settings);
-  if (server.authorization_endpoint === undefined) throw new Error("The issuer has no authorization endpoint.");
+  if (server.authorization_endpoint === undefined)
+    throw new Error("The issuer has no authorization endpoint.");
   const pending: Pending = {
     state: oauth.generateRandomState(),
     verifier: oauth.generateRandomCodeVerifier(),
     nonce: oauth.generateRandomNonce(),
-    cameFor,
+    returnTo,
   };
   const url = new URL(server.authorization_endpoint);
   const asked = {
@@ -63,13 +64,13 @@ export async function leaveForIssuer(settings: IssuerSettings, cameFor: string):
 
 /** Result of a sign-in at the issuer. */
 export interface Returned {
-  readonly cameFor: string;
+  readonly returnTo: string;
   /** Gets an API token for the organization. If it is `undefined`, the issuer's token must name the organization. */
   readonly tokenFor: (organizationId: string | undefined) => Promise<Token>;
 }
 
 /** @throws Error with the issuer's error, or if the sign-in was not started in this window */
-export async function returnFromIssuer(settings: IssuerSettings): Promise<Returned> {
+export async function completeSignIn(settings: IssuerSettings): Promise<Returned> {
   const kept = sessionStorage.getItem(PENDING);
   sessionStorage.removeItem(PENDING);
   if (kept === null) throw new Error("This sign-in was not started in this window. Start it again.");
@@ -78,7 +79,7 @@ export async function returnFromIssuer(settings: IssuerSettings): Promise<Return
   const client: oauth.Client = { client_id: settings.clientId };
   const params = oauth.validateAuthResponse(server, client, new URL(location.href), pending.state);
   const options = {
-    ...insecureToo(settings),
+    ...allowHttp(settings),
     ...(URL.canParse(settings.audience) ? { additionalParameters: { resource: settings.audience } } : {}),
   };
   const response = await oauth.authorizationCodeGrantRequest(
@@ -110,7 +111,7 @@ export async function returnFromIssuer(settings: IssuerSettings): Promise<Return
 
   let isFirst = true;
   return {
-    cameFor: pending.cameFor,
+    returnTo: pending.returnTo,
     async tokenFor(organizationId) {
       if (!isFirst) await refresh();
       isFirst = false;

@@ -1,11 +1,11 @@
 import { computed, signal } from "@preact/signals";
-import { api, got, type Schemas, signWith } from "../api/client.ts";
+import { api, type Schemas, setSigner, unwrap } from "../api/client.ts";
 import { ApiProblem } from "../api/problem.ts";
 
 /** An access token and its expiry by this machine's clock. */
 export interface Token {
   readonly text: string;
-  readonly endsAtMs: number;
+  readonly expiresAtMs: number;
 }
 
 /** Gets a new token with the user's original credential. */
@@ -25,14 +25,14 @@ let timer: ReturnType<typeof setTimeout> | undefined;
 export const session = state as { readonly value: State };
 
 /** The signed-in caller. Views are only shown after sign-in. */
-export const who = computed(() => {
+export const caller = computed(() => {
   const { value } = state;
   if (value.is === "out") throw new Error("the user is not signed in");
   return value.who;
 });
 
 /** Returns whether the caller has the permission: `apps.write`. Only for display, because the API enforces permissions. */
-export function may(permission: string): boolean {
+export function hasPermission(permission: string): boolean {
   const { value } = state;
   return (
     value.is === "in" && (value.who.permissions.includes("*") || value.who.permissions.includes(permission))
@@ -46,19 +46,19 @@ const RETRY_MS = 10_000;
 /** Exchanges an API key or an issuer's token for an access token. @throws ApiProblem */
 export async function exchange(bearer: string, organizationId?: string): Promise<Token> {
   const askedAtMs = Date.now();
-  const { accessToken, expiresIn } = await got(
+  const { accessToken, expiresIn } = await unwrap(
     api.POST("/auth/tokens", {
       headers: { authorization: `Bearer ${bearer}` },
       body: organizationId === undefined ? {} : { organizationId },
     }),
   );
-  return { text: accessToken, endsAtMs: askedAtMs + expiresIn * 1_000 };
+  return { text: accessToken, expiresAtMs: askedAtMs + expiresIn * 1_000 };
 }
 
 /** @throws ApiProblem */
 export async function signIn(by: Renew): Promise<void> {
   const first = await by();
-  const told = await got(api.GET("/auth/whoami", { headers: { authorization: `Bearer ${first.text}` } }));
+  const told = await unwrap(api.GET("/auth/whoami", { headers: { authorization: `Bearer ${first.text}` } }));
   renew = by;
   hold(first);
   state.value = { is: "in", who: told };
@@ -77,7 +77,7 @@ export function signOut(why?: string): void {
 function hold(next: Token): void {
   token = next;
   clearTimeout(timer);
-  timer = setTimeout(() => void renewNow(), Math.max(1_000, next.endsAtMs - Date.now() - RENEW_BEFORE_MS));
+  timer = setTimeout(() => void renewNow(), Math.max(1_000, next.expiresAtMs - Date.now() - RENEW_BEFORE_MS));
 }
 
 /** Renews the token, one request at a time. A final error ends the session. Other failures are retried until the token expires. */
@@ -91,7 +91,7 @@ async function renewNow(): Promise<void> {
   } catch (error) {
     if (renew !== by) return;
     const isFinal = error instanceof ApiProblem && [400, 401, 403, 404].includes(error.status);
-    const isOver = token === undefined || token.endsAtMs <= Date.now();
+    const isOver = token === undefined || token.expiresAtMs <= Date.now();
     if (isFinal) signOut(error.message);
     else if (isOver) signOut("The sign-in could not be renewed, because the gateway did not respond.");
     else timer = setTimeout(() => void renewNow(), RETRY_MS);
@@ -100,13 +100,13 @@ async function renewNow(): Promise<void> {
   }
 }
 
-signWith({
+setSigner({
   async token() {
     // The timer does not run while the machine sleeps.
-    if (token !== undefined && token.endsAtMs - Date.now() < RETRY_MS) await renewNow();
+    if (token !== undefined && token.expiresAtMs - Date.now() < RETRY_MS) await renewNow();
     return token?.text;
   },
-  refused(message) {
+  onRejected(message) {
     if (state.value.is === "in") signOut(message);
   },
 });

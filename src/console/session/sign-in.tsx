@@ -11,8 +11,8 @@ export function SignIn({ why }: { readonly why?: string | undefined }) {
   const [issuer, setIssuer] = useState<IssuerSettings>();
   const byKey = useAction(() => signInWithKey(key.trim()));
   const byIssuer = useAction(async (settings: IssuerSettings) => {
-    const { leaveForIssuer } = await import("./issuer.ts");
-    await leaveForIssuer(settings, location.pathname + location.search);
+    const { redirectToIssuer } = await import("./issuer.ts");
+    await redirectToIssuer(settings, location.pathname + location.search);
   });
   useEffect(() => {
     document.title = "Sign in · Inlet";

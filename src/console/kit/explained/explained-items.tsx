@@ -1,7 +1,7 @@
 import type { Schemas } from "../../api/client.ts";
 import { Badge } from "../layout/page.tsx";
-import { Stranger } from "../text/stranger.tsx";
-import { wordsOf } from "./reasons.ts";
+import { UntrustedText } from "../text/untrusted-text.tsx";
+import { describeReason } from "./reasons.ts";
 import "./explained.css";
 
 type Explained = Schemas["ExplainedItem"];
@@ -26,17 +26,17 @@ export function ExplainedItems({ items }: Props) {
               <Badge tone="warn">{reason}</Badge>
               {path !== null && (
                 <code>
-                  <Stranger max={300}>{path}</Stranger>
+                  <UntrustedText max={300}>{path}</UntrustedText>
                 </code>
               )}
-              <Stranger max={600}>{detail}</Stranger>
+              <UntrustedText max={600}>{detail}</UntrustedText>
             </p>
           ))}
           {closest !== null && (
             <p>
               Closest definition:{" "}
               <strong>
-                <Stranger>{closest}</Stranger>
+                <UntrustedText>{closest}</UntrustedText>
               </strong>
             </p>
           )}
@@ -46,14 +46,14 @@ export function ExplainedItems({ items }: Props) {
                 {status}
               </Badge>
               <strong>
-                <Stranger max={255}>{type}</Stranger>
+                <UntrustedText max={255}>{type}</UntrustedText>
               </strong>
               <code>
-                <Stranger max={128}>{id}</Stranger>
+                <UntrustedText max={128}>{id}</UntrustedText>
               </code>
               {data !== null && (
                 <code class="explained-data soft">
-                  <Stranger max={200}>{data}</Stranger>
+                  <UntrustedText max={200}>{data}</UntrustedText>
                 </code>
               )}
             </div>
@@ -81,25 +81,25 @@ export function Failure({
   readonly path: string | null;
   readonly detail: string;
 }) {
-  const { words, cure } = wordsOf(reason);
+  const { description, suggestedAction } = describeReason(reason);
   return (
     <div class="note warn">
       <p>
-        <code>{reason}</code> {words}
+        <code>{reason}</code> {description}
       </p>
       {detail !== "" && (
         <p class="failure-detail">
           {path !== null && (
             <>
               <code>
-                <Stranger max={300}>{path}</Stranger>
+                <UntrustedText max={300}>{path}</UntrustedText>
               </code>{" "}
             </>
           )}
-          <Stranger max={600}>{detail}</Stranger>
+          <UntrustedText max={600}>{detail}</UntrustedText>
         </p>
       )}
-      <p class="failure-detail">{cure}</p>
+      <p class="failure-detail">{suggestedAction}</p>
     </div>
   );
 }
@@ -119,7 +119,7 @@ function OneDefinition({ definition, isOpen }: DefinitionProps) {
   return (
     <details class="definition" open={isOpen}>
       <summary>
-        <Stranger max={255}>{type}</Stranger>
+        <UntrustedText max={255}>{type}</UntrustedText>
         <Badge tone={failure !== null ? "warn" : matches ? "ok" : "plain"}>
           {failure !== null ? failure.reason : matches ? "matches" : "no match"}
         </Badge>
@@ -133,7 +133,7 @@ function OneDefinition({ definition, isOpen }: DefinitionProps) {
             ) : (
               <dd>
                 <code>
-                  <Stranger max={200}>{found.path}</Stranger>
+                  <UntrustedText max={200}>{found.path}</UntrustedText>
                 </code>
                 <span class="faint">→</span>
                 {found.values.length === 0 ? (
@@ -141,7 +141,7 @@ function OneDefinition({ definition, isOpen }: DefinitionProps) {
                 ) : (
                   found.values.map((value, index) => (
                     <code key={index} class="yielded">
-                      <Stranger max={200}>{value}</Stranger>
+                      <UntrustedText max={200}>{value}</UntrustedText>
                     </code>
                   ))
                 )}

@@ -2,7 +2,7 @@ import type { ComponentChildren } from "preact";
 import type { ApiProblem } from "../../api/problem.ts";
 import type { Loaded } from "../../api/use-load.ts";
 import { CopyButton } from "../text/copy.tsx";
-import { Stranger } from "../text/stranger.tsx";
+import { UntrustedText } from "../text/untrusted-text.tsx";
 
 /** Placeholder for an empty list. Explains the list and the next step. */
 export function Empty({
@@ -31,7 +31,7 @@ export function ProblemNote({ problem, onRetry }: FailureProps) {
   return (
     <div class="note bad" role="alert">
       <p>
-        <Stranger>{message}</Stranger>
+        <UntrustedText>{message}</UntrustedText>
       </p>
       {details.length > 0 && (
         <ul>
@@ -40,11 +40,11 @@ export function ProblemNote({ problem, onRetry }: FailureProps) {
               {path !== "" && (
                 <>
                   <code>
-                    <Stranger>{path}</Stranger>
+                    <UntrustedText>{path}</UntrustedText>
                   </code>{" "}
                 </>
               )}
-              <Stranger>{detail}</Stranger>
+              <UntrustedText>{detail}</UntrustedText>
             </li>
           ))}
         </ul>

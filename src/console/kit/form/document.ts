@@ -1,4 +1,4 @@
-import { fieldOf, isRecord, type Resolve, type Schema } from "./schema.ts";
+import { isRecord, parseField, type Resolve, type Schema } from "./schema.ts";
 
 interface Document {
   readonly paths: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
@@ -30,14 +30,15 @@ export async function bodySchema(method: "post" | "put", path: string): Promise<
   const operation = paths[path]?.[method];
   const body = isRecord(operation) && isRecord(operation.requestBody) ? operation.requestBody : {};
   const content = isRecord(body.content) ? body.content["application/json"] : undefined;
-  if (!isRecord(content) || !isRecord(content.schema)) throw new Error(`${method} ${path} has no request body`);
+  if (!isRecord(content) || !isRecord(content.schema))
+    throw new Error(`${method} ${path} has no request body`);
   return { schema: content.schema, resolve: (ref) => components.schemas[ref.split("/").at(-1) ?? ""] };
 }
 
 /** Returns the schema of one kind, for an operation that creates several kinds. */
 export async function variantSchema(path: string, kind: string): Promise<BodySchema> {
   const { schema, resolve } = await bodySchema("post", path);
-  const field = fieldOf(schema, resolve);
+  const field = parseField(schema, resolve);
   const variant = field.is === "variants" ? field.variants.find(({ name }) => name === kind) : undefined;
   return { schema: variant?.schema ?? schema, resolve };
 }

@@ -1,7 +1,7 @@
 import { useId, useState } from "preact/hooks";
 import type { ProblemDetail } from "../../api/problem.ts";
+import { formatLabel } from "./labels.ts";
 import type { Field, Resolve, Schema } from "./schema.ts";
-import { wordsOf } from "./words.ts";
 
 /** Context that all inputs of a form share. */
 export interface Context {
@@ -38,7 +38,7 @@ export interface InputProps {
 export type Of<K extends Field["is"]> = InputProps & { readonly field: Extract<Field, { is: K }> };
 
 /** Label, help text and error messages of an input. */
-function Labelled({
+function LabeledField({
   name,
   isRequired,
   path,
@@ -58,7 +58,7 @@ function Labelled({
   return (
     <div class="field">
       <label class="field-name" htmlFor={id}>
-        {wordsOf(name)}
+        {formatLabel(name)}
         {!isRequired && !context.isChange && <span class="faint"> optional</span>}
       </label>
       {children({ id, isInvalid: refusals.length > 0, help: `${id}-help` })}
@@ -81,7 +81,7 @@ export function TextInput(props: Of<"text">) {
   const fallback = typeof field.fallback === "string" ? field.fallback : "";
   const hint = fallback || (field.isTime ? "2030-01-31T09:30:00Z" : (field.example ?? ""));
   return (
-    <Labelled {...props}>
+    <LabeledField {...props}>
       {({ id, isInvalid, help }) => {
         const all = {
           id,
@@ -109,14 +109,14 @@ export function TextInput(props: Of<"text">) {
         if (field.isLong) return <textarea {...all} />;
         return <input type="text" autoComplete="off" placeholder={hint} {...all} />;
       }}
-    </Labelled>
+    </LabeledField>
   );
 }
 
 export function NumberInput(props: Of<"number">) {
   const { field, value, onChange, isRequired } = props;
   return (
-    <Labelled {...props}>
+    <LabeledField {...props}>
       {({ id, isInvalid, help }) => (
         <input
           id={id}
@@ -133,7 +133,7 @@ export function NumberInput(props: Of<"number">) {
           onInput={({ currentTarget: { value: text } }) => onChange(text === "" ? undefined : Number(text))}
         />
       )}
-    </Labelled>
+    </LabeledField>
   );
 }
 
@@ -150,7 +150,7 @@ export function FlagInput(props: Of<"flag">) {
           checked={typeof value === "boolean" ? value : field.fallback === true}
           onChange={(event) => onChange(event.currentTarget.checked)}
         />
-        <span>{wordsOf(name)}</span>
+        <span>{formatLabel(name)}</span>
       </label>
       <div id={id}>
         {refusals.map(({ message }) => (
@@ -170,7 +170,7 @@ export function ChoiceInput(props: Of<"choice">) {
   const fallback =
     field.fallback === undefined || field.fallback === null ? "none" : `${String(field.fallback)} (default)`;
   return (
-    <Labelled {...props}>
+    <LabeledField {...props}>
       {({ id, isInvalid, help }) => (
         <select
           id={id}
@@ -190,7 +190,7 @@ export function ChoiceInput(props: Of<"choice">) {
           ))}
         </select>
       )}
-    </Labelled>
+    </LabeledField>
   );
 }
 
@@ -199,7 +199,7 @@ export function JsonInput(props: Of<"json">) {
   const [text, setText] = useState(() => (value === undefined ? "" : JSON.stringify(value, null, 2)));
   const [isBroken, setBroken] = useState(false);
   return (
-    <Labelled {...props}>
+    <LabeledField {...props}>
       {({ id, isInvalid, help }) => (
         <>
           <textarea
@@ -222,6 +222,6 @@ export function JsonInput(props: Of<"json">) {
           {isBroken && <p class="field-problem">must be JSON; the last valid value is used</p>}
         </>
       )}
-    </Labelled>
+    </LabeledField>
   );
 }

@@ -11,18 +11,18 @@ export const LocalTimeInput = ({ label, value, onChange }: Props) => (
     type="datetime-local"
     step={1}
     aria-label={label}
-    value={localOf(value)}
-    onChange={(event) => onChange(utcOf(event.currentTarget.value))}
+    value={formatLocal(value)}
+    onChange={(event) => onChange(formatUtc(event.currentTarget.value))}
   />
 );
 
-function localOf(utc: string): string {
+function formatLocal(utc: string): string {
   const date = new Date(utc);
   if (utc === "" || Number.isNaN(date.getTime())) return "";
   return new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
 }
 
-function utcOf(local: string): string {
+function formatUtc(local: string): string {
   const date = new Date(local);
   return local === "" || Number.isNaN(date.getTime()) ? "" : date.toISOString();
 }

@@ -11,9 +11,9 @@ import {
   type Of,
   TextInput,
 } from "./inputs.tsx";
-import { type Field, fieldOf, isRecord, type ObjectField, type Resolve, type Schema } from "./schema.ts";
-import { isUsual, keptBy, startOf, startOfObject } from "./values.ts";
-import { pathTo, wordsOf } from "./words.ts";
+import { appendPath, formatLabel } from "./labels.ts";
+import { type Field, isRecord, type ObjectField, parseField, type Resolve, type Schema } from "./schema.ts";
+import { createInitialValue, getFixedFields, isDefault, pickKnownFields } from "./values.ts";
 
 interface Props {
   readonly schema: Schema;
@@ -65,7 +65,7 @@ export function SchemaForm({
 }
 
 function FieldInput(props: InputProps) {
-  const field = fieldOf(props.schema, props.context.resolve);
+  const field = parseField(props.schema, props.context.resolve);
   switch (field.is) {
     case "fixed":
       return null;
@@ -119,7 +119,7 @@ function Group({
   const refusals = context.details.filter((one) => one.path === path);
   return (
     <fieldset class="group">
-      <legend>{wordsOf(name)}</legend>
+      <legend>{formatLabel(name)}</legend>
       {field.description !== undefined && <p class="field-help">{field.description}</p>}
       {refusals.map(({ message }) => (
         <p key={message} class="field-problem">
@@ -135,24 +135,24 @@ function Group({
 function Properties(props: InputProps & { readonly field: Pick<ObjectField, "properties"> }) {
   const { field, value, onChange, path, context } = props;
   const given = isRecord(value) ? value : {};
-  const shown = field.properties.filter(({ name }) => !context.without.includes(pathTo(path, name)));
+  const shown = field.properties.filter(({ name }) => !context.without.includes(appendPath(path, name)));
   // Fields that were set when the form opened stay in place, even if the user clears them.
   const [opened] = useState(() =>
     shown
-      .filter(({ name, schema }) => !isUsual(schema, given[name], context.resolve))
+      .filter(({ name, schema }) => !isDefault(schema, given[name], context.resolve))
       .map(({ name }) => name),
   );
   const isFirst = ({ name, isRequired }: (typeof shown)[number]): boolean =>
     isRequired ||
     opened.includes(name) ||
     shown.length <= MAX_SHOWN ||
-    context.first.includes(pathTo(path, name));
+    context.first.includes(appendPath(path, name));
   const inputs = (list: typeof shown) =>
     list.map(({ name, isRequired, schema }) => (
       <FieldInput
         key={name}
         context={context}
-        path={pathTo(path, name)}
+        path={appendPath(path, name)}
         name={name}
         schema={schema}
         isRequired={isRequired}
@@ -166,7 +166,7 @@ function Properties(props: InputProps & { readonly field: Pick<ObjectField, "pro
     ));
   const others = shown.filter((one) => !isFirst(one));
   const isRefused = others.some(({ name }) =>
-    context.details.some((one) => one.path.startsWith(pathTo(path, name))),
+    context.details.some((one) => one.path.startsWith(appendPath(path, name))),
   );
   return (
     <>
@@ -216,7 +216,7 @@ function ListInput(props: Of<"list">) {
         <div key={index} class="item">
           <FieldInput
             context={context}
-            path={pathTo(path, index)}
+            path={appendPath(path, index)}
             name={`${index + 1}`}
             schema={field.items}
             isRequired
@@ -226,7 +226,7 @@ function ListInput(props: Of<"list">) {
           <button
             type="button"
             class="button quiet icon-only"
-            aria-label={`Remove ${wordsOf(name)} ${index + 1}`}
+            aria-label={`Remove ${formatLabel(name)} ${index + 1}`}
             onClick={() => set(items.toSpliced(index, 1))}
           >
             ×
@@ -237,7 +237,7 @@ function ListInput(props: Of<"list">) {
         <button
           type="button"
           class="button"
-          onClick={() => set([...items, startOf(field.items, context.resolve)])}
+          onClick={() => set([...items, createInitialValue(field.items, context.resolve)])}
         >
           Add
         </button>
@@ -255,7 +255,7 @@ function RecordInput(props: Of<"record">) {
     onChange(next.length === 0 && !props.isRequired ? undefined : Object.fromEntries(next));
   const add = (): void => {
     if (typed === "" || entries.some(([key]) => key === typed)) return;
-    set([...entries, [typed, startOf(field.values, context.resolve)]]);
+    set([...entries, [typed, createInitialValue(field.values, context.resolve)]]);
     setTyped("");
   };
   return (
@@ -264,7 +264,7 @@ function RecordInput(props: Of<"record">) {
         <div key={key} class="item">
           <FieldInput
             context={context}
-            path={pathTo(path, key)}
+            path={appendPath(path, key)}
             name={key}
             schema={field.values}
             isRequired
@@ -304,13 +304,13 @@ function VariantsInput(props: Of<"variants">) {
   const fallback = isRecord(field.fallback) ? field.fallback[field.by] : undefined;
   const chosen = field.variants.find(({ name }) => name === String(given[field.by] ?? ""));
   const id = useId();
-  const isLeftOut = context.without.includes(pathTo(path, field.by));
+  const isLeftOut = context.without.includes(appendPath(path, field.by));
   return (
     <>
       {!isLeftOut && (
         <div class="field">
           <label class="field-name" htmlFor={id}>
-            {wordsOf(field.by)}
+            {formatLabel(field.by)}
           </label>
           <select
             id={id}
@@ -320,8 +320,8 @@ function VariantsInput(props: Of<"variants">) {
               const variant = field.variants.find((one) => one.name === name);
               onChange(
                 variant && {
-                  ...keptBy(given, variant.schema),
-                  ...startOfObject(variant.schema, context.resolve),
+                  ...pickKnownFields(given, variant.schema),
+                  ...getFixedFields(variant.schema, context.resolve),
                 },
               );
             }}
@@ -341,7 +341,7 @@ function VariantsInput(props: Of<"variants">) {
 }
 
 function Chosen({ told, ...props }: InputProps & { readonly told: string | undefined }) {
-  const field = fieldOf(props.schema, props.context.resolve);
+  const field = parseField(props.schema, props.context.resolve);
   if (field.is !== "object") return null;
   return (
     <>

@@ -52,7 +52,7 @@ export interface Variant {
 }
 
 /** Returns the form field for a schema. Falls back to a JSON text field for schemas without a specific field. */
-export function fieldOf(given: Schema, resolve: Resolve): Field {
+export function parseField(given: Schema, resolve: Resolve): Field {
   const schema = flatten(given, resolve);
   const common: Common = {
     description: text(schema.description),
@@ -65,7 +65,7 @@ export function fieldOf(given: Schema, resolve: Resolve): Field {
   if (unions)
     return {
       ...common,
-      ...unionOf(
+      ...parseUnion(
         unions.map((one) => flatten(one, resolve)),
         resolve,
       ),
@@ -144,7 +144,7 @@ function flatten(given: Schema, resolve: Resolve): Schema {
   return schema;
 }
 
-function unionOf(
+function parseUnion(
   variants: readonly Schema[],
   resolve: Resolve,
 ): { readonly is: "json" } | Omit<Extract<Field, { is: "variants" }>, keyof Common> {

@@ -1,27 +1,27 @@
 import { isSame } from "./same.ts";
-import { fieldOf, isRecord, type Resolve, type Schema } from "./schema.ts";
+import { isRecord, parseField, type Resolve, type Schema } from "./schema.ts";
 
 /** Returns whether the value is missing or equals the API's default. */
-export function isUsual(schema: Schema, value: unknown, resolve: Resolve): boolean {
-  const field = fieldOf(schema, resolve);
+export function isDefault(schema: Schema, value: unknown, resolve: Resolve): boolean {
+  const field = parseField(schema, resolve);
   if (value === undefined || value === null || isSame(value, field.fallback)) return true;
   if (field.is === "variants" && isRecord(field.fallback) && isRecord(value))
     return isSame(value[field.by], field.fallback[field.by]);
   return (
     field.is === "object" &&
     isRecord(value) &&
-    field.properties.every(({ name, schema: one }) => isUsual(one, value[name], resolve))
+    field.properties.every(({ name, schema: one }) => isDefault(one, value[name], resolve))
   );
 }
 
 /** Returns the initial value of a new entry: its discriminator and empty containers. */
-export function startOf(schema: Schema, resolve: Resolve): unknown {
-  const field = fieldOf(schema, resolve);
+export function createInitialValue(schema: Schema, resolve: Resolve): unknown {
+  const field = parseField(schema, resolve);
   switch (field.is) {
     case "object":
-      return startOfObject(schema, resolve);
+      return getFixedFields(schema, resolve);
     case "variants":
-      return field.variants[0] ? startOfObject(field.variants[0].schema, resolve) : {};
+      return field.variants[0] ? getFixedFields(field.variants[0].schema, resolve) : {};
     case "list":
       return [];
     case "record":
@@ -36,19 +36,19 @@ export function startOf(schema: Schema, resolve: Resolve): unknown {
 }
 
 /** Returns only the constant fields of the object. */
-export function startOfObject(schema: Schema, resolve: Resolve): Readonly<Record<string, unknown>> {
-  const field = fieldOf(schema, resolve);
+export function getFixedFields(schema: Schema, resolve: Resolve): Readonly<Record<string, unknown>> {
+  const field = parseField(schema, resolve);
   if (field.is !== "object") return {};
   return Object.fromEntries(
     field.properties.flatMap(({ name, schema: one }) => {
-      const part = fieldOf(one, resolve);
+      const part = parseField(one, resolve);
       return part.is === "fixed" ? [[name, part.value]] : [];
     }),
   );
 }
 
 /** Returns the values that the new variant also has a field for. */
-export function keptBy(
+export function pickKnownFields(
   given: Readonly<Record<string, unknown>>,
   { properties }: Schema,
 ): Readonly<Record<string, unknown>> {

@@ -1,8 +1,8 @@
 import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { useLocation } from "preact-iso";
-import { api, gotList, type Schemas } from "../../api/client.ts";
-import { may } from "../../session/session.ts";
+import { api, type Schemas, unwrapList } from "../../api/client.ts";
+import { hasPermission } from "../../session/session.ts";
 
 type App = Schemas["App"];
 
@@ -35,11 +35,11 @@ export function useAppId(): string | undefined {
 
 /** Call it after installing or deleting an app. */
 export async function reloadApps(): Promise<void> {
-  if (!may("apps.read")) {
+  if (!hasPermission("apps.read")) {
     apps.value = [];
     return;
   }
-  const { rows } = await gotList(api.GET("/apps", { params: { query: { limit: SHOWN } } }));
+  const { rows } = await unwrapList(api.GET("/apps", { params: { query: { limit: SHOWN } } }));
   apps.value = rows;
 }
 

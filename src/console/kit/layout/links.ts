@@ -1,5 +1,5 @@
 import { signal } from "@preact/signals";
-import { fillPath, queryOf } from "../../api/curl.ts";
+import { fillPath, formatQuery } from "../../api/curl.ts";
 
 /** Paths of the views that this caller may open. The shell sets them. */
 export const knownViews = signal<ReadonlySet<string>>(new Set());
@@ -14,5 +14,5 @@ export function viewHref(
   query: Readonly<Record<string, string | number | undefined>> = {},
 ): string | undefined {
   if (!knownViews.value.has(path)) return undefined;
-  return `/console${fillPath(path.replace(/:(\w+)/g, "{$1}"), params)}${queryOf(query)}`;
+  return `/console${fillPath(path.replace(/:(\w+)/g, "{$1}"), params)}${formatQuery(query)}`;
 }

@@ -14,7 +14,7 @@ interface Props {
   /** Parent pages, from the top level down. */
   readonly crumbs?: readonly Crumb[];
   /** Badges next to the title. */
-  readonly beside?: ComponentChildren;
+  readonly badges?: ComponentChildren;
   /** Buttons on the right. */
   readonly actions?: ComponentChildren;
   /** One sentence below the title. */
@@ -23,7 +23,7 @@ interface Props {
 }
 
 /** Frame of a view with its title, breadcrumbs and actions. */
-export function Page({ title: given, crumbs = [], beside, actions, lead, children }: Props) {
+export function Page({ title: given, crumbs = [], badges, actions, lead, children }: Props) {
   // The title can contain untrusted text, such as the name of an entity.
   const title = visibleText(given);
   const isFirst = useRef(true);
@@ -50,7 +50,7 @@ export function Page({ title: given, crumbs = [], beside, actions, lead, childre
         )}
         <div class="page-title">
           <h1>{title}</h1>
-          {beside}
+          {badges}
           <span class="grow" />
           {actions && <div class="row wrap">{actions}</div>}
         </div>

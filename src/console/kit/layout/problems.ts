@@ -1,8 +1,8 @@
 import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { api, gotList, type Schemas } from "../../api/client.ts";
+import { api, type Schemas, unwrapList } from "../../api/client.ts";
 import { type ApiProblem, toProblem } from "../../api/problem.ts";
-import { may } from "../../session/session.ts";
+import { hasPermission } from "../../session/session.ts";
 
 export type Problem = Schemas["Problem"];
 
@@ -24,12 +24,12 @@ export async function loadProblems(signal?: AbortSignal): Promise<void> {
   try {
     const [opened, acknowledged] = await Promise.all(
       (["opened", "acknowledged"] as const).map((state) =>
-        gotList(api.GET("/problems", { params: { query: { state, limit: MAX } }, ...init })),
+        unwrapList(api.GET("/problems", { params: { query: { state, limit: MAX } }, ...init })),
       ),
     );
     if (signal?.aborted) return;
     problems.value = {
-      rows: [...byWeight(opened?.rows ?? []), ...byWeight(acknowledged?.rows ?? [])],
+      rows: [...sortBySeverity(opened?.rows ?? []), ...sortBySeverity(acknowledged?.rows ?? [])],
       total: opened?.total ?? 0,
     };
     problemsFailure.value = undefined;
@@ -38,7 +38,7 @@ export async function loadProblems(signal?: AbortSignal): Promise<void> {
   }
 }
 
-const byWeight = (rows: readonly Problem[]): readonly Problem[] =>
+const sortBySeverity = (rows: readonly Problem[]): readonly Problem[] =>
   rows.toSorted(
     (a, b) =>
       Number(b.severity === "error") - Number(a.severity === "error") ||
@@ -49,7 +49,7 @@ const byWeight = (rows: readonly Problem[]): readonly Problem[] =>
 export function useProblems(): void {
   useEffect(() => {
     problems.value = undefined;
-    if (!may("problems.read")) return undefined;
+    if (!hasPermission("problems.read")) return undefined;
     const aborting = new AbortController();
     const look = (): void => {
       if (!document.hidden) void loadProblems(aborting.signal);

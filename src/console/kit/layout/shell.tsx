@@ -3,9 +3,9 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useMemo } from "preact/hooks";
 import { useLocation } from "preact-iso";
 import { NAV_GROUPS, VIEWS, type View } from "../../routes.ts";
-import { may, signOut, who } from "../../session/session.ts";
+import { caller, hasPermission, signOut } from "../../session/session.ts";
 import { formatShort } from "../text/numbers.ts";
-import { Stranger } from "../text/stranger.tsx";
+import { UntrustedText } from "../text/untrusted-text.tsx";
 import { AppSwitcher, reloadApps, useAppId } from "./apps.tsx";
 import { Icon } from "./icons.tsx";
 import { knownViews } from "./links.ts";
@@ -29,13 +29,13 @@ export function Shell({ children }: { readonly children: ComponentChildren }) {
   useEffect(() => {
     // On failure the switcher stays empty. Views that need the list show the error themselves.
     void reloadApps().catch(() => {});
-  }, [who.value.organization.id]);
+  }, [caller.value.organization.id]);
   useProblems();
   useMemo(() => {
     knownViews.value = new Set(
-      VIEWS.filter(({ needs }) => needs === undefined || may(needs)).map((view) => view.path),
+      VIEWS.filter(({ needs }) => needs === undefined || hasPermission(needs)).map((view) => view.path),
     );
-  }, [who.value]);
+  }, [caller.value]);
   useEffect(() => {
     isOpen.value = false;
   }, [path]);
@@ -78,7 +78,9 @@ export function Shell({ children }: { readonly children: ComponentChildren }) {
 }
 
 function NavGroup({ group }: { readonly group: (typeof NAV_GROUPS)[number] }) {
-  const views = VIEWS.filter(({ nav, needs }) => nav?.group === group && (needs === undefined || may(needs)));
+  const views = VIEWS.filter(
+    ({ nav, needs }) => nav?.group === group && (needs === undefined || hasPermission(needs)),
+  );
   if (views.length === 0) return null;
   return (
     <div class="nav-group">
@@ -135,13 +137,13 @@ const isCovered = (view: View, path: string): boolean =>
   view.path === "/apps" && /^\/console\/apps\/[^/]+\/./.test(path);
 
 function NavFoot() {
-  const { account, organization } = who.value;
+  const { account, organization } = caller.value;
   return (
     <div class="nav-foot">
       <p>
-        <Stranger max={60}>{account.name}</Stranger>
+        <UntrustedText max={60}>{account.name}</UntrustedText>
         <span class="faint">
-          <Stranger max={60}>{organization.name}</Stranger>
+          <UntrustedText max={60}>{organization.name}</UntrustedText>
         </span>
       </p>
       <div class="row">

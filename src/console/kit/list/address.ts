@@ -11,7 +11,7 @@ export function useAddress(): {
   readonly go: (next: Next, options?: { readonly replace?: boolean }) => void;
 } {
   const { path, route } = useLocation();
-  const query = useOwnQuery();
+  const query = useViewQuery();
   const hrefWith = (next: Next): string => {
     const search = new URLSearchParams(query);
     for (const [name, value] of Object.entries(next)) {
@@ -28,7 +28,7 @@ export function useAddress(): {
  * Returns the query of the address for the current view. While the next view loads, the old view stays visible and must not read
  * the new query, so it keeps its last own query.
  */
-export function useOwnQuery(): Readonly<Record<string, string>> {
+export function useViewQuery(): Readonly<Record<string, string>> {
   const { path, query } = useLocation();
   // Switching the app does not change the view.
   const view = path.replace(/^(\/console\/apps)\/[^/]+\//, "$1/*/");

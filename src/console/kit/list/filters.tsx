@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { useLocation } from "preact-iso";
 import { LocalTimeInput } from "../form/local-time.tsx";
 import { useShortcut } from "../layout/shortcuts.tsx";
-import { useOwnQuery } from "./address.ts";
+import { useViewQuery } from "./address.ts";
 
 /** A filter in a filter bar. */
 export type FilterField =
@@ -24,7 +24,7 @@ export function useFilters(names: readonly string[]): {
   readonly set: (next: FilterValues) => void;
 } {
   const { path, route } = useLocation();
-  const query = useOwnQuery();
+  const query = useViewQuery();
   const values = Object.fromEntries(
     names.flatMap((name) => (query[name] === undefined || query[name] === "" ? [] : [[name, query[name]]])),
   );

@@ -4,10 +4,10 @@ import type { Scan } from "./use-scan.ts";
 
 /** Shows the progress of a search through a list, with a button to continue. */
 export function ScanLine<Row>({ scan, of }: { readonly scan: Scan<Row>; readonly of: string }) {
-  const { rows, looked, total, isRunning, problem, goOn } = scan;
+  const { rows, looked, total, isRunning, problem, continueSearch } = scan;
   return (
     <>
-      {problem && <ProblemNote problem={problem} {...(goOn && { onRetry: goOn })} />}
+      {problem && <ProblemNote problem={problem} {...(continueSearch && { onRetry: continueSearch })} />}
       <p class="count-line row wrap">
         <span role="status">
           {formatCount(rows.length)} found; searched{" "}
@@ -17,8 +17,8 @@ export function ScanLine<Row>({ scan, of }: { readonly scan: Scan<Row>; readonly
           {of}
           {isRunning && " …"}
         </span>
-        {goOn && !problem && (
-          <button type="button" class="button" onClick={goOn}>
+        {continueSearch && !problem && (
+          <button type="button" class="button" onClick={continueSearch}>
             Search further
           </button>
         )}

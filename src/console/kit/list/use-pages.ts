@@ -1,5 +1,5 @@
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
-import type { Part } from "../../api/client.ts";
+import type { ListPage } from "../../api/client.ts";
 import { type ApiProblem, isAbort, toProblem } from "../../api/problem.ts";
 
 /** Rows per request. */
@@ -23,7 +23,7 @@ export function usePages<Row>(
   load: (
     page: { readonly limit: number; readonly offset: number },
     signal: AbortSignal,
-  ) => Promise<Part<Row>>,
+  ) => Promise<ListPage<Row>>,
   needs: readonly unknown[],
 ): Pages<Row> {
   const [turn, setTurn] = useState(0);

@@ -1,5 +1,5 @@
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
-import type { Part } from "../../api/client.ts";
+import type { ListPage } from "../../api/client.ts";
 import { type ApiProblem, isAbort, toProblem } from "../../api/problem.ts";
 
 export interface Scan<Row> {
@@ -10,7 +10,7 @@ export interface Scan<Row> {
   readonly isRunning: boolean;
   readonly problem: ApiProblem | undefined;
   /** Continues the search. `undefined` when the search is complete or running. */
-  readonly goOn: (() => void) | undefined;
+  readonly continueSearch: (() => void) | undefined;
 }
 
 const PAGE = 200;
@@ -36,7 +36,7 @@ export function useScan<Row>(
   load: (
     page: { readonly limit: number; readonly offset: number },
     signal: AbortSignal,
-  ) => Promise<Part<Row>>,
+  ) => Promise<ListPage<Row>>,
   fits: ((row: Row) => boolean) | undefined,
   needs: readonly unknown[],
 ): Scan<Row> {
@@ -76,7 +76,7 @@ export function useScan<Row>(
       }
     }
   }, [...needs, fits === undefined, turn]);
-  const goOn = useCallback(() => setTurn((before) => before + 1), []);
+  const continueSearch = useCallback(() => setTurn((before) => before + 1), []);
   const isOver = state.total !== undefined && state.looked >= state.total;
-  return { ...state, goOn: state.isRunning || isOver ? undefined : goOn };
+  return { ...state, continueSearch: state.isRunning || isOver ? undefined : continueSearch };
 }

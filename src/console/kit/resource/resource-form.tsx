@@ -7,7 +7,7 @@ import { Dialog } from "../feedback/dialog.tsx";
 import { ProblemNote, WhenLoaded } from "../feedback/states.tsx";
 import { type BodySchema, bodySchema, variantSchema } from "../form/document.ts";
 import type { Choices } from "../form/inputs.tsx";
-import { fieldOf, isRecord } from "../form/schema.ts";
+import { isRecord, parseField } from "../form/schema.ts";
 import { SchemaForm } from "../form/schema-form.tsx";
 import { ApiCall } from "../text/api-call.tsx";
 import { mergePatch } from "./merge-patch.ts";
@@ -24,7 +24,7 @@ interface Props {
   /** The entity to change. The form uses the fields that the operation accepts. */
   readonly entity?: Readonly<Record<string, unknown>>;
   /** The create operation and the entity's kind, for entities whose change operation does not distinguish kinds. */
-  readonly asMade?: { readonly operation: string; readonly kind: string } | undefined;
+  readonly createdBy?: { readonly operation: string; readonly kind: string } | undefined;
   /** Initial values of a form that creates an entity. */
   readonly start?: Readonly<Record<string, unknown>>;
   /** Version of the entity. The API rejects the change if the entity has changed since. */
@@ -40,10 +40,12 @@ interface Props {
 
 /** Dialog that creates or changes an entity. The form comes from the operation's schema. */
 export function ResourceForm(props: Props) {
-  const { title, method, operation, asMade, choices, onClose } = props;
+  const { title, method, operation, createdBy, choices, onClose } = props;
   const loaded = useLoad(
     async (signal) => ({
-      body: asMade ? await variantSchema(asMade.operation, asMade.kind) : await bodySchema(method, operation),
+      body: createdBy
+        ? await variantSchema(createdBy.operation, createdBy.kind)
+        : await bodySchema(method, operation),
       choices: choices ? await choices(signal) : {},
     }),
     [method, operation],
@@ -130,9 +132,9 @@ function fieldsOf(
   entity: Readonly<Record<string, unknown>>,
   { schema, resolve }: BodySchema,
 ): Readonly<Record<string, unknown>> {
-  const field = fieldOf(schema, resolve);
+  const field = parseField(schema, resolve);
   const variants =
-    field.is === "variants" ? field.variants.map((one) => fieldOf(one.schema, resolve)) : [field];
+    field.is === "variants" ? field.variants.map((one) => parseField(one.schema, resolve)) : [field];
   const names = new Set(
     variants.flatMap((one) => (one.is === "object" ? one.properties.map(({ name }) => name) : [])),
   );

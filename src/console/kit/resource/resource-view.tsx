@@ -1,10 +1,10 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { useLocation } from "preact-iso";
-import { send, sendFor } from "../../api/client.ts";
-import { queryOf } from "../../api/curl.ts";
+import { send, sendForResponse } from "../../api/client.ts";
+import { formatQuery } from "../../api/curl.ts";
 import { useLoad } from "../../api/use-load.ts";
-import { may } from "../../session/session.ts";
+import { hasPermission } from "../../session/session.ts";
 import { Confirm } from "../feedback/confirm.tsx";
 import { Empty, Loading, ProblemNote, WhenLoaded } from "../feedback/states.tsx";
 import { toast } from "../feedback/toast.tsx";
@@ -12,7 +12,7 @@ import type { Choices } from "../form/inputs.tsx";
 import { DetailPanel } from "../layout/detail.tsx";
 import { Icon } from "../layout/icons.tsx";
 import { Facts, Page } from "../layout/page.tsx";
-import { useOwnQuery } from "../list/address.ts";
+import { useViewQuery } from "../list/address.ts";
 import { FilterBar, type FilterField, useFilters } from "../list/filters.tsx";
 import { type Column, CountLine, Table } from "../list/table.tsx";
 import { usePages } from "../list/use-pages.ts";
@@ -58,7 +58,7 @@ export interface ResourceSpec<Row extends Entity> {
     readonly choices?: (signal: AbortSignal) => Promise<Choices>;
     readonly start?: Readonly<Record<string, unknown>>;
     /** Dialog with data that is only shown once, such as a new key. */
-    readonly told?: (answer: unknown, onClose: () => void) => ComponentChildren;
+    readonly showResult?: (answer: unknown, onClose: () => void) => ComponentChildren;
   };
   readonly change?: {
     /** Returns the entity's kind, if the form must come from the create operation of that kind. */
@@ -66,8 +66,12 @@ export interface ResourceSpec<Row extends Entity> {
     readonly without?: readonly string[];
     readonly choices?: (signal: AbortSignal) => Promise<Choices>;
   };
-  /** `lost` describes the loss on deletion. `undefined` if the console cannot delete the resource. */
-  readonly remove?: { readonly verb?: string; readonly lost: ComponentChildren; readonly query?: string };
+  /** `consequence` tells the user the effect on deletion. `undefined` if the console cannot delete the resource. */
+  readonly remove?: {
+    readonly verb?: string;
+    readonly consequence: ComponentChildren;
+    readonly query?: string;
+  };
   /** Called after a row was created, changed or deleted. */
   readonly onChanged?: () => void;
 }
@@ -76,14 +80,14 @@ export interface ResourceSpec<Row extends Entity> {
 export function ResourceView<Row extends Entity>({ spec }: { readonly spec: ResourceSpec<Row> }) {
   const { title, one, many, lead, path, noun, columns, filters = [], empty, create, onChanged } = spec;
   const { path: here, route } = useLocation();
-  const query = useOwnQuery();
-  const [isMaking, setMaking] = useState(false);
-  const [made, setMade] = useState<unknown>();
+  const query = useViewQuery();
+  const [isCreating, setCreating] = useState(false);
+  const [created, setCreated] = useState<unknown>();
   const { values, set } = useFilters(filters.map(({ name }) => name));
   const needs = JSON.stringify(values);
   const pages = usePages<Row>(
     async (page, signal) => {
-      const response = await sendFor("GET", path + queryOf({ ...values, ...page }), { signal });
+      const response = await sendForResponse("GET", path + formatQuery({ ...values, ...page }), { signal });
       const rows = (await response.json()) as readonly Row[];
       return { rows, total: Number(response.headers.get("x-total-count") ?? rows.length) };
     },
@@ -101,15 +105,15 @@ export function ResourceView<Row extends Entity>({ spec }: { readonly spec: Reso
     pages.reload();
     onChanged?.();
   };
-  const mayMake = create !== undefined && may(`${noun}.write`);
+  const canCreate = create !== undefined && hasPermission(`${noun}.write`);
   const isFiltered = Object.keys(values).length > 0;
   return (
     <Page
       title={title}
       lead={lead}
       actions={
-        mayMake && (
-          <button type="button" class="button primary" onClick={() => setMaking(true)}>
+        canCreate && (
+          <button type="button" class="button primary" onClick={() => setCreating(true)}>
             <Icon name="plus" />
             {create.verb ?? "New"} {one}
           </button>
@@ -141,13 +145,22 @@ export function ResourceView<Row extends Entity>({ spec }: { readonly spec: Reso
               <CountLine count={pages.count} of={pages.count === 1 ? one : many} />
             </>
           )}
-          <ApiCall call={{ method: "GET", path: path + queryOf(values) }} label="API call for this list" />
+          <ApiCall
+            call={{ method: "GET", path: path + formatQuery(values) }}
+            label="API call for this list"
+          />
         </div>
         {openId !== undefined && (
-          <OneOf key={openId} spec={spec} id={openId} onClose={() => open(undefined)} onChanged={changed} />
+          <EntityDetail
+            key={openId}
+            spec={spec}
+            id={openId}
+            onClose={() => open(undefined)}
+            onChanged={changed}
+          />
         )}
       </div>
-      {isMaking && create && (
+      {isCreating && create && (
         <ResourceForm
           title={`${create.verb ?? "New"} ${one}`}
           method="post"
@@ -158,45 +171,45 @@ export function ResourceView<Row extends Entity>({ spec }: { readonly spec: Reso
           first={create.first ?? []}
           {...(create.choices && { choices: create.choices })}
           {...(create.start && { start: create.start })}
-          onClose={() => setMaking(false)}
+          onClose={() => setCreating(false)}
           onDone={(answer) => {
-            setMaking(false);
+            setCreating(false);
             changed();
-            if (create.told) setMade(answer);
+            if (create.showResult) setCreated(answer);
             else toast(`Created: ${one}`);
           }}
         />
       )}
-      {made !== undefined && create?.told?.(made, () => setMade(undefined))}
+      {created !== undefined && create?.showResult?.(created, () => setCreated(undefined))}
     </Page>
   );
 }
 
-interface OneProps<Row extends Entity> {
+interface EntityDetailProps<Row extends Entity> {
   readonly spec: ResourceSpec<Row>;
   readonly id: string;
   readonly onClose: () => void;
   readonly onChanged: () => void;
 }
 
-function OneOf<Row extends Entity>({ spec, id, onClose, onChanged }: OneProps<Row>) {
+function EntityDetail<Row extends Entity>({ spec, id, onClose, onChanged }: EntityDetailProps<Row>) {
   const { one, path, param, noun, titleOf, facts, more, actions, change, remove } = spec;
-  const [does, setDoes] = useState<"change" | "remove">();
+  const [openDialog, setOpenDialog] = useState<"change" | "remove">();
   const itemPath = `${path}/${encodeURIComponent(id)}`;
   const loaded = useLoad(
     async (signal) => {
-      const response = await sendFor("GET", itemPath, { signal });
+      const response = await sendForResponse("GET", itemPath, { signal });
       return { row: (await response.json()) as Row, etag: response.headers.get("etag") ?? undefined };
     },
     [itemPath],
   );
-  const mayWrite = may(`${noun}.write`);
+  const canWrite = hasPermission(`${noun}.write`);
   const reload = (): void => {
     loaded.reload();
     onChanged();
   };
   const done = (): void => {
-    setDoes(undefined);
+    setOpenDialog(undefined);
     reload();
   };
   const title = loaded.data === undefined ? one : titleOf(loaded.data.row);
@@ -205,16 +218,16 @@ function OneOf<Row extends Entity>({ spec, id, onClose, onChanged }: OneProps<Ro
       <WhenLoaded loaded={loaded}>
         {({ row, etag }) => (
           <>
-            {(mayWrite || actions) && (
+            {(canWrite || actions) && (
               <div class="row wrap">
                 {actions?.(row, reload)}
-                {mayWrite && change && (
-                  <button type="button" class="button" onClick={() => setDoes("change")}>
+                {canWrite && change && (
+                  <button type="button" class="button" onClick={() => setOpenDialog("change")}>
                     Change
                   </button>
                 )}
-                {mayWrite && remove && (
-                  <button type="button" class="button" onClick={() => setDoes("remove")}>
+                {canWrite && remove && (
+                  <button type="button" class="button" onClick={() => setOpenDialog("remove")}>
                     {remove.verb ?? "Delete"}
                   </button>
                 )}
@@ -223,26 +236,26 @@ function OneOf<Row extends Entity>({ spec, id, onClose, onChanged }: OneProps<Ro
             <Facts facts={facts(row)} />
             {more?.(row, loaded.reload)}
             <ApiCall call={{ method: "GET", path: itemPath }} label="API call" />
-            {does === "change" && (
+            {openDialog === "change" && (
               <ResourceForm
                 title={`Change ${titleOf(row)}`}
                 method="put"
                 operation={`${path}/{${param}}`}
                 path={itemPath}
                 verb="Save"
-                asMade={change?.kindOf && { operation: path, kind: change.kindOf(row) }}
+                createdBy={change?.kindOf && { operation: path, kind: change.kindOf(row) }}
                 entity={row as Readonly<Record<string, unknown>> & Row}
                 etag={etag}
                 without={change?.without ?? []}
                 {...(change?.choices && { choices: change.choices })}
-                onClose={() => setDoes(undefined)}
+                onClose={() => setOpenDialog(undefined)}
                 onDone={() => {
                   toast(`Saved: ${one}`);
                   done();
                 }}
               />
             )}
-            {does === "remove" && remove && (
+            {openDialog === "remove" && remove && (
               <Confirm
                 title={`${remove.verb ?? "Delete"} ${titleOf(row)}?`}
                 verb={remove.verb ?? "Delete"}
@@ -254,9 +267,9 @@ function OneOf<Row extends Entity>({ spec, id, onClose, onChanged }: OneProps<Ro
                   onClose();
                   onChanged();
                 }}
-                onClose={() => setDoes(undefined)}
+                onClose={() => setOpenDialog(undefined)}
               >
-                {remove.lost}
+                {remove.consequence}
               </Confirm>
             )}
           </>

@@ -1,4 +1,4 @@
-import { curlOf, type ShownCall } from "../../api/curl.ts";
+import { formatCurl, type ShownCall } from "../../api/curl.ts";
 import { Code } from "./code.tsx";
 
 /** Expandable curl command for the same API request. The key is a shell variable. */
@@ -6,7 +6,7 @@ export function ApiCall({ call, label = "API call" }: { readonly call: ShownCall
   return (
     <details class="api-call">
       <summary>{label}</summary>
-      <Code text={curlOf(call, location.origin)} label="curl" />
+      <Code text={formatCurl(call, location.origin)} label="curl" />
     </details>
   );
 }

@@ -1,3 +1,3 @@
 /** Decodes Base64 from the API. */
-export const bytesOfBase64 = (text: string): Uint8Array =>
+export const decodeBase64 = (text: string): Uint8Array =>
   Uint8Array.from(atob(text), (character) => character.charCodeAt(0));

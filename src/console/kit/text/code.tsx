@@ -1,5 +1,5 @@
 import { CopyButton } from "./copy.tsx";
-import { piecesOf } from "./visible.ts";
+import { splitInvisible } from "./visible.ts";
 
 interface Props {
   readonly text: string;
@@ -19,7 +19,7 @@ export function Code({ text, label, wrap = false, title }: Props) {
         <CopyButton text={text} what={label} />
       </figcaption>
       <pre class={wrap ? "wrap" : ""} tabIndex={0}>
-        {piecesOf(text).map((piece, index) =>
+        {splitInvisible(text).map((piece, index) =>
           "text" in piece ? (
             piece.text
           ) : (

@@ -1,4 +1,4 @@
-import { Stranger } from "./stranger.tsx";
+import { UntrustedText } from "./untrusted-text.tsx";
 
 type Values = Readonly<Record<string, string | readonly string[]>>;
 
@@ -13,11 +13,11 @@ export function Headers({ values, label }: { readonly values: Values; readonly l
       {lines.map(([name, value], index) => (
         <div key={index}>
           <dt>
-            <Stranger max={128}>{name}</Stranger>
+            <UntrustedText max={128}>{name}</UntrustedText>
           </dt>
           <dd>
             <code>
-              <Stranger>{value}</Stranger>
+              <UntrustedText>{value}</UntrustedText>
             </code>
           </dd>
         </div>

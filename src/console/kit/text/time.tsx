@@ -23,7 +23,7 @@ const SHORT = new Intl.DateTimeFormat(undefined, {
 
 /** Current time, updated twice a minute so that relative times stay correct. */
 const now = signal(Date.now());
-export function keepTime(): () => void {
+export function startClock(): () => void {
   const timer = setInterval(() => {
     if (!document.hidden) now.value = Date.now();
   }, 30_000);
@@ -52,7 +52,7 @@ export function Time({ at, as = "short" }: Props) {
     case "ago":
       return (
         <time class="time" dateTime={utc} title={`${FULL.format(date)}\n${utc}`}>
-          {agoOf(date.getTime(), now.value)}
+          {formatAgo(date.getTime(), now.value)}
         </time>
       );
     case "short":
@@ -66,7 +66,7 @@ export function Time({ at, as = "short" }: Props) {
   }
 }
 
-function agoOf(atMs: number, nowMs: number): string {
+function formatAgo(atMs: number, nowMs: number): string {
   const passedMs = nowMs - atMs;
   if (Math.abs(passedMs) < 5_000) return "just now";
   const words = formatDuration(Math.floor(Math.abs(passedMs) / 1_000) * 1_000).replace(/[.,]\d+/, "");

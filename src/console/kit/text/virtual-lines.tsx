@@ -1,5 +1,5 @@
 import { useRef, useState } from "preact/hooks";
-import { piecesOf } from "./visible.ts";
+import { splitInvisible } from "./visible.ts";
 
 interface Props {
   readonly count: number;
@@ -37,7 +37,7 @@ export function VirtualLines({ count, lineAt, label, maxLines = 28 }: Props) {
               <span class="line-number" aria-hidden="true">
                 {index + 1}
               </span>
-              {piecesOf(lineAt(index)).map((piece, at) =>
+              {splitInvisible(lineAt(index)).map((piece, at) =>
                 "text" in piece ? (
                   piece.text
                 ) : (

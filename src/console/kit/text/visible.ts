@@ -8,12 +8,12 @@ export type Piece = { readonly text: string } | { readonly escape: string };
 const HIDDEN = /(?![\n\t])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{DI}]/gu;
 
 /** Splits untrusted text into plain parts and escapes of invisible characters. */
-export function piecesOf(text: string): readonly Piece[] {
+export function splitInvisible(text: string): readonly Piece[] {
   const pieces: Piece[] = [];
   let from = 0;
   for (const match of text.matchAll(HIDDEN)) {
     if (match.index > from) pieces.push({ text: text.slice(from, match.index) });
-    pieces.push({ escape: escapeOf(match[0]) });
+    pieces.push({ escape: escapeCharacter(match[0]) });
     from = match.index + match[0].length;
   }
   if (from < text.length) pieces.push({ text: text.slice(from) });
@@ -21,9 +21,9 @@ export function piecesOf(text: string): readonly Piece[] {
 }
 
 /** Escapes invisible characters in a string, for titles and labels. */
-export const visibleText = (text: string): string => text.replace(HIDDEN, escapeOf);
+export const visibleText = (text: string): string => text.replace(HIDDEN, escapeCharacter);
 
-function escapeOf(character: string): string {
+function escapeCharacter(character: string): string {
   const number = character.codePointAt(0) ?? 0;
   const hex = number.toString(16).toUpperCase();
   return number > 0xffff ? `\\u{${hex}}` : `\\u${hex.padStart(4, "0")}`;

@@ -1,11 +1,11 @@
-import { api, gotList, type Schemas } from "../../api/client.ts";
+import { api, type Schemas, unwrapList } from "../../api/client.ts";
 import { Dialog } from "../../kit/feedback/dialog.tsx";
 import { Badge } from "../../kit/layout/page.tsx";
 import { type ResourceSpec, ResourceView } from "../../kit/resource/resource-view.tsx";
 import { Code } from "../../kit/text/code.tsx";
 import { Copyable } from "../../kit/text/copy.tsx";
-import { Stranger } from "../../kit/text/stranger.tsx";
 import { Time } from "../../kit/text/time.tsx";
+import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
 
 type ApiKey = Schemas["ApiKey"];
 
@@ -13,10 +13,10 @@ type ApiKey = Schemas["ApiKey"];
 async function grants(signal: AbortSignal) {
   const query = { limit: 200 };
   const [permissions, roles, accounts, spaces] = await Promise.all([
-    gotList(api.GET("/iam/permissions", { params: { query }, signal })),
-    gotList(api.GET("/iam/roles", { params: { query }, signal })),
-    gotList(api.GET("/iam/accounts", { params: { query }, signal })),
-    gotList(api.GET("/spaces", { params: { query }, signal })).catch(() => ({ rows: [] })),
+    unwrapList(api.GET("/iam/permissions", { params: { query }, signal })),
+    unwrapList(api.GET("/iam/roles", { params: { query }, signal })),
+    unwrapList(api.GET("/iam/accounts", { params: { query }, signal })),
+    unwrapList(api.GET("/spaces", { params: { query }, signal })).catch(() => ({ rows: [] })),
   ]);
   const named = (rows: readonly { readonly id: string; readonly name: string }[]) =>
     rows.map(({ id, name }) => ({ value: id, label: name }));
@@ -37,7 +37,7 @@ const SPEC: ResourceSpec<ApiKey> = {
   param: "apiKeyId",
   noun: "iam",
   columns: [
-    { title: "Name", width: "minmax(0, 2fr)", cell: ({ name }) => <Stranger>{name}</Stranger> },
+    { title: "Name", width: "minmax(0, 2fr)", cell: ({ name }) => <UntrustedText>{name}</UntrustedText> },
     { title: "Begins with", width: "8rem", priority: 2, cell: ({ prefix }) => <code>{prefix ?? "–"}</code> },
     { title: "Permissions", width: "minmax(0, 2fr)", priority: 3, cell: (key) => <Grants of={key} /> },
     {
@@ -50,7 +50,7 @@ const SPEC: ResourceSpec<ApiKey> = {
   titleOf: ({ name }) => name,
   facts: (key) => [
     ["Id", <Copyable key="id" text={key.id} what="key id" />],
-    ["Name", <Stranger key="name">{key.name}</Stranger>],
+    ["Name", <UntrustedText key="name">{key.name}</UntrustedText>],
     ["Begins with", <code key="prefix">{key.prefix ?? "–"}</code>],
     ["Permissions", <Grants key="grants" of={key} whole />],
     ["Account", key.accountId],
@@ -64,12 +64,12 @@ const SPEC: ResourceSpec<ApiKey> = {
   create: {
     choices: grants,
     first: ["permissions", "roleIds", "expiresAt"],
-    told: (answer, onClose) => <NewKey made={answer as Schemas["NewApiKey"]} onClose={onClose} />,
+    showResult: (answer, onClose) => <NewKey made={answer as Schemas["NewApiKey"]} onClose={onClose} />,
   },
   change: { choices: grants },
   remove: {
     verb: "Revoke",
-    lost: <p>Requests with this key are rejected from now on. You cannot undo this.</p>,
+    consequence: <p>Requests with this key are rejected from now on. You cannot undo this.</p>,
   },
 };
 

@@ -1,22 +1,22 @@
-import { api, gotList } from "../../api/client.ts";
+import { api, unwrapList } from "../../api/client.ts";
 import { useLoad } from "../../api/use-load.ts";
 import { Empty, WhenLoaded } from "../../kit/feedback/states.tsx";
 import { Badge, Section } from "../../kit/layout/page.tsx";
 import { CopyButton } from "../../kit/text/copy.tsx";
-import { Stranger } from "../../kit/text/stranger.tsx";
 import { toneOfChannel } from "../../kit/text/tones.ts";
-import { may } from "../../session/session.ts";
+import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
+import { hasPermission } from "../../session/session.ts";
 
 /** Short list of an app's channels. */
 export function AppChannels({ appId }: { readonly appId: string }) {
-  if (!may("channels.read") && !may("apps.read")) return null;
+  if (!hasPermission("channels.read") && !hasPermission("apps.read")) return null;
   return <Channels appId={appId} />;
 }
 
 function Channels({ appId }: { readonly appId: string }) {
   const loaded = useLoad(
     (signal) =>
-      gotList(
+      unwrapList(
         api.GET("/apps/{appId}/channels", { params: { path: { appId }, query: { limit: 200 } }, signal }),
       ),
     [appId],
@@ -32,10 +32,10 @@ function Channels({ appId }: { readonly appId: string }) {
               {rows.map(({ uid, kind, title, state, url }) => (
                 <li key={uid}>
                   <span class="rows-main">
-                    <Stranger>{uid}</Stranger>{" "}
+                    <UntrustedText>{uid}</UntrustedText>{" "}
                     {title !== null && (
                       <span class="faint">
-                        <Stranger>{title}</Stranger>
+                        <UntrustedText>{title}</UntrustedText>
                       </span>
                     )}
                   </span>

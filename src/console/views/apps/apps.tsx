@@ -1,17 +1,17 @@
-import { api, gotList, type Schemas } from "../../api/client.ts";
+import { api, type Schemas, unwrapList } from "../../api/client.ts";
 import { reloadApps } from "../../kit/layout/apps.tsx";
 import { Badge } from "../../kit/layout/page.tsx";
 import { type ResourceSpec, ResourceView } from "../../kit/resource/resource-view.tsx";
 import { Copyable } from "../../kit/text/copy.tsx";
-import { Stranger } from "../../kit/text/stranger.tsx";
 import { Time } from "../../kit/text/time.tsx";
+import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
 import { AppChannels } from "./app-channels.tsx";
 import { Upgrade } from "./upgrade.tsx";
 
 type App = Schemas["App"];
 
 async function blueprints(signal: AbortSignal) {
-  const { rows } = await gotList(api.GET("/blueprints", { params: { query: { limit: 200 } }, signal }));
+  const { rows } = await unwrapList(api.GET("/blueprints", { params: { query: { limit: 200 } }, signal }));
   return { blueprintId: rows.map(({ id, title, uid }) => ({ value: id, label: `${title} (${uid})` })) };
 }
 
@@ -24,12 +24,12 @@ const SPEC: ResourceSpec<App> = {
   param: "appId",
   noun: "apps",
   columns: [
-    { title: "Name", width: "minmax(0, 2fr)", cell: ({ uid }) => <Stranger>{uid}</Stranger> },
+    { title: "Name", width: "minmax(0, 2fr)", cell: ({ uid }) => <UntrustedText>{uid}</UntrustedText> },
     {
       title: "Title",
       width: "minmax(0, 2fr)",
       priority: 2,
-      cell: ({ title }) => <Stranger>{title}</Stranger>,
+      cell: ({ title }) => <UntrustedText>{title}</UntrustedText>,
     },
     {
       title: "Created by",
@@ -42,9 +42,9 @@ const SPEC: ResourceSpec<App> = {
   titleOf: ({ uid }) => uid,
   facts: ({ id, uid, title, description, blueprintId, artifactId, spaceId, createdAt, updatedAt }) => [
     ["Id", <Copyable key="id" text={id} what="app id" />],
-    ["Name", <Stranger key="uid">{uid}</Stranger>],
-    ["Title", <Stranger key="title">{title}</Stranger>],
-    ["Description", <Stranger key="description">{description}</Stranger>],
+    ["Name", <UntrustedText key="uid">{uid}</UntrustedText>],
+    ["Title", <UntrustedText key="title">{title}</UntrustedText>],
+    ["Description", <UntrustedText key="description">{description}</UntrustedText>],
     [
       "Blueprint",
       blueprintId === null ? "–" : <a href={`/console/blueprints?id=${blueprintId}`}>{blueprintId}</a>,
@@ -62,7 +62,7 @@ const SPEC: ResourceSpec<App> = {
   create: { verb: "Install", path: "/apps/install", choices: blueprints },
   change: {},
   remove: {
-    lost: (
+    consequence: (
       <p>
         Its channels stop within two seconds. Its subscriptions, cursors, quarantined items and secrets are
         deleted. Its events stay until retention removes them.

@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import { send } from "../../api/client.ts";
 import { Confirm } from "../../kit/feedback/confirm.tsx";
 import { toast } from "../../kit/feedback/toast.tsx";
-import { may } from "../../session/session.ts";
+import { hasPermission } from "../../session/session.ts";
 
 interface Props {
   readonly appId: string;
@@ -13,7 +13,7 @@ interface Props {
 /** Button that upgrades an app to the current version of its blueprint. */
 export function Upgrade({ appId, name, onDone }: Props) {
   const [isAsking, setAsking] = useState(false);
-  if (!may("apps.write")) return null;
+  if (!hasPermission("apps.write")) return null;
   const path = `/apps/${appId}/upgrade`;
   return (
     <>

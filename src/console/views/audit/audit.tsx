@@ -1,13 +1,13 @@
-import { api, gotList, type Schemas } from "../../api/client.ts";
-import { queryOf } from "../../api/curl.ts";
+import { api, type Schemas, unwrapList } from "../../api/client.ts";
+import { formatQuery } from "../../api/curl.ts";
 import { Empty, Loading, ProblemNote } from "../../kit/feedback/states.tsx";
 import { Badge, Page } from "../../kit/layout/page.tsx";
 import { FilterBar, type FilterField, useFilters } from "../../kit/list/filters.tsx";
 import { type Column, CountLine, Table } from "../../kit/list/table.tsx";
 import { newestFirst, usePages } from "../../kit/list/use-pages.ts";
 import { ApiCall } from "../../kit/text/api-call.tsx";
-import { Stranger } from "../../kit/text/stranger.tsx";
 import { Time } from "../../kit/text/time.tsx";
+import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
 import { Refusals } from "./refusals.tsx";
 
 type AuditRecord = Schemas["AuditRecord"];
@@ -68,7 +68,7 @@ const COLUMNS: readonly Column<AuditRecord>[] = [
     priority: 2,
     cell: ({ entityId }) => (
       <code>
-        <Stranger>{entityId}</Stranger>
+        <UntrustedText>{entityId}</UntrustedText>
       </code>
     ),
   },
@@ -76,7 +76,7 @@ const COLUMNS: readonly Column<AuditRecord>[] = [
     title: "Fields",
     width: "minmax(0, 2fr)",
     priority: 3,
-    cell: ({ fields }) => <Stranger>{fields.join(", ")}</Stranger>,
+    cell: ({ fields }) => <UntrustedText>{fields.join(", ")}</UntrustedText>,
   },
   {
     title: "Who",
@@ -91,7 +91,7 @@ export default function Audit() {
   const query = values as NonNullable<InletApi.paths["/audit"]["get"]["parameters"]["query"]>;
   const pages = newestFirst(
     usePages<AuditRecord>(
-      (page, signal) => gotList(api.GET("/audit", { params: { query: { ...query, ...page } }, signal })),
+      (page, signal) => unwrapList(api.GET("/audit", { params: { query: { ...query, ...page } }, signal })),
       [JSON.stringify(values)],
     ),
   );
@@ -118,7 +118,7 @@ export default function Audit() {
           <CountLine count={pages.count} of="entries" />
         </div>
       )}
-      <ApiCall call={{ method: "GET", path: `/audit${queryOf(values)}` }} label="API call of this list" />
+      <ApiCall call={{ method: "GET", path: `/audit${formatQuery(values)}` }} label="API call of this list" />
       <ApiCall call={{ method: "GET", path: `/audit/export` }} label="Full export as JSON lines" />
       <Refusals />
     </Page>

@@ -1,18 +1,22 @@
-import { api, gotList, type Schemas } from "../../api/client.ts";
+import { api, type Schemas, unwrapList } from "../../api/client.ts";
 import { Empty, Loading, ProblemNote } from "../../kit/feedback/states.tsx";
 import { Section } from "../../kit/layout/page.tsx";
 import { type Column, Table } from "../../kit/list/table.tsx";
 import { usePages } from "../../kit/list/use-pages.ts";
 import { formatCount } from "../../kit/text/numbers.ts";
-import { Stranger } from "../../kit/text/stranger.tsx";
 import { Time } from "../../kit/text/time.tsx";
+import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
 
 type Refusal = Schemas["AuditRejection"];
 
 const COLUMNS: readonly Column<Refusal>[] = [
   { title: "Last", width: "9rem", cell: ({ lastAt }) => <Time at={lastAt} /> },
   { title: "Status", width: "6rem", cell: ({ status }) => status },
-  { title: "Address", width: "minmax(0, 2fr)", cell: ({ address }) => <Stranger>{address}</Stranger> },
+  {
+    title: "Address",
+    width: "minmax(0, 2fr)",
+    cell: ({ address }) => <UntrustedText>{address}</UntrustedText>,
+  },
   {
     title: "Account",
     width: "minmax(0, 2fr)",
@@ -25,7 +29,7 @@ const COLUMNS: readonly Column<Refusal>[] = [
 /** Rejected requests (401, 403), counted per hour. */
 export function Refusals() {
   const pages = usePages<Refusal>(
-    (page, signal) => gotList(api.GET("/audit/rejections", { params: { query: page }, signal })),
+    (page, signal) => unwrapList(api.GET("/audit/rejections", { params: { query: page }, signal })),
     [],
   );
   return (

@@ -3,8 +3,8 @@ import { Section } from "../../kit/layout/page.tsx";
 import { type ResourceSpec, ResourceView } from "../../kit/resource/resource-view.tsx";
 import { Code } from "../../kit/text/code.tsx";
 import { Copyable } from "../../kit/text/copy.tsx";
-import { Stranger } from "../../kit/text/stranger.tsx";
 import { Time } from "../../kit/text/time.tsx";
+import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
 
 const SPEC: ResourceSpec<Schemas["Blueprint"]> = {
   title: "Blueprints",
@@ -15,17 +15,22 @@ const SPEC: ResourceSpec<Schemas["Blueprint"]> = {
   param: "blueprintId",
   noun: "blueprints",
   columns: [
-    { title: "Title", width: "minmax(0, 2fr)", cell: ({ title }) => <Stranger>{title}</Stranger> },
-    { title: "Name", width: "minmax(0, 2fr)", priority: 2, cell: ({ uid }) => <Stranger>{uid}</Stranger> },
+    { title: "Title", width: "minmax(0, 2fr)", cell: ({ title }) => <UntrustedText>{title}</UntrustedText> },
+    {
+      title: "Name",
+      width: "minmax(0, 2fr)",
+      priority: 2,
+      cell: ({ uid }) => <UntrustedText>{uid}</UntrustedText>,
+    },
     { title: "Channels", width: "6rem", align: "end", cell: ({ channels }) => channels.length },
     { title: "Changed", width: "9rem", priority: 2, cell: ({ updatedAt }) => <Time at={updatedAt} /> },
   ],
   titleOf: ({ title }) => title,
   facts: ({ id, uid, title, description, createdAt, updatedAt }) => [
     ["Id", <Copyable key="id" text={id} what="blueprint id" />],
-    ["Name", <Stranger key="uid">{uid}</Stranger>],
-    ["Title", <Stranger key="title">{title}</Stranger>],
-    ["Description", <Stranger key="description">{description}</Stranger>],
+    ["Name", <UntrustedText key="uid">{uid}</UntrustedText>],
+    ["Title", <UntrustedText key="title">{title}</UntrustedText>],
+    ["Description", <UntrustedText key="description">{description}</UntrustedText>],
     ["Created", <Time key="created" at={createdAt} as="full" />],
     ["Changed", <Time key="updated" at={updatedAt} as="full" />],
   ],
@@ -47,7 +52,7 @@ const SPEC: ResourceSpec<Schemas["Blueprint"]> = {
   empty: "Define the channels of an app: the origin of its events, and how deliveries become events.",
   create: {},
   change: {},
-  remove: { lost: <p>Installed apps stay unchanged, but can no longer be upgraded.</p> },
+  remove: { consequence: <p>Installed apps stay unchanged, but can no longer be upgraded.</p> },
 };
 
 export default function Blueprints() {

@@ -1,27 +1,32 @@
 import { useLocation } from "preact-iso";
-import { api, gotList, type Schemas } from "../../api/client.ts";
+import { api, type Schemas, unwrapList } from "../../api/client.ts";
 import { Empty, Loading, ProblemNote } from "../../kit/feedback/states.tsx";
 import { Page } from "../../kit/layout/page.tsx";
 import { useFilters } from "../../kit/list/filters.tsx";
 import { type Column, CountLine, Table } from "../../kit/list/table.tsx";
 import { usePages } from "../../kit/list/use-pages.ts";
-import { Stranger } from "../../kit/text/stranger.tsx";
+import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
 import { ChannelDetail } from "./detail.tsx";
 import { ChannelState } from "./state-badge.tsx";
 
 type Channel = Schemas["Channel"];
 
 const COLUMNS: readonly Column<Channel>[] = [
-  { title: "Channel", cell: ({ uid }) => <Stranger>{uid}</Stranger>, width: "minmax(0, 1.5fr)" },
+  { title: "Channel", cell: ({ uid }) => <UntrustedText>{uid}</UntrustedText>, width: "minmax(0, 1.5fr)" },
   { title: "Kind", cell: ({ kind }) => kind, width: "6.5rem", priority: 2 },
   { title: "State", cell: ({ state }) => <ChannelState state={state} />, width: "8.5rem" },
   {
     title: "Events",
-    cell: ({ events }) => <Stranger>{events.map(({ type }) => type).join(", ")}</Stranger>,
+    cell: ({ events }) => <UntrustedText>{events.map(({ type }) => type).join(", ")}</UntrustedText>,
     width: "minmax(0, 2fr)",
     priority: 2,
   },
-  { title: "Title", cell: ({ title }) => <Stranger>{title}</Stranger>, width: "minmax(0, 1fr)", priority: 3 },
+  {
+    title: "Title",
+    cell: ({ title }) => <UntrustedText>{title}</UntrustedText>,
+    width: "minmax(0, 1fr)",
+    priority: 3,
+  },
 ];
 
 /** List of an app's channels. */
@@ -30,7 +35,7 @@ export default function Channels({ appId }: { readonly appId: string }) {
   const filters = useFilters(["channel"]);
   const pages = usePages<Channel>(
     (page, signal) =>
-      gotList(api.GET("/apps/{appId}/channels", { params: { path: { appId }, query: page }, signal })),
+      unwrapList(api.GET("/apps/{appId}/channels", { params: { path: { appId }, query: page }, signal })),
     [appId],
   );
   const open = filters.values.channel;

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import { api, got, type Schemas, send } from "../../api/client.ts";
+import { api, type Schemas, send, unwrap } from "../../api/client.ts";
 import { useAction } from "../../api/use-action.ts";
 import { useLoad } from "../../api/use-load.ts";
 import { Confirm } from "../../kit/feedback/confirm.tsx";
@@ -10,9 +10,9 @@ import { Facts } from "../../kit/layout/page.tsx";
 import { ApiCall } from "../../kit/text/api-call.tsx";
 import { Code } from "../../kit/text/code.tsx";
 import { Payload } from "../../kit/text/payload.tsx";
-import { Stranger } from "../../kit/text/stranger.tsx";
 import { Time } from "../../kit/text/time.tsx";
-import { may } from "../../session/session.ts";
+import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
+import { hasPermission } from "../../session/session.ts";
 import { Settings } from "./settings.tsx";
 import { ChannelState } from "./state-badge.tsx";
 
@@ -32,7 +32,7 @@ export function ChannelDetail({ appId, channelUid, href, onClose, onChanged }: P
   const loaded = useLoad(
     async (signal) => {
       const asked = api.GET("/apps/{appId}/channels/{channelId}", { params, signal });
-      return { channel: await got(asked), etag: (await asked).response.headers.get("etag") };
+      return { channel: await unwrap(asked), etag: (await asked).response.headers.get("etag") };
     },
     [appId, channelUid],
     { everyMs: REFRESH_MS },
@@ -47,7 +47,7 @@ export function ChannelDetail({ appId, channelUid, href, onClose, onChanged }: P
         {({ channel, etag }) => (
           <>
             <Shown appId={appId} channel={channel} />
-            {may("apps.write") && (
+            {hasPermission("apps.write") && (
               <Actions
                 appId={appId}
                 channel={channel}
@@ -91,7 +91,7 @@ function Shown({ appId, channel }: { readonly appId: string; readonly channel: S
           [
             "Events",
             <span key="events">
-              <Stranger>{events.map(({ type }) => type).join(", ")}</Stranger>
+              <UntrustedText>{events.map(({ type }) => type).join(", ")}</UntrustedText>
             </span>,
           ],
         ]}

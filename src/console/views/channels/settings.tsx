@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import { api, gotList, type Schemas, send } from "../../api/client.ts";
+import { api, type Schemas, send, unwrapList } from "../../api/client.ts";
 import { useAction } from "../../api/use-action.ts";
 import { useLoad } from "../../api/use-load.ts";
 import { Dialog } from "../../kit/feedback/dialog.tsx";
@@ -21,7 +21,7 @@ interface Props {
 export function Settings({ appId, channel, etag, onClose, onSaved }: Props) {
   const kind = useLoad(
     async (signal) => {
-      const { rows } = await gotList(api.GET("/channel-kinds", { signal }));
+      const { rows } = await unwrapList(api.GET("/channel-kinds", { signal }));
       const found = rows.find((one) => one.kind === channel.kind);
       if (found === undefined) throw new Error(`there is no channel kind ${channel.kind}`);
       return found;

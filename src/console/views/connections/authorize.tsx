@@ -1,9 +1,9 @@
 import { useEffect, useState } from "preact/hooks";
-import { api, got, type Schemas, send } from "../../api/client.ts";
+import { api, type Schemas, send, unwrap } from "../../api/client.ts";
 import { useAction } from "../../api/use-action.ts";
 import { ProblemNote } from "../../kit/feedback/states.tsx";
 import { toast } from "../../kit/feedback/toast.tsx";
-import { may } from "../../session/session.ts";
+import { hasPermission } from "../../session/session.ts";
 
 interface Props {
   readonly connection: Schemas["Connection"];
@@ -31,7 +31,7 @@ export function Authorize({ connection: { id, kind, config, state }, onSignedIn 
     const { signal } = aborting;
     const look = async (): Promise<void> => {
       const params = { path: { connectionId: id } };
-      const now = await got(api.GET("/connections/{connectionId}", { params, signal }));
+      const now = await unwrap(api.GET("/connections/{connectionId}", { params, signal }));
       if (signal.aborted || now.state !== "ok") return;
       aborting.abort();
       toast("Signed in at the provider.");
@@ -44,7 +44,8 @@ export function Authorize({ connection: { id, kind, config, state }, onSignedIn 
       aborting.abort();
     };
   }, [waits, id]);
-  if (kind !== "oauth2" || config.grant !== "authorizationCode" || !may("connections.write")) return null;
+  if (kind !== "oauth2" || config.grant !== "authorizationCode" || !hasPermission("connections.write"))
+    return null;
   return (
     <>
       <button

@@ -3,9 +3,9 @@ import { Badge, Section } from "../../kit/layout/page.tsx";
 import { type ResourceSpec, ResourceView } from "../../kit/resource/resource-view.tsx";
 import { Code } from "../../kit/text/code.tsx";
 import { Copyable } from "../../kit/text/copy.tsx";
-import { Stranger } from "../../kit/text/stranger.tsx";
 import { Time } from "../../kit/text/time.tsx";
 import { toneOfConnection } from "../../kit/text/tones.ts";
+import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
 import { Authorize } from "./authorize.tsx";
 import { TestConnection } from "./test-connection.tsx";
 
@@ -18,7 +18,7 @@ const SPEC: ResourceSpec<Schemas["Connection"]> = {
   param: "connectionId",
   noun: "connections",
   columns: [
-    { title: "Name", width: "minmax(0, 2fr)", cell: ({ name }) => <Stranger>{name}</Stranger> },
+    { title: "Name", width: "minmax(0, 2fr)", cell: ({ name }) => <UntrustedText>{name}</UntrustedText> },
     { title: "Kind", width: "6rem", priority: 2, cell: ({ kind }) => kind },
     {
       title: "State",
@@ -35,7 +35,7 @@ const SPEC: ResourceSpec<Schemas["Connection"]> = {
   titleOf: ({ name }) => name,
   facts: ({ id, name, kind, state, lastError, allowedOrigins, lastUsedAt, createdAt, updatedAt }) => [
     ["Id", <Copyable key="id" text={id} what="connection id" />],
-    ["Name", <Stranger key="name">{name}</Stranger>],
+    ["Name", <UntrustedText key="name">{name}</UntrustedText>],
     ["Kind", kind],
     [
       "State",
@@ -49,7 +49,7 @@ const SPEC: ResourceSpec<Schemas["Connection"]> = {
           [
             "Last error",
             <span key="error">
-              <code>{lastError.code}</code> <Stranger>{lastError.message}</Stranger>{" "}
+              <code>{lastError.code}</code> <UntrustedText>{lastError.message}</UntrustedText>{" "}
               <Time at={lastError.at} as="ago" />
             </span>,
           ] as const,
@@ -58,7 +58,7 @@ const SPEC: ResourceSpec<Schemas["Connection"]> = {
       "Allowed origins",
       allowedOrigins.map((origin) => (
         <div key={origin}>
-          <Stranger>{origin}</Stranger>
+          <UntrustedText>{origin}</UntrustedText>
         </div>
       )),
     ],
@@ -80,7 +80,7 @@ const SPEC: ResourceSpec<Schemas["Connection"]> = {
   empty: "A source gets an API key, a password or an OAuth sign-in from a connection.",
   create: {},
   change: { without: ["kind"], kindOf: ({ kind }) => kind },
-  remove: { lost: <p>A connection that a channel or a subscription uses cannot be deleted.</p> },
+  remove: { consequence: <p>A connection that a channel or a subscription uses cannot be deleted.</p> },
 };
 
 export default function Connections() {

@@ -1,8 +1,8 @@
 import { useState } from "preact/hooks";
 import type { Schemas } from "../../api/client.ts";
 import { ResourceForm } from "../../kit/resource/resource-form.tsx";
-import { Stranger } from "../../kit/text/stranger.tsx";
-import { may } from "../../session/session.ts";
+import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
+import { hasPermission } from "../../session/session.ts";
 
 interface Props {
   readonly connection: Schemas["Connection"];
@@ -13,7 +13,7 @@ interface Props {
 export function TestConnection({ connection: { id, name, allowedOrigins }, onDone }: Props) {
   const [isOpen, setOpen] = useState(false);
   const [result, setResult] = useState<Schemas["ConnectionTest"]>();
-  if (!may("connections.write")) return null;
+  if (!hasPermission("connections.write")) return null;
   return (
     <>
       <button type="button" class="button" onClick={() => setOpen(true)}>
@@ -24,7 +24,7 @@ export function TestConnection({ connection: { id, name, allowedOrigins }, onDon
           {result.ok ? "The connection works" : "The connection does not work"}
           {result.status !== null && `: answered ${result.status}`}
           {result.code !== null && <code>{result.code}</code>}
-          {result.message !== null && <Stranger>{result.message}</Stranger>}
+          {result.message !== null && <UntrustedText>{result.message}</UntrustedText>}
         </div>
       )}
       {isOpen && (

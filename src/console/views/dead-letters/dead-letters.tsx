@@ -1,21 +1,21 @@
 import { useMemo, useState } from "preact/hooks";
-import { api, got, gotList, type Schemas } from "../../api/client.ts";
-import { queryOf } from "../../api/curl.ts";
+import { api, type Schemas, unwrap, unwrapList } from "../../api/client.ts";
+import { formatQuery } from "../../api/curl.ts";
 import { useLoad } from "../../api/use-load.ts";
 import { Empty, WhenLoaded } from "../../kit/feedback/states.tsx";
 import { Icon } from "../../kit/layout/icons.tsx";
 import { Badge, Page } from "../../kit/layout/page.tsx";
-import { usePlaces } from "../../kit/layout/use-places.ts";
+import { useTopicFilters } from "../../kit/layout/use-topic-filters.ts";
 import { useAddress } from "../../kit/list/address.ts";
-import { ChoosableTable } from "../../kit/list/choosable-table.tsx";
 import { FilterBar, type FilterField, useFilters } from "../../kit/list/filters.tsx";
+import { SelectableTable } from "../../kit/list/selectable-table.tsx";
 import { type Column, CountLine, Table } from "../../kit/list/table.tsx";
 import { ApiCall } from "../../kit/text/api-call.tsx";
 import { formatCount } from "../../kit/text/numbers.ts";
-import { Stranger } from "../../kit/text/stranger.tsx";
 import { Time } from "../../kit/text/time.tsx";
 import { toneOfSubscription } from "../../kit/text/tones.ts";
-import { may } from "../../session/session.ts";
+import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
+import { hasPermission } from "../../session/session.ts";
 import { LetterPanel } from "./letter.tsx";
 import {
   type Group,
@@ -50,7 +50,7 @@ function Subscriptions({ appId }: { readonly appId: string }) {
   const { go } = useAddress();
   const params = { path: { appId }, query: { limit: MAX_SUBSCRIPTIONS } };
   const loaded = useLoad(
-    (signal) => gotList(api.GET("/apps/{appId}/subscriptions", { params, signal })),
+    (signal) => unwrapList(api.GET("/apps/{appId}/subscriptions", { params, signal })),
     [appId],
   );
   return (
@@ -83,7 +83,7 @@ function Subscriptions({ appId }: { readonly appId: string }) {
       <ApiCall
         call={{
           method: "GET",
-          path: `/apps/${encodeURIComponent(appId)}/subscriptions${queryOf({ limit: MAX_SUBSCRIPTIONS })}`,
+          path: `/apps/${encodeURIComponent(appId)}/subscriptions${formatQuery({ limit: MAX_SUBSCRIPTIONS })}`,
         }}
       />
     </Page>
@@ -93,20 +93,20 @@ function Subscriptions({ appId }: { readonly appId: string }) {
 const SUBSCRIPTION_COLUMNS: readonly Column<Subscription>[] = [
   {
     title: "Subscription",
-    cell: ({ eventUid }) => <Stranger>{eventUid}</Stranger>,
+    cell: ({ eventUid }) => <UntrustedText>{eventUid}</UntrustedText>,
     width: "minmax(0, 2fr)",
   },
   {
     title: "Handler",
     cell: ({ handler }) =>
-      handler === null ? <span class="faint">readers</span> : <Stranger>{handler.url}</Stranger>,
+      handler === null ? <span class="faint">readers</span> : <UntrustedText>{handler.url}</UntrustedText>,
     width: "minmax(0, 2fr)",
     priority: 2,
   },
   {
     title: "Last error",
     cell: ({ lastError }) =>
-      lastError === null ? <span class="faint">–</span> : <Stranger>{lastError.message}</Stranger>,
+      lastError === null ? <span class="faint">–</span> : <UntrustedText>{lastError.message}</UntrustedText>,
     width: "minmax(0, 3fr)",
     priority: 3,
   },
@@ -130,11 +130,11 @@ const FILTERS = ["type", "from", "to"] as const;
 function OfSubscription({ place }: { readonly place: Place }) {
   const { values, set } = useFilters(FILTERS);
   const { query, go, hrefWith } = useAddress();
-  const places = usePlaces(place.appId);
+  const places = useTopicFilters(place.appId);
   const scope: Scope = values;
   const subscription = useLoad(
     (signal) =>
-      got(
+      unwrap(
         api.GET("/apps/{appId}/subscriptions/{subscriptionId}", { params: { path: { ...place } }, signal }),
       ),
     [place.subscriptionId],
@@ -165,13 +165,13 @@ function OfSubscription({ place }: { readonly place: Place }) {
       lead={
         subscription.data?.lastError && (
           <>
-            Last error: <Stranger>{subscription.data.lastError.message}</Stranger>{" "}
+            Last error: <UntrustedText>{subscription.data.lastError.message}</UntrustedText>{" "}
             <Time at={subscription.data.lastError.at} as="ago" />
           </>
         )
       }
       actions={
-        may("apps.write") &&
+        hasPermission("apps.write") &&
         total > 0 && (
           <button
             type="button"
@@ -240,7 +240,7 @@ function OfSubscription({ place }: { readonly place: Place }) {
           />
         )}
       </div>
-      <ApiCall call={{ method: "GET", path: `${pathOf(place)}${queryOf({ ...scope, limit: 100 })}` }} />
+      <ApiCall call={{ method: "GET", path: `${pathOf(place)}${formatQuery({ ...scope, limit: 100 })}` }} />
       {target && (
         <SendDialog
           place={place}
@@ -266,12 +266,12 @@ const GROUP_COLUMNS: readonly Column<Group>[] = [
     title: "Reason",
     cell: ({ reason }) => (
       <Badge tone="bad">
-        <Stranger max={60}>{reason}</Stranger>
+        <UntrustedText max={60}>{reason}</UntrustedText>
       </Badge>
     ),
     width: "minmax(0, 2fr)",
   },
-  { title: "Type", cell: ({ type }) => <Stranger>{type}</Stranger>, width: "minmax(0, 2fr)" },
+  { title: "Type", cell: ({ type }) => <UntrustedText>{type}</UntrustedText>, width: "minmax(0, 2fr)" },
   { title: "Events", cell: ({ letters }) => formatCount(letters.length), align: "end", width: "4rem" },
   { title: "First seen", cell: ({ firstAt }) => <Time at={firstAt} />, width: "10rem", priority: 3 },
   { title: "Last seen", cell: ({ lastAt }) => <Time at={lastAt} as="ago" />, width: "6rem", priority: 2 },
@@ -286,11 +286,11 @@ interface LettersProps {
 function Letters({ group, onSend }: LettersProps) {
   const { query, go } = useAddress();
   return (
-    <ChoosableTable
+    <SelectableTable
       label="Dead letters"
       columns={LETTER_COLUMNS}
       rows={group.letters}
-      canChoose={may("apps.write")}
+      isSelectable={hasPermission("apps.write")}
       verb={(count) => `Send ${count === 0 ? "selected" : formatCount(count)} again`}
       onRun={(chosen) => onSend({ is: "letters", ids: chosen.map(({ id }) => id).reverse() })}
       onOpen={({ id }) => go({ letter: id })}
@@ -302,7 +302,7 @@ function Letters({ group, onSend }: LettersProps) {
 const LETTER_COLUMNS: readonly Column<Letter>[] = [
   {
     title: "Event",
-    cell: ({ event }) => <Stranger max={128}>{event.id}</Stranger>,
+    cell: ({ event }) => <UntrustedText max={128}>{event.id}</UntrustedText>,
     width: "minmax(0, 2fr)",
   },
   { title: "Entry", cell: ({ entryId }) => <code>{entryId}</code>, priority: 2, width: "minmax(0, 1fr)" },

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import { api, got } from "../../api/client.ts";
+import { api, unwrap } from "../../api/client.ts";
 import { useAction } from "../../api/use-action.ts";
 import { useLoad } from "../../api/use-load.ts";
 import { Confirm } from "../../kit/feedback/confirm.tsx";
@@ -8,14 +8,14 @@ import { toast } from "../../kit/feedback/toast.tsx";
 import { DetailPanel } from "../../kit/layout/detail.tsx";
 import { Badge, Facts, Section } from "../../kit/layout/page.tsx";
 import { ApiCall } from "../../kit/text/api-call.tsx";
-import { bytesOfBase64 } from "../../kit/text/base64.ts";
+import { decodeBase64 } from "../../kit/text/base64.ts";
 import { Copyable } from "../../kit/text/copy.tsx";
 import { Headers } from "../../kit/text/headers.tsx";
 import { formatDuration } from "../../kit/text/numbers.ts";
 import { Payload } from "../../kit/text/payload.tsx";
-import { Stranger } from "../../kit/text/stranger.tsx";
 import { Time } from "../../kit/text/time.tsx";
-import { may } from "../../session/session.ts";
+import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
+import { hasPermission } from "../../session/session.ts";
 import { type Letter, type Place, pathOf } from "./letters.ts";
 
 interface Props {
@@ -31,7 +31,7 @@ export function LetterPanel({ place, letterId, onClose, onGone }: Props) {
   const params = { path: { ...place, deadLetterId: letterId } };
   const loaded = useLoad<Letter>(
     (signal) =>
-      got(
+      unwrap(
         api.GET("/apps/{appId}/subscriptions/{subscriptionId}/dead-letters/{deadLetterId}", {
           params,
           signal,
@@ -48,7 +48,7 @@ export function LetterPanel({ place, letterId, onClose, onGone }: Props) {
             <>
               <div class="note warn">
                 <p>
-                  <Stranger>{letter.reason}</Stranger>
+                  <UntrustedText>{letter.reason}</UntrustedText>
                 </p>
                 <p class="soft">
                   The handler rejected it in {letter.attempts.length}{" "}
@@ -56,15 +56,15 @@ export function LetterPanel({ place, letterId, onClose, onGone }: Props) {
                   again.
                 </p>
               </div>
-              {may("apps.write") && (
+              {hasPermission("apps.write") && (
                 <Actions place={place} letter={letter} onClose={onClose} onGone={onGone} />
               )}
               <Facts
                 facts={[
                   ["Dead letter", <Copyable key="id" text={letter.id} what="dead letter id" />],
-                  ["Type", <Stranger key="type">{letter.type}</Stranger>],
+                  ["Type", <UntrustedText key="type">{letter.type}</UntrustedText>],
                   ["Entry", <Copyable key="entry" text={letter.entryId} what="entry id" />],
-                  ["Topic", <Stranger key="topic">{letter.topic}</Stranger>],
+                  ["Topic", <UntrustedText key="topic">{letter.topic}</UntrustedText>],
                   ["Given up", <Time key="at" at={letter.createdAt} as="full" />],
                 ]}
               />
@@ -82,7 +82,7 @@ export function LetterPanel({ place, letterId, onClose, onGone }: Props) {
               {data !== undefined || base64 !== undefined ? (
                 <Section title="Data">
                   <Payload
-                    content={data ?? bytesOfBase64(base64 ?? "")}
+                    content={data ?? decodeBase64(base64 ?? "")}
                     label="the data"
                     fileName={`${letter.id}.txt`}
                   />
@@ -113,7 +113,7 @@ function Actions({ place, letter, onClose, onGone }: ActionsProps) {
     onGone();
   };
   const redrive = useAction(async () => {
-    await got(
+    await unwrap(
       api.POST("/apps/{appId}/subscriptions/{subscriptionId}/dead-letters/{deadLetterId}/redrive", {
         params,
         body: {},
@@ -148,7 +148,7 @@ function Actions({ place, letter, onClose, onGone }: ActionsProps) {
           danger
           call={{ method: "DELETE", path }}
           act={async () => {
-            await got(
+            await unwrap(
               api.DELETE("/apps/{appId}/subscriptions/{subscriptionId}/dead-letters/{deadLetterId}", {
                 params,
               }),

@@ -1,4 +1,4 @@
-import { api, got, gotList, type Schemas } from "../../api/client.ts";
+import { api, type Schemas, unwrap, unwrapList } from "../../api/client.ts";
 
 export type Letter = Schemas["DeadLetter"];
 
@@ -26,7 +26,7 @@ export async function loadLetters(
   signal: AbortSignal,
 ): Promise<{ readonly letters: readonly Letter[]; readonly total: number }> {
   const load = (offset: number) =>
-    gotList(
+    unwrapList(
       api.GET("/apps/{appId}/subscriptions/{subscriptionId}/dead-letters", {
         params: { path: { ...place }, query: { ...scope, limit: PAGE, offset } },
         signal,
@@ -91,7 +91,7 @@ export async function sendAgain(
   if (target.is === "letters") {
     for (const deadLetterId of target.ids) {
       if (signal.aborted) break;
-      await got(
+      await unwrap(
         api.POST("/apps/{appId}/subscriptions/{subscriptionId}/dead-letters/{deadLetterId}/redrive", {
           params: { path: { ...place, deadLetterId } },
           body: {},
@@ -119,7 +119,7 @@ const redriveMany = (
   body: Scope & { readonly dryRun?: boolean; readonly limit?: number },
   signal: AbortSignal,
 ) =>
-  got(
+  unwrap(
     api.POST("/apps/{appId}/subscriptions/{subscriptionId}/dead-letters/redrive", {
       params: { path: { ...place } },
       body,

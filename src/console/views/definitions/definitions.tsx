@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import { useLocation } from "preact-iso";
-import { api, got, type Schemas, send } from "../../api/client.ts";
+import { api, type Schemas, send, unwrap } from "../../api/client.ts";
 import { useAction } from "../../api/use-action.ts";
 import { useLoad } from "../../api/use-load.ts";
 import { JsonEditor } from "../../kit/editor/editor.tsx";
@@ -8,7 +8,7 @@ import { ProblemNote, WhenLoaded } from "../../kit/feedback/states.tsx";
 import { toast } from "../../kit/feedback/toast.tsx";
 import { Page } from "../../kit/layout/page.tsx";
 import { ApiCall } from "../../kit/text/api-call.tsx";
-import { may } from "../../session/session.ts";
+import { hasPermission } from "../../session/session.ts";
 import { parseDefinitions } from "./parse-definitions.ts";
 import { TryOn } from "./try-on.tsx";
 import "./definitions.css";
@@ -24,7 +24,7 @@ export default function Definitions({ appId, channelUid }: Props) {
   const loaded = useLoad(
     async (signal) => {
       const asked = api.GET("/apps/{appId}/channels/{channelId}", { params: { path }, signal });
-      return { channel: await got(asked), etag: (await asked).response.headers.get("etag") };
+      return { channel: await unwrap(asked), etag: (await asked).response.headers.get("etag") };
     },
     [appId, channelUid],
   );
@@ -69,7 +69,7 @@ function Editing({ appId, channel, etag, onSaved }: EditingProps) {
         <JsonEditor text={before} label="Definitions (JSON)" onChange={setText} />
         {events === undefined && <p class="field-problem">must be a JSON array of definitions</p>}
         {save.problem && <ProblemNote problem={save.problem} />}
-        {may("apps.write") && (
+        {hasPermission("apps.write") && (
           <div class="row wrap">
             <button
               type="button"

@@ -1,13 +1,13 @@
 import { useEffect, useState } from "preact/hooks";
-import { api, got, type Schemas, send } from "../../api/client.ts";
+import { api, type Schemas, send, unwrap } from "../../api/client.ts";
 import { type ApiProblem, isAbort, toProblem } from "../../api/problem.ts";
 import { useLoad } from "../../api/use-load.ts";
 import { ExplainedItems } from "../../kit/explained/explained-items.tsx";
 import { Empty, Loading, ProblemNote } from "../../kit/feedback/states.tsx";
 import { Badge } from "../../kit/layout/page.tsx";
 import { formatCount } from "../../kit/text/numbers.ts";
-import { Stranger } from "../../kit/text/stranger.tsx";
-import { may } from "../../session/session.ts";
+import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
+import { hasPermission } from "../../session/session.ts";
 
 type Preview = Schemas["DeliveriesPreview"];
 type Explanation = Schemas["Explanation"];
@@ -28,12 +28,12 @@ const TYPING_MS = 450;
 export function TryOn({ appId, channel, events }: Props) {
   const [source, setSource] = useState<Source>("newest deliveries");
   const [pasted, setPasted] = useState("");
-  const preset = may("presets.read") ? presetOf(channel.config) : undefined;
+  const preset = hasPermission("presets.read") ? presetOf(channel.config) : undefined;
   const sample = useLoad(
     async (signal) =>
       preset === undefined
         ? undefined
-        : (await got(api.GET("/presets/{name}", { params: { path: { name: preset } }, signal }))).sample,
+        : (await unwrap(api.GET("/presets/{name}", { params: { path: { name: preset } }, signal }))).sample,
     [preset],
   );
   const given = source === "pasted body" ? { headers: {}, body: pasted } : sample.data;
@@ -169,7 +169,7 @@ function Counts({
         {counts.map(({ name, before, after }) => (
           <tr key={name}>
             <th scope="row">
-              <Stranger max={200}>{name}</Stranger>
+              <UntrustedText max={200}>{name}</UntrustedText>
             </th>
             <td>{formatCount(before)}</td>
             <td>{before === after ? formatCount(after) : <Badge tone={tone}>{formatCount(after)}</Badge>}</td>

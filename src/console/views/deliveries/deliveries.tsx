@@ -1,12 +1,12 @@
 import { useState } from "preact/hooks";
 import { useLocation } from "preact-iso";
-import { api, gotList } from "../../api/client.ts";
-import { queryOf } from "../../api/curl.ts";
+import { api, unwrapList } from "../../api/client.ts";
+import { formatQuery } from "../../api/curl.ts";
 import { REASON_NAMES } from "../../kit/explained/reasons.ts";
 import { Empty, Loading, ProblemNote } from "../../kit/feedback/states.tsx";
 import { Icon } from "../../kit/layout/icons.tsx";
 import { Badge, Page } from "../../kit/layout/page.tsx";
-import { usePlaces } from "../../kit/layout/use-places.ts";
+import { useTopicFilters } from "../../kit/layout/use-topic-filters.ts";
 import { FilterBar, type FilterField, useFilters } from "../../kit/list/filters.tsx";
 import { ScanLine } from "../../kit/list/scan-line.tsx";
 import { type Column, CountLine, Table } from "../../kit/list/table.tsx";
@@ -14,8 +14,8 @@ import { usePages } from "../../kit/list/use-pages.ts";
 import { useScan } from "../../kit/list/use-scan.ts";
 import { ApiCall } from "../../kit/text/api-call.tsx";
 import { formatBytes, formatDuration } from "../../kit/text/numbers.ts";
-import { Stranger } from "../../kit/text/stranger.tsx";
 import { Time } from "../../kit/text/time.tsx";
+import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
 import { type Delivery, STATUS_NAMES, STATUSES, type Status } from "./statuses.ts";
 
 const FILTERS = [
@@ -34,11 +34,11 @@ const FILTERS = [
 export default function Deliveries({ appId }: { readonly appId: string }) {
   const { values, set } = useFilters(FILTERS);
   const [turn, setTurn] = useState(0);
-  const places = usePlaces(appId);
+  const places = useTopicFilters(appId);
   const { type, reason, item, status, ...others } = values;
   const asked = { ...others, ...(status !== undefined && { status: status as Status }) };
   const load = (page: { readonly limit: number; readonly offset: number }, signal: AbortSignal) =>
-    gotList(
+    unwrapList(
       api.GET("/apps/{appId}/deliveries", {
         params: { path: { appId }, query: { ...asked, ...page, order: "newest" } },
         signal,
@@ -94,7 +94,7 @@ export default function Deliveries({ appId }: { readonly appId: string }) {
       <ApiCall
         call={{
           method: "GET",
-          path: `/apps/${encodeURIComponent(appId)}/deliveries${queryOf({ ...asked, order: "newest", limit: 100 })}`,
+          path: `/apps/${encodeURIComponent(appId)}/deliveries${formatQuery({ ...asked, order: "newest", limit: 100 })}`,
         }}
       />
     </Page>
@@ -177,10 +177,10 @@ const COLUMNS: readonly Column<Delivery>[] = [
     cell: ({ status }) => <Badge tone={STATUSES[status].tone}>{status}</Badge>,
     width: "7rem",
   },
-  { title: "Channel", cell: ({ channelUid }) => <Stranger>{channelUid}</Stranger>, priority: 2 },
+  { title: "Channel", cell: ({ channelUid }) => <UntrustedText>{channelUid}</UntrustedText>, priority: 2 },
   {
     title: "Outcome",
-    cell: (delivery) => <Stranger max={300}>{outcomeOf(delivery)}</Stranger>,
+    cell: (delivery) => <UntrustedText max={300}>{outcomeOf(delivery)}</UntrustedText>,
     width: "minmax(0, 3fr)",
     priority: 2,
   },
@@ -191,7 +191,7 @@ const COLUMNS: readonly Column<Delivery>[] = [
         <span class="faint">fetched</span>
       ) : (
         <code>
-          <Stranger max={64}>{requestId}</Stranger>
+          <UntrustedText max={64}>{requestId}</UntrustedText>
         </code>
       ),
     width: "minmax(0, 2fr)",

@@ -1,17 +1,17 @@
-import { api, got, gotList, type Schemas } from "../../api/client.ts";
+import { api, type Schemas, unwrap, unwrapList } from "../../api/client.ts";
 import { fillPath } from "../../api/curl.ts";
 import { useLoad } from "../../api/use-load.ts";
 import { ExplainedItems } from "../../kit/explained/explained-items.tsx";
 import { WhenLoaded } from "../../kit/feedback/states.tsx";
 import { Badge, Facts, Page, Section } from "../../kit/layout/page.tsx";
 import { ApiCall } from "../../kit/text/api-call.tsx";
-import { bytesOfBase64 } from "../../kit/text/base64.ts";
+import { decodeBase64 } from "../../kit/text/base64.ts";
 import { Copyable } from "../../kit/text/copy.tsx";
 import { Headers } from "../../kit/text/headers.tsx";
 import { formatBytes, formatDuration } from "../../kit/text/numbers.ts";
 import { Payload } from "../../kit/text/payload.tsx";
-import { Stranger } from "../../kit/text/stranger.tsx";
 import { Time } from "../../kit/text/time.tsx";
+import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
 import { STATUSES } from "./statuses.ts";
 import { type Reading, Steps } from "./steps.tsx";
 import "./delivery.css";
@@ -27,13 +27,13 @@ interface Props {
 export default function DeliveryPage({ appId, deliveryId }: Props) {
   const params = { path: { appId, deliveryId } };
   const loaded = useLoad<Whole>(
-    (signal) => got(api.GET("/apps/{appId}/deliveries/{deliveryId}", { params, signal })),
+    (signal) => unwrap(api.GET("/apps/{appId}/deliveries/{deliveryId}", { params, signal })),
     [appId, deliveryId],
   );
   const readings = useLoad<readonly Reading[]>(
     async (signal) => {
       const asked = api.GET("/apps/{appId}/deliveries/{deliveryId}/readings", { params, signal });
-      return (await gotList(asked)).rows;
+      return (await unwrapList(asked)).rows;
     },
     [appId, deliveryId],
     { everyMs: READINGS_EVERY_MS },
@@ -44,7 +44,7 @@ export default function DeliveryPage({ appId, deliveryId }: Props) {
     <Page
       title="Delivery"
       crumbs={[{ title: "Deliveries", href: list }]}
-      beside={status && <Badge tone={STATUSES[status].tone}>{status}</Badge>}
+      badges={status && <Badge tone={STATUSES[status].tone}>{status}</Badge>}
       lead={status && STATUSES[status].words}
     >
       <WhenLoaded loaded={loaded} lines={12}>
@@ -101,7 +101,7 @@ export default function DeliveryPage({ appId, deliveryId }: Props) {
 const READINGS_EVERY_MS = 5_000;
 
 const factsOf = (delivery: Whole): Parameters<typeof Facts>[0]["facts"] => [
-  ["Channel", <Stranger key="channel">{delivery.channelUid}</Stranger>],
+  ["Channel", <UntrustedText key="channel">{delivery.channelUid}</UntrustedText>],
   ["Received", <Time key="at" at={delivery.receivedAt} as="full" />],
   [
     "Request",
@@ -113,7 +113,7 @@ const factsOf = (delivery: Whole): Parameters<typeof Facts>[0]["facts"] => [
   ],
   ["Delivery", <Copyable key="id" text={delivery.id} what="delivery id" />],
   ["Method", delivery.method],
-  ["From", <Stranger key="from">{delivery.clientAddress}</Stranger>],
+  ["From", <UntrustedText key="from">{delivery.clientAddress}</UntrustedText>],
   ["Response", delivery.httpStatus === null ? "–" : `${delivery.httpStatus}`],
   ["Duration", formatDuration(delivery.durationMs)],
 ];
@@ -128,5 +128,5 @@ function Body({ delivery: { id, bodyBase64, bodyBytes } }: { readonly delivery: 
       </p>
     );
   }
-  return <Payload content={bytesOfBase64(bodyBase64)} label="the body" fileName={`${id}.txt`} />;
+  return <Payload content={decodeBase64(bodyBase64)} label="the body" fileName={`${id}.txt`} />;
 }

@@ -1,13 +1,13 @@
 import type { ComponentChildren } from "preact";
 import type { Schemas } from "../../api/client.ts";
-import { queryOf } from "../../api/curl.ts";
+import { formatQuery } from "../../api/curl.ts";
 import type { Loaded } from "../../api/use-load.ts";
-import { wordsOf } from "../../kit/explained/reasons.ts";
+import { describeReason } from "../../kit/explained/reasons.ts";
 import { WhenLoaded } from "../../kit/feedback/states.tsx";
 import { Badge, type Tone } from "../../kit/layout/page.tsx";
 import { formatBytes, formatCount, formatDuration } from "../../kit/text/numbers.ts";
-import { Stranger } from "../../kit/text/stranger.tsx";
 import { Time } from "../../kit/text/time.tsx";
+import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
 
 type Whole = Schemas["WholeDelivery"];
 export type Reading = Schemas["Reading"];
@@ -40,7 +40,7 @@ export function Steps({ appId, delivery, readings }: Props) {
         {verification.scheme !== "none" && (
           <>
             {" "}
-            Scheme <Stranger>{verification.preset ?? verification.scheme}</Stranger>.
+            Scheme <UntrustedText>{verification.preset ?? verification.scheme}</UntrustedText>.
           </>
         )}
         {verification.deliveryId !== null && (
@@ -48,7 +48,7 @@ export function Steps({ appId, delivery, readings }: Props) {
             {" "}
             Signed id{" "}
             <code>
-              <Stranger max={128}>{verification.deliveryId}</Stranger>
+              <UntrustedText max={128}>{verification.deliveryId}</UntrustedText>
             </code>
             .
           </>
@@ -57,7 +57,7 @@ export function Steps({ appId, delivery, readings }: Props) {
       {isRefused ? (
         <Step title={status === "refused" ? "Refused" : "Failed"} tone="bad">
           {delivery.httpStatus !== null && <strong>{delivery.httpStatus} </strong>}
-          <Stranger max={600}>{reason}</Stranger>
+          <UntrustedText max={600}>{reason}</UntrustedText>
           {delivery.httpStatus !== null && <p class="soft">{getSuggestedAction(delivery.httpStatus)}</p>}
         </Step>
       ) : (
@@ -83,12 +83,12 @@ export function Steps({ appId, delivery, readings }: Props) {
                   <li key={`${topic}/${entryId}/${id}`} class="row wrap">
                     <Badge tone={how === "published" ? "ok" : "plain"}>{how}</Badge>
                     <a
-                      href={`/console/apps/${encodeURIComponent(appId)}/events${queryOf({ event: `${topic}/${entryId}` })}`}
+                      href={`/console/apps/${encodeURIComponent(appId)}/events${formatQuery({ event: `${topic}/${entryId}` })}`}
                     >
-                      <Stranger max={255}>{type}</Stranger>
+                      <UntrustedText max={255}>{type}</UntrustedText>
                     </a>
                     <code>
-                      <Stranger max={128}>{id}</Stranger>
+                      <UntrustedText max={128}>{id}</UntrustedText>
                     </code>
                   </li>
                 ))}
@@ -135,15 +135,16 @@ const Kept = ({ appId, items }: KeptProps) => (
   <ul class="step-list">
     {items.map(({ id, reason, path }) => (
       <li key={id}>
-        <a href={`/console/apps/${encodeURIComponent(appId)}/quarantine${queryOf({ item: id })}`}>
+        <a href={`/console/apps/${encodeURIComponent(appId)}/quarantine${formatQuery({ item: id })}`}>
           <Badge tone="warn">{reason}</Badge>
         </a>{" "}
         {path !== undefined && (
           <code>
-            <Stranger max={200}>{path}</Stranger>{" "}
+            <UntrustedText max={200}>{path}</UntrustedText>{" "}
           </code>
         )}
-        {wordsOf(reason).words} <span class="soft">{wordsOf(reason).cure}</span>
+        {describeReason(reason).description}{" "}
+        <span class="soft">{describeReason(reason).suggestedAction}</span>
       </li>
     ))}
   </ul>
@@ -168,7 +169,7 @@ function OneReading({
         <a
           href={
             state === "deadLetter"
-              ? `${app}/dead-letters${queryOf({ subscription: subscriptionId })}`
+              ? `${app}/dead-letters${formatQuery({ subscription: subscriptionId })}`
               : `${app}/subscriptions`
           }
         >
@@ -176,12 +177,12 @@ function OneReading({
         </a>
         {hasMany && (
           <code class="soft">
-            <Stranger max={64}>{eventId}</Stranger>
+            <UntrustedText max={64}>{eventId}</UntrustedText>
           </code>
         )}
         {reader !== null && (
           <span class="soft">
-            by <Stranger max={64}>{reader}</Stranger>
+            by <UntrustedText max={64}>{reader}</UntrustedText>
             {pendingSeconds !== null && ` for ${formatDuration(Math.round(pendingSeconds) * 1_000)}`}
             {deliveries !== null && deliveries > 1 && `, given ${formatCount(deliveries)} times`}
           </span>
@@ -230,7 +231,7 @@ const Names = ({ names }: { readonly names: readonly string[] }) => (
     {[...new Set(names)].map((name, index) => (
       <span key={name}>
         {index > 0 && ", "}
-        <Stranger max={255}>{name}</Stranger>
+        <UntrustedText max={255}>{name}</UntrustedText>
       </span>
     ))}
   </>

@@ -1,6 +1,6 @@
 import type { Column } from "../../kit/list/table.tsx";
-import { Stranger } from "../../kit/text/stranger.tsx";
 import { Time } from "../../kit/text/time.tsx";
+import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
 import { channelOf, type Event, timeOf } from "./timeline.ts";
 
 const SHOWN = 160;
@@ -10,12 +10,12 @@ export const eventColumns = (appId: string): readonly Column<Event>[] => [
   { title: "Time", cell: (event) => <Time at={timeOf(event)} />, width: "10rem" },
   {
     title: "Type",
-    cell: ({ type }) => <Stranger max={255}>{type}</Stranger>,
+    cell: ({ type }) => <UntrustedText max={255}>{type}</UntrustedText>,
     width: "minmax(0, 2fr)",
   },
   {
     title: "Channel",
-    cell: (event) => <Stranger>{channelOf(event, appId)}</Stranger>,
+    cell: (event) => <UntrustedText>{channelOf(event, appId)}</UntrustedText>,
     width: "minmax(0, 1fr)",
     priority: 3,
   },
@@ -23,7 +23,7 @@ export const eventColumns = (appId: string): readonly Column<Event>[] => [
     title: "Id",
     cell: ({ id }) => (
       <code>
-        <Stranger max={128}>{id}</Stranger>
+        <UntrustedText max={128}>{id}</UntrustedText>
       </code>
     ),
     width: "minmax(0, 2fr)",
@@ -33,7 +33,7 @@ export const eventColumns = (appId: string): readonly Column<Event>[] => [
     title: "Data",
     cell: (event) => (
       <code class="soft">
-        <Stranger max={SHOWN}>{dataOf(event)}</Stranger>
+        <UntrustedText max={SHOWN}>{dataOf(event)}</UntrustedText>
       </code>
     ),
     width: "minmax(0, 4fr)",

@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
-import { api, got } from "../../api/client.ts";
-import { fillPath, queryOf } from "../../api/curl.ts";
+import { api, unwrap } from "../../api/client.ts";
+import { fillPath, formatQuery } from "../../api/curl.ts";
 import { useLoad } from "../../api/use-load.ts";
 import { Confirm } from "../../kit/feedback/confirm.tsx";
 import { WhenLoaded } from "../../kit/feedback/states.tsx";
@@ -8,12 +8,12 @@ import { toast } from "../../kit/feedback/toast.tsx";
 import { DetailPanel } from "../../kit/layout/detail.tsx";
 import { Facts, Section } from "../../kit/layout/page.tsx";
 import { ApiCall } from "../../kit/text/api-call.tsx";
-import { bytesOfBase64 } from "../../kit/text/base64.ts";
+import { decodeBase64 } from "../../kit/text/base64.ts";
 import { Copyable } from "../../kit/text/copy.tsx";
 import { Payload } from "../../kit/text/payload.tsx";
-import { Stranger } from "../../kit/text/stranger.tsx";
 import { Time } from "../../kit/text/time.tsx";
-import { may } from "../../session/session.ts";
+import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
+import { hasPermission } from "../../session/session.ts";
 import { channelOf, type Event, timeOf } from "./timeline.ts";
 
 interface Props {
@@ -32,7 +32,7 @@ export function EventPanel({ appId, place, onClose, onGone }: Props) {
   const loaded = useLoad(
     async (signal) => {
       // Read as text, because parsing could change large numbers.
-      const text: string = await got(
+      const text: string = await unwrap(
         api.GET("/apps/{appId}/events/{topic}/{entryId}", { params: { path }, parseAs: "text", signal }),
       );
       return { text, event: JSON.parse(text) as Event };
@@ -46,15 +46,15 @@ export function EventPanel({ appId, place, onClose, onGone }: Props) {
         {({ text, event }) => (
           <>
             <div class="row wrap">
-              {may("deliveries.read") && (
+              {hasPermission("deliveries.read") && (
                 <a
                   class="button"
-                  href={`/console/apps/${encodeURIComponent(appId)}/deliveries${queryOf({ eventId: event.entryId })}`}
+                  href={`/console/apps/${encodeURIComponent(appId)}/deliveries${formatQuery({ eventId: event.entryId })}`}
                 >
                   Open the delivery
                 </a>
               )}
-              {may("apps.write") && (
+              {hasPermission("apps.write") && (
                 <button type="button" class="button" onClick={() => setDeleting(true)}>
                   Delete
                 </button>
@@ -62,11 +62,11 @@ export function EventPanel({ appId, place, onClose, onGone }: Props) {
             </div>
             <Facts
               facts={[
-                ["Type", <Stranger key="type">{event.type}</Stranger>],
+                ["Type", <UntrustedText key="type">{event.type}</UntrustedText>],
                 ["Id", <Copyable key="id" text={event.id} what="event id" />],
-                ["Channel", <Stranger key="channel">{channelOf(event, appId)}</Stranger>],
+                ["Channel", <UntrustedText key="channel">{channelOf(event, appId)}</UntrustedText>],
                 ["Appended", <Time key="at" at={timeOf(event)} as="full" />],
-                ["Source", <Stranger key="source">{event.source}</Stranger>],
+                ["Source", <UntrustedText key="source">{event.source}</UntrustedText>],
                 ["Topic", <Copyable key="topic" text={event.topic} what="topic" />],
                 ["Entry", <Copyable key="entry" text={event.entryId} what="entry id" />],
               ]}
@@ -74,7 +74,7 @@ export function EventPanel({ appId, place, onClose, onGone }: Props) {
             {event.data_base64 !== undefined && (
               <Section title="Data">
                 <Payload
-                  content={bytesOfBase64(event.data_base64)}
+                  content={decodeBase64(event.data_base64)}
                   label="the data"
                   fileName={`${event.entryId}.bin`}
                 />
@@ -94,7 +94,7 @@ export function EventPanel({ appId, place, onClose, onGone }: Props) {
           danger
           call={{ method: "DELETE", path: callPath }}
           act={async () => {
-            await got(api.DELETE("/apps/{appId}/events/{topic}/{entryId}", { params: { path } }));
+            await unwrap(api.DELETE("/apps/{appId}/events/{topic}/{entryId}", { params: { path } }));
             toast("Deleted");
             onClose();
             onGone();

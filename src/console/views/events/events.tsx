@@ -1,10 +1,10 @@
 import { useMemo, useState } from "preact/hooks";
-import { api, gotList } from "../../api/client.ts";
-import { queryOf } from "../../api/curl.ts";
+import { api, unwrapList } from "../../api/client.ts";
+import { formatQuery } from "../../api/curl.ts";
 import { Empty, Loading, ProblemNote } from "../../kit/feedback/states.tsx";
 import { Icon } from "../../kit/layout/icons.tsx";
 import { Page } from "../../kit/layout/page.tsx";
-import { usePlaces } from "../../kit/layout/use-places.ts";
+import { useTopicFilters } from "../../kit/layout/use-topic-filters.ts";
 import { useAddress } from "../../kit/list/address.ts";
 import { FilterBar, type FilterField, useFilters } from "../../kit/list/filters.tsx";
 import { ScanLine } from "../../kit/list/scan-line.tsx";
@@ -24,7 +24,7 @@ export default function Events({ appId }: { readonly appId: string }) {
   const { values, set } = useFilters(FILTERS);
   const { query, go } = useAddress();
   const [turn, setTurn] = useState(0);
-  const places = usePlaces(appId);
+  const places = useTopicFilters(appId);
   const { channel, type, id, field, from, to } = values;
   const range = { ...(from !== undefined && { from }), ...(to !== undefined && { to }) };
   const asked = [appId, type, from, to, turn];
@@ -32,7 +32,7 @@ export default function Events({ appId }: { readonly appId: string }) {
     () =>
       createTimeline(
         (page, signal) =>
-          gotList(
+          unwrapList(
             api.GET("/apps/{appId}/events", {
               params: { path: { appId }, query: { ...page, ...(type !== undefined && { type }) } },
               signal,
@@ -102,7 +102,7 @@ export default function Events({ appId }: { readonly appId: string }) {
       <ApiCall
         call={{
           method: "GET",
-          path: `/apps/${encodeURIComponent(appId)}/events${queryOf({ type, ...range, limit: 100 })}`,
+          path: `/apps/${encodeURIComponent(appId)}/events${formatQuery({ type, ...range, limit: 100 })}`,
         }}
       />
     </Page>

@@ -1,10 +1,10 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { queryOf } from "../../api/curl.ts";
+import { formatQuery } from "../../api/curl.ts";
 import { announce } from "../../kit/feedback/announce.tsx";
 import { Empty, ProblemNote } from "../../kit/feedback/states.tsx";
 import { Badge, Page, type Tone } from "../../kit/layout/page.tsx";
 import { useShortcut } from "../../kit/layout/shortcuts.tsx";
-import { usePlaces } from "../../kit/layout/use-places.ts";
+import { useTopicFilters } from "../../kit/layout/use-topic-filters.ts";
 import { useAddress } from "../../kit/list/address.ts";
 import { FilterBar, type FilterField, useFilters } from "../../kit/list/filters.tsx";
 import { Table } from "../../kit/list/table.tsx";
@@ -22,11 +22,11 @@ const FILTERS = ["channel", "type", "id", "field"] as const;
 export default function LiveTail({ appId }: { readonly appId: string }) {
   const { values, set } = useFilters(FILTERS);
   const { query, go } = useAddress();
-  const places = usePlaces(appId);
+  const places = useTopicFilters(appId);
   const [isPaused, setPaused] = useState(false);
   const { channel, type, id, field } = values;
   const hasField = field === undefined ? undefined : parseFieldFilter(field);
-  const path = `/apps/${encodeURIComponent(appId)}/events/stream${queryOf({ type })}`;
+  const path = `/apps/${encodeURIComponent(appId)}/events/stream${formatQuery({ type })}`;
   const tail = useTail({
     path,
     isPaused,
@@ -55,7 +55,7 @@ export default function LiveTail({ appId }: { readonly appId: string }) {
   return (
     <Page
       title="Live tail"
-      beside={<Badge tone={STATES[state.is].tone}>{STATES[state.is].words}</Badge>}
+      badges={<Badge tone={STATES[state.is].tone}>{STATES[state.is].words}</Badge>}
       lead={leadOf(state)}
       actions={
         <>

@@ -4,8 +4,8 @@ import { Badge, Section } from "../../kit/layout/page.tsx";
 import { type ResourceSpec, ResourceView } from "../../kit/resource/resource-view.tsx";
 import { Code } from "../../kit/text/code.tsx";
 import { Copyable } from "../../kit/text/copy.tsx";
-import { Stranger } from "../../kit/text/stranger.tsx";
 import { Time } from "../../kit/text/time.tsx";
+import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
 
 type Organization = Schemas["Organization"];
 
@@ -18,23 +18,23 @@ const SPEC: ResourceSpec<Organization> = {
   param: "organizationId",
   noun: "organizations",
   columns: [
-    { title: "Name", width: "minmax(0, 2fr)", cell: ({ name }) => <Stranger>{name}</Stranger> },
+    { title: "Name", width: "minmax(0, 2fr)", cell: ({ name }) => <UntrustedText>{name}</UntrustedText> },
     { title: "Id", width: "minmax(0, 2fr)", priority: 2, cell: ({ id }) => <code>{id}</code> },
     { title: "Created", width: "9rem", priority: 2, cell: ({ createdAt }) => <Time at={createdAt} /> },
   ],
   titleOf: ({ name }) => name,
   facts: ({ id, name, iamId, tenantId, createdAt, updatedAt }) => [
     ["Id", <Copyable key="id" text={id} what="organization id" />],
-    ["Name", <Stranger key="name">{name}</Stranger>],
-    ["Outside id", <Stranger key="iam">{iamId}</Stranger>],
-    ["Tenant", <Stranger key="tenant">{tenantId}</Stranger>],
+    ["Name", <UntrustedText key="name">{name}</UntrustedText>],
+    ["Outside id", <UntrustedText key="iam">{iamId}</UntrustedText>],
+    ["Tenant", <UntrustedText key="tenant">{tenantId}</UntrustedText>],
     ["Created", <Time key="created" at={createdAt} as="full" />],
     ["Changed", <Time key="updated" at={updatedAt} as="full" />],
   ],
   more: (organization) => <Inside organization={organization} />,
   empty: "",
   create: {
-    told: (answer, onClose) => <Made made={answer as Schemas["NewOrganization"]} onClose={onClose} />,
+    showResult: (answer, onClose) => <Made made={answer as Schemas["NewOrganization"]} onClose={onClose} />,
   },
   change: {},
 };
@@ -63,7 +63,7 @@ function Names({ title, names }: { readonly title: string; readonly names: reado
         <p class="row wrap">
           {names.map((name) => (
             <Badge key={name}>
-              <Stranger max={80}>{name}</Stranger>
+              <UntrustedText max={80}>{name}</UntrustedText>
             </Badge>
           ))}
         </p>

@@ -1,12 +1,12 @@
-import { api, gotList } from "../../api/client.ts";
+import { api, unwrapList } from "../../api/client.ts";
 import { useLoad } from "../../api/use-load.ts";
 import { Chart } from "../../kit/chart/chart.tsx";
 import { Empty, WhenLoaded } from "../../kit/feedback/states.tsx";
 import { apps } from "../../kit/layout/apps.tsx";
 import { viewHref } from "../../kit/layout/links.ts";
 import { formatBytes, formatCount, formatDuration, formatShort } from "../../kit/text/numbers.ts";
-import { Stranger } from "../../kit/text/stranger.tsx";
-import { may } from "../../session/session.ts";
+import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
+import { hasPermission } from "../../session/session.ts";
 import { type Recorded, sumUp } from "./recorded.ts";
 import { SubscriptionLags } from "./subscription-lags.tsx";
 import { Tile, Tiles } from "./tiles.tsx";
@@ -23,13 +23,13 @@ export function AppFigures({ appId }: { readonly appId: string }) {
       <section class="section" aria-label="Deliveries of the app">
         <header class="section-head">
           <h2>
-            App <Stranger max={60}>{name}</Stranger>
+            App <UntrustedText max={60}>{name}</UntrustedText>
           </h2>
         </header>
-        {may("deliveries.read") && <Deliveries appId={appId} />}
-        {may("apps.read") && <Topics appId={appId} />}
+        {hasPermission("deliveries.read") && <Deliveries appId={appId} />}
+        {hasPermission("apps.read") && <Topics appId={appId} />}
       </section>
-      {may("apps.read") && <SubscriptionLags appId={appId} />}
+      {hasPermission("apps.read") && <SubscriptionLags appId={appId} />}
     </>
   );
 }
@@ -38,7 +38,7 @@ function Deliveries({ appId }: { readonly appId: string }) {
   const loaded = useLoad(
     async (signal) => {
       const query = { limit: ROWS, order: "newest" } as const;
-      const { rows } = await gotList(
+      const { rows } = await unwrapList(
         api.GET("/apps/{appId}/deliveries", { params: { path: { appId }, query }, signal }),
       );
       return sumUp(rows, Date.now(), spanOf(rows));
@@ -107,7 +107,7 @@ function Outcomes({ appId, recorded }: { readonly appId: string; readonly record
 function Topics({ appId }: { readonly appId: string }) {
   const loaded = useLoad(
     (signal) =>
-      gotList(
+      unwrapList(
         api.GET("/apps/{appId}/topics", { params: { path: { appId }, query: { limit: ROWS } }, signal }),
       ),
     [appId],

@@ -4,7 +4,7 @@ import { WhenLoaded } from "../../kit/feedback/states.tsx";
 import { isRecord } from "../../kit/form/schema.ts";
 import { Badge } from "../../kit/layout/page.tsx";
 import { formatPercent } from "../../kit/text/numbers.ts";
-import { Stranger } from "../../kit/text/stranger.tsx";
+import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
 import { Tile, Tiles } from "./tiles.tsx";
 
 type Readiness = InletApi.components["schemas"]["Readiness"];
@@ -85,7 +85,7 @@ function Facts({ readiness }: { readonly readiness: Readiness }) {
         <ul class="note bad">
           {wrong.map(([name, { reason }]) => (
             <li key={name}>
-              {name}: <Stranger>{reason ?? "fails"}</Stranger>
+              {name}: <UntrustedText>{reason ?? "fails"}</UntrustedText>
             </li>
           ))}
         </ul>

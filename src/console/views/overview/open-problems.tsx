@@ -4,8 +4,8 @@ import { MaybeLink } from "../../kit/layout/maybe-link.tsx";
 import { Badge } from "../../kit/layout/page.tsx";
 import { loadProblems, type Problem, problems, problemsFailure } from "../../kit/layout/problems.ts";
 import { formatCount } from "../../kit/text/numbers.ts";
-import { Stranger } from "../../kit/text/stranger.tsx";
 import { Time } from "../../kit/text/time.tsx";
+import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
 import { Acknowledge } from "../problems/acknowledge.tsx";
 import { ProblemSubject, titleOfKind } from "../problems/problem-words.tsx";
 
@@ -72,11 +72,11 @@ function ProblemItem({ problem }: { readonly problem: Problem }) {
           </span>
         </p>
         <p>
-          <Stranger max={400}>{message}</Stranger>
+          <UntrustedText max={400}>{message}</UntrustedText>
         </p>
         {severity === "error" && (
           <p class="soft">
-            <Stranger max={400}>{suggestedAction}</Stranger>
+            <UntrustedText max={400}>{suggestedAction}</UntrustedText>
           </p>
         )}
       </div>

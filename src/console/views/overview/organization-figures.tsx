@@ -1,4 +1,4 @@
-import { api, got, type Schemas } from "../../api/client.ts";
+import { api, type Schemas, unwrap } from "../../api/client.ts";
 import { useLoad } from "../../api/use-load.ts";
 import { WhenLoaded } from "../../kit/feedback/states.tsx";
 import { viewHref } from "../../kit/layout/links.ts";
@@ -10,7 +10,7 @@ type Status = NonNullable<Figures["deliveries"]>["byStatus"][number]["status"];
 
 /** Figures of all apps: outcomes of the last hour's deliveries, and events not read yet. */
 export function OrganizationFigures({ appId }: { readonly appId: string | undefined }) {
-  const loaded = useLoad((signal) => got(api.GET("/overview", { signal })), [], { everyMs: 10_000 });
+  const loaded = useLoad((signal) => unwrap(api.GET("/overview", { signal })), [], { everyMs: 10_000 });
   return (
     <section class="section" aria-label="Organization">
       <h2>All apps, last hour</h2>

@@ -1,6 +1,6 @@
 import { useAppId } from "../../kit/layout/apps.tsx";
 import { Page } from "../../kit/layout/page.tsx";
-import { may } from "../../session/session.ts";
+import { hasPermission } from "../../session/session.ts";
 import { AppFigures } from "./app-figures.tsx";
 import { GatewayFacts } from "./gateway-facts.tsx";
 import { OpenProblems } from "./open-problems.tsx";
@@ -12,8 +12,8 @@ export default function Overview() {
   const appId = useAppId();
   return (
     <Page title="Overview">
-      {may("problems.read") && <OpenProblems />}
-      {may("overview.read") && <OrganizationFigures appId={appId} />}
+      {hasPermission("problems.read") && <OpenProblems />}
+      {hasPermission("overview.read") && <OrganizationFigures appId={appId} />}
       <GatewayFacts />
       {appId !== undefined && <AppFigures key={appId} appId={appId} />}
     </Page>

@@ -1,4 +1,4 @@
-import { api, gotList, type Schemas } from "../../api/client.ts";
+import { api, type Schemas, unwrapList } from "../../api/client.ts";
 import { useLoad } from "../../api/use-load.ts";
 import { Empty, WhenLoaded } from "../../kit/feedback/states.tsx";
 import { viewHref } from "../../kit/layout/links.ts";
@@ -6,8 +6,8 @@ import { MaybeLink } from "../../kit/layout/maybe-link.tsx";
 import { Badge, Section } from "../../kit/layout/page.tsx";
 import { type Column, Table } from "../../kit/list/table.tsx";
 import { formatCount, formatDuration } from "../../kit/text/numbers.ts";
-import { Stranger } from "../../kit/text/stranger.tsx";
 import { toneOfSubscription } from "../../kit/text/tones.ts";
+import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
 
 type Subscription = Schemas["Subscription"];
 
@@ -19,7 +19,7 @@ const COLUMNS: readonly Column<Subscription>[] = [
     width: "minmax(0, 2fr)",
     cell: ({ id, appId, eventUid }) => (
       <MaybeLink href={viewHref("/apps/:appId/subscriptions", { appId }, { subscription: id })}>
-        <Stranger>{eventUid}</Stranger>
+        <UntrustedText>{eventUid}</UntrustedText>
       </MaybeLink>
     ),
   },
@@ -50,7 +50,7 @@ const COLUMNS: readonly Column<Subscription>[] = [
 export function SubscriptionLags({ appId }: { readonly appId: string }) {
   const loaded = useLoad(
     async (signal) => {
-      const { rows } = await gotList(
+      const { rows } = await unwrapList(
         api.GET("/apps/{appId}/subscriptions", {
           params: { path: { appId }, query: { limit: 200 } },
           signal,

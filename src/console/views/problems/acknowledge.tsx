@@ -2,7 +2,7 @@ import { send } from "../../api/client.ts";
 import { useAction } from "../../api/use-action.ts";
 import { toast } from "../../kit/feedback/toast.tsx";
 import { loadProblems, type Problem } from "../../kit/layout/problems.ts";
-import { may } from "../../session/session.ts";
+import { hasPermission } from "../../session/session.ts";
 
 interface Props {
   readonly problem: Problem;
@@ -16,7 +16,7 @@ export function Acknowledge({ problem: { id, state }, onDone }: Props) {
     await loadProblems();
     onDone?.();
   });
-  if (state !== "opened" || !may("problems.write")) return null;
+  if (state !== "opened" || !hasPermission("problems.write")) return null;
   const acknowledge = async (): Promise<void> => {
     await action.run();
     toast("Acknowledged");

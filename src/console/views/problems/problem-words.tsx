@@ -1,7 +1,7 @@
 import { viewHref } from "../../kit/layout/links.ts";
 import { MaybeLink } from "../../kit/layout/maybe-link.tsx";
 import type { Problem } from "../../kit/layout/problems.ts";
-import { Stranger } from "../../kit/text/stranger.tsx";
+import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
 
 /** Formats a problem kind, such as `channel_silent`, as `Channel silent`. */
 export const titleOfKind = (kind: Problem["kind"]): string => {
@@ -20,22 +20,22 @@ export function ProblemSubject({
     <span class="row wrap">
       {app !== null && (
         <MaybeLink href={viewHref("/apps", {}, { id: app.id })}>
-          <Stranger max={60}>{app.uid}</Stranger>
+          <UntrustedText max={60}>{app.uid}</UntrustedText>
         </MaybeLink>
       )}
       {channel !== null && (
         <MaybeLink href={viewHref("/apps/:appId/channels", inApp, { channel: channel.uid })}>
-          <Stranger max={60}>{channel.uid}</Stranger>
+          <UntrustedText max={60}>{channel.uid}</UntrustedText>
         </MaybeLink>
       )}
       {subscription !== null && (
         <MaybeLink href={viewHref("/apps/:appId/subscriptions", inApp, { subscription: subscription.id })}>
-          <Stranger max={60}>{subscription.eventUid}</Stranger>
+          <UntrustedText max={60}>{subscription.eventUid}</UntrustedText>
         </MaybeLink>
       )}
       {connection !== null && (
         <MaybeLink href={viewHref("/connections", {}, { id: connection.id })}>
-          <Stranger max={60}>{connection.name}</Stranger>
+          <UntrustedText max={60}>{connection.name}</UntrustedText>
         </MaybeLink>
       )}
       {app === null && connection === null && <span>the organization</span>}

@@ -1,11 +1,11 @@
-import { wordsOf } from "../../kit/form/words.ts";
+import { formatLabel } from "../../kit/form/labels.ts";
 import { Badge, type Tone } from "../../kit/layout/page.tsx";
 import type { Problem } from "../../kit/layout/problems.ts";
 import { type ResourceSpec, ResourceView } from "../../kit/resource/resource-view.tsx";
 import { Copyable } from "../../kit/text/copy.tsx";
 import { formatCount } from "../../kit/text/numbers.ts";
-import { Stranger } from "../../kit/text/stranger.tsx";
 import { Time } from "../../kit/text/time.tsx";
+import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
 import { Acknowledge } from "./acknowledge.tsx";
 import { ProblemSubject, titleOfKind } from "./problem-words.tsx";
 
@@ -46,7 +46,7 @@ const SPEC: ResourceSpec<Problem> = {
       title: "Message",
       width: "minmax(0, 3fr)",
       priority: 3,
-      cell: ({ message }) => <Stranger>{message}</Stranger>,
+      cell: ({ message }) => <UntrustedText>{message}</UntrustedText>,
     },
     { title: "Since", width: "6rem", cell: ({ firstSeenAt }) => <Time at={firstSeenAt} as="ago" /> },
   ],
@@ -59,9 +59,11 @@ const SPEC: ResourceSpec<Problem> = {
       </Badge>,
     ],
     ["Affects", <ProblemSubject key="where" problem={problem} />],
-    ["Message", <Stranger key="message">{problem.message}</Stranger>],
-    ["Suggested action", <Stranger key="suggestedAction">{problem.suggestedAction}</Stranger>],
-    ...Object.entries(problem.figures).map(([name, figure]) => [wordsOf(name), formatCount(figure)] as const),
+    ["Message", <UntrustedText key="message">{problem.message}</UntrustedText>],
+    ["Suggested action", <UntrustedText key="suggestedAction">{problem.suggestedAction}</UntrustedText>],
+    ...Object.entries(problem.figures).map(
+      ([name, figure]) => [formatLabel(name), formatCount(figure)] as const,
+    ),
     ["First seen", <Time key="first" at={problem.firstSeenAt} as="full" />],
     ["Last seen", <Time key="last" at={problem.lastSeenAt} as="full" />],
     ["Acknowledged", <Time key="known" at={problem.acknowledgedAt} as="full" />],

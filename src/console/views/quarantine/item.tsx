@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
-import { api, got, type Schemas } from "../../api/client.ts";
-import { queryOf } from "../../api/curl.ts";
+import { api, type Schemas, unwrap } from "../../api/client.ts";
+import { formatQuery } from "../../api/curl.ts";
 import { useAction } from "../../api/use-action.ts";
 import { useLoad } from "../../api/use-load.ts";
 import { ExplainedItems, Failure } from "../../kit/explained/explained-items.tsx";
@@ -10,14 +10,14 @@ import { toast } from "../../kit/feedback/toast.tsx";
 import { DetailPanel } from "../../kit/layout/detail.tsx";
 import { Facts, Section } from "../../kit/layout/page.tsx";
 import { ApiCall } from "../../kit/text/api-call.tsx";
-import { bytesOfBase64 } from "../../kit/text/base64.ts";
+import { decodeBase64 } from "../../kit/text/base64.ts";
 import { Copyable } from "../../kit/text/copy.tsx";
 import { Headers } from "../../kit/text/headers.tsx";
 import { formatCount } from "../../kit/text/numbers.ts";
 import { Payload } from "../../kit/text/payload.tsx";
-import { Stranger } from "../../kit/text/stranger.tsx";
 import { Time } from "../../kit/text/time.tsx";
-import { may } from "../../session/session.ts";
+import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
+import { hasPermission } from "../../session/session.ts";
 
 type Item = Schemas["QuarantinedItem"];
 
@@ -33,7 +33,7 @@ interface Props {
 export function ItemPanel({ appId, itemId, onClose, onChanged }: Props) {
   const params = { path: { appId, itemId } };
   const loaded = useLoad<Item>(
-    (signal) => got(api.GET("/apps/{appId}/quarantine/{itemId}", { params, signal })),
+    (signal) => unwrap(api.GET("/apps/{appId}/quarantine/{itemId}", { params, signal })),
     [appId, itemId],
   );
   return (
@@ -42,28 +42,28 @@ export function ItemPanel({ appId, itemId, onClose, onChanged }: Props) {
         {(item) => (
           <>
             <Failure reason={item.reason} path={item.path} detail={item.detail} />
-            {may("deliveries.read") && (
+            {hasPermission("deliveries.read") && (
               <p class="row">
                 <a
-                  href={`/console/apps/${encodeURIComponent(appId)}/deliveries${queryOf({ item: item.id })}`}
+                  href={`/console/apps/${encodeURIComponent(appId)}/deliveries${formatQuery({ item: item.id })}`}
                 >
                   Open the delivery
                 </a>
               </p>
             )}
-            {may("apps.write") && (
+            {hasPermission("apps.write") && (
               <Actions appId={appId} item={item} onClose={onClose} onChanged={onChanged} />
             )}
             <Facts
               facts={[
                 ["Item", <Copyable key="id" text={item.id} what="item id" />],
-                ["Channel", <Stranger key="uid">{item.channelUid}</Stranger>],
+                ["Channel", <UntrustedText key="uid">{item.channelUid}</UntrustedText>],
                 [
                   "Definitions",
                   item.definitions.length === 0 ? (
                     <span class="faint">all current definitions</span>
                   ) : (
-                    <Stranger>{item.definitions.join(", ")}</Stranger>
+                    <UntrustedText>{item.definitions.join(", ")}</UntrustedText>
                   ),
                 ],
                 ["First seen", <Time key="first" at={item.firstAt} as="full" />],
@@ -71,7 +71,7 @@ export function ItemPanel({ appId, itemId, onClose, onChanged }: Props) {
                 ["Arrivals", formatCount(item.count)],
                 ...(item.deliveryId === null
                   ? []
-                  : [["Signed id", <Stranger key="signed">{item.deliveryId}</Stranger>] as const]),
+                  : [["Signed id", <UntrustedText key="signed">{item.deliveryId}</UntrustedText>] as const]),
               ]}
             />
             <Section title="With the current definitions">
@@ -83,7 +83,7 @@ export function ItemPanel({ appId, itemId, onClose, onChanged }: Props) {
             </Section>
             <Section title="Body">
               <Payload
-                content={item.bodyEncoding === "base64" ? bytesOfBase64(item.body) : item.body}
+                content={item.bodyEncoding === "base64" ? decodeBase64(item.body) : item.body}
                 label="the body"
                 fileName={`${item.id}.txt`}
               />
@@ -115,7 +115,7 @@ function Actions({ appId, item, onClose, onChanged }: ActionsProps) {
   const [isDeleting, setDeleting] = useState(false);
   const params = { path: { appId, itemId: item.id } };
   const redrive = useAction(async (asNewId: boolean) => {
-    const { status, events } = await got(
+    const { status, events } = await unwrap(
       api.POST("/apps/{appId}/quarantine/{itemId}/redrive", { params, body: { asNewId } }),
     );
     if (status === "released") {
@@ -171,7 +171,7 @@ function Actions({ appId, item, onClose, onChanged }: ActionsProps) {
           danger
           call={{ method: "DELETE", path: pathOf(appId, item.id) }}
           act={async () => {
-            await got(api.DELETE("/apps/{appId}/quarantine/{itemId}", { params }));
+            await unwrap(api.DELETE("/apps/{appId}/quarantine/{itemId}", { params }));
             toast("Deleted");
             onClose();
             onChanged();

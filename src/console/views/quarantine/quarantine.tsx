@@ -1,20 +1,20 @@
 import { useMemo, useState } from "preact/hooks";
-import { queryOf } from "../../api/curl.ts";
+import { formatQuery } from "../../api/curl.ts";
 import { useLoad } from "../../api/use-load.ts";
-import { REASON_NAMES, wordsOf } from "../../kit/explained/reasons.ts";
+import { describeReason, REASON_NAMES } from "../../kit/explained/reasons.ts";
 import { Empty, WhenLoaded } from "../../kit/feedback/states.tsx";
 import { Icon } from "../../kit/layout/icons.tsx";
 import { Badge, Page } from "../../kit/layout/page.tsx";
-import { usePlaces } from "../../kit/layout/use-places.ts";
+import { useTopicFilters } from "../../kit/layout/use-topic-filters.ts";
 import { useAddress } from "../../kit/list/address.ts";
-import { ChoosableTable } from "../../kit/list/choosable-table.tsx";
 import { FilterBar, type FilterField, useFilters } from "../../kit/list/filters.tsx";
+import { SelectableTable } from "../../kit/list/selectable-table.tsx";
 import { type Column, CountLine, Table } from "../../kit/list/table.tsx";
 import { ApiCall } from "../../kit/text/api-call.tsx";
 import { formatCount } from "../../kit/text/numbers.ts";
-import { Stranger } from "../../kit/text/stranger.tsx";
 import { Time } from "../../kit/text/time.tsx";
-import { may } from "../../session/session.ts";
+import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
+import { hasPermission } from "../../session/session.ts";
 import { ItemPanel } from "./item.tsx";
 import { type Group, groupsOf, type Kept, loadKept, MAX_LOADED, type Scope } from "./records.ts";
 import { type Look, RedriveDialog } from "./redrive-dialog.tsx";
@@ -33,7 +33,7 @@ const FILTERS = ["channel", "type", "reason", "id", "from", "to"] as const;
 export default function Quarantine({ appId }: { readonly appId: string }) {
   const { values, set } = useFilters(FILTERS);
   const { query, go, hrefWith } = useAddress();
-  const places = usePlaces(appId);
+  const places = useTopicFilters(appId);
   const scope = scopeOf(values);
   const loaded = useLoad((signal) => loadKept(appId, scope, signal), [appId, JSON.stringify(scope)]);
   // The API cannot filter by these fields, so the console filters the newest items.
@@ -74,7 +74,7 @@ export default function Quarantine({ appId }: { readonly appId: string }) {
       crumbs={chosen ? [{ title: "Quarantine", href: hrefWith({ group: undefined, item: undefined }) }] : []}
       lead={
         chosen
-          ? wordsOf(chosen.reason).cure
+          ? describeReason(chosen.reason).suggestedAction
           : "Deliveries that could not become events. They are stored in full: fix the cause, then redrive them."
       }
       actions={
@@ -87,7 +87,7 @@ export default function Quarantine({ appId }: { readonly appId: string }) {
               Fix the definitions
             </a>
           )}
-          {may("apps.write") && loaded.data !== undefined && total > 0 && (
+          {hasPermission("apps.write") && loaded.data !== undefined && total > 0 && (
             <button
               type="button"
               class="button"
@@ -151,7 +151,7 @@ export default function Quarantine({ appId }: { readonly appId: string }) {
           />
         )}
       </div>
-      <ApiCall call={{ method: "GET", path: `${path}${queryOf({ ...scope, limit: 200 })}` }} />
+      <ApiCall call={{ method: "GET", path: `${path}${formatQuery({ ...scope, limit: 200 })}` }} />
       {running && (
         <RedriveDialog
           appId={appId}
@@ -225,9 +225,9 @@ const GROUP_COLUMNS: readonly Column<Group>[] = [
     cell: ({ reason, definitions, channelUid }) => (
       <>
         <Badge tone={reason === "signature_invalid" ? "bad" : "warn"}>{reason}</Badge>{" "}
-        <span class="soft in-wide">{wordsOf(reason).words}</span>
+        <span class="soft in-wide">{describeReason(reason).description}</span>
         <span class="in-narrow">
-          <Stranger>{definitions.join(", ") || channelUid}</Stranger>
+          <UntrustedText>{definitions.join(", ") || channelUid}</UntrustedText>
         </span>
       </>
     ),
@@ -236,11 +236,15 @@ const GROUP_COLUMNS: readonly Column<Group>[] = [
   {
     title: "Definition",
     cell: ({ definitions }) =>
-      definitions.length === 0 ? <span class="faint">–</span> : <Stranger>{definitions.join(", ")}</Stranger>,
+      definitions.length === 0 ? (
+        <span class="faint">–</span>
+      ) : (
+        <UntrustedText>{definitions.join(", ")}</UntrustedText>
+      ),
     width: "minmax(0, 2fr)",
     priority: 2,
   },
-  { title: "Channel", cell: ({ channelUid }) => <Stranger>{channelUid}</Stranger>, priority: 2 },
+  { title: "Channel", cell: ({ channelUid }) => <UntrustedText>{channelUid}</UntrustedText>, priority: 2 },
   { title: "Items", cell: ({ items }) => formatCount(items.length), align: "end", width: "4rem" },
   {
     title: "Arrivals",
@@ -263,11 +267,11 @@ interface ItemsProps {
 function Items({ group, onRun }: ItemsProps) {
   const { query, go } = useAddress();
   return (
-    <ChoosableTable
+    <SelectableTable
       label="Items"
       columns={ITEM_COLUMNS}
       rows={group.items}
-      canChoose={may("apps.write") && group.reason !== "signature_invalid"}
+      isSelectable={hasPermission("apps.write") && group.reason !== "signature_invalid"}
       verb={(count) => `Redrive ${count === 0 ? "selected" : formatCount(count)}`}
       onRun={(chosen) => onRun(ofSome(group, chosen))}
       onOpen={({ id }) => go({ item: id })}
@@ -284,10 +288,10 @@ const ITEM_COLUMNS: readonly Column<Kept>[] = [
       <>
         {path !== null && (
           <code>
-            <Stranger max={100}>{path}</Stranger>{" "}
+            <UntrustedText max={100}>{path}</UntrustedText>{" "}
           </code>
         )}
-        <Stranger max={300}>{detail}</Stranger>
+        <UntrustedText max={300}>{detail}</UntrustedText>
       </>
     ),
   },

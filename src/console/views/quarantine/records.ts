@@ -1,4 +1,4 @@
-import { api, gotList, type Schemas } from "../../api/client.ts";
+import { api, type Schemas, unwrapList } from "../../api/client.ts";
 
 export type Kept = Schemas["QuarantineRecord"];
 
@@ -22,7 +22,7 @@ export async function loadKept(
   signal: AbortSignal,
 ): Promise<{ readonly kept: readonly Kept[]; readonly total: number }> {
   const load = (offset: number, limit: number) =>
-    gotList(
+    unwrapList(
       api.GET("/apps/{appId}/quarantine", {
         params: { path: { appId }, query: { ...scope, limit, offset } },
         signal,

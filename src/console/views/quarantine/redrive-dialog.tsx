@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import { api, got, type Schemas } from "../../api/client.ts";
+import { api, type Schemas, unwrap } from "../../api/client.ts";
 import type { ShownCall } from "../../api/curl.ts";
 import { useAction } from "../../api/use-action.ts";
 import { useLoad } from "../../api/use-load.ts";
@@ -102,7 +102,7 @@ function Preview({
     async (signal) => {
       const items: Looked[] = [];
       for (const { scope, ids } of looks) {
-        const found = await got(
+        const found = await unwrap(
           api.POST("/apps/{appId}/quarantine/preview", {
             params: { path: { appId } },
             body: { ...scope, limit: LOOKED },

@@ -1,4 +1,4 @@
-import { api, got, gotList, type Schemas } from "../../api/client.ts";
+import { api, type Schemas, unwrap, unwrapList } from "../../api/client.ts";
 import { ApiProblem } from "../../api/problem.ts";
 import type { Scope } from "./records.ts";
 
@@ -46,7 +46,7 @@ export async function runAgain(
   while (!signal.aborted) {
     const here = { ...scope, ...(from !== undefined && { from }) };
     const { rows } = await withRateLimitRetry(signal, () =>
-      gotList(
+      unwrapList(
         api.GET("/apps/{appId}/quarantine", {
           params: { path: { appId }, query: { ...here, limit: PAGE } },
           signal,
@@ -57,7 +57,7 @@ export async function runAgain(
     if (last === undefined) break;
     if (rows.some(({ id }) => !seen.has(id))) {
       const results = await withRateLimitRetry(signal, () =>
-        got(
+        unwrap(
           api.POST("/apps/{appId}/quarantine/redrive", {
             params: { path: { appId } },
             body: { ...here, limit: rows.length },
@@ -83,7 +83,7 @@ export async function runAgain(
 async function runOne(appId: string, itemId: string, signal: AbortSignal): Promise<Pick<Result, "status">> {
   try {
     return await withRateLimitRetry(signal, () =>
-      got(
+      unwrap(
         api.POST("/apps/{appId}/quarantine/{itemId}/redrive", {
           params: { path: { appId, itemId } },
           body: {},

@@ -9,9 +9,9 @@ import { Facts } from "../../kit/layout/page.tsx";
 import { ApiCall } from "../../kit/text/api-call.tsx";
 import { formatCount, formatDuration } from "../../kit/text/numbers.ts";
 import { Payload } from "../../kit/text/payload.tsx";
-import { Stranger } from "../../kit/text/stranger.tsx";
 import { Time } from "../../kit/text/time.tsx";
-import { may } from "../../session/session.ts";
+import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
+import { hasPermission } from "../../session/session.ts";
 import { DryRun } from "./dry-run.tsx";
 import { MoveCursor } from "./move-cursor.tsx";
 import type { ShownSource } from "./shown-source.ts";
@@ -45,7 +45,7 @@ export function SourceDetail({ appId, shown, href, onClose, onChanged }: Props) 
       {source.lastError && (
         <div class={source.state === "error" || source.state === "needsReauth" ? "note bad" : "note"}>
           <p>
-            <Stranger>{source.lastError.message}</Stranger>
+            <UntrustedText>{source.lastError.message}</UntrustedText>
           </p>
           <p class="faint">
             <code>{source.lastError.code}</code> · <Time at={source.lastError.at} as="ago" />
@@ -55,10 +55,10 @@ export function SourceDetail({ appId, shown, href, onClose, onChanged }: Props) 
       <Timeline source={source} />
       <Facts
         facts={[
-          ["Reads", <Stranger key="url">{addressOf(channel.config)}</Stranger>],
+          ["Reads", <UntrustedText key="url">{addressOf(channel.config)}</UntrustedText>],
           ["In this state since", <Time key="since" at={source.since} />],
           ["Lag", source.lagMs === null ? "not known" : formatDuration(source.lagMs)],
-          ["Worker", <Stranger key="owner">{source.owner}</Stranger>],
+          ["Worker", <UntrustedText key="owner">{source.owner}</UntrustedText>],
           [
             "Connection",
             channel.connectionId === null ? (
@@ -74,7 +74,7 @@ export function SourceDetail({ appId, shown, href, onClose, onChanged }: Props) 
         ]}
       />
       <Payload content={JSON.stringify(source.cursor.value)} label="cursor" fileName="cursor.json" />
-      {may("apps.write") && (
+      {hasPermission("apps.write") && (
         <div class="row wrap">
           {channel.kind === "polling" && (
             <button type="button" class="button primary" onClick={() => setAsked("dryRun")}>

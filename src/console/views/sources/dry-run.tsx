@@ -7,7 +7,7 @@ import { Badge, Facts } from "../../kit/layout/page.tsx";
 import { ApiCall } from "../../kit/text/api-call.tsx";
 import { formatBytes, formatCount } from "../../kit/text/numbers.ts";
 import { Payload } from "../../kit/text/payload.tsx";
-import { Stranger } from "../../kit/text/stranger.tsx";
+import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
 import { parseCursor } from "./shown-source.ts";
 
 type Result = Schemas["DryRun"];
@@ -77,16 +77,16 @@ function Shown({ result }: { readonly result: Result }) {
             "End",
             <span key="end" class="row">
               <Badge tone={isWell ? "ok" : "bad"}>{end.kind}</Badge>
-              {end.message !== null && <Stranger>{end.message}</Stranger>}
+              {end.message !== null && <UntrustedText>{end.message}</UntrustedText>}
             </span>,
           ],
-          ["Request", <Stranger key="request">{`${request.method} ${request.url}`}</Stranger>],
+          ["Request", <UntrustedText key="request">{`${request.method} ${request.url}`}</UntrustedText>],
           [
             "Response",
             response === null ? "no response" : `${response.status}, ${formatBytes(response.bytes)}`,
           ],
           ["New items", formatCount(total)],
-          ["Next cursor", <Stranger key="cursor">{JSON.stringify(cursor)}</Stranger>],
+          ["Next cursor", <UntrustedText key="cursor">{JSON.stringify(cursor)}</UntrustedText>],
         ]}
       />
       {items.map((item, index) => (

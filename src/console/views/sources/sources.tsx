@@ -1,12 +1,12 @@
 import { useLocation } from "preact-iso";
-import { api, got, gotList } from "../../api/client.ts";
+import { api, unwrap, unwrapList } from "../../api/client.ts";
 import { useLoad } from "../../api/use-load.ts";
 import { Empty, WhenLoaded } from "../../kit/feedback/states.tsx";
 import { Page } from "../../kit/layout/page.tsx";
 import { useFilters } from "../../kit/list/filters.tsx";
 import { type Column, CountLine, Table } from "../../kit/list/table.tsx";
-import { Stranger } from "../../kit/text/stranger.tsx";
 import { Time } from "../../kit/text/time.tsx";
+import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
 import { SourceDetail } from "./detail.tsx";
 import type { ShownSource } from "./shown-source.ts";
 import { SourceState } from "./state-badge.tsx";
@@ -18,7 +18,7 @@ const AT_ONCE = 8;
 const COLUMNS: readonly Column<ShownSource>[] = [
   {
     title: "Channel",
-    cell: ({ channel }) => <Stranger>{channel.uid}</Stranger>,
+    cell: ({ channel }) => <UntrustedText>{channel.uid}</UntrustedText>,
     width: "minmax(0, 1.4fr)",
   },
   { title: "Kind", cell: ({ channel }) => channel.kind, width: "4.5rem", priority: 2 },
@@ -32,7 +32,7 @@ const COLUMNS: readonly Column<ShownSource>[] = [
   },
   {
     title: "Last error",
-    cell: ({ source }) => <Stranger>{source.lastError?.message}</Stranger>,
+    cell: ({ source }) => <UntrustedText>{source.lastError?.message}</UntrustedText>,
     width: "minmax(0, 2fr)",
     priority: 2,
   },
@@ -90,7 +90,7 @@ export default function Sources({ appId }: { readonly appId: string }) {
 }
 
 async function loadSources(appId: string, signal: AbortSignal): Promise<readonly ShownSource[]> {
-  const { rows } = await gotList(
+  const { rows } = await unwrapList(
     api.GET("/apps/{appId}/channels", { params: { path: { appId }, query: { limit: 200 } }, signal }),
   );
   const pulling = rows.filter(({ kind }) => kind === "sse" || kind === "polling");
@@ -98,7 +98,7 @@ async function loadSources(appId: string, signal: AbortSignal): Promise<readonly
   for (let at = 0; at < pulling.length; at += AT_ONCE) {
     const part = pulling.slice(at, at + AT_ONCE).map(async (channel) => {
       const params = { path: { appId, channelId: channel.uid } };
-      const source = await got(api.GET("/apps/{appId}/channels/{channelId}/source", { params, signal }));
+      const source = await unwrap(api.GET("/apps/{appId}/channels/{channelId}/source", { params, signal }));
       return { channel, source };
     });
     shown.push(...(await Promise.all(part)));

@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
-import { api, got, type Schemas, send } from "../../api/client.ts";
-import { queryOf } from "../../api/curl.ts";
+import { api, type Schemas, send, unwrap } from "../../api/client.ts";
+import { formatQuery } from "../../api/curl.ts";
 import { useAction } from "../../api/use-action.ts";
 import { useLoad } from "../../api/use-load.ts";
 import { ProblemNote, WhenLoaded } from "../../kit/feedback/states.tsx";
@@ -8,7 +8,7 @@ import { toast } from "../../kit/feedback/toast.tsx";
 import { Badge } from "../../kit/layout/page.tsx";
 import { ApiCall } from "../../kit/text/api-call.tsx";
 import { Code } from "../../kit/text/code.tsx";
-import { Stranger } from "../../kit/text/stranger.tsx";
+import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
 
 type Channel = Schemas["Channel"];
 type Preset = Schemas["Preset"];
@@ -26,7 +26,7 @@ const REFRESH_MS = 5_000;
 export function Connected({ appId, channelUid, preset, onAgain }: Props) {
   const loaded = useLoad(
     (signal) =>
-      got(
+      unwrap(
         api.GET("/apps/{appId}/channels/{channelId}", {
           params: { path: { appId, channelId: channelUid } },
           signal,
@@ -52,7 +52,7 @@ export function Connected({ appId, channelUid, preset, onAgain }: Props) {
               <ul class="notes">
                 {preset.notes.map((note) => (
                   <li key={note}>
-                    <Stranger>{note}</Stranger>
+                    <UntrustedText>{note}</UntrustedText>
                   </li>
                 ))}
                 <li>
@@ -165,8 +165,11 @@ function TestEvent({ appId, channel }: { readonly appId: string; readonly channe
         {tested?.events.map(({ id, type, topic, entryId }) => (
           <p key={entryId} class="note ok">
             <span>
-              Event <Stranger>{id}</Stranger> of the type <Stranger>{type}</Stranger> is on its topic.{" "}
-              <a href={`/console/apps/${appId}/events${queryOf({ event: `${topic}/${entryId}` })}`}>See it</a>
+              Event <UntrustedText>{id}</UntrustedText> of the type <UntrustedText>{type}</UntrustedText> is
+              on its topic.{" "}
+              <a href={`/console/apps/${appId}/events${formatQuery({ event: `${topic}/${entryId}` })}`}>
+                See it
+              </a>
             </span>
             <code class="faint">{topic}</code>
           </p>
@@ -174,7 +177,7 @@ function TestEvent({ appId, channel }: { readonly appId: string; readonly channe
         {tested?.failures.map(({ reason, detail, definitions }) => (
           <p key={reason + definitions.join()} class="note warn">
             <span>
-              <code>{reason}</code> <Stranger>{detail}</Stranger>
+              <code>{reason}</code> <UntrustedText>{detail}</UntrustedText>
             </span>
             {reason === "no_match" && <span>The sample is of a type that this channel does not take.</span>}
           </p>

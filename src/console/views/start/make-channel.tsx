@@ -4,8 +4,8 @@ import { useAction } from "../../api/use-action.ts";
 import { ProblemNote } from "../../kit/feedback/states.tsx";
 import { apps, reloadApps, SYSTEM_APP, useAppId } from "../../kit/layout/apps.tsx";
 import { ApiCall } from "../../kit/text/api-call.tsx";
-import { Stranger } from "../../kit/text/stranger.tsx";
-import { may } from "../../session/session.ts";
+import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
+import { hasPermission } from "../../session/session.ts";
 import { sampleType } from "./sample-type.ts";
 
 interface Props {
@@ -21,7 +21,7 @@ const NEW_APP = "";
 export function MakeChannel({ preset, onBack, onMade }: Props) {
   const known = (apps.value ?? []).filter(({ uid }) => uid !== SYSTEM_APP);
   const current = useAppId();
-  const mayInstall = may("blueprints.write");
+  const mayInstall = hasPermission("blueprints.write");
   const [appId, setAppId] = useState(
     known.some(({ id }) => id === current) ? current : mayInstall ? NEW_APP : (known[0]?.id ?? NEW_APP),
   );
@@ -67,7 +67,7 @@ export function MakeChannel({ preset, onBack, onMade }: Props) {
       <h2>{title}</h2>
       {preset && (
         <p class="lead">
-          <Stranger>{preset.description}</Stranger>
+          <UntrustedText>{preset.description}</UntrustedText>
         </p>
       )}
       <label class="field">

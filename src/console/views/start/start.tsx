@@ -1,9 +1,9 @@
-import { api, gotList } from "../../api/client.ts";
+import { api, unwrapList } from "../../api/client.ts";
 import { useLoad } from "../../api/use-load.ts";
 import { WhenLoaded } from "../../kit/feedback/states.tsx";
 import { Page } from "../../kit/layout/page.tsx";
 import { useFilters } from "../../kit/list/filters.tsx";
-import { may } from "../../session/session.ts";
+import { hasPermission } from "../../session/session.ts";
 import { Connected } from "./connected.tsx";
 import { MakeChannel } from "./make-channel.tsx";
 import { Providers } from "./providers.tsx";
@@ -15,8 +15,8 @@ export default function Start() {
   const presets = useLoad(
     async (signal) =>
       // Without permission to read presets, the user creates a channel without a preset.
-      may("presets.read")
-        ? gotList(api.GET("/presets", { params: { query: { limit: 200 } }, signal }))
+      hasPermission("presets.read")
+        ? unwrapList(api.GET("/presets", { params: { query: { limit: 200 } }, signal }))
         : { rows: [], total: 0 },
     [],
   );

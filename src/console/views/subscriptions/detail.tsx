@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import { api, got, type Schemas, send } from "../../api/client.ts";
+import { api, type Schemas, send, unwrap } from "../../api/client.ts";
 import type { ShownCall } from "../../api/curl.ts";
 import { useAction } from "../../api/use-action.ts";
 import { useLoad } from "../../api/use-load.ts";
@@ -12,10 +12,10 @@ import { ApiCall } from "../../kit/text/api-call.tsx";
 import { Code } from "../../kit/text/code.tsx";
 import { Copyable } from "../../kit/text/copy.tsx";
 import { formatCount, formatDuration } from "../../kit/text/numbers.ts";
-import { Stranger } from "../../kit/text/stranger.tsx";
 import { Time } from "../../kit/text/time.tsx";
 import { toneOfSubscription } from "../../kit/text/tones.ts";
-import { may } from "../../session/session.ts";
+import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
+import { hasPermission } from "../../session/session.ts";
 import { Replay } from "./replay.tsx";
 import { Rewind } from "./rewind.tsx";
 
@@ -36,7 +36,7 @@ const REFRESH_MS = 5_000;
 export function SubscriptionDetail({ appId, subscriptionId, href, onClose, onChanged }: Props) {
   const loaded = useLoad(
     (signal) =>
-      got(
+      unwrap(
         api.GET("/apps/{appId}/subscriptions/{subscriptionId}", {
           params: { path: { appId, subscriptionId } },
           signal,
@@ -55,7 +55,7 @@ export function SubscriptionDetail({ appId, subscriptionId, href, onClose, onCha
         {(subscription) => (
           <>
             <Standing subscription={subscription} />
-            {may("apps.write") && (
+            {hasPermission("apps.write") && (
               <Actions
                 subscription={subscription}
                 onChanged={changed}
@@ -82,7 +82,7 @@ function Standing({ subscription }: { readonly subscription: Subscription }) {
       {lastError && (
         <div class={state === "failing" ? "note bad" : "note warn"}>
           <p>
-            <Stranger>{lastError.message}</Stranger>
+            <UntrustedText>{lastError.message}</UntrustedText>
           </p>
           <p class="faint">
             last failure · <code>{lastError.code}</code> · <Time at={lastError.at} as="ago" />
@@ -91,7 +91,7 @@ function Standing({ subscription }: { readonly subscription: Subscription }) {
       )}
       <Facts
         facts={[
-          ["Events", <Stranger key="events">{eventUid}</Stranger>],
+          ["Events", <UntrustedText key="events">{eventUid}</UntrustedText>],
           [
             "State",
             <Badge key="state" tone={toneOfSubscription(state)}>
@@ -121,7 +121,7 @@ function Standing({ subscription }: { readonly subscription: Subscription }) {
       {handler && (
         <Facts
           facts={[
-            ["Sent to", <Stranger key="url">{handler.url}</Stranger>],
+            ["Sent to", <UntrustedText key="url">{handler.url}</UntrustedText>],
             ["Concurrency", String(handler.concurrency)],
             ["Order", handler.ordered ? "per topic" : "not guaranteed"],
             ["Timeout", formatDuration(handler.timeoutMs)],
@@ -190,8 +190,8 @@ function Actions({ subscription, onChanged, onDeleted }: ActionsProps) {
           }}
         >
           <p>
-            This deletes its position on <Stranger>{eventUid}</Stranger> and its dead letters. The events stay
-            on their topics.
+            This deletes its position on <UntrustedText>{eventUid}</UntrustedText> and its dead letters. The
+            events stay on their topics.
           </p>
         </Confirm>
       )}

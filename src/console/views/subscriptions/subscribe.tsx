@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import { api, gotList, type Schemas, send } from "../../api/client.ts";
+import { api, type Schemas, send, unwrapList } from "../../api/client.ts";
 import { useAction } from "../../api/use-action.ts";
 import { useLoad } from "../../api/use-load.ts";
 import { Dialog } from "../../kit/feedback/dialog.tsx";
@@ -18,7 +18,7 @@ interface Props {
 export function Subscribe({ appId, onClose, onMade }: Props) {
   const channels = useLoad(
     (signal) =>
-      gotList(
+      unwrapList(
         api.GET("/apps/{appId}/channels", {
           params: { path: { appId }, query: { limit: 200 } },
           signal,

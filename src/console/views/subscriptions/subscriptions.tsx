@@ -1,22 +1,26 @@
 import { useState } from "preact/hooks";
 import { useLocation } from "preact-iso";
-import { api, gotList, type Schemas } from "../../api/client.ts";
+import { api, type Schemas, unwrapList } from "../../api/client.ts";
 import { Empty, ProblemNote } from "../../kit/feedback/states.tsx";
 import { Badge, Page } from "../../kit/layout/page.tsx";
 import { useFilters } from "../../kit/list/filters.tsx";
 import { type Column, CountLine, Table } from "../../kit/list/table.tsx";
 import { usePages } from "../../kit/list/use-pages.ts";
 import { formatCount, formatDuration } from "../../kit/text/numbers.ts";
-import { Stranger } from "../../kit/text/stranger.tsx";
 import { toneOfSubscription } from "../../kit/text/tones.ts";
-import { may } from "../../session/session.ts";
+import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
+import { hasPermission } from "../../session/session.ts";
 import { SubscriptionDetail } from "./detail.tsx";
 import { Subscribe } from "./subscribe.tsx";
 
 type Subscription = Schemas["Subscription"];
 
 const COLUMNS: readonly Column<Subscription>[] = [
-  { title: "Events", cell: ({ eventUid }) => <Stranger>{eventUid}</Stranger>, width: "minmax(0, 2fr)" },
+  {
+    title: "Events",
+    cell: ({ eventUid }) => <UntrustedText>{eventUid}</UntrustedText>,
+    width: "minmax(0, 2fr)",
+  },
   {
     title: "State",
     cell: ({ state }) => <Badge tone={toneOfSubscription(state)}>{state}</Badge>,
@@ -25,7 +29,7 @@ const COLUMNS: readonly Column<Subscription>[] = [
   {
     title: "Read by",
     cell: ({ handler }) =>
-      handler ? <Stranger>{handler.url}</Stranger> : <span class="faint">readers</span>,
+      handler ? <UntrustedText>{handler.url}</UntrustedText> : <span class="faint">readers</span>,
     width: "minmax(0, 2fr)",
     priority: 2,
   },
@@ -56,11 +60,13 @@ export default function Subscriptions({ appId }: { readonly appId: string }) {
   const [isSubscribing, setSubscribing] = useState(false);
   const pages = usePages<Subscription>(
     (page, signal) =>
-      gotList(api.GET("/apps/{appId}/subscriptions", { params: { path: { appId }, query: page }, signal })),
+      unwrapList(
+        api.GET("/apps/{appId}/subscriptions", { params: { path: { appId }, query: page }, signal }),
+      ),
     [appId],
   );
   const open = filters.values.subscription;
-  const subscribe = may("apps.write") && (
+  const subscribe = hasPermission("apps.write") && (
     <button type="button" class="button primary" onClick={() => setSubscribing(true)}>
       Subscribe
     </button>

@@ -1,5 +1,5 @@
 /** Formats a camel-case name as a label: `windowSeconds` → `Window seconds`. */
-export function wordsOf(name: string): string {
+export function formatLabel(name: string): string {
   const spaced = name.replace(
     /([a-z\d])([A-Z])/g,
     (_, before: string, after: string) => `${before} ${after.toLowerCase()}`,
@@ -8,5 +8,5 @@ export function wordsOf(name: string): string {
 }
 
 /** Appends a name or index to a path, in the format of the API's `details`: `a.b[0]`. */
-export const pathTo = (path: string, name: string | number): string =>
+export const appendPath = (path: string, name: string | number): string =>
   typeof name === "number" ? `${path}[${name}]` : path === "" ? name : `${path}.${name}`;

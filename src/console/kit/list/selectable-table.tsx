@@ -7,7 +7,7 @@ interface Props<Row> {
   readonly columns: readonly Column<Row>[];
   readonly rows: readonly Row[];
   /** Whether rows can be selected. Otherwise they can only be opened. */
-  readonly canChoose: boolean;
+  readonly isSelectable: boolean;
   /** Returns the label of the button for the number of selected rows. */
   readonly verb: (count: number) => string;
   /** Called with the selected rows, in the order of the list. */
@@ -17,8 +17,8 @@ interface Props<Row> {
 }
 
 /** Table with selectable rows and a button that acts on the selection. */
-export function ChoosableTable<Row extends { readonly id: string }>(props: Props<Row>) {
-  const { label, columns, rows, canChoose, verb, onRun, onOpen, openKey } = props;
+export function SelectableTable<Row extends { readonly id: string }>(props: Props<Row>) {
+  const { label, columns, rows, isSelectable, verb, onRun, onOpen, openKey } = props;
   const [ticked, setTicked] = useState<ReadonlySet<string>>(new Set());
   const chosen = rows.filter(({ id }) => ticked.has(id));
   const areAll = chosen.length === rows.length;
@@ -43,7 +43,7 @@ export function ChoosableTable<Row extends { readonly id: string }>(props: Props
   };
   return (
     <>
-      {canChoose && (
+      {isSelectable && (
         <div class="row wrap">
           <button
             type="button"
@@ -59,7 +59,7 @@ export function ChoosableTable<Row extends { readonly id: string }>(props: Props
       )}
       <Table
         label={label}
-        columns={canChoose ? [choice, ...columns] : columns}
+        columns={isSelectable ? [choice, ...columns] : columns}
         count={rows.length}
         rowAt={(index) => rows[index]}
         keyOf={({ id }) => id}

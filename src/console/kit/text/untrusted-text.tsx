@@ -1,4 +1,4 @@
-import { piecesOf, visibleText } from "./visible.ts";
+import { splitInvisible, visibleText } from "./visible.ts";
 
 interface Props {
   readonly children: string | number | null | undefined;
@@ -7,13 +7,13 @@ interface Props {
 }
 
 /** Shows untrusted text, such as an id, a name, a header or a body. Escapes invisible characters and renders no markup. */
-export function Stranger({ children, max = 2_000 }: Props) {
+export function UntrustedText({ children, max = 2_000 }: Props) {
   if (children === null || children === undefined || children === "") return <span class="faint">–</span>;
   const whole = String(children);
   const text = whole.length > max ? whole.slice(0, max) : whole;
   return (
-    <bdi class="stranger" title={whole.length > 24 ? visibleText(text.slice(0, 500)) : undefined}>
-      {piecesOf(text).map((piece, index) =>
+    <bdi class="untrusted-text" title={whole.length > 24 ? visibleText(text.slice(0, 500)) : undefined}>
+      {splitInvisible(text).map((piece, index) =>
         "text" in piece ? (
           piece.text
         ) : (

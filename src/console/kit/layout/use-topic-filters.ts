@@ -1,4 +1,4 @@
-import { api, gotList, type Schemas } from "../../api/client.ts";
+import { api, type Schemas, unwrapList } from "../../api/client.ts";
 import { useLoad } from "../../api/use-load.ts";
 import type { FilterField } from "../list/filters.tsx";
 import { visibleText } from "../text/visible.ts";
@@ -10,11 +10,14 @@ const MAX_TOPICS = 200;
 const MAX_CHOICES = 100;
 
 /** Filters by channel and event type of an app. Offers the names as a list if there are not too many. */
-export function usePlaces(appId: string): { readonly channel: FilterField; readonly type: FilterField } {
+export function useTopicFilters(appId: string): {
+  readonly channel: FilterField;
+  readonly type: FilterField;
+} {
   const { data } = useLoad<readonly Topic[]>(
     async (signal) => {
       const params = { path: { appId }, query: { limit: MAX_TOPICS } };
-      const { rows, total } = await gotList(api.GET("/apps/{appId}/topics", { params, signal }));
+      const { rows, total } = await unwrapList(api.GET("/apps/{appId}/topics", { params, signal }));
       return total > rows.length ? [] : rows;
     },
     [appId],
