@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 
 export type Answer = (request: IncomingMessage, response: ServerResponse) => void;
 
-export interface Asked {
+export interface ReceivedRequest {
   /** Path and query. */
   readonly url: string;
   readonly headers: IncomingMessage["headers"];
@@ -14,11 +14,11 @@ export interface Asked {
 /** A server with one response per request. The last response is repeated. */
 export class AnswerServer implements AsyncDisposable {
   answers: Answer[] = [];
-  readonly asked: Asked[] = [];
+  readonly requests: ReceivedRequest[] = [];
   readonly #server = createServer(async (request, response) => {
     let text = "";
     for await (const chunk of request) text += chunk;
-    this.asked.push({ url: request.url ?? "", headers: request.headers, text });
+    this.requests.push({ url: request.url ?? "", headers: request.headers, text });
     const answer = this.answers.length > 1 ? this.answers.shift() : this.answers[0];
     answer?.(request, response);
   });

@@ -35,17 +35,22 @@ describe("credentials", () => {
   it("are renewed once when the server rejects them", async () => {
     server.answers = [status(401), json(rows(1))];
     expect(await rigOf({}, { credentials: create() }).poll()).toEqual({ kind: "done" });
-    expect(server.asked.map(({ headers }) => headers.authorization)).toEqual([
+    expect(server.requests.map(({ headers }) => headers.authorization)).toEqual([
       "Bearer token-0-long",
       "Bearer token-1-long",
     ]);
-    const refused = { kind: "failed", code: "http_401", isRejection: true, stateIfPersistent: "needsReauth" };
+    const rejected = {
+      kind: "failed",
+      code: "http_401",
+      isRejection: true,
+      stateIfPersistent: "needsReauth",
+    };
     server.answers = [status(401)];
-    expect(await rigOf({}, { credentials: create() }).poll()).toMatchObject(refused);
-    expect(server.asked).toHaveLength(4);
+    expect(await rigOf({}, { credentials: create() }).poll()).toMatchObject(rejected);
+    expect(server.requests).toHaveLength(4);
     const fixed = create({ renew: async () => false });
-    expect(await rigOf({}, { credentials: fixed }).poll()).toMatchObject(refused);
-    expect(server.asked).toHaveLength(5);
+    expect(await rigOf({}, { credentials: fixed }).poll()).toMatchObject(rejected);
+    expect(server.requests).toHaveLength(5);
   });
 
   it("end the poll as needsReauth if their grant is dead, and as broken if they are for another origin", async () => {
@@ -68,7 +73,7 @@ describe("credentials", () => {
       const self = `${server.origin}${request.url}`;
       const next = request.url?.includes("page=2") ? {} : { link: `<${self}&page=2>; rel="next"` };
       const page = {
-        ...rows(server.asked.length),
+        ...rows(server.requests.length),
         self,
         seen: request.headers.authorization,
         delta: `${self}&delta=1`,
@@ -88,6 +93,6 @@ describe("credentials", () => {
     expect(kept).not.toMatch(/secret|token-0/);
     expect(rig.deliveries[0]?.headers).not.toHaveProperty("set-cookie");
     expect(dry.request.headers.authorization).toBe("***");
-    expect(server.asked.every(({ url }) => url.match(/key=key-secret-1/g)?.length === 1)).toBe(true);
+    expect(server.requests.every(({ url }) => url.match(/key=key-secret-1/g)?.length === 1)).toBe(true);
   });
 });

@@ -44,13 +44,13 @@ describe("a token", () => {
     expect(queries()).toEqual(["", "since=a", "since=b"]);
   });
 
-  it("is called unchanged if it is a URL", async () => {
+  it("is requested unchanged if it is a URL", async () => {
     const rig = rigOf({ ...config, discriminator: { ...discriminator, as: "url" } }, { all: "1" });
     server.answers = [page([1], "/delta?x=%41"), page([2])];
     await rig.poll();
     await rig.poll();
     expect(queries()).toEqual(["all=1", "delta?x=A"]);
-    expect(server.asked[1]?.url).toBe("/delta?x=%41");
+    expect(server.requests[1]?.url).toBe("/delta?x=%41");
   });
 
   it("continues at the page where the last poll was interrupted", async () => {
@@ -80,7 +80,7 @@ describe("a token", () => {
     ["resync", ["1", "1", "2"], { kind: "done" }],
     ["skip", ["1"], { kind: "done" }],
     ["stop", ["1"], { kind: "broken", code: "http_410" }],
-  ])("that the server no longer knows leads to %s", async (onExpired, ids, end) => {
+  ])("that the server no longer knows is handled with `onExpired: %s`", async (onExpired, ids, end) => {
     const rig = rigOf({ ...config, discriminator: { ...discriminator, onExpired } }, SINCE);
     server.answers = [page([1], "a"), status(410), page([1, 2], "b"), page([], "b")];
     await rig.poll();
@@ -139,7 +139,7 @@ describe("a cursor", () => {
     [{ by: "seenSet" }, { seen: 3 }, { seen: "none" }, ["1", "2", "3"]],
     [{ by: "seenSet" }, { seen: 3 }, { seen: "all" }, []],
     [{ by: "etag" }, { seen: 3 }, { seen: "none" }, ["1", "2", "3"]],
-  ])("of %j is shown and can be set", async (discriminator, shown, value, again) => {
+  ])("with the discriminator %j is shown and can be set", async (discriminator, shown, value, again) => {
     const rig = rigOf({ discriminator });
     const pages = [[at(1), at(2), at(3)]];
     await pollEach(rig, ...pages);
@@ -158,12 +158,12 @@ describe("a cursor", () => {
     [{ by: "sequence", path: "$.id" }, { sequence: "x" }, "sequence"],
     [{ by: "seenSet" }, { seen: 1 }, "seen"],
     [{ by: "etag" }, null, "seen"],
-  ])("of %j rejects %j and names the field", (discriminator, value, path) => {
+  ])("with the discriminator %j rejects %j and names the field", (discriminator, value, path) => {
     const parsed = set(rigOf({ discriminator }), value);
     expect(parsed?.ok === false && parsed.error.map((finding) => finding.path)).toEqual([path]);
   });
 
-  it("of a token is set to the token itself", async () => {
+  it("can be set to a token", async () => {
     const discriminator = { by: "token", path: "$.t" } as const;
     const rig = rigOf({ discriminator }, SINCE);
     const parsed = set(rig, { token: "x" });
@@ -175,7 +175,7 @@ describe("a cursor", () => {
     expect(set(rigOf({ discriminator: { ...discriminator, as: "url" } }), { token: "x" })?.ok).toBe(false);
   });
 
-  it("of another discriminator stops the source", async () => {
+  it("that another discriminator wrote stops the source", async () => {
     const rig = rigOf({ discriminator: { by: "sequence", path: "$.id" } });
     await pollEach(rig, [{ id: 1 }]);
     const other = rigOf({ discriminator: { by: "seenSet" } });
@@ -222,7 +222,7 @@ describe("a dry run", () => {
     });
     server.answers = [json([{ id: 1 }], { link: '</2>; rel="next"' })];
     expect(await rig.dryRun()).toMatchObject({ end: { kind: "done" }, deliveries: [{}] });
-    expect(server.asked).toHaveLength(1);
+    expect(server.requests).toHaveLength(1);
     server.answers = [status(404)];
     expect(await rig.dryRun()).toMatchObject({
       end: { code: "http_404" },

@@ -39,7 +39,7 @@ test.each(
   oneOfEach.map((scheme, i) => ({ ...scheme, seed: SEED + i })),
 )("$name loses and duplicates no item", async ({ seed, ...scheme }) => {
   await fc.assert(
-    fc.asyncProperty(story, (told) => live(upstream, scheme, told)),
+    fc.asyncProperty(story, (sample) => live(upstream, scheme, sample)),
     { numRuns: 1, seed },
   );
 });
@@ -127,9 +127,9 @@ async function learn(
 }
 
 describe("a large page", () => {
-  const gone = readHere(polling);
+  const inWorker = readHere(polling);
 
-  it.each(FORMATS)("gives the same result in another thread as a small one does here: %j", async ({
+  it.each(FORMATS)("gives the same result in another thread as a small one in this thread: %j", async ({
     contentType,
     isLines,
     ...config
@@ -137,15 +137,15 @@ describe("a large page", () => {
     let sent = 0;
     const elsewhere = readerOf(config, (...request) => {
       sent++;
-      return gone(...request);
+      return inWorker(...request);
     });
     const here = readerOf(config, NEVER);
     // Exceeds 1 MiB with bytes that no path or hash sees: spaces around the page, or empty lines after the lines.
     const padding = " ".repeat(1_100_000);
     await fc.assert(
-      fc.asyncProperty(page, async (told) => {
-        const lines = told.items.map((one, at) => (at % 3 === 2 ? "broken" : JSON.stringify(one)));
-        const body = isLines ? `${lines.join("\n")}\n{}\n` : JSON.stringify(told);
+      fc.asyncProperty(page, async (generated) => {
+        const lines = generated.items.map((one, at) => (at % 3 === 2 ? "broken" : JSON.stringify(one)));
+        const body = isLines ? `${lines.join("\n")}\n{}\n` : JSON.stringify(generated);
         const small = await learn(here, body, contentType);
         const isWhole = config.itemsPath === undefined && !isLines;
         const large = await learn(elsewhere, `${body}${padding}`, contentType);
@@ -158,11 +158,11 @@ describe("a large page", () => {
     expect(sent).toBeGreaterThan(0);
   });
 
-  it("of XML is parsed there above 2 KiB, by the same rules", async () => {
+  it("in XML is parsed in another thread above 2 KiB, by the same rules", async () => {
     const config = { itemsPath: "$.list.row" };
     const xml = `<list><total>true</total><row><id>1</id><at>7</at></row><row><id>${"x".repeat(9)}</id></row></list>`;
     const small = await learn(readerOf(config, NEVER), xml, "application/xml");
-    const large = await learn(readerOf(config, gone), `${xml}${" ".repeat(2_000)}`, "application/xml");
+    const large = await learn(readerOf(config, inWorker), `${xml}${" ".repeat(2_000)}`, "application/xml");
     expect(large).toEqual(small);
     expect(small).toMatchObject({
       itemCount: 2,
@@ -175,7 +175,7 @@ describe("a large page", () => {
     const config = { itemId: "$body..*" };
     const body = JSON.stringify({ items: Array.from({ length: 2_100 }, (_, id) => ({ id })) });
     const read = learn(
-      readerOf({ ...config, itemsPath: "$.items" }, gone),
+      readerOf({ ...config, itemsPath: "$.items" }, inWorker),
       `${body}${" ".repeat(200_000)}`,
       "application/json",
     );

@@ -28,17 +28,17 @@ describe("paging", () => {
     const pagination = { ...config.pagination, maxPages: 2 };
     const discriminator = { by: "sequence", path: "$.id" } as const;
     const request = { url: `${server.origin}/rows`, query: { since: "{{cursor}}" } };
-    const page: Answer = (asking, response) => {
-      const url = new URL(asking.url ?? "", server.origin);
+    const page: Answer = (incoming, response) => {
+      const url = new URL(incoming.url ?? "", server.origin);
       const from = Number(url.searchParams.get("from") ?? url.searchParams.get("since") ?? 0) + 1;
-      json({ ...rows(from), ...(from < 5 && { next: `/rows?from=${from}` }) })(asking, response);
+      json({ ...rows(from), ...(from < 5 && { next: `/rows?from=${from}` }) })(incoming, response);
     };
     server.answers = [page];
     const rig = rigOf({ discriminator, request, pagination });
     expect(await rig.poll()).toEqual({ kind: "done", notBeforeMs: NOW });
     expect(await rig.pollAll()).toEqual({ kind: "done" });
     expect(idsOf(rig)).toEqual(["1", "2", "3", "4", "5"]);
-    // The set must see all pages in each poll. It fails instead of silently skipping the last page.
+    // A seen set must read all pages in each poll. The poll fails instead of silently skipping the last page.
     server.answers = [json({ ...rows(1), next: "/rows?page=2" }), json({ ...rows(2), next: "/rows?page=3" })];
     const set = rigOf({ ...config, pagination });
     expect(await set.poll()).toEqual({ kind: "done", notBeforeMs: NOW });
@@ -64,9 +64,9 @@ describe("paging", () => {
       json({ ...rows(8, 7), next: "/rows?page=2" }),
       json({ ...rows(6, 5), next: "/rows?page=3" }),
     ];
-    server.asked.length = 0;
+    server.requests.length = 0;
     expect(await rig.poll()).toEqual({ kind: "done" });
-    expect(server.asked).toHaveLength(2);
+    expect(server.requests).toHaveLength(2);
     expect(idsOf(rig).slice(6)).toEqual(["7", "8"]);
     expect(String(rig.deliveries.at(-1)?.body)).toBe(JSON.stringify({ ...rows(8, 7), next: "/rows?page=2" }));
   });
@@ -83,7 +83,7 @@ describe("paging", () => {
     expect(rig.cursor).toBeUndefined();
   });
 
-  it("fails instead of restarting repeatedly if it cannot reach the end at its start", async () => {
+  it('fails instead of restarting repeatedly if `startAt: "now"` cannot reach the last page within maxPages', async () => {
     const rig = rigOf({ ...config, startAt: "now", pagination: { ...config.pagination, maxPages: 1 } });
     server.answers = [json({ ...rows(1), next: "/rows?page=2" })];
     expect(await rig.poll()).toEqual({ kind: "done", notBeforeMs: NOW });
@@ -91,12 +91,12 @@ describe("paging", () => {
     expect(rig.log).toEqual([]);
   });
 
-  it("ends when the server limits the rate, and reports until when", async () => {
+  it("ends at the server's rate limit, and waits until that limit resets", async () => {
     const discriminator = { by: "sequence", path: "$.id" } as const;
     const spent = { "ratelimit-remaining": "0", "ratelimit-reset": "7" };
     server.answers = [json({ ...rows(1), next: "/rows?page=2" }, spent)];
     const rig = rigOf({ ...config, discriminator });
     expect(await rig.poll()).toEqual({ kind: "done", notBeforeMs: NOW + 7000 });
-    expect(server.asked).toHaveLength(1);
+    expect(server.requests).toHaveLength(1);
   });
 });

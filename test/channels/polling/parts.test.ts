@@ -45,7 +45,7 @@ describe("a timestamp", () => {
   });
 });
 
-describe("the header Link (RFC 8288)", () => {
+describe("the Link header (RFC 8288)", () => {
   it.each<[string | readonly string[] | undefined, string | undefined]>([
     ['<https://x/2>; rel="next"', "https://x/2"],
     ['<https://x/1>; rel="prev", <https://x/3>; rel="next"', "https://x/3"],
@@ -60,7 +60,7 @@ describe("the header Link (RFC 8288)", () => {
     ["/2; rel=next", undefined],
     ["", undefined],
     [undefined, undefined],
-  ])("of %j leads to %j", (header, target) => {
+  ])("with the value %j names %j as the next page", (header, target) => {
     expect(findLink(header, "next")).toBe(target);
   });
 

@@ -28,7 +28,7 @@ export function openedPolls() {
 export function openedAnswers(): AnswerServer {
   const server = opened(() => AnswerServer.start());
   beforeEach(() => {
-    server.asked.length = 0;
+    server.requests.length = 0;
   });
   return server;
 }

@@ -89,7 +89,7 @@ describe("a failed call", () => {
     await rigOf().poll();
     server.answers = [status(404)];
     await rigOf().poll();
-    expect(server.asked).toHaveLength(3);
+    expect(server.requests).toHaveLength(3);
   });
 
   it("ends the poll until the time that its server names", async () => {
@@ -130,7 +130,7 @@ describe("a failed call", () => {
     expect(await pages.poll()).toMatchObject({ kind: "failed", code: "http_429" });
     expect(await pages.poll()).toEqual({ kind: "done" });
     expect(idsOf(pages)).toEqual(["1", "2", "3"]);
-    expect(server.asked.map(({ url }) => url)).toEqual(["/rows", "/rows?page=2", "/rows?since=2"]);
+    expect(server.requests.map(({ url }) => url)).toEqual(["/rows", "/rows?page=2", "/rows?since=2"]);
   });
 });
 
@@ -156,7 +156,7 @@ describe("a delivery", () => {
   it.each([
     [{ itemsPath: "$.list.row" }, '{"id":"1"}'],
     [{ itemId: "$.list.row[0].id" }, "<list>"],
-  ])("of large XML is parsed in another thread with the same events: %j", async (config, data) => {
+  ])("in large XML is parsed in another thread into the same events: %j", async (config, data) => {
     const answer = `<list><row><id>1</id></row><row><id>${"x".repeat(20_000)}</id></row></list>`;
     const lanes: string[] = [];
     const readInWorker: PollDeps["readInWorker"] = async (request, lane) => {
@@ -170,7 +170,7 @@ describe("a delivery", () => {
     expect(rig.log[0]?.data).toContain(data);
   });
 
-  it("of lines, XML, a nested path or a single object contains only the new items", async () => {
+  it("contains only the new items, whether they are lines, XML, below a nested path or a single object", async () => {
     const lines = rigOf({ itemsPath: undefined });
     server.answers = [
       (_, r) => r.writeHead(200, { "content-type": "application/jsonl" }).end('{"id":1}\n'),
@@ -243,12 +243,12 @@ describe("a request", () => {
     });
     server.answers = [json({ rows: [{ id: 1, at: 1769853600.75 }] })];
     await rig.poll();
-    expect(server.asked[0]).toMatchObject({
+    expect(server.requests[0]).toMatchObject({
       url: "/a/2026-01-31?x=1970-01-01T00%3A00%3A00.000Z&since=0&ms=0",
       headers: { "x-since": "Thu, 01 Jan 1970 00:00:00 GMT" },
     });
     await rig.poll();
-    expect(server.asked[1]?.url).toBe(
+    expect(server.requests[1]?.url).toBe(
       "/a/2026-01-31?x=2026-01-31T10%3A00%3A00.750Z&since=1769853600&ms=1769853600750&last=2026-01-31T00%3A00%3A00.000Z",
     );
   });
@@ -260,7 +260,7 @@ describe("a request", () => {
     server.answers = [json(rows('a"b'))];
     await rig.poll();
     await rig.poll();
-    expect(server.asked.map(({ text }) => text)).toEqual([
+    expect(server.requests.map(({ text }) => text)).toEqual([
       '{"filter":[{"n":1},null]}',
       '{"filter":[{"after":"a\\"b","n":1},"a\\"b"],"since":"a\\"b"}',
     ]);
@@ -268,7 +268,7 @@ describe("a request", () => {
     const other = rigOf({ discriminator, request: { url: `${server.origin}/`, method: "POST", body: text } });
     await other.poll();
     await other.poll();
-    expect(JSON.parse(server.asked.at(-1)?.text ?? "")).toEqual({ q: 'after a"b' });
+    expect(JSON.parse(server.requests.at(-1)?.text ?? "")).toEqual({ q: 'after a"b' });
   });
 
   it("never leaves its host because of a value from the server", async () => {
@@ -278,7 +278,7 @@ describe("a request", () => {
     const rig = rigOf({ discriminator, request });
     await rig.poll();
     await rig.poll();
-    expect(server.asked[1]?.url).toBe("/%2F%2Fevil.example%2F%3Fx%3D%23%EF%BF%BD/rows");
+    expect(server.requests[1]?.url).toBe("/%2F%2Fevil.example%2F%3Fx%3D%23%EF%BF%BD/rows");
   });
 
   it("is not sent with a value that is not allowed in a header", async () => {
@@ -288,7 +288,7 @@ describe("a request", () => {
     const rig = rigOf({ discriminator, request });
     await rig.poll();
     expect(await rig.poll()).toMatchObject({ kind: "failed", code: "request" });
-    expect(server.asked).toHaveLength(1);
+    expect(server.requests).toHaveLength(1);
   });
 });
 
@@ -299,5 +299,5 @@ it("sends a header that was stored with surrounding whitespace without it", asyn
   server.answers = [json(rows())];
   const run = rig.run(new AbortController().signal, stored);
   expect(await rig.source.poll(run)).toEqual({ kind: "done" });
-  expect(server.asked.at(-1)?.headers["x-a"]).toBe("a");
+  expect(server.requests.at(-1)?.headers["x-a"]).toBe("a");
 });

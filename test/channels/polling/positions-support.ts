@@ -34,7 +34,7 @@ export function openedPositions() {
     }
     return rig.log.map(({ id }) => id);
   }
-  const queries = () => server.asked.map(({ url }) => decodeURIComponent(url.replace(/^\/\??/, "")));
+  const queries = () => server.requests.map(({ url }) => decodeURIComponent(url.replace(/^\/\??/, "")));
   return { server, clock, rigOf, pollEach, queries };
 }
 

@@ -17,7 +17,7 @@ describe("a timestamp", () => {
     expect(queries().at(-1)).toBe("since=2026-01-31T10:00:02.000Z");
   });
 
-  it("reports that all items are below the cursor after several polls, until one is not", async () => {
+  it("warns after several polls that return only items below the cursor, until an item reaches it", async () => {
     const rig = rigOf({ discriminator }, SINCE);
     const { source } = rig;
     const { signal } = new AbortController();
@@ -35,7 +35,7 @@ describe("a timestamp", () => {
     expect(await warned(at(3))).toEqual([]);
   });
 
-  it("looks back for late items, and knows those that it has seen there", async () => {
+  it("looks back for late items, and recognizes the items that it has already seen", async () => {
     const rig = rigOf({ discriminator: { ...discriminator, lookBackSeconds: 10 } }, SINCE);
     const late = [at(15), at(20), at(12)];
     expect(await pollEach(rig, [at(15), at(20)], late, late)).toEqual(["15", "20", "12"]);
@@ -62,18 +62,18 @@ describe("a timestamp", () => {
   });
 
   it.each<[string, unknown]>([
-    ["none", { id: "x" }],
-    ["one that cannot be read", { id: "x", at: "yesterday" }],
-    ["one far in the future", { id: "x", at: "2126-01-01T00:00:00Z" }],
-    ["several", { id: "x", at: ["a", "b"] }],
-  ])("of an item that has %s does not move the cursor, and the item is published once", async (_, stray) => {
+    ["missing", { id: "x" }],
+    ["unreadable", { id: "x", at: "yesterday" }],
+    ["far in the future", { id: "x", at: "2126-01-01T00:00:00Z" }],
+    ["ambiguous", { id: "x", at: ["a", "b"] }],
+  ])("that is %s does not move the cursor, and its item is published once", async (_, stray) => {
     const rig = rigOf({ discriminator }, SINCE);
     const pages = [[at(1), stray], [at(1), stray], [at(2), stray], [stray], [at(3)]];
     expect((await pollEach(rig, ...pages)).toSorted()).toEqual(["1", "2", "3", "x"]);
     expect(queries().at(-1)).toBe("since=2026-01-31T10:00:02.000Z");
   });
 
-  it("in the future does not publish its item again when that time has come", async () => {
+  it("that was in the future does not publish its item again once it has passed", async () => {
     const rig = rigOf({ discriminator }, SINCE);
     const ahead = { id: "x", at: new Date(clock.nowMs + 2 * 86_400_000).toISOString() };
     await pollEach(rig, [at(1), ahead]);
@@ -97,11 +97,11 @@ describe("a timestamp", () => {
   });
 });
 
-describe("pages by number", () => {
+describe("counted pages", () => {
   it.each([
     "offset",
     "page",
-  ] as const)("by %s lose no item when an earlier one is deleted meanwhile", async (by) => {
+  ] as const)("with `by: %s` lose no item when an earlier item is deleted during the walk", async (by) => {
     await using upstream = await PollUpstream.start();
     upstream.clear({ paging: by });
     const pagination = { by, param: by, pageSize: 3 };
@@ -111,7 +111,8 @@ describe("pages by number", () => {
     for (let row = 1; row <= 6; row++) upstream.insert();
     upstream.nowMs += 1000;
     upstream.insert();
-    // The walk restarts at the timestamp that all items share. On its second page, the fourth item was there a moment ago.
+    // The first six items share a timestamp, so the walk restarts there. The deletion before its second page moves the fourth item to the
+    // first page.
     upstream.faults = [undefined, undefined, { kind: "do", change: () => upstream.delete("r00001") }];
     expect(await rig.pollAll()).toEqual({ kind: "done" });
     expect(rig.log.map(({ id }) => id)).toEqual([1, 2, 3, 4, 5, 6, 7].map((n) => `r0000${n}`));
@@ -149,7 +150,7 @@ describe("a sequence", () => {
     const pagination = { by: "nextUrlPath", path: "$.next" } as const;
     const rig = rigOf({ discriminator, order: "unordered", itemsPath: "$.rows", pagination }, SINCE);
     const page = (ids: number[], next?: string) => json({ rows: ids.map((id) => ({ id })), next });
-    // Item 5 is written to the first page while the second page is read, which contains item 6 by then.
+    // During the first walk, item 5 is added to page 1 after page 1 was read. Item 6 is added to page 2 before page 2 is read.
     for (const first of [
       [3, 1],
       [5, 3, 1],
@@ -162,7 +163,7 @@ describe("a sequence", () => {
     expect(queries().filter((query) => query !== "2")).toEqual(["", "", "since=6"]);
   });
 
-  it('with `startAt: "now"` treats all items of the first walk as known, even if that is interrupted', async () => {
+  it('with `startAt: "now"` treats all items of the first walk as known, even if that walk is interrupted', async () => {
     const pagination = { by: "nextUrlPath", path: "$.next" } as const;
     const rig = rigOf({ discriminator, startAt: "now", itemsPath: "$.rows", pagination });
     const page = (ids: number[], next?: string) => json({ rows: ids.map((id) => ({ id })), next });
@@ -188,7 +189,7 @@ describe("a sequence", () => {
     expect(await rig.poll()).toEqual({ kind: "done" });
     server.answers = [json({ rows: [{ id: 10 }, { id: 9 }], next: "/2" })];
     expect(await rig.poll()).toEqual({ kind: "done" });
-    expect(server.asked).toHaveLength(2);
+    expect(server.requests).toHaveLength(2);
     expect(rig.log.map(({ id }) => id)).toEqual(["10"]);
   });
 });
@@ -217,7 +218,7 @@ describe("a set of seen items", () => {
     expect(await pollEach(rig, [{ id: 1 }], [{ id: 1 }, { id: 2 }])).toEqual(["2"]);
   });
 
-  it("forgets old items, but none that the server still shows", async () => {
+  it("forgets old items, but not those that the server still returns", async () => {
     const rig = rigOf({ discriminator: { by: "seenSet", maxAgeSeconds: 3600 } });
     await pollEach(rig, [{ id: "stays" }, { id: "goes" }]);
     for (let minutes = 0; minutes < 180; minutes += 30) {

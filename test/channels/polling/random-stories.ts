@@ -3,7 +3,7 @@ import { expect } from "vitest";
 import type { Fault, Paging, PollUpstream, View } from "../../support/poll-upstream.ts";
 import { type Config, type Crash, PollRig } from "./support.ts";
 
-/** Maximum delay of late rows. No walk over the pages takes this long. */
+/** Maximum delay of a late row. No walk over the pages takes this long. */
 const LATE_MS = 60_000;
 
 /** A combination of pagination and discriminator. */
@@ -242,7 +242,7 @@ export const schemes: readonly Scheme[] = [
   },
 ];
 
-/** The same schemes with pages parsed in another thread. Query paths are, above 128 KiB. */
+/** The same schemes with pages parsed in another thread: pages over 128 KiB whose `itemsPath` is a query. */
 export const largeSchemes: readonly Scheme[] = schemes.map((scheme) => ({
   ...scheme,
   name: `${scheme.name}, read in another thread`,
@@ -317,7 +317,7 @@ export const story: fc.Arbitrary<Story> = fc.record({
 });
 
 /** Plays the story while polling with the scheme. Then expects that each row arrived once and in order. */
-export async function live(upstream: PollUpstream, scheme: Scheme, told: Story): Promise<void> {
+export async function live(upstream: PollUpstream, scheme: Scheme, played: Story): Promise<void> {
   upstream.clear(scheme.view);
   const { config } = scheme;
   const url = `${upstream.origin}${new URL(config.request.url).pathname}`;
@@ -325,7 +325,7 @@ export async function live(upstream: PollUpstream, scheme: Scheme, told: Story):
     config: {
       ...config,
       request: { ...config.request, url },
-      maxItemsPerPoll: told.maxItemsPerPoll,
+      maxItemsPerPoll: played.maxItemsPerPoll,
       retry: { attempts: 1 },
     },
     clock: () => upstream.nowMs,
@@ -387,7 +387,7 @@ export async function live(upstream: PollUpstream, scheme: Scheme, told: Story):
     return fault === "do" ? undefined : { kind: fault };
   };
 
-  for (const { changes, crashes, faults } of told.polls) {
+  for (const { changes, crashes, faults } of played.polls) {
     for (const made of changes) apply(made);
     upstream.faults = faults.map(faultOf);
     rig.crashes = [...crashes];

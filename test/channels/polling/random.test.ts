@@ -14,7 +14,7 @@ test.each(
   schemes.map((scheme, i) => ({ ...scheme, seed: SEED + i })),
 )("$name loses and duplicates no item", async ({ seed, ...scheme }) => {
   await fc.assert(
-    fc.asyncProperty(story, (told) => live(upstream, scheme, told)),
+    fc.asyncProperty(story, (sample) => live(upstream, scheme, sample)),
     { numRuns: STORIES, seed },
   );
 });

@@ -88,13 +88,13 @@ export class PollRig {
   }
 
   /** Polls until no more items are available at once. */
-  async pollAll(most = 50): Promise<SourceEnd | undefined> {
+  async pollAll(maxPolls = 50): Promise<SourceEnd | undefined> {
     for (let polls = 1; ; polls++) {
       const end = await this.poll();
-      const goesOn =
+      const hasMore =
         end?.kind === "done" && end.notBeforeMs !== undefined && end.notBeforeMs <= this.#clock();
-      if (!goesOn) return end;
-      if (polls === most) throw new Error(`${most} polls, and still more to do`);
+      if (!hasMore) return end;
+      if (polls === maxPolls) throw new Error(`more items are available after ${maxPolls} polls`);
     }
   }
 
@@ -135,7 +135,7 @@ export class PollRig {
 
   #write<T>(write: () => T): T {
     const crash = this.crashes.shift();
-    if (crash === "refused") throw new UnavailableError("the write was refused");
+    if (crash === "refused") throw new UnavailableError("the write was rejected");
     const written = write();
     if (crash === "died") throw new UnavailableError("the process is gone");
     return written;

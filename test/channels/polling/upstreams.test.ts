@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest
 import { opened } from "../../support/opened.ts";
 import { type Config, PollRig } from "./support.ts";
 
-/** Polls a server implementation from another project, so that its behavior on the wire is independent of ours. */
+/** Polls the server of another project (mockttp), so that the behavior on the wire does not come from Inlet's own test server. */
 
 const server = opened(() => getLocal());
 beforeAll(async () => {
@@ -31,7 +31,7 @@ const rigOf = (config: Partial<Config> = {}): PollRig =>
 const TOTAL_MS = 60_000;
 
 /** Lets the call time out as soon as it arrives. */
-function sayNothing(): Promise<never> {
+function neverRespond(): Promise<never> {
   vi.advanceTimersByTime(TOTAL_MS);
   return new Promise(() => {});
 }
@@ -124,18 +124,18 @@ describe("a conditional request", () => {
     expect(await rig.poll()).toMatchObject({ kind: "failed", code: "reset" });
     expect(await rig.poll()).toEqual({ kind: "done" });
     expect(await rig.poll()).toEqual({ kind: "done" });
-    const told = (await first.getSeenRequests()).map(({ headers }) => headers["if-none-match"]);
-    expect(told).toEqual([undefined, undefined, '"a"']);
+    const etags = (await first.getSeenRequests()).map(({ headers }) => headers["if-none-match"]);
+    expect(etags).toEqual([undefined, undefined, '"a"']);
     expect(idsOf(rig)).toEqual(["1", "2"]);
   });
 });
 
-describe("a server that fails on the wire", () => {
+describe("a server", () => {
   it.each<[string, () => Promise<unknown>, string]>([
     ["closes the connection", () => server.forGet("/rows").once().thenCloseConnection(), "reset"],
-    ["resets it", () => server.forGet("/rows").once().thenResetConnection(), "reset"],
-    ["does not respond", () => server.forGet("/rows").once().thenCallback(sayNothing), "timeout"],
-  ])("and %s costs one poll and no item", async (_, prepare, code) => {
+    ["resets the connection", () => server.forGet("/rows").once().thenResetConnection(), "reset"],
+    ["does not respond", () => server.forGet("/rows").once().thenCallback(neverRespond), "timeout"],
+  ])("that %s makes one poll fail, but no item is lost", async (_, prepare, code) => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     await prepare();
     await server.forGet("/rows").thenJson(200, [{ id: 1 }]);

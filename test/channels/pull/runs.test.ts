@@ -96,8 +96,12 @@ const delivery = (...items: readonly (readonly [id: string, v: number])[]) => {
 const many = (from: number, count: number) =>
   delivery(...Array.from({ length: count }, (_, i) => [`n${from + i}`, from + i] as const));
 
-function send({ run }: OpenRun, what: ReturnType<typeof delivery>, cursor?: string): Promise<IngestResult> {
-  return run.ingest(what, { signal, ...(cursor !== undefined && { cursor }) });
+function send(
+  { run }: OpenRun,
+  fetched: ReturnType<typeof delivery>,
+  cursor?: string,
+): Promise<IngestResult> {
+  return run.ingest(fetched, { signal, ...(cursor !== undefined && { cursor }) });
 }
 
 /** Sends deliveries that arrive together, with the cursor `at <n>` after the nth. Returns the results and the cursors written. */
@@ -342,14 +346,14 @@ describe("a run", () => {
     const key = `inlet:{c.${source.number}}:cursor`;
     const stateOf = async () =>
       (await spine.api.call.get(`/apps/${source.appId}/channels/${source.channelId}`)).state;
-    async function refuse(): Promise<void> {
+    async function rejectRun(): Promise<void> {
       const open = await source.open();
       await open.end({ kind: "failed", code, message: "no", isRejection: true, ...more });
     }
-    for (let i = 0; i < 6; i++) await refuse();
+    for (let i = 0; i < 6; i++) await rejectRun();
     expect(await stateOf()).toBe("active");
     await client.call("hset", [key, "ws", Date.now() - 11 * 60_000]);
-    await refuse();
+    await rejectRun();
     expect(await stateOf()).toBe(state);
     expect(await bus.states.read(source.number)).toMatchObject({ state, lastError: { code } });
     expect(seen).toContainEqual(expect.objectContaining({ kind: "stopped", state }));
@@ -375,14 +379,14 @@ describe("a run", () => {
     await send(first, delivery(["a", 1]), "1");
     const nextAtMs = Date.now() + 3_600_000;
     await first.end({ kind: "failed", code: "reset", message: "cut" }, { nextAtMs });
-    const told = await bus.states.read(source.number);
-    expect(told).toMatchObject({
+    const facts = await bus.states.read(source.number);
+    expect(facts).toMatchObject({
       state: "waiting",
       owner: "wk_1",
       lastError: { code: "reset", message: "cut" },
     });
-    expect(told.lastEventAtMs).toBeGreaterThanOrEqual(beganAtMs);
-    expect(told.nextAtMs).toBe(nextAtMs);
+    expect(facts.lastEventAtMs).toBeGreaterThanOrEqual(beganAtMs);
+    expect(facts.nextAtMs).toBe(nextAtMs);
     const early = await runs.openRun(source.number, { signal, owner: "wk_2" });
     expect(early.kind).toBe("backoff");
     const fresh = await runs.openRun(source.number, { signal, owner: "wk_2", skipBackoff: true });

@@ -122,7 +122,7 @@ export interface TestWorker extends AsyncDisposable {
   readonly sources: Sources;
   readonly metrics: Metrics;
   readonly stop: AbortController;
-  /** Reads the change feed. Tests call this, as no timer does. */
+  /** Reads the change feed. Tests call this because the feed's timer never fires. */
   readonly readChanges: () => Promise<void>;
 }
 
@@ -131,7 +131,7 @@ export interface SourceRig extends AsyncDisposable {
   readonly spine: TestSpine;
   /** A Redis used only by this test file. */
   readonly server: RedisServer;
-  readonly startWorker: (instead?: Partial<SourcesDeps> & { readonly url?: string }) => Promise<TestWorker>;
+  readonly startWorker: (overrides?: Partial<SourcesDeps> & { readonly url?: string }) => Promise<TestWorker>;
   /** Installs an app with this many channels. Their events are never deduplicated. */
   readonly install: (count: number, config?: object) => Promise<readonly InstalledSource[]>;
   /** Returns the numbers on the source's topic, in entry order. */
@@ -175,7 +175,7 @@ export async function startSourceRig(): Promise<SourceRig> {
   async function startWorker({
     url = spine.server.url,
     timing,
-    ...instead
+    ...overrides
   }: Parameters<SourceRig["startWorker"]>[0] = {}) {
     await using beginning = new AsyncDisposableStack();
     const redis = beginning.use(await openTestRedis(url));
@@ -197,7 +197,7 @@ export async function startSourceRig(): Promise<SourceRig> {
       onAppended: () => {},
       presets: new Map(),
       hooksUrl: "https://hooks.example",
-      fetchPinned: () => Promise.reject(new Error("this test fetches nothing")),
+      fetchPinned: () => Promise.reject(new Error("this test makes no requests")),
       captureSecret: createCaptureSecret({ db, keyring, nowMs: Date.now }),
     });
     const runtime = beginning.use(
@@ -222,7 +222,7 @@ export async function startSourceRig(): Promise<SourceRig> {
       },
       stopping: stop.signal,
       timing: { ...TIMING, ...timing },
-      ...instead,
+      ...overrides,
     };
     const sources = beginning.use(startSources(deps));
     const owned = beginning.move();

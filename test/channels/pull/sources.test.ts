@@ -25,8 +25,8 @@ afterEach(async () => {
   await db.updateTable("channels").set({ state: "paused" }).execute();
 });
 
-async function start(instead: Parameters<SourceRig["startWorker"]>[0] = {}): Promise<TestWorker> {
-  const worker = await rig.startWorker(instead);
+async function start(overrides: Parameters<SourceRig["startWorker"]>[0] = {}): Promise<TestWorker> {
+  const worker = await rig.startWorker(overrides);
   workers.push(worker);
   return worker;
 }
@@ -38,7 +38,7 @@ async function stop(worker: TestWorker): Promise<void> {
 
 async function installOne(config: object = {}): Promise<InstalledSource> {
   const [source] = await rig.install(1, config);
-  if (!source) throw new Error("nothing was installed");
+  if (!source) throw new Error("no source was installed");
   return source;
 }
 
@@ -66,7 +66,7 @@ async function expectWhole(sources: readonly InstalledSource[], n: number): Prom
 }
 
 describe("the shards of the sources", () => {
-  it("belong to a single worker alone, and are rebalanced as workers join and leave", async () => {
+  it("belong to the only worker, and are rebalanced when workers join or leave", async () => {
     const first = await start();
     await untilShared([first], [256]);
     const second = await start();
@@ -137,12 +137,12 @@ describe("sources on many workers", () => {
     const both = await Promise.all(
       [1, 2].map(() => start({ bus: { ...bus, leases: { ...bus.leases, renew } } })),
     );
-    const isRefused = async (): Promise<boolean> => {
+    const isRejected = async (): Promise<boolean> => {
       const texts = await Promise.all(both.map(({ metrics }) => metrics.registry.metrics()));
       return texts.some((text) => /inlet_source_refusals_total\{.*cause="epoch"\} [1-9]/.test(text));
     };
     let n = 0;
-    while (n < 50 || !(await isRefused())) {
+    while (n < 50 || !(await isRejected())) {
       n += 5;
       writeUpTo(sources, n);
       await untilWritten(rig, sources, n);

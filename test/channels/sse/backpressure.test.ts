@@ -68,16 +68,16 @@ it("accepts 20,000 events that arrive together in order, with few in flight at a
   const text = Array.from({ length: total }, (_, n) => `id: ${n}\ndata: ${n}\n\n`).join("");
   await using server = await startRawServer(streamOf(text));
   let next = 0;
-  let underWay = 0;
-  let most = 0;
+  let inFlight = 0;
+  let maxInFlight = 0;
   const run = createRun(
     { url: server.url },
     {
       async ingest({ body }) {
         if (Number(body.toString()) === next) next += 1;
-        most = Math.max(most, ++underWay);
+        maxInFlight = Math.max(maxInFlight, ++inFlight);
         await new Promise((resolve) => setImmediate(resolve));
-        underWay -= 1;
+        inFlight -= 1;
         return ACCEPTED;
       },
     },
@@ -86,5 +86,5 @@ it("accepts 20,000 events that arrive together in order, with few in flight at a
   run.taken.push = () => 0;
   expect(await client.run(run)).toEqual({ kind: "done" });
   expect(next).toBe(total);
-  expect(most).toBeLessThan(2_000);
+  expect(maxInFlight).toBeLessThan(2_000);
 });

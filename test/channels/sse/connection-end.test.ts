@@ -109,7 +109,7 @@ describe("the end of a stream", () => {
     expect(await running).toMatchObject({ kind: "failed", code: "idle_timeout" });
   });
 
-  it("follows at the maximum connection age, and allows an immediate reconnect", async () => {
+  it("is reached at the maximum connection age, and allows an immediate reconnect", async () => {
     const { end } = await runOnce(openStreamOf("data: a\n\n"), { maxConnectionAgeMs: 1000 });
     expect(end).toEqual({ kind: "done", notBeforeMs: NOW_MS });
   });
@@ -163,7 +163,7 @@ describe("a response that is not a stream", () => {
   it.each([
     "429 Too Many Requests",
     "503 Service Unavailable",
-  ])("%s sets how long the server is left alone", async (line) => {
+  ])("with status %s sets the earliest time of the next attempt", async (line) => {
     const { end } = await runOnce(status(line, "Retry-After: 7", "Content-Length: 0"));
     expect(end).toMatchObject({
       kind: "failed",
@@ -183,7 +183,7 @@ describe("a response that is not a stream", () => {
     expect(end).toEqual({ kind: "done" });
   });
 
-  it("to a refused connection fails", async () => {
+  it("counts as failed if the connection is refused", async () => {
     const gone = await startRawServer();
     await gone[Symbol.asyncDispose]();
     expect(await client.run(createRun({ url: gone.url }))).toMatchObject({
@@ -192,7 +192,7 @@ describe("a response that is not a stream", () => {
     });
   });
 
-  it("that is late fails", async () => {
+  it("counts as failed if it arrives too late", async () => {
     const { end } = await runOnce(() => {}, { connectTimeoutMs: 100 });
     expect(end).toMatchObject({ kind: "failed", code: "timeout" });
   });
@@ -216,7 +216,7 @@ describe("a response that is not a stream", () => {
     expect(endless.calls).toHaveLength(3);
   });
 
-  it("from an address that must not be called is rejected", async () => {
+  it("is rejected if the address must not be called", async () => {
     const end = await client.run(createRun({ url: "http://10.0.0.1/stream" }));
     expect(end).toMatchObject({ kind: "failed", code: "blocked", isRejection: true });
   });

@@ -34,8 +34,8 @@ describe("a stream", () => {
   it("delivers events that arrive together in batches of at most a few hundred", async () => {
     const { run } = await runOnce(streamOf(messages(...Array.from({ length: 1_000 }, (_, n) => String(n)))));
     expect(dataOf(run)).toEqual(Array.from({ length: 1_000 }, (_, n) => String(n)));
-    expect(Math.max(...run.together)).toBeLessThanOrEqual(256);
-    expect(run.together.length).toBeLessThan(100);
+    expect(Math.max(...run.batchSizes)).toBeLessThanOrEqual(256);
+    expect(run.batchSizes.length).toBeLessThan(100);
   });
 
   it("delivers the same events however the stream is split into packets", async () => {
@@ -80,7 +80,7 @@ describe("a stream", () => {
     ["json", "application/json"],
     ["text", "text/plain"],
     ["jsonLines", "application/x-ndjson"],
-  ])("of %s is delivered as %s", async (dataFormat, contentType) => {
+  ])("with `dataFormat: %s` is delivered as %s", async (dataFormat, contentType) => {
     const { run } = await runOnce(streamOf("data: 1\ndata: 2\n\n"), { dataFormat });
     expect(run.deliveries).toMatchObject([
       { headers: { "content-type": contentType }, body: Buffer.from("1\n2") },
@@ -150,14 +150,14 @@ describe("a resumed stream", () => {
     const again = await runOnce(streamOf(messages("3")), {}, { cursor: first.run.stored ?? "" });
     expect(again.run.warnings).toEqual(["gap"]);
     expect(again.call().headers).not.toHaveProperty("last-event-id");
-    const forgetful = { resume: { mode: "none" } };
-    const none = await runOnce(streamOf("data: 1\n\n"), forgetful, { cursor: at("4") });
+    const withoutResume = { resume: { mode: "none" } };
+    const none = await runOnce(streamOf("data: 1\n\n"), withoutResume, { cursor: at("4") });
     expect(none.run.warnings).toEqual(["gap"]);
     expect(none.call().headers).not.toHaveProperty("last-event-id");
     expect(idsOf(none.run)).toEqual([undefined]);
   });
 
-  it("is broken if the last event id is not allowed in a header", async () => {
+  it("ends as broken if a header cannot contain the last event id", async () => {
     const { end } = await runOnce(streamOf(), {}, { cursor: at("a\x01") });
     expect(end).toMatchObject({ kind: "broken", code: "unsendable_id" });
   });

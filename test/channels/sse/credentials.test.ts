@@ -29,8 +29,8 @@ function tokens(generations: number) {
         generation,
       };
     },
-    async renew({ generation: refused }) {
-      renewals.push(refused);
+    async renew({ generation: rejected }) {
+      renewals.push(rejected);
       if (generation === generations) return false;
       generation += 1;
       return true;
@@ -63,18 +63,23 @@ describe("a stream with credentials", () => {
     expect(JSON.stringify(run.deliveries)).not.toContain("Bearer");
   });
 
-  it("is rejected if there is no new token or it is rejected too, and needs reauthorization if that persists", async () => {
-    const refusing = status("401 Unauthorized", "Content-Length: 0");
-    const refused = { kind: "failed", code: "http_401", isRejection: true, stateIfPersistent: "needsReauth" };
+  it("fails as rejected without a valid new token, and needs reauthorization if that persists", async () => {
+    const rejecting = status("401 Unauthorized", "Content-Length: 0");
+    const rejected = {
+      kind: "failed",
+      code: "http_401",
+      isRejection: true,
+      stateIfPersistent: "needsReauth",
+    };
     const renewed = tokens(9);
-    expect((await runWith(refusing, renewed.credentials)).end).toMatchObject(refused);
+    expect((await runWith(rejecting, renewed.credentials)).end).toMatchObject(rejected);
     expect(renewed.renewals).toEqual([1]);
-    const { end, calls } = await runWith(refusing, tokens(1).credentials);
-    expect(end).toMatchObject(refused);
+    const { end, calls } = await runWith(rejecting, tokens(1).credentials);
+    expect(end).toMatchObject(rejected);
     expect(calls).toHaveLength(1);
   });
 
-  it("does not show them in an error if they are not allowed in a header", async () => {
+  it("hides the credentials in the error if a header cannot contain them", async () => {
     const { credentials } = tokens(1);
     const authorize: Credentials["authorize"] = async (request, options) => {
       const authorized = await credentials.authorize(request, options);

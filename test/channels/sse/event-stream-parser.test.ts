@@ -39,7 +39,7 @@ describe("the event stream parser", () => {
     ]);
   });
 
-  it("parses no further than its reader asks", () => {
+  it("parses only as far as its consumer reads", () => {
     const bytes = Buffer.from("data: 1\n\ndata: 22\n\n");
     const messages = new EventStreamParser({ maxEventBytes: 1 }).read(bytes);
     expect(messages.next().value).toMatchObject({ data: "1" });
@@ -71,7 +71,7 @@ describe("an event that is too large", () => {
     expect(result.isTooLarge).toBe(true);
   });
 
-  it("includes one with an endless name or id", () => {
+  it("is rejected if its name or id is endless", () => {
     const chunks = Array.from({ length: 100 }, () => Buffer.from("x".repeat(1000)));
     for (const field of ["event", "id", "retry"]) {
       expect(parse([Buffer.from(`${field}:`), ...chunks], 5_000).isTooLarge).toBe(true);
@@ -79,7 +79,7 @@ describe("an event that is too large", () => {
     }
   });
 
-  it("excludes long comments and unknown fields, which are not kept in memory", () => {
+  it("does not count comments and unknown fields, because those are discarded", () => {
     const chunk = Buffer.from("x".repeat(1000));
     const long = Array.from({ length: 100 }, () => chunk);
     const chunks = [

@@ -14,18 +14,18 @@ interface Entry {
   readonly data: number;
 }
 
-/** Starts a better-sse server that sends its history after the last event id, and cuts connections as `cuts` says. */
-async function startHistory(history: readonly Entry[], cuts: (sent: number) => boolean) {
-  const told: string[] = [];
+/** Starts a better-sse server that sends its history after the last event id. It cuts the connection when `cutsAt` returns true. */
+async function startHistory(history: readonly Entry[], cutsAt: (sent: number) => boolean) {
+  const lastEventIds: string[] = [];
   const server = createServer(async (request, response) => {
     const session = await createSession(request, response, { retry: null, keepAlive: null });
     // Ids arrive as UTF-8. Node reads each byte of a header as one character.
     const lastId = Buffer.from(session.lastId, "latin1").toString();
-    told.push(lastId);
+    lastEventIds.push(lastId);
     const from = lastId === "" ? 0 : history.findIndex(({ id }) => id === lastId) + 1;
     let sent = 0;
     for (const { data, id } of history.slice(from)) {
-      if (cuts(++sent)) return cutAfterFlush(response);
+      if (cutsAt(++sent)) return cutAfterFlush(response);
       // better-sse generates missing ids, so this frame is written directly.
       if (id === undefined) response.write(`event: tick\ndata: ${data}\n\n`);
       else session.push(data, "tick", id);
@@ -35,7 +35,7 @@ async function startHistory(history: readonly Entry[], cuts: (sent: number) => b
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   return {
-    told,
+    lastEventIds,
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
     async [Symbol.asyncDispose]() {
       server.closeAllConnections();
@@ -65,7 +65,7 @@ async function receiveAll(url: string, total: number, failsAt: (call: number) =>
         ...(stored !== undefined && { cursor: stored }),
         async ingest({ body, deliveryId = "" }, { cursor }) {
           failed ||= failsAt(++calls);
-          // As in the engine, all writes after a failed one fail.
+          // The engine also rejects all writes after a failed one.
           if (failed) throw new UnavailableError("no Redis");
           const data = Number(body.toString());
           if (!published.has(deliveryId)) order.push(data);
@@ -88,7 +88,7 @@ it("a stream loses and duplicates no event, however often the server or a failin
   const { order, connections } = await receiveAll(server.url, history.length, (call) => call % 61 === 0);
   expect(order).toEqual(history.map(({ data }) => data));
   expect(connections).toBeGreaterThan(30);
-  expect(server.told.slice(1)).not.toContain("");
+  expect(server.lastEventIds.slice(1)).not.toContain("");
 });
 
 it("a stream with ids on only some events loses and duplicates no event", async () => {

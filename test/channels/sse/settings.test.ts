@@ -5,7 +5,7 @@ import { findingsOf } from "../../../src/http/findings.ts";
 
 const url = "https://example.com/stream";
 
-function refusalOf(config: object): string {
+function describeFindings(config: object): string {
   const parsed = sseSettings.safeParse({ url, ...config });
   return parsed.success
     ? ""
@@ -90,8 +90,8 @@ describe("the settings of an SSE channel", () => {
     [{ redirects: 11 }, "redirects"],
     [{ onInvalid: "reject" }, "onInvalid"],
     [{ unknown: 1 }, "unknown is not a known field"],
-  ])("reject %j and name the field", (config, refusal) => {
-    expect(refusalOf(config)).toContain(refusal);
+  ])("reject %j and name the field", (config, expected) => {
+    expect(describeFindings(config)).toContain(expected);
   });
 });
 
@@ -113,17 +113,17 @@ describe("the cursor of a stream", () => {
     [{ lastEventId: "x".repeat(8193) }, "lastEventId"],
     [{ lastEventId: "1", n: -1 }, "n"],
     [{ lastEventId: "1", at: 5 }, "at"],
-  ])("is not accepted as %j", (value, path) => {
+  ])("rejects %j", (value, path) => {
     const parsed = sseCursorFormat.parse(value, settings);
     expect(!parsed.ok && parsed.error.map((finding) => finding.path)).toEqual([path]);
   });
 
   it("cannot be set if the server never receives it", () => {
-    const forgetful = sseSettings.parse({ url, resume: { mode: "none" } });
-    expect(sseCursorFormat.parse({ lastEventId: "1" }, forgetful)).toMatchObject({ ok: false });
+    const withoutResume = sseSettings.parse({ url, resume: { mode: "none" } });
+    expect(sseCursorFormat.parse({ lastEventId: "1" }, withoutResume)).toMatchObject({ ok: false });
   });
 
-  it("must be allowed in a header, unless it is sent in the query", () => {
+  it("must contain only characters that a header allows, unless it is sent in the query", () => {
     const control = { lastEventId: "a\x01" };
     expect(sseCursorFormat.parse(control, settings)).toMatchObject({ error: [{ path: "lastEventId" }] });
     const byQuery = sseSettings.parse({ url, resume: { mode: "query", param: "since" } });

@@ -94,7 +94,7 @@ export interface TestRun extends Omit<StreamRun, "signal"> {
   readonly moves: string[];
   readonly warnings: string[];
   /** Number of events in each call of `ingestAll`. */
-  readonly together: number[];
+  readonly batchSizes: number[];
   readonly controller: AbortController;
   readonly signal: AbortSignal;
   opens: number;
@@ -132,7 +132,7 @@ export function createRun(
     taken: [],
     moves: [],
     warnings: [],
-    together: [],
+    batchSizes: [],
     controller,
     signal: controller.signal,
     opens: 0,
@@ -147,7 +147,7 @@ export function createRun(
       return result;
     },
     ingestAll(deliveries, { cursorAfter, signal }) {
-      run.together.push(deliveries.length);
+      run.batchSizes.push(deliveries.length);
       const written = Promise.all(
         deliveries.map((delivery, n) => run.ingest(delivery, { cursor: cursorAfter(n), signal })),
       );

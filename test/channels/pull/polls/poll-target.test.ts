@@ -11,28 +11,28 @@ const { server, redis } = openedBus();
 it("wakes a queued source even if another worker still holds the job that queued it", async () => {
   await using queue = openJobQueue<PollJob>({ redis, name: "turns", log: silent });
   const jobs: Job<PollJob>[] = [];
-  const inLine = Promise.withResolvers<{ readonly postponeMs: number }>();
+  const firstJob = Promise.withResolvers<{ readonly postponeMs: number }>();
   await using _ = queue.work(
     async (job) => {
       jobs.push(job);
-      return jobs.length === 1 ? inLine.promise : undefined;
+      return jobs.length === 1 ? firstJob.promise : undefined;
     },
     { concurrency: 1 },
   );
   await addPoll(queue, 7, 0);
   await until(() => jobs.length === 1);
   let tries = 0;
-  const asked = {
+  const racingQueue = {
     async add(...job: Parameters<typeof queue.add>) {
       tries++;
       const added = await queue.add(...job);
       // The source is queued only after its job was taken by a worker.
-      inLine.resolve({ postponeMs: NEVER_MS });
+      firstJob.resolve({ postponeMs: NEVER_MS });
       if (!added) await until(async () => (await server.client.keys("*{jobs.turns}*:delayed")).length === 1);
       return added;
     },
   };
-  expect(await addTurn(asked, { name: "7", sinceMs: 1 })).toBe(true);
+  expect(await addTurn(racingQueue, { name: "7", sinceMs: 1 })).toBe(true);
   expect(tries).toBeGreaterThan(1);
   await until(() => jobs.length === 2);
   expect(jobs[1]?.data).toEqual({ channel: 7, sinceMs: 1 });

@@ -22,7 +22,7 @@ function timesOf(cron: string, timezone: string, from: string, count: number): r
 }
 
 describe("a source's plan", () => {
-  it("has its times at the interval, counted from the given start", () => {
+  it("has one time per interval, counted from the given start", () => {
     const plan = planFrom(toJobPlan({ everySeconds: 60, jitter: 0 }, 17), 1e12 + 0.5);
     expect(nextTimeMs(plan, 1e12 + 1)).toBe(1e12 + 60_001);
     expect(nextTimeMs(plan, 1e12 + 60_001)).toBe(1e12 + 120_001);

@@ -68,7 +68,7 @@ export function startPollsWorker(
     schedule: (settings) => (settings as TinySettings).schedule,
     origin: (settings) => (settings as TinySettings).origin,
     poll,
-    dryRun: () => Promise.reject(new Error("nothing here is tried out")),
+    dryRun: () => Promise.reject(new Error("this worker has no dry runs")),
   };
   const runs = createSourceRuns<SourceChannel>({
     findSource: async (number) =>
@@ -77,14 +77,14 @@ export function startPollsWorker(
         : { channel: channelOf(number), topics: [], hasBegun: false },
     noteBegun: async () => {},
     credentialsOf: () => {
-      throw new Error("nothing here has credentials");
+      throw new Error("this worker has no credentials");
     },
     positions,
     states,
     pace: createSourcePace({ deliveriesPerSecondOf: () => undefined }),
-    ingest: () => Promise.reject(new Error("nothing here is published")),
+    ingest: () => Promise.reject(new Error("this worker publishes no events")),
     gather: () => [],
-    move: () => Promise.reject(new Error("nothing here moves")),
+    move: () => Promise.reject(new Error("this worker moves no cursor")),
     setState: async () => true,
     isPipelined: true,
     clock: deps.clock ?? Date.now,

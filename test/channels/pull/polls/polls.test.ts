@@ -25,7 +25,7 @@ const otherRedis = opened(() => openTestRedis(server.url, LONG_WRITE_TIMEOUT));
 
 let tests = 0;
 /** Returns names and numbers that are unique to one test. */
-const mine = () => {
+const uniqueNames = () => {
   const test = ++tests;
   return { queueName: `polls-${test}`, number: (i = 0) => test * 1_000 + i };
 };
@@ -33,15 +33,15 @@ const mine = () => {
 /** Records the polls: their times and channels, the maximum concurrency, and the number of aborted polls. */
 function record(how: (run: SourceRun, nth: number) => Promise<SourceEnd> = async () => DONE) {
   const polls: { readonly channel: number; readonly atMs: number }[] = [];
-  const seen = { polls, now: 0, most: 0, mostOfOne: 0, told: 0 };
+  const seen = { polls, now: 0, maxRunning: 0, maxPerChannel: 0, aborts: 0 };
   const running = new Map<number, number>();
   const poll: Poll = async (run) => {
     const channel = run.channel.identity.number;
     polls.push({ channel, atMs: Date.now() });
-    run.signal.addEventListener("abort", () => seen.told++);
-    seen.most = Math.max(seen.most, ++seen.now);
+    run.signal.addEventListener("abort", () => seen.aborts++);
+    seen.maxRunning = Math.max(seen.maxRunning, ++seen.now);
     running.set(channel, (running.get(channel) ?? 0) + 1);
-    seen.mostOfOne = Math.max(seen.mostOfOne, running.get(channel) ?? 0);
+    seen.maxPerChannel = Math.max(seen.maxPerChannel, running.get(channel) ?? 0);
     try {
       return await how(run, polls.filter((each) => each.channel === channel).length);
     } finally {
@@ -72,7 +72,7 @@ const keysOf = (queueName: string): Promise<string[]> => server.client.keys(`inl
 
 describe.concurrent("a polled source", () => {
   it("is polled at its start, long before its scheduled time", async () => {
-    const { queueName, number } = mine();
+    const { queueName, number } = uniqueNames();
     const { seen, poll } = record();
     await using worker = startPollsWorker(redis, poll, { queueName });
     worker.engine.sync([wanted(number())]);
@@ -80,7 +80,7 @@ describe.concurrent("a polled source", () => {
   });
 
   it("is polled once per scheduled time, by one of all workers", async () => {
-    const { queueName, number } = mine();
+    const { queueName, number } = uniqueNames();
     const { seen, poll } = record();
     await using one = startPollsWorker(redis, poll, { queueName });
     await using other = startPollsWorker(otherRedis, poll, { queueName });
@@ -90,11 +90,11 @@ describe.concurrent("a polled source", () => {
     await until(() => seen.polls.length === 6);
     // One first poll, or two if both workers start at the same instant, plus one per interval.
     expect((seen.polls.at(-1)?.atMs ?? 0) - startedAt).toBeGreaterThanOrEqual((6 - 3) * EVERY_MS);
-    expect(seen.mostOfOne).toBe(1);
+    expect(seen.maxPerChannel).toBe(1);
   });
 
   it("with a cron expression is polled at its times", async () => {
-    const { queueName, number } = mine();
+    const { queueName, number } = uniqueNames();
     await using queue = openJobQueue<PollJob>({ redis, name: queueName, log: silent });
     const { seen, poll } = record();
     await using worker = startPollsWorker(redis, poll, { queueName });
@@ -107,7 +107,7 @@ describe.concurrent("a polled source", () => {
   });
 
   it("is not polled while a poll is running, and skips the scheduled times meanwhile", async () => {
-    const { queueName, number } = mine();
+    const { queueName, number } = uniqueNames();
     const ended = Promise.withResolvers<SourceEnd>();
     const { seen, poll } = record((_, nth) => (nth === 1 ? ended.promise : Promise.resolve(DONE)));
     await using one = startPollsWorker(redis, poll, { queueName });
@@ -118,11 +118,11 @@ describe.concurrent("a polled source", () => {
     expect(seen.polls.length).toBe(1);
     ended.resolve(DONE);
     await until(() => seen.polls.length >= 2);
-    expect(seen.mostOfOne).toBe(1);
+    expect(seen.maxPerChannel).toBe(1);
   });
 
   it("that has more items is polled again outside its schedule until it has no more", async () => {
-    const { queueName, number } = mine();
+    const { queueName, number } = uniqueNames();
     const { seen, poll } = record(async (_, nth) =>
       nth < 4 ? { kind: "done", notBeforeMs: Date.now() } : DONE,
     );
@@ -133,7 +133,7 @@ describe.concurrent("a polled source", () => {
   });
 
   it("that is busy at an extra poll is polled as soon as it is free", async () => {
-    const { queueName, number } = mine();
+    const { queueName, number } = uniqueNames();
     const { seen, poll } = record();
     // Takes the slot of a poll that will request another one.
     const place = { key: `c.${number()}`, limit: 1, canQueue: false };
@@ -147,7 +147,7 @@ describe.concurrent("a polled source", () => {
   });
 
   it("is not polled before the requested wait has passed", async () => {
-    const { queueName, number } = mine();
+    const { queueName, number } = uniqueNames();
     const { seen, poll } = record(async (_, nth) =>
       nth === 1 ? { kind: "done", notBeforeMs: Date.now() + NEVER_MS } : DONE,
     );
@@ -160,7 +160,7 @@ describe.concurrent("a polled source", () => {
   });
 
   it("that fails waits longer after each failure", async () => {
-    const { queueName, number } = mine();
+    const { queueName, number } = uniqueNames();
     const { seen, poll } = record(async (_, nth) => {
       if (nth === 2) throw new UnavailableError("no room");
       return nth === 1 ? { kind: "failed", code: "http", message: "500" } : DONE;
@@ -174,7 +174,7 @@ describe.concurrent("a polled source", () => {
   });
 
   it("that throws unexpectedly logs the error and counts as failed", async () => {
-    const { queueName, number } = mine();
+    const { queueName, number } = uniqueNames();
     const lines: string[] = [];
     const log = createLog({
       level: "error",
@@ -189,8 +189,8 @@ describe.concurrent("a polled source", () => {
     expect(lines.join()).toContain("a mistake");
   });
 
-  it("has a poll that does not end aborted at the deadline", async () => {
-    const { queueName, number } = mine();
+  it("has its poll aborted when the deadline passes", async () => {
+    const { queueName, number } = uniqueNames();
     const { seen, poll } = record(() => new Promise(() => {}));
     await using worker = startPollsWorker(redis, poll, { queueName, timing: { deadlineMs: 200 } });
     worker.engine.sync([wanted(number())]);
@@ -199,7 +199,7 @@ describe.concurrent("a polled source", () => {
   });
 
   it("is polled without an old backoff after a person changed something", async () => {
-    const { queueName, number } = mine();
+    const { queueName, number } = uniqueNames();
     const { seen, poll } = record(async (_, nth) =>
       nth === 1 ? { kind: "failed", code: "http", message: "500" } : DONE,
     );
@@ -216,7 +216,7 @@ describe.concurrent("a polled source", () => {
     const polls = seen.polls.length;
     for (const { engine } of both) engine.sync([wanted(number(), { version: 2 })]);
     await until(() => seen.polls.length > polls);
-    expect(seen.mostOfOne).toBe(1);
+    expect(seen.maxPerChannel).toBe(1);
   });
 });
 
@@ -233,12 +233,12 @@ describe.concurrent("the interval of a source", () => {
     return { beganAtMs, gaps, poll };
   }
 
-  for (const [what, jitter] of [
+  for (const [suffix, jitter] of [
     ["", 0],
     [", jitter included", 0.5],
   ] as const) {
-    it(`is the minimum between the starts of all its polls from the first one on${what}`, async () => {
-      const { queueName, number } = mine();
+    it(`is the minimum time between the starts of its polls, from the first poll on${suffix}`, async () => {
+      const { queueName, number } = uniqueNames();
       const { beganAtMs, gaps, poll } = recordBeginnings();
       await using one = startPollsWorker(redis, poll, { queueName });
       await using other = startPollsWorker(otherRedis, poll, { queueName });
@@ -250,7 +250,7 @@ describe.concurrent("the interval of a source", () => {
   }
 
   it("is kept across channel changes, returning sources, and other workers", async () => {
-    const { queueName, number } = mine();
+    const { queueName, number } = uniqueNames();
     const { beganAtMs, gaps, poll } = recordBeginnings();
     const schedule = { everySeconds: 2, jitter: 0 };
     let version = 1;
@@ -279,7 +279,7 @@ describe.concurrent("the interval of a source", () => {
   });
 
   it("is counted from the first poll of each source, so that many new sources stay spread out", async () => {
-    const { queueName, number } = mine();
+    const { queueName, number } = uniqueNames();
     await using queue = openJobQueue<PollJob>({ redis, name: queueName, log: silent });
     const setAtMs = Date.now();
     const { poll } = record();
@@ -297,7 +297,7 @@ describe.concurrent("the interval of a source", () => {
   });
 
   it("is kept after a failure", async () => {
-    const { queueName, number } = mine();
+    const { queueName, number } = uniqueNames();
     const { beganAtMs, gaps, poll } = recordBeginnings((nth) =>
       nth < 3 ? { kind: "failed", code: "http", message: "500" } : DONE,
     );
@@ -308,7 +308,7 @@ describe.concurrent("the interval of a source", () => {
   });
 
   it("is skipped when a person sets the cursor", async () => {
-    const { queueName, number } = mine();
+    const { queueName, number } = uniqueNames();
     const { beganAtMs, poll } = recordBeginnings();
     await using worker = startPollsWorker(redis, poll, { queueName });
     worker.engine.sync([wanted(number())]);
@@ -321,38 +321,38 @@ describe.concurrent("the interval of a source", () => {
 });
 
 describe.concurrent("limits", () => {
-  for (const what of ["origin", "organization"] as const) {
-    it(`hold for one ${what} over all workers, while the other polls queue and each one gets its turn`, async () => {
-      const { queueName, number } = mine();
+  for (const owner of ["origin", "organization"] as const) {
+    it(`apply to one ${owner} across all workers, and every queued poll still runs`, async () => {
+      const { queueName, number } = uniqueNames();
       const { seen, poll } = record(async (run) => {
         // The first three polls wait until all three run, which gives a fourth the time to start as well.
-        await until(() => seen.most >= 3 || run.signal.aborted);
+        await until(() => seen.maxRunning >= 3 || run.signal.aborted);
         await delay(10);
         return DONE;
       });
       const limits = {
         perOrigin: 100,
         perOrganization: 100,
-        [what === "origin" ? "perOrigin" : "perOrganization"]: 3,
+        [owner === "origin" ? "perOrigin" : "perOrganization"]: 3,
       };
       await using one = startPollsWorker(redis, poll, { queueName, limits });
       await using other = startPollsWorker(otherRedis, poll, { queueName, limits });
       const sources = Array.from({ length: 24 }, (_, i) =>
         wanted(
           number(i),
-          what === "origin" ? { origin: "https://one.example" } : { organizationId: "org_of_this_test" },
+          owner === "origin" ? { origin: "https://one.example" } : { organizationId: "org_of_this_test" },
         ),
       );
       for (const { engine } of [one, other]) engine.sync(sources);
       await until(() => new Set(seen.polls.map(({ channel }) => channel)).size === sources.length);
-      expect(seen.most).toBe(3);
+      expect(seen.maxRunning).toBe(3);
     });
   }
 });
 
 describe.concurrent("schedules", () => {
   it("are removed when their sources are no longer wanted, and a poll in flight is aborted at once", async () => {
-    const { queueName, number } = mine();
+    const { queueName, number } = uniqueNames();
     const { seen, poll } = record(aborted);
     const options = { queueName, timing: { graceMs: 0 } };
     await using one = startPollsWorker(redis, poll, options);
@@ -360,7 +360,7 @@ describe.concurrent("schedules", () => {
     for (const { engine } of [one, other]) engine.sync([wanted(number(), { schedule: often })]);
     await until(() => seen.now === 1);
     for (const { engine } of [one, other]) engine.sync([]);
-    expect(seen.told).toBe(1);
+    expect(seen.aborts).toBe(1);
     await until(() => seen.now === 0);
     const polls = seen.polls.length;
     await until(async () => !(await keysOf(queueName)).some((key) => /repeat:|again|:repeat$/.test(key)));
@@ -373,7 +373,7 @@ describe.concurrent("schedules", () => {
   it("are restored once each after Redis was flushed, however many workers notice", async () => {
     await using own = await createTestRedis();
     await using ownRedis = await openTestRedis(own.url);
-    const { queueName, number } = mine();
+    const { queueName, number } = uniqueNames();
     const { seen, poll } = record();
     const options = { queueName, timing: { reconcileEveryMs: 200 } };
     await using one = startPollsWorker(ownRedis, poll, options);
@@ -391,8 +391,8 @@ describe.concurrent("schedules", () => {
     await until(async () => (await own.client.zcard(`inlet:{jobs.${queueName}}:${queueName}:repeat`)) === 20);
   });
 
-  it("of replaced plans and unknown sources are removed", async () => {
-    const { queueName, number } = mine();
+  it("that belong to replaced plans or unknown sources are removed", async () => {
+    const { queueName, number } = uniqueNames();
     await using queue = openJobQueue<PollJob>({ redis, name: queueName, log: silent });
     const plan = { everyMs: 3_600_000, offsetMs: 1, jitterMs: 0 };
     await queue.schedule(`${number()}.old`, plan, { channel: number() });
@@ -408,7 +408,7 @@ describe.concurrent("schedules", () => {
   });
 
   it("that are invalid do not stop the polls of other sources", async () => {
-    const { queueName, number } = mine();
+    const { queueName, number } = uniqueNames();
     const { seen, poll } = record();
     await using worker = startPollsWorker(redis, poll, { queueName });
     const broken = wanted(number(), { schedule: { cron: "0 0 30 2 *", timezone: "UTC", jitter: 0 } });
@@ -420,7 +420,7 @@ describe.concurrent("schedules", () => {
   it("are set as soon as Redis is available, if it was down at the start", async () => {
     await using own = await startRedis();
     await using ownRedis = await openTestRedis(own.url);
-    const { queueName, number } = mine();
+    const { queueName, number } = uniqueNames();
     const { seen, poll } = record();
     own.signal("SIGKILL");
     await using worker = startPollsWorker(ownRedis, poll, { queueName });
@@ -432,22 +432,22 @@ describe.concurrent("schedules", () => {
 
 describe.concurrent("a worker", () => {
   it("that stops aborts its polls, and another worker continues them without waiting for the schedule", async () => {
-    const { queueName, number } = mine();
+    const { queueName, number } = uniqueNames();
     const stopped = record(aborted);
-    const goesOn = record();
+    const continuing = record();
     const one = startPollsWorker(redis, stopped.poll, { queueName, timing: { graceMs: 100 } });
     one.engine.sync([wanted(number())]);
     await until(() => stopped.seen.now === 1);
-    await using other = startPollsWorker(otherRedis, goesOn.poll, { queueName });
+    await using other = startPollsWorker(otherRedis, continuing.poll, { queueName });
     other.engine.sync([wanted(number())]);
     await forgetLastPoll(number());
     await one[Symbol.asyncDispose]();
-    expect(stopped.seen).toMatchObject({ now: 0, told: 1 });
-    await until(() => goesOn.seen.polls.length === 1);
+    expect(stopped.seen).toMatchObject({ now: 0, aborts: 1 });
+    await until(() => continuing.seen.polls.length === 1);
   });
 
   it("that is killed leaves its source to the others after its slots expire", async () => {
-    const { queueName, number } = mine();
+    const { queueName, number } = uniqueNames();
     const child = spawn(
       process.execPath,
       [join(import.meta.dirname, "polls-child.ts"), server.url, queueName, String(number())],

@@ -33,9 +33,9 @@ afterAll(async () => {
 });
 
 let tests = 0;
-const mine = () => ({ queueName: `clocks-${++tests}`, number: 5_000 + tests });
+const uniqueNames = () => ({ queueName: `clocks-${++tests}`, number: 5_000 + tests });
 
-function counted() {
+function countPolls() {
   const seen = { polls: 0 };
   const poll: Poll = async () => {
     seen.polls++;
@@ -44,7 +44,7 @@ function counted() {
   return { seen, poll };
 }
 
-const compare = (): Promise<RedisClock> => startRedisClock({ redis, log: silent, everyMs: NEVER_MS });
+const openClock = (): Promise<RedisClock> => startRedisClock({ redis, log: silent, everyMs: NEVER_MS });
 
 /** Starts a worker that uses the clock of Redis. */
 function start(poll: Poll, queueName: string, clock: RedisClock, timing = {}): PollsWorker {
@@ -59,36 +59,36 @@ const dueIn = async (queueName: string): Promise<number | undefined> => {
   return undefined;
 };
 
-describe("a worker whose clock is wrong", () => {
+describe("a worker with a wrong clock", () => {
   it.each([
     ["ahead", TWO_HOURS_MS],
     ["behind", -TWO_HOURS_MS],
-  ])("%s by two hours polls at the interval and leaves no schedule that others cannot reach", async (_, byMs) => {
-    const { queueName, number } = mine();
-    const { seen, poll } = counted();
+  ])("that is two hours %s polls at the interval and leaves schedules that other workers can reach", async (_, byMs) => {
+    const { queueName, number } = uniqueNames();
+    const { seen, poll } = countPolls();
     const source = wanted(number, { schedule: often });
     {
       using wrong = moveWallClock();
       wrong.ahead(byMs);
-      await using clock = await compare();
+      await using clock = await openClock();
       await using worker = start(poll, queueName, clock);
       worker.engine.sync([source]);
       await until(() => seen.polls >= 4);
     }
     expect(await dueIn(queueName)).toBeLessThan(60_000);
-    await using clock = await compare();
+    await using clock = await openClock();
     await using worker = start(poll, queueName, clock);
     worker.engine.sync([source]);
     const before = seen.polls;
     await until(() => seen.polls >= before + 2);
   });
 
-  it("continues polling when its clock is corrected", async () => {
-    const { queueName, number } = mine();
-    const { seen, poll } = counted();
+  it("continues polling when the clock is corrected", async () => {
+    const { queueName, number } = uniqueNames();
+    const { seen, poll } = countPolls();
     using wrong = moveWallClock();
     wrong.ahead(TWO_HOURS_MS);
-    await using clock = await compare();
+    await using clock = await openClock();
     await using worker = start(poll, queueName, clock);
     worker.engine.sync([wanted(number, { schedule: often })]);
     await until(() => seen.polls >= 2);
@@ -99,9 +99,9 @@ describe("a worker whose clock is wrong", () => {
 });
 
 describe("schedules stored with a wrong clock", () => {
-  it("are moved up if they are due later than the interval and all waits allow", async () => {
-    const { queueName, number } = mine();
-    const { seen, poll } = counted();
+  it("are moved to an earlier time if they are due later than the interval and all waits allow", async () => {
+    const { queueName, number } = uniqueNames();
+    const { seen, poll } = countPolls();
     const source = wanted(number, { schedule: { everySeconds: 60, jitter: 0 } });
     {
       using wrong = moveWallClock();
@@ -114,7 +114,7 @@ describe("schedules stored with a wrong clock", () => {
     expect(await dueIn(queueName)).toBeGreaterThan(TWO_HOURS_MS - 60_000);
     await redis.call("del", [cursorKey(number)]);
     seen.polls = 0;
-    await using clock = await compare();
+    await using clock = await openClock();
     await using worker = start(poll, queueName, clock, { reconcileEveryMs: 100 });
     worker.engine.sync([source]);
     await until(() => seen.polls >= 1);
@@ -122,7 +122,7 @@ describe("schedules stored with a wrong clock", () => {
   });
 
   it("delay no source for longer than its own wait", async () => {
-    const { number } = mine();
+    const { number } = uniqueNames();
     const positions = createSourcePositions({ redis });
     const ref = { number, topics: [] };
     const taken = await positions.takeOver(ref);
@@ -137,7 +137,7 @@ describe("schedules stored with a wrong clock", () => {
 });
 
 describe("the clock of Redis", () => {
-  it("is distinguished from this machine's clock with one warning, and keeps running while that is adjusted", async () => {
+  it("logs one warning if this machine's clock differs, and keeps running while that clock is adjusted", async () => {
     const lines: Record<string, unknown>[] = [];
     const log = createLog({
       level: "info",

@@ -30,26 +30,26 @@ function startWorker(vacate: () => Promise<void> = async () => {}) {
     leave: async () => {},
     isLive: async () => true,
   };
-  const told: number[] = [];
+  const heldCounts: number[] = [];
   const log = createLog({ level: "silent" });
   const timing = { ttlMs: TTL_MS, tickEveryMs: 1 };
-  const onHeld = (held: ReadonlySet<number>) => void told.push(held.size);
+  const onHeld = (held: ReadonlySet<number>) => void heldCounts.push(held.size);
   const shards = startShards({ leases, worker: "wk_1", log, onHeld, vacate, timing });
-  async function asked(): Promise<void> {
+  async function untilRenewal(): Promise<void> {
     while (renewals.length === 0) await turn();
   }
   /** Responds to the pending renewal and waits for the next one. */
-  async function answer(held: readonly number[], share = 256): Promise<void> {
-    await asked();
+  async function respond(held: readonly number[], share = 256): Promise<void> {
+    await untilRenewal();
     renewals.shift()?.resolve({ workers: 1, share, held });
-    await asked();
+    await untilRenewal();
   }
   return {
     shards,
-    told,
+    heldCounts,
     released,
-    asked,
-    answer,
+    untilRenewal,
+    respond,
     async [Symbol.asyncDispose]() {
       const disposing = shards[Symbol.asyncDispose]();
       for (const renewal of renewals) renewal.resolve({ workers: 1, share: 256, held: [] });
@@ -60,22 +60,22 @@ function startWorker(vacate: () => Promise<void> = async () => {}) {
 
 it("a worker that cannot renew its lease releases its shards before the lease ends", async () => {
   await using worker = startWorker();
-  await worker.answer([1, 2, 3]);
+  await worker.respond([1, 2, 3]);
   vi.advanceTimersByTime(USED_MS - 1);
   expect(worker.shards.held().size).toBe(3);
   vi.advanceTimersByTime(1);
   expect(worker.shards.held().size).toBe(0);
-  expect(worker.told).toEqual([3, 0]);
+  expect(worker.heldCounts).toEqual([3, 0]);
 });
 
 it("a worker that renews its lease keeps its shards for another lease, counted from the request", async () => {
   await using worker = startWorker();
-  await worker.answer([1, 2, 3]);
+  await worker.respond([1, 2, 3]);
   vi.advanceTimersByTime(USED_MS / 2);
-  await worker.answer([1, 2, 3]);
+  await worker.respond([1, 2, 3]);
   // The third renewal was just sent and gets its response later.
   vi.advanceTimersByTime(1_000);
-  await worker.answer([1, 2, 3]);
+  await worker.respond([1, 2, 3]);
   vi.advanceTimersByTime(USED_MS - 1_000 - 1);
   expect(worker.shards.held().size).toBe(3);
   vi.advanceTimersByTime(1);
@@ -84,22 +84,22 @@ it("a worker that renews its lease keeps its shards for another lease, counted f
 
 it("a worker takes no shards from a response that arrives after its lease may have ended", async () => {
   await using worker = startWorker();
-  await worker.asked();
+  await worker.untilRenewal();
   vi.advanceTimersByTime(USED_MS);
-  await worker.answer([1, 2, 3]);
-  expect(worker.told).toEqual([]);
-  await worker.answer([1, 2, 3]);
-  expect(worker.told).toEqual([3]);
+  await worker.respond([1, 2, 3]);
+  expect(worker.heldCounts).toEqual([]);
+  await worker.respond([1, 2, 3]);
+  expect(worker.heldCounts).toEqual([3]);
 });
 
 it("a worker releases its surplus shards once none of their sources run", async () => {
   const vacated = Promise.withResolvers<void>();
   await using worker = startWorker(() => vacated.promise);
-  await worker.answer([1, 2, 3], 2);
+  await worker.respond([1, 2, 3], 2);
   expect([...worker.shards.held()]).toEqual([1, 2]);
-  await worker.answer([1, 2, 3], 2);
+  await worker.respond([1, 2, 3], 2);
   expect(worker.released).toEqual([]);
   vacated.resolve();
-  await worker.answer([1, 2, 3], 2);
+  await worker.respond([1, 2, 3], 2);
   expect(worker.released[0]).toEqual([3]);
 });

@@ -16,10 +16,10 @@ const FAILED: SourceEnd = { kind: "failed", code: "reset", message: "cut" };
 function startStream(end: (nth: number) => SourceEnd, options: { failures?: number; writes?: boolean } = {}) {
   let { failures = 0 } = options;
   const plans: (RunPlan & { readonly waitMs: number })[] = [];
-  const fresh: boolean[] = [];
+  const skippedBackoffs: boolean[] = [];
   const runs: SourceRuns = {
     async openRun(_, { signal, skipBackoff = false, onOpened }) {
-      fresh.push(skipBackoff);
+      skippedBackoffs.push(skipBackoff);
       const run = { signal, settings: {}, opened: () => onOpened?.() } as StreamRun;
       const open = {
         run,
@@ -45,7 +45,7 @@ function startStream(end: (nth: number) => SourceEnd, options: { failures?: numb
     starts: createLimiter(64),
     log: createLog({ level: "silent" }),
   });
-  return { runner, plans, fresh, [Symbol.asyncDispose]: () => runner.stop() };
+  return { runner, plans, skippedBackoffs, [Symbol.asyncDispose]: () => runner.stop() };
 }
 
 describe("a stream", () => {
@@ -80,7 +80,7 @@ describe("a stream", () => {
     await until(() => stream.plans.length === 1);
     stream.runner.restart();
     await until(() => stream.plans.length === 2);
-    expect(stream.fresh).toEqual([false, true]);
+    expect(stream.skippedBackoffs).toEqual([false, true]);
   });
 });
 
