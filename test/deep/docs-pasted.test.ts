@@ -185,7 +185,7 @@ it("the pasted handlers page rejects unsigned requests, and retries a failed eve
   const output = await pages.run(
     `trap 'kill $HANDLER_PID' EXIT\n${script.replace("\nkill $HANDLER_PID", "")}`,
   );
-  expectInOrder(output, ["401", ' {"total":7}', "answered 503", ' {"total":8}', '"matched":']);
+  expectInOrder(output, ["401", ' {"total":7}', "responded 503", ' {"total":8}', '"matched":']);
 });
 
 it("the pasted Python page reads new entries and entries of a dead reader, and acknowledges them", async ({
