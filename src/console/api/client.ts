@@ -48,14 +48,14 @@ api.use({
   },
 });
 
-interface Answered<T> {
+interface ApiResult<T> {
   readonly data?: T;
   readonly response: Response;
 }
 
 /** Returns the body of a successful response: `const app = await unwrap(api.GET(…))`. */
-export async function unwrap<T>(asked: Promise<Answered<T>>): Promise<T> {
-  const { data, response } = await asked;
+export async function unwrap<T>(request: Promise<ApiResult<T>>): Promise<T> {
+  const { data, response } = await request;
   if (data === undefined) throw await parseProblem(response);
   return data;
 }
@@ -67,8 +67,8 @@ export interface ListPage<T> {
 }
 
 /** Returns a page of a list. The total number of rows comes from the `X-Total-Count` header. */
-export async function unwrapList<T>(asked: Promise<Answered<readonly T[]>>): Promise<ListPage<T>> {
-  const { data, response } = await asked;
+export async function unwrapList<T>(request: Promise<ApiResult<readonly T[]>>): Promise<ListPage<T>> {
+  const { data, response } = await request;
   if (data === undefined) throw await parseProblem(response);
   return { rows: data, total: Number(response.headers.get("x-total-count") ?? data.length) };
 }

@@ -7,18 +7,18 @@ export interface StreamEvent {
  * Creates a parser for an event stream (WHATWG HTML, section 9.2.6). Call it with each chunk of text. A line ends with CR, LF or
  * CRLF, and a chunk can end anywhere. An event without data only advances the position.
  */
-export function createParser(on: {
+export function createParser(callbacks: {
   readonly onEvent: (event: StreamEvent) => void;
   readonly onId: (id: string) => void;
 }): (text: string) => void {
   let rest = "";
   let data: string[] = [];
   let id: string | undefined;
-  function take(line: string): void {
+  function parseLine(line: string): void {
     if (line === "") {
-      if (data.length > 0) on.onEvent({ data: data.join("\n") });
+      if (data.length > 0) callbacks.onEvent({ data: data.join("\n") });
       // The position may only advance after the whole event has arrived.
-      if (id !== undefined) on.onId(id);
+      if (id !== undefined) callbacks.onId(id);
       data = [];
       return;
     }
@@ -31,9 +31,9 @@ export function createParser(on: {
   return (text) => {
     rest += text;
     // A CR at the end of a chunk can be the first half of a CRLF.
-    const isHalf = rest.endsWith("\r");
-    const lines = (isHalf ? rest.slice(0, -1) : rest).split(/\r\n|\r|\n/);
-    rest = (lines.pop() ?? "") + (isHalf ? "\r" : "");
-    for (const line of lines) take(line);
+    const endsWithCr = rest.endsWith("\r");
+    const lines = (endsWithCr ? rest.slice(0, -1) : rest).split(/\r\n|\r|\n/);
+    rest = (lines.pop() ?? "") + (endsWithCr ? "\r" : "");
+    for (const line of lines) parseLine(line);
   };
 }

@@ -28,7 +28,7 @@ export function useLoad<T>(
 ): Loaded<T> {
   const { everyMs } = options;
   const [state, setState] = useState<State<T>>({ data: undefined, problem: undefined, isLoading: true });
-  const [turn, setTurn] = useState(0);
+  const [reloads, setReloads] = useState(0);
   const latest = useRef(load);
   latest.current = load;
   const key = useRef<readonly unknown[]>(needs);
@@ -46,11 +46,14 @@ export function useLoad<T>(
         if (aborting.signal.aborted || isAbort(error)) return;
         setState(({ data }) => ({ data, problem: toProblem(error), isLoading: false }));
       }
-      if (everyMs !== undefined && !aborting.signal.aborted) timer = setTimeout(again, everyMs);
+      if (everyMs !== undefined && !aborting.signal.aborted) timer = setTimeout(reloadWhenVisible, everyMs);
     };
-    const again = (): void => {
+    const reloadWhenVisible = (): void => {
       if (document.hidden)
-        document.addEventListener("visibilitychange", again, { once: true, signal: aborting.signal });
+        document.addEventListener("visibilitychange", reloadWhenVisible, {
+          once: true,
+          signal: aborting.signal,
+        });
       else void run();
     };
     void run();
@@ -58,8 +61,8 @@ export function useLoad<T>(
       aborting.abort();
       clearTimeout(timer);
     };
-  }, [...needs, turn, everyMs]);
-  const reload = useCallback(() => setTurn((before) => before + 1), []);
+  }, [...needs, reloads, everyMs]);
+  const reload = useCallback(() => setReloads((before) => before + 1), []);
   return { ...state, reload };
 }
 

@@ -3,18 +3,18 @@ import { useLocation } from "preact-iso";
 import { ApiProblem } from "../api/problem.ts";
 import { useAction } from "../api/use-action.ts";
 import { Loading, ProblemNote } from "../kit/feedback/states.tsx";
-import type { Returned } from "./issuer.ts";
+import type { SignInResult } from "./issuer.ts";
 import { signIn } from "./session.ts";
 import { consoleSettings } from "./settings.ts";
 
 /** Page that the issuer redirects to. Exchanges the code for a token, and continues to the originally requested address. */
 export function Callback() {
   const { route } = useLocation();
-  const [returned, setReturned] = useState<Returned>();
+  const [result, setResult] = useState<SignInResult>();
   const [organizationId, setOrganizationId] = useState("");
-  const [asks, setAsks] = useState(false);
+  const [needsOrganization, setNeedsOrganization] = useState(false);
 
-  const enter = useAction(async (by: Returned, named: string | undefined) => {
+  const finish = useAction(async (by: SignInResult, named: string | undefined) => {
     try {
       await signIn(() => by.tokenFor(named));
     } catch (error) {
@@ -24,7 +24,7 @@ export function Callback() {
         error instanceof ApiProblem &&
         error.details.some(({ path }) => path === "organizationId")
       ) {
-        setAsks(true);
+        setNeedsOrganization(true);
         return;
       }
       throw error;
@@ -41,25 +41,25 @@ export function Callback() {
         ? error
         : problem(error instanceof Error ? error.message : String(error));
     });
-    setReturned(found);
-    await enter.run(found, undefined);
+    setResult(found);
+    await finish.run(found, undefined);
   });
   useEffect(() => {
     document.title = "Sign in · Inlet";
     void begin.run();
   }, []);
 
-  const failed = begin.problem ?? enter.problem;
+  const failed = begin.problem ?? finish.problem;
   return (
     <main class="sign-in">
       <div class="sign-in-card">
         <h1>Sign in to Inlet</h1>
-        {asks && returned ? (
+        {needsOrganization && result ? (
           <form
             class="stack"
             onSubmit={(event) => {
               event.preventDefault();
-              void enter.run(returned, organizationId.trim());
+              void finish.run(result, organizationId.trim());
             }}
           >
             <label class="field">
@@ -74,7 +74,7 @@ export function Callback() {
               />
               <small>The id of the organization to sign in to.</small>
             </label>
-            <button type="submit" class="button primary wide" disabled={enter.isRunning}>
+            <button type="submit" class="button primary wide" disabled={finish.isRunning}>
               Continue
             </button>
           </form>

@@ -63,18 +63,22 @@ export async function redirectToIssuer(settings: IssuerSettings, returnTo: strin
 }
 
 /** Result of a sign-in at the issuer. */
-export interface Returned {
+export interface SignInResult {
   readonly returnTo: string;
-  /** Gets an API token for the organization. If it is `undefined`, the issuer's token must name the organization. */
+  /** Gets an API token. Without `organizationId`, the issuer's token must name the organization. */
   readonly tokenFor: (organizationId: string | undefined) => Promise<Token>;
 }
 
-/** @throws Error with the issuer's error, or if the sign-in was not started in this window */
-export async function completeSignIn(settings: IssuerSettings): Promise<Returned> {
-  const kept = sessionStorage.getItem(PENDING);
+/**
+ * Completes the sign-in after the issuer has redirected back.
+ *
+ * @throws Error with the issuer's message, or if the sign-in was not started in this window
+ */
+export async function completeSignIn(settings: IssuerSettings): Promise<SignInResult> {
+  const stored = sessionStorage.getItem(PENDING);
   sessionStorage.removeItem(PENDING);
-  if (kept === null) throw new Error("This sign-in was not started in this window. Start it again.");
-  const pending = JSON.parse(kept) as Pending;
+  if (stored === null) throw new Error("This sign-in was not started in this window. Start it again.");
+  const pending = JSON.parse(stored) as Pending;
   const server = await discover(settings);
   const client: oauth.Client = { client_id: settings.clientId };
   const params = oauth.validateAuthResponse(server, client, new URL(location.href), pending.state);
@@ -91,22 +95,22 @@ export async function completeSignIn(settings: IssuerSettings): Promise<Returned
     pending.verifier,
     options,
   );
-  let given = await oauth.processAuthorizationCodeResponse(server, client, response, {
+  let tokens = await oauth.processAuthorizationCodeResponse(server, client, response, {
     expectedNonce: pending.nonce,
     requireIdToken: true,
   });
 
   async function refresh(): Promise<void> {
-    if (given.refresh_token === undefined) return;
+    if (tokens.refresh_token === undefined) return;
     const answer = await oauth.refreshTokenGrantRequest(
       server,
       client,
       oauth.None(),
-      given.refresh_token,
+      tokens.refresh_token,
       options,
     );
     const next = await oauth.processRefreshTokenResponse(server, client, answer);
-    given = { ...given, ...next };
+    tokens = { ...tokens, ...next };
   }
 
   let isFirst = true;
@@ -115,7 +119,7 @@ export async function completeSignIn(settings: IssuerSettings): Promise<Returned
     async tokenFor(organizationId) {
       if (!isFirst) await refresh();
       isFirst = false;
-      return exchange(tokenOf(given, settings.audience), organizationId);
+      return exchange(tokenOf(tokens, settings.audience), organizationId);
     },
   };
 }

@@ -55,13 +55,15 @@ export async function exchange(bearer: string, organizationId?: string): Promise
   return { text: accessToken, expiresAtMs: askedAtMs + expiresIn * 1_000 };
 }
 
-/** @throws ApiProblem */
+/** Signs in with a token from `by`, which also renews the token later. @throws ApiProblem */
 export async function signIn(by: Renew): Promise<void> {
   const first = await by();
-  const told = await unwrap(api.GET("/auth/whoami", { headers: { authorization: `Bearer ${first.text}` } }));
+  const whoami = await unwrap(
+    api.GET("/auth/whoami", { headers: { authorization: `Bearer ${first.text}` } }),
+  );
   renew = by;
-  hold(first);
-  state.value = { is: "in", who: told };
+  storeToken(first);
+  state.value = { is: "in", who: whoami };
 }
 
 export const signInWithKey = (key: string): Promise<void> => signIn(() => exchange(key));
@@ -74,7 +76,7 @@ export function signOut(why?: string): void {
   state.value = why === undefined ? { is: "out" } : { is: "out", why };
 }
 
-function hold(next: Token): void {
+function storeToken(next: Token): void {
   token = next;
   clearTimeout(timer);
   timer = setTimeout(() => void renewNow(), Math.max(1_000, next.expiresAtMs - Date.now() - RENEW_BEFORE_MS));
@@ -87,13 +89,13 @@ async function renewNow(): Promise<void> {
   renewing ??= by();
   try {
     const next = await renewing;
-    if (renew === by) hold(next);
+    if (renew === by) storeToken(next);
   } catch (error) {
     if (renew !== by) return;
     const isFinal = error instanceof ApiProblem && [400, 401, 403, 404].includes(error.status);
-    const isOver = token === undefined || token.expiresAtMs <= Date.now();
+    const isExpired = token === undefined || token.expiresAtMs <= Date.now();
     if (isFinal) signOut(error.message);
-    else if (isOver) signOut("The sign-in could not be renewed, because the gateway did not respond.");
+    else if (isExpired) signOut("The sign-in could not be renewed, because the gateway did not respond.");
     else timer = setTimeout(() => void renewNow(), RETRY_MS);
   } finally {
     renewing = undefined;

@@ -5,16 +5,16 @@ export interface ConsoleSettings {
   readonly signIn: IssuerSettings | null;
 }
 
-let asked: Promise<ConsoleSettings> | undefined;
+let loading: Promise<ConsoleSettings> | undefined;
 
 /** Loads the settings and caches them. A failed request is retried on the next call. */
 export function consoleSettings(): Promise<ConsoleSettings> {
-  asked ??= fetch("/console/settings.json", { credentials: "omit" }).then((response) => {
+  loading ??= fetch("/console/settings.json", { credentials: "omit" }).then((response) => {
     if (!response.ok) throw new Error(`The gateway responded with status ${response.status}.`);
     return response.json() as Promise<ConsoleSettings>;
   });
-  asked.catch(() => {
-    asked = undefined;
+  loading.catch(() => {
+    loading = undefined;
   });
-  return asked;
+  return loading;
 }

@@ -7,24 +7,24 @@ export interface ReasonDescription {
 const REASONS: Readonly<Record<string, ReasonDescription>> = {
   no_match: {
     description: "No definition matches the item.",
-    suggestedAction: "Add a matching definition, or fix the typePath of the closest one. Then re-drive.",
+    suggestedAction: "Add a matching definition, or fix the typePath of the closest one. Then redrive.",
   },
   id_conflict: {
     description: "An event with the same id but different data already exists.",
-    suggestedAction: "Re-drive it as a new event, or set dedupe.onConflict of the channel.",
+    suggestedAction: "Redrive it as a new event, or set dedupe.onConflict of the channel.",
   },
   invalid_body: {
     description: "The body does not match its content type.",
     suggestedAction: "Ask the sender to fix the body or its Content-Type.",
   },
-  id_missing: { description: "The idPath finds no id.", suggestedAction: "Fix the idPath, then re-drive." },
+  id_missing: { description: "The idPath finds no id.", suggestedAction: "Fix the idPath, then redrive." },
   payload_missing: {
     description: "The payloadPath finds no value.",
-    suggestedAction: "Fix the payloadPath, then re-drive.",
+    suggestedAction: "Fix the payloadPath, then redrive.",
   },
   schema_mismatch: {
     description: "The data does not match the schema of its definition.",
-    suggestedAction: "Fix the schema, check the preview, then re-drive.",
+    suggestedAction: "Fix the schema, check the preview, then redrive.",
   },
   invalid_cloudevent: {
     description: "The item is not a valid CloudEvent.",
@@ -32,15 +32,15 @@ const REASONS: Readonly<Record<string, ReasonDescription>> = {
   },
   replayed: {
     description: "The same signed bytes arrived before with another id or type.",
-    suggestedAction: "Re-drive it if the provider sent it on purpose. Otherwise this may be a replay attack.",
+    suggestedAction: "Redrive it if the provider sent it on purpose. Otherwise this may be a replay attack.",
   },
   too_deep: {
     description: "The item is nested deeper than the channel allows.",
-    suggestedAction: "Raise limits.maxDepth of the channel, then re-drive.",
+    suggestedAction: "Raise limits.maxDepth of the channel, then redrive.",
   },
   path_budget: {
     description: "The paths visit too many nodes, or the resulting events are too large in total.",
-    suggestedAction: "Narrow the paths of the definitions, then re-drive.",
+    suggestedAction: "Narrow the paths of the definitions, then redrive.",
   },
   paused: {
     description: "The item arrived while the channel was paused.",
@@ -49,7 +49,7 @@ const REASONS: Readonly<Record<string, ReasonDescription>> = {
   },
   signature_invalid: {
     description: "The signature is not valid.",
-    suggestedAction: "Check the channel's secret and verification scheme. This sample cannot be re-driven.",
+    suggestedAction: "Check the channel's secret and verification scheme. This sample cannot be redriven.",
   },
 };
 

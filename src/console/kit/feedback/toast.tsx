@@ -10,14 +10,14 @@ interface Toast {
 }
 
 const toasts = signal<readonly Toast[]>([]);
-let made = 0;
+let lastId = 0;
 const SHOWN_MS = 6_000;
 const MAX_CHARACTERS = 400;
 
 /** Shows a short confirmation for a few seconds. Show anything that the user must read in the view instead. */
-export function toast(said: string, tone: Toast["tone"] = "ok"): void {
-  const text = visibleText(said.slice(0, MAX_CHARACTERS));
-  const id = ++made;
+export function toast(message: string, tone: Toast["tone"] = "ok"): void {
+  const text = visibleText(message.slice(0, MAX_CHARACTERS));
+  const id = ++lastId;
   toasts.value = [...toasts.value, { id, text, tone }].slice(-4);
   announce(text);
   setTimeout(() => dismiss(id), SHOWN_MS);

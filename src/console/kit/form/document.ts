@@ -5,18 +5,18 @@ interface Document {
   readonly components: { readonly schemas: Readonly<Record<string, Schema>> };
 }
 
-let asked: Promise<Document> | undefined;
+let loading: Promise<Document> | undefined;
 
 /** Loads the OpenAPI document when the first form is shown, and caches it. A failed request is retried by the next form. */
 function document(): Promise<Document> {
-  asked ??= fetch("/v1/openapi.json", { credentials: "omit" }).then((response) => {
+  loading ??= fetch("/v1/openapi.json", { credentials: "omit" }).then((response) => {
     if (!response.ok) throw new Error(`The gateway responded with status ${response.status}.`);
     return response.json() as Promise<Document>;
   });
-  asked.catch(() => {
-    asked = undefined;
+  loading.catch(() => {
+    loading = undefined;
   });
-  return asked;
+  return loading;
 }
 
 export interface BodySchema {

@@ -35,7 +35,7 @@ export interface InputProps {
   readonly onChange: (value: unknown) => void;
 }
 
-export type Of<K extends Field["is"]> = InputProps & { readonly field: Extract<Field, { is: K }> };
+export type FieldProps<K extends Field["is"]> = InputProps & { readonly field: Extract<Field, { is: K }> };
 
 /** Label, help text and error messages of an input. */
 function LabeledField({
@@ -54,16 +54,16 @@ function LabeledField({
   }) => preact.ComponentChild;
 }) {
   const id = useId();
-  const refusals = context.details.filter((one) => one.path === path);
+  const errors = context.details.filter((one) => one.path === path);
   return (
     <div class="field">
       <label class="field-name" htmlFor={id}>
         {formatLabel(name)}
         {!isRequired && !context.isChange && <span class="faint"> optional</span>}
       </label>
-      {children({ id, isInvalid: refusals.length > 0, help: `${id}-help` })}
+      {children({ id, isInvalid: errors.length > 0, help: `${id}-help` })}
       <div id={`${id}-help`}>
-        {refusals.map(({ message }) => (
+        {errors.map(({ message }) => (
           <p key={message} class="field-problem">
             {message}
           </p>
@@ -74,7 +74,7 @@ function LabeledField({
   );
 }
 
-export function TextInput(props: Of<"text">) {
+export function TextInput(props: FieldProps<"text">) {
   const { field, value, onChange, isRequired } = props;
   const shown = typeof value === "string" ? value : "";
   const set = (text: string): void => onChange(text === "" ? undefined : text);
@@ -113,7 +113,7 @@ export function TextInput(props: Of<"text">) {
   );
 }
 
-export function NumberInput(props: Of<"number">) {
+export function NumberInput(props: FieldProps<"number">) {
   const { field, value, onChange, isRequired } = props;
   return (
     <LabeledField {...props}>
@@ -137,10 +137,10 @@ export function NumberInput(props: Of<"number">) {
   );
 }
 
-export function FlagInput(props: Of<"flag">) {
+export function FlagInput(props: FieldProps<"flag">) {
   const { field, name, value, onChange, path, context } = props;
   const id = useId();
-  const refusals = context.details.filter((one) => one.path === path);
+  const errors = context.details.filter((one) => one.path === path);
   return (
     <div class="field">
       <label class="check">
@@ -153,7 +153,7 @@ export function FlagInput(props: Of<"flag">) {
         <span>{formatLabel(name)}</span>
       </label>
       <div id={id}>
-        {refusals.map(({ message }) => (
+        {errors.map(({ message }) => (
           <p key={message} class="field-problem">
             {message}
           </p>
@@ -164,7 +164,7 @@ export function FlagInput(props: Of<"flag">) {
   );
 }
 
-export function ChoiceInput(props: Of<"choice">) {
+export function ChoiceInput(props: FieldProps<"choice">) {
   const { field, value, onChange, isRequired } = props;
   const at = field.options.indexOf(value);
   const fallback =
@@ -194,7 +194,7 @@ export function ChoiceInput(props: Of<"choice">) {
   );
 }
 
-export function JsonInput(props: Of<"json">) {
+export function JsonInput(props: FieldProps<"json">) {
   const { value, onChange } = props;
   const [text, setText] = useState(() => (value === undefined ? "" : JSON.stringify(value, null, 2)));
   const [isBroken, setBroken] = useState(false);

@@ -4,11 +4,11 @@ import {
   ChoiceInput,
   type Choices,
   type Context,
+  type FieldProps,
   FlagInput,
   type InputProps,
   JsonInput,
   NumberInput,
-  type Of,
   TextInput,
 } from "./inputs.tsx";
 import { appendPath, formatLabel } from "./labels.ts";
@@ -31,7 +31,7 @@ interface Props {
   readonly isChange?: boolean;
 }
 
-const NOTHING: Resolve = () => undefined;
+const NO_REFERENCES: Resolve = () => undefined;
 
 /**
  * Form for a JSON Schema. The same schema validates requests, documents the API and renders this form. Empty fields are omitted,
@@ -39,7 +39,7 @@ const NOTHING: Resolve = () => undefined;
  */
 export function SchemaForm({
   schema,
-  resolve = NOTHING,
+  resolve = NO_REFERENCES,
   value,
   onChange,
   details = [],
@@ -116,12 +116,12 @@ function Group({
   children,
 }: InputProps & { readonly field: Field; readonly children: preact.ComponentChildren }) {
   if (name === "") return <>{children}</>;
-  const refusals = context.details.filter((one) => one.path === path);
+  const errors = context.details.filter((one) => one.path === path);
   return (
     <fieldset class="group">
       <legend>{formatLabel(name)}</legend>
       {field.description !== undefined && <p class="field-help">{field.description}</p>}
-      {refusals.map(({ message }) => (
+      {errors.map(({ message }) => (
         <p key={message} class="field-problem">
           {message}
         </p>
@@ -165,14 +165,14 @@ function Properties(props: InputProps & { readonly field: Pick<ObjectField, "pro
       />
     ));
   const others = shown.filter((one) => !isFirst(one));
-  const isRefused = others.some(({ name }) =>
+  const hasError = others.some(({ name }) =>
     context.details.some((one) => one.path.startsWith(appendPath(path, name))),
   );
   return (
     <>
       {inputs(shown.filter(isFirst))}
       {others.length > 0 && (
-        <details class="more" open={isRefused}>
+        <details class="more" open={hasError}>
           <summary>
             {others.length} more {others.length === 1 ? "setting" : "settings"}
           </summary>
@@ -186,7 +186,7 @@ function Properties(props: InputProps & { readonly field: Pick<ObjectField, "pro
 /** Forms with at most this many fields show all of them. */
 const MAX_SHOWN = 4;
 
-function ListInput(props: Of<"list">) {
+function ListInput(props: FieldProps<"list">) {
   const { field, value, onChange, path, context, name } = props;
   const items = Array.isArray(value) ? (value as readonly unknown[]) : [];
   const set = (next: readonly unknown[]): void =>
@@ -246,7 +246,7 @@ function ListInput(props: Of<"list">) {
   );
 }
 
-function RecordInput(props: Of<"record">) {
+function RecordInput(props: FieldProps<"record">) {
   const { field, value, onChange, path, context } = props;
   const entries = Object.entries(isRecord(value) ? value : {});
   const [typed, setTyped] = useState("");
@@ -298,7 +298,7 @@ function RecordInput(props: Of<"record">) {
   );
 }
 
-function VariantsInput(props: Of<"variants">) {
+function VariantsInput(props: FieldProps<"variants">) {
   const { field, value, onChange, path, context } = props;
   const given = isRecord(value) ? value : {};
   const fallback = isRecord(field.fallback) ? field.fallback[field.by] : undefined;
@@ -335,17 +335,22 @@ function VariantsInput(props: Of<"variants">) {
           </select>
         </div>
       )}
-      {chosen && <Chosen key={chosen.name} {...props} schema={chosen.schema} told={field.description} />}
+      {chosen && (
+        <Chosen key={chosen.name} {...props} schema={chosen.schema} shownDescription={field.description} />
+      )}
     </>
   );
 }
 
-function Chosen({ told, ...props }: InputProps & { readonly told: string | undefined }) {
+function Chosen({
+  shownDescription,
+  ...props
+}: InputProps & { readonly shownDescription: string | undefined }) {
   const field = parseField(props.schema, props.context.resolve);
   if (field.is !== "object") return null;
   return (
     <>
-      {field.description !== undefined && field.description !== told && (
+      {field.description !== undefined && field.description !== shownDescription && (
         <p class="field-help">{field.description}</p>
       )}
       <Properties {...props} isRequired field={field} />

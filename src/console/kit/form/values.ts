@@ -47,7 +47,7 @@ export function getFixedFields(schema: Schema, resolve: Resolve): Readonly<Recor
   );
 }
 
-/** Returns the values that the new variant also has a field for. */
+/** Keeps only the values whose fields also exist in the new variant. */
 export function pickKnownFields(
   given: Readonly<Record<string, unknown>>,
   { properties }: Schema,

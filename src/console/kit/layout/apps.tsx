@@ -10,12 +10,12 @@ type App = Schemas["App"];
 export const SYSTEM_APP = "inlet";
 
 /** Number of apps in the switcher, one page of the API. The view of apps lists the rest. */
-const SHOWN = 200;
+const MAX_APPS = 200;
 
 /** Apps in the switcher. `undefined` until they are loaded. */
 export const apps = signal<readonly App[] | undefined>(undefined);
-const LAST = "inlet.app";
-const lastId = signal<string | undefined>(sessionStorage.getItem(LAST) ?? undefined);
+const STORAGE_KEY = "inlet.app";
+const lastId = signal<string | undefined>(sessionStorage.getItem(STORAGE_KEY) ?? undefined);
 
 /** Returns the app in the address, or the app of the last view, or the first app. */
 export function useAppId(): string | undefined {
@@ -24,7 +24,7 @@ export function useAppId(): string | undefined {
   useEffect(() => {
     if (named === undefined) return;
     lastId.value = named;
-    sessionStorage.setItem(LAST, named);
+    sessionStorage.setItem(STORAGE_KEY, named);
   }, [named]);
   const known = apps.value;
   const last = lastId.value;
@@ -39,7 +39,7 @@ export async function reloadApps(): Promise<void> {
     apps.value = [];
     return;
   }
-  const { rows } = await unwrapList(api.GET("/apps", { params: { query: { limit: SHOWN } } }));
+  const { rows } = await unwrapList(api.GET("/apps", { params: { query: { limit: MAX_APPS } } }));
   apps.value = rows;
 }
 
@@ -52,7 +52,7 @@ export function AppSwitcher() {
   const choose = (id: string): void => {
     const view = /^\/console\/apps\/[^/]+(\/[^/]+)?/.exec(path)?.[1] ?? "";
     lastId.value = id;
-    sessionStorage.setItem(LAST, id);
+    sessionStorage.setItem(STORAGE_KEY, id);
     if (/^\/console\/apps\/[^/]+/.test(path)) route(`/console/apps/${id}${view}`);
   };
   return (

@@ -16,7 +16,7 @@ interface Known {
 export const problems = signal<Known | undefined>(undefined);
 export const problemsFailure = signal<ApiProblem | undefined>(undefined);
 
-const EVERY_MS = 20_000;
+const REFRESH_MS = 20_000;
 const MAX = 100;
 
 export async function loadProblems(signal?: AbortSignal): Promise<void> {
@@ -51,11 +51,11 @@ export function useProblems(): void {
     problems.value = undefined;
     if (!hasPermission("problems.read")) return undefined;
     const aborting = new AbortController();
-    const look = (): void => {
+    const refresh = (): void => {
       if (!document.hidden) void loadProblems(aborting.signal);
     };
-    look();
-    const timer = setInterval(look, EVERY_MS);
+    refresh();
+    const timer = setInterval(refresh, REFRESH_MS);
     return () => {
       clearInterval(timer);
       aborting.abort();

@@ -100,7 +100,7 @@ function NavItem({ view }: { readonly view: View }) {
   const { nav } = view;
   useShortcut(
     nav && href !== undefined
-      ? { keys: `g ${nav.key}`, does: `Go to ${nav.title}`, run: () => route(href) }
+      ? { keys: `g ${nav.key}`, description: `Go to ${nav.title}`, run: () => route(href) }
       : undefined,
   );
   if (nav === undefined || href === undefined) return null;
@@ -121,11 +121,11 @@ function NavItem({ view }: { readonly view: View }) {
 function ProblemCount() {
   const open = problems.value?.total ?? 0;
   if (open === 0) return null;
-  const isGrave = problems.value?.rows.some(
+  const hasErrors = problems.value?.rows.some(
     ({ severity, state }) => severity === "error" && state === "opened",
   );
   return (
-    <Badge tone={isGrave ? "bad" : "warn"}>
+    <Badge tone={hasErrors ? "bad" : "warn"}>
       {formatShort(open)}
       <span class="sr-only"> open</span>
     </Badge>

@@ -3,9 +3,9 @@ import { useEffect } from "preact/hooks";
 import { Dialog } from "../feedback/dialog.tsx";
 
 interface Shortcut {
-  /** `g o`, `/`, `?`. */
+  /** A key or a sequence of keys: `?`, `g o`. */
   readonly keys: string;
-  readonly does: string;
+  readonly description: string;
   readonly run: () => void;
 }
 
@@ -19,15 +19,15 @@ export function openShortcutHelp(): void {
 
 /** Registers a shortcut while the component is mounted. `undefined` registers no shortcut. */
 export function useShortcut(shortcut: Shortcut | undefined): void {
-  const { keys, does } = shortcut ?? {};
+  const { keys, description } = shortcut ?? {};
   useEffect(() => {
     if (shortcut === undefined) return undefined;
     active.value = [...active.peek(), shortcut];
     return () => {
       active.value = active.peek().filter((one) => one !== shortcut);
     };
-    // `run` is a new function on each render. Keys and label identify the shortcut.
-  }, [keys, does]);
+    // `run` is a new function on each render. Keys and description identify the shortcut.
+  }, [keys, description]);
 }
 
 const SEQUENCE_MS = 1_200;
@@ -35,14 +35,14 @@ const SEQUENCE_MS = 1_200;
 /** Handles all shortcuts. The page must contain it once. */
 export function Shortcuts() {
   useEffect(() => {
-    let begun = "";
-    let begunAtMs = 0;
+    let firstKey = "";
+    let firstKeyAtMs = 0;
     const onKey = (event: KeyboardEvent): void => {
       if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
       if (document.querySelector("dialog[open]")) return;
       const sequence =
-        Date.now() - begunAtMs < SEQUENCE_MS && begun !== "" ? `${begun} ${event.key}` : event.key;
-      begun = "";
+        Date.now() - firstKeyAtMs < SEQUENCE_MS && firstKey !== "" ? `${firstKey} ${event.key}` : event.key;
+      firstKey = "";
       if (sequence === "?") {
         event.preventDefault();
         openShortcutHelp();
@@ -56,8 +56,8 @@ export function Shortcuts() {
         event.key.length === 1 &&
         active.peek().some(({ keys }) => keys.startsWith(`${event.key} `))
       ) {
-        begun = event.key;
-        begunAtMs = Date.now();
+        firstKey = event.key;
+        firstKeyAtMs = Date.now();
       }
     };
     addEventListener("keydown", onKey);
@@ -69,16 +69,16 @@ export function Shortcuts() {
       <dl class="shortcuts">
         {[
           ...active.value,
-          { keys: "?", does: "Show this list" },
-          { keys: "Esc", does: "Close a panel or dialog" },
-        ].map(({ keys, does }) => (
+          { keys: "?", description: "Show this list" },
+          { keys: "Esc", description: "Close a panel or dialog" },
+        ].map(({ keys, description }) => (
           <div key={keys}>
             <dt>
               {keys.split(" ").map((key) => (
                 <kbd key={key}>{key}</kbd>
               ))}
             </dt>
-            <dd>{does}</dd>
+            <dd>{description}</dd>
           </div>
         ))}
       </dl>

@@ -3,10 +3,10 @@ import { signal } from "@preact/signals";
 const THEMES = ["auto", "light", "dark"] as const;
 export type Theme = (typeof THEMES)[number];
 
-const KEPT = "inlet.theme";
+const STORAGE_KEY = "inlet.theme";
 
-function kept(): Theme {
-  const found = localStorage.getItem(KEPT);
+function readStoredTheme(): Theme {
+  const found = localStorage.getItem(STORAGE_KEY);
   return THEMES.find((one) => one === found) ?? "auto";
 }
 
@@ -14,13 +14,13 @@ function kept(): Theme {
 export const theme = signal<Theme>("auto");
 
 /** Applies and stores a theme. Default: the theme of the last visit. */
-export function applyTheme(next: Theme = kept()): void {
+export function applyTheme(next: Theme = readStoredTheme()): void {
   theme.value = next;
   if (next === "auto") {
-    localStorage.removeItem(KEPT);
+    localStorage.removeItem(STORAGE_KEY);
     delete document.documentElement.dataset.theme;
   } else {
-    localStorage.setItem(KEPT, next);
+    localStorage.setItem(STORAGE_KEY, next);
     document.documentElement.dataset.theme = next;
   }
 }

@@ -13,7 +13,7 @@ export type FilterField =
       readonly kind: "choice";
       readonly options: readonly { readonly value: string; readonly label: string }[];
     }
-  /** Shown in the user's time zone. RFC 3339 in UTC in the address and for the API. */
+  /** The input uses the user's time zone. The address and the API use UTC (RFC 3339). */
   | { readonly name: string; readonly label: string; readonly kind: "time" };
 
 export type FilterValues = Readonly<Record<string, string>>;
@@ -58,7 +58,7 @@ export function FilterBar({ fields, values, onChange, children }: Props) {
   const bar = useRef<HTMLFormElement>(null);
   useShortcut({
     keys: "/",
-    does: "Filter",
+    description: "Filter",
     run: () => bar.current?.querySelector<HTMLElement>("input, select")?.focus(),
   });
   const set = (name: string, value: string): void => onChange({ ...values, [name]: value });
@@ -122,15 +122,15 @@ function TypedInput({
   placeholder,
 }: Pick<InputProps, "value" | "onChange"> & { readonly placeholder: string }) {
   const [text, setText] = useState(value);
-  const told = useRef(value);
+  const reported = useRef(value);
   useEffect(() => {
-    if (value !== told.current) setText(value);
-    told.current = value;
+    if (value !== reported.current) setText(value);
+    reported.current = value;
   }, [value]);
   useEffect(() => {
-    if (text === told.current) return undefined;
+    if (text === reported.current) return undefined;
     const timer = setTimeout(() => {
-      told.current = text;
+      reported.current = text;
       onChange(text);
     }, TYPING_MS);
     return () => clearTimeout(timer);

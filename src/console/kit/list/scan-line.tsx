@@ -4,15 +4,15 @@ import type { Scan } from "./use-scan.ts";
 
 /** Shows the progress of a search through a list, with a button to continue. */
 export function ScanLine<Row>({ scan, of }: { readonly scan: Scan<Row>; readonly of: string }) {
-  const { rows, looked, total, isRunning, problem, continueSearch } = scan;
+  const { rows, searched, total, isRunning, problem, continueSearch } = scan;
   return (
     <>
       {problem && <ProblemNote problem={problem} {...(continueSearch && { onRetry: continueSearch })} />}
       <p class="count-line row wrap">
         <span role="status">
           {formatCount(rows.length)} found; searched{" "}
-          {total === undefined || looked < total
-            ? `the newest ${formatCount(looked)}${total === undefined ? "" : ` of ${formatCount(total)}`}`
+          {total === undefined || searched < total
+            ? `the newest ${formatCount(searched)}${total === undefined ? "" : ` of ${formatCount(total)}`}`
             : `all ${formatCount(total)}`}{" "}
           {of}
           {isRunning && " …"}

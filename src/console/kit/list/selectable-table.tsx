@@ -11,7 +11,7 @@ interface Props<Row> {
   /** Returns the label of the button for the number of selected rows. */
   readonly verb: (count: number) => string;
   /** Called with the selected rows, in the order of the list. */
-  readonly onRun: (chosen: readonly Row[]) => void;
+  readonly onRun: (selected: readonly Row[]) => void;
   readonly onOpen: (row: Row) => void;
   readonly openKey: string | undefined;
 }
@@ -19,15 +19,15 @@ interface Props<Row> {
 /** Table with selectable rows and a button that acts on the selection. */
 export function SelectableTable<Row extends { readonly id: string }>(props: Props<Row>) {
   const { label, columns, rows, isSelectable, verb, onRun, onOpen, openKey } = props;
-  const [ticked, setTicked] = useState<ReadonlySet<string>>(new Set());
-  const chosen = rows.filter(({ id }) => ticked.has(id));
-  const areAll = chosen.length === rows.length;
-  const tick = (id: string): void => {
-    const next = new Set(ticked);
+  const [selectedIds, setSelectedIds] = useState<ReadonlySet<string>>(new Set());
+  const selected = rows.filter(({ id }) => selectedIds.has(id));
+  const areAllSelected = selected.length === rows.length;
+  const toggle = (id: string): void => {
+    const next = new Set(selectedIds);
     if (!next.delete(id)) next.add(id);
-    setTicked(next);
+    setSelectedIds(next);
   };
-  const choice: Column<Row> = {
+  const checkboxColumn: Column<Row> = {
     title: "Selected",
     hidesTitle: true,
     width: "16px",
@@ -35,9 +35,9 @@ export function SelectableTable<Row extends { readonly id: string }>(props: Prop
       <input
         type="checkbox"
         class="tick"
-        checked={ticked.has(id)}
+        checked={selectedIds.has(id)}
         aria-label={`Select ${id}`}
-        onChange={() => tick(id)}
+        onChange={() => toggle(id)}
       />
     ),
   };
@@ -48,18 +48,23 @@ export function SelectableTable<Row extends { readonly id: string }>(props: Prop
           <button
             type="button"
             class="button"
-            onClick={() => setTicked(new Set(areAll ? [] : rows.map(({ id }) => id)))}
+            onClick={() => setSelectedIds(new Set(areAllSelected ? [] : rows.map(({ id }) => id)))}
           >
-            {areAll ? "Select none" : "Select all"}
+            {areAllSelected ? "Select none" : "Select all"}
           </button>
-          <button type="button" class="button" disabled={chosen.length === 0} onClick={() => onRun(chosen)}>
-            {verb(chosen.length)}
+          <button
+            type="button"
+            class="button"
+            disabled={selected.length === 0}
+            onClick={() => onRun(selected)}
+          >
+            {verb(selected.length)}
           </button>
         </div>
       )}
       <Table
         label={label}
-        columns={isSelectable ? [choice, ...columns] : columns}
+        columns={isSelectable ? [checkboxColumn, ...columns] : columns}
         count={rows.length}
         rowAt={(index) => rows[index]}
         keyOf={({ id }) => id}

@@ -34,9 +34,9 @@ interface Props<Row> {
 }
 
 const ROW_PX = 40;
-const SPARE = 12;
+const OVERSCAN_ROWS = 12;
 /** Maximum number of rendered rows, even in a tall window. */
-const MAX_DRAWN = 200;
+const MAX_RENDERED = 200;
 
 /**
  * Table of any length that only renders the visible rows. Arrow keys, Page Up, Page Down, Home and End move the focus. Enter
@@ -47,7 +47,7 @@ export function Table<Row>(props: Props<Row>) {
   const box = useRef<HTMLDivElement>(null);
   const [top, setTop] = useState(0);
   const [heightPx, setHeightPx] = useState(600);
-  const [at, setAt] = useState(0);
+  const [focusedIndex, setFocusedIndex] = useState(0);
   const movesFocus = useRef(false);
 
   useLayoutEffect(() => {
@@ -60,12 +60,12 @@ export function Table<Row>(props: Props<Row>) {
     return () => observer.disconnect();
   }, []);
 
-  const inSight = Math.ceil(heightPx / ROW_PX);
-  const first = Math.max(0, Math.min(Math.floor(top / ROW_PX) - SPARE, count - inSight));
-  const last = Math.min(count, first + Math.min(MAX_DRAWN, inSight + 2 * SPARE));
+  const visibleRows = Math.ceil(heightPx / ROW_PX);
+  const first = Math.max(0, Math.min(Math.floor(top / ROW_PX) - OVERSCAN_ROWS, count - visibleRows));
+  const last = Math.min(count, first + Math.min(MAX_RENDERED, visibleRows + 2 * OVERSCAN_ROWS));
   useEffect(() => onRange?.(first, last), [first, last, onRange]);
 
-  const current = Math.min(at, Math.max(0, count - 1));
+  const current = Math.min(focusedIndex, Math.max(0, count - 1));
   useEffect(() => {
     if (!movesFocus.current) return;
     const row = box.current?.querySelector<HTMLElement>(`[data-index="${current}"]`);
@@ -77,7 +77,7 @@ export function Table<Row>(props: Props<Row>) {
 
   function moveTo(index: number): void {
     const next = Math.max(0, Math.min(count - 1, index));
-    setAt(next);
+    setFocusedIndex(next);
     movesFocus.current = true;
     const { current: scroller } = box;
     if (!scroller) return;
@@ -96,8 +96,8 @@ export function Table<Row>(props: Props<Row>) {
       ArrowUp: current - 1,
       j: current + 1,
       k: current - 1,
-      PageDown: current + inSight - 1,
-      PageUp: current - inSight + 1,
+      PageDown: current + visibleRows - 1,
+      PageUp: current - visibleRows + 1,
       Home: 0,
       End: count - 1,
     };
@@ -131,7 +131,7 @@ export function Table<Row>(props: Props<Row>) {
       onScroll={() => setTop(box.current?.scrollTop ?? 0)}
       onKeyDown={onKeyDown}
     >
-      {/* biome-ignore lint/a11y/useFocusableInteractive: its rows are */}
+      {/* biome-ignore lint/a11y/useFocusableInteractive: the rows are focusable instead */}
       <div class="table-head" role="row" aria-rowindex={1}>
         {columns.map(({ title, hidesTitle = false, align, priority = 1 }) => (
           // biome-ignore lint/a11y/useFocusableInteractive: as above
@@ -154,7 +154,7 @@ export function Table<Row>(props: Props<Row>) {
               data-index={index}
               tabIndex={index === current ? 0 : -1}
               style={{ transform: `translateY(${index * ROW_PX}px)` }}
-              onFocus={() => setAt(index)}
+              onFocus={() => setFocusedIndex(index)}
               onClick={(event) => {
                 if (
                   event.target instanceof HTMLElement &&

@@ -26,7 +26,7 @@ export function usePages<Row>(
   ) => Promise<ListPage<Row>>,
   needs: readonly unknown[],
 ): Pages<Row> {
-  const [turn, setTurn] = useState(0);
+  const [reloads, setReloads] = useState(0);
   const [count, setCount] = useState<number>();
   const [problem, setProblem] = useState<ApiProblem>();
   const [, redraw] = useState(0);
@@ -36,24 +36,24 @@ export function usePages<Row>(
   latest.current = load;
 
   const loadPage = useCallback(async (page: number) => {
-    const { current: kept } = pages;
+    const { current: cached } = pages;
     const { signal } = aborting.current;
-    if (kept.has(page)) return;
-    kept.set(page, "loading");
+    if (cached.has(page)) return;
+    cached.set(page, "loading");
     try {
       const { rows, total } = await latest.current({ limit: PAGE_ROWS, offset: page * PAGE_ROWS }, signal);
       if (signal.aborted) return;
-      kept.set(page, rows);
-      for (const old of kept.keys()) {
-        if (kept.size <= MAX_PAGES) break;
-        if (old !== page) kept.delete(old);
+      cached.set(page, rows);
+      for (const old of cached.keys()) {
+        if (cached.size <= MAX_PAGES) break;
+        if (old !== page) cached.delete(old);
       }
       setCount(total);
       setProblem(undefined);
       redraw((before) => before + 1);
     } catch (error) {
       if (signal.aborted || isAbort(error)) return;
-      kept.delete(page);
+      cached.delete(page);
       setProblem(toProblem(error));
     }
   }, []);
@@ -64,7 +64,7 @@ export function usePages<Row>(
     setProblem(undefined);
     void loadPage(0);
     return () => aborting.current.abort();
-  }, [...needs, turn]);
+  }, [...needs, reloads]);
   // The count of the previous list does not apply to the new one.
   useEffect(() => () => setCount(undefined), needs);
 
@@ -80,7 +80,7 @@ export function usePages<Row>(
         void loadPage(page);
     }, []),
     problem,
-    reload: useCallback(() => setTurn((before) => before + 1), []),
+    reload: useCallback(() => setReloads((before) => before + 1), []),
   };
 }
 

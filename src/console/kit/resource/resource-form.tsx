@@ -53,13 +53,13 @@ export function ResourceForm(props: Props) {
   return (
     <Dialog title={title} onClose={onClose} wide>
       <WhenLoaded loaded={loaded}>
-        {(ready) => <Inside {...props} body={ready.body} known={ready.choices} />}
+        {(ready) => <Fields {...props} body={ready.body} known={ready.choices} />}
       </WhenLoaded>
     </Dialog>
   );
 }
 
-function Inside(props: Props & { readonly body: BodySchema; readonly known: Choices }) {
+function Fields(props: Props & { readonly body: BodySchema; readonly known: Choices }) {
   const {
     method,
     path,
@@ -75,10 +75,13 @@ function Inside(props: Props & { readonly body: BodySchema; readonly known: Choi
     onDone,
     onClose,
   } = props;
-  const before = useMemo(() => (entity === undefined ? undefined : fieldsOf(entity, body)), [entity, body]);
+  const before = useMemo(
+    () => (entity === undefined ? undefined : pickAcceptedFields(entity, body)),
+    [entity, body],
+  );
   const [value, setValue] = useState<Readonly<Record<string, unknown>>>(before ?? start);
   // The same idempotency key while the dialog is open, so that a retry after a lost response does not create a second entity.
-  const [once] = useState(() =>
+  const [idempotencyKey] = useState(() =>
     [...crypto.getRandomValues(new Uint8Array(16))]
       .map((byte) => byte.toString(16).padStart(2, "0"))
       .join(""),
@@ -88,7 +91,7 @@ function Inside(props: Props & { readonly body: BodySchema; readonly known: Choi
   const action = useAction(async () => {
     const answer = await send(method.toUpperCase(), path, {
       body: sent,
-      headers: method === "post" ? { "Idempotency-Key": `${once}-${hashOf(sent)}` } : headers,
+      headers: method === "post" ? { "Idempotency-Key": `${idempotencyKey}-${computeHash(sent)}` } : headers,
     });
     onDone(answer);
   });
@@ -128,7 +131,7 @@ function Inside(props: Props & { readonly body: BodySchema; readonly known: Choi
 }
 
 /** Returns the entity's fields that the operation accepts, without null values. */
-function fieldsOf(
+function pickAcceptedFields(
   entity: Readonly<Record<string, unknown>>,
   { schema, resolve }: BodySchema,
 ): Readonly<Record<string, unknown>> {
@@ -144,7 +147,7 @@ function fieldsOf(
 }
 
 /** Part of the idempotency key, because a form that was edited after a failure is a different request. */
-function hashOf(value: unknown): string {
+function computeHash(value: unknown): string {
   let hash = 0;
   for (const character of JSON.stringify(value))
     hash = (Math.imul(hash, 31) + (character.codePointAt(0) ?? 0)) | 0;

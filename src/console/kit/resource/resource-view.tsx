@@ -66,7 +66,7 @@ export interface ResourceSpec<Row extends Entity> {
     readonly without?: readonly string[];
     readonly choices?: (signal: AbortSignal) => Promise<Choices>;
   };
-  /** `consequence` tells the user the effect on deletion. `undefined` if the console cannot delete the resource. */
+  /** `consequence` describes the effect of a deletion. `undefined` if the console cannot delete the resource. */
   readonly remove?: {
     readonly verb?: string;
     readonly consequence: ComponentChildren;

@@ -10,15 +10,15 @@ interface Props {
 }
 
 const LINE_PX = 20;
-const SPARE = 20;
+const OVERSCAN_LINES = 20;
 
-/** Text that only renders its visible lines, so that it can have megabytes. */
+/** Shows text of several megabytes by rendering only the visible lines. */
 export function VirtualLines({ count, lineAt, label, maxLines = 28 }: Props) {
   const box = useRef<HTMLDivElement>(null);
   const [top, setTop] = useState(0);
   const shown = Math.min(count, maxLines);
-  const first = Math.max(0, Math.floor(top / LINE_PX) - SPARE);
-  const last = Math.min(count, first + shown + 2 * SPARE);
+  const first = Math.max(0, Math.floor(top / LINE_PX) - OVERSCAN_LINES);
+  const last = Math.min(count, first + shown + 2 * OVERSCAN_LINES);
   const lines = Array.from({ length: last - first }, (_, index) => first + index);
   return (
     <div

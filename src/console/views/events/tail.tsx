@@ -41,7 +41,7 @@ export default function LiveTail({ appId }: { readonly appId: string }) {
   useEffect(() => announce(STATES[state.is].words), [state.is]);
   useShortcut({
     keys: "p",
-    does: "Pause or resume",
+    description: "Pause or resume",
     run: () => setPaused((before) => !before),
   });
   const fields: readonly FilterField[] = [
@@ -98,7 +98,7 @@ export default function LiveTail({ appId }: { readonly appId: string }) {
                 openKey={query.event}
               />
               <p class="count-line">
-                {formatCount(events.length)} in sight of {formatCount(seen)} that came in
+                Showing {formatCount(events.length)} of {formatCount(seen)} events
                 {events.length === MAX_SHOWN && `; showing the newest ${formatCount(MAX_SHOWN)}`}
               </p>
             </>

@@ -49,7 +49,7 @@ export function RedriveDialog({ appId, what, target, looks, onClose, onDone }: P
   });
   const isDone = counts !== undefined && !action.isRunning;
   return (
-    <Dialog title={`Re-drive ${what}`} onClose={onClose} wide>
+    <Dialog title={`Redrive ${what}`} onClose={onClose} wide>
       <div class="stack">
         {counts === undefined ? (
           <Preview appId={appId} looks={looks} count={count} />
