@@ -58,7 +58,7 @@ describe("at a terminal", () => {
     expect([both.code, both.text]).toEqual([2, "Use either item ids, or filters, or --all.\n"]);
     expect((await atTerminal("redrive --all --as-new-id")).code).toBe(2);
     await run(`quarantine delete ${item.id}`);
-    expect((await atTerminal("quarantine --channel strict")).text).toContain("Nothing is in quarantine.");
+    expect((await atTerminal("quarantine --channel strict")).text).toContain("Quarantine is empty.");
   });
 });
 

@@ -96,7 +96,7 @@ describe("--rotate-master-key", () => {
     };
     expect(await run(env)).toContain("set INLET_MASTER_KEY to the new key");
     expect(await run(env)).toContain("already active");
-    expect(await run({ ...env, INLET_MASTER_KEY: fresh })).toContain("Nothing to do");
+    expect(await run({ ...env, INLET_MASTER_KEY: fresh })).toContain("No change");
   });
 
   it("requires the new key as a setting if the current key is a setting", () => {
