@@ -6,7 +6,7 @@ import type { OpenRun, RunDeps, SourceChannel } from "./open-run.ts";
 /** Opens runs of sources. A run is one stream connection or one poll. */
 export interface SourceRuns {
   /**
-   * Takes the source over and fences its previous owner. Does not take it over while it must not run yet.
+   * Takes the source over and fences its previous owner, unless the source must not run yet.
    * @param options.owner the worker's name, shown in the source's state
    * @param options.skipBackoff whether to ignore the backoff of earlier failures, because a person changed the channel
    * @param options.spacing minimum time between runs; none by default

@@ -148,14 +148,14 @@ export class EventStreamParser {
     }
     rest.copy(this.#line, this.#lineBytes);
     this.#lineBytes = total;
-    if (this.#lineField === undefined && total >= FIELD_BYTES) this.#tellField();
+    if (this.#lineField === undefined && total >= FIELD_BYTES) this.#identifyField();
     const isData = this.#lineField === "data";
     const valueBytes = this.#lineBytes - PREFIX_BYTES;
     if (isData && this.#dataChars() + valueBytes > this.#maxEventBytes) throw this.#tooLarge();
     if (valueBytes > this.#maxLineBytes) throw this.#tooLarge();
   }
 
-  #tellField(): void {
+  #identifyField(): void {
     const text = this.#line.toString("utf8", 0, FIELD_BYTES);
     const name = this.#isAtStart && text.startsWith(BYTE_ORDER_MARK) ? text.slice(1) : text;
     this.#lineField = fieldAt(name, 0, name.length) ?? "ignored";

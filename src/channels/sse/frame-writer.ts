@@ -14,7 +14,7 @@ const SAVE_EVERY_MS = 1000;
  * Thrown when a frame was neither published nor quarantined. Later frames must not be written, because they would move the cursor past it.
  */
 export class RejectedFrameError extends Error {
-  override readonly name = "RefusedFrameError";
+  override readonly name = "RejectedFrameError";
 }
 
 /**
@@ -46,7 +46,7 @@ export class FrameWriter {
     this.#cursor = run.cursor === undefined ? undefined : parseSseCursor(run.cursor);
   }
 
-  /** Returns `undefined` if more frames may be read now. Otherwise resolves as soon as they may. */
+  /** Returns `undefined` if more frames may be read now. Otherwise resolves as soon as reading may continue. */
   waitForRoom(): Promise<void> | undefined {
     if (this.#hasRoom()) return undefined;
     this.#send();

@@ -86,13 +86,13 @@ export function createPollWriter(
     },
     /** Completes a poll that read all pages. The validators of the first page are used from the next poll on. */
     finish(pages: number, validators: Validators | undefined): void {
-      const isAsked = settings.conditional || discriminator.isConditional === true;
-      // With several pages, the first may stay unchanged while another one changes. Newest first, every new item is on the first page.
-      const tellsAll = pages === 1 || settings.order === "descending";
+      const isConditional = settings.conditional || discriminator.isConditional === true;
+      // The first page may stay unchanged while a later one changes. In descending order, each new item changes the first page.
+      const coversAllPages = pages === 1 || settings.order === "descending";
       position.endWalk(pages);
       cursor = {
         position,
-        validators: isAsked && tellsAll ? validators : undefined,
+        validators: isConditional && coversAllPages ? validators : undefined,
         lastPollAtMs: request.names.has("lastPollAt") ? nowMs : undefined,
       };
     },

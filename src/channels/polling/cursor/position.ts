@@ -33,9 +33,9 @@ export interface Position {
   readonly endWalk: (pages: number) => void;
   /** Whether pages had items, but all of them below the position. The server may have restarted its numbering. */
   readonly isBehind?: () => boolean;
-  /** The server reported that the content has not changed since the last poll. */
+  /** Called when the server reports that the content has not changed since the last poll. */
   readonly unchanged?: () => void;
-  /** The server no longer knows the page or the position. Returns false if the position cannot recover. */
+  /** Called when the server no longer knows the page or the position. Returns false if the position cannot recover. */
   readonly expire?: (target: "page" | "position") => boolean;
   /** Returns JSON for `restore`. */
   readonly save: () => unknown;

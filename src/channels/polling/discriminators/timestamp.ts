@@ -19,7 +19,7 @@ const settings = z.strictObject({
     .default("iso")
     .describe("Format of the items' timestamps, also used for {{cursor}}."),
   lookBackSeconds: integer(0, 604_800, 0).describe(
-    "For servers that show items late. Unseen items up to this many seconds behind the newest one are also new. {{cursor}} starts that much earlier. Choose more than the delay of items and the duration of a poll.",
+    "For servers that show items late. Unseen items up to this many seconds behind the newest one are also new. {{cursor}} starts that much earlier. Choose a value above the delay of items plus the duration of a poll.",
   ),
 });
 

@@ -35,7 +35,7 @@ const settings = z.strictObject({
     ),
   hasMorePath: pathText
     .optional()
-    .describe("Path over the page that yields true if the new token has more items right away."),
+    .describe("Path over the page that yields true if more items are available at once with the new token."),
   expiredOn: z
     .strictObject({
       statuses: z
@@ -44,11 +44,15 @@ const settings = z.strictObject({
         .max(20)
         .default([410])
         .describe("Response statuses that indicate an expired token."),
-      path: pathText.optional().describe("Alternatively, a path over the response body …"),
+      path: pathText
+        .optional()
+        .describe(
+          "Path over the response body. The token has also expired if this path yields the value of `equals`.",
+        ),
       equals: z
         .union([z.string(), z.number(), z.boolean()])
         .optional()
-        .describe("… and the value there that indicates an expired token."),
+        .describe("Value at `path` that indicates an expired token."),
     })
     .prefault({})
     .describe("How a response indicates an expired token."),

@@ -77,6 +77,6 @@ const getItemTexts = ({ text }: Page, items: readonly PageItem[]): string[] =>
     .flatMap(({ span }) => (span === undefined ? [] : [text.slice(span.start, span.end)]));
 
 function deliveryHeaders(headers: Values, contentType: string, redact: Redact): Values {
-  const told = redactValues(omitValues(headers, DROPPED_HEADERS), redact);
-  return { ...told, "content-type": contentType };
+  const redacted = redactValues(omitValues(headers, DROPPED_HEADERS), redact);
+  return { ...redacted, "content-type": contentType };
 }

@@ -3,8 +3,8 @@ import { MAX_PAGE_ITEMS, splitItems } from "../../../normalize/body/items.ts";
 import type { RulePath } from "../../../normalize/compile.ts";
 
 /**
- * Returns whether `itemsPath` finds the given items in a page that contains only them. It does not if it depends on positions or on other
- * items.
+ * Returns whether `itemsPath` finds the given items in a page that contains only these items. It does not find them if the path depends on
+ * positions or on other items.
  */
 export function findsSameItems(text: string, items: readonly string[], itemsPath: RulePath): boolean {
   const read = readBody(Buffer.from(text), undefined);

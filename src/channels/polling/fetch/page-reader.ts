@@ -19,13 +19,14 @@ export interface PageReaderDeps {
 export interface PageReader {
   /**
    * @param secretQuery names of query parameters that hold secrets
-   * @throws PathBudgetError from the returned page too; UnavailableError
+   * @throws PathBudgetError, also when the returned page is read
+   * @throws UnavailableError
    */
   readonly page: (
     answer: OutboundResponse,
     secretQuery: readonly string[],
   ) => Promise<Result<Page, PageFault>>;
-  /** Parses a response that need not be a page, without items. Throws the same errors. */
+  /** Parses a response that may not be a page. The result has no items. Throws the same errors as `page`. */
   readonly document: (answer: OutboundResponse) => Promise<Result<PageContent, PageFault>>;
   /**
    * Whether `itemsPath` finds the given items in the text. Returns an error if the check was too expensive.

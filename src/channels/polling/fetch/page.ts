@@ -76,7 +76,7 @@ const PAGE_PATH_BUDGET = 4_000_000;
 
 /**
  * Parses a response on this thread. An empty body is a page without items.
- * @throws PathBudgetError from the returned content too
+ * @throws PathBudgetError, also when the returned content is read
  */
 export function readContent(
   answer: Pick<OutboundResponse, "body" | "headers">,

@@ -51,7 +51,7 @@ export function toPollSchedule({
 }
 
 function findCronError(cron: string, timezone: string): string | undefined {
-  // `H` stands for a random value, which would differ per worker and restart.
+  // `H` means a random value, which would differ per worker and restart.
   if (/\bH\b/i.test(cron)) return "must not contain H; use fixed times, and `jitter` spreads the polls";
   try {
     const times = CronExpressionParser.parse(cron, { currentDate: CHECKED_FROM_MS, tz: timezone });

@@ -105,11 +105,11 @@ const pollingShape = {
         .max(50)
         .optional()
         .describe("Statuses that indicate a page. Defaults to 200 to 299."),
-      path: pathText.optional().describe("Additionally, a path over the page …"),
+      path: pathText.optional().describe("Path over the page. It must yield the value of `equals`."),
       equals: z
         .union([z.string(), z.number(), z.boolean()])
         .optional()
-        .describe("… and the value that it must yield."),
+        .describe("Value that `path` must yield."),
     })
     .prefault({})
     .describe("Which responses count as pages. Other responses fail their poll."),

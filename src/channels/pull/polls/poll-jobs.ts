@@ -16,11 +16,11 @@ export interface PollJobs {
   readonly skipBackoff: (channel: number) => void;
 }
 
-/** Changes reach all workers within two seconds. A channel that is unknown here may be new. */
+/** Wait for a channel that this worker does not know, because it may be new. Changes reach all workers within two seconds. */
 const UNKNOWN_WAIT_MS = 2_000;
 /**
- * Fallback check of a queued job. A slot release normally wakes it, but the worker that should do so may have died. Long, because thousands
- * of jobs may be queued.
+ * Interval between fallback checks of a queued job. Normally the release of a slot wakes the job, but the worker that should wake it may
+ * have died. The interval is long because thousands of jobs may be queued.
  */
 const QUEUE_WAIT_MS = 30_000;
 /**
@@ -29,10 +29,10 @@ const QUEUE_WAIT_MS = 30_000;
  */
 const BUSY_WAIT_MS = 1_000;
 const MAX_BUSY_WAIT_MS = 4_000;
-/** Wait of a job during an outage. It doubles in the same way. */
+/** Wait of a job during an outage. It doubles with each start of the job. */
 const OUTAGE_WAIT_MS = 2_000;
 const MAX_OUTAGE_WAIT_MS = 60_000;
-/** How long `skipBackoff` applies. Must exceed the delay of the next requested poll; later, another worker may have run it. */
+/** How long `skipBackoff` applies. Must exceed the delay of a requested poll. After this time, another worker may have run that poll. */
 const SKIP_BACKOFF_MS = 10_000;
 /** Minimum wait before a poll that this worker ended is started again. */
 const ENDED_WAIT_MS = 1_000;
@@ -56,7 +56,7 @@ export function createPollJobs(deps: PollsContext): PollJobs {
   const skipBackoffUntil = new Map<number, number>();
   let failing = false;
 
-  /** Only the number is known of a channel that is no longer polled. */
+  /** For a channel that is no longer polled, only the number is known. */
   function factsOf(channel: number): Readonly<Record<string, unknown>> {
     const target = targets.get(channel);
     return target === undefined ? { channel } : channelFacts(target.source.identity);

@@ -24,7 +24,7 @@ const RETRY: Backoff = { initialMs: RETRY_MS, maxMs: RETRY_MS, factor: 1, jitter
  */
 const FIRST_POLL_MS = 100;
 const SPACING_MS = 5;
-/** Two due times this close are the same wait, computed twice. */
+/** Due times that differ by less than this belong to the same wait, computed twice. */
 const SAME_TIME_MS = 5_000;
 /** Delay of a requested poll. Longer than a change takes to reach all workers. */
 const SOON_MS = 1_500;
@@ -39,7 +39,7 @@ export function startPollSchedules(deps: PollsContext): PollSchedules {
   /** The id of each channel's schedule, if it is known to be stored in Redis. */
   const known = new Map<number, string>();
   const pendingPolls = new Set<number>();
-  /** The original due time of each schedule that was moved up. */
+  /** The original due time of each schedule that `moveUp` moved to an earlier time. */
   const movedUp = new Map<number, number>();
   let unknownSchedules = new Set<string>();
   let reconcileAtMs = 0;
@@ -69,8 +69,8 @@ export function startPollSchedules(deps: PollsContext): PollSchedules {
   }
 
   /**
-   * Moves up a schedule that is due later than the plan and the backoff allow. A wrong clock must have stored it. If the same due time
-   * appears again, the server asked for the wait, and the time stays.
+   * Moves a schedule to an earlier time if it is due later than the plan and the backoff allow. A worker with a wrong clock must have stored
+   * it. If the same due time appears again, the server asked for the wait, and the time stays.
    */
   async function moveUp({ plan, scheduleId, source }: PollTarget, nextAtMs: number): Promise<void> {
     const { identity } = source;
@@ -81,11 +81,11 @@ export function startPollSchedules(deps: PollsContext): PollSchedules {
     const aheadSeconds = Math.round((nextAtMs - clock()) / 1_000);
     log.warn(
       { event: "poll.moved_up", ...channelFacts(identity), aheadSeconds },
-      "the next poll was too far in the future and was moved up",
+      "the next poll was too far in the future and was moved to an earlier time",
     );
   }
 
-  /** Runs `act` for each item. An item that Redis rejects does not stop the others; its error is thrown at the end. */
+  /** Runs `act` for each item. If Redis rejects an item, the others still run, and the first error is thrown at the end. */
   async function each<T>(items: readonly T[], act: (item: T, index: number) => Promise<void>): Promise<void> {
     const refusals: unknown[] = [];
     await mapBounded(items, CALLS_AT_ONCE, async (item, i) => {

@@ -106,7 +106,7 @@ export function createPollTarget(
 export const addPoll = (queue: PollQueue, channel: number, delayMs: number): Promise<boolean> =>
   queue.add({ id: `again.${channel}`, data: { channel }, delayMs });
 
-/** A job that joins the queue is still held by its worker for some milliseconds. */
+/** Attempts to add a job. When a job starts to wait for a slot, its worker still holds it for some milliseconds. */
 const TURN_TRIES = 5;
 const TURN_RETRY_MS = 100;
 

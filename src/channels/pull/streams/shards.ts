@@ -20,7 +20,7 @@ export interface ShardsDeps {
 export interface ShardTiming {
   /** How long a worker that stopped renewing keeps its shards. */
   readonly ttlMs: number;
-  /** How often free shards are looked for and leases renewed. At most a third of `ttlMs`. */
+  /** Interval between ticks. Each tick renews the leases and takes free shards. At most a third of `ttlMs`. */
   readonly tickEveryMs: number;
   /** Maximum number of shards taken per tick. Leaves some for workers that start at the same time. */
   readonly maxTakenPerTick: number;

@@ -26,7 +26,7 @@ export interface StreamRunnerDeps {
 
 export type StreamState = "connecting" | "open" | "waiting";
 
-/** A stream that takes longer to connect frees its start slot for others. */
+/** How long a stream may hold its start slot while it connects. After this time, the slot is free for other streams. */
 const MAX_START_MS = 2_000;
 const MAX_WAIT_MS = 24 * 3_600_000;
 /** How long a run may take to end after its signal aborts. */
@@ -130,7 +130,7 @@ export class StreamRunner {
     this.#skipBackoff = false;
     this.#openedAtMs = undefined;
     const onOpened = (): void => {
-      // The signal belongs to a run that was given up.
+      // This signal belongs to a run that was already aborted.
       if (signal.aborted) return;
       this.#openedAtMs = performance.now();
       this.#state = "open";
