@@ -5,32 +5,32 @@ const endOfTurn = (): Promise<void> => new Promise((resolve) => setImmediate(res
 
 describe("atEndOfTurn", () => {
   it("processes each item once, in order, at the end of the event loop turn", async () => {
-    const done: number[] = [];
-    const take = atEndOfTurn((one: number) => done.push(one));
-    expect(take.isEmpty()).toBe(true);
-    take(1);
+    const processed: number[] = [];
+    const defer = atEndOfTurn((item: number) => processed.push(item));
+    expect(defer.isEmpty()).toBe(true);
+    defer(1);
     await Promise.resolve();
-    take(2);
-    expect([done, take.isEmpty()]).toEqual([[], false]);
+    defer(2);
+    expect([processed, defer.isEmpty()]).toEqual([[], false]);
     await endOfTurn();
-    expect([done, take.isEmpty()]).toEqual([[1, 2], true]);
-    take(3);
+    expect([processed, defer.isEmpty()]).toEqual([[1, 2], true]);
+    defer(3);
     await endOfTurn();
-    expect(done).toEqual([1, 2, 3]);
+    expect(processed).toEqual([1, 2, 3]);
   });
 
   it("defers items that are added during processing to the next turn", async () => {
-    const done: number[] = [];
-    const take = atEndOfTurn((one: number) => {
-      done.push(one);
-      if (one < 3) take(one + 1);
+    const processed: number[] = [];
+    const defer = atEndOfTurn((item: number) => {
+      processed.push(item);
+      if (item < 3) defer(item + 1);
     });
-    take(1);
+    defer(1);
     await endOfTurn();
-    expect(done).toEqual([1]);
+    expect(processed).toEqual([1]);
     await endOfTurn();
-    expect(done).toEqual([1, 2]);
+    expect(processed).toEqual([1, 2]);
     await endOfTurn();
-    expect(done).toEqual([1, 2, 3]);
+    expect(processed).toEqual([1, 2, 3]);
   });
 });

@@ -2,67 +2,67 @@ import { expect, it } from "vitest";
 import { batched } from "../../src/lib/batched.ts";
 
 /** Lookups that the test resolves explicitly. */
-function stage(options: { readonly maxKeys: number; readonly maxCalls: number }) {
-  const calls: { readonly keys: readonly number[]; readonly answer: (error?: Error) => void }[] = [];
+function createLookups(options: { readonly maxKeys: number; readonly maxCalls: number }) {
+  const calls: { readonly keys: readonly number[]; readonly complete: (error?: Error) => void }[] = [];
   const find = batched<number, string>((keys) => {
     const { promise, resolve, reject } = Promise.withResolvers<ReadonlyMap<number, string>>();
     const even = keys.filter((key) => key % 2 === 0);
     calls.push({
       keys,
-      answer: (error) => (error ? reject(error) : resolve(new Map(even.map((key) => [key, `of ${key}`])))),
+      complete: (error) => (error ? reject(error) : resolve(new Map(even.map((key) => [key, `of ${key}`])))),
     });
     return promise;
   }, options);
   return { calls, find };
 }
 
-const turn = (): Promise<void> => new Promise(setImmediate);
+const nextTurn = (): Promise<void> => new Promise(setImmediate);
 
 it("looks up the keys of one turn together, each key once", async () => {
-  const { calls, find } = stage({ maxKeys: 100, maxCalls: 1 });
+  const { calls, find } = createLookups({ maxKeys: 100, maxCalls: 1 });
   const found = [find(2), find(3), find(2)];
-  await turn();
+  await nextTurn();
   expect(calls.map(({ keys }) => keys)).toEqual([[2, 3]]);
-  calls[0]?.answer();
+  calls[0]?.complete();
   expect(await Promise.all(found)).toEqual(["of 2", undefined, "of 2"]);
 });
 
 it("collects keys while the maximum number of calls is in flight, up to the maximum per call", async () => {
-  const { calls, find } = stage({ maxKeys: 2, maxCalls: 1 });
+  const { calls, find } = createLookups({ maxKeys: 2, maxCalls: 1 });
   void find(0);
-  await turn();
+  await nextTurn();
   const later = [find(2), find(4), find(6)];
-  await turn();
+  await nextTurn();
   expect(calls).toHaveLength(1);
-  calls[0]?.answer();
-  await turn();
-  await turn();
-  calls[1]?.answer();
-  await turn();
-  await turn();
-  calls[2]?.answer();
+  calls[0]?.complete();
+  await nextTurn();
+  await nextTurn();
+  calls[1]?.complete();
+  await nextTurn();
+  await nextTurn();
+  calls[2]?.complete();
   expect(await Promise.all(later)).toEqual(["of 2", "of 4", "of 6"]);
   expect(calls.map(({ keys }) => keys)).toEqual([[0], [2, 4], [6]]);
 });
 
 it("looks up a key again if it is requested during its lookup, because the value may have changed", async () => {
-  const { calls, find } = stage({ maxKeys: 10, maxCalls: 2 });
+  const { calls, find } = createLookups({ maxKeys: 10, maxCalls: 2 });
   void find(2);
-  await turn();
+  await nextTurn();
   void find(2);
-  await turn();
+  await nextTurn();
   expect(calls.map(({ keys }) => keys)).toEqual([[2], [2]]);
 });
 
 it("rejects only the lookups of the failed call", async () => {
-  const { calls, find } = stage({ maxKeys: 10, maxCalls: 1 });
+  const { calls, find } = createLookups({ maxKeys: 10, maxCalls: 1 });
   const failed = find(2);
-  await turn();
+  await nextTurn();
   const other = find(4);
-  calls[0]?.answer(new Error("away"));
+  calls[0]?.complete(new Error("away"));
   await expect(failed).rejects.toThrow("away");
-  await turn();
-  await turn();
-  calls[1]?.answer();
+  await nextTurn();
+  await nextTurn();
+  calls[1]?.complete();
   expect(await other).toBe("of 4");
 });

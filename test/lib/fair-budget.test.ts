@@ -12,7 +12,8 @@ it("gives one holder at most half of the total, even if it is the only one", () 
 
 it("gives each holder its fair share, whatever earlier holders have taken", () => {
   const budget = createFairBudget<string>(100);
-  for (const who of ["a", "b"]) expect([budget.take(who, 1), budget.take(who, 49)]).toEqual([true, true]);
+  for (const holder of ["a", "b"])
+    expect([budget.take(holder, 1), budget.take(holder, 49)]).toEqual([true, true]);
   expect(budget.take("c", 1)).toBe(true);
   expect(budget.take("c", 32)).toBe(true);
   expect(budget.take("c", 1)).toBe(false);
@@ -36,7 +37,7 @@ it("uses a holder's own limit instead of the half, and leaves the others their s
     ["small", 10],
     ["large", 90],
   ]);
-  const { take, giveBack } = createFairBudget<string>(100, (who) => limits.get(who));
+  const { take, giveBack } = createFairBudget<string>(100, (holder) => limits.get(holder));
   expect([take("small", 8), take("small", 3), take("small", 2)]).toEqual([true, false, true]);
   expect([take("large", 60), take("large", 20), take("large", 20)]).toEqual([true, true, false]);
   expect([take("usual", 1), take("usual", 30)]).toEqual([true, true]);

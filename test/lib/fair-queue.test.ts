@@ -46,9 +46,9 @@ it("releases entries that it has returned, even if their line continues", async 
   const queue = new FairQueue<string, object>();
   queue.push("a", { n: 1 });
   queue.push("a", { n: 2 });
-  const given = new WeakRef(queue.shift() ?? {});
+  const returned = new WeakRef(queue.shift() ?? {});
   // A weak reference stays strong until the end of the turn that created it.
   await new Promise((resolve) => setImmediate(resolve));
   collect();
-  expect([given.deref(), queue.size]).toEqual([undefined, 1]);
+  expect([returned.deref(), queue.size]).toEqual([undefined, 1]);
 });

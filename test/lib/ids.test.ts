@@ -5,8 +5,8 @@ const NOW = Date.parse("2026-03-01T12:00:00.000Z");
 
 describe("createId", () => {
   it("creates unique ids within one millisecond", () => {
-    const made = Array.from({ length: 5000 }, () => createId("evt", NOW));
-    expect(new Set(made).size).toBe(made.length);
+    const ids = Array.from({ length: 5000 }, () => createId("evt", NOW));
+    expect(new Set(ids).size).toBe(ids.length);
   });
 
   it("contains the creation time, and sorts by it", () => {

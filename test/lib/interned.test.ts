@@ -4,12 +4,12 @@ import { createInterned, createSharedParts } from "../../src/lib/interned.ts";
 describe("shared values", () => {
   it("are shared by all callers with the same key", () => {
     const interned = createInterned<{ readonly n: number }>();
-    let made = 0;
-    const make = () => ({ n: ++made });
-    const first = interned("a", make);
-    expect(interned("a", make)).toBe(first);
-    expect(interned("b", make)).not.toBe(first);
-    expect(made).toBe(2);
+    let created = 0;
+    const create = () => ({ n: ++created });
+    const first = interned("a", create);
+    expect(interned("a", create)).toBe(first);
+    expect(interned("b", create)).not.toBe(first);
+    expect(created).toBe(2);
   });
 
   it("are not cached if their creation fails", () => {
@@ -35,8 +35,8 @@ it("objects share common parts and report the length of their own parts", () => 
 
 it("objects do not share long parts, which the cache would retain", () => {
   const share = createSharedParts();
-  const wholeOf = () => share({ short: ["a".repeat(500)], long: ["a".repeat(5_000)] });
-  const [first, second] = [wholeOf(), wholeOf()];
+  const shareAgain = () => share({ short: ["a".repeat(500)], long: ["a".repeat(5_000)] });
+  const [first, second] = [shareAgain(), shareAgain()];
   expect(second.whole).toEqual(first.whole);
   expect(second.whole.short).toBe(first.whole.short);
   expect(second.whole.long).not.toBe(first.whole.long);

@@ -26,7 +26,7 @@ it.each<[string, z.ZodType, unknown]>([
   ["must be a URL", z.url(), "c"],
   ["must match /^a$/", z.string().regex(/^a$/), "c"],
   ["must be a multiple of 5", z.number().multipleOf(5), 6],
-  ["says its own", z.string({ error: "says its own" }), 1],
+  ["has its own message", z.string({ error: "has its own message" }), 1],
 ])("formats an issue as: %s", (message, schema, value) => {
   expect(messageOf(schema, value)).toBe(message);
 });

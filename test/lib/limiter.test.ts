@@ -2,48 +2,48 @@ import { expect, it } from "vitest";
 import { createLimiter } from "../../src/lib/limiter.ts";
 
 const { signal } = new AbortController();
-const turn = () => new Promise((resolve) => setImmediate(resolve));
+const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
 
 it("grants weights in request order", async () => {
   const limiter = createLimiter(100);
-  const got: string[] = [];
+  const granted: string[] = [];
   const take = async (name: string, bytes: number) => {
     const place = await limiter.acquire(bytes, { signal });
-    got.push(name);
+    granted.push(name);
     return place;
   };
   const [first, second] = await Promise.all([take("a", 60), take("b", 40)]);
   const large = take("large", 80);
-  // It would fit, but the large request is first.
+  // It would fit, but the large request was made earlier.
   const small = take("small", 10);
   first[Symbol.dispose]();
   first[Symbol.dispose]();
-  await turn();
-  expect(got).toEqual(["a", "b"]);
+  await nextTurn();
+  expect(granted).toEqual(["a", "b"]);
   second[Symbol.dispose]();
   await Promise.all([large, small]);
-  expect(got).toEqual(["a", "b", "large", "small"]);
+  expect(granted).toEqual(["a", "b", "large", "small"]);
 });
 
 it("serves owners round-robin, and the requests of each owner in order", async () => {
   const limiter = createLimiter(1);
-  const got: string[] = [];
+  const granted: string[] = [];
   const use = async (name: string) => {
     using _ = await limiter.acquire(1, { signal, whose: name.slice(0, 1) });
-    got.push(name);
+    granted.push(name);
   };
   await Promise.all(["a1", "a2", "a3", "b1", "b2", "c1"].map(use));
-  expect(got).toEqual(["a1", "a2", "b1", "c1", "a3", "b2"]);
+  expect(granted).toEqual(["a1", "a2", "b1", "c1", "a3", "b2"]);
 });
 
 it("grants a request above the total when all other weight is released", async () => {
   const limiter = createLimiter(100);
   const some = await limiter.acquire(1, { signal });
   const huge = limiter.acquire(1_000, { signal });
-  const behind = limiter.acquire(1, { signal });
+  const next = limiter.acquire(1, { signal });
   some[Symbol.dispose]();
   (await huge)[Symbol.dispose]();
-  (await behind)[Symbol.dispose]();
+  (await next)[Symbol.dispose]();
 });
 
 it("grants weight that was released early to the next request", async () => {
@@ -54,10 +54,10 @@ it("grants weight that was released early to the next request", async () => {
     second = held;
   });
   large.shrinkTo(6);
-  await turn();
+  await nextTurn();
   expect(second).toBeUndefined();
   large.shrinkTo(5);
-  await turn();
+  await nextTurn();
   expect(second).toBeDefined();
   large[Symbol.dispose]();
   second?.[Symbol.dispose]();
@@ -67,14 +67,14 @@ it("grants weight that was released early to the next request", async () => {
 it("grants the next requests after a request is aborted", async () => {
   const limiter = createLimiter(100);
   const some = await limiter.acquire(50, { signal });
-  const leaving = new AbortController();
-  const large = limiter.acquire(80, { signal: leaving.signal });
+  const canceling = new AbortController();
+  const large = limiter.acquire(80, { signal: canceling.signal });
   const small = limiter.acquire(20, { signal });
-  leaving.abort(new Error("no longer"));
+  canceling.abort(new Error("no longer"));
   await expect(large).rejects.toThrow("no longer");
   await small;
   some[Symbol.dispose]();
-  await expect(limiter.acquire(1, { signal: leaving.signal })).rejects.toThrow("no longer");
+  await expect(limiter.acquire(1, { signal: canceling.signal })).rejects.toThrow("no longer");
 });
 
 it("grants as many slots as available, and the others in order of arrival", async () => {
@@ -97,12 +97,12 @@ it("grants as many slots as available, and the others in order of arrival", asyn
 it("grants a slot to the next request if its waiter was aborted", async () => {
   const places = createLimiter(1);
   const first = await places.acquire(1, { signal });
-  const leaving = new AbortController();
-  const left = places.acquire(1, { signal: leaving.signal });
+  const canceling = new AbortController();
+  const canceled = places.acquire(1, { signal: canceling.signal });
   const next = places.acquire(1, { signal });
-  leaving.abort();
+  canceling.abort();
   first[Symbol.dispose]();
-  await expect(left).rejects.toThrow("aborted");
+  await expect(canceled).rejects.toThrow("aborted");
   (await next)[Symbol.dispose]();
   (await places.acquire(1, { signal }))[Symbol.dispose]();
 });

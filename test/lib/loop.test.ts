@@ -2,19 +2,19 @@ import { expect, it } from "vitest";
 import { type LoopOptions, startLoop } from "../../src/lib/loop.ts";
 import { until } from "../support/until.ts";
 
-/** A loop whose waits end when the test says so, or when the loop aborts them. */
+/** A loop whose waits end when the test calls `end`, or when the loop aborts them. */
 function start(options: Partial<LoopOptions> = {}) {
-  const seen: string[] = [];
+  const reports: string[] = [];
   const waits: { readonly ms: number; readonly end: () => void }[] = [];
-  const state = { rounds: 0, failing: false };
+  const state = { iterations: 0, failing: false };
   const loop = startLoop({
     async step() {
-      state.rounds++;
+      state.iterations++;
       if (state.failing) throw new Error("away");
     },
     everyMs: 1_000,
-    onFailing: (error) => seen.push(String(error)),
-    onRecovered: () => seen.push("recovered"),
+    onFailing: (error) => reports.push(String(error)),
+    onRecovered: () => reports.push("recovered"),
     random: () => 0,
     sleep: (ms, signal) =>
       new Promise((resolve) => {
@@ -31,23 +31,23 @@ function start(options: Partial<LoopOptions> = {}) {
     if (!found) throw new Error("no wait");
     return found;
   };
-  return { loop, seen, waits, state, wait, [Symbol.asyncDispose]: () => loop[Symbol.asyncDispose]() };
+  return { loop, reports, waits, state, wait, [Symbol.asyncDispose]: () => loop[Symbol.asyncDispose]() };
 }
 
 it("waits for the interval after each successful iteration", async () => {
   await using run = start();
   for (const n of [1, 2, 3]) {
     const { ms, end } = await run.wait(n);
-    expect([ms, run.state.rounds]).toEqual([1_000, n]);
+    expect([ms, run.state.iterations]).toEqual([1_000, n]);
     end();
   }
 });
 
 it("with waitsFirst, begins after the interval or when it is woken", async () => {
   await using run = start({ waitsFirst: true });
-  expect([(await run.wait(1)).ms, run.state.rounds]).toEqual([1_000, 0]);
+  expect([(await run.wait(1)).ms, run.state.iterations]).toEqual([1_000, 0]);
   run.loop.wake();
-  await until(() => run.state.rounds === 1);
+  await until(() => run.state.iterations === 1);
 });
 
 it("calls the interval function after each iteration", async () => {
@@ -61,30 +61,30 @@ it("calls the interval function after each iteration", async () => {
 
 it("begins the next iteration immediately when woken, also when woken during an iteration", async () => {
   const gate = Promise.withResolvers<void>();
-  let rounds = 0;
+  let iterations = 0;
   await using run = start({
     async step() {
-      rounds++;
-      if (rounds === 2) await gate.promise;
+      iterations++;
+      if (iterations === 2) await gate.promise;
     },
   });
   await run.wait(1);
   run.loop.wake();
-  await until(() => rounds === 2);
+  await until(() => iterations === 2);
   run.loop.wake();
   run.loop.wake();
   gate.resolve();
   await run.wait(3);
-  expect(rounds).toBe(3);
+  expect(iterations).toBe(3);
 });
 
 it("keeps the minimum time between iterations, however often it is woken", async () => {
   await using run = start({ gapMs: 200 });
   const gap = await run.wait(1);
   run.loop.wake();
-  expect([gap.ms, run.state.rounds]).toEqual([200, 1]);
+  expect([gap.ms, run.state.iterations]).toEqual([200, 1]);
   gap.end();
-  await until(() => run.state.rounds === 2);
+  await until(() => run.state.iterations === 2);
 });
 
 it("increases the wait with each failure, ignores wakes after failures, and reports each change of state once", async () => {
@@ -96,12 +96,12 @@ it("increases the wait with each failure, ignores wakes after failures, and repo
     const wait = await run.wait(n + 2);
     expect(wait.ms).toBe(ms);
     run.loop.wake();
-    expect(run.state.rounds).toBe(n + 2);
+    expect(run.state.iterations).toBe(n + 2);
     if (n === 3) run.state.failing = false;
     wait.end();
   }
   const after = await run.wait(6);
-  expect([after.ms, run.seen]).toEqual([1_000, ["Error: away", "recovered"]]);
+  expect([after.ms, run.reports]).toEqual([1_000, ["Error: away", "recovered"]]);
   run.state.failing = true;
   after.end();
   expect((await run.wait(7)).ms).toBe(10);
@@ -121,29 +121,29 @@ it("shortens the waits after failures randomly by jitter", async () => {
 it("runs no iteration if it is disposed of before the first", async () => {
   const run = start();
   await run[Symbol.asyncDispose]();
-  expect(run.state.rounds).toBe(0);
+  expect(run.state.iterations).toBe(0);
 });
 
 it("aborts and awaits the current step on disposal, and does not count its end as a failure", async () => {
-  const [begun, aborted, ending] = [0, 1, 2].map(() => Promise.withResolvers<void>());
+  const [started, aborted, finish] = [0, 1, 2].map(() => Promise.withResolvers<void>());
   const run = start({
     async step(signal) {
-      begun?.resolve();
+      started?.resolve();
       signal.addEventListener("abort", () => aborted?.resolve());
-      await ending?.promise;
+      await finish?.promise;
       signal.throwIfAborted();
     },
   });
-  await begun?.promise;
+  await started?.promise;
   let hasEnded = false;
   const ended = run[Symbol.asyncDispose]().then(() => {
     hasEnded = true;
   });
   await aborted?.promise;
   expect(hasEnded).toBe(false);
-  ending?.resolve();
+  finish?.resolve();
   await ended;
-  expect([run.seen, run.loop.signal.aborted]).toEqual([[], true]);
+  expect([run.reports, run.loop.signal.aborted]).toEqual([[], true]);
 });
 
 it("ends a wait on disposal", async () => {
@@ -152,6 +152,6 @@ it("ends a wait on disposal", async () => {
     run.state.failing = failing;
     await run.wait(1);
     await run[Symbol.asyncDispose]();
-    expect(run.state.rounds).toBe(1);
+    expect(run.state.iterations).toBe(1);
   }
 });

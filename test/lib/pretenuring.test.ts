@@ -7,23 +7,23 @@ import { PROGRAM_ENV } from "../support/gateway-process.ts";
 const MODULE = join(import.meta.dirname, "../../src/lib/pretenuring.ts");
 const run = promisify(execFile);
 
-/** Flags that make V8 decide at each collection and only interpret, so that the speed of its compiler does not matter. */
-const AT_ONCE = ["--max-semi-space-size=1", "--min-semi-space-size=1", "--no-opt", "--no-maglev"];
+/** Make V8 decide at each garbage collection. Optimization is off, so that the result does not depend on compile times. */
+const EAGER_FLAGS = ["--max-semi-space-size=1", "--min-semi-space-size=1", "--no-opt", "--no-maglev"];
 
 /** Returns V8's trace of pretenuring decisions for a program that retains all its objects. */
-async function decisionsOf(before: string): Promise<string> {
+async function traceDecisions(prelude: string): Promise<string> {
   const program = `
-    ${before}
-    const kept = [];
-    const make = (n) => ({ list: [n] });
-    for (let n = 0; n < 300_000; n++) kept.push(make(n));`;
-  const args = ["--trace-pretenuring-statistics", ...AT_ONCE, "--input-type=module", "--eval", program];
+    ${prelude}
+    const retained = [];
+    const createObject = (n) => ({ list: [n] });
+    for (let n = 0; n < 300_000; n++) retained.push(createObject(n));`;
+  const args = ["--trace-pretenuring-statistics", ...EAGER_FLAGS, "--input-type=module", "--eval", program];
   const { stdout, stderr } = await run(process.execPath, args, { env: PROGRAM_ENV });
   return stdout + stderr;
 }
 
 it("V8 pretenures objects by default, and none after endPretenuring", async () => {
-  expect(await decisionsOf("")).toContain("=> tenure");
-  const ending = `import { endPretenuring } from ${JSON.stringify(MODULE)}; endPretenuring();`;
-  expect(await decisionsOf(ending)).not.toContain("=> tenure");
+  expect(await traceDecisions("")).toContain("=> tenure");
+  const prelude = `import { endPretenuring } from ${JSON.stringify(MODULE)}; endPretenuring();`;
+  expect(await traceDecisions(prelude)).not.toContain("=> tenure");
 });

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { createRateBuckets } from "../../src/lib/rate-buckets.ts";
 
-/** Returns how many of `asked` tokens are available at that moment. */
-const passed = (asked: number, take: () => number): number =>
-  Array.from({ length: asked }, take).filter((waitMs) => waitMs === 0).length;
+/** Returns how many of the attempts get a token without waiting. */
+const countPassed = (attempts: number, take: () => number): number =>
+  Array.from({ length: attempts }, take).filter((waitMs) => waitMs === 0).length;
 
 describe("a bucket", () => {
   it.each([
@@ -11,9 +11,9 @@ describe("a bucket", () => {
   ])("with a rate of %d per second has a capacity of one second, and refills at that rate", (rate) => {
     const buckets = createRateBuckets<string>();
     const take = (nowMs: number) => () => buckets.take("a", rate, nowMs);
-    expect(passed(rate + 5, take(10_000))).toBe(rate);
-    expect(passed(rate + 5, take(11_000))).toBe(rate);
-    expect(passed(rate + 5, take(11_500))).toBe(Math.floor(rate / 2));
+    expect(countPassed(rate + 5, take(10_000))).toBe(rate);
+    expect(countPassed(rate + 5, take(11_000))).toBe(rate);
+    expect(countPassed(rate + 5, take(11_500))).toBe(Math.floor(rate / 2));
   });
 
   it("returns the time until the next token for a rejected take, and takes no token", () => {
@@ -26,7 +26,7 @@ describe("a bucket", () => {
   it("can be read without taking a token", () => {
     const buckets = createRateBuckets<string>();
     for (let i = 0; i < 3; i++) expect(buckets.look("a", 2, 0)).toBe(0);
-    expect(passed(3, () => buckets.take("a", 2, 0))).toBe(2);
+    expect(countPassed(3, () => buckets.take("a", 2, 0))).toBe(2);
     for (let i = 0; i < 3; i++) expect(buckets.look("a", 2, 100)).toBeCloseTo(400);
     expect([buckets.look("a", 2, 500), buckets.take("a", 2, 500)]).toEqual([0, 0]);
   });
@@ -45,28 +45,28 @@ describe("a bucket", () => {
     expect(buckets.take("a", 10, 0)).toBe(0);
     buckets.overdraw("a", 29, 10, 0);
     expect(buckets.take("a", 10, 1_000)).toBeCloseTo(1_100);
-    expect(passed(3, () => buckets.take("a", 10, 2_100))).toBe(1);
-    expect(passed(20, () => buckets.take("a", 10, 10_000))).toBe(10);
+    expect(countPassed(3, () => buckets.take("a", 10, 2_100))).toBe(1);
+    expect(countPassed(20, () => buckets.take("a", 10, 10_000))).toBe(10);
   });
 
   it("is independent of the buckets of other keys", () => {
     const buckets = createRateBuckets<string>();
-    expect(passed(3, () => buckets.take("a", 2, 0))).toBe(2);
-    expect(passed(3, () => buckets.take("b", 2, 0))).toBe(2);
+    expect(countPassed(3, () => buckets.take("a", 2, 0))).toBe(2);
+    expect(countPassed(3, () => buckets.take("b", 2, 0))).toBe(2);
   });
 });
 
 describe("all buckets together", () => {
   it("drop a key that was unused while twice the maximum of other keys was used", () => {
     const buckets = createRateBuckets<number>(100);
-    expect(passed(10, () => buckets.take(-1, 5, 0))).toBe(5);
+    expect(countPassed(10, () => buckets.take(-1, 5, 0))).toBe(5);
     for (let key = 0; key < 200; key++) buckets.take(key, 5, 0);
-    expect(passed(10, () => buckets.take(-1, 5, 0))).toBe(5);
+    expect(countPassed(10, () => buckets.take(-1, 5, 0))).toBe(5);
   });
 
   it("keep a key that is in use, however many other keys are used", () => {
     const buckets = createRateBuckets<number>(100);
-    expect(passed(10, () => buckets.take(-1, 5, 0))).toBe(5);
+    expect(countPassed(10, () => buckets.take(-1, 5, 0))).toBe(5);
     for (let key = 0; key < 10_000; key++) {
       buckets.take(key, 5, 0);
       if (key % 50 === 0) expect(buckets.take(-1, 5, 0)).toBeGreaterThan(0);

@@ -5,9 +5,7 @@ import { compileTemplate, type Placeholder } from "../../src/lib/template.ts";
 type Values = Readonly<Record<string, string>>;
 
 const bind = ({ name, filters }: Placeholder) =>
-  name === "no"
-    ? err("there is no such thing")
-    : ok((values: Values) => [values[name], ...filters].join("/"));
+  name === "no" ? err("unknown name") : ok((values: Values) => [values[name], ...filters].join("/"));
 
 function render(text: string, values: Values): string {
   const compiled = compileTemplate(text, bind);
@@ -35,7 +33,7 @@ test.each([
   ["{{ {{x}}", "has {{ without }}"],
   ["{{}}", "{{}} has an empty name or filter"],
   ["{{x | }}", "{{x | }} has an empty name or filter"],
-  ["{{no}}", "{{no}}: there is no such thing"],
+  ["{{no}}", "{{no}}: unknown name"],
 ])("rejects the template %s", (text, reason) => {
   expect(compileTemplate(text, bind)).toEqual(err(reason));
 });

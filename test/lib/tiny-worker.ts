@@ -1,10 +1,10 @@
-/** Worker program for tests of the queue. Its jobs do little, or misbehave on purpose. */
+/** Worker program for the tests of the worker queue. Its jobs succeed immediately, or misbehave on purpose. */
 import { parentPort } from "node:worker_threads";
 
 export type TinyRequest =
   | { readonly kind: "echo"; readonly value?: unknown }
   | { readonly kind: "fail" }
-  /** Allocates arrays of this many numbers until the worker is terminated. */
+  /** Allocates arrays of `numbers` numbers until the worker is terminated. */
   | { readonly kind: "eat"; readonly numbers: number };
 
 export interface TinyAnswer {

@@ -7,11 +7,11 @@ const NEVER_MS = 3_600_000;
 const never = new Promise<never>(() => {});
 
 it("sleep ends early when its signal aborts, and does not start with an aborted signal", async () => {
-  const over = new AbortController();
-  const sleeping = sleep(Number.POSITIVE_INFINITY, over.signal);
-  over.abort();
+  const canceling = new AbortController();
+  const sleeping = sleep(Number.POSITIVE_INFINITY, canceling.signal);
+  canceling.abort();
   await sleeping;
-  await sleep(NEVER_MS, over.signal);
+  await sleep(NEVER_MS, canceling.signal);
 });
 
 it("withTimeout rejects as unavailable with the given message after the timeout, and otherwise returns the result", async () => {
@@ -27,19 +27,19 @@ it("endsWithin returns whether the work ends in time, and rejects if the work re
 });
 
 it("unlessAborted rejects with the signal's reason, also with a signal that is already aborted", async () => {
-  const leaving = new AbortController();
-  const waiting = unlessAborted(leaving.signal, never);
-  leaving.abort(new Error("left"));
+  const canceling = new AbortController();
+  const waiting = unlessAborted(canceling.signal, never);
+  canceling.abort(new Error("left"));
   await expect(waiting).rejects.toThrow("left");
-  await expect(unlessAborted(leaving.signal, Promise.resolve(1))).rejects.toThrow("left");
+  await expect(unlessAborted(canceling.signal, Promise.resolve(1))).rejects.toThrow("left");
   expect(await unlessAborted(new AbortController().signal, Promise.resolve(1))).toBe(1);
 });
 
 it("withinGrace waits for aborted work during the grace period, and then returns undefined", async () => {
-  const told = new AbortController();
-  expect(await withinGrace(1, Promise.resolve(1), told.signal)).toBe(1);
-  const left = withinGrace(1, never, told.signal);
-  told.abort();
-  expect(await left).toBeUndefined();
-  expect(await withinGrace(NEVER_MS, Promise.resolve(2), told.signal)).toBe(2);
+  const canceling = new AbortController();
+  expect(await withinGrace(1, Promise.resolve(1), canceling.signal)).toBe(1);
+  const abandoned = withinGrace(1, never, canceling.signal);
+  canceling.abort();
+  expect(await abandoned).toBeUndefined();
+  expect(await withinGrace(NEVER_MS, Promise.resolve(2), canceling.signal)).toBe(2);
 });

@@ -24,10 +24,10 @@ const ECHO = { kind: "echo" } as const;
 // `test/deep/worker-memory.test.ts` tests small allocations, and allocations at which V8 would end the process.
 test("terminates the worker of a job that needs too much memory, and starts a new one for the next job", async () => {
   await using queue = createQueue();
-  const eating = queue.run({ kind: "eat", numbers: 1_000_000 }, A);
-  const [hungry, modest] = await Promise.all([eating, queue.run(ECHO, A)]);
-  expect(hungry.kind).toBe("exceeded");
-  expect(modest).toEqual({ kind: "echoed" });
+  const first = queue.run({ kind: "eat", numbers: 1_000_000 }, A);
+  const [exceeded, next] = await Promise.all([first, queue.run(ECHO, A)]);
+  expect(exceeded.kind).toBe("exceeded");
+  expect(next).toEqual({ kind: "echoed" });
 });
 
 test("rejects a job whose worker fails as unavailable, and runs the next jobs", async () => {
@@ -72,18 +72,18 @@ test("rejects jobs beyond the queue limit as unavailable", async () => {
 test("serves lanes round-robin, however many jobs a lane has", async () => {
   await using queue = createQueue();
   const done: string[] = [];
-  const ask = async (lane: string): Promise<void> => {
+  const run = async (lane: string): Promise<void> => {
     await queue.run(ECHO, { lane });
     done.push(lane);
   };
-  await Promise.all([..."aaaaaa", ..."bb", ..."c"].map(ask));
+  await Promise.all([..."aaaaaa", ..."bb", ..."c"].map(run));
   expect(done.join("")).toBe("abcabaaaa");
 });
 
 test("accepts jobs in one lane while another one is full", async () => {
   await using queue = createQueue({ maxQueuedPerLane: 1 });
-  const ask = (lane: string) => queue.run(ECHO, { lane });
-  const states = await Promise.allSettled([ask("a"), ask("a"), ask("b")]);
+  const run = (lane: string) => queue.run(ECHO, { lane });
+  const states = await Promise.allSettled([run("a"), run("a"), run("b")]);
   expect(states.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
 });
 
@@ -92,16 +92,16 @@ const NEVER_READY = new URL("data:text/javascript,setInterval(() => {}, 1e6)");
 
 test("removes a canceled job from its lane immediately", async () => {
   await using queue = createQueue({ program: NEVER_READY, maxQueuedPerLane: 2 });
-  const asker = new AbortController();
-  const ask = (signal?: AbortSignal) => queue.run(ECHO, { lane: "a", ...(signal && { signal }) });
+  const caller = new AbortController();
+  const run = (signal?: AbortSignal) => queue.run(ECHO, { lane: "a", ...(signal && { signal }) });
   const states: string[] = [];
-  const note = (job: Promise<unknown>, name: string) =>
+  const record = (job: Promise<unknown>, name: string) =>
     job.catch((error: Error) => void states.push(`${name}: ${error.message}`));
-  const jobs = [note(ask(asker.signal), "gone"), note(ask(), "stays"), note(ask(), "full")];
+  const jobs = [record(run(caller.signal), "gone"), record(run(), "stays"), record(run(), "full")];
   await Promise.all([jobs[2]]);
-  asker.abort();
+  caller.abort();
   await Promise.all([jobs[0]]);
-  jobs.push(note(ask(), "has room"), note(ask(), "full again"), note(ask(asker.signal), "too late"));
+  jobs.push(record(run(), "has room"), record(run(), "full again"), record(run(caller.signal), "too late"));
   await Promise.all(jobs.slice(-2));
   expect(states).toEqual([
     "full: tiny: too many jobs are waiting",
@@ -115,31 +115,31 @@ test("removes a canceled job from its lane immediately", async () => {
 
 test("releases the request of a canceled job", async () => {
   await using queue = createQueue({ program: NEVER_READY });
-  const asker = new AbortController();
+  const caller = new AbortController();
   setFlagsFromString("--expose-gc");
   const collect: () => void = runInNewContext("gc");
-  const held = (() => {
+  const request = (() => {
     const value = { body: "large" };
-    const job = queue.run({ kind: "echo", value }, { lane: "a", signal: asker.signal });
+    const job = queue.run({ kind: "echo", value }, { lane: "a", signal: caller.signal });
     void job.catch(() => {});
     return new WeakRef(value);
   })();
-  asker.abort();
+  caller.abort();
   await until(() => {
     collect();
-    return held.deref() === undefined;
+    return request.deref() === undefined;
   });
 });
 
 test("runs jobs after a canceled one in order", async () => {
   await using queue = createQueue();
-  const asker = new AbortController();
+  const caller = new AbortController();
   const jobs = Promise.allSettled([
     queue.run(ECHO, A),
-    queue.run({ kind: "fail" }, { ...A, signal: asker.signal }),
+    queue.run({ kind: "fail" }, { ...A, signal: caller.signal }),
     queue.run(ECHO, A),
   ]);
-  asker.abort();
+  caller.abort();
   expect((await jobs).map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
 });
 

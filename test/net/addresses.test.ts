@@ -13,26 +13,26 @@ describe("outbound calls", () => {
   ])("can reach the public address %s", (address) => expect(isPublic(address)).toBe(true));
 
   it.each([
-    ["of this host", "0.0.0.0", "0.1.2.3", "::"],
+    ["part of this host", "0.0.0.0", "0.1.2.3", "::"],
     ["loopback", "127.0.0.1", "127.255.255.254", "::1"],
     ["private", "10.0.0.1", "172.16.0.1", "172.31.255.255", "192.168.1.1", "fc00::1", "fd00:ec2::254"],
     ["link-local, such as metadata services", "169.254.169.254", "fe80::1", "fe80::1%eth0"],
     ["in the shared address space of carriers", "100.64.0.1", "100.100.100.200"],
     [
-      "for protocols, tests and documentation",
+      "reserved for protocols, tests and documentation",
       "192.0.0.1",
       "192.0.2.1",
       "198.18.0.1",
       "198.51.100.1",
       "203.0.113.1",
     ],
-    ["multicast, broadcast, reserved", "224.0.0.1", "240.0.0.1", "255.255.255.255", "ff02::1"],
+    ["multicast, broadcast or reserved", "224.0.0.1", "240.0.0.1", "255.255.255.255", "ff02::1"],
     ["IPv4 mapped into IPv6", "::ffff:127.0.0.1", "::ffff:7f00:1", "::ffff:a00:1", "::ffff:169.254.169.254"],
     ["IPv4 embedded in IPv6", "::127.0.0.1", "::7f00:1", "::ffff:0:127.0.0.1", "::8.8.8.8"],
-    ["for NAT64", "64:ff9b::7f00:1", "64:ff9b::10.0.0.1", "64:ff9b::a9fe:a9fe", "64:ff9b:1::1"],
-    ["6to4, Teredo", "2002:7f00:1::", "2002:808:808::1", "2001::1"],
+    ["a NAT64 address", "64:ff9b::7f00:1", "64:ff9b::10.0.0.1", "64:ff9b::a9fe:a9fe", "64:ff9b:1::1"],
+    ["a 6to4 or Teredo address", "2002:7f00:1::", "2002:808:808::1", "2001::1"],
     [
-      "for documentation, discard, site-local or unassigned",
+      "reserved for documentation, discard or site-local use, or unassigned",
       "2001:db8::1",
       "3fff::1",
       "100::1",

@@ -8,30 +8,30 @@ import { until } from "../support/until.ts";
 const CHUNK_BYTES = 16 * 1024;
 const MAX_BYTES = 100_000;
 
-/** A body that counts the bytes that were read from it. */
+/** A body that counts the bytes read from it. */
 function countedBody(bytes: Buffer) {
-  const asked = { bytes: 0, isCancelled: false };
+  const consumed = { bytes: 0, isCanceled: false };
   const body: Body = {
     async read() {
-      const chunk = bytes.subarray(asked.bytes, asked.bytes + CHUNK_BYTES);
-      asked.bytes += chunk.length;
+      const chunk = bytes.subarray(consumed.bytes, consumed.bytes + CHUNK_BYTES);
+      consumed.bytes += chunk.length;
       return chunk.length === 0 ? undefined : chunk;
     },
     async cancel() {
-      asked.isCancelled = true;
+      consumed.isCanceled = true;
     },
   };
-  return { body, asked };
+  return { body, consumed };
 }
 
 const bound = (body: Body) => boundBody(body, MAX_BYTES, (thrown) => thrown);
 
 describe("a body larger than its limit", () => {
   it("is read only slightly beyond the limit, and then canceled", async () => {
-    const { body, asked } = countedBody(gzipSync(randomBytes(2 * 1024 * 1024), { level: 0 }));
+    const { body, consumed } = countedBody(gzipSync(randomBytes(2 * 1024 * 1024), { level: 0 }));
     await expect(readWhole(bound(decodeBody(body, "gzip")))).rejects.toMatchObject({ code: "tooLarge" });
-    expect(asked.bytes).toBeLessThan(10 * MAX_BYTES);
-    await until(() => asked.isCancelled);
+    expect(consumed.bytes).toBeLessThan(10 * MAX_BYTES);
+    await until(() => consumed.isCanceled);
   });
 
   it("is not decompressed further, however small its compressed form", async () => {

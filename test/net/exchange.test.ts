@@ -5,7 +5,7 @@ import { exchange } from "../../src/net/exchange.ts";
 const HOUR_MS = 3_600_000;
 const LIMITS = { connectTimeoutMs: 10_000, headTimeoutMs: 30_000, idleTimeoutMs: 5_000 };
 
-// The test controls the time; the dispatcher below replaces the network.
+// Timers are faked, and the dispatcher below replaces the network.
 beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }));
 afterEach(() => void vi.useRealTimers());
 
@@ -13,8 +13,8 @@ afterEach(() => void vi.useRealTimers());
 function startCall() {
   let handler: Dispatcher.DispatchHandler | undefined;
   const dispatcher = {
-    dispatch(_: unknown, given: Dispatcher.DispatchHandler) {
-      handler = given;
+    dispatch(_: unknown, newHandler: Dispatcher.DispatchHandler) {
+      handler = newHandler;
       return true;
     },
   } as unknown as Dispatcher;
@@ -33,9 +33,9 @@ function startCall() {
   };
   const controller = connection as unknown as Dispatcher.DispatchController;
   const request = { method: "GET", url: "http://example.com/", headers: {} };
-  const answer = exchange(dispatcher, request, { limits: LIMITS, signal: new AbortController().signal });
+  const response = exchange(dispatcher, request, { limits: LIMITS, signal: new AbortController().signal });
   return {
-    answer,
+    response,
     connection,
     connect: () => handler?.onRequestStart?.(controller, {}),
     sendHead: () => handler?.onResponseStart?.(controller, 200, {}, "OK"),
@@ -43,36 +43,36 @@ function startCall() {
   };
 }
 
-const timedOut = (what: string) => ({
+const timedOut = (phase: string) => ({
   name: "OutboundError",
   code: "timeout",
-  message: expect.stringContaining(what),
+  message: expect.stringContaining(phase),
 });
 
 it("times out a connection attempt at its limit", async () => {
-  const { answer } = startCall();
-  const failure = expect(answer).rejects.toMatchObject(timedOut("connecting took longer than 10000 ms"));
+  const { response } = startCall();
+  const failure = expect(response).rejects.toMatchObject(timedOut("connecting took longer than 10000 ms"));
   vi.advanceTimersByTime(LIMITS.connectTimeoutMs);
   await failure;
 });
 
 it("limits the time for the response headers, counted from the connection", async () => {
-  const { answer, connect, connection } = startCall();
+  const { response, connect, connection } = startCall();
   vi.advanceTimersByTime(LIMITS.connectTimeoutMs - 1);
   connect();
   vi.advanceTimersByTime(LIMITS.headTimeoutMs - 1);
   expect(connection.reason).toBeNull();
-  const failure = expect(answer).rejects.toMatchObject(timedOut("waiting for the response headers"));
+  const failure = expect(response).rejects.toMatchObject(timedOut("waiting for the response headers"));
   vi.advanceTimersByTime(1);
   await failure;
   expect(connection.reason).not.toBeNull();
 });
 
 it("limits the time for the next bytes, counted from each chunk", async () => {
-  const { answer, connect, connection, send, sendHead } = startCall();
+  const { response, connect, connection, send, sendHead } = startCall();
   connect();
   sendHead();
-  const { body } = await answer;
+  const { body } = await response;
   for (let piece = 0; piece < 3; piece++) {
     vi.advanceTimersByTime(LIMITS.idleTimeoutMs - 1);
     send(10);
@@ -87,16 +87,16 @@ it("limits the time for the next bytes, counted from each chunk", async () => {
 });
 
 it("pauses the connection and its timeout while the reader is slow", async () => {
-  const { answer, connect, connection, send, sendHead } = startCall();
+  const { response, connect, connection, send, sendHead } = startCall();
   connect();
   sendHead();
-  const { body } = await answer;
+  const { body } = await response;
   send(1024 * 1024);
   expect(connection.paused).toBe(true);
   vi.advanceTimersByTime(HOUR_MS);
   expect(await body.read()).toHaveLength(1024 * 1024);
   expect(connection).toMatchObject({ paused: false, reason: null });
-  // From here on, the idle timeout applies again.
+  // The idle timeout applies again while the reader waits.
   const failure = expect(body.read()).rejects.toMatchObject(
     timedOut("waiting for more of the response body"),
   );

@@ -32,17 +32,17 @@ const { signal } = new AbortController();
 const get = (outbound: Outbound, url: string) =>
   outbound.request({ method: "GET", url, headers: {} }, { signal, connectTimeoutMs: CEILING_MS });
 
-/** Resolves any name. Each lookup returns the next answer in the list; the last one repeats. */
-function resolveTo(...answers: readonly (readonly string[])[]): LookupFunction {
+/** Resolves any name. Each lookup returns the next list of addresses. The last list repeats. */
+function resolveTo(...lookups: readonly (readonly string[])[]): LookupFunction {
   let n = 0;
   return (_, __, callback) => {
-    const addresses = answers[Math.min(n++, answers.length - 1)] ?? [];
+    const addresses = lookups[Math.min(n++, lookups.length - 1)] ?? [];
     const found = addresses.map((address) => ({ address, family: address.includes(":") ? 6 : 4 }));
     setImmediate(() => callback(null, found));
   };
 }
 
-/** A server on its own thread. It resets the connection after the client sends 1, and then sends 2. */
+/** A server thread. It resets each connection when the shared number becomes 1, and then sets the number to 2. */
 const RESETTER = `
   const { parentPort, workerData } = require("node:worker_threads");
   const server = require("node:net").createServer((socket) => {
@@ -137,7 +137,7 @@ describe("an outbound call", () => {
     expect(connections).toBe(1);
   });
 
-  it("reveals neither the host nor its address if it is rejected", async () => {
+  it("does not reveal the host or its address in the error if it is rejected", async () => {
     await using outbound = createOutbound({ allowNetworks: [], lookup: resolveTo(["10.11.12.13"]) });
     const failure = await get(outbound, "http://inner.example/").catch((error: Error) => error.message);
     expect(failure).not.toMatch(/10\.11|inner\.example/);

@@ -76,7 +76,7 @@ describe("a streamed response", () => {
 
   it("is not requested with an invalid header", async () => {
     const { signal } = new AbortController();
-    const asked = outbound.open(get(server.urlFor("/a"), { accept: "a\r\nb: c" }), { signal });
-    await expect(asked).rejects.toThrow(TypeError);
+    const opening = outbound.open(get(server.urlFor("/a"), { accept: "a\r\nb: c" }), { signal });
+    await expect(opening).rejects.toThrow(TypeError);
   });
 });

@@ -116,7 +116,7 @@ describe("a failed call", () => {
     await expect(fetchText("/silent", head)).rejects.toMatchObject({ code: "timeout" });
 
     const stalled = new PassThrough();
-    stalled.write("begun");
+    stalled.write("start");
     await server.forGet("/stalled").thenStream(200, stalled);
     await expect(call("/stalled", {}, { idleTimeoutMs: 30 })).rejects.toMatchObject({ code: "timeout" });
 
@@ -152,16 +152,16 @@ describe("a failed call", () => {
     await expect(outbound.request(request, { signal: controller.signal })).rejects.toBe(reason);
   });
 
-  it("reveals nothing of its query and headers", async () => {
+  it("reveals neither its query nor its header values in the error", async () => {
     const secret = "hush";
     const request = { url: `http://127.0.0.1:1/?key=${secret}`, headers: { authorization: secret } };
     const failed = await call("", request).catch((error: Error) => error);
     expect(failed).toBeInstanceOf(OutboundError);
     expect((failed as Error).stack).not.toContain(secret);
     const split = { headers: { "x-key": `${secret}\r\nx: y` } };
-    const refused = await call("/a", split).catch((error: Error) => error);
-    expect(refused).toMatchObject({ code: "protocol" });
-    expect((refused as Error).stack).not.toContain(secret);
+    const rejected = await call("/a", split).catch((error: Error) => error);
+    expect(rejected).toMatchObject({ code: "protocol" });
+    expect((rejected as Error).stack).not.toContain(secret);
   });
 });
 

@@ -15,15 +15,15 @@ describe("a redirect", () => {
   it("to another origin forwards no credentials", async () => {
     await server.forGet("/a").thenReply(302, "", { location: "/b" });
     await server.forGet("/b").thenReply(307, "", { location: other.urlFor("/c") });
-    const seenHere = await server.forGet("/never").thenReply(200);
+    const unused = await server.forGet("/never").thenReply(200);
     const there = await other.forGet("/c").thenReply(200, "there");
-    const answer = await call("/a", { headers: secrets });
-    expect(answer.url).toBe(other.urlFor("/c"));
+    const response = await call("/a", { headers: secrets });
+    expect(response.url).toBe(other.urlFor("/c"));
     const [arrived] = await there.getSeenRequests();
     expect(arrived?.headers).toMatchObject({ accept: "text/html", "user-agent": "d" });
     for (const name of ["authorization", "cookie", "x-api-key"])
       expect(arrived?.headers).not.toHaveProperty(name);
-    expect(await seenHere.getSeenRequests()).toEqual([]);
+    expect(await unused.getSeenRequests()).toEqual([]);
     await outbound.fetch()(server.urlFor("/a"), { headers: secrets });
     const [, fetched] = await there.getSeenRequests();
     for (const name of ["authorization", "cookie", "x-api-key"])

@@ -4,7 +4,7 @@ import { notBeforeOf } from "../../src/net/retry-after.ts";
 const NOW = Date.parse("2026-01-31T09:30:00Z");
 const EPOCH = NOW / 1_000;
 
-const waitOf = (headers: Readonly<Record<string, string>>, status = 429): number | undefined => {
+const readWait = (headers: Readonly<Record<string, string>>, status = 429): number | undefined => {
   const notBefore = notBeforeOf({ status, headers }, NOW);
   return notBefore === undefined ? undefined : notBefore - NOW;
 };
@@ -23,29 +23,21 @@ describe("notBeforeOf", () => {
     ["several headers, as the longest of them", { "retry-after": "5", "x-ratelimit-reset": "30" }, 30_000],
     ["seconds beyond a day, as one day", { "retry-after": "999999999" }, 86_400_000],
   ])("reads the wait from %s", (_, headers, wait) => {
-    expect(waitOf(headers)).toBe(wait);
+    expect(readWait(headers)).toBe(wait);
   });
 
   it("uses the server's clock if it sends a Date header", () => {
     const headers = { date: "Sat, 31 Jan 2026 08:30:00 GMT", "retry-after": "Sat, 31 Jan 2026 08:31:00 GMT" };
-    expect(waitOf(headers)).toBe(60_000);
-    expect(waitOf({ date: headers.date, "x-ratelimit-reset": String(EPOCH - 3_600 + 10) })).toBe(10_000);
+    expect(readWait(headers)).toBe(60_000);
+    expect(readWait({ date: headers.date, "x-ratelimit-reset": String(EPOCH - 3_600 + 10) })).toBe(10_000);
   });
 
   it("ignores the rate limit while requests remain", () => {
-    expect(waitOf({ "x-ratelimit-remaining": "41", "x-ratelimit-reset": "30" }, 200)).toBeUndefined();
-    expect(waitOf({ "x-ratelimit-remaining": "0", "x-ratelimit-reset": "30" }, 200)).toBe(30_000);
+    expect(readWait({ "x-ratelimit-remaining": "41", "x-ratelimit-reset": "30" }, 200)).toBeUndefined();
+    expect(readWait({ "x-ratelimit-remaining": "0", "x-ratelimit-reset": "30" }, 200)).toBe(30_000);
   });
 
-  it.each([
-    "ignores %j",
-    "soon",
-    "-5",
-    "1e9",
-    "Jan 31",
-    "2026-01-31",
-    "5 apples",
-  ])("is not read from %j", (text) => {
-    expect(waitOf({ "retry-after": text, "ratelimit-reset": text })).toBeUndefined();
+  it.each(["", "soon", "-5", "1e9", "Jan 31", "2026-01-31", "5 apples"])("ignores %j", (text) => {
+    expect(readWait({ "retry-after": text, "ratelimit-reset": text })).toBeUndefined();
   });
 });

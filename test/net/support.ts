@@ -6,7 +6,7 @@ import { opened } from "../support/opened.ts";
 
 const { signal } = new AbortController();
 
-/** Two servers, and the calls of a gateway to them. */
+/** Starts two servers and an outbound client that may call them. */
 export function openedOutbound() {
   const [server, other] = [startedServer(), startedServer()];
   const outbound = opened(() => createOutbound({ allowNetworks: ["127.0.0.0/8", "::1/128"] }));
@@ -18,7 +18,7 @@ export function openedOutbound() {
   return { server, other, outbound, call };
 }
 
-/** Without rules at the beginning of each test. */
+/** Starts a server for all tests of the file. Its rules are removed before each test. */
 function startedServer(): Mockttp {
   const server = getLocal();
   beforeAll(() => server.start());

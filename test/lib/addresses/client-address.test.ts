@@ -1,59 +1,61 @@
 import { describe, expect, it } from "vitest";
 import { createClientAddressOf } from "../../../src/lib/addresses/client-address.ts";
 
-const of = (trusted: readonly string[], peer: string | undefined, forwardedFor?: string) =>
+const addressOf = (trusted: readonly string[], peer: string | undefined, forwardedFor?: string) =>
   createClientAddressOf(trusted)(peer, forwardedFor).address;
 
 const PROXIES = ["10.0.0.0/8", "fd00::/8"];
 
 describe("createClientAddressOf", () => {
   it("returns the peer's address if no proxy is trusted, whatever the headers", () => {
-    expect(of([], "192.0.2.1", "198.51.100.1")).toBe("192.0.2.1");
-    expect(of([], undefined)).toBe("unknown");
-    expect(of([], "::ffff:192.0.2.1")).toBe("192.0.2.1");
-    expect(of([], "2001:0db8::0001")).toBe("2001:db8::1");
+    expect(addressOf([], "192.0.2.1", "198.51.100.1")).toBe("192.0.2.1");
+    expect(addressOf([], undefined)).toBe("unknown");
+    expect(addressOf([], "::ffff:192.0.2.1")).toBe("192.0.2.1");
+    expect(addressOf([], "2001:0db8::0001")).toBe("2001:db8::1");
   });
 
   it("returns the rightmost address in the chain that is not a trusted proxy", () => {
-    expect(of(PROXIES, "10.0.0.1", "203.0.113.9, 198.51.100.1")).toBe("198.51.100.1");
-    expect(of(PROXIES, "10.0.0.1", "203.0.113.9,198.51.100.1, 10.2.3.4,10.9.9.9")).toBe("198.51.100.1");
-    expect(of(PROXIES, "::ffff:10.0.0.1", "198.51.100.1")).toBe("198.51.100.1");
-    expect(of(PROXIES, "fd00::1", "2001:db8::7, fd00::2")).toBe("2001:db8::7");
+    expect(addressOf(PROXIES, "10.0.0.1", "203.0.113.9, 198.51.100.1")).toBe("198.51.100.1");
+    expect(addressOf(PROXIES, "10.0.0.1", "203.0.113.9,198.51.100.1, 10.2.3.4,10.9.9.9")).toBe(
+      "198.51.100.1",
+    );
+    expect(addressOf(PROXIES, "::ffff:10.0.0.1", "198.51.100.1")).toBe("198.51.100.1");
+    expect(addressOf(PROXIES, "fd00::1", "2001:db8::7, fd00::2")).toBe("2001:db8::7");
   });
 
   it("returns the peer's address if the peer is not a trusted proxy", () => {
-    expect(of(PROXIES, "192.0.2.1", "198.51.100.1")).toBe("192.0.2.1");
+    expect(addressOf(PROXIES, "192.0.2.1", "198.51.100.1")).toBe("192.0.2.1");
   });
 
   it("returns the farthest trusted proxy if all are trusted, or if that proxy forwards no valid address", () => {
-    expect(of(PROXIES, "10.0.0.1", "10.0.0.3, 10.0.0.2")).toBe("10.0.0.3");
-    expect(of(PROXIES, "10.0.0.1")).toBe("10.0.0.1");
+    expect(addressOf(PROXIES, "10.0.0.1", "10.0.0.3, 10.0.0.2")).toBe("10.0.0.3");
+    expect(addressOf(PROXIES, "10.0.0.1")).toBe("10.0.0.1");
     for (const entry of ["unknown", "", "_hidden", "1.2.3", "0x7f.1", "198.51.100.1.example"]) {
-      expect(of(PROXIES, "10.0.0.1", `198.51.100.1, ${entry}, 10.0.0.2`)).toBe("10.0.0.2");
+      expect(addressOf(PROXIES, "10.0.0.1", `198.51.100.1, ${entry}, 10.0.0.2`)).toBe("10.0.0.2");
     }
   });
 
   it("reports the first untrusted peer that sends X-Forwarded-For, and only once", () => {
     for (const trusted of [[], PROXIES]) {
-      const told: string[] = [];
-      const clientOf = createClientAddressOf(trusted, (peer) => told.push(peer));
+      const reported: string[] = [];
+      const clientOf = createClientAddressOf(trusted, (peer) => reported.push(peer));
       clientOf("192.0.2.1", undefined);
       if (trusted.length > 0) clientOf("10.0.0.1", "198.51.100.1, 192.0.2.9");
-      expect(told).toEqual([]);
+      expect(reported).toEqual([]);
       for (const peer of ["192.0.2.2", "192.0.2.2", "192.0.2.3"]) clientOf(peer, "198.51.100.1");
-      expect(told).toEqual(["192.0.2.2"]);
+      expect(reported).toEqual(["192.0.2.2"]);
     }
   });
 
   it("accepts addresses with a port and in brackets", () => {
-    expect(of(PROXIES, "10.0.0.1", "198.51.100.1:1234")).toBe("198.51.100.1");
-    expect(of(PROXIES, "10.0.0.1", "[2001:db8::7]:443")).toBe("2001:db8::7");
-    expect(of(PROXIES, "10.0.0.1", "[2001:db8::7]")).toBe("2001:db8::7");
+    expect(addressOf(PROXIES, "10.0.0.1", "198.51.100.1:1234")).toBe("198.51.100.1");
+    expect(addressOf(PROXIES, "10.0.0.1", "[2001:db8::7]:443")).toBe("2001:db8::7");
+    expect(addressOf(PROXIES, "10.0.0.1", "[2001:db8::7]")).toBe("2001:db8::7");
   });
 
   it("handles a chain of 5,000 proxies", () => {
     const chain = Array.from({ length: 5_000 }, () => "10.0.0.2").join(",");
-    expect(of(PROXIES, "10.0.0.1", chain)).toBe("10.0.0.2");
+    expect(addressOf(PROXIES, "10.0.0.1", chain)).toBe("10.0.0.2");
   });
 
   it("assigns IPv6 addresses to the network of their /64", () => {

@@ -19,11 +19,11 @@ const PARTS = [
   ["folder/second", Array.from({ length: 20_000 }, (_, n) => `${n * 7919}`).join(" ")],
   ["empty", ""],
 ] as const;
-const bytesOf = (content: string) => Readable.from([Buffer.from(content)]);
+const toStream = (content: string) => Readable.from([Buffer.from(content)]);
 
 beforeAll(async () => {
   await using archive = await createArchive(file, { signal });
-  for (const [name, content] of PARTS) await archive.add(name, bytesOf(content));
+  for (const [name, content] of PARTS) await archive.add(name, toStream(content));
   expect(readdirSync(dir)).toEqual([expect.stringMatching(/^whole\.tar\.partial-[\da-f-]+$/)]);
   expect(await archive.finish({ about: "it" })).toBe(statSync(file).size);
 });
@@ -44,21 +44,21 @@ describe("an archive", () => {
     expect(manifest.about).toBe("it");
     expect(manifest.parts.map(({ name }) => name)).toEqual(PARTS.map(([name]) => name));
     const found: (readonly string[])[] = [];
-    for await (const { name, content } of readArchive(file, { signal, isWanted: (one) => one !== "first" }))
+    for await (const { name, content } of readArchive(file, { signal, isWanted: (name) => name !== "first" }))
       found.push([name, await text(content)]);
     expect(found).toEqual(PARTS.slice(1));
   });
 
   it("names the part that contains a modified byte", async () => {
     const whole = readFileSync(file);
-    const flipped = (at: number) => whole.map((byte, index) => (index === at ? byte ^ 1 : byte));
+    const flipBit = (at: number) => whole.map((byte, index) => (index === at ? byte ^ 1 : byte));
     // Bytes after the header of the first part, and in the middle of the second.
-    expect(await check(flipped(512 + 12))).toBe(
+    expect(await check(flipBit(512 + 12))).toBe(
       "ArchiveError: the part first was modified (its SHA-256 or size does not match)",
     );
-    expect(await check(flipped(whole.length / 2))).toContain("the part folder/second was modified");
+    expect(await check(flipBit(whole.length / 2))).toContain("the part folder/second was modified");
     const manifest = whole.indexOf('"about": "it"');
-    expect(await check(flipped(manifest + 10))).toContain("manifest.json was modified");
+    expect(await check(flipBit(manifest + 10))).toContain("manifest.json was modified");
     expect(await check(Buffer.from("nothing of the kind".repeat(100)))).toContain("is not a tar file");
   });
 
@@ -104,7 +104,7 @@ describe("an archive", () => {
     const before = readdirSync(dir);
     {
       await using archive = await createArchive(join(dir, "given-up.tar"), { signal });
-      await archive.add("first", bytesOf("some text"));
+      await archive.add("first", toStream("some text"));
       const broken = Readable.from(
         (function* () {
           yield Buffer.from("begins");

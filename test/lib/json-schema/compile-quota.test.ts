@@ -8,7 +8,7 @@ it("rejects a lane that has used its quota, with the time to retry, and no other
     msPerMinuteOf: (lane) => (lane === "free" ? undefined : 6_000),
     nowMs: () => nowMs,
   });
-  const refusal = (lane: string): number | undefined => {
+  const retryAfter = (lane: string): number | undefined => {
     try {
       quota.require(lane);
     } catch (error) {
@@ -18,18 +18,18 @@ it("rejects a lane that has used its quota, with the time to retry, and no other
     return undefined;
   };
   quota.spend("busy", 5_000);
-  expect(refusal("busy")).toBeUndefined();
-  // A started compilation completes, and its excess is deducted: 100 ms refill in a second.
+  expect(retryAfter("busy")).toBeUndefined();
+  // A started compilation completes, and its excess is deducted. The quota refills by 100 ms per second.
   quota.spend("busy", 3_000);
-  expect(refusal("busy")).toBe(20);
-  expect(refusal("other")).toBeUndefined();
+  expect(retryAfter("busy")).toBe(20);
+  expect(retryAfter("other")).toBeUndefined();
   quota.spend("free", 1_000_000);
-  expect(refusal("free")).toBeUndefined();
+  expect(retryAfter("free")).toBeUndefined();
   nowMs += 20_000;
-  expect(refusal("busy")).toBe(1);
+  expect(retryAfter("busy")).toBe(1);
   nowMs += 1;
-  expect(refusal("busy")).toBeUndefined();
+  expect(retryAfter("busy")).toBeUndefined();
   nowMs += 60_000;
   quota.spend("busy", 5_999);
-  expect(refusal("busy")).toBeUndefined();
+  expect(retryAfter("busy")).toBeUndefined();
 });

@@ -10,7 +10,7 @@ import type {
 import { startSchemaCompiler } from "../../../src/lib/json-schema/compiler.ts";
 import { CEILING_MS } from "../../support/until.ts";
 
-const ASKER = { lane: "a" };
+const CALLER = { lane: "a" };
 
 const DRAFT_07 = "http://json-schema.org/draft-07/schema#";
 const { signal } = new AbortController();
@@ -21,17 +21,17 @@ beforeAll(() => {
 });
 afterAll(() => compiler[Symbol.asyncDispose]());
 
-async function compiled(schema: JsonSchema, by = compiler): Promise<CompiledSchema> {
-  const result = await by.compile(schema, { signal, lane: "a" });
+async function compiled(schema: JsonSchema, target = compiler): Promise<CompiledSchema> {
+  const result = await target.compile(schema, { signal, lane: "a" });
   if (!result.ok) throw new Error(JSON.stringify(result.error));
   return result.value;
 }
 
 const validate = async (schema: JsonSchema, value: unknown) =>
-  (await compiled(schema)).validate(value, ASKER);
+  (await compiled(schema)).validate(value, CALLER);
 
-async function findings(schema: JsonSchema, by = compiler) {
-  const result = await by.compile(schema, { signal, lane: "a" });
+async function findings(schema: JsonSchema, target = compiler) {
+  const result = await target.compile(schema, { signal, lane: "a" });
   return result.ok ? [] : result.error;
 }
 
@@ -174,9 +174,9 @@ test("reports each place that violates the meta-schema once", async () => {
 test("a pattern with catastrophic backtracking in other engines runs on the calling thread", async () => {
   const schema = await compiled({ pattern: "^(a+)+$" });
   // A backtracking engine tries 2^60 paths.
-  const answer = schema.validate(`${"a".repeat(60)}!`, ASKER);
-  expect(answer).toMatchObject({ path: "" });
-  expect(answer).not.toBeInstanceOf(Promise);
+  const result = schema.validate(`${"a".repeat(60)}!`, CALLER);
+  expect(result).toMatchObject({ path: "" });
+  expect(result).not.toBeInstanceOf(Promise);
 });
 
 test("validates schemas with a high cost in the worker, and others on the calling thread", async () => {
@@ -188,30 +188,30 @@ test("validates schemas with a high cost in the worker, and others on the callin
     }
     return { $defs, $ref: `#/$defs/d${levels}` };
   };
-  expect((await compiled(doubled(2))).validate(1, ASKER)).toBeUndefined();
+  expect((await compiled(doubled(2))).validate(1, CALLER)).toBeUndefined();
   const costly = await compiled(doubled(16));
   for (const [value, verdict] of [
     [1, undefined],
     ["a", expect.objectContaining({ path: "" })],
   ]) {
-    const answer = costly.validate(value, ASKER);
-    expect(answer).toBeInstanceOf(Promise);
-    expect(await answer).toEqual(verdict);
+    const result = costly.validate(value, CALLER);
+    expect(result).toBeInstanceOf(Promise);
+    expect(await result).toEqual(verdict);
   }
 });
 
 test("validates a text in the worker if its patterns could take long", async () => {
   const schema = await compiled({ pattern: "(a|b)*a(a|b){30}[cd]" });
-  expect(schema.validate("ab", ASKER)).not.toBeInstanceOf(Promise);
-  const answer = schema.validate("ab".repeat(50_000), ASKER);
-  expect(answer).toBeInstanceOf(Promise);
-  expect(await answer).toMatchObject({ path: "" });
+  expect(schema.validate("ab", CALLER)).not.toBeInstanceOf(Promise);
+  const result = schema.validate("ab".repeat(50_000), CALLER);
+  expect(result).toBeInstanceOf(Promise);
+  expect(await result).toMatchObject({ path: "" });
 });
 
 test("the format url takes linear time", async () => {
   const schema = await compiled({ format: "url" });
   for (const text of ["http://a.example/x?y", "ftp://u:p@a.example:21/@", "http://8.8.8.8"]) {
-    expect(schema.validate(text, ASKER)).toBeUndefined();
+    expect(schema.validate(text, CALLER)).toBeUndefined();
   }
   for (const text of [
     "http://",
@@ -220,11 +220,11 @@ test("the format url takes linear time", async () => {
     "mailto:a@b.example",
     "http://a b.example",
   ]) {
-    expect(schema.validate(text, ASKER)).toBeDefined();
+    expect(schema.validate(text, CALLER)).toBeDefined();
   }
   // Quadratic time would take hours.
-  expect(schema.validate(`http://a.${":".repeat(2_000_000)} `, ASKER)).toBeDefined();
-  expect(schema.validate(`http://${"a@a.aa/".repeat(300_000)} `, ASKER)).toBeDefined();
+  expect(schema.validate(`http://a.${":".repeat(2_000_000)} `, CALLER)).toBeDefined();
+  expect(schema.validate(`http://${"a@a.aa/".repeat(300_000)} `, CALLER)).toBeDefined();
 });
 
 /** A small schema that applies a subschema to one value 2^40 times. */
@@ -242,9 +242,9 @@ test("reports a value that takes too much CPU time as a violation, and continues
   const endless = await compiled(exponential(), own);
   const recursive = await compiled({ type: ["object", "null"], properties: { a: { $ref: "#" } } }, own);
   const [slow, good, bad] = await Promise.all([
-    endless.validate(7, ASKER),
-    recursive.validate({ a: null }, ASKER),
-    recursive.validate({ a: 1 }, ASKER),
+    endless.validate(7, CALLER),
+    recursive.validate({ a: null }, CALLER),
+    recursive.validate({ a: 1 }, CALLER),
   ]);
   expect(slow?.message).toContain("too much CPU time");
   expect(good).toBeUndefined();
@@ -274,14 +274,14 @@ test("rejects a schema that takes too much CPU time to compile, and compiles the
 test("compiles a schema although another organization has queued many large ones", async () => {
   await using own = startSchemaCompiler();
   const done: string[] = [];
-  const ask = async (name: string, schema: JsonSchema, lane: string): Promise<void> => {
+  const compile = async (name: string, schema: JsonSchema, lane: string): Promise<void> => {
     const result = await own.compile(schema, { signal, lane });
     if (result.ok) done.push(name);
   };
   // Each is longer than the 8 kB limit of short schemas.
-  const many = Array.from({ length: 16 }, (_, i) => ask(`many${i}`, wide(`m${i}_`, 600), "a"));
+  const many = Array.from({ length: 16 }, (_, i) => compile(`many${i}`, wide(`m${i}_`, 600), "a"));
   const others = Promise.allSettled(many);
-  await Promise.all([ask("tiny", { const: "tiny" }, "b"), ask("large", wide("l", 600), "b")]);
+  await Promise.all([compile("tiny", { const: "tiny" }, "b"), compile("large", wide("l", 600), "b")]);
   // Only the job in flight and one more of the other organization run before.
   expect(done.indexOf("tiny")).toBeLessThanOrEqual(2);
   expect(done.indexOf("large")).toBeLessThanOrEqual(3);
@@ -301,14 +301,14 @@ test.each<[string, JsonSchema, string]>([
 test("compiles a schema that another organization also waits for in the caller's own lane, and resolves both", async () => {
   await using own = startSchemaCompiler();
   const done: string[] = [];
-  const ask = async (name: string, schema: JsonSchema, lane: string): Promise<void> => {
+  const compile = async (name: string, schema: JsonSchema, lane: string): Promise<void> => {
     const result = await own.compile(schema, { signal, lane });
     if (result.ok) done.push(name);
   };
   const same = (): JsonSchema => wide("same", 600);
-  const many = Array.from({ length: 12 }, (_, i) => ask(`many${i}`, wide(`m${i}_`, 600), "a"));
+  const many = Array.from({ length: 12 }, (_, i) => compile(`many${i}`, wide(`m${i}_`, 600), "a"));
   const others = Promise.allSettled(many);
-  await Promise.all([ask("theirs", same(), "a"), ask("ours", same(), "b")]);
+  await Promise.all([compile("theirs", same(), "a"), compile("ours", same(), "b")]);
   expect(done.filter((name) => !name.startsWith("many")).sort()).toEqual(["ours", "theirs"]);
   expect(done.length).toBeLessThanOrEqual(6);
   await own[Symbol.asyncDispose]();
@@ -316,8 +316,8 @@ test("compiles a schema that another organization also waits for in the caller's
 });
 
 test("compiles a schema although another organization that requested it has too many jobs", async () => {
-  const asked = Promise.withResolvers<undefined>();
-  await using own = startSchemaCompiler({ codeStore: { find: () => asked.promise, keep: () => {} } });
+  const storeLookup = Promise.withResolvers<undefined>();
+  await using own = startSchemaCompiler({ codeStore: { find: () => storeLookup.promise, keep: () => {} } });
   const many = Array.from({ length: 1_010 }, (_, i) =>
     own.compile({ const: `many${i}` }, { signal, lane: "a" }),
   );
@@ -327,7 +327,7 @@ test("compiles a schema although another organization that requested it has too 
   const ours = own.compile(same, { signal, lane: "b" });
   // Schemas are processed in call order, so when this one is rejected, both others are queued.
   expect(await own.check({ title: "x".repeat(600_000) }, { signal, lane: "c" })).toHaveLength(1);
-  asked.resolve(undefined);
+  storeLookup.resolve(undefined);
   expect((await ours).ok).toBe(true);
   expect(await theirs).toMatchObject([{ status: "rejected", reason: expect.any(UnavailableError) }]);
   await own[Symbol.asyncDispose]();
@@ -347,7 +347,7 @@ test("finds a compiled schema by its object, and does not compile an equal one a
   expect(second).toBe(first);
   expect(compiler.peek(schema)).toBe(first);
   expect(await compiled({ properties: { a: { type: "integer" } }, type: "object" })).toBe(first);
-  expect(compiler.peek(true)?.validate(1, ASKER)).toBeUndefined();
+  expect(compiler.peek(true)?.validate(1, CALLER)).toBeUndefined();
 });
 
 test("limits the cache by the length of its code", async () => {
@@ -370,11 +370,11 @@ test("stops waiting for a compilation when its signal aborts", async () => {
 test("a closed compiler and its pending jobs are unavailable", async () => {
   const own = startSchemaCompiler();
   const recursive = await compiled({ properties: { a: { $ref: "#" } } }, own);
-  const waiting = own.compile({ title: "under way" }, { signal, lane: "a" });
-  const refused = expect(waiting).rejects.toThrow(UnavailableError);
+  const waiting = own.compile({ title: "pending" }, { signal, lane: "a" });
+  const rejected = expect(waiting).rejects.toThrow(UnavailableError);
   await own[Symbol.asyncDispose]();
-  await refused;
-  await expect(recursive.validate({}, ASKER)).rejects.toThrow(UnavailableError);
+  await rejected;
+  await expect(recursive.validate({}, CALLER)).rejects.toThrow(UnavailableError);
 });
 
 test("an idle compiler does not keep the process alive, and the main thread never loads the code generator", async () => {

@@ -5,29 +5,29 @@ import { afterEach, expect, it } from "vitest";
 import { acquireDataLock } from "../../../src/lib/servers/data-lock.ts";
 import { raceForLock, starter } from "./lock-starters.ts";
 
-const made: string[] = [];
+const createdDirs: string[] = [];
 afterEach(() => {
-  for (const dir of made.splice(0)) rmSync(dir, { recursive: true, force: true });
+  for (const dir of createdDirs.splice(0)) rmSync(dir, { recursive: true, force: true });
 });
 
-function folder(): string {
+function newDataDir(): string {
   const dir = mkdtempSync(join(tmpdir(), "inlet-lock-"));
-  made.push(dir);
+  createdDirs.push(dir);
   return join(dir, "data");
 }
 
 // test/deep/data-lock.test.ts runs this with 20 processes.
 it("gives the lock to one of five concurrent processes, and tells the others which directory is in use", async () => {
-  const dataDir = folder();
-  const { winners, refusals, holderPid } = await raceForLock(dataDir, 5);
+  const dataDir = newDataDir();
+  const { winners, refusals: losers, holderPid } = await raceForLock(dataDir, 5);
   expect(winners).toHaveLength(1);
-  expect(refusals).toHaveLength(4);
-  for (const refusal of refusals) expect(refusal).toContain(realpathSync(dataDir));
+  expect(losers).toHaveLength(4);
+  for (const message of losers) expect(message).toContain(realpathSync(dataDir));
   expect(holderPid).toBe(winners[0]);
 });
 
 it("releases the lock when its process ends, even if it is killed", async () => {
-  const dataDir = folder();
+  const dataDir = newDataDir();
   const first = await starter(dataDir);
   expect(await first.go()).toBe("won");
   await first.end();
@@ -37,8 +37,8 @@ it("releases the lock when its process ends, even if it is killed", async () => 
 });
 
 it("can be acquired again after release, and allows a second release", () => {
-  const dataDir = folder();
-  for (let round = 0; round < 2; round++) {
+  const dataDir = newDataDir();
+  for (let attempt = 0; attempt < 2; attempt++) {
     const lock = acquireDataLock(dataDir);
     if (!lock.ok) throw new Error(lock.error.message);
     expect(acquireDataLock(dataDir, 0)).toMatchObject({ ok: false, error: { holderPid: process.pid } });
@@ -48,7 +48,7 @@ it("can be acquired again after release, and allows a second release", () => {
 });
 
 it("locks a directory under all of its names, and denies access to other users", () => {
-  const dataDir = folder();
+  const dataDir = newDataDir();
   const lock = acquireDataLock(dataDir);
   if (!lock.ok) throw new Error(lock.error.message);
   using held = lock.value;
@@ -59,7 +59,7 @@ it("locks a directory under all of its names, and denies access to other users",
 });
 
 it("throws for a directory that cannot be written, and does not report it as in use", () => {
-  const file = folder();
+  const file = newDataDir();
   writeFileSync(file, "");
   expect(() => acquireDataLock(join(file, "data"))).toThrow("ENOTDIR");
 });

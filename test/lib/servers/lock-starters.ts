@@ -11,7 +11,7 @@ const SCRIPT = `
     if (!lock.ok) process.exit(3);
     globalThis.held = lock.value;
   });
-  console.log("standing");
+  console.log("ready");
 `;
 
 /** A process that waits for `go`, then prints `won` or `lost: …`. The winner holds the lock until it is killed. */
@@ -34,18 +34,18 @@ export async function starter(dataDir: string) {
   };
 }
 
-/** Makes several processes acquire the lock at the same moment. Returns the winners, and the messages of the others. */
+/** Makes several processes acquire the lock at the same moment. `refusals` contains the messages of those without the lock. */
 export async function raceForLock(dataDir: string, count: number) {
   const starters = await Promise.all(Array.from({ length: count }, () => starter(dataDir)));
   try {
-    const answers = await Promise.all(starters.map((one) => one.go()));
+    const results = await Promise.all(starters.map((starter) => starter.go()));
     const late = acquireDataLock(dataDir, 0);
     return {
-      winners: starters.filter((_, index) => answers[index] === "won").map(({ child }) => child.pid),
-      refusals: answers.filter((answer) => answer.startsWith("lost: ")),
+      winners: starters.filter((_, index) => results[index] === "won").map(({ child }) => child.pid),
+      refusals: results.filter((result) => result.startsWith("lost: ")),
       holderPid: late.ok ? undefined : late.error.holderPid,
     };
   } finally {
-    await Promise.all(starters.map((one) => one.end()));
+    await Promise.all(starters.map((starter) => starter.end()));
   }
 }

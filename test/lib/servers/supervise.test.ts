@@ -91,7 +91,7 @@ describe("superviseServer", () => {
   });
 
   /** Kills a server that cannot start a second time. Returns the first waits between its restarts. */
-  async function waitsOf(count: number, changes: Partial<typeof timing> = {}): Promise<number[]> {
+  async function recordWaits(count: number, changes: Partial<typeof timing> = {}): Promise<number[]> {
     const waits: number[] = [];
     const wait = async (ms: number, signal: AbortSignal): Promise<void> => {
       waits.push(ms);
@@ -111,11 +111,11 @@ describe("superviseServer", () => {
   }
 
   it("retries forever after the server was ready once, and doubles the wait up to the maximum", async () => {
-    expect(await waitsOf(6)).toEqual([20, 40, 80, 80, 80, 80]);
+    expect(await recordWaits(6)).toEqual([20, 40, 80, 80, 80, 80]);
   });
 
   it("begins with the shortest wait again after the server has run long enough", async () => {
-    expect(await waitsOf(3, { settledMs: -1 })).toEqual([20, 20, 20]);
+    expect(await recordWaits(3, { settledMs: -1 })).toEqual([20, 20, 20]);
   });
 
   it("fails after three unsuccessful first starts, with the server's output", async () => {
@@ -141,7 +141,7 @@ describe("superviseServer", () => {
   it("restarts a server that does not respond", async () => {
     const started = new Set<number>();
     const probe = async (pid: number) => {
-      // The server responds until it has started.
+      // The server counts as busy until it has written its process id. After that, it no longer responds.
       if (!readFileSync(join(dir, "log"), "utf8").includes(`${pid}\n`)) return "busy";
       started.add(pid);
       return "silent";
@@ -165,13 +165,14 @@ describe("superviseServer", () => {
   });
 
   it("adopts a running process, and starts a new one when that ends", async () => {
-    const left = spawnServer(server(SERVE).command, join(dir, "log"));
-    await until(() => readReady() === left.pid);
-    const orphan = async () => (left.pid !== undefined && !(await isGone(left.pid)) ? left.pid : undefined);
-    await using supervised = await superviseServer(server(SERVE, { findOrphan: orphan }), options);
-    expect(supervised.status).toEqual({ state: "ready", pid: left.pid, adopted: true });
-    left.signal("SIGKILL", "group");
-    await until(() => supervised.status.state === "ready" && readyPid(supervised) !== left.pid);
+    const orphan = spawnServer(server(SERVE).command, join(dir, "log"));
+    await until(() => readReady() === orphan.pid);
+    const findOrphan = async () =>
+      orphan.pid !== undefined && !(await isGone(orphan.pid)) ? orphan.pid : undefined;
+    await using supervised = await superviseServer(server(SERVE, { findOrphan }), options);
+    expect(supervised.status).toEqual({ state: "ready", pid: orphan.pid, adopted: true });
+    orphan.signal("SIGKILL", "group");
+    await until(() => supervised.status.state === "ready" && readyPid(supervised) !== orphan.pid);
     expect(supervised.status).toMatchObject({ adopted: false });
   });
 

@@ -3,14 +3,14 @@ import type { JsonSchema } from "../../../../src/lib/json-schema/compiled-schema
 import { isMultipleOf } from "../../../../src/lib/json-schema/generate/multiple-of.ts";
 import { sharedSchemas } from "../../../support/schemas.ts";
 
-const ASKER = { lane: "a" };
+const CALLER = { lane: "a" };
 
 const { signal } = new AbortController();
 
 async function isValid(schema: JsonSchema, value: unknown): Promise<boolean> {
   const compiled = await sharedSchemas().compile(schema, { signal, lane: "a" });
   if (!compiled.ok) throw new Error(JSON.stringify(compiled.error));
-  return (await compiled.value.validate(value, ASKER)) === undefined;
+  return (await compiled.value.validate(value, CALLER)) === undefined;
 }
 
 test("every amount from 0.00 to 999.99 is a multiple of 0.01, and no amount with a third decimal is", () => {
@@ -74,7 +74,7 @@ describe.each<[string, object]>([
     expect(await isValid(schema, 19.015)).toBe(false);
     expect(await isValid(schema, "19.015")).toBe(true);
     const compiled = await sharedSchemas().compile(schema, { signal, lane: "a" });
-    expect(compiled.ok && (await compiled.value.validate(1.001, ASKER))).toEqual({
+    expect(compiled.ok && (await compiled.value.validate(1.001, CALLER))).toEqual({
       path: "",
       message: "must be multiple of 0.01",
     });
