@@ -7,7 +7,7 @@ import { compileRules } from "../../src/normalize/compile.ts";
 import { normalize } from "../../src/normalize/normalize.ts";
 import { settings as common, deliveryOf, fieldOf } from "./support.ts";
 
-interface Given {
+interface ReceiveOptions {
   readonly headers?: Readonly<Record<string, string | readonly string[]>>;
   readonly types?: readonly string[];
   readonly schema?: Readonly<Record<string, unknown>>;
@@ -31,7 +31,10 @@ const BINARY = {
   "ce-type": TYPE,
 };
 
-function receive(body: unknown, { headers = STRUCTURED, types = [TYPE], schema }: Given = {}): Result {
+function receive(
+  body: unknown,
+  { headers = STRUCTURED, types = [TYPE], schema }: ReceiveOptions = {},
+): Result {
   const rules = compileRules({
     channel: { number: 1, uid: "ce", kind: "cloudevents", appId: "app_1", organizationId: "org_1" },
     profile: cloudevents.profile,
@@ -43,11 +46,12 @@ function receive(body: unknown, { headers = STRUCTURED, types = [TYPE], schema }
     validatorFor: () => ({ validate: () => undefined }),
     newEventId: () => "fresh",
   });
-  if (result instanceof Promise || result.kind !== "normalized") throw new Error("not normalized at once");
+  if (result instanceof Promise || result.kind !== "normalized")
+    throw new Error("not normalized synchronously");
   return result;
 }
 
-/** The entry of the only event, as an object. */
+/** Returns the fields of the only event, as an object. */
 function entryOf(result: Result): Record<string, string> {
   const [event, ...others] = result.events;
   expect([result.failures, others]).toEqual([[], []]);
@@ -56,14 +60,14 @@ function entryOf(result: Result): Record<string, string> {
   return Object.fromEntries(names.map((name, at) => [name, fields[2 * at + 1] ?? ""]));
 }
 
-/** Reason, path and detail of the only failure. */
-function faultOf(result: Result): string {
+/** Returns reason, path and detail of the only failure, as text. */
+function formatFailure(result: Result): string {
   const [failure, ...others] = result.failures;
   expect([result.events, others]).toEqual([[], []]);
   return `${failure?.reason} ${failure?.path}: ${failure?.detail}`;
 }
 
-describe("events made by the library `cloudevents`", () => {
+describe("events created by the library `cloudevents`", () => {
   const sent = new CloudEvent({
     ...REQUIRED,
     time: "2018-04-05T17:31:00.000Z",
@@ -88,8 +92,8 @@ describe("events made by the library `cloudevents`", () => {
     comexampleothervalue: "5",
     comexamplebool: "true",
   };
-  /** As Node hands them on: in lower case; outside of ASCII the library leaves the encoding to its caller. */
-  const headersOf = (headers: Record<string, unknown>) =>
+  /** Converts names to lower case, as Node does, and percent-encodes the attributes, which the library leaves unencoded. */
+  const toNodeHeaders = (headers: Record<string, unknown>) =>
     Object.fromEntries(
       Object.entries(headers).map(([name, value]) => [
         name.toLowerCase(),
@@ -99,7 +103,7 @@ describe("events made by the library `cloudevents`", () => {
 
   it("become the same entry in binary and structured mode, with all attributes", () => {
     for (const message of [HTTP.binary(sent), HTTP.structured(sent)]) {
-      const headers = headersOf(message.headers as Record<string, unknown>);
+      const headers = toNodeHeaders(message.headers as Record<string, unknown>);
       expect(entryOf(receive(message.body as string, { headers }))).toEqual(expected);
     }
   });
@@ -116,7 +120,7 @@ describe("events made by the library `cloudevents`", () => {
     expect([read.id, read.subject, read.data]).toEqual([sent.id, sent.subject, sent.data]);
   });
 
-  it("in a batch keep their place in it", () => {
+  it("keep their position in a batch", () => {
     const batch = [sent, sent.cloneWith({ id: "A2" }), sent.cloneWith({ id: "A3", source: "/other" })];
     const body = JSON.stringify(batch.map((event) => event.toJSON()));
     const { received, events } = receive(body, { headers: BATCHED });
@@ -137,12 +141,12 @@ describe("the data of an event", () => {
     return [datacontenttype, data, data_base64];
   };
 
-  it("keeps its numbers and its whitespace as received", () => {
+  it("keeps the spelling of numbers and whitespace", () => {
     const body = `{"specversion":"1.0","id":"1","source":"/s","type":"${TYPE}","data":{ "n": 1.0e2, "big": 12345678901234567890 }}`;
     expect(entryOf(receive(body)).data).toBe('{ "n": 1.0e2, "big": 12345678901234567890 }');
   });
 
-  it("is JSON when its content type is JSON or missing, also a string", () => {
+  it("is JSON if its content type is JSON or missing, also if it is a string", () => {
     expect(dataOf({ data: "text" })).toEqual(["application/json", '"text"', undefined]);
     expect(dataOf({ data: null })).toEqual(["application/json", "null", undefined]);
     expect(dataOf({ datacontenttype: "application/x+json", data: [1] })).toEqual([
@@ -152,45 +156,47 @@ describe("the data of an event", () => {
     ]);
   });
 
-  it("of another content type must be a string, and is that string", () => {
+  it("must be a string for other content types, and stays unchanged", () => {
     expect(dataOf({ datacontenttype: "application/xml", data: "<a/>" })).toEqual([
       "application/xml",
       "<a/>",
       undefined,
     ]);
-    expect(faultOf(receive({ ...REQUIRED, datacontenttype: "text/plain", data: { a: 1 } }))).toContain(
+    expect(formatFailure(receive({ ...REQUIRED, datacontenttype: "text/plain", data: { a: 1 } }))).toContain(
       "data must be a string",
     );
   });
 
-  it("in base64 stays in base64, and excludes the member data", () => {
+  it("stays in base64 as data_base64, which excludes data", () => {
     expect(dataOf({ datacontenttype: "image/png", data_base64: "iVBO" })).toEqual([
       "image/png",
       undefined,
       "iVBO",
     ]);
-    expect(faultOf(receive({ ...REQUIRED, data: 1, data_base64: "iVBO" }))).toContain(
+    expect(formatFailure(receive({ ...REQUIRED, data: 1, data_base64: "iVBO" }))).toContain(
       "must not be combined with data",
     );
-    expect(faultOf(receive({ ...REQUIRED, data_base64: "iV BO" }))).toContain("must be base64");
+    expect(formatFailure(receive({ ...REQUIRED, data_base64: "iV BO" }))).toContain("must be base64");
   });
 
-  it("may be missing", () => {
+  it("can be missing", () => {
     expect(entryOf(receive(REQUIRED))).toEqual(REQUIRED);
     expect(entryOf(receive("", { headers: BINARY }))).toEqual({
       ...REQUIRED,
       datacontenttype: "application/json",
     });
-    expect(faultOf(receive(REQUIRED, { schema: { type: "object" } }))).toContain("the event has no data");
+    expect(formatFailure(receive(REQUIRED, { schema: { type: "object" } }))).toContain(
+      "the event has no data",
+    );
   });
 
-  it("in binary mode is the body, with the sender's content type: text as text, bytes as base64", () => {
+  it("is the body in binary mode, as text or base64 depending on the content type", () => {
     const headers = (type: string) => ({ ...BINARY, "content-type": type });
     const text = entryOf(receive("<a/>", { headers: headers("application/xml; charset=utf-8") }));
     expect([text.datacontenttype, text.data]).toEqual(["application/xml; charset=utf-8", "<a/>"]);
     const bytes = entryOf(receive(Buffer.from([0, 255]), { headers: headers("application/octet-stream") }));
     expect([bytes.datacontenttype, bytes.data_base64]).toEqual(["application/octet-stream", "AP8="]);
-    expect(faultOf(receive("{", { headers: BINARY }))).toContain("invalid_body");
+    expect(formatFailure(receive("{", { headers: BINARY }))).toContain("invalid_body");
   });
 });
 
@@ -207,9 +213,9 @@ describe("the attributes of an event", () => {
     ["source", "/%zz", "must be a URI-reference"],
     ["type", "", "must not be empty"],
     ["subject", "", "must not be empty"],
-    ["time", "2018-04-05", "RFC 3339"],
-    ["time", "2018-02-30T00:00:00Z", "RFC 3339"],
-    ["time", "2018-04-05T24:00:00Z", "RFC 3339"],
+    ["time", "2018-04-05", "must be an RFC 3339 time"],
+    ["time", "2018-02-30T00:00:00Z", "must be an RFC 3339 time"],
+    ["time", "2018-04-05T24:00:00Z", "must be an RFC 3339 time"],
     ["dataschema", "/relative", "must be an absolute URI"],
     ["datacontenttype", "json", "must be a media type"],
     ["MixedCase", "x", "is not an attribute name"],
@@ -219,17 +225,17 @@ describe("the attributes of an event", () => {
     ["ext", 1.5, "must be a string, a boolean or a 32-bit integer"],
     ["ext", "a\u0001b", "must not contain control characters"],
     ["ext", "\ud800", "must not contain control characters"],
-  ])("%s = %j are refused: %s", (name, value, problem) => {
-    expect(faultOf(withAttribute(name, value))).toMatch(
+  ])("are rejected if %s is %j: it %s", (name, value, problem) => {
+    expect(formatFailure(withAttribute(name, value))).toMatch(
       new RegExp(`^invalid_cloudevent ${name}: .*${problem}`),
     );
   });
 
-  it.each(Object.keys(REQUIRED))("include %s", (name) => {
+  it.each(Object.keys(REQUIRED))("must include %s", (name) => {
     const { [name]: _, ...others } = REQUIRED as Record<string, string>;
-    expect(faultOf(receive(others))).toBe(`invalid_cloudevent ${name}: ${name} is missing`);
+    expect(formatFailure(receive(others))).toBe(`invalid_cloudevent ${name}: ${name} is missing`);
     const { [`ce-${name}`]: __, ...headers } = BINARY as Record<string, string>;
-    expect(faultOf(receive("{}", { headers }))).toBe(`invalid_cloudevent ${name}: ${name} is missing`);
+    expect(formatFailure(receive("{}", { headers }))).toBe(`invalid_cloudevent ${name}: ${name} is missing`);
   });
 
   it.each([
@@ -238,20 +244,20 @@ describe("the attributes of an event", () => {
     ["source", "urn:uuid:6e8bc430-9c3a-11d9-9669-0800200c9a66"],
     ["source", "https://user@[::1]:80/a?b=c#d"],
     ["ext", -2_147_483_648],
-  ])("%s = %j are kept as they are", (name, value) => {
+  ])("stay unchanged if %s is %j", (name, value) => {
     expect(entryOf(withAttribute(name, value))[name]).toBe(String(value));
   });
 
-  it("that are null count as missing", () => {
+  it("count as missing if they are null", () => {
     expect(entryOf(receive({ ...REQUIRED, subject: null, ext: null }))).toEqual(REQUIRED);
   });
 
   it("are limited in number and size", () => {
     const many = Object.fromEntries(Array.from({ length: 200 }, (_, i) => [`e${i}`, "x"]));
-    expect(faultOf(receive({ ...REQUIRED, ...many }))).toContain(
+    expect(formatFailure(receive({ ...REQUIRED, ...many }))).toContain(
       "exceeds the limit of 128 attributes or 65536 characters",
     );
-    expect(faultOf(withAttribute("ext", "x".repeat(70_000)))).toContain(
+    expect(formatFailure(withAttribute("ext", "x".repeat(70_000)))).toContain(
       "exceeds the limit of 128 attributes or 65536 characters",
     );
   });
@@ -268,33 +274,33 @@ describe("a header of binary mode", () => {
     ['"quoted \\"text\\" \\\\"', 'quoted "text" \\'],
     ['"Euro%20%E2%82%AC"', "Euro €"],
     ["plain text", "plain text"],
-  ])("%s is decoded to %s", (value, subject) => {
+  ])("is decoded from %s to %s", (value, subject) => {
     expect(entryOf(decoded(value)).subject).toBe(subject);
   });
 
-  it.each([["%C0%A0"], ["%zz"], ["%"], ["gr\u00f6\u00dfe"], ["%00"]])("%j is refused", (value) => {
-    expect(faultOf(decoded(value))).toMatch(/^invalid_cloudevent subject: /);
+  it.each([["%C0%A0"], ["%zz"], ["%"], ["gr\u00f6\u00dfe"], ["%00"]])("is rejected if it is %j", (value) => {
+    expect(formatFailure(decoded(value))).toMatch(/^invalid_cloudevent subject: /);
   });
 
-  it("may occur once, and may not give the content type", () => {
+  it("is rejected if it is repeated or sets the content type", () => {
     const twice = receive("{}", { headers: { ...BINARY, "ce-subject": ["a", "b"] } });
-    expect(faultOf(twice)).toContain("subject must not appear twice");
+    expect(formatFailure(twice)).toContain("subject must not appear twice");
     const own = receive("{}", { headers: { ...BINARY, "ce-datacontenttype": "text/plain" } });
-    expect(faultOf(own)).toContain("must be sent as Content-Type");
+    expect(formatFailure(own)).toContain("must be sent as Content-Type");
   });
 
-  it("beside a structured event must agree with it", () => {
+  it("is rejected if it differs from the structured event in the same request", () => {
     const same = { ...STRUCTURED, "ce-id": "A1", "ce-specversion": "1.0" };
     expect(entryOf(receive(REQUIRED, { headers: same }))).toEqual(REQUIRED);
     for (const other of [{ "ce-id": "A2" }, { "ce-ext": "x" }]) {
       const result = receive(REQUIRED, { headers: { ...STRUCTURED, ...other } });
-      expect(faultOf(result)).toContain("differs between the event and its header");
+      expect(formatFailure(result)).toContain("differs between the event and its header");
     }
   });
 });
 
 describe("a batch", () => {
-  it("with an invalid event publishes the others", () => {
+  it("publishes the valid events if another one is invalid", () => {
     const batch = [REQUIRED, { ...REQUIRED, id: "" }, 7, { ...REQUIRED, id: "A2" }];
     const { events, failures, received } = receive(batch, { headers: BATCHED });
     expect(received).toBe(4);
@@ -308,9 +314,9 @@ describe("a batch", () => {
     ]);
   });
 
-  it("must be an array, and may be empty", () => {
+  it("must be an array, and can be empty", () => {
     expect(receive([], { headers: BATCHED })).toMatchObject({ received: 0, events: [], failures: [] });
-    expect(faultOf(receive({}, { headers: BATCHED }))).toContain("a batch must be a JSON array");
+    expect(formatFailure(receive({}, { headers: BATCHED }))).toContain("a batch must be a JSON array");
   });
 });
 
@@ -326,12 +332,12 @@ describe("the identity of an event", () => {
   });
 });
 
-it("an event without a trace has the traceparent of its request", () => {
+it("an event without traceparent gets that of its request", () => {
   const traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
   const { events } = receive(REQUIRED, { headers: { ...STRUCTURED, traceparent } });
   expect(fieldOf(events[0], "traceparent")).toBe(traceparent);
 });
 
-it("an event matches the definition of its type only", () => {
-  expect(faultOf(receive(REQUIRED, { types: ["other"] }))).toContain("no_match");
+it("an event matches only the definition of its type", () => {
+  expect(formatFailure(receive(REQUIRED, { types: ["other"] }))).toContain("no_match");
 });

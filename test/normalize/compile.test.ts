@@ -5,14 +5,18 @@ import { compileRules, getRuleTopic } from "../../src/normalize/compile.ts";
 import { ITEM_ROOT, type KindProfile } from "../../src/normalize/profile.ts";
 import { channel, rulesOf, type Settings, settings } from "./support.ts";
 
-function findingsOf(definitions: readonly Definition[], changes: Settings = {}, profile = webhook.profile) {
+function compileErrors(
+  definitions: readonly Definition[],
+  changes: Settings = {},
+  profile = webhook.profile,
+) {
   const compiled = compileRules({ channel, profile, config: settings(changes), definitions });
   return compiled.ok ? [] : compiled.error;
 }
 
 describe("invalid definitions", () => {
   it("are all reported, each with the name of its field", () => {
-    const findings = findingsOf(
+    const findings = compileErrors(
       [
         { type: "a", typePath: "$.type" },
         { type: "b", typePath: "$[", idPath: "id", payloadPath: "$nowhere" },
@@ -32,13 +36,13 @@ describe("invalid definitions", () => {
 
   it("are found by the path syntax of the channel", () => {
     const filter: Definition = { type: "a", payloadPath: "$.a[?(@.b)]" };
-    expect(findingsOf([filter])).toEqual([]);
-    expect(findingsOf([filter], { pathSyntax: "jsonpath-plus" })).toHaveLength(1);
+    expect(compileErrors([filter])).toEqual([]);
+    expect(compileErrors([filter], { pathSyntax: "jsonpath-plus" })).toHaveLength(1);
   });
 
   it("include an itemsPath outside of the body", () => {
-    expect(findingsOf([], { itemsPath: "$headers.a" })).toHaveLength(1);
-    expect(findingsOf([], { itemsPath: "$body.a" })).toEqual([]);
+    expect(compileErrors([], { itemsPath: "$headers.a" })).toHaveLength(1);
+    expect(compileErrors([], { itemsPath: "$body.a" })).toEqual([]);
   });
 
   it("include a path that is fixed for the kind of channel", () => {
@@ -51,14 +55,14 @@ describe("invalid definitions", () => {
       { type: "b", typePath: "$type" },
       { type: "c", idPath: "$.id" },
     ];
-    expect(findingsOf(definitions, {}, profile)).toEqual([
+    expect(compileErrors(definitions, {}, profile)).toEqual([
       { path: "events[2].idPath", message: "is fixed for this kind of channel" },
     ]);
   });
 });
 
 describe("compiled definitions", () => {
-  it("form one group per typePath, in any spelling", () => {
+  it("are grouped by typePath, independent of its spelling", () => {
     const paths = ["$.a", "$['a']", "$headers['X-Type']", "$headers['x-type']", "$body.a", "$..a", "$..a"];
     const rules = rulesOf(paths.map((typePath, index) => ({ type: `t${index}`, typePath })));
     expect(rules.groups.map(({ byType }) => [...byType.keys()])).toEqual([
@@ -69,14 +73,14 @@ describe("compiled definitions", () => {
     ]);
   });
 
-  it("have topics in which the special characters of their types are percent-encoded", () => {
+  it("percent-encode special characters of a type in its topic", () => {
     const rules = rulesOf([{ type: "order {new} ü" }]);
     const [topic] = rules.always.map((rule) => getRuleTopic(rules, rule));
     expect(topic).toBe("events.org_1.apps.app.event_received.app_1.hook.order%20%7Bnew%7D%20ü");
   });
 
-  it("are each read once, however many there are", () => {
-    const readsOf = (count: number): number => {
+  it("are read once each, however many there are", () => {
+    const countReads = (count: number): number => {
       let reads = 0;
       const definitions = Array.from({ length: count }, (_, index): Definition => {
         const definition = {
@@ -96,6 +100,6 @@ describe("compiled definitions", () => {
       expect(groups.map(({ byType }) => byType.size)).toEqual([count]);
       return reads;
     };
-    expect(readsOf(1_000)).toBe(10 * readsOf(100));
+    expect(countReads(1_000)).toBe(10 * countReads(100));
   });
 });

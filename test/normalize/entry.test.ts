@@ -2,10 +2,10 @@ import { describe, expect, it } from "vitest";
 import { all, byId, dataOf, fieldOf, type Given, normalizeBody, typed } from "./support.ts";
 
 describe("an event's payload", () => {
-  const payloads = (body: string, payloadPath?: string, given: Omit<Given, "definitions"> = {}) =>
+  const listPayloads = (body: string, payloadPath?: string, options: Omit<Given, "definitions"> = {}) =>
     dataOf(
       normalizeBody(body, {
-        ...given,
+        ...options,
         definitions: [payloadPath === undefined ? { type: "all" } : { type: "all", payloadPath }],
       }),
     );
@@ -17,26 +17,26 @@ describe("an event's payload", () => {
       undefined,
       ' { "a" : 1.0,\n "b":12345678901234567890 }\n',
     ],
-    ["is a value as it was spelled", '{"a": { "n" : 1e3 } }', "$.a", '{ "n" : 1e3 }'],
-    ["may be a scalar", '{"a": "x\\u0041"}', "$.a", '"x\\u0041"'],
-    ["may be null", '{"a":null}', "$.a", "null"],
+    ["keeps the spelling of a value", '{"a": { "n" : 1e3 } }', "$.a", '{ "n" : 1e3 }'],
+    ["can be a scalar", '{"a": "x\\u0041"}', "$.a", '"x\\u0041"'],
+    ["can be null", '{"a":null}', "$.a", "null"],
     [
       "is an array of all values of a path that is not singular",
       '{"a":[{"n":1.0},{"n":2.50}]}',
       "$.a[*].n",
       "[1.0,2.50]",
     ],
-    ["is an array also of one such value", '{"a":{"n":1.0}}', "$..n", "[1.0]"],
-    ["may be counted from the end", '{"a":[1,2.0]}', "$.a[-1]", "2.0"],
-    ["is the last of members of one name", '{"a":1,"a":2.0}', "$.a", "2.0"],
-    ["may be the headers", "{}", "$headers", '{"x-a":"b"}'],
-    ["may be taken from the query", "{}", "$query.q", '["1","2"]'],
+    ["is an array even if such a path yields only one value", '{"a":{"n":1.0}}', "$..n", "[1.0]"],
+    ["can be an array element counted from the end", '{"a":[1,2.0]}', "$.a[-1]", "2.0"],
+    ["is the last of several members with one name", '{"a":1,"a":2.0}', "$.a", "2.0"],
+    ["can be the headers", "{}", "$headers", '{"x-a":"b"}'],
+    ["can be taken from the query", "{}", "$query.q", '["1","2"]'],
   ])("%s", (_, body, path, expected) => {
     const delivery = { headers: { "x-a": "b" }, query: { q: ["1", "2"] } };
-    expect(payloads(body, path, { delivery })).toEqual([expected]);
+    expect(listPayloads(body, path, { delivery })).toEqual([expected]);
   });
 
-  it("that is missing fails the item as payload_missing", () => {
+  it("fails the item as payload_missing if the path yields no value", () => {
     for (const payloadPath of ["$.b", "$.b[*]"]) {
       expect(normalizeBody({ a: 1 }, { definitions: [{ type: "x", payloadPath }] }).failures).toEqual([
         {
@@ -50,19 +50,19 @@ describe("an event's payload", () => {
     }
   });
 
-  it("of a form or XML is JSON under a payloadPath, and as received without one", () => {
+  it("is JSON for a form or XML with a payloadPath, and as received without one", () => {
     const form = { delivery: typed("application/x-www-form-urlencoded") };
-    expect(payloads("a=1&a=2", "$.a", form)).toEqual(['["1","2"]']);
-    expect(payloads("a=1&a=2", "$", form)).toEqual(['{"a":["1","2"]}']);
-    expect(payloads("a=1&a=2", undefined, form)).toEqual(["a=1&a=2"]);
+    expect(listPayloads("a=1&a=2", "$.a", form)).toEqual(['["1","2"]']);
+    expect(listPayloads("a=1&a=2", "$", form)).toEqual(['{"a":["1","2"]}']);
+    expect(listPayloads("a=1&a=2", undefined, form)).toEqual(["a=1&a=2"]);
     const xml = { delivery: typed("text/xml") };
-    expect(payloads('<a b="1"><c>2</c></a>', "$.a", xml)).toEqual(['{"c":"2","@b":"1"}']);
-    expect(payloads("<a>\n</a>", undefined, xml)).toEqual(["<a>\n</a>"]);
+    expect(listPayloads('<a b="1"><c>2</c></a>', "$.a", xml)).toEqual(['{"c":"2","@b":"1"}']);
+    expect(listPayloads("<a>\n</a>", undefined, xml)).toEqual(["<a>\n</a>"]);
   });
 });
 
 describe("an entry", () => {
-  it("has the fields of a CloudEvents event, in their order", () => {
+  it("has the fields of a CloudEvents event, in order", () => {
     const traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
     const [event] = normalizeBody('{"id":"x"}', { ...byId, delivery: { headers: { traceparent } } }).events;
     expect(event?.fields).toEqual([
@@ -78,9 +78,9 @@ describe("an entry", () => {
     ["00-0af7651916cd43dd8448eb211c80319c-0000000000000000-01", "an invalid parent id"],
     ["ff-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "an invalid version"],
     ["00-0AF7651916CD43DD8448EB211C80319C-B7AD6B7169203331-01", "upper case"],
-    ["00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-x", "more than version 00 has"],
-    ["garbage", "nonsense"],
-  ])("leaves out a traceparent %s (%s)", (traceparent) => {
+    ["00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-x", "more parts than version 00 has"],
+    ["garbage", "another format"],
+  ])("omits the traceparent %s (%s)", (traceparent) => {
     const [event] = normalizeBody({}, { ...all, delivery: { headers: { traceparent } } }).events;
     expect(fieldOf(event, "traceparent")).toBeUndefined();
   });
@@ -104,7 +104,7 @@ describe("an entry", () => {
     ["XML", "<a/>", "text/xml", "text/xml", "data", "<a/>"],
     ["text", "hé", "text/plain", "text/plain", "data", "hé"],
     [
-      "text of another charset",
+      "text in another charset",
       Buffer.from("hé", "latin1"),
       "text/plain;charset=latin1",
       "text/plain; charset=utf-8",
@@ -112,13 +112,13 @@ describe("an entry", () => {
       "hé",
     ],
     ["bytes", Buffer.from([255, 0]), "image/png", "image/png", "data_base64", "/wA="],
-  ])("of %s has its content type and data", (_, body, contentType, datacontenttype, name, data) => {
+  ])("has content type and data for %s", (_, body, contentType, datacontenttype, name, data) => {
     const [event] = normalizeBody(body, { ...all, delivery: typed(contentType) }).events;
     expect(fieldOf(event, "datacontenttype")).toBe(datacontenttype);
     expect(fieldOf(event, name)).toBe(data);
   });
 
-  it("gives its size to within 32 bytes", () => {
+  it("reports its size to within 32 bytes", () => {
     for (const body of ['{"a":"b"}', '{"a":"漢字😀"}', `{"a":"${"x".repeat(10_000)}"}`]) {
       const [event] = normalizeBody(body, all).events;
       const size = Buffer.byteLength(event?.fields.join("") ?? "");
@@ -130,7 +130,7 @@ describe("an entry", () => {
 describe("member names selected by jsonpath-plus", () => {
   const config = { pathSyntax: "jsonpath-plus" } as const;
 
-  it("can be a payload, or items", () => {
+  it("can be used as a payload or as items", () => {
     const named = normalizeBody('{"a": 1, "b": 2}', {
       definitions: [{ type: "x", payloadPath: "$.*~" }],
       config,

@@ -24,11 +24,12 @@ function run(
   let ids = 0;
   const deps = { validatorFor: () => ({ validate: () => undefined }), newEventId: () => `fresh_${++ids}` };
   const outcome = normalize(rules.value, delivery, deps, only);
-  if (outcome instanceof Promise || outcome.kind !== "normalized") throw new Error("not normalized at once");
+  if (outcome instanceof Promise || outcome.kind !== "normalized")
+    throw new Error("not normalized synchronously");
   return outcome;
 }
 
-/** The frame with this last event id and the name that the stream gives it. */
+/** Builds a frame with a last event id and the delivery id that the stream assigns. */
 const frame = (
   body: unknown,
   lastEventId?: string,
@@ -45,47 +46,47 @@ const frame = (
   });
 
 describe("a frame of an event stream", () => {
-  it("is matched by its event name, and takes its id from its last event id", () => {
-    const definitions = [{ type: "made", typePath: "$event", idPath: "$lastEventId", payloadPath: "$.a" }];
-    const { events } = run(frame({ a: 1 }, "7", "7/2", { event: "made" }), definitions);
+  it("can be matched by its event name, with its last event id as id", () => {
+    const definitions = [{ type: "created", typePath: "$event", idPath: "$lastEventId", payloadPath: "$.a" }];
+    const { events } = run(frame({ a: 1 }, "7", "7/2", { event: "created" }), definitions);
     expect(events.map(({ id }) => id)).toEqual(["7"]);
     expect(fieldOf(events[0], "data")).toBe("1");
     expect(run(frame({ a: 1 }, "7"), definitions).failures).toMatchObject([{ reason: "no_match" }]);
   });
 
-  it("has its last event id as its id, with a number when it is not the first under it", () => {
+  it("has its last event id as its id, plus a number if an earlier frame had the same id", () => {
     const idOf = (delivery: VerifiedDelivery) => run(delivery).events[0]?.id;
     expect(idOf(frame({}, "7"))).toBe("7");
     expect(idOf(frame({}, "7", "7/2"))).toBe("7/2");
     expect(idOf(frame({}))).toBe("fresh_1");
   });
 
-  it("that is split gives each item its place as part of the id", () => {
+  it("appends each item's position to the id if it has several items", () => {
     const items = run(frame([1, 2], "7", "7/3"), [{ type: "t" }], { itemsPath: "$" });
     expect(items.events.map(({ id }) => id)).toEqual(["7/3/0", "7/3/1"]);
     const lines = run(frame("1\n2\n", "7", "7", { "content-type": "application/x-ndjson" }));
     expect(lines.events.map(({ id }) => id)).toEqual(["7/0", "7/1"]);
   });
 
-  it("with a number is not a duplicate of a frame with the same text as its id", () => {
+  it("is not a duplicate of a frame whose last event id equals its numbered id", () => {
     const identityOf = (delivery: VerifiedDelivery) => run(delivery).events[0]?.identity;
     expect(identityOf(frame({}, "a", "a/2"))).not.toBe(identityOf(frame({}, "a/2")));
     expect(identityOf(frame({}, "a", "a/2"))).toBe(identityOf(frame({ other: 1 }, "a", "a/2")));
     expect(identityOf(frame({}))).toBe("");
   });
 
-  it("keeps its id when it is re-driven from quarantine", () => {
+  it("keeps its id in a redrive from quarantine", () => {
     const failed = run(frame({}, "7", "7/2"), [{ type: "t", payloadPath: "$.a" }]);
     expect(failed.failures).toMatchObject([{ reason: "payload_missing", item: null }]);
     const selection: Selection = { id: "qua_1", item: null, definitions: ["t"], asNewId: false };
     const redriven = run(frame({}, "7", "7/2"), [{ type: "t" }], {}, selection);
-    const straight = run(frame({}, "7", "7/2"));
+    const original = run(frame({}, "7", "7/2"));
     expect(redriven.events.map(({ id, identity }) => [id, identity])).toEqual(
-      straight.events.map(({ id, identity }) => [id, identity]),
+      original.events.map(({ id, identity }) => [id, identity]),
     );
   });
 
-  it("offers paths the roots $event and $lastEventId only", () => {
+  it("offers only the roots $event and $lastEventId to paths", () => {
     expect(rulesOf([{ type: "t", typePath: "$headers.x" }])).toMatchObject({
       ok: false,
       error: [{ path: "events[0].typePath", message: expect.stringContaining("$event, $lastEventId") }],

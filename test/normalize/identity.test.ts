@@ -7,7 +7,7 @@ import { compileRules } from "../../src/normalize/compile.ts";
 import { normalize } from "../../src/normalize/normalize.ts";
 import { channel, deliveryOf, settings } from "./support.ts";
 
-function eventOf(delivery: VerifiedDelivery, number = channel.number): OutgoingEvent | undefined {
+function normalizeToEvent(delivery: VerifiedDelivery, number = channel.number): OutgoingEvent | undefined {
   const definitions = [{ type: "t", idPath: "$.id" }];
   const rules = compileRules({
     channel: { ...channel, number },
@@ -18,20 +18,21 @@ function eventOf(delivery: VerifiedDelivery, number = channel.number): OutgoingE
   if (!rules.ok) throw new Error(JSON.stringify(rules.error));
   const deps = { validatorFor: () => ({ validate: () => undefined }), newEventId: () => "fresh" };
   const outcome = normalize(rules.value, delivery, deps);
-  if (outcome instanceof Promise || outcome.kind !== "normalized") throw new Error("not normalized at once");
+  if (outcome instanceof Promise || outcome.kind !== "normalized")
+    throw new Error("not normalized synchronously");
   return outcome.events[0];
 }
 
-it("a new channel under an old uid does not share the old one's dedupe memory", () => {
-  const identityUnder = (number: number) => eventOf(deliveryOf({ id: "x" }), number)?.identity;
-  expect(identityUnder(1)).toBe(identityUnder(1));
-  expect(identityUnder(1)).not.toBe(identityUnder(2));
+it("a new channel with an old uid does not share the old channel's dedupe memory", () => {
+  const identityIn = (number: number) => normalizeToEvent(deliveryOf({ id: "x" }), number)?.identity;
+  expect(identityIn(1)).toBe(identityIn(1));
+  expect(identityIn(1)).not.toBe(identityIn(2));
 });
 
-it("an event has one digest, whether its delivery was signed or not", () => {
+it("an event has the same digest whether its delivery was signed or not", () => {
   const delivery = deliveryOf({ id: "x" });
   const bodyHash = hash("sha256", delivery.body, "base64url");
-  const event = eventOf({ ...delivery, bodyHash });
+  const event = normalizeToEvent({ ...delivery, bodyHash });
   expect(event?.digest).toBe(bodyHash.slice(0, 11));
-  expect(eventOf(delivery)).toEqual(event);
+  expect(normalizeToEvent(delivery)).toEqual(event);
 });

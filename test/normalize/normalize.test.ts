@@ -19,7 +19,7 @@ interface Example {
   readonly examples: readonly unknown[];
 }
 
-describe("matching", () => {
+describe("matching a definition", () => {
   const definitions = [
     { type: "push", typePath: "$headers['X-Event']" },
     { type: "1.0", typePath: "$.version" },
@@ -32,25 +32,25 @@ describe("matching", () => {
     normalizeBody(body, { definitions, delivery: { headers } }).events.map(({ type }) => type);
 
   it.each<[string, unknown, Record<string, string | string[]>, string[]]>([
-    ["a definition without typePath matches all", {}, {}, ["any"]],
-    ["a header's value is a type", {}, { "x-event": "push" }, ["push", "any"]],
-    ["a repeated header is no string", {}, { "x-event": ["push", "push"] }, ["any"]],
-    ["a number is compared as it is spelled", '{"version":1.0}', {}, ["1.0", "any"]],
-    ["a number is not compared by its value", '{"version":1}', {}, ["any"]],
-    ["a boolean is compared as a string", { flag: true }, {}, ["true", "any"]],
+    ["succeeds for all items if the definition has no typePath", {}, {}, ["any"]],
+    ["compares the type with a header's value", {}, { "x-event": "push" }, ["push", "any"]],
+    ["ignores a repeated header", {}, { "x-event": ["push", "push"] }, ["any"]],
+    ["compares a number by its spelling", '{"version":1.0}', {}, ["1.0", "any"]],
+    ["does not compare a number by its value", '{"version":1}', {}, ["any"]],
+    ["compares a boolean as a string", { flag: true }, {}, ["true", "any"]],
     [
-      "every value of a path is compared, in the definitions' order",
+      "compares every value of a path, in definition order",
       { tags: ["red", "x", "blue", "red"] },
       {},
       ["blue", "red", "any"],
     ],
-    ["objects, arrays and null match no type", { tags: [null, {}, ["red"]] }, {}, ["any"]],
-    ["names of Object.prototype match no type", { tags: ["constructor", "__proto__"] }, {}, ["any"]],
+    ["matches no type with objects, arrays and null", { tags: [null, {}, ["red"]] }, {}, ["any"]],
+    ["matches no type with names of Object.prototype", { tags: ["constructor", "__proto__"] }, {}, ["any"]],
   ])("%s", (_, body, headers, types) => {
     expect(typesOf(body, headers)).toEqual(types);
   });
 
-  it("an item that matches no definition fails as no_match", () => {
+  it("fails the item as no_match if no definition matches", () => {
     const outcome = normalizeBody({ type: "b" }, { definitions: [{ type: "a", typePath: "$.type" }] });
     expect(outcome).toMatchObject({
       received: 1,
@@ -61,39 +61,39 @@ describe("matching", () => {
 });
 
 describe("items", () => {
-  const split = (body: string, itemsPath: string, given: Omit<Given, "definitions"> = {}) =>
+  const splitItems = (body: string, itemsPath: string, given: Omit<Given, "definitions"> = {}) =>
     normalizeBody(body, { ...given, ...all, config: { itemsPath, ...given.config } });
 
   it.each<[string, string, string, string[]]>([
     ["are the elements of an array", '{"a":[ {"n":1.0} , 2 ]}', "$.a", ['{"n":1.0}', "2"]],
     ["are the elements of the body", "[1.0, [2]]", "$", ["1.0", "[2]"]],
     ["are the values that a path yields", '{"a":[{"n":[1]},{"n":[2]}]}', "$.a[*].n", ["[1]", "[2]"]],
-    ["may be a single value that is not an array", '{"a":{"n":1}}', "$.a", ['{"n":1}']],
-    ["may be found from $body", '{"a":[1]}', "$body.a", ["1"]],
-    ["may be none", '{"a":[]}', "$.a", []],
+    ["can be a single value that is not an array", '{"a":{"n":1}}', "$.a", ['{"n":1}']],
+    ["can be selected from $body", '{"a":[1]}', "$body.a", ["1"]],
+    ["can be an empty list", '{"a":[]}', "$.a", []],
   ])("%s", (_, body, itemsPath, expected) => {
-    const outcome = split(body, itemsPath);
+    const outcome = splitItems(body, itemsPath);
     expect(dataOf(outcome)).toEqual(expected);
     expect(outcome.received).toBe(expected.length);
     expect(outcome.failures).toEqual([]);
   });
 
-  it("that are not found make the body invalid", () => {
+  it("fail the delivery as invalid_body if their path yields no value", () => {
     for (const itemsPath of ["$.b", "$.b[*]"]) {
-      expect(split('{"a":[]}', itemsPath)).toMatchObject({
+      expect(splitItems('{"a":[]}', itemsPath)).toMatchObject({
         received: 1,
         failures: [{ item: null, reason: "invalid_body", path: "itemsPath", definitions: [] }],
       });
     }
   });
 
-  it("of an XML body are JSON", () => {
-    const outcome = split("<a><b>1</b><b>2</b></a>", "$.a.b", { delivery: typed("text/xml") });
+  it("are JSON if the body is XML", () => {
+    const outcome = splitItems("<a><b>1</b><b>2</b></a>", "$.a.b", { delivery: typed("text/xml") });
     expect(dataOf(outcome)).toEqual(['"1"', '"2"']);
     expect(fieldOf(outcome.events[0], "datacontenttype")).toBe("application/json");
   });
 
-  it("are the non-blank lines of NDJSON; a broken line fails alone", () => {
+  it("are the non-blank lines of NDJSON, and only a broken line fails", () => {
     const outcome = normalizeBody('{"n":1.0}\r\n\n  \n{"n":\n{"n":3}', {
       ...all,
       delivery: typed("application/x-ndjson"),
@@ -118,7 +118,7 @@ describe("items", () => {
     expect(start("1\n".repeat(1_001), lines)).toEqual({ kind: "tooManyItems", limit: 1_000 });
   });
 
-  it("make at most 10,000 events per delivery", () => {
+  it("yield at most 10,000 events per delivery", () => {
     const definitions = Array.from({ length: 11 }, (_, index) => ({ type: `t${index}` }));
     const items = Array.from({ length: 1_000 }, () => 0);
     expect(start(items, { definitions, config: { itemsPath: "$" } })).toEqual({
@@ -129,7 +129,7 @@ describe("items", () => {
     expect(allowed.events).toHaveLength(10_000);
   });
 
-  it("are the root $ of their paths, and $body is the whole body", () => {
+  it("are the root $ of their paths, while $body is the whole body", () => {
     const given: Given = {
       definitions: [{ type: "all", idPath: "$.id", payloadPath: "$body.account" }],
       config: { itemsPath: "$.events" },
@@ -141,7 +141,7 @@ describe("items", () => {
 });
 
 describe("the output of a delivery", () => {
-  it("is bounded in bytes; the items beyond it fail and can be re-driven one by one", () => {
+  it("is limited in bytes, and items beyond the limit fail and can be redriven one by one", () => {
     const definitions = [{ type: "x", payloadPath: "$body" }];
     const config = { itemsPath: "$.items" };
     const body = { pad: "x".repeat(5_000_000), items: Array(1000).fill(0) };
@@ -154,7 +154,7 @@ describe("the output of a delivery", () => {
   });
 });
 
-describe("a re-drive", () => {
+describe("a redrive", () => {
   const definitions = [{ type: "a" }, { type: "b", idPath: "$.id" }];
   const given = (only: Given["only"]): Given => ({
     definitions,
@@ -169,27 +169,27 @@ describe("a re-drive", () => {
     expect(outcome).toMatchObject({ received: 1, events: [{ type: "a", id: "d/1", item: 1 }], failures: [] });
   });
 
-  it("runs all definitions when none is named", () => {
+  it("runs all definitions if none is named", () => {
     const outcome = normalizeBody(body, given({ id: "qr_1", item: 2, definitions: [], asNewId: false }));
     expect(outcome).toMatchObject({ events: [{ type: "a" }], failures: [{ item: 2, definitions: ["b"] }] });
   });
 
-  it("with a new id uses the same new id each time", () => {
-    const asNew = given({ id: "qr_1", item: 1, definitions: ["b"], asNewId: true });
-    const [event] = normalizeBody(body, asNew).events;
+  it("uses the same new id each time with asNewId", () => {
+    const redrive = given({ id: "qr_1", item: 1, definitions: ["b"], asNewId: true });
+    const [event] = normalizeBody(body, redrive).events;
     expect(event).toMatchObject({ type: "b", id: "qr_1/1", identity: expect.stringMatching(/^.{22}$/) });
-    expect(normalizeBody(body, asNew).events).toMatchObject([{ id: "qr_1/1", identity: event?.identity }]);
-    const off = { ...asNew, config: { itemsPath: "$", dedupe: { windowSeconds: 0 } } };
-    expect(normalizeBody(body, off).events).toMatchObject([{ id: "qr_1/1", identity: "" }]);
+    expect(normalizeBody(body, redrive).events).toMatchObject([{ id: "qr_1/1", identity: event?.identity }]);
+    const withoutDedupe = { ...redrive, config: { itemsPath: "$", dedupe: { windowSeconds: 0 } } };
+    expect(normalizeBody(body, withoutDedupe).events).toMatchObject([{ id: "qr_1/1", identity: "" }]);
   });
 
-  it("of an item without an id uses the same id each time", () => {
+  it("uses the same id each time for an item without an id", () => {
     const only = { id: "qr_1", item: null, definitions: [], asNewId: false };
     const [event] = normalizeBody({}, { definitions: [{ type: "a" }], only }).events;
     expect(event).toMatchObject({ id: "qr_1/0", identity: expect.stringMatching(/^.{22}$/) });
   });
 
-  it("of a whole delivery that now has items runs all of them by all definitions", () => {
+  it("runs all items of a whole delivery that now has items with all definitions", () => {
     const whole = { id: "qr_1", item: null, definitions: ["b"], asNewId: false };
     expect(normalizeBody(body, given(whole))).toMatchObject({
       received: 3,
@@ -205,7 +205,7 @@ describe("a re-drive", () => {
     expect(normalizeBody([], given(whole))).toMatchObject({ received: 0, events: [], failures: [] });
   });
 
-  it("of a whole delivery without items runs the named definitions", () => {
+  it("runs the named definitions on a whole delivery without items", () => {
     const only = { id: "qr_1", item: null, definitions: ["b"], asNewId: false };
     expect(normalizeBody({ id: 1 }, { definitions, only })).toMatchObject({
       received: 1,
@@ -217,13 +217,13 @@ describe("a re-drive", () => {
   it.each([
     ["whose delivery fails as a whole", { itemsPath: "$.none" }, "invalid_body"],
     ["that matches no definition", { itemsPath: "$" }, "no_match"],
-  ] as const)("of an item %s fails with the same item and definitions", (_, config, reason) => {
+  ] as const)("fails with the same item and definitions for an item %s", (_, config, reason) => {
     const only = { id: "qr_1", item: 1, definitions: ["gone"], asNewId: false };
     const outcome = normalizeBody(body, { definitions, config, only });
     expect(outcome).toMatchObject({ events: [], failures: [{ item: 1, reason, definitions: ["gone"] }] });
   });
 
-  it("of an item that no longer exists fails again", () => {
+  it("fails again for an item that no longer exists", () => {
     const outcome = normalizeBody(body, given({ id: "qr_1", item: 3, definitions: ["a"], asNewId: false }));
     expect(outcome).toMatchObject({
       received: 1,
@@ -257,7 +257,8 @@ describe("GitHub's webhooks", () => {
           validatorFor: () => ({ validate: () => undefined }),
           newEventId: () => "none",
         });
-        if (outcome instanceof Promise || outcome.kind !== "normalized") throw new Error("not at once");
+        if (outcome instanceof Promise || outcome.kind !== "normalized")
+          throw new Error("not normalized synchronously");
         expect(outcome.failures).toEqual([]);
         expect(outcome.events).toHaveLength(1);
         expect(outcome.events[0]?.topic).toBe(

@@ -28,10 +28,10 @@ function run(
   return outcome;
 }
 
-const idsOf = ({ events }: Outcome): string[] => events.map(({ id }) => id);
+const listIds = ({ events }: Outcome): string[] => events.map(({ id }) => id);
 
 describe("a polled page", () => {
-  it("has gaps for old items, and new items keep their places", () => {
+  it("contains null for old items, so that new items keep their positions", () => {
     const body = '{"rows": [null, {"id":1.0}, null, {"id":2}, null]}';
     const outcome = run(body, { itemsPath: "$.rows", itemId: "$.id" });
     expect(outcome.received).toBe(2);
@@ -41,20 +41,20 @@ describe("a polled page", () => {
     ]);
   });
 
-  it("in descending order is published oldest first", () => {
+  it("is published oldest first if it is in descending order", () => {
     const config = { itemsPath: "$[*]", itemId: "$.id", order: "descending" } as const;
-    expect(idsOf(run('[{"id":3},{"id":2},null,{"id":1}]', config))).toEqual(["1", "2", "3"]);
+    expect(listIds(run('[{"id":3},{"id":2},null,{"id":1}]', config))).toEqual(["1", "2", "3"]);
   });
 
-  it("can be re-driven item by item, by the place in the failure", () => {
+  it("can be redriven item by item, by the position in the failure", () => {
     const only = { id: "q", item: 2, definitions: [], asNewId: false };
     const outcome = run('[{"id":3},null,{"id":1}]', { itemsPath: "$", itemId: "$.id" }, {}, only);
-    expect(idsOf(outcome)).toEqual(["1"]);
+    expect(listIds(outcome)).toEqual(["1"]);
   });
 
-  it("may hold many more gaps than items", () => {
+  it("can contain many more old items than new ones", () => {
     const rows = [...Array.from({ length: 20_000 }, () => null), { id: 7 }];
-    expect(idsOf(run(rows, { itemsPath: "$", itemId: "$.id" }))).toEqual(["7"]);
+    expect(listIds(run(rows, { itemsPath: "$", itemId: "$.id" }))).toEqual(["7"]);
   });
 
   it("gives paths access to the page around an item", () => {
@@ -63,7 +63,7 @@ describe("a polled page", () => {
     expect(dataOf(outcome)).toEqual(["12345678901234567890"]);
   });
 
-  it("that is a single null is an item", () => {
+  it("is one item if it is only null", () => {
     expect(dataOf(run("null", {}))).toEqual(["null"]);
   });
 });
@@ -71,24 +71,24 @@ describe("a polled page", () => {
 describe("the id of a polled item", () => {
   const config = { itemId: "$.id", versionPath: "$.v" };
 
-  it("is followed by its version, and a definition's own idPath has precedence", () => {
-    expect(idsOf(run({ id: 1, v: "a" }, config))).toEqual(["1/a"]);
-    expect(idsOf(run({ id: 1, v: 2, key: "k" }, config, { idPath: "$.key" }))).toEqual(["k/2"]);
-    expect(idsOf(run({ id: 1 }, config))).toEqual(["1"]);
+  it("is followed by its version, and a definition's own idPath takes precedence", () => {
+    expect(listIds(run({ id: 1, v: "a" }, config))).toEqual(["1/a"]);
+    expect(listIds(run({ id: 1, v: 2, key: "k" }, config, { idPath: "$.key" }))).toEqual(["k/2"]);
+    expect(listIds(run({ id: 1 }, config))).toEqual(["1"]);
   });
 
-  it("with a version is not a duplicate of an id of the same text", () => {
+  it("is not a duplicate of an id and version that concatenate to the same text", () => {
     const one = run({ id: "1", v: "2/3" }, config).events[0]?.identity;
     const other = run({ id: "1/2", v: "3" }, config).events[0]?.identity;
     const plain = run({ id: "1/2/3" }, config).events[0]?.identity;
     expect(new Set([one, other, plain]).size).toBe(3);
   });
 
-  it("is reported missing when its path yields nothing", () => {
+  it("is reported as missing if its path yields no value", () => {
     expect(run({ key: 1 }, config).failures).toMatchObject([{ reason: "id_missing" }]);
   });
 
-  it("has paths that are reported by name when they do not compile", () => {
+  it("names its paths in the errors if they do not compile", () => {
     const result = compile({ itemId: "$.", versionPath: "id" });
     expect(result.ok ? [] : result.error.map(({ path }) => path)).toEqual([
       "config.itemId",

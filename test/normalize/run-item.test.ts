@@ -15,10 +15,10 @@ describe("a failure", () => {
 
   it.each<[string, string | Buffer, string | undefined]>([
     ["broken JSON", "{", undefined],
-    ["no body", "", undefined],
+    ["an empty body", "", undefined],
     ["broken XML", "<a>", "text/xml"],
     ["broken UTF-8", Buffer.from([0xff]), "text/plain"],
-  ])("of %s is invalid_body", (_, body, contentType) => {
+  ])("is invalid_body for %s", (_, body, contentType) => {
     const outcome = normalizeBody(
       body,
       contentType === undefined ? all : { ...all, delivery: typed(contentType) },
@@ -26,7 +26,7 @@ describe("a failure", () => {
     expect(outcome).toMatchObject({ received: 1, events: [], failures: invalid() });
   });
 
-  it("has the reason of the first definition that failed, and names all that failed", () => {
+  it("has the reason of the first failed definition, and lists all failed definitions", () => {
     const outcome = normalizeBody(
       { a: 1 },
       {
@@ -47,10 +47,10 @@ describe("a failure", () => {
 
   it.each<[string, string, string | undefined]>([
     ["JSON", nested(4), undefined],
-    ["JSON behind braces in strings", `["${"{".repeat(200)}",${nested(3)}]`, undefined],
+    ["JSON after strings that contain braces", `["${"{".repeat(200)}",${nested(3)}]`, undefined],
     ["XML", "<a><b><c><d><e>1</e></d></c></b></a>", "text/xml"],
     ["JSON deeper than any stack", nested(200_000), undefined],
-  ])("of %s that nests deeper than the limit is too_deep", (_, body, contentType) => {
+  ])("is too_deep for %s that is nested beyond the limit", (_, body, contentType) => {
     const given = { ...all, config: { limits: { maxDepth: 3 } } };
     const outcome = normalizeBody(
       body,
@@ -59,28 +59,28 @@ describe("a failure", () => {
     expect(outcome.failures).toMatchObject([{ item: null, reason: "too_deep", definitions: [] }]);
   });
 
-  it("of XML deeper than its parser goes is too_deep", () => {
+  it("is too_deep for XML beyond the parser's depth", () => {
     const body = "<a>".repeat(5_000) + "</a>".repeat(5_000);
     expect(normalizeBody(body, { ...all, delivery: typed("text/xml") }).failures).toMatchObject([
       { reason: "too_deep" },
     ]);
   });
 
-  it("by depth is counted in each item, and does not fail the others", () => {
+  it("affects only the item itself if that is too deep", () => {
     const given = { ...all, config: { itemsPath: "$.a.b", limits: { maxDepth: 3 } } };
     const outcome = normalizeBody(`{"a":{"b":[${nested(3)},${nested(4)}]}}`, given);
     expect(outcome.events.map(({ item }) => item)).toEqual([0]);
     expect(outcome.failures).toMatchObject([{ item: 1, reason: "too_deep" }]);
   });
 
-  it("of a body of items that nests beyond all limits is too_deep as a whole", () => {
+  it("is too_deep for the whole delivery if the body is nested beyond all limits", () => {
     const given = { ...all, config: { itemsPath: "$..a" } };
     expect(normalizeBody(nested(100_000), given).failures).toMatchObject([
       { item: null, reason: "too_deep" },
     ]);
   });
 
-  it("of an item whose paths visit too many nodes is path_budget", () => {
+  it("is path_budget for an item whose paths visit too many nodes", () => {
     const body = { big: Array.from({ length: 1_000 }, () => ({ a: 1 })) };
     for (const setting of ["typePath", "idPath", "payloadPath"] as const) {
       const outcome = normalizeBody(body, {
@@ -92,7 +92,7 @@ describe("a failure", () => {
     expect(outcome.failures).toMatchObject([{ item: null, reason: "path_budget", path: "itemsPath" }]);
   });
 
-  it("is path_budget also when all items together spend the budget of their delivery", () => {
+  it("is path_budget for the remaining items if earlier items exhaust the budget of the delivery", () => {
     const items = Array.from({ length: 200 }, () => ({ big: Array.from({ length: 50 }, () => [1, 2]) }));
     const { events, failures } = normalizeBody(items, {
       definitions: [{ type: "x", payloadPath: "$.big[?count($..*) > 1]" }],
@@ -113,12 +113,12 @@ describe("a schema", () => {
     ...(validatorFor === undefined ? {} : { validatorFor }),
   });
 
-  it("validates the payload, and its violation names the place", () => {
+  it("validates the payload, and reports the path of a violation", () => {
     const seen: unknown[] = [];
     const outcome = normalizeBody(
       { a: { n: 1 } },
-      given((asked) => {
-        seen.push(asked);
+      given((schemaToCompile) => {
+        seen.push(schemaToCompile);
         return {
           validate: (value) => {
             seen.push(value);
@@ -140,7 +140,7 @@ describe("a schema", () => {
     ]);
   });
 
-  it("may be checked asynchronously, and the events keep their order", async () => {
+  it("can be validated asynchronously, and the events keep their order", async () => {
     const outcome = start(
       { a: {} },
       given(async () => ({ validate: async () => undefined })),
@@ -152,7 +152,7 @@ describe("a schema", () => {
     });
   });
 
-  it("whose validator is unavailable fails the delivery, not the item", async () => {
+  it("fails the delivery, not the item, if its validator is unavailable", async () => {
     await expect(
       start(
         { a: {} },
@@ -161,11 +161,11 @@ describe("a schema", () => {
     ).rejects.toThrow("gone");
   });
 
-  it("whose validator throws leaves no unhandled rejection of the others", async () => {
+  it("leaves no unhandled rejection if its validator throws", async () => {
     const unhandled: unknown[] = [];
-    const note = (reason: unknown): void => void unhandled.push(reason);
-    process.on("unhandledRejection", note);
-    using _ = { [Symbol.dispose]: () => void process.off("unhandledRejection", note) };
+    const record = (reason: unknown): void => void unhandled.push(reason);
+    process.on("unhandledRejection", record);
+    using _ = { [Symbol.dispose]: () => void process.off("unhandledRejection", record) };
     const validators = [() => Promise.reject(new Error("later")), () => raise("now")];
     const definitions = [
       { type: "a", schema },
@@ -178,17 +178,17 @@ describe("a schema", () => {
     expect(unhandled).toEqual([]);
   });
 
-  it("is unavailable when its schema is not checked in time, and its checks know that nobody waits", async () => {
+  it("fails as unavailable if validation takes too long, and aborts its validators", async () => {
     const { promise: never } = Promise.withResolvers<undefined>();
-    const askers: Asker[] = [];
-    const validate = (_: unknown, asker: Asker) => {
-      askers.push(asker);
+    const callers: Asker[] = [];
+    const validate = (_: unknown, caller: Asker) => {
+      callers.push(caller);
       return never;
     };
     const rules = rulesOf([{ type: "x", schema }]);
     const deps = { validatorFor: () => ({ validate }), newEventId: () => "fresh" };
     await expect(normalize(rules, deliveryOf({}), deps, undefined, 1)).rejects.toThrow(UnavailableError);
-    expect(askers).toMatchObject([{ lane: rules.channel.organizationId, signal: { aborted: true } }]);
+    expect(callers).toMatchObject([{ lane: rules.channel.organizationId, signal: { aborted: true } }]);
   });
 
   it("validates the values of a query path as an array, and a form as JSON", () => {
@@ -203,7 +203,7 @@ describe("a schema", () => {
     expect(seen).toEqual([[1, 2], { a: "1" }]);
   });
 
-  it("is not satisfied by bytes", () => {
+  it("rejects binary data", () => {
     const delivery = typed("image/png");
     const outcome = normalizeBody("x", { definitions: [{ type: "x", schema: true }], delivery });
     expect(outcome.failures).toMatchObject([{ reason: "schema_mismatch", path: "" }]);

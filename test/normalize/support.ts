@@ -58,23 +58,24 @@ export interface Given {
   readonly only?: Selection;
 }
 
-const anything: CompiledSchema = { validate: () => undefined };
+const acceptingSchema: CompiledSchema = { validate: () => undefined };
 
-/** Normalizes one body on the synchronous way. */
+/** Normalizes one body synchronously. */
 export function normalizeBody(body: unknown, given: Given): Outcome {
   const outcome = start(body, given);
-  if (outcome instanceof Promise || outcome.kind !== "normalized") throw new Error("not normalized at once");
+  if (outcome instanceof Promise || outcome.kind !== "normalized")
+    throw new Error("not normalized synchronously");
   return outcome;
 }
 
 export function start(body: unknown, given: Given): Normalized | Promise<Normalized> {
-  const { config, definitions, delivery, only, validatorFor = () => anything } = given;
+  const { config, definitions, delivery, only, validatorFor = () => acceptingSchema } = given;
   let ids = 0;
   const deps = { validatorFor, newEventId: () => `fresh_${++ids}` };
   return normalize(rulesOf(definitions, config), deliveryOf(body, delivery), deps, only);
 }
 
-/** One field of an entry. */
+/** Returns one field of an entry, or `undefined` if the entry does not have it. */
 export function fieldOf(event: OutgoingEvent | undefined, name: string): string | undefined {
   if (event === undefined) return undefined;
   for (let at = 0; at < event.fields.length; at += 2)
@@ -85,7 +86,8 @@ export function fieldOf(event: OutgoingEvent | undefined, name: string): string 
 export const dataOf = (outcome: Outcome): (string | undefined)[] =>
   outcome.events.map((event) => fieldOf(event, "data") ?? fieldOf(event, "data_base64"));
 
-/** A definition that takes every item, without and with an id of its own. */
+/** A definition that matches every item, without an idPath. */
 export const all = { definitions: [{ type: "all" }] };
+/** A definition that matches every item, with an idPath. */
 export const byId: Given = { definitions: [{ type: "all", idPath: "$.id" }] };
 export const typed = (contentType: string) => ({ headers: { "content-type": contentType } });

@@ -12,7 +12,7 @@ function readValue(body: Buffer | string, contentType?: string): unknown {
   return result.value.value;
 }
 
-describe("the format of a body", () => {
+describe("the body format of a delivery", () => {
   it.each([
     [undefined, "json"],
     ["", "json"],
@@ -32,27 +32,27 @@ describe("the format of a body", () => {
     ["application/octet-stream", "bytes"],
     ["image/png", "bytes"],
     ["garbage", "bytes"],
-  ])("of the content type %s is %s", (contentType, kind) => {
+  ])("is derived from the content type: %s is %s", (contentType, kind) => {
     expect(parseBodyFormat(contentType)?.kind).toBe(kind);
   });
 
   it.each([
     "multipart/form-data; boundary=x",
     "Multipart/Mixed",
-  ])("of the content type %s is not accepted", (contentType) => {
+  ])("is undefined for the content type %s", (contentType) => {
     expect(parseBodyFormat(contentType)).toBeUndefined();
   });
 
   it.each([
     "text/plain; charset=ISO-8859-1",
     'text/plain; a=b; Charset="iso-8859-1"',
-  ])("includes the charset of %s", (type) => {
+  ])("includes the charset from %s", (type) => {
     expect(parseBodyFormat(type)).toEqual({ kind: "text", charset: "iso-8859-1" });
   });
 });
 
 describe("a JSON body", () => {
-  it("loses its byte order mark", () => {
+  it("is read without its byte order mark", () => {
     const result = read(Buffer.from('\uFEFF{"a":"é"}'));
     expect(result).toMatchObject({
       ok: true,
@@ -60,7 +60,7 @@ describe("a JSON body", () => {
     });
   });
 
-  it("is decoded by the charset of its content type", () => {
+  it("is decoded with the charset of its content type", () => {
     expect(readValue(Buffer.from('{"a":"é"}', "latin1"), "application/json; charset=iso-8859-1")).toEqual({
       a: "é",
     });
@@ -71,28 +71,28 @@ describe("a JSON body", () => {
 
   it.each<[string, Buffer, string | undefined]>([
     ["is empty", Buffer.alloc(0), undefined],
-    ["is cut off", Buffer.from('{"a":'), undefined],
+    ["is truncated", Buffer.from('{"a":'), undefined],
     ["is not UTF-8", Buffer.from('{"a":"\xE9"}', "latin1"), undefined],
-    ["holds an overlong sequence", Buffer.from([0x22, 0xc0, 0xaf, 0x22]), undefined],
+    ["contains an overlong sequence", Buffer.from([0x22, 0xc0, 0xaf, 0x22]), undefined],
     ["is in an unknown charset", Buffer.from("{}"), "application/json; charset=klingon"],
     [
-      "is not in the charset that it claims",
+      "is not in the charset that it declares",
       Buffer.from([0x22, 0xff, 0x22]),
       "application/json; charset=shift_jis",
     ],
     ["has two values", Buffer.from("{}{}"), undefined],
-  ])("is refused if it %s", (_, body, contentType) => {
+  ])("is rejected if it %s", (_, body, contentType) => {
     expect(read(body, contentType).ok).toBe(false);
   });
 
-  it("nested 200,000 levels deep is read", () => {
+  it("can have 200,000 nested levels", () => {
     const levels = 200_000;
     expect(read("[".repeat(levels) + "]".repeat(levels)).ok).toBe(true);
   });
 });
 
-describe("a form", () => {
-  it("is an object of strings, with arrays for names that repeat", () => {
+describe("a form body", () => {
+  it("becomes an object of strings, with arrays for repeated names", () => {
     expect(readValue("a=1&b=x+y&a=2&c=%C3%A9&d", "application/x-www-form-urlencoded")).toEqual({
       a: ["1", "2"],
       b: "x y",
@@ -120,7 +120,7 @@ describe("a form", () => {
     "%zzü=%e",
     "%2B+%26=%3D",
     "a=1&&a=",
-  ])("of %j is read as URLSearchParams reads it", (text) => {
+  ])("is parsed as URLSearchParams parses it: %j", (text) => {
     const expected: Record<string, unknown> = {};
     for (const [name] of new URLSearchParams(text)) {
       const values = new URLSearchParams(text).getAll(name);
@@ -129,45 +129,49 @@ describe("a form", () => {
     expect({ ...(readValue(text, "application/x-www-form-urlencoded") as object) }).toEqual(expected);
   });
 
-  it("of half a million fields of one name is read in linear time", () => {
+  it("is read in linear time if it has half a million fields with the same name", () => {
     const value = runToEnd(() => readValue("a&".repeat(500_000), "application/x-www-form-urlencoded"));
     expect(value).toMatchObject({ a: { length: 500_000 } });
   });
 });
 
 describe("an XML body", () => {
-  const xml = (body: string): unknown => readValue(body, "application/xml");
+  const readXml = (body: string): unknown => readValue(body, "application/xml");
 
   it.each<[string, string, unknown]>([
-    ["an element with text is a string", "<a>1.0</a>", { a: "1.0" }],
-    ["an empty element is an empty string", "<a><b/><c></c></a>", { a: { b: "", c: "" } }],
-    ["elements of one name are an array", "<a><b>1</b><b>2</b></a>", { a: { b: ["1", "2"] } }],
+    ["converts an element with text to a string", "<a>1.0</a>", { a: "1.0" }],
+    ["converts an empty element to an empty string", "<a><b/><c></c></a>", { a: { b: "", c: "" } }],
+    ["converts elements of one name to an array", "<a><b>1</b><b>2</b></a>", { a: { b: ["1", "2"] } }],
     [
-      "attributes have an @",
+      "prefixes attributes with @",
       '<a id="7"><b x="y">z</b></a>',
       { a: { "@id": "7", b: { "@x": "y", "#text": "z" } } },
     ],
-    ["text between elements is #text", "<a>x<b/>y</a>", { a: { b: "", "#text": "xy" } }],
-    ["CDATA is text", "<a><![CDATA[<b> & &amp;]]></a>", { a: "<b> & &amp;" }],
-    ["references are decoded", "<a>&lt;&amp;&#65;&#x1F600;&quot;</a>", { a: '<&A😀"' }],
-    ["prefixes are kept", '<s:a xmlns:s="urn:x"><s:b/></s:a>', { "s:a": { "@xmlns:s": "urn:x", "s:b": "" } }],
+    ["puts text between elements into #text", "<a>x<b/>y</a>", { a: { b: "", "#text": "xy" } }],
+    ["keeps CDATA as text", "<a><![CDATA[<b> & &amp;]]></a>", { a: "<b> & &amp;" }],
+    ["decodes entity and character references", "<a>&lt;&amp;&#65;&#x1F600;&quot;</a>", { a: '<&A😀"' }],
     [
-      "comments, declaration and instructions are left out",
+      "keeps namespace prefixes",
+      '<s:a xmlns:s="urn:x"><s:b/></s:a>',
+      { "s:a": { "@xmlns:s": "urn:x", "s:b": "" } },
+    ],
+    [
+      "drops comments, the XML declaration and processing instructions",
       '<?xml version="1.0"?><!-- x --><?p i?><a>1</a>',
       { a: "1" },
     ],
     [
-      "true, dates and hexadecimals stay strings",
+      "keeps booleans and numbers as strings",
       "<a><b>true</b><c>0x1F</c><d> 007 </d></a>",
       { a: { b: "true", c: "0x1F", d: "007" } },
     ],
     [
-      "names such as toString are names",
+      "treats names such as toString as plain names",
       "<toString><valueOf>1</valueOf></toString>",
       { toString: { valueOf: "1" } },
     ],
   ])("%s", (_, text, expected) => {
-    expect(xml(text)).toEqual(expected);
+    expect(readXml(text)).toEqual(expected);
   });
 
   it.each([
@@ -188,23 +192,23 @@ describe("an XML body", () => {
     '<?xml version="1.0"?><!-- c --><!DOCTYPE l [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;">]><l>&b;</l>',
     "<__proto__>1</__proto__>",
     "<constructor><prototype>1</prototype></constructor>",
-  ])("is refused: %j", (text) => {
+  ])("is rejected if it is %j", (text) => {
     expect(read(text, "application/xml").ok).toBe(false);
   });
 
   it.each<[string, string, string]>([
     ["tags", `<a>${"<b/>".repeat(100_000)}</a>`, "has more than 100000 tags"],
     ["attributes", `<a>${'<b c = "1"/>'.repeat(50_001)}</a>`, "has more than 50000 attributes"],
-  ])("of many %s is refused before it is parsed", (_, text, detail) => {
-    const refused = read(text, "application/xml");
-    expect(refused).toMatchObject({ ok: false, error: { detail: expect.stringContaining(detail) } });
+  ])("is rejected before parsing if it has too many %s", (_, text, detail) => {
+    const rejected = read(text, "application/xml");
+    expect(rejected).toMatchObject({ ok: false, error: { detail: expect.stringContaining(detail) } });
   });
 
-  it("of more than 1 MiB is refused", () => {
+  it("is rejected above 1 MiB", () => {
     const filled = (characters: number): string => `<a>${"x".repeat(characters - 7)}</a>`;
     expect(read(filled(1024 * 1024), "application/xml").ok).toBe(true);
-    const refused = read(filled(1024 * 1024 + 1), "application/xml");
-    expect(refused).toMatchObject({ ok: false, error: { reason: "invalid_body" } });
+    const rejected = read(filled(1024 * 1024 + 1), "application/xml");
+    expect(rejected).toMatchObject({ ok: false, error: { reason: "invalid_body" } });
   });
 
   it("is decoded by its byte order mark, its content type or its declaration", () => {
@@ -215,34 +219,34 @@ describe("an XML body", () => {
     expect(readValue(Buffer.from("\uFEFF<a>é</a>"), "text/xml")).toEqual({ a: "é" });
   });
 
-  // As long as a document may be, so that a parser of quadratic time would not end. More in test/deep/xml.test.ts.
+  // Documents of the maximum length. A parser with quadratic time would not finish. test/deep/xml.test.ts runs more of them.
   it.each([
     ["comments", `${"<!-- x -->".repeat(104_000)}<a/>`, true],
     ["blanks in a tag", `<a${" ".repeat(1_048_000)}/>`, true],
-    ["elements that never close", "<a>".repeat(340_000), false],
-  ])("of 1 MiB of nothing but %s is read, or refused, in linear time", (_, text, isDocument) => {
+    ["unclosed elements", "<a>".repeat(340_000), false],
+  ])("is processed in linear time if it consists of 1 MiB of %s", (_, text, isDocument) => {
     expect(runToEnd(() => read(text, "application/xml")).ok).toBe(isDocument);
   });
 });
 
-describe("the reason of a refusal", () => {
+describe("the detail of an invalid body", () => {
   it.each([
-    ["elements that never close", "<a>".repeat(10_000), "application/xml"],
-    ["a closing tag of a long name", `<a></${"x".repeat(100_000)}>`, "application/xml"],
-    ["a charset of a long name", "{}", `application/json; charset=${"x".repeat(10_000)}`],
-  ])("does not repeat %s in full", (_, body, contentType) => {
-    const refused = read(body, contentType);
-    expect(refused.ok ? "" : refused.error.detail).toMatch(/^.{20,501}$/s);
+    ["unclosed elements", "<a>".repeat(10_000), "application/xml"],
+    ["a closing tag with a long name", `<a></${"x".repeat(100_000)}>`, "application/xml"],
+    ["a charset with a long name", "{}", `application/json; charset=${"x".repeat(10_000)}`],
+  ])("is short for %s", (_, body, contentType) => {
+    const rejected = read(body, contentType);
+    expect(rejected.ok ? "" : rejected.error.detail).toMatch(/^.{20,501}$/s);
   });
 });
 
-describe("text", () => {
-  it("is refused if it is not in its charset", () => {
+describe("a text body", () => {
+  it("is rejected if it is invalid in its charset", () => {
     expect(readValue("héllo", "text/plain")).toBe("héllo");
     expect(read(Buffer.from("h\xE9llo", "latin1"), "text/plain").ok).toBe(false);
   });
 
-  it("that was decoded has the charset utf-8 in its content type", () => {
+  it("has the charset utf-8 in its content type after decoding", () => {
     const result = read(Buffer.from("h\xE9llo", "latin1"), "text/plain; charset=iso-8859-1; format=flowed");
     expect(result).toMatchObject({
       ok: true,
@@ -251,7 +255,7 @@ describe("text", () => {
   });
 });
 
-describe("a body of bytes", () => {
+describe("a binary body", () => {
   it("is not decoded", () => {
     expect(read(Buffer.from([0, 255, 128]), "application/octet-stream")).toMatchObject({
       ok: true,

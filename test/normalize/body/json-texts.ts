@@ -1,8 +1,8 @@
-/** Random JSON texts as senders might spell them, and broken ones, reproducible by their seed. */
+/** Generates random JSON texts, valid and broken. The same seed always yields the same texts. */
 
 export type Random = () => number;
 
-/** mulberry32: small, fast, good enough to spread over cases. */
+/** Returns the pseudorandom number generator mulberry32, which is small and fast. */
 export function createRandom(seed: number): Random {
   let state = seed;
   return () => {
@@ -13,9 +13,9 @@ export function createRandom(seed: number): Random {
   };
 }
 
-const below = (random: Random, limit: number): number => Math.floor(random() * limit);
+const randomBelow = (random: Random, limit: number): number => Math.floor(random() * limit);
 const pick = <T>(random: Random, choices: readonly [T, ...T[]]): T =>
-  choices[below(random, choices.length)] ?? choices[0];
+  choices[randomBelow(random, choices.length)] ?? choices[0];
 
 const SPACES = ["", "", "", " ", "\n", "\t", "\r\n", "   "] as const;
 const NUMBERS = [
@@ -42,8 +42,8 @@ const ESCAPES = [
   "\\ud800",
   "\\u0000",
 ] as const;
-// Several spellings of few names, so that members often repeat. None holds a backslash: after an object with such a member
-// V8 13.6 reads `{"x":1,"\\u0061":2}` as `{"x":1,"\\\\":2}`.
+// A few names in several spellings, so that members often repeat. No name contains a backslash, because of a bug in V8 13.6.
+// After an object with such a member, V8 parses `{"x":1,"\\u0061":2}` as `{"x":1,"\\\\":2}`.
 const NAMES = ['"a"', '"b"', '"\\u0061"', '"a\\"b"', '"é"', '"\\u00e9"', '""', '"__proto__"', '"0"'] as const;
 const BREAKS = [
   "",
@@ -66,18 +66,18 @@ const BREAKS = [
   "nul",
 ] as const;
 
-/** A JSON text; whitespace may stand around it. */
+/** Generates a JSON text, possibly with surrounding whitespace. */
 export function randomText(random: Random, depth = 4): string {
   const space = (): string => pick(random, SPACES);
   return `${space()}${randomValue(random, depth, space)}${space()}`;
 }
 
 function randomValue(random: Random, depth: number, space: () => string): string {
-  const kind = below(random, depth > 0 ? 8 : 4);
+  const kind = randomBelow(random, depth > 0 ? 8 : 4);
   if (kind < 1) return pick(random, ["true", "false", "null"]);
   if (kind < 2) return pick(random, NUMBERS);
   if (kind < 4) return randomString(random);
-  const parts = Array.from({ length: below(random, 5) }, () => {
+  const parts = Array.from({ length: randomBelow(random, 5) }, () => {
     const value = `${space()}${randomValue(random, depth - 1, space)}${space()}`;
     return kind < 6 ? value : `${space()}${pick(random, NAMES)}${space()}:${value}`;
   });
@@ -86,15 +86,15 @@ function randomValue(random: Random, depth: number, space: () => string): string
 }
 
 function randomString(random: Random): string {
-  const characters = Array.from({ length: below(random, 6) }, () =>
+  const characters = Array.from({ length: randomBelow(random, 6) }, () =>
     random() < 0.7 ? pick(random, CHARACTERS) : pick(random, ESCAPES),
   );
   return `"${characters.join("")}"`;
 }
 
-/** The text with one character replaced, or some inserted, or the end cut off. Often, not always, no JSON any more. */
+/** Replaces a character, inserts some characters, or truncates the text. The result is usually not valid JSON. */
 export function breakText(random: Random, text: string): string {
-  const at = below(random, text.length + 1);
+  const at = randomBelow(random, text.length + 1);
   if (random() < 0.2) return text.slice(0, at);
-  return text.slice(0, at) + pick(random, BREAKS) + text.slice(at + below(random, 2));
+  return text.slice(0, at) + pick(random, BREAKS) + text.slice(at + randomBelow(random, 2));
 }

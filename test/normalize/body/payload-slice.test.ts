@@ -3,23 +3,23 @@ import type { Location } from "../../../src/normalize/body/json-scan.ts";
 import { JsonText } from "../../../src/normalize/body/payload-slice.ts";
 import { findInRandomTexts, sliceRandomTexts } from "./slicing.ts";
 
-// More of them in test/deep/payload-slice.test.ts.
+// test/deep/payload-slice.test.ts runs more random texts.
 describe("random JSON texts", () => {
-  it("are accepted where JSON.parse accepts them, and each value is cut out as its own text", () => {
+  it("are accepted exactly if JSON.parse accepts them, and each value is cut out as its own text", () => {
     const counts = sliceRandomTexts(20_240_601, 2_000);
     expect(counts.accepted).toBeGreaterThan(1_000);
     expect(counts.refused).toBeGreaterThan(400);
     expect(counts.slices).toBeGreaterThan(4_000);
   });
 
-  it("give each value, and the elements of each array, by its location alone", () => {
+  it("yield each value, and the elements of each array, by location", () => {
     const counts = findInRandomTexts(7, 400);
     expect(counts.found).toBeGreaterThan(1_000);
     expect(counts.elements).toBeGreaterThan(200);
   });
 });
 
-/** A text that counts the characters that are read of it. */
+/** A text that counts the characters read from it. */
 class CountedText extends String {
   reads = 0;
   override charCodeAt(at: number): number {
@@ -33,34 +33,34 @@ class CountedText extends String {
   }
 }
 
-describe("a slice", () => {
+describe("the slice of a value", () => {
   it.each<[string, string, Location, string]>([
     ["keeps whitespace inside a value, and none around it", '{ "a" : { "b" : 1 } }', ["a"], '{ "b" : 1 }'],
     ["keeps the digits of large integers", '{"id":12345678901234567890}', ["id"], "12345678901234567890"],
     ["keeps 1.0", '{"id":1.0}', ["id"], "1.0"],
     ["keeps 1e3", "[1e3]", [0], "1e3"],
     ["keeps escapes as they are", '{"a":"\\u0041\\/"}', ["a"], '"\\u0041\\/"'],
-    ["is the last of several members of one name", '{"a":1,"b":2,"a":3}', ["a"], "3"],
+    ["is the last of several members with one name", '{"a":1,"b":2,"a":3}', ["a"], "3"],
     ["is found under a name spelled with escapes", '{"\\u0061":1}', ["a"], "1"],
-    ["takes the last one, however its name is spelled", '{"a":{"x":1},"\\u0061":{"x":2}}', ["a", "x"], "2"],
+    ["is the last member, however its name is spelled", '{"a":{"x":1},"\\u0061":{"x":2}}', ["a", "x"], "2"],
     ["ignores brackets and quotes in strings", '{"x":"}\\"]{","a":[1]}', ["a"], "[1]"],
     ["ends a string after an escaped backslash", '{"x":"\\\\","a":1}', ["a"], "1"],
-    ["is found under a name that holds a backslash", '{"\\\\":1}', ["\\"], "1"],
-    ["may be a number at the text's end", " 42", [], "42"],
-    ["may be a member called __proto__", '{"__proto__":{"a":1}}', ["__proto__", "a"], "1"],
+    ["is found at a name that contains a backslash", '{"\\\\":1}', ["\\"], "1"],
+    ["can be a number at the end of the text", " 42", [], "42"],
+    ["can be a member named __proto__", '{"__proto__":{"a":1}}', ["__proto__", "a"], "1"],
   ])("%s", (_, text, location, expected) => {
     const json = JsonText.parse(text);
     expect(json.cut([{ value: "any", location }])[0]?.text).toBe(expected);
   });
 
-  it("of a slice is taken within it", () => {
+  it("can be taken from another slice", () => {
     const inner = JsonText.parse('{"a":[{"n":1},{"n":2.0}]}').cut([
       { value: [{ n: 1 }, { n: 2 }], location: ["a"] },
     ])[0];
     expect(inner?.elements()[1]?.cut([{ value: 2, location: ["n"] }])[0]?.text).toBe("2.0");
   });
 
-  it("of each of 20,000 values is found in one pass over the text", () => {
+  it("finds each of 20,000 values in one pass over the text", () => {
     const value = Array.from({ length: 20_000 }, (_, id) => ({ id }));
     const text = new CountedText(JSON.stringify(value));
     const json = JsonText.parse(text as unknown as string);

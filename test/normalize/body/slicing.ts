@@ -8,21 +8,21 @@ interface Found {
   readonly location: Location;
 }
 
-/** Every value inside, with the way to it. */
-function everyValue(value: unknown, location: Location = []): Found[] {
+/** Returns the value and all values nested in it, each with its location. */
+function listValues(value: unknown, location: Location = []): Found[] {
   const inside: Found[] = [{ value, location }];
   if (Array.isArray(value)) {
     value.forEach((child, index) => {
-      inside.push(...everyValue(child, [...location, index]));
+      inside.push(...listValues(child, [...location, index]));
     });
   } else if (typeof value === "object" && value !== null) {
-    for (const [name, child] of Object.entries(value)) inside.push(...everyValue(child, [...location, name]));
+    for (const [name, child] of Object.entries(value)) inside.push(...listValues(child, [...location, name]));
   }
   return inside;
 }
 
-/** Undefined where it throws. */
-function attempt<T>(parse: () => T): { readonly parsed: T } | undefined {
+/** Returns the parsed value, or `undefined` if `parse` throws. */
+function tryParse<T>(parse: () => T): { readonly parsed: T } | undefined {
   try {
     return { parsed: parse() };
   } catch {
@@ -31,25 +31,25 @@ function attempt<T>(parse: () => T): { readonly parsed: T } | undefined {
 }
 
 /**
- * Parses random texts, half of them broken, and cuts every value out of each.
+ * Parses random texts, half of them broken, and slices every value out of each text.
  *
- * @throws Error on a text that `JSON.parse` judges otherwise, and on a slice that is not the text of its value alone.
+ * @throws Error if `JSON.parse` disagrees on a text, or if a slice is not exactly the text of its value
  */
-export function sliceRandomTexts(seed: number, rounds: number) {
+export function sliceRandomTexts(seed: number, textCount: number) {
   const random = createRandom(seed);
   const counts = { accepted: 0, refused: 0, slices: 0 };
-  for (let round = 0; round < rounds; round++) {
+  for (let round = 0; round < textCount; round++) {
     const whole = randomText(random);
     const text = round % 2 === 0 ? whole : breakText(random, whole);
-    const json = attempt(() => JsonText.parse(text))?.parsed;
-    const isAccepted = attempt(() => JSON.parse(text)) !== undefined;
+    const json = tryParse(() => JsonText.parse(text))?.parsed;
+    const isAccepted = tryParse(() => JSON.parse(text)) !== undefined;
     if ((json !== undefined) !== isAccepted) throw new Error(`differs on ${JSON.stringify(text)}`);
     if (json === undefined) {
       counts.refused++;
       continue;
     }
     counts.accepted++;
-    const found = everyValue(json.value);
+    const found = listValues(json.value);
     const cuts = json.cut(found);
     found.forEach(({ value, location }, index) => {
       const slice = cuts[index]?.text ?? "";
@@ -65,16 +65,16 @@ export function sliceRandomTexts(seed: number, rounds: number) {
 }
 
 /**
- * Looks up the values of random texts one location at a time, and the elements of arrays.
+ * Finds the values of random texts by location, and the elements of arrays.
  *
- * @throws Error on a text that is not that of its value.
+ * @throws Error if a text does not match its value
  */
-export function findInRandomTexts(seed: number, rounds: number) {
+export function findInRandomTexts(seed: number, textCount: number) {
   const random = createRandom(seed);
   const counts = { found: 0, elements: 0 };
-  for (let round = 0; round < rounds; round++) {
+  for (let round = 0; round < textCount; round++) {
     const json = JsonText.parse(randomText(random));
-    for (const { location, value } of everyValue(json.value)) {
+    for (const { location, value } of listValues(json.value)) {
       const found = json.find(buildTargets([location]), value);
       const elements = found?.elements() ?? [];
       const values = elements.map(({ text }) => JSON.parse(text));

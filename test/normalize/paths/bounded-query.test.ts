@@ -3,7 +3,7 @@ import { PathBudgetError } from "../../../src/normalize/paths/path.ts";
 import { runToEnd } from "../../support/run-to-end.ts";
 import { compile, run, type Syntax, select } from "./support.ts";
 
-/** The data, with each read of it counted. */
+/** Wraps data in proxies that count each read access. */
 function countReads(data: unknown): { readonly data: unknown; readonly reads: () => number } {
   let reads = 0;
   const known = new WeakMap<object, unknown>();
@@ -27,26 +27,26 @@ function countReads(data: unknown): { readonly data: unknown; readonly reads: ()
   return { data: count(data), reads: () => reads };
 }
 
-function readsUntilRefused(path: string, data: unknown, syntax: Syntax, left: number): number {
+function countReadsUntilError(path: string, data: unknown, syntax: Syntax, left: number): number {
   const counted = countReads(data);
   expect(() => run(path, counted.data, syntax, { left })).toThrow(PathBudgetError);
   return counted.reads();
 }
 
-describe("the cost of a path is bounded", () => {
+describe("the cost limit of a path", () => {
   const wide = Array.from({ length: 2_000 }, (_, index) => ({ a: index, b: "x".repeat(50) }));
   const members = Object.fromEntries(wide.entries());
-  const twins = { ...members, one: { ...members }, two: { ...members } };
+  const copies = { ...members, one: { ...members }, two: { ...members } };
   let deep: unknown = wide;
   for (let level = 0; level < 100; level++) deep = [deep];
 
   it.each([
     ["a filter that counts the document at each of its nodes", "$[?count($..*) > 5]", wide],
-    ["a path of two descents", "$..*..*", deep],
-    ["a filter that compares parts of the document at each of its nodes", "$[?$.one == $.two]", twins],
-    ["the length of the document at each of its nodes", "$[?length($) == 1]", twins],
-  ])("%s is refused before it has read three values per node of its budget", (_, path, data) => {
-    expect(readsUntilRefused(path, data, "rfc9535", 20_000)).toBeLessThan(3 * 20_000);
+    ["a path with two descents", "$..*..*", deep],
+    ["a filter that compares parts of the document at each of its nodes", "$[?$.one == $.two]", copies],
+    ["the length of the document at each of its nodes", "$[?length($) == 1]", copies],
+  ])("rejects %s before it reads three values per node of its budget", (_, path, data) => {
+    expect(countReadsUntilError(path, data, "rfc9535", 20_000)).toBeLessThan(3 * 20_000);
   });
 
   const patterns = (count: number, each: (index: number) => string): unknown =>
@@ -55,34 +55,34 @@ describe("the cost of a path is bounded", () => {
     ["many", patterns(200, (index) => `pattern ${index}`)],
     ["large", patterns(1, () => "(?:a{100}){100}")],
     ["long", patterns(1, () => "\\p{L}".repeat(1_000))],
-  ])("%s patterns out of the document are refused before they are compiled", (_, data) => {
+  ])("rejects %s patterns from the document before they are compiled", (_, data) => {
     expect(() => run("$[?match(@.a, @.p)]", data, "rfc9535", { left: 150_000 })).toThrow(PathBudgetError);
   });
 
-  it("a pattern out of the document is paid for once in a query, and as much in the next", () => {
+  it("charges a pattern from the document once per query, and the same amount in the next query", () => {
     const result = compile("$.values[?match(@, $.p)]");
     if (!result.ok || result.value.path.kind !== "query") throw new Error("no query");
-    const spent = (count: number): number => {
+    const cost = (count: number): number => {
       const budget = { left: 100_000 };
       result.value.path.kind === "query" &&
         result.value.path.select({ values: Array(count).fill("x"), p: "a+b" }, budget);
       return 100_000 - budget.left;
     };
-    expect(spent(1)).toBeGreaterThan(3 * 128);
-    expect(spent(1)).toBe(spent(1));
-    expect(spent(100) - spent(1)).toBeLessThan(100 * 16);
+    expect(cost(1)).toBeGreaterThan(3 * 128);
+    expect(cost(1)).toBe(cost(1));
+    expect(cost(100) - cost(1)).toBeLessThan(100 * 16);
   });
 
-  it("two descents in the syntax of jsonpath-plus are refused before that too", () => {
-    expect(readsUntilRefused("$..*..*", wide, "jsonpath-plus", 20_000)).toBeLessThan(3 * 20_000);
+  it("also rejects a jsonpath-plus path with two descents after few reads", () => {
+    expect(countReadsUntilError("$..*..*", wide, "jsonpath-plus", 20_000)).toBeLessThan(3 * 20_000);
   });
 
-  it("a pattern on which a backtracking engine would not end is answered", () => {
+  it("matches a pattern with catastrophic backtracking in other engines", () => {
     const data = [{ a: `${"a".repeat(5_000)}!` }];
     expect(runToEnd(() => select("$[?match(@.a, '(a+)+$')]", data))).toEqual([]);
   });
 
-  it("a large document may be read whole by a simple path", () => {
+  it("allows a simple path to visit a large document completely", () => {
     expect(select("$[*].a", wide)).toHaveLength(2_000);
     expect(
       select(
@@ -92,7 +92,7 @@ describe("the cost of a path is bounded", () => {
     ).toHaveLength(90_000);
   });
 
-  it("a deeply nested document does not overflow the stack", () => {
+  it("rejects a deeply nested document before the stack overflows", () => {
     const brackets = (levels: number): unknown => JSON.parse("[".repeat(levels) + "]".repeat(levels));
     expect(select("$..*", brackets(1_000))).toHaveLength(999);
     expect(() => run("$..*", brackets(100_000))).toThrow(PathBudgetError);
@@ -101,39 +101,39 @@ describe("the cost of a path is bounded", () => {
 
 describe("patterns (RFC 9485)", () => {
   it.each([
-    ["match takes the whole string", "match", "b", "abc", false],
-    ["search takes any part of it", "search", "b", "abc", true],
-    ["alternatives are taken whole by match", "match", "a|bc", "abc", false],
-    ["a dot is no line feed", "match", "a.c", "a\nc", false],
-    ["a dot is no carriage return", "match", "a.c", "a\rc", false],
-    ["a dot is a line separator", "match", "a.c", "a\u2028c", true],
-    ["a dot is one character beyond the basic plane", "match", "a.c", "a😀c", true],
-    ["a dot in a class is a dot", "match", "a[.]c", "abc", false],
-    ["an escaped dot is a dot", "match", "a\\\\.c", "abc", false],
-    ["categories are known", "match", "\\\\p{Lu}+", "ÄÖ", true],
+    ["match covers the whole string", "match", "b", "abc", false],
+    ["search covers any part of the string", "search", "b", "abc", true],
+    ["match covers whole alternatives", "match", "a|bc", "abc", false],
+    ["a dot does not match a line feed", "match", "a.c", "a\nc", false],
+    ["a dot does not match a carriage return", "match", "a.c", "a\rc", false],
+    ["a dot matches a line separator", "match", "a.c", "a\u2028c", true],
+    ["a dot matches one character outside the BMP", "match", "a.c", "a😀c", true],
+    ["a dot in a class matches a dot", "match", "a[.]c", "abc", false],
+    ["an escaped dot matches a dot", "match", "a\\\\.c", "abc", false],
+    ["categories are supported", "match", "\\\\p{Lu}+", "ÄÖ", true],
   ])("%s", (_, name, pattern, text, expected) => {
     expect(select(`$[?${name}(@, '${pattern}')]`, [text])).toHaveLength(expected ? 1 : 0);
   });
 
   it.each([
-    ["a pattern that is no string", "$[?match(@.a, 1)]"],
-    ["a pattern that the document lacks", "$[?search(@.a, @.none)]"],
-    ["a pattern out of the document that is no string", "$[?search(@.a, @.n)]"],
-    ["a pattern out of the document that is not one", "$[?search(@.a, @.open)]"],
-    ["a pattern out of the document that no linear engine knows", "$[?search(@.a, @.ahead)]"],
-    ["a pattern out of the document that closes what it did not open", "$[?match(@.a, @.closing)]"],
-  ])("%s yields nothing", (_, path) => {
+    ["a pattern that is not a string", "$[?match(@.a, 1)]"],
+    ["a pattern that is missing in the document", "$[?search(@.a, @.none)]"],
+    ["a pattern from the document that is not a string", "$[?search(@.a, @.n)]"],
+    ["an invalid pattern from the document", "$[?search(@.a, @.open)]"],
+    ["a pattern from the document that is not linear", "$[?search(@.a, @.ahead)]"],
+    ["a pattern from the document with an unmatched closing parenthesis", "$[?match(@.a, @.closing)]"],
+  ])("%s yields no value", (_, path) => {
     expect(select(path, [{ a: "1a", n: 1, open: "(", ahead: "(?=a)", closing: "1a)|(b" }])).toEqual([]);
   });
 
-  it("out of the document match as those of the path do", () => {
+  it("can be taken from the document", () => {
     const data = { values: ["abc", "b", "bc"], regex: "b.?", list: ["^b$", "abc"] };
     expect(select("$.values[?match(@, $.regex)]", data)).toEqual(["b", "bc"]);
     expect(select("$.values[?search(@, $.regex)]", data)).toEqual(["abc", "b", "bc"]);
     expect(select("$.values[?search(@, value($..list[0]))]", data)).toEqual(["b"]);
   });
 
-  it("match strings only", () => {
+  it("match only strings", () => {
     expect(select("$[?search(@, '1')]", [1, null, ["1"], "1"])).toEqual(["1"]);
   });
 });

@@ -12,11 +12,11 @@ describe("the syntax of jsonpath-plus", () => {
     ["$.b.*~", ["x"]],
     ["$.a[*].x^", [data.a[0], data.a[1]]],
     ["$.a[*].*@number()", [1, 2, 3]],
-  ])("%s", (path, expected) => {
+  ])("evaluates %s", (path, expected) => {
     expect([...select(path, data, "jsonpath-plus")].sort()).toEqual([...expected].sort());
   });
 
-  it("gives the places of values, and none of member names", () => {
+  it("returns the locations of values, but not of member names", () => {
     const result = compile("$.a[*].x", "jsonpath-plus");
     const names = compile("$.b.*~", "jsonpath-plus");
     const nodes = [result, names].flatMap((compiled) =>
@@ -43,7 +43,7 @@ describe("the syntax of jsonpath-plus", () => {
     "$.a.*@unknown()",
     "$.a[",
     "a.b",
-  ])("refuses %s", (path) => {
+  ])("rejects %s", (path) => {
     expect(compile(path, "jsonpath-plus").ok).toBe(false);
   });
 
@@ -52,7 +52,7 @@ describe("the syntax of jsonpath-plus", () => {
     ['$.a[?(@.x == "y]")].z', 4],
     ["$['n[?']..[?(@.x=='y')]", 11],
     ["$.a[(@['length']-1)]", 4],
-  ])("says of %s that filters are refused", (path, at) => {
+  ])("reports that filters are rejected in %s", (path, at) => {
     expect(messageOf(path, "jsonpath-plus")).toBe(
       `filters and scripts are not allowed: ${path.slice(at - 1)} (at character ${at})`,
     );

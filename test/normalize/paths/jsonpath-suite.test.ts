@@ -1,6 +1,6 @@
 /**
- * The JSONPath compliance test suite (https://github.com/jsonpath-standard/jsonpath-compliance-test-suite), as the package
- * jsonpath-rfc9535 carries it. `JSONPATH_SUITE` names another `cts.json`.
+ * Runs the JSONPath compliance test suite (https://github.com/jsonpath-standard/jsonpath-compliance-test-suite)
+ * from the package jsonpath-rfc9535. The environment variable `JSONPATH_SUITE` selects another `cts.json`.
  */
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
@@ -12,13 +12,13 @@ interface Case {
   readonly invalid_selector?: true;
   readonly document?: unknown;
   readonly result?: readonly unknown[];
-  /** Where the order of members decides the order of values. */
+  /** Allowed results if the order depends on the order of object members. */
   readonly results?: readonly (readonly unknown[])[];
 }
 
-const carried =
+const bundled =
   "../../../node_modules/jsonpath-rfc9535/src/__tests__/jsonpath-compliance-test-suite/cts.json";
-const file = process.env.JSONPATH_SUITE ?? new URL(carried, import.meta.url);
+const file = process.env.JSONPATH_SUITE ?? new URL(bundled, import.meta.url);
 const { tests }: { readonly tests: readonly Case[] } = JSON.parse(readFileSync(file, "utf8"));
 const compile = createPathCompiler({ syntax: "rfc9535", item: {}, named: new Map() });
 
@@ -32,13 +32,14 @@ function select(selector: string, document: unknown): readonly unknown[] {
 }
 
 describe("the compliance suite of RFC 9535", () => {
-  it("has all its cases", () => expect(tests.length).toBeGreaterThanOrEqual(687));
+  it("has at least the 687 cases of the bundled version", () =>
+    expect(tests.length).toBeGreaterThanOrEqual(687));
 
-  it.each(tests.filter((test) => test.invalid_selector))("refuses $selector ($name)", ({ selector }) => {
+  it.each(tests.filter((test) => test.invalid_selector))("rejects $selector ($name)", ({ selector }) => {
     expect(compile(selector).ok).toBe(false);
   });
 
-  it.each(tests.filter((test) => !test.invalid_selector))("$selector ($name)", (test) => {
+  it.each(tests.filter((test) => !test.invalid_selector))("evaluates $selector ($name)", (test) => {
     expect(test.results ?? [test.result]).toContainEqual(select(test.selector, test.document));
   });
 });

@@ -41,7 +41,7 @@ describe("RFC 9535, table 2 (the bookstore)", () => {
     ["$..book[:2]", [sayings, sword]],
     ["$..book[?@.isbn]", [moby, rings]],
     ["$..book[?@.price<10]", [sayings, moby]],
-  ])("%s", (path, expected) => {
+  ])("evaluates %s", (path, expected) => {
     expect(select(path, bookstore)).toEqual(expected);
   });
 
@@ -91,7 +91,7 @@ describe("RFC 9535, examples of sections 2.2 to 2.5", () => {
     ["$.a", { a: null }, [null]],
     ["$.a[0]", { a: null }, []],
     ["$[?@.a.d || @.a.e]", [{ a: { d: 1 } }, { a: {} }], [{ a: { d: 1 } }]],
-  ])("%s over %j", (path, data, expected) => {
+  ])("evaluates %s on %j", (path, data, expected) => {
     expect(select(path, data)).toEqual(expected);
   });
 
@@ -117,7 +117,7 @@ describe("RFC 9535, examples of sections 2.2 to 2.5", () => {
     "$ ",
     "$.a[(@.length-1)]",
     "$[9007199254740992]",
-  ])("refuses %j", (path) => {
+  ])("rejects %j", (path) => {
     expect(compile(path).ok).toBe(false);
   });
 });
@@ -129,7 +129,7 @@ describe("a singular path", () => {
     "$['a'][0].b",
     "$.a[-1]",
     '$ ["a"]',
-  ])("%s is read by an own accessor, not by the library", (path) => {
+  ])("reads %s with its own accessor instead of the library", (path) => {
     expect(run(path, {}).kind).toBe("singular");
   });
 
@@ -144,11 +144,11 @@ describe("a singular path", () => {
       expect(select(`$.${name}`, data)).toEqual([]);
   });
 
-  it("finds an own member under an inherited name", () => {
+  it("finds an own member with an inherited name", () => {
     expect(select("$.constructor.__proto__", JSON.parse('{"constructor":{"__proto__":1}}'))).toEqual([1]);
   });
 
-  it("has the same key in all spellings", () => {
+  it("has the same key for all spellings of the same path", () => {
     const keys = ["$.a.b", "$['a'].b", '$["a"]["b"]', "$.a['\\u0062']"].map((path) => {
       const result = compile(path);
       return result.ok ? result.value.path.key : undefined;
@@ -156,7 +156,7 @@ describe("a singular path", () => {
     expect(new Set(keys).size).toBe(1);
   });
 
-  it("with a negative index gives the place of its value", () => {
+  it("returns the location of a value at a negative index", () => {
     const result = compile("$.a[-1].b");
     const path = result.ok ? result.value.path : undefined;
     const target = path?.kind === "singular" ? path.targetsIn({ a: [1, 2, { b: 3 }] }) : undefined;
@@ -165,7 +165,7 @@ describe("a singular path", () => {
 });
 
 describe("a named root", () => {
-  it("is the one that the path names, or the item for a plain $", () => {
+  it("is selected by its name, and the item by a plain $", () => {
     const roots = ["$", "$.headers", "$headers", "$query.a", "$headers['a']"].map((path) => {
       const result = compile(path);
       return result.ok ? result.value.root : undefined;
@@ -176,7 +176,7 @@ describe("a named root", () => {
   it.each([
     "$headers['X-GitHub-Event']",
     "$headers['X-GitHub-Event','X-GitHub-Event'][0]",
-  ])("of headers finds %s in any case", (path) => {
+  ])("finds %s among the headers in any case", (path) => {
     const { values } = run(path, { "x-github-event": ["push"] });
     expect(values.flat()[0]).toBe("push");
   });
@@ -186,12 +186,12 @@ describe("a named root", () => {
     expect(select("$headers.A.B", { a: { B: 1, b: 2 } })).toEqual([1]);
   });
 
-  it("that is unknown is refused with a list of the known ones", () => {
+  it("is rejected if it is unknown, with a list of the known roots", () => {
     expect(messageOf("$type")).toBe("unknown root $type; use one of $, $headers, $query");
   });
 });
 
-describe("the error of an invalid path gives the reason and the place", () => {
+describe("the error message of an invalid path", () => {
   it.each([
     ["$.a[", /unclosed bracketed selection \(at character 5\)/],
     ["$headers[", /unclosed bracketed selection \(at character 10\)/],
@@ -201,16 +201,24 @@ describe("the error of an invalid path gives the reason and the place", () => {
     ["$[?search(@.a, '(a)\\\\1')]", /linear time/],
     ["$[?match(@.a, 'a)|(b')]", /unbalanced parentheses \(at character \d+\)/],
     ["type", /must begin with \$/],
-  ])("%s", (path, message) => {
+  ])("has reason and position for %s", (path, message) => {
     expect(messageOf(path)).toMatch(message);
   });
 
-  it.each(["$.a[*].x^", "$.b.*~", "$.a.*@number()"])("%s names the syntax that would accept it", (path) => {
+  it.each([
+    "$.a[*].x^",
+    "$.b.*~",
+    "$.a.*@number()",
+  ])("suggests the syntax that accepts %s", (path) => {
     expect(messageOf(path)).toMatch(/; the path is valid with pathSyntax "jsonpath-plus"$/);
     expect(messageOf(path, "jsonpath-plus")).toBe("compiles");
   });
 
-  it.each(["$.a[", "$.a[?(@.b ==)]", "$..a..b..c"])("%s, wrong in either syntax, names none", (path) => {
+  it.each([
+    "$.a[",
+    "$.a[?(@.b ==)]",
+    "$..a..b..c",
+  ])("suggests no syntax for %s, which is invalid in both", (path) => {
     expect(messageOf(path)).not.toMatch(/pathSyntax/);
   });
 });
