@@ -8,13 +8,13 @@ beforeAll(async () => {
 });
 afterAll(() => console?.[Symbol.asyncDispose]());
 
-it("a provider is chosen, its channel made, its secret set, and a test event is on its topic", async () => {
+it("creates a provider's channel, sets its secret, and publishes a test event", async () => {
   await using opened = await console.open("/start");
   const { page } = opened;
-  await page.getByLabel("Who sends?").fill("strip");
+  await page.getByLabel("Sender").fill("strip");
   await page.getByRole("button", { name: "Stripe", exact: true }).click();
-  expect(await page.getByLabel("Events to take").inputValue()).toBe("charge.succeeded");
-  await page.getByRole("button", { name: "Make the channel" }).click();
+  expect(await page.getByLabel("Event types, one per line").inputValue()).toBe("charge.succeeded");
+  await page.getByRole("button", { name: "Create the channel" }).click();
   await page.getByText("needs secret").waitFor();
   expect(await page.getByRole("figure", { name: "address" }).textContent()).toContain("/hooks/ch_");
   await page.getByLabel("Signing secret").fill("whsec_0123456789");
@@ -25,12 +25,12 @@ it("a provider is chosen, its channel made, its secret set, and a test event is 
   const appId = new URL(page.url()).searchParams.get("app");
   const events = await console.gateway.api<{ type: string }[]>("GET", `/apps/${appId}/events`);
   expect(events.map(({ type }) => type)).toEqual(["charge.succeeded"]);
-  // The address leads back to the same step.
+  // A reload signs the user out, because the key is only kept in memory.
   await page.reload();
   await page.getByLabel("API key").waitFor();
 });
 
-it("definitions are mended in the editor beside what they would make of what came in, and saved", async () => {
+it("the definitions editor previews the results of recorded deliveries and saves", async () => {
   const app = await installApp(console.gateway, [
     {
       uid: "orders",
@@ -48,19 +48,19 @@ it("definitions are mended in the editor beside what they would make of what cam
   expect(await sent.json()).toMatchObject({ quarantined: 1 });
   await using opened = await console.open(`/apps/${app.id}/channels/orders/definitions`);
   const { page } = opened;
-  const editor = page.getByRole("textbox", { name: "Definitions, as JSON" });
+  const editor = page.getByRole("textbox", { name: "Definitions (JSON)" });
   await editor.waitFor();
   await page.getByText("schema_mismatch").first().waitFor();
   await page.locator(".editor .cm-editor").waitFor();
   await editor.fill('[{"type": "order", "typePath": "$.type", "payloadPath": "$.order"}]');
-  await page.getByText("1 would become something else").waitFor();
+  await page.getByText("1 would have a different result").waitFor();
   await page.getByRole("button", { name: "Save" }).click();
-  await page.getByText("in force on all workers").first().waitFor();
+  await page.getByText("All workers use the change within two seconds").first().waitFor();
   const channel = await console.gateway.api<{ events: object[] }>("GET", `/apps/${app.id}/channels/orders`);
   expect(channel.events[0]).not.toHaveProperty("schema.required");
 });
 
-it("a channel is paused, resumed and given a new address; its settings are a form of its kind", async () => {
+it("pauses and resumes a channel, creates a new address, and edits settings in the form of its kind", async () => {
   const app = await installApp(console.gateway, [{ uid: "hooks", kind: "webhook", events: [{ type: "t" }] }]);
   await using opened = await console.open(`/apps/${app.id}/channels?channel=hooks`);
   const { page } = opened;
@@ -70,7 +70,7 @@ it("a channel is paused, resumed and given a new address; its settings are a for
   await detail.getByRole("button", { name: "Pause" }).waitFor();
   const before = await detail.getByRole("figure", { name: "address" }).textContent();
   await detail.getByRole("button", { name: "New address" }).click();
-  await page.getByRole("button", { name: "Make it" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Create" }).click();
   await expect.poll(() => detail.getByRole("figure", { name: "address" }).textContent()).not.toBe(before);
   await detail.getByRole("button", { name: "Settings", exact: true }).click();
   const settings = page.getByRole("dialog", { name: "Settings of hooks" });
@@ -82,7 +82,7 @@ it("a channel is paused, resumed and given a new address; its settings are a for
   expect(channel.config).toMatchObject({ expectEverySeconds: 60 });
 });
 
-it("the steps look as they should, and hold nothing that keeps people out, in both themes, wide and narrow", async () => {
+it("the setup views are accessible and fit the window in both themes, wide and narrow", async () => {
   await lookAt(console, {
     name: "start",
     path: "/start",
@@ -91,7 +91,7 @@ it("the steps look as they should, and hold nothing that keeps people out, in bo
   await lookAt(console, {
     name: "start-channel",
     path: "/start?preset=stripe",
-    ready: (page) => page.getByRole("button", { name: "Make the channel" }).waitFor(),
+    ready: (page) => page.getByRole("button", { name: "Create the channel" }).waitFor(),
   });
   const app = await installApp(console.gateway, [{ uid: "hooks", kind: "webhook", events: [{ type: "t" }] }]);
   await lookAt(console, {
@@ -104,7 +104,7 @@ it("the steps look as they should, and hold nothing that keeps people out, in bo
     path: `/apps/${app.id}/channels/hooks/definitions`,
     ready: async (page) => {
       await page.locator(".editor .cm-editor").waitFor();
-      await page.getByText("No delivery is on record").waitFor();
+      await page.getByText("No recorded delivery has a body").waitFor();
     },
   });
 });

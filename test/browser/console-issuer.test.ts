@@ -65,19 +65,19 @@ afterAll(async () => {
   await provider?.[Symbol.asyncDispose]();
 });
 
-it("a person signs in at the issuer by code and PKCE, and comes back to the address that they came for", async () => {
+it("a user signs in at the issuer with code and PKCE, and returns to the requested address", async () => {
   await using opened = await console.open("/apps?from=a-link", { key: null });
   const { page, complaints } = opened;
   const sent: string[] = [];
   page.on("request", (request) => void sent.push(request.url()));
   await page.getByRole("button", { name: `Continue with ${new URL(provider.issuer).host}` }).click();
-  // Neither the token nor the gateway says for which organization it is.
+  // The token names no organization, so the console asks for one.
   await page.getByLabel("Organization").fill(organizationId);
   await page.getByRole("button", { name: "Continue" }).click();
   await page.getByRole("heading", { name: "Apps", level: 1 }).waitFor();
   expect(page.url()).toBe(`${console.gateway.origin}/console/apps?from=a-link`);
   await page.getByText("A person").waitFor();
-  // What its membership allows.
+  // The membership only has the permission apps.read.
   expect(await page.getByRole("link", { name: "Blueprints" }).count()).toBe(0);
 
   const asked = new URL(sent.find((url) => url.startsWith(`${provider.issuer}/auth?`)) ?? "");
@@ -85,15 +85,15 @@ it("a person signs in at the issuer by code and PKCE, and comes back to the addr
   expect(asked.searchParams.get("state")).toMatch(/.{20}/);
   const kept = await page.evaluate("JSON.stringify([{ ...localStorage }, { ...sessionStorage }])");
   expect(kept).not.toMatch(/eyJ|verifier/);
-  const strangers = complaints.splice(0).filter((one) => !one.startsWith(`requested ${provider.issuer}`));
-  // The first try names no organization, which is refused.
-  expect(strangers.filter((one) => !one.includes("400"))).toEqual([]);
+  const others = complaints.splice(0).filter((one) => !one.startsWith(`requested ${provider.issuer}`));
+  // The first token request names no organization, so the API rejects it with 400.
+  expect(others.filter((one) => !one.includes("400"))).toEqual([]);
 });
 
-it("an answer that this window did not ask for signs nobody in", async () => {
+it("rejects a callback for a sign-in that was not started in this window", async () => {
   await using opened = await console.open("/callback?code=stolen&state=other", { key: null });
   const { page } = opened;
-  expect(await page.getByRole("alert").textContent()).toContain("not begun in this window");
-  await page.getByRole("link", { name: "Begin again" }).click();
+  expect(await page.getByRole("alert").textContent()).toContain("not started in this window");
+  await page.getByRole("link", { name: "Start again" }).click();
   await page.getByLabel("API key").waitFor();
 });

@@ -24,8 +24,8 @@ beforeAll(async () => {
 });
 afterAll(() => console?.[Symbol.asyncDispose]());
 
-describe("the views of resources", () => {
-  it("make a key by the schema's own form, show it once, and revoke it after asking", async () => {
+describe("resource views", () => {
+  it("create an API key with a form from the schema, show it once, and revoke it after a confirmation", async () => {
     await using opened = await console.open("/api-keys");
     const { page } = opened;
     await page.getByRole("button", { name: "New API key" }).click();
@@ -40,7 +40,7 @@ describe("the views of resources", () => {
     const told = page.getByRole("dialog", { name: "The key deployment" });
     const key = (await told.locator("pre").textContent()) ?? "";
     expect(key).toMatch(/^ik_/);
-    await told.getByRole("button", { name: "I have kept it" }).click();
+    await told.getByRole("button", { name: "I have saved it" }).click();
     const answer = await fetch(`${console.gateway.origin}/v1/auth/whoami`, {
       headers: { authorization: `Bearer ${key}` },
     });
@@ -54,7 +54,7 @@ describe("the views of resources", () => {
     await page.getByRole("row").filter({ hasText: "deployment" }).waitFor({ state: "detached" });
   });
 
-  it("change what differs only, and refuse to overwrite what somebody else has changed meanwhile", async () => {
+  it("send only changed fields, and report a conflict if the entity was changed in the meantime", async () => {
     const made = await console.gateway.api<{ id: string }>("POST", "/blueprints", {
       title: "Tracker",
       channels: [],
@@ -80,7 +80,7 @@ describe("the views of resources", () => {
     complaints.splice(0, complaints.length, ...complaints.filter((one) => !one.includes("409")));
   });
 
-  it("show a refusal at the field that it is about", async () => {
+  it("show a validation error at its field", async () => {
     await using opened = await console.open("/connections");
     const { page, complaints } = opened;
     await page.getByRole("button", { name: "New connection" }).click();
@@ -99,7 +99,7 @@ describe("the views of resources", () => {
     complaints.splice(0, complaints.length, ...complaints.filter((one) => !one.includes("400")));
   });
 
-  it("say who did what", async () => {
+  it("list the audit entries of one kind of entity", async () => {
     await using opened = await console.open("/audit?entity=connection");
     const { page } = opened;
     const grid = page.getByRole("grid", { name: "Audit" });
@@ -109,12 +109,12 @@ describe("the views of resources", () => {
 });
 
 describe("the overview", () => {
-  it("counts what became of deliveries, and each count leads to what it counts or is in sight", async () => {
+  it("shows tiles with delivery counts and facts of the gateway", async () => {
     await using opened = await console.open("/");
     const { page } = opened;
     await page.getByText("No open problems").waitFor();
     await page.locator(".app-switcher select").selectOption({ index: 0 });
-    for (const title of ["Published", "Duplicates", "Quarantined", "Refused", "Durability", "Redis memory"])
+    for (const title of ["Published", "Duplicates", "Quarantined", "Rejected", "Durability", "Redis memory"])
       await page.locator(".tile-title", { hasText: title }).first().waitFor();
   });
 });
@@ -132,11 +132,13 @@ const VIEWS = [
   ["organization", "/organization", ROW],
 ] as const;
 
-it.each(VIEWS)("%s: nothing keeps people out, in both themes, wide and narrow", async (name, path, ready) => {
+it.each(
+  VIEWS,
+)("%s is accessible and fits the window in both themes, wide and narrow", async (name, path, ready) => {
   await lookAt(console, { name, path, ready: (page) => page.locator(ready).first().waitFor() });
 });
 
-it("sign-in: nothing keeps people out, in both themes, wide and narrow", async () => {
+it("sign-in is accessible and fits the window in both themes, wide and narrow", async () => {
   await lookAt(console, {
     name: "sign-in",
     path: "/",
@@ -145,7 +147,7 @@ it("sign-in: nothing keeps people out, in both themes, wide and narrow", async (
   });
 });
 
-it("a form and a detail: nothing keeps people out, in both themes, wide and narrow", async () => {
+it("a form over a detail panel is accessible and fits the window in both themes, wide and narrow", async () => {
   await lookAt(console, {
     name: "form",
     path: "/connections",

@@ -16,8 +16,8 @@ afterAll(() => console?.[Symbol.asyncDispose]());
 const keyWith = async (...permissions: string[]): Promise<{ readonly id: string; readonly key: string }> =>
   console.gateway.api("POST", "/iam/api-keys", { name: "narrow", permissions });
 
-describe("signing in", () => {
-  it("leads to the address that one came for, and keeps neither key nor token outside of the page's memory", async () => {
+describe("sign-in", () => {
+  it("opens the requested address and keeps the key and the token only in memory", async () => {
     await using opened = await console.open("/apps?from=a-link", { key: null });
     const { page, context } = opened;
     await signIn(page);
@@ -33,7 +33,7 @@ describe("signing in", () => {
     await page.getByLabel("API key").waitFor();
   });
 
-  it("says why a key is refused, with the code and the request's id", async () => {
+  it("shows why a key is rejected, with the error code and the request id", async () => {
     await using opened = await console.open("/", { key: null });
     const { page, complaints } = opened;
     await page.getByLabel("API key").fill("ik_nobody");
@@ -41,11 +41,11 @@ describe("signing in", () => {
     const alert = page.getByRole("alert");
     await alert.waitFor();
     expect(await alert.textContent()).toMatch(/bearer token is not known.*unauthenticated.*request/);
-    // The browser writes refused requests into its console by itself.
+    // The browser logs each failed request to its console.
     expect(complaints.splice(0)).toEqual([expect.stringContaining("401")]);
   });
 
-  it("ends when the key is revoked, and says so; signing out ends it too", async () => {
+  it("ends with a message when the key is revoked, and ends when the user signs out", async () => {
     const { id, key } = await keyWith("apps.read");
     await using opened = await console.open("/apps", { key });
     const { page, complaints } = opened;
@@ -53,7 +53,7 @@ describe("signing in", () => {
     await link("Apps").waitFor();
     await console.gateway.api("DELETE", `/iam/api-keys/${id}`);
     const signedOut = page.getByText("You were signed out");
-    // Each view asks the API anew, until it knows of the revocation; then there is nothing to click.
+    // Each view sends a request until the API rejects the key. The links are gone after that, so clicks may fail.
     await expect
       .poll(async () => {
         for (const name of ["Overview", "Apps"])
@@ -69,17 +69,17 @@ describe("signing in", () => {
     await page.getByLabel("API key").waitFor();
   });
 
-  it("shows a narrow key no more than it may see", async () => {
+  it("shows only the views that the key has permissions for", async () => {
     const { key } = await keyWith("audit.read");
     await using opened = await console.open("/apps", { key });
     const { page } = opened;
-    await page.getByText("This needs the permission apps.read").waitFor();
+    await page.getByText("This page needs the permission apps.read").waitFor();
     expect(await page.getByRole("link", { name: "Apps", exact: true }).count()).toBe(0);
   });
 });
 
-describe("the frame", () => {
-  it("leads to its views by keys: g and a letter, ? for the list of them, Escape to leave it", async () => {
+describe("the shell", () => {
+  it("opens views with g and a letter, lists all shortcuts with ?, and closes the list with Escape", async () => {
     await using opened = await console.open();
     const { page } = opened;
     await page.keyboard.press("g");
@@ -90,12 +90,12 @@ describe("the frame", () => {
     await page.keyboard.press("o");
     await page.locator("#nav [aria-current=page]", { hasText: "Overview" }).waitFor();
     await page.keyboard.press("?");
-    await page.getByRole("dialog", { name: "Keyboard" }).waitFor();
+    await page.getByRole("dialog", { name: "Keyboard shortcuts" }).waitFor();
     await page.keyboard.press("Escape");
     await page.getByRole("dialog").waitFor({ state: "detached" });
   });
 
-  it("shows text of strangers as text, hidden characters by their numbers", async () => {
+  it("shows untrusted text as plain text with escaped invisible characters", async () => {
     const hostile =
       '<img src=x onerror="window.hit=1"><script>window.hit=1</script>\u202Egnp.exe\u200B\u0007';
     const app = await installApp(console.gateway, [{ uid: "a", kind: "webhook", events: [{ type: "t" }] }]);
@@ -109,7 +109,7 @@ describe("the frame", () => {
     expect(channelOf(app).uid).toBe("a");
   });
 
-  it("draws at most 200 rows of a list, however long it is, and reaches its end by keys", async () => {
+  it("renders at most 200 rows of a long list and scrolls to its end with the End key", async () => {
     const { id: blueprintId } = await console.gateway.api<{ id: string }>("POST", "/blueprints", {
       title: "many",
       channels: [],
@@ -128,7 +128,7 @@ describe("the frame", () => {
     expect(await page.locator("[data-index]").count()).toBeLessThanOrEqual(200);
   });
 
-  it("tells times in the reader's zone, with UTC beside it", async () => {
+  it("shows times in the user's time zone, with UTC in the tooltip", async () => {
     await using opened = await console.open("/apps", { timeZone: "Pacific/Auckland" });
     const time = opened.page.locator("time").first();
     const utc = new Date((await time.getAttribute("datetime")) ?? "");
@@ -142,7 +142,7 @@ describe("the frame", () => {
   });
 });
 
-it("the first load of the console is at most 120 kB, compressed", () => {
+it("the console loads at most 120 kB of compressed files at first", () => {
   const page = readFileSync(join(DIST, "index.html"), "utf8");
   const named = [...page.matchAll(/(?:src|href)="\/console\/(assets\/[^"]+)"/g)].map(([, name = ""]) => name);
   expect(named.length).toBeGreaterThan(2);
@@ -152,7 +152,7 @@ it("the first load of the console is at most 120 kB, compressed", () => {
   expect(bytes.reduce((sum, one) => sum + one, page.length)).toBeLessThanOrEqual(120_000);
 });
 
-it("the console's page needs three round trips before it is drawn: page, files, settings", async () => {
+it("the console renders after three round trips: page, assets, settings", async () => {
   await using opened = await console.open("/", { key: null });
   await opened.page.getByLabel("API key").waitFor();
   const asked = (await opened.page.evaluate(

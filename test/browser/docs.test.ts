@@ -26,20 +26,20 @@ afterAll(async () => {
 
 interface Visit {
   readonly page: Page;
-  /** Addresses that were asked for elsewhere. */
-  readonly strangers: readonly string[];
-  /** What the page complained of: scripts that fail, what its policy forbids. */
+  /** Requested addresses of other origins. */
+  readonly foreignRequests: readonly string[];
+  /** Script errors, console errors and warnings, and violations of the page's content security policy. */
   readonly complaints: readonly string[];
 }
 
 async function visit(place = ""): Promise<Visit> {
   const page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
   page.setDefaultTimeout(120_000);
-  const strangers: string[] = [];
+  const foreignRequests: string[] = [];
   const complaints: string[] = [];
   page.on("request", (request) => {
     const url = request.url();
-    if (!url.startsWith(origin) && !url.startsWith("data:")) strangers.push(url);
+    if (!url.startsWith(origin) && !url.startsWith("data:")) foreignRequests.push(url);
   });
   page.on("pageerror", (error) => complaints.push(error.message));
   page.on("console", (message) => {
@@ -47,19 +47,19 @@ async function visit(place = ""): Promise<Visit> {
   });
   await page.goto(`${origin}/docs/reference${place}`);
   await page.locator(".opblock-tag").first().waitFor();
-  return { page, strangers, complaints };
+  return { page, foreignRequests, complaints };
 }
 
 const search = (page: Page, phrase: string): Promise<void> =>
   page.getByRole("searchbox", { name: "Search operations" }).fill(phrase);
 
-/** The names of the operations that are shown. */
+/** Returns the names of the visible operations. */
 const shown = (page: Page): Promise<readonly (string | undefined)[]> =>
   page
     .locator(".opblock")
     .evaluateAll((all: readonly { readonly id: string }[]) => all.map(({ id }) => id.split("-").at(-1)));
 
-it("a block of a page is copied whole by its button", async () => {
+it("the Copy button copies a whole code block", async () => {
   const context = await browser.newContext({ permissions: ["clipboard-read", "clipboard-write"] });
   const page = await context.newPage();
   await page.goto(`${origin}/docs/quickstart`);
@@ -72,7 +72,7 @@ it("a block of a page is copied whole by its button", async () => {
   await context.close();
 });
 
-it("the API reference shows the headings first, in six requests, and draws no operation before it is asked for", async () => {
+it("the API reference first shows only its headings, with fewer than six requests", async () => {
   const { page } = await visit();
   const document: OpenApi = await (await fetch(`${origin}/v1/openapi.json`)).json();
   const headings = await page.locator(".opblock-tag").evaluateAll((all) => all.map((one) => one.dataset.tag));
@@ -82,7 +82,7 @@ it("the API reference shows the headings first, in six requests, and draws no op
   await page.close();
 });
 
-it("the API reference finds operations by all words of their path, method, name or heading", async () => {
+it("the API reference finds operations by words of their path, method, name or heading", async () => {
   const { page, complaints } = await visit();
   await search(page, "POST channels/");
   await page.locator(".opblock").first().waitFor();
@@ -109,7 +109,7 @@ it("the API reference opens at the operation that its address names", async () =
 });
 
 it("the API reference shows every operation, calls no other host and keeps to its CSP", async () => {
-  const { page, strangers, complaints } = await visit();
+  const { page, foreignRequests, complaints } = await visit();
   await search(page, "/");
   await page.locator(".opblock").first().waitFor();
   const document: OpenApi = await (await fetch(`${origin}/v1/openapi.json`)).json();
@@ -124,14 +124,14 @@ it("the API reference shows every operation, calls no other host and keeps to it
   expect(await opened.textContent()).toContain("blueprints.write");
   const screenshot = process.env.INLET_TEST_SCREENSHOT;
   if (screenshot !== undefined) await page.screenshot({ path: screenshot });
-  expect(strangers).toEqual([]);
+  expect(foreignRequests).toEqual([]);
   expect(complaints).toEqual([]);
   await page.close();
 });
 
 it("the API reference sends a request with a typed-in token, and stores the token nowhere", async () => {
   const token = await api.keyWith("blueprints.read");
-  const { page, strangers, complaints } = await visit();
+  const { page, foreignRequests, complaints } = await visit();
   await page.locator("button.authorize").first().click();
   await page.locator(".auth-container input").fill(token);
   await page.locator(".auth-btn-wrapper button.authorize").click();
@@ -147,7 +147,7 @@ it("the API reference sends a request with a typed-in token, and stores the toke
     "JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie])",
   );
   expect(kept).not.toContain(token);
-  expect([strangers, complaints]).toEqual([[], []]);
+  expect([foreignRequests, complaints]).toEqual([[], []]);
   await page.close();
 });
 

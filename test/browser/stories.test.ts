@@ -30,7 +30,7 @@ interface Organization extends Pick<TestGateway, "api"> {
   readonly key: string;
 }
 
-/** One that holds nothing yet. */
+/** Creates an empty organization with its own API key. */
 async function makeOrganization(name: string): Promise<Organization> {
   const { id, apiKey } = await console.gateway.api<{
     readonly id: string;
@@ -47,7 +47,7 @@ async function makeOrganization(name: string): Promise<Organization> {
 const post = (app: InstalledApp, body: string, headers?: Readonly<Record<string, string>>) =>
   deliver(channelOf(app).url ?? "", body, headers);
 
-/** Follows a link within the page, which keeps who is signed in. */
+/** Follows a link within the page. Unlike a navigation, this keeps the session. */
 async function follow(page: Page, path: string): Promise<void> {
   await page.evaluate(
     `{ const a = document.createElement("a"); a.href = ${JSON.stringify(`/console${path}`)}; document.body.append(a); a.click(); a.remove(); }`,
@@ -55,9 +55,9 @@ async function follow(page: Page, path: string): Promise<void> {
 }
 
 interface Watched {
-  /** The page has nothing left to ask for and nothing left to draw. */
+  /** Waits until the page has no pending requests and shows no placeholders. */
   readonly settled: () => Promise<void>;
-  /** Answers that refuse: status and path. */
+  /** Error responses, as status and path. */
   readonly refused: string[];
 }
 
@@ -80,7 +80,7 @@ function watch({ page }: ConsolePage): Watched {
   return {
     refused,
     async settled() {
-      // What was drawn may ask for more: twice in a row nothing was left.
+      // A rendered view can start more requests, so the page must be idle twice in a row.
       await expect
         .poll(async () => (await isIdle()) && (await nextFrames(page)) && (await isIdle()))
         .toBe(true);
@@ -93,7 +93,7 @@ const nextFrames = async (page: Page): Promise<boolean> => {
   return true;
 };
 
-/** The views of the navigation: their titles, and the addresses that they lead to. */
+/** Returns the titles and paths of the views in the navigation. */
 const viewsOf = async (page: Page): Promise<readonly (readonly [title: string, path: string])[]> => {
   const links = await page.locator("#nav .nav-group a").all();
   return Promise.all(
@@ -111,42 +111,42 @@ const openKey = async (key: string, width = 1440) => {
   return { opened, ...watched, page: opened.page };
 };
 
-/** The browser writes refused requests into its console by itself. */
+/** Removes expected complaints. The browser logs each failed request to its console. */
 const forgetRefusals = ({ complaints }: ConsolePage, status: RegExp): void => {
   complaints.splice(0, complaints.length, ...complaints.filter((one) => !status.test(one)));
 };
 
-it("from an empty organization to its first event, seen in the tail and found again in the list", async () => {
+it("a new organization receives its first event, which appears in the live tail and in the list", async () => {
   const fresh = await makeOrganization("Fresh");
   await using opened = await console.open("/", { key: fresh.key });
   const { page } = opened;
   await page.getByText("No open problems").waitFor();
   await page.getByRole("link", { name: "Receive events" }).click();
-  await page.getByLabel("Who sends?").fill("strip");
+  await page.getByLabel("Sender").fill("strip");
   await page.getByRole("button", { name: "Stripe", exact: true }).click();
-  await page.getByRole("button", { name: "Make the channel" }).click();
+  await page.getByRole("button", { name: "Create the channel" }).click();
   await page.getByLabel("Signing secret").fill("whsec_0123456789");
   await page.getByRole("button", { name: "Set the secret" }).click();
   await page.getByText("ready", { exact: true }).waitFor();
   const steps = page.url();
   await page.getByRole("link", { name: "Live tail" }).click();
   await page.locator(".badge", { hasText: "Live" }).waitFor();
-  // A second window of the same person sends, while this one looks.
+  // A second window of the same user sends the event, while the first one shows the live tail.
   await using second = await console.open("/", { key: fresh.key });
   await follow(second.page, new URL(steps).pathname.replace("/console", "") + new URL(steps).search);
   await second.page.getByRole("button", { name: "Send a test event" }).click();
   await second.page.getByText("is on its topic").waitFor();
   await page.locator('[data-index="0"]').getByText("charge.succeeded", { exact: true }).waitFor();
-  // The link of the test leads to this very event, beside the list.
+  // The link in the test result opens the event in the detail panel next to the list.
   await second.page.getByRole("link", { name: "See it" }).click();
   const panel = second.page.getByRole("complementary", { name: "Event" });
   await panel.getByText("charge.succeeded").first().waitFor();
   await second.page.locator('[data-index="0"][aria-selected="true"]').waitFor();
 });
 
-it("a failing schema is found in quarantine, mended on the real delivery, previewed, saved, re-driven, and its event seen", async () => {
-  const mending = await makeOrganization("Mending");
-  const app = await installApp(mending, [
+it("a user fixes the schema of a quarantined item, previews the change, saves it, redrives the item, and sees its event", async () => {
+  const owner = await makeOrganization("Quarantine");
+  const app = await installApp(owner, [
     {
       uid: "orders",
       kind: "webhook",
@@ -158,27 +158,27 @@ it("a failing schema is found in quarantine, mended on the real delivery, previe
   expect(await (await post(app, '{"type":"order","order":{"sum":7}}')).json()).toMatchObject({
     quarantined: 1,
   });
-  await using opened = await console.open("/", { key: mending.key });
+  await using opened = await console.open("/", { key: owner.key });
   const { page } = opened;
   await page.getByRole("link", { name: "Quarantine", exact: true }).click();
   await page.getByRole("row").filter({ hasText: "schema_mismatch" }).click();
-  await page.getByRole("link", { name: "Mend the definitions" }).click();
-  const editor = page.getByRole("textbox", { name: "Definitions, as JSON" });
+  await page.getByRole("link", { name: "Fix the definitions" }).click();
+  const editor = page.getByRole("textbox", { name: "Definitions (JSON)" });
   await page.locator(".editor .cm-editor").waitFor();
-  await page.getByText("none would become anything else").waitFor();
+  await page.getByText("all would have the same result").waitFor();
   await editor.fill(
     '[{"type": "order", "typePath": "$.type", "payloadPath": "$.order", "schema": {"required": ["sum"]}}]',
   );
-  await page.getByText("1 would become something else").waitFor();
+  await page.getByText("1 would have a different result").waitFor();
   await page.getByRole("button", { name: "Save", exact: true }).click();
-  await page.getByText("in force on all workers").first().waitFor();
-  await page.getByRole("button", { name: "To its quarantine" }).click();
+  await page.getByText("All workers use the change within two seconds").first().waitFor();
+  await page.getByRole("button", { name: "Open quarantine" }).click();
   await page.getByRole("row").filter({ hasText: "schema_mismatch" }).click();
   const dialog = page.getByRole("dialog");
-  // A change is in force within two seconds: who previews at once may see the old definitions.
+  // A change is active after at most two seconds, so an early preview can still use the old definitions.
   await expect
     .poll(async () => {
-      await page.getByRole("button", { name: "Preview and re-drive 1" }).click();
+      await page.getByRole("button", { name: "Preview and redrive 1" }).click();
       const released = await dialog.locator(".tally dd").first().textContent();
       if (released === "1") return released;
       await page.keyboard.press("Escape");
@@ -186,8 +186,8 @@ it("a failing schema is found in quarantine, mended on the real delivery, previe
       return released;
     })
     .toBe("1");
-  await dialog.getByRole("button", { name: "Re-drive 1", exact: true }).click();
-  // Who closes it earlier stops it.
+  await dialog.getByRole("button", { name: "Redrive 1", exact: true }).click();
+  // Closing the dialog before the redrive has finished would stop it.
   await dialog.locator(".row.end").getByRole("button", { name: "Close" }).waitFor();
   expect(await dialog.locator(".tally dd").first().textContent()).toBe("1");
   await dialog.locator(".row.end").getByRole("button", { name: "Close" }).click();
@@ -195,7 +195,7 @@ it("a failing schema is found in quarantine, mended on the real delivery, previe
   await page.locator('[data-index="0"]').getByText('"sum":7').waitFor();
 });
 
-it("an OAuth connection is made by its form and signed in by click at a real provider; it then is ok, and says so", async () => {
+it("a user creates an OAuth connection with its form and signs in at a real provider", async () => {
   const owner = await makeOrganization("Connecting");
   await using opened = await console.open("/connections", { key: owner.key });
   const { page, context } = opened;
@@ -226,7 +226,7 @@ it("an OAuth connection is made by its form and signed in by click at a real pro
   await panel.getByText("needsReauth").waitFor();
   const [popup] = await Promise.all([
     context.waitForEvent("page"),
-    panel.getByRole("button", { name: "Sign in at the other side" }).click(),
+    panel.getByRole("button", { name: "Sign in at the provider" }).click(),
   ]);
   await popup.getByText("The connection is authorized").waitFor();
   await panel.locator(".badge.ok", { hasText: "ok" }).waitFor();
@@ -235,13 +235,13 @@ it("an OAuth connection is made by its form and signed in by click at a real pro
 });
 
 describe("two organizations", () => {
-  /** Something in every view, all of it named so. */
+  /** Creates an entity for each view. All entities have `name` in their names. */
   async function fill(one: Organization, name: string): Promise<InstalledApp> {
     const app = await installApp(one, [
       {
         uid: `${name}-hooks`,
         kind: "webhook",
-        // Silent within the minute after which a problem that is not seen would be over.
+        // A problem that checks do not find again is resolved after a minute. By then the channel really is silent.
         config: { expectEverySeconds: 60 },
         events: [{ type: `${name}.seen`, typePath: "$.type", idPath: "$.id" }],
       },
@@ -303,7 +303,7 @@ describe("two organizations", () => {
     await fill(yak, "yak");
   });
 
-  /** The views that hold the word, of all that this key is offered. */
+  /** Returns the titles of the key's views whose HTML contains the word. */
   async function viewsWith(key: string, word: string): Promise<readonly string[]> {
     const { opened, settled, page } = await openKey(key);
     await using _ = opened;
@@ -317,7 +317,7 @@ describe("two organizations", () => {
     return found;
   }
 
-  it("see nothing of each other, whatever view is opened", async () => {
+  it("see no data of each other in any view", async () => {
     const own = await viewsWith(zebra.key, "zebra");
     expect(own).toEqual(
       expect.arrayContaining([
@@ -329,7 +329,7 @@ describe("two organizations", () => {
     expect(await viewsWith(yak.key, app.id)).toEqual([]);
   });
 
-  it("are not led to each other by addresses: what is another's is not found", async () => {
+  it("get not_found when they open addresses of each other's entities", async () => {
     const first = async (path: string): Promise<string> =>
       (await zebra.api<readonly { readonly id: string }[]>("GET", path))[0]?.id ?? "";
     const [blueprint, connection, key, problem, delivery, item, subscription] = await Promise.all([
@@ -362,7 +362,7 @@ describe("two organizations", () => {
     forgetRefusals(opened, /404/);
   });
 
-  it("a problem leads to its channel, and every figure of the overview into a list", async () => {
+  it("have overviews whose problems and tiles link to working views", async () => {
     const { opened, settled, refused, page } = await openKey(zebra.key);
     await using _ = opened;
     await page.locator(".problem").getByRole("link", { name: "zebra-hooks" }).click();
@@ -384,13 +384,13 @@ describe("two organizations", () => {
       await settled();
       expect([way, await page.getByRole("heading", { level: 1 }).textContent()]).toEqual([
         way,
-        expect.not.stringMatching(/Nothing here|has failed|Not for this key/),
+        expect.not.stringMatching(/Page not found|failed to load|Permission required/),
       ]);
       expect([way, await page.locator("main [role=alert]").count(), refused.join()]).toEqual([way, 0, ""]);
     }
   });
 
-  it("a narrow key is asked for nothing that it may not have: what it may not see is not offered", async () => {
+  it("send no request that a key with few permissions is not allowed to send", async () => {
     const names = (await zebra.api<readonly { readonly name: string }[]>("GET", "/iam/permissions?limit=200"))
       .map(({ name }) => name)
       .filter((name) => name.endsWith(".read"));
@@ -427,7 +427,7 @@ describe("two organizations", () => {
   });
 });
 
-it("hostile names, types, ids, titles, headers and bodies do nothing, in any view, wide or narrow", async () => {
+it("no view runs scripts from names, types, ids, titles, headers or bodies, wide or narrow", async () => {
   const markup = '<img src=x onerror="window.hit=1"><script>window.hit=1</script>';
   const hidden = "\u001b[31mred\u001b[0m\u0007\u202Egnp.exe\u2066\u200B\uFEFF";
   const endless = "x".repeat(200);
@@ -468,7 +468,7 @@ it("hostile names, types, ids, titles, headers and bodies do nothing, in any vie
     JSON.stringify({ type: `${type}!`, id: markup + hidden, mega: "m".repeat(500_000) }),
     headers,
   );
-  // Of what comes at once one is recorded, and of large ones not the body.
+  // The recorder samples one delivery per second, and stores no large bodies. So this sends until one body is stored.
   await expect
     .poll(async () => {
       await post(app, body("small"), headers);
@@ -490,16 +490,16 @@ it("hostile names, types, ids, titles, headers and bodies do nothing, in any vie
       const wide = Number(await page.evaluate("document.documentElement.scrollWidth"));
       expect([where, width, wide <= width]).toEqual([where, width, true]);
       const shown = String(await page.evaluate("document.body.innerText"));
-      // biome-ignore lint/suspicious/noControlCharactersInRegex: these are looked for
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: the test looks for control characters
       expect([where, /[\u001b\u0007\u202E\u2066\u200B\uFEFF]/.exec(shown)]).toEqual([where, null]);
     };
     for (const [title, path] of await viewsOf(page)) {
       await follow(page, path);
       await look(title);
-      // A group is opened first, then what is in it.
-      for (const at of ["first", "in it"]) {
+      // Some views list groups. The first click then opens a group, and the second one opens an item in it.
+      for (const at of ["first row", "row in group"]) {
         const row = page.locator('main [data-index="0"].opens').first();
-        // Where the window is narrow, what is open covers the list.
+        // In a narrow window the detail panel covers the list.
         if ((await row.count()) === 0 || (await page.locator("aside.detail").count()) > 0) break;
         await row.click();
         await look(`${title}, ${at}`);
@@ -507,7 +507,7 @@ it("hostile names, types, ids, titles, headers and bodies do nothing, in any vie
     }
     await follow(page, `/apps/${app.id}/channels/hooks/definitions`);
     await page.locator(".editor .cm-editor").waitFor();
-    await page.getByText(/Of the newest \d/).waitFor();
+    await page.getByText(/Compared with the newest \d/).waitFor();
     for (const tried of await page.locator("details.tried > summary").all()) await tried.click();
     expect(await page.evaluate("'hit' in window")).toBe(false);
   }

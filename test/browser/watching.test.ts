@@ -41,14 +41,14 @@ const order = (id: string, total: unknown, type = "order.created"): object => ({
 
 const row = (page: Page, text: string) => page.getByRole("row").filter({ hasText: text });
 
-/** The list of a group, which stands where that of the groups was: named, so that no click meets the old one. */
+/** The list of items in a group. It replaces the list of groups, so it is selected by name. */
 const items = (page: Page) => page.getByRole("grid", { name: "Items" });
 
 const HOSTILE =
   '<img src=x onerror="window.hit=1"><script>window.hit=1</script>\u202Egnp.exe\u200B javascript:window.hit=1';
 
 describe("quarantine", () => {
-  it("groups what failed, says what a re-drive would do, and re-drives it once the schema is mended", async () => {
+  it("groups failed items, previews a redrive, and redrives them after the schema was fixed", async () => {
     for (let i = 0; i < 3; i++) await send(order(`text-${i}`, "12"));
     await send(order("other", 1, "order.unknown"));
     await using opened = await console.open(`/apps/${app.id}/quarantine`);
@@ -64,10 +64,10 @@ describe("quarantine", () => {
       .waitFor();
     await page.keyboard.press("Escape");
 
-    const mend = (type: string) =>
+    const setTotalType = (type: string) =>
       console.gateway.api("PUT", `/apps/${app.id}/channels/orders`, { events: [definition(type)] });
     const releasedBy = async (): Promise<string | null> => {
-      await page.getByRole("button", { name: "Preview and re-drive 3" }).click();
+      await page.getByRole("button", { name: "Preview and redrive 3" }).click();
       const dialog = page.getByRole("dialog");
       const released = dialog.locator(".tally dd").first();
       await released.waitFor();
@@ -77,22 +77,22 @@ describe("quarantine", () => {
       return text;
     };
     expect(await releasedBy()).toBe("0");
-    await mend("string");
+    await setTotalType("string");
     await until(async () => (await releasedBy()) === "3");
-    await page.getByRole("button", { name: "Preview and re-drive 3" }).click();
-    await page.getByRole("dialog").getByRole("button", { name: "Re-drive 3", exact: true }).click();
+    await page.getByRole("button", { name: "Preview and redrive 3" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Redrive 3", exact: true }).click();
     await expect.poll(() => page.getByRole("dialog").locator(".tally dd").first().textContent()).toBe("3");
     await page.getByRole("dialog").getByRole("button", { name: "Close" }).last().click();
-    await page.getByText("This group is empty now").waitFor();
+    await page.getByText("This group is empty").waitFor();
     const left = await console.gateway.api<readonly { reason: string }[]>(
       "GET",
       `/apps/${app.id}/quarantine`,
     );
     expect(left.map(({ reason }) => reason)).toEqual(["no_match"]);
-    await mend("number");
+    await setTotalType("number");
   });
 
-  it("runs those again that were chosen, and shows the call with the key by its name only", async () => {
+  it("redrives selected items, and shows the API call with the key as a variable", async () => {
     await send(order("chosen", true));
     await send(order("not chosen", false));
     await using opened = await console.open(
@@ -100,16 +100,16 @@ describe("quarantine", () => {
     );
     const { page } = opened;
     await page.getByRole("checkbox").first().check();
-    await page.getByRole("button", { name: "Re-drive 1" }).click();
+    await page.getByRole("button", { name: "Redrive 1" }).click();
     const dialog = page.getByRole("dialog");
     await dialog.getByText("API call").click();
     expect(await dialog.locator("pre").textContent()).toContain('-H "Authorization: Bearer $INLET_API_KEY"');
-    await dialog.getByRole("button", { name: "Re-drive 1" }).click();
+    await dialog.getByRole("button", { name: "Redrive 1" }).click();
     await dialog.getByText("stay in quarantine").waitFor();
     await expect.poll(() => dialog.locator(".tally dd").nth(1).textContent()).toBe("1");
   });
 
-  it("shows what strangers sent as text: names, ids, headers, bodies", async () => {
+  it("shows untrusted names, ids, headers and bodies as plain text", async () => {
     await send(JSON.stringify({ ...order("x", HOSTILE), type: HOSTILE }), {
       "x-note": "<b onclick=1>note</b>",
     });
@@ -125,13 +125,13 @@ describe("quarantine", () => {
     expect(await panel.locator("img, script, b").count()).toBe(0);
   });
 
-  const LOOKS: readonly [name: string, query: string, ready: (page: Page) => Promise<unknown>][] = [
+  const VIEWS: readonly [name: string, query: string, ready: (page: Page) => Promise<unknown>][] = [
     ["quarantine", "", (page) => page.getByRole("grid", { name: "Groups" }).waitFor()],
     [
       "quarantine-preview",
       "",
       async (page) => {
-        await page.getByRole("button", { name: "Preview and re-drive all" }).click();
+        await page.getByRole("button", { name: "Preview and redrive all" }).click();
         await page.getByText("would leave quarantine").waitFor();
       },
     ],
@@ -144,17 +144,19 @@ describe("quarantine", () => {
       },
     ],
   ];
-  it.each(LOOKS)("looks as it should in both themes, wide and narrow: %s", async (name, query, ready) => {
+  it.each(
+    VIEWS,
+  )("%s is accessible and fits the window in both themes, wide and narrow", async (name, query, ready) => {
     await send(order("looked-at", "text"));
     await lookAt(console, { name, path: `/apps/${app.id}/quarantine${query}`, ready });
   });
 });
 
-describe("what strangers send", () => {
-  /** Characters that would hide or turn what stands around them. */
+describe("untrusted data", () => {
+  /** Invisible characters, and characters that change the direction of the text around them. */
   const HIDDEN = /(?![\n\t])[\p{Cc}\p{Cf}]/u;
 
-  it("does nothing as an event's id, and hides nothing of what it holds", async () => {
+  it("runs no script as an event id, and shows all its characters", async () => {
     await send(order(HOSTILE, 1));
     await using opened = await console.open(`/apps/${app.id}/events`);
     const { page } = opened;
@@ -171,7 +173,7 @@ describe("what strangers send", () => {
     expect(await panel.locator("img, script").count()).toBe(0);
   });
 
-  it("may be megabytes in one line: what is in sight is drawn, and it is saved as a file that no browser shows", async () => {
+  it("renders only the visible lines of a body with megabytes in one line, and saves it as a text file", async () => {
     await send({ type: "large", html: `<script>window.hit=1</script>${"x".repeat(3_000_000)}` });
     await using opened = await console.open(`/apps/${app.id}/quarantine`);
     const { page } = opened;
@@ -189,7 +191,7 @@ describe("what strangers send", () => {
     expect(await page.evaluate("'hit' in window")).toBe(false);
   });
 
-  it("is not run again by a key that may only read, nor shown where the key may not look", async () => {
+  it("offers no redrive to a key that can only read, and no links to views without permission", async () => {
     await send(order("read-only", "text"));
     const { key } = await console.gateway.api<{ key: string }>("POST", "/iam/api-keys", {
       name: "reader",
@@ -200,7 +202,7 @@ describe("what strangers send", () => {
     await row(page, "schema_mismatch").click();
     await items(page).locator('[data-index="0"]').click();
     await page.getByRole("heading", { name: "Headers" }).waitFor();
-    expect(await page.getByRole("button", { name: /re-drive|delete/i }).count()).toBe(0);
+    expect(await page.getByRole("button", { name: /redrive|delete/i }).count()).toBe(0);
     expect(await page.getByRole("checkbox").count()).toBe(0);
     expect(await page.getByRole("link", { name: "Events" }).count()).toBe(1);
     expect(await page.getByRole("link", { name: "Deliveries" }).count()).toBe(0);
@@ -208,7 +210,7 @@ describe("what strangers send", () => {
 });
 
 describe("dead letters", () => {
-  it("say why a handler did not take an event, attempt by attempt, and send it again", async () => {
+  it("show each failed attempt of the handler, and send the events again", async () => {
     const { id } = await console.gateway.api<{ id: string }>("POST", `/apps/${app.id}/events/subscribe`, {
       eventUid: "orders:*",
       handler: { url: handlers.urlOf("/orders") },
@@ -252,11 +254,11 @@ describe("dead letters", () => {
     await row(page, "timeout").click();
     await row(page, "lost-3").click();
     await page.getByRole("button", { name: "Send again" }).click();
-    await page.getByText("This group is empty now").waitFor();
+    await page.getByText("This group is empty").waitFor();
     await page.getByRole("link", { name: "All groups" }).click();
     await page.getByRole("button", { name: "Preview and send all again" }).click();
     await page.getByRole("button", { name: "Send 2 again" }).click();
-    await page.getByText("2 of 2 on their way to the handler").waitFor();
+    await page.getByText("2 of 2 sent to the handler").waitFor();
     await until(() => handlers.taken("/orders").length === 3);
     const sent = handlers.taken("/orders").map(({ body }) => JSON.parse(body).n);
     expect(sent.sort()).toEqual([1, 2, 3]);
@@ -264,13 +266,13 @@ describe("dead letters", () => {
 });
 
 describe("events", () => {
-  /** Entries as another gateway would have written them, spread over two days. */
+  /** Writes entries directly to the topic, spread over two days. */
   async function fill(topic: string, count: number): Promise<void> {
     const startMs = Date.now() - 172_800_000;
     for (let first = 0; first < count; first += 5_000) {
       const pipeline = console.stores.client.pipeline();
       for (let n = first; n < Math.min(count, first + 5_000); n++) {
-        // The busier the later.
+        // The rate grows with time, so that the events are unevenly distributed.
         const ms = startMs + Math.floor(172_000_000 * Math.sqrt(n / count));
         const fields = { specversion: "1.0", id: `many-${n}`, source: "/s", type: "many.made" };
         pipeline.xadd(
@@ -284,7 +286,7 @@ describe("events", () => {
     }
   }
 
-  it("are 100,000 in one list, the newest first, of which at most 200 rows are drawn", async () => {
+  it("scroll through a list of 100,000, newest first, with at most 200 rendered rows", async () => {
     const many = await installApp(console.gateway, [
       { uid: "many", kind: "webhook", events: [{ type: "many.made" }] },
     ]);
@@ -316,13 +318,13 @@ describe("events", () => {
     await page.getByRole("complementary", { name: "Event" }).getByText('"n": 99990').waitFor();
   });
 
-  it("are found by channel, type and id, at an address that shows the same to others", async () => {
+  it("are found by channel, type and id, with the filters in the address", async () => {
     await send(order("find-me", 1));
     await send(order("find-me-not", 2));
     const path = `/apps/${app.id}/events?type=order.created&channel=orders&id=find-me`;
     await using opened = await console.open(path);
     const { page } = opened;
-    await page.getByText(/1 found; looked through all/).waitFor();
+    await page.getByText(/1 found; searched all/).waitFor();
     const found = page.locator('[data-index="0"]');
     await found.getByText("find-me", { exact: true }).waitFor();
     await found.focus();
@@ -335,10 +337,10 @@ describe("events", () => {
     await page.locator('[data-index="0"]:focus').waitFor();
   });
 
-  it("come into the tail while they are published; paused, filtered, gone on from where it stood", async () => {
+  it("appear in the live tail, which can be paused, resumed without a gap, and filtered", async () => {
     await using opened = await console.open(`/apps/${app.id}/tail`);
     const { page } = opened;
-    const grid = page.getByRole("grid", { name: "Events as they come" });
+    const grid = page.getByRole("grid", { name: "Live events" });
     await page.locator(".badge", { hasText: "Live" }).waitFor();
     await page.getByText("Waiting for events").waitFor();
     await send(order("tail-1", 1));
@@ -347,16 +349,16 @@ describe("events", () => {
     await page.locator(".badge", { hasText: "Paused" }).waitFor();
     for (let i = 2; i <= 29; i++) await send(order(`tail-${i}`, i));
     expect(await grid.getByText("tail-2", { exact: true }).count()).toBe(0);
-    await page.getByRole("button", { name: "Go on" }).click();
-    await page.getByText(/^29 in sight of 29/).waitFor();
+    await page.getByRole("button", { name: "Resume" }).click();
+    await page.getByText(/^Showing 29 of 29/).waitFor();
     expect(await grid.locator('[data-index="0"]').textContent()).toContain("tail-29");
     await page.getByLabel("Field").fill("total = 7");
-    await page.getByText(/^1 in sight of 29/).waitFor();
+    await page.getByText(/^Showing 1 of 29/).waitFor();
     await page.keyboard.press("Escape");
   });
 
-  it("look as they should in both themes, wide and narrow, with one beside the list", async () => {
-    await send(order("beside", 1));
+  it("are accessible and fit the window with an open detail panel in both themes, wide and narrow", async () => {
+    await send(order("detail", 1));
     await lookAt(console, {
       name: "events",
       path: `/apps/${app.id}/events`,
@@ -367,7 +369,7 @@ describe("events", () => {
     });
   });
 
-  it("in the tail look as they should in both themes, wide and narrow", async () => {
+  it("in the live tail are accessible and fit the window in both themes, wide and narrow", async () => {
     await lookAt(console, {
       name: "tail",
       path: `/apps/${app.id}/tail`,
@@ -388,7 +390,7 @@ describe("deliveries", () => {
     readonly quarantine: readonly { readonly id: string }[];
   }
 
-  /** Of a channel one a second is recorded: sent again and again until one is. */
+  /** Sends deliveries until one is recorded. The recorder samples at most one delivery per second and channel. */
   async function recorded(body: (n: number) => object): Promise<Recorded> {
     let found: Recorded | undefined;
     let n = 0;
@@ -415,7 +417,7 @@ describe("deliveries", () => {
     return found;
   }
 
-  it("are found by request id and by event; one is followed from its arrival to its readers", async () => {
+  it("are found by request id and by event, and show every step from arrival to the readers", async () => {
     const subscription = await console.gateway.api<{ id: string }>(
       "POST",
       `/apps/${app.id}/events/subscribe`,
@@ -427,14 +429,14 @@ describe("deliveries", () => {
     await page.getByText("1 delivery", { exact: true }).waitFor();
     await page.locator('[data-index="0"]').click();
     await page.waitForURL(`**/deliveries/${id}`);
-    const steps = page.getByRole("list", { name: "What became of it" });
+    const steps = page.getByRole("list", { name: "Processing steps" });
     await steps.getByText("not read yet").waitFor();
-    const told = await steps.textContent();
+    const text = await steps.textContent();
     for (const step of ["Received", "Verified", "Matched", "Validated", "Published", "Read", subscription.id])
-      expect(told).toContain(step);
+      expect(text).toContain(step);
     await page.getByRole("button", { name: "Hex" }).click();
     await page.getByText(/^\s*1\s*00000000 {2}7b 22 74 79/).waitFor();
-    await page.getByRole("heading", { name: "By today's definitions" }).waitFor();
+    await page.getByRole("heading", { name: "With the current definitions" }).waitFor();
     expect(await page.getByLabel("Headers").textContent()).toContain("<script>window.hit=1</script>");
     expect(await page.evaluate("'hit' in window")).toBe(false);
     await page.goBack();
@@ -443,10 +445,10 @@ describe("deliveries", () => {
     await page.getByText("1 delivery", { exact: true }).waitFor();
   });
 
-  it("say in words why they became no event, and what mends it", async () => {
+  it("show why they became no event, and the suggested action", async () => {
     const { id, quarantine } = await recorded((n) => order(`wrong-${n}`, `${n}`));
     await using opened = await console.open(`/apps/${app.id}/quarantine?item=${quarantine[0]?.id}`);
-    await opened.page.getByRole("link", { name: "The delivery that it came in" }).click();
+    await opened.page.getByRole("link", { name: "Open the delivery" }).click();
     await opened.page.getByText("1 found").waitFor();
     await opened.page.locator('[data-index="0"]').click();
     await opened.page.waitForURL(`**/deliveries/${id}`);
@@ -454,14 +456,14 @@ describe("deliveries", () => {
       name: "delivery",
       path: `/apps/${app.id}/deliveries/${id}`,
       ready: async (page) => {
-        const steps = page.getByRole("list", { name: "What became of it" });
-        await steps.getByText("The data does not fit the schema of its definition.").waitFor();
-        await steps.getByText("Mend the schema").waitFor();
+        const steps = page.getByRole("list", { name: "Processing steps" });
+        await steps.getByText("The data does not match the schema of its definition.").waitFor();
+        await steps.getByText("Fix the schema").waitFor();
       },
     });
   });
 
-  it("look as they should in both themes, wide and narrow", async () => {
+  it("are accessible and fit the window in both themes, wide and narrow", async () => {
     await lookAt(console, {
       name: "deliveries",
       path: `/apps/${app.id}/deliveries`,

@@ -4,8 +4,8 @@ import { createParser } from "../../src/console/api/stream-parser.ts";
 import { parseFieldFilter } from "../../src/console/views/events/field-filter.ts";
 import { createTimeline, type Event, type Load } from "../../src/console/views/events/timeline.ts";
 
-describe("the parser of event streams", () => {
-  it("finds the same events and the same place wherever the text is cut, and however its lines end", () => {
+describe("event stream parser", () => {
+  it("finds the same events and position for all chunk boundaries and line endings", () => {
     const line = fc.constantFrom("data: a", "data:b", "data", "id: 1", "id:2", ": beat", "retry: 5", "", "");
     const end = fc.constantFrom("\n", "\r\n", "\r");
     fc.assert(
@@ -19,7 +19,7 @@ describe("the parser of event streams", () => {
         }
         pieces.push(text.slice(from));
         const whole = parsed([[...lines, "", "", ""].join("\n")]);
-        // A last CR waits for what may follow it.
+        // The parser holds back a CR at the end, because an LF may follow. The added LF completes the line.
         expect(parsed([...pieces, "\n"])).toEqual(whole);
       }),
     );
@@ -43,8 +43,8 @@ describe("the parser of event streams", () => {
   }
 });
 
-describe("the timeline", () => {
-  /** As the API answers: in order of time, counted up to 10,000 between times, looked through that far. */
+describe("timeline", () => {
+  /** Simulates the API: events in order of time. With a time range, it counts and pages only the first 10,000. */
   function listOf(timesMs: readonly number[]): { readonly load: Load; readonly asked: () => number } {
     const events = timesMs.map((ms, n): Event => {
       return { id: `e${n}`, type: "t", source: "/s", topic: "topic", entryId: `${ms}-${n}` };
@@ -79,14 +79,14 @@ describe("the timeline", () => {
   const spread = (count: number, spanMs: number): readonly number[] =>
     Array.from({ length: count }, (_, n) => nowMs - spanMs + Math.floor((spanMs * n * n) / (count * count)));
 
-  it("holds a short list from the newest to the oldest", async () => {
+  it("lists a short list from newest to oldest", async () => {
     const { load } = listOf(spread(250, 60_000));
     expect((await idsAt(load, 0)).slice(0, 2)).toEqual(["e249", "e248"]);
     expect((await idsAt(load, 200)).at(-1)).toBe("e0");
     expect(await idsAt(load, 300)).toEqual([]);
   });
 
-  it("reaches each place of a list that is longer than the API looks, however unevenly its events came", async () => {
+  it("reaches every offset of a list longer than the API's limit, also with unevenly distributed events", async () => {
     const burst = [...spread(20_000, 86_400_000), ...Array.from({ length: 9_000 }, () => nowMs + 5_000)];
     const { load } = listOf(burst);
     for (const offset of [0, 8_950, 9_000, 17_300, 28_900]) {
@@ -95,7 +95,7 @@ describe("the timeline", () => {
     }
   });
 
-  it("knows how long a whole list is at once, and asks for no more than is in sight", async () => {
+  it("returns the total with the first page and sends few requests", async () => {
     const { load, asked } = listOf(spread(30_000, 86_400_000));
     const read = createTimeline(load, {});
     const { total } = await read({ limit: 100, offset: 0 }, new AbortController().signal);
@@ -103,7 +103,7 @@ describe("the timeline", () => {
     expect(asked()).toBeLessThan(10);
   });
 
-  it("keeps to the times that were chosen, to the end of them", async () => {
+  it("only lists events in the selected time range, up to its last page", async () => {
     const times = spread(25_000, 86_400_000);
     const { load } = listOf(times);
     const range = { to: new Date(nowMs - 1_000).toISOString() };
@@ -116,7 +116,7 @@ describe("the timeline", () => {
   });
 });
 
-it("a field of the data is named by its place, with or without a value", () => {
+it("a field filter matches a path in the data, with or without a value", () => {
   const data = { order: { total: 12, note: "a = b", items: [{ sku: "x" }], none: null } };
   const found = ["order.total = 12", "$.order.total=12", "order.items.0.sku = x", 'order.items.0.sku = "x"'];
   const others = ["order.total = 13", "order.total.x", "toString", "order.items.1", "order.note = a"];

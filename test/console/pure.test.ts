@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process";
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { formatCurl, fillPath, formatQuery } from "../../src/console/api/curl.ts";
+import { fillPath, formatCurl, formatQuery } from "../../src/console/api/curl.ts";
 import { mergePatch } from "../../src/console/kit/resource/merge-patch.ts";
 import { indentJson } from "../../src/console/kit/text/indent-json.ts";
 import {
@@ -13,7 +13,7 @@ import {
 } from "../../src/console/kit/text/numbers.ts";
 import { visibleText } from "../../src/console/kit/text/visible.ts";
 
-it("hidden characters of a text are shown by their numbers, and all others stay as they are", () => {
+it("visibleText escapes invisible characters and keeps all others", () => {
   const hidden =
     "\u0000\u0007\u001b\u007f\u00ad\u061c\u200b\u200d\u200e\u202e\u2028\u2066\u2069\ufeff\ufe0f\ud800";
   const shown = visibleText(`${hidden}\u{e0041}`);
@@ -23,7 +23,7 @@ it("hidden characters of a text are shown by their numbers, and all others stay 
     expect(visibleText(text)).toBe(text);
 });
 
-it("indented JSON is the same JSON, its numbers and escapes spelled as they were received", () => {
+it("indentJson only changes whitespace: numbers, escapes and repeated keys stay as received", () => {
   const text =
     '{"big":12345678901234567890.10,"e":1E+2,"esc":"\\u00e9\\n{[,:]}","same":1,"same":2,"none":{},"list":[ ]}';
   const indented = indentJson(text);
@@ -38,21 +38,21 @@ it("indented JSON is the same JSON, its numbers and escapes spelled as they were
   );
 });
 
-it("a change is a merge patch that makes of what was there what it shall be, and holds nothing else", () => {
+it("mergePatch returns a minimal patch that turns the first value into the second", () => {
   const leaf = fc.oneof(fc.integer(), fc.string(), fc.boolean(), fc.array(fc.integer(), { maxLength: 3 }));
   const name = fc.constantFrom("a", "b", "c");
   const inner = fc.dictionary(name, leaf, { maxKeys: 3 });
   const value = fc.dictionary(name, fc.oneof(leaf, inner), { maxKeys: 3 });
   fc.assert(
     fc.property(value, value, (before, after) => {
-      expect(applied(before, mergePatch(before, after))).toEqual(after);
+      expect(applyMergePatch(before, mergePatch(before, after))).toEqual(after);
       expect(mergePatch(after, after)).toEqual({});
     }),
   );
   expect(mergePatch({ a: null, b: { c: 1, d: 2 } }, { b: { c: 1 } })).toEqual({ b: { d: null } });
 });
 
-it("a call that is shown for a shell is that call, whatever stands in its body, and has the key by its name only", () => {
+it("formatCurl quotes every body for the shell and names the key as a variable", () => {
   const hostile = `it's "$(touch x)" \`id\` \\ $HOME !1 \n\u00e9`;
   const call = { method: "put", path: "/apps/a%20b", body: { hostile }, headers: { "If-Match": `"v'1"` } };
   const shown = formatCurl(call, "https://inlet.example");
@@ -69,14 +69,14 @@ it("a call that is shown for a shell is that call, whatever stands in its body, 
   ]);
 });
 
-it("a parameter of a path stays one segment, and one of a query one value", () => {
+it("fillPath encodes each parameter as one path segment, and formatQuery as one value", () => {
   const segment = fillPath("/apps/{appId}/events/{topic}", { appId: "a/../b", topic: "é?#%2f" });
   expect(segment).toBe("/apps/a%2F..%2Fb/events/%C3%A9%3F%23%252f");
   expect(formatQuery({ type: "a&b=c", limit: 0, from: undefined, to: "" })).toBe("?type=a%26b%3Dc&limit=0");
   expect(formatQuery({ from: undefined })).toBe("");
 });
 
-it("figures are shown in the largest unit of which there is one", () => {
+it("numbers are formatted in the largest unit with a value of at least one", () => {
   const durations = [0, 999, 1_000, 59_999, 60_000, 3_600_000, 86_400_000, 129_600_000];
   expect(durations.map(formatDuration)).toEqual([
     "0 ms",
@@ -104,13 +104,13 @@ type Json = Readonly<Record<string, unknown>>;
 const isObject = (value: unknown): value is Json =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** RFC 7396, section 2. */
-function applied(target: unknown, patch: unknown): unknown {
+/** Applies a JSON Merge Patch (RFC 7396, section 2). */
+function applyMergePatch(target: unknown, patch: unknown): unknown {
   if (!isObject(patch)) return patch;
   const result: Record<string, unknown> = isObject(target) ? { ...target } : {};
   for (const [name, value] of Object.entries(patch)) {
     if (value === null) delete result[name];
-    else result[name] = applied(result[name], value);
+    else result[name] = applyMergePatch(result[name], value);
   }
   return result;
 }

@@ -42,7 +42,7 @@ export function RedriveDialog({ appId, what, target, looks, onClose, onDone }: P
     setCounts(NO_COUNTS);
     try {
       const done = await runAgain(appId, target, { signal, onProgress: setCounts });
-      announce(`${done.released} released, ${done.kept} kept`);
+      announce(`${done.released} released, ${done.kept} still in quarantine`);
     } finally {
       onDone();
     }

@@ -179,7 +179,7 @@ function TestEvent({ appId, channel }: { readonly appId: string; readonly channe
             <span>
               <code>{reason}</code> <UntrustedText>{detail}</UntrustedText>
             </span>
-            {reason === "no_match" && <span>The sample is of a type that this channel does not take.</span>}
+            {reason === "no_match" && <span>The channel has no definition for the type of the sample.</span>}
           </p>
         ))}
       </div>

@@ -113,7 +113,7 @@ export function MakeChannel({ preset, onBack, onMade }: Props) {
           Back
         </button>
         <button type="submit" class="button primary" disabled={action.isRunning}>
-          Make the channel
+          Create the channel
         </button>
       </div>
     </form>

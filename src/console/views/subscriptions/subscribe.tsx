@@ -122,7 +122,7 @@ const Secret = ({ secret, onClose }: { readonly secret: string; readonly onClose
       <Code text={secret} label="secret" wrap />
       <div class="row end">
         <button type="button" class="button primary" onClick={onClose}>
-          I have it
+          I have saved it
         </button>
       </div>
     </div>
