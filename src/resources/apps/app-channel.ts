@@ -8,7 +8,7 @@ import { notFound } from "../../http/problem.ts";
 import { pathText } from "../kit/params.ts";
 import { type AppScope, appParams } from "./app-scope.ts";
 
-/** The app and the channel in a path, the channel by its id or its uid. */
+/** Path parameters of a channel's routes. */
 export const channelParams = {
   ...appParams,
   channelId: pathText(/^[A-Za-z0-9_-]{1,64}$/, "channel", CHANNEL_ID_EXAMPLE).meta({
@@ -17,7 +17,7 @@ export const channelParams = {
   }),
 };
 
-/** A channel's address or uid is looked up in its app only: one that is another's is not there. @throws ApiError 404 */
+/** Returns the channel with this id or uid. Searches only the given app, so channels of others are not found. @throws ApiError 404 */
 export async function getChannel(
   db: Queryable,
   keyring: Pick<Keyring, "addressHashKey">,
@@ -30,7 +30,7 @@ export async function getChannel(
     .where((eb) => eb.or([hasAddress(keyring, name), eb("uid", "=", name)]))
     .where("appId", "=", appId)
     .where("organizationId", "=", organizationId)
-    // A uid may look like the id of another channel.
+    // A uid may equal the id of another channel. The channel with that id is returned.
     .orderBy((eb) => eb("uid", "=", name))
     .limit(1)
     .executeTakeFirst();
@@ -38,11 +38,11 @@ export async function getChannel(
   return row;
 }
 
-/** The name by which the caller is told of a channel that is deleted: its id or, where that is not theirs to see, its uid. */
-export const shownName = (keyring: Keyring, caller: Caller, row: ChannelRow): string =>
+/** Returns the channel's id, or its uid if the caller may not see channel addresses. */
+export const getVisibleName = (keyring: Keyring, caller: Caller, row: ChannelRow): string =>
   canSeeAddresses(caller) ? openAddress(keyring, row) : row.uid;
 
-/** The numbers of the app's channels, or of the one that has that number. */
+/** Returns the internal channel ids of the app's channels. With `one.number`, returns only that id, if the app has such a channel. */
 export async function findChannelNumbers(
   db: Queryable,
   scope: AppScope,

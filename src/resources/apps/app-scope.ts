@@ -7,7 +7,7 @@ import { pathId } from "../kit/params.ts";
 import { APPS, getRow, type Lock } from "../kit/references.ts";
 import type { CountedRows } from "../kit/row-limit.ts";
 
-/** Of all apps of an organization but its system app. */
+/** All channels of an organization, except those of the system app. */
 export const COUNTED_CHANNELS: CountedRows = {
   table: "channels",
   words: "channels",
@@ -15,47 +15,48 @@ export const COUNTED_CHANNELS: CountedRows = {
   omitsSystem: true,
 };
 
-/** Which app of whose: what is below an app is looked up within both. */
+/** The app and organization in which a request's objects are looked up. */
 export interface AppScope {
   readonly organizationId: string;
   readonly appId: string;
 }
 
-/** The app in a path; extend it by what is below it. */
+/** Path parameters of an app's routes. Routes below the app extend them. */
 export const appParams = { appId: pathId("app", "app") } as const;
 
-/** The caller's organization and the app in the path, which need not be there. */
+/** Returns the scope of a request, without checking that the app exists. */
 export const appScopeOf = ({ organizationId }: Caller, { appId }: { readonly appId: string }): AppScope => ({
   organizationId,
   appId,
 });
 
-/** @throws ApiError 404 where the organization has no such app */
+/** @throws ApiError 404 if the organization has no such app */
 export const requireApp = (db: Queryable, scope: AppScope, lock?: Lock): Promise<AppRow> =>
   getRow(db, scope, APPS, scope.appId, lock);
 
-/** The same of an app that is to be changed. @throws ApiError 404; 409 where it is the system app */
+/** Returns an app that the caller may change. @throws ApiError 404; 409 for the system app */
 export async function requireOwnApp(db: Queryable, scope: AppScope, lock?: Lock): Promise<AppRow> {
   const app = await requireApp(db, scope, lock);
-  refuseSystem(app);
+  rejectSystemApp(app);
   return app;
 }
 
-/** @throws ApiError 409 for the system app and its channel, which are Inlet's own */
-export function refuseSystem({ isSystem }: { readonly isSystem: boolean }): void {
+/** @throws ApiError 409 for the system app or its channel, because Inlet manages them */
+export function rejectSystemApp({ isSystem }: { readonly isSystem: boolean }): void {
   if (isSystem)
     throw conflict(
-      "The app `inlet` is Inlet's own: it can be read and subscribed to, and is not deleted, upgraded or given channels; its channel stays as it is.",
+      "Inlet manages the system app `inlet`. You can read it and subscribe to it, but not delete or upgrade it, or change its channels.",
     );
 }
 
-/** When a change of an app or a channel answers 409 for it. */
-export const IS_SYSTEM = "the app is the system app, which is Inlet's own";
+/** Condition of a 409 in the API reference, for routes that change an app or a channel. */
+export const SYSTEM_APP_CONFLICT = "the app is the system app, which Inlet manages";
 
-/** `?purge=true`: what was published goes with what is deleted. */
+/** Query parameter `purge` of deletions. */
 export const purgeQuerySchema = z.object({
   purge: z
     .enum(["true", "false"])
+    .describe("Whether to delete the published events too.")
     .default("false")
     .transform((purge) => purge === "true"),
 });

@@ -3,7 +3,7 @@ import { channelKindNameSchema } from "../../channels/entity.ts";
 import { channelUidSchema } from "../../event/channel.ts";
 import { definitionSchema } from "../../event/definition.ts";
 
-/** The channels of a blueprint, as they are answered. */
+/** Response schema of a blueprint's channels. */
 export const blueprintChannels = z.array(
   z
     .object({
@@ -15,7 +15,7 @@ export const blueprintChannels = z.array(
     })
     .meta({
       id: "BlueprintChannel",
-      description: "A channel in a blueprint. Installing an app creates it.",
+      description: "A channel of a blueprint. Installing an app from the blueprint creates the channel.",
       configOf: "answered",
     }),
 );

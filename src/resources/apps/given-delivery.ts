@@ -4,11 +4,14 @@ import type { CompiledChannel } from "../../ingest/compiled-channel.ts";
 
 const values = z.record(z.string().min(1).max(256), z.union([z.string(), z.array(z.string()).max(100)]));
 
-/** A delivery as a caller of the API writes it, but for its body. */
+/** Fields of a delivery in an API request. Each route adds its own `body` field. */
 export const givenDelivery = {
-  query: z.string().max(8_192).default("").describe("As in the address, without the question mark."),
-  headers: values.default({}).describe("Names in any case."),
-  bodyEncoding: z.enum(["utf-8", "base64"]).default("utf-8"),
+  query: z.string().max(8_192).describe("Query string of the URL, without the question mark.").default(""),
+  headers: values.describe("Request headers. Names are case-insensitive.").default({}),
+  bodyEncoding: z
+    .enum(["utf-8", "base64"])
+    .describe("Encoding of `body`: text, or base64 for binary data.")
+    .default("utf-8"),
 } as const;
 
 interface Given extends z.output<z.ZodObject<typeof givenDelivery>> {
@@ -16,7 +19,10 @@ interface Given extends z.output<z.ZodObject<typeof givenDelivery>> {
   readonly body: string;
 }
 
-export function requestOf({ method, query, headers, body, bodyEncoding }: Given, nowMs: number): RawRequest {
+export function toRawRequest(
+  { method, query, headers, body, bodyEncoding }: Given,
+  nowMs: number,
+): RawRequest {
   const lowered = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value] as const);
   return {
     method,
@@ -27,6 +33,6 @@ export function requestOf({ method, query, headers, body, bodyEncoding }: Given,
   };
 }
 
-/** The delivery as rules see it, its sender not asked for: without the credentials that its scheme reads. */
-export const believed = ({ sender }: CompiledChannel, request: RawRequest): VerifiedDelivery =>
+/** Returns the request as if its sender were verified, without the credentials that the verification scheme reads. */
+export const skipVerification = ({ sender }: CompiledChannel, request: RawRequest): VerifiedDelivery =>
   sender.reject(request, "not asked for").redacted();

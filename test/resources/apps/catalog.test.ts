@@ -13,7 +13,7 @@ type Schema = any;
 const ajv = new Ajv2020({ strict: false });
 formats.default(ajv);
 
-/** The paths of all properties without a description. */
+/** Returns the paths of all properties that have no description. */
 function undescribed(schema: Schema, path = ""): string[] {
   const properties = Object.entries<Schema>(schema.properties ?? {});
   const branches = [...(schema.oneOf ?? []), ...(schema.anyOf ?? [])];
@@ -28,7 +28,7 @@ function undescribed(schema: Schema, path = ""): string[] {
 }
 
 describe("GET /channel-kinds", () => {
-  it("answers settings as JSON Schema with defaults and a description of each", async () => {
+  it("returns settings as JSON Schema, each with its default and a description", async () => {
     const { status, body, headers } = await api.call("GET", "/channel-kinds");
     expect([status, headers.get("x-total-count")]).toEqual([200, String(body.length)]);
     const webhook = body.find((one: Schema) => one.kind === "webhook");
@@ -47,7 +47,7 @@ describe("GET /channel-kinds", () => {
     for (const kind of body) expect(undescribed(kind.settings)).toEqual([]);
   });
 
-  it("answers a schema that accepts exactly the settings that the API accepts", async () => {
+  it("returns a schema that accepts exactly the settings that the API accepts", async () => {
     const body = await api.call.get("/channel-kinds");
     const fits = ajv.compile(body.find((one: Schema) => one.kind === "webhook").settings);
     const configs = [
@@ -69,7 +69,7 @@ describe("GET /channel-kinds", () => {
 });
 
 describe("GET /verification-schemes and /presets", () => {
-  it("answer each scheme with its settings as JSON Schema", async () => {
+  it("return each scheme with its settings as JSON Schema", async () => {
     const body = await api.call.get("/verification-schemes");
     expect(body).toMatchObject([
       { scheme: "none", needsSecret: false, settings: { properties: { scheme: { const: "none" } } } },
@@ -107,24 +107,29 @@ describe("GET /verification-schemes and /presets", () => {
     expect(await api.call.get("/presets?limit=2&offset=1")).toEqual(body.slice(1, 3));
   });
 
-  it("answer one preset by its name, and for a misspelt name the nearest, here and in a channel", async () => {
+  it("return one preset by its name, and suggest the nearest one for a misspelled name, also in a channel", async () => {
     const presets = await api.call.get("/presets");
     expect(await api.call.get("/presets/github")).toEqual(
       presets.find(({ preset }: Schema) => preset === "github"),
     );
     for (const name of ["githb", "GitHub1", "gitub"]) {
       const { status, body } = await api.call("GET", `/presets/${name}`);
-      expect([status, body.message]).toEqual([404, "There is no such preset. Did you mean github?"]);
+      expect([status, body.message]).toEqual([
+        404,
+        "Preset not found. Did you mean github? `GET /presets` lists all presets.",
+      ]);
       const channels = [{ uid: "c", kind: "webhook", config: { preset: name } }];
       const refused = await api.call("POST", "/blueprints", { title: "x", channels });
       expect(refused.body.details).toEqual([
         { path: "channels[0].config.preset", message: expect.stringContaining("did you mean github?") },
       ]);
     }
-    expect((await api.call("GET", "/presets/nothing-like-it")).body.message).toBe("There is no such preset.");
+    expect((await api.call("GET", "/presets/nothing-like-it")).body.message).toBe(
+      "Preset not found. `GET /presets` lists all presets.",
+    );
   });
 
-  it("are paged like other lists", async () => {
+  it("are paginated like other lists", async () => {
     const { body, headers } = await api.call("GET", "/verification-schemes?limit=1&offset=1");
     expect([body.length, headers.get("x-total-count")]).toEqual([1, "7"]);
     expect((await api.call("GET", "/channel-kinds?limit=0")).status).toBe(400);

@@ -8,17 +8,19 @@ import { ApiError } from "../../../http/problem.ts";
 import type { Finding } from "../../../lib/errors.ts";
 import { verifiesSenders } from "../../../verify/sender.ts";
 
-/** A channel as its blueprint has it now, and the one of that uid that the app has already. */
+/** A channel to be created or updated from a blueprint. */
 export interface PlannedChannel {
   readonly content: NewChannel;
+  /** The app's channel with the same uid, if it has one. */
   readonly before: ChannelRow | undefined;
 }
 
 /**
- * The blueprint's channels as they would be written now, with the secrets of those that are there.
+ * Converts a blueprint's channels to channels that can be written. Existing channels keep their secrets.
  *
- * @throws ApiError 409 when a kind no longer accepts what it did when the blueprint was written, or is not that of the channel
- * that the app has under that uid.
+ * @param present the app's existing channels
+ * @throws ApiError 409 if a channel kind no longer accepts the settings in the blueprint, or if the app has a channel with the same
+ * uid but another kind
  */
 export async function planChannels(
   deps: SettingsDeps & { readonly keyring: Keyring },
@@ -34,18 +36,18 @@ export async function planChannels(
     if (before && before.kind !== settings.kind) {
       findings.push({
         path: `channels[${index}].kind`,
-        message: `the app's channel ${uid} is ${before.kind}`,
+        message: `must be ${before.kind}, the kind of the app's channel ${uid}`,
       });
       continue;
     }
     const secrets = before ? openSettings(deps.keyring, before) : {};
-    const config = { ...withOwnSender(deps, before, settings.config), ...secrets };
+    const config = { ...keepVerification(deps, before, settings.config), ...secrets };
     const checked = await checkSettings(deps, { ...settings, config }, organizationId);
     if (checked.ok) planned.push({ content: { ...checked.value, uid, title, fromBlueprint: true }, before });
     else findings.push(...checked.error.map((finding) => findingUnder(`channels[${index}]`, finding)));
   }
   if (findings.length > 0) {
-    throw new ApiError("conflict", "The blueprint must be changed before it can be installed.", {
+    throw new ApiError("conflict", "The blueprint has invalid channels. Fix the channels in `details`.", {
       details: findings,
     });
   }
@@ -53,10 +55,10 @@ export async function planChannels(
 }
 
 /**
- * A blueprint whose channel believes anyone, in whichever way it says so, never opens a channel whose senders are verified: that
- * is done on the channel itself.
+ * Keeps the channel's verification settings if the blueprint would turn verification off. Verification can only be turned off on the
+ * channel itself.
  */
-function withOwnSender(
+function keepVerification(
   { presets }: SettingsDeps,
   before: ChannelRow | undefined,
   config: BlueprintChannel["config"],

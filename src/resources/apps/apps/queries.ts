@@ -11,9 +11,9 @@ import type { RowDeps } from "../../kit/resource-spec.ts";
 import { type AppScope, COUNTED_CHANNELS, requireOwnApp } from "../app-scope.ts";
 
 /**
- * Makes the app and its channels in one transaction.
+ * Creates the app and its channels in one transaction.
  *
- * @throws ApiError 404 where the organization has no such space, or the blueprint is there no longer.
+ * @throws ApiError 404 if the organization has no such space, or the blueprint was deleted; 409 if a row limit is reached
  */
 export async function installApp(
   db: Queryable,
@@ -31,7 +31,10 @@ export async function installApp(
   });
 }
 
-/** Nobody deletes it until the transaction ends. It was found for the organization, of which an artifact's need not be. */
+/**
+ * Prevents deletion of the blueprint until the transaction ends. Does not filter by organization: an artifact's blueprint may be
+ * another organization's, and the caller has checked access.
+ */
 async function lockBlueprint(trx: Trx, id: string): Promise<void> {
   const found = await trx
     .selectFrom("blueprints")
@@ -42,7 +45,7 @@ async function lockBlueprint(trx: Trx, id: string): Promise<void> {
   if (!found) throw notFound("blueprint");
 }
 
-/** The app's channels, in the order in which they were made. */
+/** Selects the app's channels in order of creation. */
 export const appChannels = (db: Queryable, appId: string) =>
   db.selectFrom("channels").selectAll().where("appId", "=", appId).orderBy("number");
 

@@ -9,16 +9,16 @@ import type { RowDeps } from "../../kit/resource-spec.ts";
 import { defineRoute } from "../../kit/route.ts";
 import { ROW_LIMIT_CONFLICT } from "../../kit/row-limit.ts";
 import { standardResource } from "../../kit/standard-resource.ts";
-import { appParams, appScopeOf, IS_SYSTEM, purgeQuerySchema } from "../app-scope.ts";
+import { appParams, appScopeOf, purgeQuerySchema, SYSTEM_APP_CONFLICT } from "../app-scope.ts";
 import { planChannels } from "./blueprint-channels.ts";
-import { blueprintOfArtifact } from "./offered.ts";
+import { getInstallSource } from "./install-source.ts";
 import { deleteApp, installApp } from "./queries.ts";
 import { app, installedAppSchema, installSchema } from "./schema.ts";
 
 export interface AppDeps extends SettingsDeps, EntityDeps, RowDeps {
   readonly keyring: Keyring;
   readonly clock: Clock;
-  /** Told after a deletion is committed: the time to clear away what it leaves on the bus. */
+  /** Called after a deletion is committed, to remove its data from Redis. */
   readonly onDeleted: () => Promise<void>;
 }
 
@@ -40,23 +40,24 @@ export const apps = standardResource({
         operation: "installApp",
         summary: "Install an app from a blueprint",
         description:
-          "Exactly one of `artifactId` and `blueprintId` is given. The app is a copy: later changes of its blueprint do not reach it by themselves. Without `spaceId` it falls in the caller's default space. App and channels are made together or not at all. An artifact of another organization is one that is published in a public store; where all its pricing plans cost something, it needs a paid order of the caller's organization that has not ended. Where its store requires approval, the version that the store has approved is installed.",
+          "Set exactly one of `artifactId` and `blueprintId`. The app and its channels are created together or not at all. The app is a copy: later changes to the blueprint reach it only when you upgrade it. An artifact of another organization must be published in a public store. If none of its pricing plans is free, your organization needs a paid order that has not expired. If its store requires approval, the approved version is installed.",
         body: installSchema,
         answer: installedAppSchema,
         reveals: ADDRESS_PERMISSION,
         creates: true,
-        missing: "blueprint, artifact or space is not there",
-        conflict: `a channel's kind no longer accepts what the blueprint says, the artifact is not published, its store has approved no version, or a paid order of it is needed; or ${ROW_LIMIT_CONFLICT}`,
+        missing: "the blueprint, artifact or space does not exist",
+        conflict: `a channel kind no longer accepts the settings in the blueprint; the artifact is not published, has no approved version, or needs a paid order; or ${ROW_LIMIT_CONFLICT}`,
       },
       async ({ caller, body }) => {
         const { organizationId, defaultSpaceId } = caller;
         const spaceId = body.spaceId ?? defaultSpaceId;
         if (spaceId === null) {
-          throw invalidParameters([{ path: "spaceId", message: "is needed: the key has no default space" }]);
+          const message = "is required, because the key has no default space";
+          throw invalidParameters([{ path: "spaceId", message }]);
         }
         const { blueprint, artifactId } =
           body.blueprintId === undefined
-            ? await blueprintOfArtifact(deps, caller, body.artifactId)
+            ? await getInstallSource(deps, caller, body.artifactId)
             : {
                 blueprint: await getRow(deps.db, caller, BLUEPRINTS, body.blueprintId),
                 artifactId: null,
@@ -81,15 +82,15 @@ export const apps = standardResource({
         operation: "deleteApp",
         summary: "Delete an app",
         description:
-          "With its channels and subscriptions. What its channels have published stays until its retention ends, or goes with it (`purge`).",
+          "Also deletes the app's channels and subscriptions. Published events stay until their retention ends. With `purge`, they are deleted too.",
         params: appParams,
         query: purgeQuerySchema,
         answer: deleted,
-        conflict: IS_SYSTEM,
+        conflict: SYSTEM_APP_CONFLICT,
       },
       async ({ caller, params, query: { purge } }) => {
         await deleteApp(deps.db, caller, appScopeOf(caller, params), { purge, nowMs: deps.clock() });
-        // It is deleted, whatever becomes of this; what it leaves is noted.
+        // The app is already deleted. If the cleanup fails, the recorded removals are processed later.
         await deps.onDeleted().catch(() => {});
         return { id: params.appId };
       },

@@ -20,17 +20,15 @@ const fields = {
     z
       .string()
       .nullable()
-      .meta({ description: "The artifact that it was installed from, be it there any more or not." }),
+      .meta({ description: "Artifact that the app was installed from. It may have been deleted since." }),
   ),
   organizationId,
   projectId: z.string().min(1).max(255).nullable().default(null),
-  spaceId: readOnly(
-    id("spc").nullable().meta({ description: "Null: the system app, which is in no space." }),
-  ),
+  spaceId: readOnly(id("spc").nullable().meta({ description: "Space of the app. Null for the system app." })),
   isSystem: readOnly(
     z.boolean().meta({
       description:
-        "True of the app `inlet`, one in each organization, to whose channel `problems` Inlet itself publishes. It can be subscribed to, and is neither deleted nor upgraded nor given channels.",
+        "Whether this is the system app `inlet`, which each organization has. Inlet publishes detected problems to its channel `problems`. You can subscribe to it, but not delete or upgrade it, or change its channels.",
     }),
   ),
 };
@@ -38,25 +36,21 @@ const fields = {
 export const app = shape({
   prefix: "app",
   fields,
-  meta: { id: "App", description: "One install of a blueprint." },
+  meta: { id: "App", description: "An installed blueprint." },
 });
 
-/** An app that was just installed. */
 export const installedAppSchema = app.entity
   .extend({ channels: z.array(channelSchema) })
-  .meta({ id: "InstalledApp", description: "An app with the channels that were made for it." });
+  .meta({ id: "InstalledApp", description: "A new app with its channels." });
 
 export const installSchema = z
   .strictObject({
-    artifactId: z
-      .string()
-      .optional()
-      .describe("The artifact of a store that it is installed from, instead of a blueprint."),
+    artifactId: z.string().optional().describe("Store artifact to install. Alternative to `blueprintId`."),
     blueprintId: z
       .string()
       .optional()
-      .meta({ description: "The blueprint that it is installed from.", example: idExample("bp") }),
-    spaceId: z.string().optional().describe("Default: the default space of the caller."),
+      .meta({ description: "Blueprint to install.", example: idExample("bp") }),
+    spaceId: z.string().optional().describe("Space of the new app. Default: the caller's default space."),
   })
   .superRefine(({ artifactId, blueprintId }, context) => {
     if ((artifactId === undefined) !== (blueprintId === undefined)) return;

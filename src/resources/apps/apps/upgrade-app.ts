@@ -15,10 +15,10 @@ import { changedFields } from "../../../lib/json/changed-fields.ts";
 import type { RowDeps } from "../../kit/resource-spec.ts";
 import { COUNTED_CHANNELS } from "../app-scope.ts";
 import type { PlannedChannel } from "./blueprint-channels.ts";
-import type { InstallSource } from "./offered.ts";
+import type { InstallSource } from "./install-source.ts";
 import { appChannels } from "./queries.ts";
 
-/** The rows that an upgrade was planned on: it is carried out only while they are unchanged. */
+/** The rows that an upgrade was planned from. The upgrade only runs if they are unchanged. */
 export interface UpgradeBasis {
   readonly app: AppRow;
   readonly source: InstallSource;
@@ -27,29 +27,29 @@ export interface UpgradeBasis {
 
 export interface UpgradeOptions extends WriteContext, Pick<RowDeps, "requireRoom"> {
   readonly author: Author;
-  /** Remove what the blueprint has made and no longer has. */
+  /** Whether to remove channels that a blueprint created but no longer contains. */
   readonly removeMissing: boolean;
   readonly purge: boolean;
 }
 
-/** The app with all channels that it has now, and the uids of those that are in each case. */
-export interface Upgraded {
+/** An upgraded app with its current channels, and the channel uids by kind of change. */
+export interface UpgradeResult {
   readonly app: AppRow;
   readonly channels: readonly ChannelRow[];
   readonly added: readonly string[];
   readonly updated: readonly string[];
-  /** Not in the blueprint, and left alone. */
+  /** Channels that are not in the blueprint and were left unchanged. */
   readonly kept: readonly string[];
   readonly removed: readonly string[];
 }
 
-/** Brings the app's channels to the plan, all or nothing; undefined where what it was made on has changed. */
+/** Applies the planned channels in one transaction. Returns `undefined` if a row in `basis` has changed since planning. */
 export async function upgradeApp(
   db: Queryable,
   basis: UpgradeBasis,
   plan: readonly PlannedChannel[],
   options: UpgradeOptions,
-): Promise<Upgraded | undefined> {
+): Promise<UpgradeResult | undefined> {
   return db.transaction().execute(async (trx) => {
     const app = await lockBasis(trx, basis);
     if (!app) return undefined;
@@ -58,10 +58,10 @@ export async function upgradeApp(
     const removed = options.removeMissing ? missing.filter(({ fromBlueprint }) => fromBlueprint) : [];
     const outdated = plan.filter(isOutdated);
     const added = outdated.filter(({ before }) => !before);
-    // What goes makes room for what comes.
+    // Removed channels free capacity for added ones.
     const more = Math.max(0, added.length - removed.length);
     await options.requireRoom(trx, options.author, COUNTED_CHANNELS, more);
-    // First what goes: what comes may publish to its topics.
+    // Remove channels first, because an added channel may publish to the topics of a removed one.
     for (const row of removed) {
       await deleteChannel(trx, row, options);
       await recordChannelAudit(trx, options.author, "delete", row, options.nowMs);
@@ -69,7 +69,7 @@ export async function upgradeApp(
     for (const { before, content } of outdated) {
       if (before) {
         await updateChannel(trx, before, content, options);
-        const fields = changedFields(shownOf(before), shownOf(content));
+        const fields = changedFields(toComparable(before), toComparable(content));
         await recordChannelAudit(trx, options.author, "update", before, options.nowMs, fields);
       } else {
         const row = await insertChannel(trx, app, content, options);
@@ -85,19 +85,19 @@ export async function upgradeApp(
       .where("id", "=", app.id)
       .returningAll()
       .executeTakeFirstOrThrow();
-    const uidsOf = (rows: readonly { readonly uid: string }[]) => rows.map(({ uid }) => uid);
+    const listUids = (rows: readonly { readonly uid: string }[]) => rows.map(({ uid }) => uid);
     return {
       app: upgraded,
       channels: await appChannels(trx, app.id).execute(),
-      added: uidsOf(added.map(({ content }) => content)),
-      updated: uidsOf(outdated.filter(({ before }) => before).map(({ content }) => content)),
-      kept: uidsOf(missing.filter((row) => !removed.includes(row))),
-      removed: uidsOf(removed),
+      added: listUids(added.map(({ content }) => content)),
+      updated: listUids(outdated.filter(({ before }) => before).map(({ content }) => content)),
+      kept: listUids(missing.filter((row) => !removed.includes(row))),
+      removed: listUids(removed),
     };
   });
 }
 
-/** Holds everything that the plan was made on, if it still is as it was. */
+/** Locks all rows in `basis`. Returns `undefined` if one of them has changed. */
 async function lockBasis(trx: Trx, basis: UpgradeBasis): Promise<AppRow | undefined> {
   const { blueprint, artifactId, isApproved } = basis.source;
   const app = await trx
@@ -131,15 +131,15 @@ async function lockBasis(trx: Trx, basis: UpgradeBasis): Promise<AppRow | undefi
 }
 
 const isOutdated = ({ before, content }: PlannedChannel): boolean =>
-  before === undefined || changedFields(shownOf(before), shownOf(content)).length > 0;
+  before === undefined || changedFields(toComparable(before), toComparable(content)).length > 0;
 
-const shownOf = ({ title, config, events }: Pick<ChannelRow, "title" | "config" | "events">) => ({
+const toComparable = ({ title, config, events }: Pick<ChannelRow, "title" | "config" | "events">) => ({
   title,
   config,
   events,
 });
 
-/** A channel that was added by hand is the blueprint's from when that has one of its uid. */
+/** Marks the channels as created by the blueprint. This includes manually added channels whose uid the blueprint now contains. */
 async function markFromBlueprint(trx: Trx, appId: string, uids: readonly string[]): Promise<void> {
   if (uids.length === 0) return;
   await trx

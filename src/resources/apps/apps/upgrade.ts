@@ -4,9 +4,9 @@ import { conflict } from "../../../http/problem.ts";
 import { type Resource, retryVersionConflicts } from "../../kit/resource.ts";
 import { defineRoute } from "../../kit/route.ts";
 import { ROW_LIMIT_CONFLICT } from "../../kit/row-limit.ts";
-import { appParams, appScopeOf, requireOwnApp } from "../app-scope.ts";
+import { appParams, appScopeOf, requireOwnApp, SYSTEM_APP_CONFLICT } from "../app-scope.ts";
 import { planChannels } from "./blueprint-channels.ts";
-import { findUpgradeSource } from "./offered.ts";
+import { findUpgradeSource } from "./install-source.ts";
 import { appChannels } from "./queries.ts";
 import type { AppDeps } from "./routes.ts";
 import { app as appShape, installedAppSchema } from "./schema.ts";
@@ -15,23 +15,25 @@ import { upgradeApp } from "./upgrade-app.ts";
 const upgradeSchema = z.strictObject({
   removeMissing: z
     .boolean()
-    .default(false)
-    .describe("remove the channels that came from the blueprint and are no longer in it"),
-  purge: z.boolean().default(false).describe("what removed channels have published goes with them"),
+    .describe("Whether to remove channels that a blueprint created but no longer contains.")
+    .default(false),
+  purge: z.boolean().describe("Whether to delete the published events of removed channels.").default(false),
 });
 
 const uids = (description: string) => z.array(z.string()).describe(description);
 
 const upgradedAppSchema = installedAppSchema
   .extend({
-    added: uids("uids of channels that are new"),
-    updated: uids("uids of channels that were changed"),
-    kept: uids("uids of channels that are not in the blueprint and were left as they are"),
-    removed: uids("uids of channels that were removed"),
+    added: uids("Uids of the added channels."),
+    updated: uids("Uids of the changed channels."),
+    kept: uids("Uids of channels that are not in the blueprint and were left unchanged."),
+    removed: uids("Uids of the removed channels."),
   })
-  .meta({ id: "UpgradedApp", description: "An app with all its channels, and what its upgrade did." });
+  .meta({
+    id: "UpgradedApp",
+    description: "An upgraded app with its channels and a summary of the changes.",
+  });
 
-/** Upgrades of apps. */
 export const appUpgrades: Resource<AppDeps> = {
   path: "/apps",
   tag: "Apps",
@@ -41,27 +43,28 @@ export const appUpgrades: Resource<AppDeps> = {
         method: "post",
         path: "/:appId/upgrade",
         operation: "upgradeApp",
-        summary: "Bring an app to the present state of its blueprint",
+        summary: "Upgrade an app to the current version of its blueprint",
         description:
-          "All or nothing. Channels of the same uid keep id, address and secrets and get title, settings and events of the blueprint, whatever was changed on them by hand, but that a channel that verifies its senders is not opened by a blueprint whose channel does not; a paused one stays paused. New ones are added. Channels that are not in the blueprint are kept, and listed; with `removeMissing` those go that came from it, never those added by hand. Title and description of the app stay. One that came by an artifact of a store that requires approval is brought to the version that the store has approved.",
+          "Applies all changes or none. Channels with the same uid keep their id, secrets and paused state. Their title, settings and events are replaced by the blueprint's, even if you changed them. Only verification is never turned off: such a channel keeps its verification settings. New channels are added. Channels that are not in the blueprint are kept and listed. With `removeMissing`, those that a blueprint created are removed, but not those that you added. The app's title and description do not change. If the app comes from a store that requires approval, it is upgraded to the approved version.",
         params: appParams,
         body: upgradeSchema,
         answer: upgradedAppSchema,
         reveals: ADDRESS_PERMISSION,
-        conflict: `the app has no blueprint (any more), or one of another organization that no artifact offers to the caller's now, a channel of the same uid is of another kind, or a kind no longer accepts what the blueprint says; it is the system app; or ${ROW_LIMIT_CONFLICT}`,
+        conflict: `the blueprint was deleted or is no longer offered; one of its channels is invalid or has another kind in the app; ${SYSTEM_APP_CONFLICT}; or ${ROW_LIMIT_CONFLICT}`,
       },
       async ({ caller, params, body }) => {
         const { db, keyring, clock, requireRoom } = deps;
         const upgraded = await retryVersionConflicts(async () => {
           const app = await requireOwnApp(db, appScopeOf(caller, params));
           const source = await findUpgradeSource(deps, caller, app);
-          if (!source) throw conflict("The app has no blueprint to be upgraded to.");
+          if (!source)
+            throw conflict("The app has no blueprint to upgrade to: it was deleted or is no longer offered.");
           const channels = await appChannels(db, app.id).execute();
           const plan = await planChannels(deps, source.blueprint, channels, caller.organizationId);
           const options = { ...body, author: caller, keyring, nowMs: clock(), requireRoom };
           return upgradeApp(db, { app, source, channels }, plan, options);
         });
-        // They are deleted, whatever becomes of this; what they leave is noted.
+        // The channels are already deleted. If the cleanup fails, the recorded removals are processed later.
         if (upgraded.removed.length > 0) await deps.onDeleted().catch(() => {});
         const { app, channels, added, updated, kept, removed } = upgraded;
         const shown = await renderChannels(deps, caller, channels);

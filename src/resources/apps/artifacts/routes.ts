@@ -10,7 +10,7 @@ import { standardResource } from "../../kit/standard-resource.ts";
 import { AWAITS_APPROVAL, blueprintNow, needsApproval } from "../../store/approved-blueprints.ts";
 import { plansOf } from "../../store/store-entities.ts";
 import { ownStores, visibleArtifacts } from "../../store/store-scope.ts";
-import { offer, offerAgain } from "./offers.ts";
+import { computeChangedStatus, computeNewStatus } from "./artifact-status.ts";
 import {
   type ArtifactRow,
   approveSchema,
@@ -21,7 +21,7 @@ import {
 
 const params = { artifactId: pathId("art", "artifact") };
 
-/** Artifacts: what stores offer. */
+/** Routes of artifacts, which are the items that stores offer. */
 export const artifacts = standardResource({
   path: "/stores/artifacts",
   tag: "Store",
@@ -30,7 +30,10 @@ export const artifacts = standardResource({
   shape: artifact,
   audit: "artifact",
   references: { blueprintId: BLUEPRINTS },
-  inUse: { when: "there are orders of it", message: "There are orders of the artifact." },
+  inUse: {
+    when: "the artifact has orders",
+    message: "The artifact has orders, so it cannot be deleted.",
+  },
   visible: visibleArtifacts,
   changeable: (db, caller) => changeable(db, caller),
   filters: {
@@ -64,7 +67,9 @@ export const artifacts = standardResource({
   readAside: async (_, { offeredIn }) => ({ storeId: offeredIn }),
   async prepare({ trx, caller, before, values }) {
     if (before) requireOwn(caller, before);
-    const status = await (before ? offerAgain(trx, caller, before, values) : offer(trx, caller, values));
+    const status = await (before
+      ? computeChangedStatus(trx, caller, before, values)
+      : computeNewStatus(trx, caller, values));
     const isSame = before?.offeredIn === values.storeId && before.blueprintId === values.blueprintId;
     return { status, offeredIn: values.storeId, approved: isSame ? before.approved : null };
   },
@@ -75,22 +80,24 @@ export const artifacts = standardResource({
   notes: {
     create: {
       description:
-        "One of kind `blueprint` can be installed. In a store of the caller's organization it is published at once. A public store that allows submissions takes it of other organizations too: `pending`, and published once it is approved, if the store requires that, else at once.",
-      missing: "the blueprint, the store or its category is not there",
-      conflict: "the store is another organization's and takes no submissions",
+        "Artifacts of kind `blueprint` can be installed. In a store of your organization, the artifact is published immediately. You can also submit it to another organization's public store that allows submissions. There it is published immediately, or stays `pending` until approved if the store requires approval.",
+      missing: "the blueprint, store or category does not exist",
+      conflict: "the store belongs to another organization and does not accept submissions",
     },
     get: {
       description:
-        "One of the caller's organization, one in its stores, or a published one of a public store.",
+        "Returns artifacts of your organization, artifacts in its stores, and published artifacts of public stores.",
     },
     update: {
       description:
-        "A change of its blueprint alone takes nothing down: where the store requires approval, others go on with the approved version. What is in a store of another organization becomes `pending` again when kind, title, description or blueprint change, if it was rejected or the store requires approval.",
-      missing: "it, or the blueprint, the store or its category is not there",
+        "In another organization's store, a change to kind, title, description or `blueprintId` makes the artifact `pending` again if it was rejected or the store requires approval. Changes to the content of its blueprint do not unpublish it. If the store requires approval, others continue to install the approved version.",
+      missing: "the artifact, blueprint, store or category does not exist",
       conflict:
-        "it has orders or reviews and would leave its store, or the new store is another organization's and takes no submissions",
+        "the artifact has orders or reviews and would leave its store; or the new store belongs to another organization and does not accept submissions",
     },
-    delete: { description: "With its plans and reviews. What was installed from it stays." },
+    delete: {
+      description: "Also deletes the artifact's pricing plans and reviews. Apps installed from it stay.",
+    },
   },
   more: ({ db }, { change }) => [
     defineRoute(
@@ -98,8 +105,9 @@ export const artifacts = standardResource({
         method: "get",
         path: "/:artifactId/blueprint",
         operation: "getArtifactBlueprint",
-        summary: "Get the blueprint of an artifact as it stands to be approved",
-        description: "For the organization of the artifact, and for that of its store.",
+        summary: "Get the current blueprint of an artifact",
+        description:
+          "Shows the version that the store would approve. Only for the artifact's organization and the store's organization.",
         params,
         answer: offeredBlueprintSchema,
       },
@@ -115,14 +123,14 @@ export const artifacts = standardResource({
         method: "post",
         path: "/:artifactId/approve",
         operation: "approveArtifact",
-        summary: "Publish an artifact that was submitted to a store, or a change of its blueprint",
+        summary: "Approve an artifact, or a new version of its blueprint",
         description:
-          "Done by the organization of the store. It approves the blueprint as it is now: others install that, and upgrade to it, whatever becomes of the blueprint, until the next version is approved.",
+          "Only for the store's organization. Publishes the artifact and approves the current version of its blueprint. Others install and upgrade to this version until you approve another, even if the blueprint changes.",
         params,
         body: approveSchema,
         answer: artifact.entity,
         conflict:
-          "it is in no store, or as it is was published already, or its blueprint is at another version",
+          "the artifact is not in a store, its current version is already published, or its blueprint is at another version",
       },
       ({ caller, params: { artifactId }, body: { version } }) =>
         change(
@@ -132,11 +140,15 @@ export const artifacts = standardResource({
             await requireOwnStore(trx, caller, before);
             const approved = await blueprintNow(trx, before);
             if (version !== undefined && version !== approved?.version)
-              throw conflict(`The blueprint is at version ${approved?.version ?? "none"} by now.`);
-            const isNews =
+              throw conflict(
+                approved
+                  ? `The blueprint is now at version ${approved.version}. Review it and try again.`
+                  : "The blueprint was deleted.",
+              );
+            const hasNewVersion =
               (await needsApproval(trx, before)) && approved?.version !== before.approved?.version;
-            if (before.status === "draft" || (before.status === "published" && !isNews))
-              throw conflict(`The artifact is ${before.status}.`);
+            if (before.status === "draft" || (before.status === "published" && !hasNewVersion))
+              throw conflict(`The artifact is already ${before.status}.`);
             return { status: "published", approved };
           },
           "approve",
@@ -147,12 +159,12 @@ export const artifacts = standardResource({
         method: "post",
         path: "/:artifactId/reject",
         operation: "rejectArtifact",
-        summary: "Refuse an artifact that was submitted to a store, or take it down",
-        description: "Done by the organization of the store. What was ordered or installed stays.",
+        summary: "Reject a submitted artifact, or unpublish a published one",
+        description: "Only for the store's organization. Existing orders and installed apps stay.",
         params,
         body: z.strictObject({}),
         answer: artifact.entity,
-        conflict: "it is in no store, or rejected already",
+        conflict: "the artifact is not in a store, or is already rejected",
       },
       ({ caller, params: { artifactId } }) =>
         change(
@@ -161,7 +173,7 @@ export const artifacts = standardResource({
           async ({ trx, before }) => {
             await requireOwnStore(trx, caller, before);
             if (before.status === "draft" || before.status === "rejected")
-              throw conflict(`The artifact is ${before.status}.`);
+              throw conflict(`The artifact is already ${before.status}.`);
             return { status: "rejected" };
           },
           "reject",
@@ -170,7 +182,7 @@ export const artifacts = standardResource({
   ],
 });
 
-/** Its organization changes it, and that of its store decides about it. */
+/** Selects artifacts of the caller's organization, which edits them, and artifacts in its stores, which approves them. */
 const changeable = (db: Queryable, caller: Caller) =>
   db
     .selectFrom("artifacts")
@@ -178,15 +190,15 @@ const changeable = (db: Queryable, caller: Caller) =>
       eb.or([eb("organizationId", "=", caller.organizationId), eb("offeredIn", "in", ownStores(db, caller))]),
     );
 
-/** @throws ApiError 404 for the organization of its store, which decides about it but changes nothing else */
+/** @throws ApiError 404 for the store's organization, which may approve or reject the artifact but not edit it */
 function requireOwn({ organizationId }: Caller, row: ArtifactRow): void {
   if (row.organizationId !== organizationId) throw notFound("artifact");
 }
 
-/** @throws ApiError 409 where it is in no store, 403 where that is another organization's */
+/** @throws ApiError 409 if the artifact is not in a store, 403 if the store belongs to another organization */
 async function requireOwnStore(db: Queryable, caller: Caller, { offeredIn }: ArtifactRow): Promise<void> {
-  if (offeredIn === null) throw conflict("The artifact is in no store.");
+  if (offeredIn === null) throw conflict("The artifact is not in a store.");
   const store = await ownStores(db, caller).where("id", "=", offeredIn).executeTakeFirst();
   if (!store)
-    throw new ApiError("permission_denied", "Only the organization of its store decides about an artifact.");
+    throw new ApiError("permission_denied", "Only the store's organization may approve or reject artifacts.");
 }

@@ -16,33 +16,39 @@ declare module "../../../data/tables.ts" {
 const storeId = z
   .string()
   .nullable()
-  .meta({ description: "where it is offered; null: nowhere", example: idExample("store") });
+  .meta({ description: "Store that offers the artifact. Null for a draft.", example: idExample("store") });
 const status = z
   .enum(["draft", "pending", "published", "rejected"])
   .describe(
-    "`draft`: in no store; `pending`: its store's organization has not approved it yet; `published`: to be had; `rejected`: refused or taken down by the store's organization",
+    "`draft`: not in a store. `pending`: waits for approval by the store's organization. `published`: available in the store. `rejected`: rejected or unpublished by the store's organization.",
   );
 
 const fields = {
-  /** Those of kind `blueprint` can be installed. */
   kind: z
     .enum(["blueprint", "agent", "collection", "flow", "form"])
-    .describe("what it hands over; `blueprint` can be installed"),
+    .describe("Kind of content. Only artifacts of kind `blueprint` can be installed."),
   title: z.string().min(1).max(255).meta({ example: "Issue tracker" }),
   description: textUpTo(4_096),
   organizationId,
-  /** Null also where it was deleted. */
+  /** Also `null` after the blueprint was deleted. */
   blueprintId: z
     .string()
     .nullable()
     .default(null)
-    .meta({ description: "what an artifact of kind `blueprint` installs", example: idExample("bp") }),
+    .meta({
+      description: "Blueprint to install. Required for the kind `blueprint`.",
+      example: idExample("bp"),
+    }),
   storeId: unstored(storeId.default(null)),
-  /** `storeId` is stored here. */
+  /** Column that stores the API field `storeId`. */
   offeredIn: hidden(z.string().nullable()),
-  categoryId: z.string().nullable().default(null).describe("a category of that store"),
+  categoryId: z
+    .string()
+    .nullable()
+    .describe("Category of the store. Null for an artifact without a category.")
+    .default(null),
   status: readOnly(status),
-  /** Installs and upgrades by others take that where the store requires approval. */
+  /** Version that other organizations install and upgrade to, if the store requires approval. */
   approved: hidden(json(approvedBlueprint.nullable())),
 };
 
@@ -56,46 +62,48 @@ export const artifact = shape({
     pricingPlans: z.array(pricingPlan.entity),
     approvedVersion: z.int().nullable().meta({
       description:
-        "The version of its blueprint that its store has approved, and that others install; null: none was to be approved.",
+        "Blueprint version that the store approved and that others install. Null if no version was approved.",
     }),
     awaitsApproval: z.boolean().meta({
       description:
-        "Its store is asked to approve it, or a change of its blueprint: until that is approved, others install the version of before.",
+        "Whether the artifact, or a change to its blueprint, waits for the store's approval. Meanwhile, others install the previously approved version.",
     }),
   },
   check({ kind, blueprintId, storeId, categoryId }, context) {
     const issue = (path: string, message: string) =>
       context.addIssue({ code: "custom", path: [path], message });
     if (kind === "blueprint" && blueprintId === null)
-      issue("blueprintId", "is needed for the kind blueprint");
-    if (kind !== "blueprint" && blueprintId !== null) issue("blueprintId", "is for the kind blueprint only");
-    if (categoryId !== null && storeId === null) issue("categoryId", "is for an artifact in a store only");
+      issue("blueprintId", "is required for the kind blueprint");
+    if (kind !== "blueprint" && blueprintId !== null)
+      issue("blueprintId", "is only allowed for the kind blueprint");
+    if (categoryId !== null && storeId === null) issue("categoryId", "is only allowed together with storeId");
   },
-  meta: { id: "Artifact", description: "Something to be had from a store." },
+  meta: { id: "Artifact", description: "An item that a store offers, such as a blueprint." },
 });
 
 export const artifactFilters = {
   storeId: z.string().optional().meta({
-    description: "Those of this store that the caller sees. Default: those of the caller's organization.",
+    description:
+      "Only artifacts of this store. Default without `categoryId`: artifacts of your organization.",
   }),
-  categoryId: z.string().optional().meta({ description: "The same of a category of a store." }),
+  categoryId: z.string().optional().meta({ description: "Only artifacts of this store category." }),
   status: status.optional(),
   awaitsApproval: z
     .enum(["true"])
     .optional()
-    .meta({ description: "Those that their store is asked to approve, or a change of them." }),
+    .meta({ description: "Only artifacts that wait for approval, or whose blueprint does." }),
 };
 
-/** A blueprint as it stands to be approved. */
 export const offeredBlueprintSchema = z
   .object({
     ...approvedBlueprint.shape,
     channels: blueprintChannels,
   })
-  .meta({ id: "OfferedBlueprint", description: "The blueprint of an artifact, as it is now." });
+  .meta({ id: "OfferedBlueprint", description: "The current blueprint of an artifact." });
 
 export const approveSchema = z.strictObject({
   version: z.int().min(1).optional().meta({
-    description: "The version of its blueprint that was looked at: 409 where it is another by now.",
+    description:
+      "Blueprint version that you reviewed. The request fails with 409 if the current version differs.",
   }),
 });

@@ -9,7 +9,7 @@ import { findingUnder } from "../../../http/findings.ts";
 import type { Finding } from "../../../lib/errors.ts";
 import { err, ok, type Result } from "../../../lib/result.ts";
 
-/** The channels of a blueprint with defaults filled in, or each setting that does not fit: `channels[0].config.dedupe`. */
+/** Validates a blueprint's channels and fills in defaults. Each finding has a path such as `channels[0].config.dedupe`. */
 export async function checkBlueprintChannels(
   deps: SettingsDeps,
   channels: readonly ChannelInput[],

@@ -7,7 +7,7 @@ import { blueprint } from "./schema.ts";
 
 export type BlueprintDeps = SettingsDeps & RowDeps;
 
-/** Blueprints: what an app and its channels are installed from. */
+/** Routes of blueprints, from which apps are installed. */
 export const blueprints = standardResource({
   path: "/blueprints",
   tag: "Blueprints",
@@ -17,8 +17,8 @@ export const blueprints = standardResource({
   audit: "blueprint",
   version: (row) => row,
   taken: {
-    when: "the organization has another blueprint of that uid",
-    message: "There is a blueprint of that uid already.",
+    when: "the organization already has a blueprint with this uid",
+    message: "A blueprint with this uid already exists.",
   },
   async readBody({ channels }, deps: BlueprintDeps, { organizationId }) {
     if (channels === undefined) return {};
@@ -27,7 +27,9 @@ export const blueprints = standardResource({
     return { channels: checked.value };
   },
   notes: {
-    update: { description: "Apps that were installed from it stay as they are until they are upgraded." },
-    delete: { description: "Apps that were installed from it stay; they no longer name a blueprint." },
+    update: { description: "Apps installed from the blueprint change only when you upgrade them." },
+    delete: {
+      description: "Apps installed from the blueprint stay. Their `blueprintId` becomes null.",
+    },
   },
 });

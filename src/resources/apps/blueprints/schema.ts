@@ -21,7 +21,7 @@ const channels = z
     const seen = new Set<string>();
     channels.forEach(({ uid }, index) => {
       if (seen.has(uid)) {
-        context.addIssue({ code: "custom", path: [index, "uid"], message: `the uid ${uid} stands twice` });
+        context.addIssue({ code: "custom", path: [index, "uid"], message: `the uid ${uid} is used twice` });
       }
       seen.add(uid);
     });
@@ -34,12 +34,12 @@ const fields = {
   description: textUpTo(4_096),
   organizationId,
   channels: json(channels, blueprintChannels),
-  /** Counts the writes. */
+  /** Increases with each write. */
   version: orElse(hidden(z.int()), () => 1),
 };
 
 export const blueprint = shape({
   prefix: "bp",
   fields,
-  meta: { id: "Blueprint", description: "What an app and its channels are installed from." },
+  meta: { id: "Blueprint", description: "A template of an app and its channels." },
 });

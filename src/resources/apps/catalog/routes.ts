@@ -23,12 +23,12 @@ export interface CatalogDeps {
   readonly presets: Presets;
 }
 
-/** A list of what the gateway has, which is short and the same for all. */
+/** Creates a route that lists fixed features of the gateway, such as channel kinds. The list is the same for all callers. */
 function catalog<D, S extends z.ZodType>(
   path: string,
   operation: string,
   summary: string,
-  of: S,
+  itemSchema: S,
   list: (deps: D) => readonly Shown<z.output<S>>[],
   more: (deps: D) => readonly Route[] = () => [],
 ): Resource<D> {
@@ -37,12 +37,12 @@ function catalog<D, S extends z.ZodType>(
     tag: "Channels",
     routes(deps) {
       let rendered: readonly object[] | undefined;
-      const answer = listOf(of as unknown as z.ZodType<object>);
+      const answer = listOf(itemSchema as unknown as z.ZodType<object>);
       return [
         defineRoute(
           { method: "get", path: "/", operation, summary, query: shortListQuery, answer },
           async ({ query: { limit, offset } }) => {
-            // When it is first asked for: the schemas of all settings would take a fifth of the API's start.
+            // Rendered on the first request: at startup, all settings schemas would take a fifth of the API's startup time.
             rendered ??= list(deps) as readonly object[];
             const total = rendered.length;
             return { items: rendered.slice(offset, offset + (limit ?? total)), total };
@@ -54,29 +54,26 @@ function catalog<D, S extends z.ZodType>(
   };
 }
 
-/** The kinds of channels that there are. */
 export const channelKindCatalog = catalog(
   "/channel-kinds",
   "listChannelKinds",
-  "List the kinds of channels and their settings",
+  "List channel kinds and their settings",
   channelKindSchema,
   ({ channelKinds }: CatalogDeps) => [...channelKinds.values()].map(renderChannelKind),
 );
 
-/** The ways to know a sender. */
 export const verificationSchemeCatalog = catalog(
   "/verification-schemes",
   "listVerificationSchemes",
-  "List the ways to verify deliveries and their settings",
+  "List verification schemes and their settings",
   verificationSchemeSchema,
   () => VERIFICATION_SCHEMES.map(renderScheme),
 );
 
-/** The providers that are known. */
 export const presetCatalog = catalog(
   "/presets",
   "listPresets",
-  "List the providers whose verification is known",
+  "List the presets of supported providers",
   presetSchema,
   ({ presets }: CatalogDeps) => [...presets.values()],
   ({ presets }) => [
@@ -85,18 +82,18 @@ export const presetCatalog = catalog(
         method: "get",
         path: "/:name",
         operation: "getPreset",
-        summary: "Get a provider whose verification is known",
-        description: "A name that is no preset's gets the nearest one in the message (404).",
+        summary: "Get a provider's preset",
+        description: "For an unknown name, the 404 response suggests the most similar name.",
         params: { name: pathText(/^/, "preset", "github") },
         answer: presetSchema,
       },
-      async ({ params: { name } }) => presets.get(name) ?? notKnown(name, presets),
+      async ({ params: { name } }) => presets.get(name) ?? throwUnknownPreset(name, presets),
     ),
   ],
 );
 
-function notKnown(name: string, presets: Presets): never {
+function throwUnknownPreset(name: string, presets: Presets): never {
   const nearest = findNearest(name.toLowerCase(), [...presets.keys()]);
   const hint = nearest === undefined ? "" : ` Did you mean ${nearest}?`;
-  throw new ApiError("not_found", `There is no such preset.${hint}`);
+  throw new ApiError("not_found", `Preset not found.${hint} \`GET /presets\` lists all presets.`);
 }

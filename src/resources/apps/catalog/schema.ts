@@ -5,20 +5,20 @@ import type { Shown } from "../../../http/fields.ts";
 import { presetSchema as storedPresetSchema } from "../../../verify/presets.ts";
 import type { VerificationScheme } from "../../../verify/verifier.ts";
 
-const settings = z
-  .record(z.string(), z.unknown())
-  .describe("What may be set, as JSON Schema (2020-12): the schema that validates it.");
+const settings = z.record(z.string(), z.unknown()).describe("JSON Schema (2020-12) of the settings.");
 
 export const channelKindSchema = z
   .object({
     kind: channelKindNameSchema,
-    addressed: z.boolean().describe("true where deliveries come to the channel's address"),
-    secretSettings: z.array(z.string()).describe("settings that are written and never answered"),
+    addressed: z
+      .boolean()
+      .describe("Whether senders post to the channel's address. If false, the channel fetches its events."),
+    secretSettings: z.array(z.string()).describe("Settings that can be written but are never returned."),
     settings,
   })
   .meta({
     id: "ChannelKind",
-    description: "One way for events to arrive, and the `config` of its channels.",
+    description: "A kind of channel, with the schema of its `config`.",
   });
 
 export const verificationSchemeSchema = z
@@ -27,22 +27,25 @@ export const verificationSchemeSchema = z
     needsSecret: z
       .boolean()
       .describe(
-        "true: without a secret nothing verifies; false: none is needed, or the settings say whether",
+        "Whether a secret is always required. If false, the settings determine whether one is required.",
       ),
     settings,
   })
-  .meta({ id: "VerificationScheme", description: "One way to know a sender: `config.verification`." });
+  .meta({
+    id: "VerificationScheme",
+    description: "A way to verify the sender of a delivery, with the schema of `config.verification`.",
+  });
 
 export const presetSchema = z
   .object(storedPresetSchema.shape)
-  .extend({ verification: z.record(z.string(), z.unknown()).describe("as `config.verification` takes it") })
-  .meta({ id: "Preset", description: "How the deliveries of a known provider are verified." });
+  .extend({ verification: z.record(z.string(), z.unknown()).describe("Value for `config.verification`.") })
+  .meta({ id: "Preset", description: "Settings for the deliveries of a known provider." });
 
 export const renderChannelKind = (kind: ChannelKind): Shown<z.output<typeof channelKindSchema>> => ({
   kind: kind.kind,
   addressed: kind.addressed,
   secretSettings: kind.secretSettings,
-  settings: jsonSchemaOf(kind.settings, kind.secretSettings),
+  settings: toJsonSchema(kind.settings, kind.secretSettings),
 });
 
 export const renderScheme = (
@@ -50,11 +53,11 @@ export const renderScheme = (
 ): Shown<z.output<typeof verificationSchemeSchema>> => ({
   scheme: scheme.scheme,
   needsSecret: scheme.alwaysNeedsSecret,
-  settings: jsonSchemaOf(scheme.settings),
+  settings: toJsonSchema(scheme.settings),
 });
 
-/** The schema of a body, with its defaults; the `secret` settings are never answered. */
-function jsonSchemaOf(schema: z.ZodType, secret: readonly string[] = []): Record<string, unknown> {
+/** Converts to JSON Schema for requests, with defaults. Marks the `secret` settings as write-only. */
+function toJsonSchema(schema: z.ZodType, secret: readonly string[] = []): Record<string, unknown> {
   const whole = z.toJSONSchema(schema, { io: "input" });
   for (const name of secret) {
     const property = whole.properties?.[name];

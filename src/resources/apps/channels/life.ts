@@ -12,7 +12,7 @@ import { conflict } from "../../../http/problem.ts";
 import type { Resource } from "../../kit/resource.ts";
 import { defineRoute } from "../../kit/route.ts";
 import { channelParams as params } from "../app-channel.ts";
-import { appScopeOf, IS_SYSTEM } from "../app-scope.ts";
+import { appScopeOf, SYSTEM_APP_CONFLICT } from "../app-scope.ts";
 import { writeChannel } from "./queries.ts";
 import { type ChannelDeps, renderOne } from "./routes.ts";
 
@@ -23,27 +23,29 @@ const rotateSchema = z.strictObject({
     .int()
     .min(0)
     .max(30 * DAY_SECONDS)
-    .default(DAY_SECONDS)
-    .describe("how long any address of before goes on at most; 0 ends them all at once"),
+    .describe(
+      "Maximum time in seconds for which all former addresses stay valid. With 0, they become invalid at once.",
+    )
+    .default(DAY_SECONDS),
 });
 
-const nothing = z.strictObject({});
+const emptyBody = z.strictObject({});
 
-/** Pause, resume and rotation of a channel. */
+/** Routes to pause, resume and rotate a channel. */
 export const channelLife: Resource<ChannelDeps> = {
   path: "/apps/:appId/channels",
   tag: "Channels",
   routes: (deps) => {
     const { keyring, clock } = deps;
 
-    const kindOf = (row: ChannelRow) => {
+    const getKind = (row: ChannelRow) => {
       const kind = deps.channelKinds.get(row.kind);
-      if (!kind) throw new Error(`there is no channel kind ${row.kind}`);
+      if (!kind) throw new Error(`unknown channel kind ${row.kind}`);
       return kind;
     };
 
-    /** Does it under the channel's lock, and notes who did, unless it changed nothing. */
-    async function act(
+    /** Runs `change` with the channel locked. Adds an audit entry if the channel changed. */
+    async function changeState(
       caller: Caller,
       params: { readonly appId: string; readonly channelId: string },
       action: AuditAction,
@@ -66,16 +68,16 @@ export const channelLife: Resource<ChannelDeps> = {
           operation: "pauseChannel",
           summary: "Pause a channel",
           description:
-            "In force everywhere within two seconds. Deliveries to its address are verified still, kept in quarantine, each whole, as `paused` (200; 503 when the quarantine is full) and run again in order of arrival once the channel is resumed, as long as quarantine keeps them (seven days). A channel that fetches stops, and goes on from there. Pausing a paused channel changes nothing.",
+            "Takes effect within two seconds. Deliveries to the channel's address are still verified, and stored in quarantine as `paused` for up to seven days. They receive a 200, or a 503 if the quarantine is full, and are processed in order of arrival after you resume the channel. A channel that fetches stops and later continues at its cursor. Pausing a paused channel has no effect.",
           params,
-          body: nothing,
+          body: emptyBody,
           answer: channelSchema,
           reveals: ADDRESS_PERMISSION,
-          conflict: IS_SYSTEM,
+          conflict: SYSTEM_APP_CONFLICT,
         },
         ({ caller, params }) =>
-          act(caller, params, "pause", (trx, before) =>
-            pauseChannel(trx, before, { buffersWhilePaused: kindOf(before).addressed, nowMs: clock() }),
+          changeState(caller, params, "pause", (trx, before) =>
+            pauseChannel(trx, before, { buffersWhilePaused: getKind(before).addressed, nowMs: clock() }),
           ),
       ),
       defineRoute(
@@ -83,19 +85,19 @@ export const channelLife: Resource<ChannelDeps> = {
           method: "post",
           path: "/:channelId/resume",
           operation: "resumeChannel",
-          summary: "Resume a stopped channel",
+          summary: "Resume a channel",
           description:
-            "One that was paused, or that `error` or `needsReauth` has stopped. What was kept is run through today's definitions in order of arrival, without being asked for. Until all of it is through, new deliveries are kept behind it (200, in `quarantine` as `paused`) or, when little is left, answered a moment later, so that none overtakes another; from then on they pass as usual. Resuming a channel in any other state changes nothing.",
+            "Resumes a channel that is `paused`, `error` or `needsReauth`. In any other state, the request has no effect. Deliveries that arrived during the pause are processed automatically, in order of arrival and with the current definitions. Until this is done, new deliveries are also stored in quarantine as `paused` (200), or wait briefly if few are left. Deliveries therefore stay in order.",
           params,
-          body: nothing,
+          body: emptyBody,
           answer: channelSchema,
           reveals: ADDRESS_PERMISSION,
-          conflict: IS_SYSTEM,
+          conflict: SYSTEM_APP_CONFLICT,
         },
         ({ caller, params }) =>
-          act(caller, params, "resume", (trx, before) => {
+          changeState(caller, params, "resume", (trx, before) => {
             const settings = { ...before.config, ...openSettings(keyring, before) };
-            const state = kindOf(before).needsSetup(settings, deps.presets) ? "needsSetup" : "active";
+            const state = getKind(before).needsSetup(settings, deps.presets) ? "needsSetup" : "active";
             return resumeChannel(trx, before, { state, nowMs: clock() });
           }),
       ),
@@ -106,19 +108,21 @@ export const channelLife: Resource<ChannelDeps> = {
           operation: "rotateChannel",
           summary: "Give a channel a new address",
           description:
-            "Answers the channel under its new id; its uid, topics, quarantine and remembered ids stay. Deliveries to the address of before, and to those before it, are taken for `graceSeconds` from now at most, then answered 404; in this API only the new id names the channel, at once.",
+            "Returns the channel with its new id. Its uid, topics, quarantine and remembered event ids do not change. All former addresses accept deliveries for at most `graceSeconds` from now, then respond with 404. In this API, former ids become invalid at once.",
           params,
           body: rotateSchema,
           answer: channelSchema,
           reveals: ADDRESS_PERMISSION,
-          conflict: `${MAX_FORMER_ADDRESSES} addresses of before still go on, and the grace is not 0; or ${IS_SYSTEM}`,
+          conflict: `${MAX_FORMER_ADDRESSES} former addresses are still valid and \`graceSeconds\` is not 0; or ${SYSTEM_APP_CONFLICT}`,
         },
         ({ caller, params, body }) =>
-          act(caller, params, "rotate", async (trx, before) => {
+          changeState(caller, params, "rotate", async (trx, before) => {
             const rotation = { graceSeconds: body.graceSeconds, nowMs: clock() };
             const rotated = await rotateAddress(trx, keyring, before, rotation);
             if (rotated) return rotated;
-            throw conflict(`The channel has ${MAX_FORMER_ADDRESSES} addresses of before that still go on.`);
+            throw conflict(
+              `The channel already has ${MAX_FORMER_ADDRESSES} valid former addresses. Set graceSeconds to 0 to end them.`,
+            );
           }),
       ),
     ];

@@ -10,9 +10,9 @@ import { conflict, notFound } from "../../../http/problem.ts";
 import { listPage } from "../../kit/list-page.ts";
 import type { RowDeps } from "../../kit/resource-spec.ts";
 import { getChannel } from "../app-channel.ts";
-import { type AppScope, COUNTED_CHANNELS, refuseSystem, requireApp, requireOwnApp } from "../app-scope.ts";
+import { type AppScope, COUNTED_CHANNELS, rejectSystemApp, requireApp, requireOwnApp } from "../app-scope.ts";
 
-/** @throws ApiError 404 where there is no such app, 409 when it has a channel of that uid, or is the system app */
+/** @throws ApiError 404 if the app does not exist; 409 if it has a channel with this uid, is the system app, or a row limit is reached */
 export async function addChannel(
   db: Queryable,
   caller: Caller,
@@ -30,19 +30,19 @@ export async function addChannel(
     });
   } catch (error) {
     if (isUniqueViolation(error, "channels_uid"))
-      throw conflict("The app has a channel of that uid already.");
+      throw conflict("The app already has a channel with this uid.");
     throw error;
   }
 }
 
-/** @throws ApiError 404 where there is no such app */
+/** @throws ApiError 404 if the app does not exist */
 export async function listChannels(db: Queryable, scope: AppScope, page: Page): Promise<Listed<ChannelRow>> {
   await requireApp(db, scope);
   const all = db.selectFrom("channels").selectAll().where("appId", "=", scope.appId);
   return listPage(all, page, ["number"]);
 }
 
-/** Writes to a channel under its lock. @throws ApiError 404, 409 for that of the system app */
+/** Runs `write` with the channel locked. @throws ApiError 404; 409 for the system app's channel */
 export async function writeChannel<T>(
   { db, keyring }: { readonly db: Queryable; readonly keyring: Keyring },
   scope: AppScope,
@@ -53,9 +53,9 @@ export async function writeChannel<T>(
     const { number } = await getChannel(trx, keyring, scope, name);
     const locked = trx.selectFrom("channels").selectAll().where("number", "=", number).forUpdate();
     const row = await locked.executeTakeFirst();
-    // Given another address in the meantime, it is no longer at this one.
+    // The address may have been rotated before the lock was acquired.
     if (!row || (row.uid !== name && openAddress(keyring, row) !== name)) throw notFound("channel");
-    refuseSystem(row);
+    rejectSystemApp(row);
     return write(trx, row);
   });
 }

@@ -32,19 +32,24 @@ import { parseInput, type Resource, retryVersionConflicts } from "../../kit/reso
 import type { RowDeps } from "../../kit/resource-spec.ts";
 import { defineRoute } from "../../kit/route.ts";
 import { ROW_LIMIT_CONFLICT } from "../../kit/row-limit.ts";
-import { channelParams, getChannel, shownName } from "../app-channel.ts";
-import { appParams, appScopeOf, IS_SYSTEM, purgeQuerySchema, refuseSystem } from "../app-scope.ts";
+import { channelParams, getChannel, getVisibleName } from "../app-channel.ts";
+import {
+  appParams,
+  appScopeOf,
+  purgeQuerySchema,
+  rejectSystemApp,
+  SYSTEM_APP_CONFLICT,
+} from "../app-scope.ts";
 import { addChannel, listChannels, writeChannel } from "./queries.ts";
 import { channelContentSchema, channelPatchSchema, newChannelSchema } from "./schema.ts";
 
 export interface ChannelDeps extends SettingsDeps, EntityDeps, RowDeps {
   readonly keyring: Keyring;
   readonly clock: Clock;
-  /** Told after a deletion is committed: the time to clear away what it leaves on the bus. */
+  /** Called after a deletion is committed, to remove its data from Redis. */
   readonly onDeleted: () => Promise<void>;
 }
 
-/** The channels of an app. */
 export const channels: Resource<ChannelDeps> = {
   path: "/apps/:appId/channels",
   tag: "Channels",
@@ -61,8 +66,8 @@ export const channels: Resource<ChannelDeps> = {
         reveals: ADDRESS_PERMISSION,
         creates: true,
         versioned: true,
-        missing: "the app or the connection is not there",
-        conflict: `the app has a channel of that uid; ${IS_SYSTEM}; or ${ROW_LIMIT_CONFLICT}`,
+        missing: "the app or connection does not exist",
+        conflict: `the app already has a channel with this uid; ${SYSTEM_APP_CONFLICT}; or ${ROW_LIMIT_CONFLICT}`,
       },
       async ({ caller, params, body, c }) => {
         const { uid, title, connectionId } = body;
@@ -112,21 +117,20 @@ export const channels: Resource<ChannelDeps> = {
         path: "/:channelId",
         operation: "updateChannel",
         summary: "Change a channel",
-        description:
-          "In force everywhere within two seconds. Secret settings are kept where they are not sent.",
+        description: "Takes effect within two seconds. Secret settings that you do not send are kept.",
         params: channelParams,
         body: channelPatchSchema,
         answer: channelSchema,
         reveals: ADDRESS_PERMISSION,
         versioned: true,
-        missing: "the channel or the connection is not there",
-        conflict: IS_SYSTEM,
+        missing: "the channel or connection does not exist",
+        conflict: SYSTEM_APP_CONFLICT,
       },
       async ({ caller, params, body, c }) => {
         const { db, keyring, clock } = deps;
         const updated = await retryVersionConflicts(async () => {
           const row = await getChannel(db, keyring, appScopeOf(caller, params), params.channelId);
-          refuseSystem(row);
+          rejectSystemApp(row);
           const secrets = openSettings(keyring, row);
           const config = { ...row.config, ...secrets };
           const { title: titleBefore, events, connectionId: connectionBefore } = row;
@@ -137,7 +141,7 @@ export const channels: Resource<ChannelDeps> = {
           );
           const settings = await requireSettings(deps, caller, { ...given, kind: row.kind });
           await requireConnection(deps, caller, settings, connectionId);
-          requireMatch(c, versionOf(row));
+          requireMatch(c, toVersion(row));
           const context = { keyring, nowMs: clock() };
           const content = { ...settings, title, connectionId };
           const { plain, secret } = changedSettings(row, secrets, content);
@@ -158,24 +162,24 @@ export const channels: Resource<ChannelDeps> = {
         operation: "deleteChannel",
         summary: "Delete a channel",
         description:
-          "Its address ends within two seconds; quarantine and secrets go. What it has published stays until its retention ends, or goes with it (`purge`).",
+          "The channel's address stops working within two seconds. Also deletes its quarantine and secrets. Published events stay until their retention ends. With `purge`, they are deleted too.",
         params: channelParams,
         query: purgeQuerySchema,
         answer: deleted,
         reveals: ADDRESS_PERMISSION,
         versioned: true,
-        conflict: IS_SYSTEM,
+        conflict: SYSTEM_APP_CONFLICT,
       },
       async ({ caller, params, query, c }) => {
         const options = { purge: query.purge, nowMs: deps.clock() };
         const scope = appScopeOf(caller, params);
         const id = await writeChannel(deps, scope, params.channelId, async (trx, row) => {
-          requireMatch(c, versionOf(row));
+          requireMatch(c, toVersion(row));
           await deleteChannel(trx, row, options);
           await recordChannelAudit(trx, caller, "delete", row, options.nowMs);
-          return shownName(deps.keyring, caller, row);
+          return getVisibleName(deps.keyring, caller, row);
         });
-        // It is deleted, whatever becomes of this; what it leaves is noted.
+        // The channel is already deleted. If the cleanup fails, the recorded removal is processed later.
         await deps.onDeleted().catch(() => {});
         return { id };
       },
@@ -184,27 +188,27 @@ export const channels: Resource<ChannelDeps> = {
 };
 
 /**
- * One that falls idle, or whose address the caller comes to see, is answered otherwise, though its row is as it was: its tag tells
- * them apart.
+ * Renders a channel and sets its `ETag`. The response also depends on whether the channel is idle and whether the caller sees the
+ * address. Both are part of the `ETag`, because they can change while the row does not.
  */
 async function showChannel(deps: EntityDeps, c: Context, caller: Caller, row: ChannelRow): Promise<Channel> {
   const channel = await renderOne(deps, caller, row);
   const { stateReason, id } = channel;
   const variant = [stateReason, id === null ? "noAddress" : null].filter((one) => one !== null).join("_");
-  showVersion(c, { ...versionOf(row), variant: variant === "" ? null : variant });
+  showVersion(c, { ...toVersion(row), variant: variant === "" ? null : variant });
   return channel;
 }
 
-/** Its address is none of its version's. */
-const versionOf = ({ number, version }: ChannelRow): Versioned => ({ id: `channel${number}`, version });
+/** The version's id is the internal channel id, because the `ETag` must not reveal the address. */
+const toVersion = ({ number, version }: ChannelRow): Versioned => ({ id: `channel${number}`, version });
 
 export async function renderOne(deps: EntityDeps, caller: Caller, row: ChannelRow): Promise<Channel> {
   const [channel] = await renderChannels(deps, caller, [row]);
-  if (!channel) throw new Error("a channel that is there is not answered");
+  if (!channel) throw new Error("renderChannels returned no channel");
   return channel;
 }
 
-/** @throws ApiError 400 that names each setting that does not fit. */
+/** @throws ApiError 400 with a finding for each invalid setting */
 async function requireSettings(
   deps: SettingsDeps,
   { organizationId }: Caller,
@@ -215,7 +219,7 @@ async function requireSettings(
   return checked.value;
 }
 
-/** @throws ApiError 404 where the organization has no such connection, 400 where it does not fit the channel */
+/** @throws ApiError 404 if the organization has no such connection, 400 if the channel cannot use it */
 async function requireConnection(
   { db, channelKinds }: ChannelDeps,
   { organizationId }: Caller,

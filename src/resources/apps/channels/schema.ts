@@ -2,21 +2,19 @@ import { z } from "zod";
 import { CHANNEL_EXAMPLE, channelInputSchema } from "../../../channels/settings.ts";
 import { toPatchSchema } from "../../kit/merge.ts";
 
-const connectionId = z
-  .string()
-  .nullable()
-  .default(null)
-  .meta({ description: "The connection that its calls carry; of a channel that fetches.", example: null });
+const connectionId = z.string().nullable().default(null).meta({
+  description: "Connection whose credentials the channel sends. Only for channels that fetch their events.",
+  example: null,
+});
 
-/** A channel that is added to an app. */
 export const newChannelSchema = channelInputSchema.extend({ connectionId }).meta({
   id: "NewChannel",
-  description: "A channel that is added to an app.",
+  description: "A channel to add to an app.",
   configOf: "written",
   example: { ...CHANNEL_EXAMPLE, uid: "second" },
 });
 
-/** The parts of a channel that change; uid and kind stay for good. */
+/** The fields of a channel that can be changed. Its uid and kind cannot. */
 export const channelContentSchema = newChannelSchema.pick({
   title: true,
   config: true,

@@ -18,20 +18,20 @@ import { CONNECTIONS, getRow } from "../../kit/references.ts";
 import type { ConnectionStoreDeps } from "./queries.ts";
 
 export interface AuthorizeDeps extends ConnectionStoreDeps {
-  /** To issuers of tokens. */
+  /** Sends requests to token issuers. */
   readonly issuerFetch: Fetch;
-  /** The part of an address before the paths of the API, as clients see it. */
+  /** Public URL of the API, in front of its paths. */
   readonly baseUrl: string;
 }
 
-/** Where an issuer sends the person back to; below the API's address. */
+/** Path below `baseUrl` to which an issuer redirects the person after the authorization. */
 export const CALLBACK_PATH = "/connections/oauth/callback";
 
-const LIFE_MS = 600_000;
+const STATE_LIFETIME_MS = 600_000;
 const STATE_BYTES = 32;
 const STATE = /^[A-Za-z0-9_-]{43}$/;
 
-/** @throws ApiError 404; 409 where no person gives this connection its grant, or its issuer cannot be asked */
+/** @throws ApiError 404; 409 if the grant is not `authorizationCode`, or the issuer's endpoints cannot be determined */
 export async function beginAuthorization(
   deps: AuthorizeDeps,
   caller: Caller,
@@ -39,15 +39,15 @@ export async function beginAuthorization(
 ): Promise<{ readonly url: string; readonly expiresAt: string }> {
   const { db, keyring, clock, issuerFetch, baseUrl } = deps;
   const row = await getRow(db, caller, CONNECTIONS, id);
-  const settings = settingsOf(deps, row);
+  const settings = parseOAuth2Settings(deps, row);
   if (settings?.grant !== "authorizationCode") {
-    throw conflict("The connection has no grant that a person gives.");
+    throw conflict("The connection's `config.grant` must be `authorizationCode`.");
   }
   const state = randomBytes(STATE_BYTES).toString("base64url");
   const redirectUri = baseUrl + CALLBACK_PATH;
   const { url, verifier } = await authorizationRequest(settings, { state, redirectUri }, issuerFetch).catch(
     (error: unknown) => {
-      if (error instanceof OutboundError) throw conflict(`The issuer cannot be asked: ${error.message}.`);
+      if (error instanceof OutboundError) throw conflict(`The authorization cannot start: ${error.message}.`);
       throw error;
     },
   );
@@ -55,12 +55,14 @@ export async function beginAuthorization(
   const pending = { connectionId: id, connectionVersion: row.version, redirectUri, verifier, author: caller };
   await db
     .transaction()
-    .execute((trx) => insertAuthorization(trx, keyring, state, pending, { nowMs, lifeMs: LIFE_MS }));
-  return { url, expiresAt: formatTimestamp(nowMs + LIFE_MS) };
+    .execute((trx) =>
+      insertAuthorization(trx, keyring, state, pending, { nowMs, lifeMs: STATE_LIFETIME_MS }),
+    );
+  return { url, expiresAt: formatTimestamp(nowMs + STATE_LIFETIME_MS) };
 }
 
-/** How a callback ended: a closed set, for the page that tells it. */
-export type Finished =
+/** Result of a callback. Each value has its own text on the callback page. */
+export type AuthorizationResult =
   | "authorized"
   | "unknown"
   | "denied"
@@ -70,23 +72,26 @@ export type Finished =
   | "unreachable";
 
 /**
- * Takes what an issuer sends back. The state is used up by the first callback that brings it, whatever comes of that.
+ * Processes an issuer's callback. The first callback with a `state` invalidates it, even if the callback fails.
  *
  * @throws UnavailableError
  */
-export async function endAuthorization(deps: AuthorizeDeps, parameters: URLSearchParams): Promise<Finished> {
+export async function completeAuthorization(
+  deps: AuthorizeDeps,
+  parameters: URLSearchParams,
+): Promise<AuthorizationResult> {
   const { db, keyring, clock, issuerFetch } = deps;
   const state = parameters.get("state") ?? "";
   const pending = STATE.test(state) ? await takeAuthorization(db, keyring, state, clock()) : undefined;
   const row = pending && (await findConnection(db, pending.author.organizationId, pending.connectionId));
-  const settings = row && settingsOf(deps, row);
+  const settings = row && parseOAuth2Settings(deps, row);
   if (!pending || !settings) return "unknown";
   const { redirectUri, verifier } = pending;
   try {
     const call = { fetch: issuerFetch, nowMs: clock() };
     const answer = await finishAuthorization(settings, { parameters, state, redirectUri, verifier }, call);
     if (answer.kind === "tokens")
-      return (await keep(deps, pending, answer.tokens)) ? "authorized" : "unknown";
+      return (await storeGrant(deps, pending, answer.tokens)) ? "authorized" : "unknown";
     return answer.kind === "dead" ? "refused" : answer.kind;
   } catch (error) {
     if (error instanceof OutboundError) return "unreachable";
@@ -94,8 +99,8 @@ export async function endAuthorization(deps: AuthorizeDeps, parameters: URLSearc
   }
 }
 
-/** In the place of all that was given before; false where the connection was changed meanwhile. */
-async function keep(
+/** Replaces all tokens of the connection. Returns false if the connection was changed since the authorization began. */
+async function storeGrant(
   { db, keyring, clock }: AuthorizeDeps,
   { connectionId, connectionVersion, author }: PendingAuthorization,
   tokens: Tokens,
@@ -117,7 +122,7 @@ async function keep(
   });
 }
 
-function settingsOf(
+function parseOAuth2Settings(
   { keyring }: AuthorizeDeps,
   row: Parameters<typeof openConnectionSecrets>[1] & { readonly kind: string; readonly config: object },
 ): OAuth2Settings | undefined {

@@ -2,20 +2,27 @@ import { z } from "zod";
 import { nonJsonAnswer } from "../../kit/answer.ts";
 import type { Resource } from "../../kit/resource.ts";
 import { definePublicRoute } from "../../kit/route.ts";
-import { type AuthorizeDeps, CALLBACK_PATH, endAuthorization, type Finished } from "./authorize.ts";
+import {
+  type AuthorizationResult,
+  type AuthorizeDeps,
+  CALLBACK_PATH,
+  completeAuthorization,
+} from "./authorize.ts";
 
-/** All that the page ever says: nothing of what came with the request. */
-const PAGES: Readonly<Record<Finished, string>> = {
+/** Texts of the callback page. They never contain request data. */
+const PAGES: Readonly<Record<AuthorizationResult, string>> = {
   authorized: "The connection is authorized. You can close this window.",
   unknown:
-    "This authorization is not known: it was used already, has expired, or its connection was changed. Begin anew.",
-  denied: "The authorization was not given. Nothing was changed.",
-  strange: "This is not the answer of the issuer that was asked. Nothing was changed.",
+    "This authorization was already used or has expired, or its connection was changed. Start the authorization again.",
+  denied: "The authorization was denied. The connection was not changed.",
+  strange:
+    "The response does not come from the connection's issuer. The connection was not changed. Check `config.issuer` and start again.",
   issuerNeeded:
-    "oauth_issuer_needed: the issuer names itself in its answer (iss, RFC 9207), and the connection does not say which name is right. Nothing was changed; set `config.issuer` of the connection to the issuer's name, and begin anew.",
+    "oauth_issuer_needed: the issuer's response contains its name (`iss`, RFC 9207), but the connection has no `config.issuer`. The connection was not changed. Set `config.issuer` to the issuer's name and start again.",
   refused:
-    "The issuer does not accept its own authorization. Nothing was changed; check the connection's settings.",
-  unreachable: "The issuer cannot be asked for tokens just now. Nothing was changed; begin anew later.",
+    "The issuer rejected the authorization code. The connection was not changed. Check its settings and start again.",
+  unreachable:
+    "The issuer's token endpoint did not respond. The connection was not changed. Start again later.",
 };
 
 const HEADERS = {
@@ -28,7 +35,7 @@ const HEADERS = {
 
 const parameter = z.string().optional();
 
-/** Where issuers send people back to. */
+/** Public route to which issuers redirect a person after an authorization. */
 export const connectionCallback: Resource<AuthorizeDeps> = {
   path: CALLBACK_PATH,
   tag: "Connections",
@@ -38,22 +45,26 @@ export const connectionCallback: Resource<AuthorizeDeps> = {
         method: "get",
         path: "/",
         operation: "finishConnectionAuthorization",
-        summary: "Take an issuer's answer to an authorization",
+        summary: "Complete an authorization",
         description:
-          "For browsers that an issuer sends back (RFC 6749, section 4.1.2). The one-time `state` is the credential: it ends after ten minutes, with its first use, or when the connection is changed.",
+          "An issuer redirects the person's browser to this address (RFC 6749, section 4.1.2). The one-time `state` is the credential. It is valid for ten minutes, until its first use or until the connection is changed.",
         anyQuery: true,
         query: z.object({
           state: parameter,
           code: parameter,
-          iss: parameter.describe("RFC 9207."),
+          iss: parameter.describe("Name of the issuer (RFC 9207)."),
           error: parameter,
         }),
-        answer: nonJsonAnswer("text/plain", "The connection is authorized.", "It is not: the text says why."),
+        answer: nonJsonAnswer(
+          "text/plain",
+          "The connection is authorized.",
+          "The authorization failed. The text states the reason.",
+        ),
       },
       async ({ c }) => {
-        // Nobody is sent here twice with the same: a look ahead must not use it up.
+        // A HEAD request, such as a link preview, must not use up the one-time `state`.
         if (c.req.method === "HEAD") return c.body(null, 200, HEADERS);
-        const finished = await endAuthorization(deps, new URL(c.req.url).searchParams);
+        const finished = await completeAuthorization(deps, new URL(c.req.url).searchParams);
         return c.body(`${PAGES[finished]}\n`, finished === "authorized" ? 200 : 400, HEADERS);
       },
     ),

@@ -7,7 +7,7 @@ import type { ConnectionInput, ConnectionPatch } from "./schema.ts";
 
 type Settings = Readonly<Record<string, unknown>>;
 
-/** The settings as they are stored: the secret ones apart, none that is undefined. */
+/** Separates the secret settings from the others, because they are stored encrypted. Omits undefined settings. */
 export function splitSecrets({ kind, config }: Pick<ConnectionInput, "kind" | "config">): {
   readonly config: Settings;
   readonly secrets: Settings;
@@ -22,10 +22,10 @@ export function splitSecrets({ kind, config }: Pick<ConnectionInput, "kind" | "c
 }
 
 /**
- * The secrets that a patch does not give anew though it sends them to where they were not meant for so far: another origin, or
- * another issuer. A caller that gives them knows them already.
+ * Returns a finding for each stored secret that the patch must repeat but does not. A patch that allows a new origin or changes the
+ * issuer must repeat all secrets, so that only a caller who knows them can redirect them.
  */
-export function findSecretsWanted(
+export function findMissingSecrets(
   before: ConnectionRow,
   after: ConnectionInput,
   patch: ConnectionPatch,
@@ -39,11 +39,11 @@ export function findSecretsWanted(
     .filter((path) => !isGiven(patch.config ?? {}, path))
     .map((path) => ({
       path: `config.${path.join(".")}`,
-      message: "must be given again where credentials may be sent to other places",
+      message: "must be sent again, because the change allows credentials to be sent to other servers",
     }));
 }
 
-/** A secret that is a record of texts counts by each of them. */
+/** Returns the path of each secret. A secret that is a record has one path per member. */
 function secretPaths(secrets: Settings): readonly (readonly string[])[] {
   return Object.entries(secrets).flatMap(([name, value]) =>
     typeof value === "object" && value !== null ? Object.keys(value).map((field) => [name, field]) : [[name]],
@@ -59,15 +59,15 @@ function isGiven(patch: Settings, path: readonly string[]): boolean {
   return typeof value === "string";
 }
 
-/** The effect of new settings on tokens and state. */
+/** Effect of changed settings on a connection's tokens and state. */
 export interface GrantChange {
-  /** The tokens of before are of no use. */
-  readonly forgets: boolean;
+  /** Whether the stored tokens no longer fit the settings and must be deleted. */
+  readonly discardsTokens: boolean;
   readonly state: ConnectionState;
 }
 
-/** @param before state and settings, secrets opened; undefined for a new connection */
-export function grantChange(
+/** @param before the stored connection with decrypted secrets; `undefined` for a new connection */
+export function computeGrantChange(
   after: Pick<ConnectionInput, "kind" | "config" | "allowedOrigins">,
   before?: {
     readonly state: ConnectionState;
@@ -75,16 +75,16 @@ export function grantChange(
     readonly allowedOrigins: readonly string[];
   },
 ): GrantChange {
-  if (after.kind !== oauth2.kind) return { forgets: false, state: "ok" };
+  if (after.kind !== oauth2.kind) return { discardsTokens: false, state: "ok" };
   const settings = oauth2.settings.parse(after.config);
   const ungranted = settings.grant === "authorizationCode" ? "needsReauth" : "ok";
-  if (!before) return { forgets: false, state: ungranted };
-  const were = oauth2.settings.parse(before.settings);
-  // A token that a person's authorization brought cannot be given again: who widens its reach authorizes again.
+  if (!before) return { discardsTokens: false, state: ungranted };
+  const settingsBefore = oauth2.settings.parse(before.settings);
+  // A caller cannot repeat a token to prove that they know it. A new origin therefore requires a new authorization.
   const widens = after.allowedOrigins.some((origin) => !before.allowedOrigins.includes(origin));
-  if (widens || !isDeepStrictEqual(grantOf(settings), grantOf(were))) {
-    return { forgets: true, state: ungranted };
+  if (widens || !isDeepStrictEqual(grantOf(settings), grantOf(settingsBefore))) {
+    return { discardsTokens: true, state: ungranted };
   }
-  // The change may mend what the issuer refused.
-  return { forgets: false, state: before.state === "error" ? "ok" : before.state };
+  // The change may fix the cause of the issuer's rejection, so try again.
+  return { discardsTokens: false, state: before.state === "error" ? "ok" : before.state };
 }

@@ -13,7 +13,7 @@ import { changedFields } from "../../../lib/json/changed-fields.ts";
 import { mergePatch } from "../../../lib/json/merge-patch.ts";
 import { CONNECTIONS, getRow } from "../../kit/references.ts";
 import { parseInput } from "../../kit/resource.ts";
-import { findSecretsWanted, grantChange, splitSecrets } from "./changes.ts";
+import { computeGrantChange, findMissingSecrets, splitSecrets } from "./changes.ts";
 import { type Connection, type ConnectionPatch, connection, connectionInput } from "./schema.ts";
 
 export interface ConnectionStoreDeps {
@@ -22,7 +22,7 @@ export interface ConnectionStoreDeps {
   readonly clock: Clock;
 }
 
-/** @throws ApiError 400, also where the secret must be given again; 404 */
+/** @throws ApiError 400 for invalid settings, or secrets that must be sent again; 404 */
 export async function updateConnection(
   { db, keyring, clock }: ConnectionStoreDeps,
   caller: Caller,
@@ -37,7 +37,7 @@ export async function updateConnection(
     const { name, kind, allowedOrigins } = before;
     const merged = mergePatch({ name, kind, config: settings, allowedOrigins }, patch);
     const after = parseInput(connectionInput, merged);
-    const wanted = findSecretsWanted(before, after, patch);
+    const wanted = findMissingSecrets(before, after, patch);
     if (wanted.length > 0) throw invalidParameters(wanted);
 
     const { config, secrets } = splitSecrets(after);
@@ -48,8 +48,8 @@ export async function updateConnection(
       ),
       ...changedFields({ config: opened }, { config: secrets }),
     ];
-    const change = grantChange(after, { state: before.state, settings, allowedOrigins });
-    if (change.forgets) await forgetTokens(trx, id);
+    const change = computeGrantChange(after, { state: before.state, settings, allowedOrigins });
+    if (change.discardsTokens) await forgetTokens(trx, id);
     else await forgetRefusal(trx, id);
     const row = await trx
       .updateTable("connections")
@@ -59,8 +59,8 @@ export async function updateConnection(
         sealedSecrets: sealConnectionSecrets(keyring, id, secrets),
         allowedOrigins: after.allowedOrigins,
         state: change.state,
-        ...((change.forgets || change.state !== before.state) && { lastError: null }),
-        // Tokens and authorizations under way are of the settings that they were asked for with.
+        ...((change.discardsTokens || change.state !== before.state) && { lastError: null }),
+        // A new version invalidates token requests and authorizations in flight, which use the previous settings.
         version: fields.some((field) => field !== "name") ? before.version + 1 : before.version,
         updatedAt: new Date(nowMs),
       })
@@ -75,21 +75,24 @@ export async function updateConnection(
 }
 
 /** @throws ApiError 409 while a channel, a subscription or its handler uses the connection */
-export async function refuseUsed(trx: Trx, caller: Caller, id: string): Promise<void> {
+export async function requireUnused(trx: Trx, caller: Caller, id: string): Promise<void> {
   const users = await findUsers(trx, caller, id);
   if (users.length > 0) throw conflict(`The connection is used by ${users.join(", ")}.`);
 }
 
-const MOST_USERS = 10;
+const MAX_NAMED_USERS = 10;
 
-/** The first of those that use it, in words. A new user of it locks its row first. */
+/**
+ * Describes up to `MAX_NAMED_USERS` users of the connection, for an error message. The result cannot change until the transaction
+ * ends, because a new user must first lock the connection's row.
+ */
 async function findUsers(trx: Trx, { organizationId }: Caller, id: string): Promise<readonly string[]> {
   const channels = await trx
     .selectFrom("channels")
     .select(["appId", "uid"])
     .where("connectionId", "=", id)
     .orderBy("number")
-    .limit(MOST_USERS)
+    .limit(MAX_NAMED_USERS)
     .execute();
   const subscriptions = await trx
     .selectFrom("subscriptions")
@@ -97,7 +100,7 @@ async function findUsers(trx: Trx, { organizationId }: Caller, id: string): Prom
     .where("organizationId", "=", organizationId)
     .where((eb) => eb.or([eb("connectionId", "=", id), eb(sql<string>`handler->>'connectionId'`, "=", id)]))
     .orderBy("id")
-    .limit(MOST_USERS)
+    .limit(MAX_NAMED_USERS)
     .execute();
   const users = [
     ...channels.map(({ appId, uid }) => `the channel ${uid} of the app ${appId}`),
@@ -106,5 +109,5 @@ async function findUsers(trx: Trx, { organizationId }: Caller, id: string): Prom
         `${connectionId === id ? "the" : "the handler of the"} subscription ${subscription} of the app ${appId}`,
     ),
   ];
-  return users.length > MOST_USERS ? [...users.slice(0, MOST_USERS), "others"] : users;
+  return users.length > MAX_NAMED_USERS ? [...users.slice(0, MAX_NAMED_USERS), "others"] : users;
 }

@@ -8,17 +8,22 @@ import type { RowDeps } from "../../kit/resource-spec.ts";
 import { defineRoute } from "../../kit/route.ts";
 import { standardResource } from "../../kit/standard-resource.ts";
 import { type AuthorizeDeps, beginAuthorization } from "./authorize.ts";
-import { grantChange, splitSecrets } from "./changes.ts";
-import { refuseUsed, updateConnection } from "./queries.ts";
+import { computeGrantChange, splitSecrets } from "./changes.ts";
+import { requireUnused, updateConnection } from "./queries.ts";
 import { requireIssuer } from "./require-issuer.ts";
 import { connection, connectionInput, connectionPatch } from "./schema.ts";
-import { type TryDeps, triedSchema, tryConnection, tryInput } from "./test-connection.ts";
+import {
+  connectionTestInput,
+  connectionTestSchema,
+  type TestConnectionDeps,
+  testConnection,
+} from "./test-connection.ts";
 
-export type ConnectionsDeps = AuthorizeDeps & TryDeps & RowDeps;
+export type ConnectionsDeps = AuthorizeDeps & TestConnectionDeps & RowDeps;
 
 const params = { connectionId: pathId("con", "connection") };
 
-/** Connections: credentials for other servers. */
+/** Routes of connections, which store credentials for other servers. */
 export const connections = standardResource({
   path: "/connections",
   tag: "Connections",
@@ -34,17 +39,17 @@ export const connections = standardResource({
   async prepare({ deps: { keyring }, id, values }) {
     const { config, secrets } = splitSecrets(values);
     const sealedSecrets = sealConnectionSecrets(keyring, id, secrets);
-    return { config, sealedSecrets, state: grantChange(values).state };
+    return { config, sealedSecrets, state: computeGrantChange(values).state };
   },
   async remove({ trx, caller, row: { id }, remove }) {
-    await refuseUsed(trx, caller, id);
+    await requireUnused(trx, caller, id);
     await remove();
   },
   notes: {
-    create: { body: connectionInput, description: "Secret settings are written and never answered." },
+    create: { body: connectionInput, description: "Secret settings are never returned." },
     delete: {
-      conflict: "a channel, a subscription or its handler uses it: the message names them",
-      description: "Its secrets and tokens go with it.",
+      conflict: "a channel, subscription or handler uses the connection; the message names them",
+      description: "Also deletes its secrets and tokens.",
     },
   },
   without: ["update"],
@@ -56,7 +61,7 @@ export const connections = standardResource({
         operation: "updateConnection",
         summary: "Change a connection",
         description:
-          "In force at once. Secrets that are not sent are kept, but where the patch adds an allowed origin, or sends them to another issuer, all of them must be given again; tokens that a person's authorization brought then end.",
+          "Takes effect at once. Secrets that you do not send are kept. If you add an allowed origin or change the issuer, you must send all secrets again. Tokens from a person's authorization are then deleted, and the person must authorize again.",
         params,
         body: connectionPatch,
         answer: connection.entity,
@@ -73,29 +78,31 @@ export const connections = standardResource({
         method: "post",
         path: "/:connectionId/test",
         operation: "testConnection",
-        summary: "Try a connection",
-        description: "Uses the credentials once, now. What the call answers is not told beyond its status.",
+        summary: "Test a connection",
+        description:
+          "Makes one request with the credentials. Only the status of the response is returned, not its content.",
         params,
-        body: tryInput,
-        answer: triedSchema,
+        body: connectionTestInput,
+        answer: connectionTestSchema,
       },
       ({ caller, params, body, c }) =>
-        tryConnection(deps, caller, params.connectionId, { url: body.url, signal: c.req.raw.signal }),
+        testConnection(deps, caller, params.connectionId, { url: body.url, signal: c.req.raw.signal }),
     ),
     defineRoute(
       {
         method: "get",
         path: "/:connectionId/authorize",
         operation: "authorizeConnection",
-        summary: "Begin an authorization by a person",
+        summary: "Start an authorization by a person",
         description:
-          "Of grant authorizationCode. Answers where to send the person, who must be one whom the caller trusts; the issuer sends them back to Inlet, which then has its tokens. The issuer must know the redirect URI `{base_url}/connections/oauth/callback`.",
+          "For connections with the grant `authorizationCode`. Returns the URL to open in the browser of a person you trust. The issuer then redirects the browser to Inlet, which obtains the tokens. Register the redirect URI `{base_url}/connections/oauth/callback` with the issuer.",
         params,
-        answer: z
-          .object({ url: z.url(), expiresAt: timestamp })
-          .meta({ id: "ConnectionAuthorization", description: "Where a person authorizes a connection." }),
+        answer: z.object({ url: z.url(), expiresAt: timestamp }).meta({
+          id: "ConnectionAuthorization",
+          description: "URL at which a person authorizes a connection.",
+        }),
         permission: "connections.write",
-        conflict: "the connection has no such grant, or its issuer cannot be asked",
+        conflict: "the connection has another grant, or its issuer's endpoints cannot be determined",
       },
       ({ caller, params }) => beginAuthorization(deps, caller, params.connectionId),
     ),

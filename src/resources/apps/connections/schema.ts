@@ -14,7 +14,7 @@ declare module "../../../data/tables.ts" {
 
 const MAX_ORIGINS = 20;
 
-/** `https://api.example.com`, as `URL.origin` spells it. */
+/** Normalizes an origin such as `https://api.example.com` to the form of `URL.origin`. */
 const origin = z
   .string()
   .max(512)
@@ -32,7 +32,7 @@ const allowedOrigins = z
   .max(MAX_ORIGINS)
   .transform((origins) => [...new Set(origins)])
   .meta({
-    description: "Where the credentials may be sent: scheme, host and port. They never go anywhere else.",
+    description: "Origins (scheme, host and port) to which the credentials may be sent.",
     example: ["https://api.example.com"],
   });
 
@@ -52,14 +52,17 @@ type InputSchema = z.ZodObject<{
   allowedOrigins: z.ZodType<string[]>;
 }>;
 
-/** The body that makes a connection; a patched one must still fit it. */
+/** Body of a create request. A patched connection must match it too. */
 export const connectionInput = z.discriminatedUnion("kind", [first, ...others]);
 export type ConnectionInput = z.output<typeof connectionInput>;
 
-/** A merge patch, as far as it can be checked before it is applied. */
+/** Merge patch of a connection. The result is validated after the patch is applied. */
 export const connectionPatch = z.strictObject({
   name: nameInput.optional().meta({ example: "Example API" }),
-  config: z.record(z.string(), z.unknown()).optional().describe("Secrets that are not sent are kept."),
+  config: z
+    .record(z.string(), z.unknown())
+    .optional()
+    .describe("Settings to change. Secrets that you do not send are kept."),
   allowedOrigins: z.array(z.string()).optional(),
 });
 export type ConnectionPatch = z.output<typeof connectionPatch>;
@@ -67,16 +70,15 @@ export type ConnectionPatch = z.output<typeof connectionPatch>;
 const fields = {
   name: readOnly(z.string()),
   kind: readOnly(z.enum(CONNECTION_KINDS.map(({ kind }) => kind))),
-  /** The settings without the secret ones. */
   config: readOnly(
-    json(z.record(z.string(), z.unknown()).meta({ description: "Without the secret settings." })),
+    json(z.record(z.string(), z.unknown()).meta({ description: "Settings without the secret ones." })),
   ),
-  /** As `URL.origin` spells them. */
+  /** In the form of `URL.origin`. */
   allowedOrigins: readOnly(z.array(z.string())),
   state: readOnly(
     z.enum(CONNECTION_STATES).meta({
       description:
-        "`needsReauth`: its grant is refused, or was never given; `error`: the issuer of its tokens refuses the client or the settings.",
+        "`ok`: the credentials can be used. `needsReauth`: the issuer rejects the grant, or a person has not authorized the connection yet. `error`: the token issuer rejects the client or the settings.",
     }),
   ),
   lastError: readOnly(
@@ -85,25 +87,27 @@ const fields = {
         .object({
           code: z.string().meta({
             description:
-              "The issuer's (RFC 6749, section 5.2), `never_authorized`, or `token_lost`: an answer of the issuer was lost before it was stored, and with it the refresh token that works.",
+              "Error code of the issuer (RFC 6749, section 5.2), `never_authorized` or `token_lost`. `token_lost`: an issuer's response with a new refresh token was lost before it was stored.",
             example: "invalid_grant",
           }),
-          message: z.string().meta({ description: "What went wrong, and what to do about it." }),
+          message: z.string().meta({ description: "Description of the error and how to fix it." }),
           at: timestamp,
         })
         .nullable()
-        .meta({ description: "Why the state is not `ok`." }),
+        .meta({ description: "Error that caused the state. Null if the state is `ok`." }),
     ),
   ),
-  lastUsedAt: readOnly(time(timestamp.nullable().meta({ description: "To the minute." }))),
+  lastUsedAt: readOnly(
+    time(timestamp.nullable().meta({ description: "Time of the last use, precise to the minute." })),
+  ),
   organizationId,
-  /** The secret settings as one sealed JSON object. */
+  /** The secret settings, encrypted as one JSON object. */
   sealedSecrets: hidden(z.string()),
-  /** Counts the writes of all but the name. */
+  /** Increases with each change, except of the name. */
   version: orElse(hidden(z.int()), () => 1),
 };
 
-/** The connection as the API answers it: never with a secret. */
+/** The API never returns secret settings of a connection. */
 export const connection = shape({
   prefix: "con",
   fields,

@@ -7,43 +7,47 @@ import { type Outbound, OutboundError } from "../../../net/outbound.ts";
 import { CONNECTIONS, getRow } from "../../kit/references.ts";
 import type { ConnectionStoreDeps } from "./queries.ts";
 
-export interface TryDeps extends ConnectionStoreDeps {
+export interface TestConnectionDeps extends ConnectionStoreDeps {
   readonly outbound: Pick<Outbound, "request">;
   readonly credentialsOf: CredentialsOf;
 }
 
 const LIMITS = { totalTimeoutMs: 15_000, maxBytes: 1024 * 1024 } as const;
 
-export const tryInput = z.strictObject({
+export const connectionTestInput = z.strictObject({
   url: z.string().max(2_048).optional().meta({
     description:
-      "What to GET with the credentials, within the allowed origins. Default: where tokens are issued, only a token is had; else the first allowed origin.",
+      "URL to request with GET, within the allowed origins. Default: connections that obtain tokens only request a token, others request the first allowed origin.",
     example: "https://api.example.com/me",
   }),
 });
 
-export const triedSchema = z
+export const connectionTestSchema = z
   .object({
     ok: z
       .boolean()
-      .describe("The credentials were accepted: a token was issued, or the answer is not a 401 or 403."),
-    status: z.int().nullable().describe("Of the answer, where something was called."),
+      .describe(
+        "Whether the credentials work: a token was issued, or the response status is not 401 or 403.",
+      ),
+    status: z.int().nullable().describe("Status of the response. Null if there was no response."),
     code: z
       .string()
       .nullable()
-      .describe("Why there is no answer: `needsReauth`, or what went wrong with the call."),
+      .describe(
+        "Reason for a missing response: `needsReauth` or a network error. Null if the request succeeded.",
+      ),
     message: z.string().nullable(),
   })
-  .meta({ id: "ConnectionTest", description: "Whether a connection works." });
-export type Tried = z.output<typeof triedSchema>;
+  .meta({ id: "ConnectionTest", description: "Result of testing a connection." });
+export type ConnectionTest = z.output<typeof connectionTestSchema>;
 
-/** Uses the connection once. The answer's body is told to nobody. @throws ApiError 400 for a url that is not allowed, 404 */
-export async function tryConnection(
-  { db, outbound, credentialsOf }: TryDeps,
+/** Makes one request with the connection. Never returns the response body. @throws ApiError 400 for a URL outside the allowed origins; 404 */
+export async function testConnection(
+  { db, outbound, credentialsOf }: TestConnectionDeps,
   caller: Caller,
   id: string,
   { url, signal }: { readonly url: string | undefined; readonly signal: AbortSignal },
-): Promise<Tried> {
+): Promise<ConnectionTest> {
   const row = await getRow(db, caller, CONNECTIONS, id);
   const target = url ?? `${row.allowedOrigins[0]}/`;
   try {
@@ -56,7 +60,7 @@ export async function tryConnection(
     return { ok: status !== 401 && status !== 403, status, code: null, message: null };
   } catch (error) {
     if (error instanceof OriginNotAllowedError) {
-      throw invalidParameters([{ path: "url", message: "is outside the allowed origins" }]);
+      throw invalidParameters([{ path: "url", message: "must be within the connection's allowedOrigins" }]);
     }
     if (error instanceof NeedsReauthError) return failed("needsReauth", error.message);
     if (error instanceof OutboundError) return failed(error.code, error.message);
@@ -64,4 +68,9 @@ export async function tryConnection(
   }
 }
 
-const failed = (code: string, message: string): Tried => ({ ok: false, status: null, code, message });
+const failed = (code: string, message: string): ConnectionTest => ({
+  ok: false,
+  status: null,
+  code,
+  message,
+});

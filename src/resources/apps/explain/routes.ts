@@ -19,31 +19,31 @@ import type { Resource } from "../../kit/resource.ts";
 import { defineRoute } from "../../kit/route.ts";
 import { channelParams, getChannel } from "../app-channel.ts";
 import { appScopeOf } from "../app-scope.ts";
-import { believed, givenDelivery, requestOf } from "../given-delivery.ts";
+import { givenDelivery, skipVerification, toRawRequest } from "../given-delivery.ts";
 
 export interface ExplainDeps {
   readonly db: Queryable;
   readonly keyring: Keyring;
   readonly explain: Explain;
-  /** The channel in force; undefined where it was deleted. @throws UnavailableError */
+  /** Returns the active channel, or `undefined` if it was deleted. @throws UnavailableError */
   readonly findCompiledChannel: (channelNumber: number) => Promise<CompiledChannel | undefined>;
   readonly schemas: Pick<SchemaCompiler, "check">;
   readonly clock: Clock;
-  /** Aborts when the gateway ends. */
+  /** Aborts when the gateway shuts down. */
   readonly stopping: AbortSignal;
 }
 
 const explainSchema = z.strictObject({
   method: z.string().min(1).max(16).default("POST"),
   ...givenDelivery,
-  body: z.string().default("").describe("The body as text, or in base64."),
+  body: z.string().describe("Body of the delivery, encoded as `bodyEncoding` states.").default(""),
   verify: z
     .boolean()
-    .default(true)
-    .describe("False explains what it would become if its sender were believed."),
+    .describe("Whether to verify the sender. With false, the delivery is treated as verified.")
+    .default(true),
   events: definitionsSchema
     .optional()
-    .describe("Definitions to be tried instead of the channel's own; nothing is changed."),
+    .describe("Definitions to try instead of the channel's. The channel is not changed."),
 });
 
 const explanationSchema = z
@@ -51,18 +51,24 @@ const explanationSchema = z
     verification: z
       .object({
         result: z.enum(["verified", "refused", "skipped"]),
-        message: z.string().nullable().meta({ description: "Why it is refused. Its sender is not told." }),
+        message: z.string().nullable().meta({
+          description: "Reason for a rejection. The sender does not see it. Null if not rejected.",
+        }),
       })
-      .meta({ description: "A delivery that is refused is answered 401 and goes no further." }),
-    received: z.int().meta({ description: "Items in all; no more than the first are shown." }),
+      .meta({
+        description: "Verification of the sender. A `refused` delivery receives a 401 and is not processed.",
+      }),
+    received: z.int().meta({
+      description: `Number of items. Only the first ${MAX_EXPLAINED_ITEMS} are listed in \`items\`.`,
+    }),
     items: z.array(explainedItemSchema),
   })
   .meta({
     id: "Explanation",
-    description: "What a delivery would become, step by step. Nothing is published.",
+    description: "How a delivery would be processed, step by step, without publishing it.",
   });
 
-/** Says what a delivery would become. */
+/** Route that explains how a delivery would be processed. */
 export const explanations: Resource<ExplainDeps> = {
   path: "/apps/:appId/channels/:channelId/explain",
   tag: "Channels",
@@ -72,9 +78,9 @@ export const explanations: Resource<ExplainDeps> = {
         method: "post",
         path: "/",
         operation: "explainDelivery",
-        summary: "Explain what a delivery would become",
+        summary: "Explain how a delivery would be processed",
         description:
-          "Verification, items, what each path yields, each schema's finding, topics, ids, whether they are known: as a delivery would go, with nothing published, kept or counted. With `events` other definitions are tried.",
+          "Processes the delivery like a received one, without publishing, storing or counting it. Shows the verification, the items, the values of each path, schema errors, topics, ids and whether an id is already known. Use `events` to try other definitions.",
         params: channelParams,
         body: explainSchema,
         answer: explanationSchema,
@@ -86,16 +92,17 @@ export const explanations: Resource<ExplainDeps> = {
         const tried = body.events && (await tryDefinitions(schemas, stored, body.events, stopping));
         if (tried?.ok === false) throw invalidParameters(tried.error);
         const channel = tried?.value ?? stored;
-        const request = requestOf(body, clock());
+        const request = toRawRequest(body, clock());
         if (request.body.length > channel.limits.maxBodyBytes) {
-          throw invalidParameters([{ path: "body", message: "is larger than the channel takes" }]);
+          const message = `must not be larger than the channel's limits.maxBodyBytes (${channel.limits.maxBodyBytes})`;
+          throw invalidParameters([{ path: "body", message }]);
         }
         const verified = body.verify ? await channel.sender.verify(request) : undefined;
         if (verified?.ok === false) {
           const verification = { result: "refused", message: verified.error.message } as const;
           return { verification, received: 0, items: [] };
         }
-        const delivery: VerifiedDelivery = verified?.value ?? believed(channel, request);
+        const delivery: VerifiedDelivery = verified?.value ?? skipVerification(channel, request);
         const items = await explain(channel, delivery);
         return {
           verification: { result: verified ? "verified" : "skipped", message: null } as const,

@@ -15,10 +15,10 @@ export interface DryRunDeps {
   readonly clock: Clock;
 }
 
-/** Longer than a server should take, and less than a caller waits. */
+/** Longer than a server should need to respond, and shorter than the timeout of typical API clients. */
 const TIMEOUT_MS = 30_000;
 
-/** Asks as the next poll would, and says what would become of the answer. @throws UnavailableError when that takes too long. */
+/** Makes the requests of the next poll and explains how the response would be processed. @throws UnavailableError after a timeout */
 export async function dryRun(
   { explain, credentialsOf, clock }: DryRunDeps,
   options: {

@@ -10,10 +10,10 @@ import type { CursorEntity, DryRunEntity, SourceEntity } from "./schema.ts";
 
 type Show = NonNullable<ChannelKind["cursor"]>["show"];
 
-const timeOf = (ms: number | undefined): string | null => (ms === undefined ? null : formatTimestamp(ms));
+const formatTime = (ms: number | undefined): string | null => (ms === undefined ? null : formatTimestamp(ms));
 
-/** A cursor that its kind no longer reads is shown as it is. */
-function shown(show: Show, value: string | undefined): unknown {
+/** Renders a cursor for the API. A value that the channel kind can no longer parse is returned unchanged. */
+function renderCursorValue(show: Show, value: string | undefined): unknown {
   if (value === undefined) return null;
   try {
     return show(value);
@@ -23,12 +23,12 @@ function shown(show: Show, value: string | undefined): unknown {
 }
 
 export const renderCursor = (show: Show, { value, version, updatedAtMs }: StoredCursor): CursorEntity => ({
-  value: shown(show, value),
+  value: renderCursorValue(show, value),
   version,
-  updatedAt: timeOf(updatedAtMs),
+  updatedAt: formatTime(updatedAtMs),
 });
 
-/** @param facts.isOwnerLive whether the worker that told of it is there still: else nothing of it is connected or open */
+/** @param facts.isOwnerLive whether the worker that reported the state still runs; otherwise the source is not connected */
 export function renderSource(
   row: Pick<ChannelRow, "state" | "updatedAt">,
   snapshot: SourceSnapshot,
@@ -41,8 +41,8 @@ export function renderSource(
   },
 ): SourceEntity {
   const { isOwnerLive, isIdle, silent, cursor, nowMs } = facts;
-  const stateReason = isIdle ? "noSubscription" : lackOf(row.state);
-  const state = isIdle ? "idle" : stateOf(row.state, isOwnerLive ? snapshot.state : undefined);
+  const stateReason = isIdle ? "noSubscription" : findMissingPart(row.state);
+  const state = isIdle ? "idle" : computeState(row.state, isOwnerLive ? snapshot.state : undefined);
   const { owner, lastError, lagMs, nextAtMs } = snapshot;
   const isTried =
     state === "error" || state === "needsReauth" || (state === "waiting" && row.state === "active");
@@ -52,7 +52,7 @@ export function renderSource(
     since: formatTimestamp(
       state === snapshot.state && snapshot.sinceMs ? snapshot.sinceMs : row.updatedAt.getTime(),
     ),
-    lastEventAt: timeOf(snapshot.lastEventAtMs),
+    lastEventAt: formatTime(snapshot.lastEventAtMs),
     lastError: lastError
       ? { code: lastError.code, message: lastError.message, at: formatTimestamp(lastError.atMs) }
       : null,
@@ -64,10 +64,13 @@ export function renderSource(
   };
 }
 
-const lackOf = (channel: ChannelRow["state"]): SourceEntity["stateReason"] =>
+const findMissingPart = (channel: ChannelRow["state"]): SourceEntity["stateReason"] =>
   channel === "needsSetup" || channel === "needsConnection" ? channel : null;
 
-function stateOf(channel: ChannelRow["state"], reported: SourceSnapshot["state"]): SourceEntity["state"] {
+function computeState(
+  channel: ChannelRow["state"],
+  reported: SourceSnapshot["state"],
+): SourceEntity["state"] {
   switch (channel) {
     case "paused":
     case "error":
@@ -89,7 +92,7 @@ export function renderDryRun(show: Show, run: DryRun, items: readonly ExplainedI
     response: run.response,
     items: items.slice(0, MAX_EXPLAINED_ITEMS).map(renderExplainedItem),
     total: items.length,
-    cursor: run.cursor === null ? null : shown(show, run.cursor),
+    cursor: run.cursor === null ? null : renderCursorValue(show, run.cursor),
     end: renderEnd(run.end),
   };
 }
@@ -98,5 +101,5 @@ const renderEnd = (end: SourceEnd): DryRunEntity["end"] => ({
   kind: end.kind,
   code: "code" in end ? end.code : null,
   message: "message" in end ? end.message : null,
-  notBefore: timeOf("notBeforeMs" in end ? end.notBeforeMs : undefined),
+  notBefore: formatTime("notBeforeMs" in end ? end.notBeforeMs : undefined),
 });

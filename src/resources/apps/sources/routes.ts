@@ -20,7 +20,7 @@ import type { CompiledChannel } from "../../../ingest/compiled-channel.ts";
 import type { Clock } from "../../../lib/clock.ts";
 import type { Resource } from "../../kit/resource.ts";
 import { defineRoute } from "../../kit/route.ts";
-import { getChannel, channelParams as params, shownName } from "../app-channel.ts";
+import { getChannel, getVisibleName, channelParams as params } from "../app-channel.ts";
 import { appScopeOf } from "../app-scope.ts";
 import { type DryRunDeps, dryRun } from "./dry-run.ts";
 import { renderCursor, renderSource } from "./render.ts";
@@ -35,19 +35,19 @@ export interface SourcesDeps extends DryRunDeps {
   readonly states: SourceStates;
   readonly leases: Pick<ShardLeases, "isLive">;
   readonly topics: Pick<Topics, "lastAppendedMs">;
-  /** The channel in force; undefined where it was deleted. @throws UnavailableError */
+  /** Returns the active channel, or `undefined` if it was deleted. @throws UnavailableError */
   readonly findCompiledChannel: (channelNumber: number) => Promise<CompiledChannel | undefined>;
   readonly clock: Clock;
 }
 
-/** The source of a pull channel: its state and its cursor. */
+/** Routes for the state and the cursor of a channel that fetches its events. */
 export const sources: Resource<SourcesDeps> = {
   path: "/apps/:appId/channels/:channelId/source",
   tag: "Sources",
   routes(deps) {
     const { db, positions, states, leases, clock } = deps;
 
-    /** The channel, if it is one that fetches. */
+    /** Returns the channel and its cursor format. @throws ApiError 404 also if the channel does not fetch its events */
     async function getSource(caller: Caller, params: { readonly appId: string; readonly channelId: string }) {
       const row = await getChannel(db, deps.keyring, appScopeOf(caller, params), params.channelId);
       const cursor = deps.channelKinds.get(row.kind)?.cursor;
@@ -55,19 +55,22 @@ export const sources: Resource<SourcesDeps> = {
       return { row, cursor };
     }
 
-    async function getLive({ number }: ChannelRow): Promise<CompiledChannel> {
+    async function getActiveChannel({ number }: ChannelRow): Promise<CompiledChannel> {
       const channel = await deps.findCompiledChannel(number);
       if (!channel) throw notFound("source");
       return channel;
     }
 
-    async function silentOf({ config, state, updatedAt }: ChannelRow, topics: readonly string[]) {
+    async function isSourceSilent({ config, state, updatedAt }: ChannelRow, topics: readonly string[]) {
       const { expectEverySeconds } = config;
       if (typeof expectEverySeconds !== "number" || state !== "active") return false;
       return isSilent(deps, { expectEverySeconds, updatedAt, topics });
     }
 
-    /** Sets it in the transaction that tells the workers: neither stands without the other, but for a crash between the two. */
+    /**
+     * Sets or resets the cursor. Writes to Redis within the transaction that notifies the workers, so that both succeed or fail
+     * together. Only a crash between the two writes can separate them.
+     */
     async function setCursor(
       caller: Caller,
       row: ChannelRow,
@@ -80,7 +83,8 @@ export const sources: Resource<SourcesDeps> = {
         const topics = await listTopicsOf(trx, row.number);
         const ref = { number: row.number, topics };
         const written = await positions.set(ref, value, version === undefined ? {} : { version });
-        if (written === undefined) throw conflict("The cursor is at another version by now.");
+        if (written === undefined)
+          throw conflict("The cursor has changed since that version. Read it again.");
       });
     }
 
@@ -90,22 +94,23 @@ export const sources: Resource<SourcesDeps> = {
           method: "get",
           path: "/",
           operation: "getSource",
-          summary: "Get what becomes of a channel that fetches",
-          description: "A channel to which others send has no source (404).",
+          summary: "Get the source of a channel",
+          description:
+            "Only channels that fetch their events have a source. For other channels, the response is 404.",
           params,
           answer: sourceSchema,
         },
         async ({ caller, params }) => {
           const { row, cursor } = await getSource(caller, params);
           const topics = await listTopicsOf(db, row.number);
-          const [told, idle, stored, silent] = await Promise.all([
+          const [snapshot, idle, stored, silent] = await Promise.all([
             states.read(row.number),
             findIdleSources(db, [row.number]),
             positions.read(row.number),
-            silentOf(row, topics),
+            isSourceSilent(row, topics),
           ]);
-          return renderSource(row, told, {
-            isOwnerLive: told.owner !== undefined && (await leases.isLive(told.owner)),
+          return renderSource(row, snapshot, {
+            isOwnerLive: snapshot.owner !== undefined && (await leases.isLive(snapshot.owner)),
             isIdle: idle.has(row.number),
             silent,
             cursor: renderCursor(cursor.show, stored),
@@ -134,16 +139,16 @@ export const sources: Resource<SourcesDeps> = {
           operation: "setSourceCursor",
           summary: "Set the cursor of a source",
           description:
-            "The run under way ends, nothing of it is written any more, and the next one begins here within two seconds. Setting it back fetches again: events whose ids are remembered are not published twice.",
+            "Stops the current run, which then writes no more events. The next run starts at the new cursor within two seconds. If you set the cursor back, events are fetched again, but those whose ids are still remembered are not published again.",
           params,
           body: setCursorSchema,
           answer: cursorSchema,
-          conflict: "the cursor is at another version",
+          conflict: "the cursor has another version",
         },
         async ({ caller, params, body }) => {
           const { row, cursor } = await getSource(caller, params);
-          const parsed = cursor.parse(body.value, (await getLive(row)).settings);
-          if (!parsed.ok) throw invalidParameters(below("value", parsed.error));
+          const parsed = cursor.parse(body.value, (await getActiveChannel(row)).settings);
+          if (!parsed.ok) throw invalidParameters(prefixFindings("value", parsed.error));
           await setCursor(caller, row, parsed.value, body.version);
           return renderCursor(cursor.show, await positions.read(row.number));
         },
@@ -154,7 +159,8 @@ export const sources: Resource<SourcesDeps> = {
           path: "/cursor",
           operation: "resetSourceCursor",
           summary: "Reset the cursor of a source",
-          description: "The source begins anew, as if it had never run: where its `startAt` says.",
+          description:
+            "The source restarts as if it had never run, at the position that its `startAt` setting defines.",
           params,
           answer: deleted,
           reveals: ADDRESS_PERMISSION,
@@ -162,7 +168,7 @@ export const sources: Resource<SourcesDeps> = {
         async ({ caller, params }) => {
           const { row } = await getSource(caller, params);
           await setCursor(caller, row, undefined);
-          return { id: shownName(deps.keyring, caller, row) };
+          return { id: getVisibleName(deps.keyring, caller, row) };
         },
       ),
       defineRoute(
@@ -170,21 +176,21 @@ export const sources: Resource<SourcesDeps> = {
           method: "post",
           path: "/dry-run",
           operation: "dryRunSource",
-          summary: "Show what the next poll of a source would do",
+          summary: "Dry-run the next poll of a source",
           description:
-            "Asks the server as a poll does, for one page at most, and says what would become of it. Nothing is published, and no cursor moves.",
+            "Requests at most one page from the server and shows how its items would be processed. Publishes no events and does not change the cursor.",
           params,
           body: dryRunSchema,
           answer: dryRunResultSchema,
-          conflict: "the source is a stream: what it will send cannot be asked for",
+          conflict: "the source is a stream, which cannot be polled",
         },
         async ({ caller, params, body, c }) => {
           const { row, cursor } = await getSource(caller, params);
           const polled = deps.runtimes.get(row.kind)?.polled;
-          if (!polled) throw conflict("The source is a stream: what it will send cannot be asked for.");
-          const channel = await getLive(row);
+          if (!polled) throw conflict("The source is a stream. Only polling sources support a dry run.");
+          const channel = await getActiveChannel(row);
           const parsed = body.cursor === undefined ? undefined : cursor.parse(body.cursor, channel.settings);
-          if (parsed?.ok === false) throw invalidParameters(below("cursor", parsed.error));
+          if (parsed?.ok === false) throw invalidParameters(prefixFindings("cursor", parsed.error));
           const stored = await positions.read(row.number);
           const from = { ...stored, ...(parsed && { value: parsed.value }) };
           return dryRun(deps, { polled, show: cursor.show, channel, from, signal: c.req.raw.signal });
@@ -194,6 +200,8 @@ export const sources: Resource<SourcesDeps> = {
   },
 };
 
-/** Findings of a part under the name of the field that it stands in. */
-const below = (field: string, findings: readonly { readonly path: string; readonly message: string }[]) =>
-  findings.map(({ path, message }) => ({ path: path === "" ? field : `${field}.${path}`, message }));
+/** Prepends the name of the body field that was validated to the path of each finding. */
+const prefixFindings = (
+  field: string,
+  findings: readonly { readonly path: string; readonly message: string }[],
+) => findings.map(({ path, message }) => ({ path: path === "" ? field : `${field}.${path}`, message }));

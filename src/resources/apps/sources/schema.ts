@@ -1,61 +1,69 @@
 import { z } from "zod";
 import { SOURCE_STATES } from "../../../bus/sources/source-states.ts";
 import { type Shown, timestamp } from "../../../http/fields.ts";
-import { explainedItemSchema } from "../../events/explained-item.ts";
+import { explainedItemSchema, MAX_EXPLAINED_ITEMS } from "../../events/explained-item.ts";
 
 const cursorFields = {
   value: z.unknown().meta({
-    description: "Where the source stands, as its kind writes it; null: nowhere yet, or it begins anew.",
+    description:
+      "Position up to which the source has fetched. The format depends on the channel kind. Null if the source has not run yet or was reset.",
   }),
-  version: z.int().meta({ description: "Counts the writes; 0: none yet.", example: 17 }),
-  updatedAt: timestamp.nullable().meta({ description: "When it moved last." }),
+  version: z
+    .int()
+    .meta({ description: "Increases with each write. 0 if the cursor was never written.", example: 17 }),
+  updatedAt: timestamp.nullable().meta({ description: "Time of the last write." }),
 };
 
-export const cursorSchema = z
-  .object(cursorFields)
-  .meta({ id: "SourceCursor", description: "Where a source stands: it moves with the events before it." });
+export const cursorSchema = z.object(cursorFields).meta({
+  id: "SourceCursor",
+  description: "Position of a source. It advances together with the publication of the preceding events.",
+});
 export type CursorEntity = Shown<z.output<typeof cursorSchema>>;
 
 export const sourceSchema = z
   .object({
     state: z.enum([...SOURCE_STATES, "idle"]).meta({
       description:
-        "`waiting`: between two connections or polls, or for a worker, a secret, a connection. `idle`: no subscription covers it. `paused`: stopped until somebody resumes the channel. `error`, `needsReauth`: tried each quarter of an hour until that succeeds, somebody resumes it or mends what is wrong.",
+        "`connecting`, `open`: the worker connects, or is connected or polling. `waiting`: waits for the next connection or poll, or for a worker, a secret or a connection. `idle`: no subscription covers the channel. `paused`: stopped until you resume the channel. `error`, `needsReauth`: retried every 15 minutes until a request succeeds, the cause is fixed, or you resume the channel.",
     }),
-    stateReason: z
-      .enum(["noSubscription", "needsSetup", "needsConnection"])
-      .nullable()
-      .meta({ description: "What it lacks to run; null: nothing." }),
+    stateReason: z.enum(["noSubscription", "needsSetup", "needsConnection"]).nullable().meta({
+      description: "The missing requirement that keeps the source from running. Null if there is none.",
+    }),
     since: timestamp,
-    lastEventAt: timestamp.nullable().meta({ description: "When a delivery was last written." }),
+    lastEventAt: timestamp.nullable().meta({ description: "Time at which a delivery was last written." }),
     lastError: z
       .object({ code: z.string(), message: z.string(), at: timestamp })
       .nullable()
-      .meta({ description: "What went wrong last; it may be over." }),
+      .meta({ description: "The last error. The source may have recovered since." }),
     lagMs: z.number().nullable().meta({
       description:
-        "How far it is behind: a stream from the arrival of an event to its topic, a poll from when it was due to when it began.",
+        "Delay in milliseconds. For a stream: from the arrival of an event to its publication. For a poll: from its due time to its start.",
     }),
-    owner: z.string().nullable().meta({ description: "The worker that runs it, or ran it last." }),
-    nextPollAt: timestamp.nullable().meta({ description: "When it is asked, or connected to, next." }),
+    owner: z.string().nullable().meta({ description: "Worker that runs the source, or ran it last." }),
+    nextPollAt: timestamp.nullable().meta({ description: "Time of the next poll or connection attempt." }),
     silent: z.boolean().meta({
-      description: "No event came for longer than the channel's `expectEverySeconds`.",
+      description: "Whether no event has arrived for longer than the channel's `expectEverySeconds`.",
     }),
     cursor: cursorSchema,
   })
-  .meta({ id: "Source", description: "The part of a channel that fetches." });
+  .meta({ id: "Source", description: "State of a channel that fetches its events." });
 export type SourceEntity = Shown<z.output<typeof sourceSchema>>;
 
 export const setCursorSchema = z.strictObject({
   value: z.unknown().meta({
-    description: "Replaces the cursor as a whole; how it is written, the source's cursor shows.",
+    description: "New cursor, which replaces the stored one entirely. Use the format of the current cursor.",
     example: { sequence: "42" },
   }),
-  version: z.int().min(0).optional().meta({ description: "The version that it must be at; default: any." }),
+  version: z.int().min(0).optional().meta({
+    description:
+      "Expected version of the stored cursor. The request fails with 409 if it differs. Default: any.",
+  }),
 });
 
 export const dryRunSchema = z.strictObject({
-  cursor: z.unknown().optional().meta({ description: "From where, instead of where the source stands." }),
+  cursor: z.unknown().optional().meta({
+    description: "Cursor from which to poll. Default: the stored cursor.",
+  }),
 });
 
 const values = z.record(z.string(), z.union([z.string(), z.array(z.string())]));
@@ -64,16 +72,18 @@ export const dryRunResultSchema = z
   .object({
     request: z
       .object({ method: z.string(), url: z.string(), headers: values, body: z.string().nullable() })
-      .meta({ description: "As it was sent, secrets replaced." }),
+      .meta({ description: "The request that was sent, with secrets redacted." }),
     response: z
       .object({ status: z.int(), headers: values, bytes: z.int() })
       .nullable()
-      .meta({ description: "Null: none came." }),
+      .meta({ description: "The server's response. Null if there was none." }),
     items: z.array(explainedItemSchema).meta({
-      description: "What new items would become: published, unless their id is known; quarantined.",
+      description: "How the new items would be processed: published, detected as duplicates or quarantined.",
     }),
-    total: z.int().meta({ description: "Items in all: no more than the first are shown." }),
-    cursor: z.unknown().meta({ description: "Where the source would stand; null: where it stands." }),
+    total: z.int().meta({
+      description: `Number of items. Only the first ${MAX_EXPLAINED_ITEMS} are listed in \`items\`.`,
+    }),
+    cursor: z.unknown().meta({ description: "Cursor after the poll. Null if it would not change." }),
     end: z
       .object({
         kind: z.enum(["done", "failed", "finished", "broken", "needsReauth"]),
@@ -81,7 +91,7 @@ export const dryRunResultSchema = z
         message: z.string().nullable(),
         notBefore: timestamp.nullable(),
       })
-      .meta({ description: "How the poll would have ended." }),
+      .meta({ description: "How the poll would end." }),
   })
-  .meta({ id: "DryRun", description: "What the next poll would do." });
+  .meta({ id: "DryRun", description: "Result of a dry run of the next poll." });
 export type DryRunEntity = Shown<z.output<typeof dryRunResultSchema>>;

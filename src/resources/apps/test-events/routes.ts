@@ -13,8 +13,8 @@ import { explainedItemSchema, renderFailure } from "../../events/explained-item.
 import type { Resource } from "../../kit/resource.ts";
 import { defineRoute } from "../../kit/route.ts";
 import { channelParams, getChannel } from "../app-channel.ts";
-import { appScopeOf, IS_SYSTEM, requireOwnApp } from "../app-scope.ts";
-import { believed, givenDelivery, requestOf } from "../given-delivery.ts";
+import { appScopeOf, requireOwnApp, SYSTEM_APP_CONFLICT } from "../app-scope.ts";
+import { givenDelivery, skipVerification, toRawRequest } from "../given-delivery.ts";
 
 export interface TestEventsDeps {
   readonly db: Queryable;
@@ -22,7 +22,7 @@ export interface TestEventsDeps {
   readonly channelKinds: ChannelKinds;
   readonly presets: Presets;
   readonly publishTest: PublishTest;
-  /** The channel in force; undefined where it was deleted. @throws UnavailableError */
+  /** Returns the active channel, or `undefined` if it was deleted. @throws UnavailableError */
   readonly findCompiledChannel: (channelNumber: number) => Promise<CompiledChannel | undefined>;
   readonly clock: Clock;
 }
@@ -35,7 +35,7 @@ const testSchema = z.strictObject({
     .max(524_288)
     .optional()
     .describe(
-      "The body as text, or in base64. Absent: the sample of the channel's preset, else the least delivery of its kind; a source has none.",
+      "Body of the delivery, encoded as `bodyEncoding` states. Default: the sample of the channel's preset, or a minimal delivery of its kind. Required for channels that fetch their events.",
     ),
 });
 
@@ -43,17 +43,17 @@ const { failures, item } = explainedItemSchema.shape;
 
 const testedSchema = z
   .object({
-    received: z.int().meta({ description: "Items." }),
+    received: z.int().meta({ description: "Number of items in the delivery." }),
     events: z
       .array(z.object({ id: z.string(), type: z.string(), topic: z.string(), entryId: z.string() }))
-      .meta({ description: "What was published." }),
-    failures: z
-      .array(failures.element.extend({ item }))
-      .meta({ description: "Why the others were not. Nothing of them is kept." }),
+      .meta({ description: "The published events." }),
+    failures: z.array(failures.element.extend({ item })).meta({
+      description: "Reasons for which the other items were not published. These items are not stored.",
+    }),
   })
-  .meta({ id: "TestedChannel", description: "What a test delivery became." });
+  .meta({ id: "TestedChannel", description: "Result of a test delivery." });
 
-/** Tries a channel out with a delivery that nobody sent. */
+/** Route that publishes test events on a channel. */
 export const testEvents: Resource<TestEventsDeps> = {
   path: "/apps/:appId/channels/:channelId/test",
   tag: "Channels",
@@ -65,12 +65,12 @@ export const testEvents: Resource<TestEventsDeps> = {
         operation: "testChannel",
         summary: "Send a test event",
         description:
-          "Publishes the sample of the channel's preset, or the delivery in the body, as if its sender had been verified. Its events have the extension `inlettest`: handlers skip them unless they ask (`testEvents`), other readers and the stream see them. Each call publishes anew: their ids are neither looked up nor remembered, and what fails is answered and not kept.",
+          "Publishes a test delivery as if its sender were verified: the one in the body, or by default the sample of the channel's preset. Its events have the extension `inlettest`. Handlers only receive them with the setting `testEvents`; other readers and the event stream always do. Each call publishes again, because ids are not checked for duplicates. Failed items are returned, not quarantined.",
         permission: "channels.write",
         params: channelParams,
         body: testSchema,
         answer: testedSchema,
-        conflict: `the channel is paused; or ${IS_SYSTEM}`,
+        conflict: `the channel is paused; or ${SYSTEM_APP_CONFLICT}`,
       },
       async ({ caller, params, body, c }) => {
         const { db, keyring, clock } = deps;
@@ -80,12 +80,17 @@ export const testEvents: Resource<TestEventsDeps> = {
         const channel = await deps.findCompiledChannel(row.number);
         if (!channel) throw notFound("channel");
         if (channel.state === "paused") throw conflict("The channel is paused.");
-        const delivery = believed(
+        const delivery = skipVerification(
           channel,
-          requestOf({ method: "POST", ...given(deps, channel, body) }, clock()),
+          toRawRequest({ method: "POST", ...completeDelivery(deps, channel, body) }, clock()),
         );
         if (delivery.body.length > channel.limits.maxBodyBytes)
-          throw invalidParameters([{ path: "body", message: "is larger than the channel takes" }]);
+          throw invalidParameters([
+            {
+              path: "body",
+              message: `must not be larger than the channel's limits.maxBodyBytes (${channel.limits.maxBodyBytes})`,
+            },
+          ]);
         await recordAccess(
           db,
           caller,
@@ -103,8 +108,12 @@ export const testEvents: Resource<TestEventsDeps> = {
   ],
 };
 
-/** What was given; else the sample of the preset, else that of the kind. @throws ApiError 400 where there is neither */
-function given(
+/**
+ * Returns the delivery in the request. Without a body, returns the sample of the channel's preset, or a minimal delivery of its kind.
+ *
+ * @throws ApiError 400 if there is neither
+ */
+function completeDelivery(
   { presets, channelKinds }: TestEventsDeps,
   { verification, identity, rules }: CompiledChannel,
   { body, ...others }: z.output<typeof testSchema>,
@@ -118,8 +127,12 @@ function given(
       bodyEncoding: "utf-8" as const,
       query: new URLSearchParams(sample.query).toString(),
     };
-  const least = channelKinds.get(identity.kind)?.minimalDelivery?.(rules.definitions.map(({ type }) => type));
-  if (least === undefined)
-    throw invalidParameters([{ path: "body", message: "is needed: a source has no sample" }]);
-  return { ...least, query: "", bodyEncoding: "utf-8" as const };
+  const minimal = channelKinds
+    .get(identity.kind)
+    ?.minimalDelivery?.(rules.definitions.map(({ type }) => type));
+  if (minimal === undefined)
+    throw invalidParameters([
+      { path: "body", message: "is required, because the channel fetches its events and has no sample" },
+    ]);
+  return { ...minimal, query: "", bodyEncoding: "utf-8" as const };
 }

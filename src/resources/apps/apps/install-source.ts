@@ -9,29 +9,29 @@ import { isId } from "../../../lib/ids.ts";
 import { needsApproval } from "../../store/approved-blueprints.ts";
 import { visibleArtifacts } from "../../store/store-scope.ts";
 
-/** Blueprints that are installed by way of stores: of another organization, if an artifact of it offers them. */
-interface OfferDeps {
+interface InstallSourceDeps {
   readonly db: Queryable;
   readonly clock: Clock;
 }
 
-/** A blueprint as it is installed. */
+/** A blueprint to install or upgrade to. */
 export interface InstallSource {
   readonly blueprint: BlueprintRow;
-  /** The artifact by which it came. */
+  /** The store artifact that offers the blueprint. `null` if the app was installed directly from the blueprint. */
   readonly artifactId: string | null;
-  /** It is the version that the artifact's store has approved, not the present one. */
+  /** Whether `blueprint` is the version that the artifact's store approved, instead of the current version. */
   readonly isApproved: boolean;
 }
 
 /**
- * The blueprint that an artifact installs.
+ * Returns the blueprint that an artifact installs.
  *
- * @throws ApiError 404 where the caller sees no such artifact, or its blueprint is gone; 400 for an artifact that is none; 409
- * where another organization's is not published, or is to be paid for and is not
+ * @throws ApiError 404 if the caller sees no such artifact, or its blueprint was deleted
+ * @throws ApiError 400 if its kind is not `blueprint`
+ * @throws ApiError 409 if an artifact of another organization is not published, not approved, or not paid for
  */
-export async function blueprintOfArtifact(
-  deps: OfferDeps,
+export async function getInstallSource(
+  deps: InstallSourceDeps,
   caller: Caller,
   artifactId = "",
 ): Promise<InstallSource> {
@@ -40,31 +40,35 @@ export async function blueprintOfArtifact(
     : undefined;
   if (!artifact) throw notFound("artifact");
   if (artifact.kind !== "blueprint") {
-    throw invalidParameters([{ path: "artifactId", message: `is of kind ${artifact.kind}, not blueprint` }]);
+    const message = `must be an artifact of kind blueprint, not ${artifact.kind}`;
+    throw invalidParameters([{ path: "artifactId", message }]);
   }
   if (artifact.organizationId !== caller.organizationId) {
     if (artifact.status !== "published") throw conflict("The artifact is not published.");
-    const offered = await offers(deps, caller).select("id").where("id", "=", artifactId).executeTakeFirst();
-    if (!offered) throw conflict("A paid order of the artifact is needed.");
+    const offered = await installableArtifacts(deps, caller)
+      .select("id")
+      .where("id", "=", artifactId)
+      .executeTakeFirst();
+    if (!offered) throw conflict("The artifact is not free. Your organization needs a paid order of it.");
   }
-  return sourceOf(deps, caller, artifact);
+  return toInstallSource(deps, caller, artifact);
 }
 
 /**
- * The blueprint if the organization may install it today: its own, or one that is offered to it by the artifact that the app was
- * installed from. Where that is not known, one with an approved version comes first.
+ * Finds the blueprint that an app can be upgraded to: the organization's own, or one that the app's artifact offers. If the app's
+ * artifact is unknown, an artifact with an approved version is preferred.
  *
  * @throws ApiError 404, 409
  */
 export async function findUpgradeSource(
-  deps: OfferDeps,
+  deps: InstallSourceDeps,
   caller: Caller,
   { blueprintId, artifactId }: Pick<AppRow, "blueprintId" | "artifactId">,
 ): Promise<InstallSource | undefined> {
   if (blueprintId === null) return undefined;
   const own = await findBlueprint(deps.db, caller.organizationId, blueprintId);
   if (own) return { blueprint: own, artifactId, isApproved: false };
-  const offered = await offers(deps, caller)
+  const offered = await installableArtifacts(deps, caller)
     .selectAll()
     .where("blueprintId", "=", blueprintId)
     .$if(artifactId !== null, (all) => all.where("id", "=", artifactId ?? ""))
@@ -72,12 +76,12 @@ export async function findUpgradeSource(
     .orderBy("id")
     .limit(1)
     .executeTakeFirst();
-  return offered && sourceOf(deps, caller, offered);
+  return offered && toInstallSource(deps, caller, offered);
 }
 
-/** Only an artifact's own organization has named its blueprint. @throws ApiError 404, 409 */
-async function sourceOf(
-  { db }: OfferDeps,
+/** Looks the blueprint up in the artifact's organization, because only that organization can set it. @throws ApiError 404, 409 */
+async function toInstallSource(
+  { db }: InstallSourceDeps,
   caller: Caller,
   artifact: Row<"artifacts">,
 ): Promise<InstallSource> {
@@ -86,12 +90,13 @@ async function sourceOf(
   if (!blueprint) throw notFound("blueprint");
   if (organizationId === caller.organizationId || !(await needsApproval(db, artifact)))
     return { blueprint, artifactId, isApproved: false };
-  if (approved === null) throw conflict("The artifact's store has approved no version of its blueprint.");
+  if (approved === null)
+    throw conflict("The artifact's store has not approved any version of the blueprint yet.");
   return { blueprint: { ...blueprint, ...approved }, artifactId, isApproved: true };
 }
 
-/** Published artifacts that are to be had for nothing, since they have no plans or a free one, or were paid for. */
-const offers = ({ db, clock }: OfferDeps, caller: Caller) =>
+/** Selects published artifacts that are free (no pricing plan, or one with price 0), or that the caller's organization paid for. */
+const installableArtifacts = ({ db, clock }: InstallSourceDeps, caller: Caller) =>
   visibleArtifacts(db, caller)
     .where("artifacts.status", "=", "published")
     .where((eb) => {

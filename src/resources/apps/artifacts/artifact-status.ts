@@ -6,18 +6,20 @@ import { visibleCategories, visibleStores } from "../../store/store-scope.ts";
 import type { ArtifactRow } from "./schema.ts";
 
 type Status = ArtifactRow["status"];
-/** An artifact as its organization writes it. */
-type Content = Pick<ArtifactRow, (typeof KNOWN)[number] | "categoryId"> & { readonly storeId: string | null };
+/** The fields of an artifact that its organization can change. */
+type Content = Pick<ArtifactRow, (typeof APPROVAL_FIELDS)[number] | "categoryId"> & {
+  readonly storeId: string | null;
+};
 
-/** A change of one of these may need another approval. */
-const KNOWN = ["kind", "title", "description", "blueprintId"] as const;
+/** A change to one of these fields may require a new approval. */
+const APPROVAL_FIELDS = ["kind", "title", "description", "blueprintId"] as const;
 
 /**
- * The status of a new artifact.
+ * Returns the status of a new artifact.
  *
- * @throws ApiError 404 where store or category are not there, 409 where the store takes nothing of other organizations
+ * @throws ApiError 404 if the store or category does not exist; 409 if the store does not accept artifacts of other organizations
  */
-export async function offer(
+export async function computeNewStatus(
   trx: Trx,
   caller: Caller,
   { storeId, categoryId }: Pick<Content, "storeId" | "categoryId">,
@@ -26,33 +28,35 @@ export async function offer(
   const store = await lockStore(trx, caller, storeId);
   await requireCategory(trx, caller, storeId, categoryId);
   if (store.organizationId === caller.organizationId) return "published";
-  if (!store.allowSubmissions) throw conflict("The store takes no artifacts of other organizations.");
+  if (!store.allowSubmissions)
+    throw conflict("The store does not accept artifacts of other organizations (`allowSubmissions`).");
   return store.requireApproval ? "pending" : "published";
 }
 
 /**
- * The status of an artifact that its organization changes: another store sees it as new, and what a store of others has
- * approved, or refused, comes before its organization once more where it is no longer the same.
+ * Returns the status of an artifact after a change by its organization. In another store, it starts like a new artifact. In the same
+ * store of another organization, a rejected artifact becomes pending again, and an approved one too if the store requires approval.
  *
- * @throws ApiError 404 where what is named anew is not there; 409 where it has orders or reviews and would leave its store, or
- * the new store takes nothing of other organizations
+ * @throws ApiError 404 if the new store or category does not exist
+ * @throws ApiError 409 if the artifact has orders or reviews and would leave its store
+ * @throws ApiError 409 if the new store does not accept artifacts of other organizations
  */
-export async function offerAgain(
+export async function computeChangedStatus(
   trx: Trx,
   caller: Caller,
   before: ArtifactRow,
   after: Content,
 ): Promise<Status> {
   if (after.storeId !== before.offeredIn) {
-    const status = await offer(trx, caller, after);
-    if (await isKnownInStore(trx, before.id))
-      throw conflict("An artifact that has orders or reviews stays in its store.");
+    const status = await computeNewStatus(trx, caller, after);
+    if (await hasOrdersOrReviews(trx, before.id))
+      throw conflict("The artifact has orders or reviews, so it cannot leave its store.");
     return status;
   }
   if (after.storeId === null) return "draft";
   if (after.categoryId !== before.categoryId)
     await requireCategory(trx, caller, after.storeId, after.categoryId);
-  const isSame = KNOWN.every((name) => after[name] === before[name]);
+  const isSame = APPROVAL_FIELDS.every((name) => after[name] === before[name]);
   if (isSame || before.status === "pending") return before.status;
   const store = await trx
     .selectFrom("stores")
@@ -64,7 +68,7 @@ export async function offerAgain(
   return before.status === "rejected" || store.requireApproval ? "pending" : before.status;
 }
 
-/** The store as it is until the transaction ends. @throws ApiError 404 where the caller does not see it */
+/** Returns the store and prevents changes to it until the transaction ends. @throws ApiError 404 if the caller may not see it */
 async function lockStore(trx: Trx, caller: Caller, id: string): Promise<Row<"stores">> {
   const store = await visibleStores(trx, caller)
     .selectAll()
@@ -75,7 +79,7 @@ async function lockStore(trx: Trx, caller: Caller, id: string): Promise<Row<"sto
   return store;
 }
 
-/** @throws ApiError 404 where the caller sees no such category of the store */
+/** @throws ApiError 404 if the store has no such category, or the caller may not see it */
 async function requireCategory(trx: Trx, caller: Caller, storeId: string, id: string | null): Promise<void> {
   if (id === null) return;
   const found = await visibleCategories(trx, caller)
@@ -87,8 +91,8 @@ async function requireCategory(trx: Trx, caller: Caller, storeId: string, id: st
   if (!found) throw notFound("store category");
 }
 
-/** An order or a review locks its artifact while it is made. */
-async function isKnownInStore(trx: Trx, artifactId: string): Promise<boolean> {
+/** Returns whether the artifact has orders or reviews. Creating one locks the artifact's row, so the result cannot change meanwhile. */
+async function hasOrdersOrReviews(trx: Trx, artifactId: string): Promise<boolean> {
   for (const table of ["storeOrders", "storeReviews"] as const) {
     const query = trx.selectFrom(table).select("id").where("artifactId", "=", artifactId).limit(1);
     if ((await query.executeTakeFirst()) !== undefined) return true;
