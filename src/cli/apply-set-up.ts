@@ -23,7 +23,7 @@ import { isChange, renderFindings, renderSteps } from "./setup/plan.ts";
 export async function applySetUpFile(
   command: Pick<SetUpOptions, "file" | "planOnly" | "env"> & {
     readonly config: Config;
-    /** Whether a plan with changes exits with `EXIT.differs`. An invalid file then exits with another code. */
+    /** Whether to exit with `EXIT.differs` if the plan contains changes. An invalid file then exits with `EXIT.failed`. */
     readonly tellsDifference: boolean;
   },
 ): Promise<number> {
@@ -37,18 +37,17 @@ export async function applySetUpFile(
 
 export interface SetUpOptions extends CommandRun {
   readonly file: string;
-  /** Prints the plan without applying it. */
+  /** Whether to print the plan without applying it. */
   readonly planOnly: boolean;
   readonly env: Variables;
   readonly complain: (text: string) => void;
 }
 
 /**
- * Updates the database to match a config file. Objects that the file does not declare are never deleted. The whole file is
- * checked before a store is opened, and the whole plan before the first write. Running gateways use the changes within two
- * seconds.
+ * Updates the database to match a config file. Never deletes objects that the file does not declare. Checks the whole file
+ * before it opens a database, and the whole plan before the first write. Running gateways use the changes within two seconds.
  *
- * Returns `differs` if a plan contains changes. Returns `refused` if the file is invalid or conflicts with the database; the
+ * Returns `differs` if the plan contains changes. Returns `refused` if the file is invalid or conflicts with the database; the
  * database is then unchanged.
  *
  * @throws DataDirInUseError if a gateway is running on the embedded servers of this data directory

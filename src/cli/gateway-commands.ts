@@ -1,7 +1,7 @@
 import { parseConfig } from "../config.ts";
 import { EXIT } from "./exit.ts";
 
-/** Runs a command that works on the gateway's own machine. Returns the exit code. */
+/** Parses the settings and flags of a gateway, and runs the command that they select. Returns the exit code. */
 export async function runGatewayCommand(
   env: Readonly<Record<string, string | undefined>>,
   argv: readonly string[],

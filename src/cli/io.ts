@@ -5,18 +5,18 @@ export interface OutStream {
   readonly columns?: number | undefined;
 }
 
-/** A stream that a command reads. A terminal in raw mode delivers one key at a time. */
+/** A stream that a command reads. A terminal in raw mode yields one key press at a time. */
 export interface InStream extends AsyncIterable<Uint8Array | string> {
   readonly isTTY?: boolean | undefined;
   readonly setRawMode?: (raw: boolean) => unknown;
 }
 
-/** Streams, environment and stop signal of the process that runs a command. */
+/** Streams, environment and stop signal that a command uses. */
 export interface Io {
   readonly stdout: OutStream;
   readonly stderr: OutStream;
   readonly stdin: InStream;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Aborts when the caller stops the command. */
+  /** Aborts when the user stops the command. */
   readonly signal: AbortSignal;
 }

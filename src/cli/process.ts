@@ -8,7 +8,7 @@ import { EXIT } from "./exit.ts";
 const SIGNALS = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 } as const;
 const SAME_SIGNAL_MS = 500;
 
-/** Writes to standard output; resolves once the text has left the process. */
+/** Writes to standard output. Resolves when the text has been written. */
 export const print = (text: string): Promise<void> =>
   new Promise((resolve, reject) => {
     process.stdout.write(text, (error) => (error ? reject(error) : resolve()));
@@ -26,7 +26,7 @@ export async function openLog(
   return stream === process.stdout ? createLog({ level }) : createLog({ level, destination: stream });
 }
 
-/** Prints an error with its causes to standard error, whatever the log level. */
+/** Prints an error and its causes to standard error, even if the log level hides errors. */
 export function complain(beginning: string, error: unknown): void {
   const causes: string[] = [];
   for (let one = error; one !== undefined && one !== null; one = (one as { cause?: unknown }).cause) {
@@ -35,15 +35,21 @@ export function complain(beginning: string, error: unknown): void {
   process.stderr.write(`${beginning}: ${causes.join(": ")}\n`);
 }
 
-/** Joins the errors of several connection attempts: their `AggregateError` has no message of its own. */
+/**
+ * Returns an error's message. The `AggregateError` of several connection attempts has none, so the messages of its errors are
+ * joined.
+ */
 function textOf(error: unknown): string {
   if (error instanceof AggregateError && error.message === "") return error.errors.map(textOf).join(", ");
   return error instanceof Error ? error.message : String(error);
 }
 
 /**
- * Returns a signal that aborts at the first stop signal, which starts a drain. A second one exits immediately. A repeat within
- * half a second is ignored: a terminal signals the whole process group, and npm in that group forwards its own copy.
+ * Returns a signal that aborts at the first stop signal, which starts a graceful shutdown. A second stop signal exits
+ * immediately.
+ *
+ * A repeat within half a second is ignored. At Ctrl-C the terminal signals the whole process group, and npm also forwards its
+ * own copy.
  */
 export function stopOnSignals(log: Log): AbortSignal {
   const stopping = new AbortController();
@@ -62,7 +68,10 @@ export function stopOnSignals(log: Log): AbortSignal {
   return stopping.signal;
 }
 
-/** Passed to a command on the gateway's machine. Results go to standard output, the log to standard error. */
+/**
+ * Arguments of a command that runs on the gateway's machine. `print` writes results to standard output; `log` writes to
+ * standard error.
+ */
 export interface CommandRun {
   readonly log: Log;
   readonly signal: AbortSignal;
@@ -70,7 +79,7 @@ export interface CommandRun {
 }
 
 /**
- * Runs a command until it ends or a signal stops it. Returns its exit code. Prints any error and returns the code for it.
+ * Runs a command until it ends or a stop signal aborts it. Returns the exit code. Prints an error that the command throws.
  *
  * @param failure beginning of the error message, such as `No API key was created`
  */

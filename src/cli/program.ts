@@ -7,7 +7,7 @@ import { CommandError, EXIT, type ExitCode } from "./exit.ts";
 import type { Io } from "./io.ts";
 import { escapeLines } from "./output/escape.ts";
 
-/** Runs a command and returns its exit code. Errors go to standard error. @param argv arguments without node and script */
+/** Runs a command and returns its exit code. Prints errors to standard error. @param argv arguments without node and script */
 export async function runProgram(argv: readonly string[], io: Io): Promise<ExitCode> {
   const context: CommandContext = { io, exitCode: EXIT.done };
   try {
@@ -23,7 +23,7 @@ export async function runProgram(argv: readonly string[], io: Io): Promise<ExitC
   }
 }
 
-/** Creates the program with all commands. Only the given commands define their arguments. */
+/** Creates the commander program with all commands. Only the commands in `loaded` define their arguments. */
 export async function createProgram(
   context: CommandContext,
   loaded: readonly CommandEntry[],
@@ -51,7 +51,10 @@ export async function createProgram(
   return program;
 }
 
-/** Prints completions for a shell script, which calls this at each Tab. `:0` makes the shell complete file names. */
+/**
+ * Prints completions for the shell script, which calls this each time the user presses Tab. Prints `:0` to make the shell
+ * complete file names.
+ */
 async function complete(argv: readonly string[], context: CommandContext): Promise<ExitCode> {
   const others = COMMANDS.filter(({ name }) => name !== "completion");
   const program = await createProgram(context, others, others);
@@ -65,7 +68,7 @@ async function complete(argv: readonly string[], context: CommandContext): Promi
   const { default: tab } = await import("@bomb.sh/tab");
   const { SHELLS } = await import("./commands/session/completion.ts");
   addCompletion(program, { completionCommandName: "completion" });
-  // The package also offers a shell that Inlet does not support.
+  // Replace the package's list of shells, because it contains one that Inlet does not support.
   tab.commands.get("completion")?.argument("shell", (offer) => {
     for (const shell of SHELLS) offer(shell, "");
   });

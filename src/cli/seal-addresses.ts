@@ -7,7 +7,7 @@ import { openDatabaseStore } from "../gateway/stores.ts";
 import { EXIT } from "./exit.ts";
 import { type CommandRun, runToExit } from "./process.ts";
 
-/** Runs `--seal-addresses`. Returns the exit code. */
+/** Runs `inlet --seal-addresses`. Returns the exit code. */
 export const sealAllAddresses = (config: Config): Promise<number> =>
   runToExit(config, "The plain-text addresses were not removed", async (given) => {
     await runSealing(config, given);
@@ -15,15 +15,15 @@ export const sealAllAddresses = (config: Config): Promise<number> =>
   });
 
 /**
- * Removes plain-text channel addresses, which exist only for gateways of earlier versions. Run it once no such gateway is running:
- * it could no longer find channels. Gateways of this version continue to work.
+ * Removes channel addresses that are stored in plain text. Only gateways of earlier versions need them to find channels, so run
+ * this when no such gateway is running any more. Gateways of this version continue to work.
  *
- * @throws DataDirInUseError if a gateway is running on the embedded servers; it has removed the addresses when it started
+ * @throws DataDirInUseError if a gateway is running on the embedded servers. That gateway removed the addresses at its start
  */
 export async function runSealing(config: Config, { log, signal, print }: CommandRun): Promise<void> {
   await using store = await openDatabaseStore(config, { log, signal });
   await migrate({ connection: store.database, log });
-  // No timeout: the number of rows is unknown.
+  // Disable the timeout, because the number of rows is unknown.
   await using database = openDatabase({
     connection: store.database,
     maxConnections: 1,

@@ -8,10 +8,13 @@ import { untilAborted } from "../lib/wait.ts";
 import { EXIT } from "./exit.ts";
 import { complain, openLog, print, stopOnSignals } from "./process.ts";
 
-/** Covers load balancers that check every two seconds and remove a gateway after two failed checks. */
+/**
+ * Time between the stop signal and closing the listener. Load balancers that check every two seconds remove a gateway after two
+ * failed checks.
+ */
 const DRAIN_DELAY_SECONDS = 5;
 
-/** Runs the gateway until a signal stops it. Returns the exit code. */
+/** Runs the gateway until a stop signal aborts it. Returns the exit code. */
 export async function start(config: Config): Promise<number> {
   endPretenuring();
   const log = await openLog(config, process.stdout);

@@ -12,14 +12,14 @@ const COLORS = {
 
 interface Line {
   readonly level: keyof typeof COLORS;
-  /** RFC 3339. */
+  /** Time in RFC 3339. */
   readonly time: string;
   readonly event?: string;
   readonly msg?: string;
   readonly err?: { readonly message?: string; readonly stack?: string };
 }
 
-/** Formats JSON log lines for a terminal: time, level, message, fields and the stack of an error. */
+/** Converts JSON log lines to readable lines for a terminal: time, level, message, fields and the stack of an error. */
 export function createTerminalStream(terminal: NodeJS.WriteStream): LogDestination {
   const colors = terminal.hasColors();
   const paint = (color: Parameters<typeof styleText>[0], text: string): string =>

@@ -16,16 +16,17 @@ import { choosePassphrase, findMasterKeys, sealMasterKey } from "./master-key.ts
 
 export interface BackupOptions {
   readonly config: Config;
-  /** Default: a name with the current time, in the working directory. */
+  /** Path of the backup file. By default, a name with the current time in the working directory. */
   readonly file: string | undefined;
   readonly withoutMasterKey: boolean;
 }
 
 /**
- * Writes the embedded PostgreSQL and Redis into one file. The gateway may be running or stopped.
+ * Backs up the embedded PostgreSQL and Redis into one file. The gateway may be running or stopped.
  *
- * The snapshot of Redis is taken first, that of PostgreSQL right after. So each object in Redis has its row, and no internal channel
- * id is assigned twice. In the other order, a dead letter that moves from Redis to PostgreSQL in between would be in neither.
+ * Takes the snapshot of Redis first and that of PostgreSQL right after it. Every object in the Redis snapshot then has its row,
+ * and no internal channel id is assigned twice. In the other order, a dead letter that moves from Redis to PostgreSQL in
+ * between would be missing from both.
  *
  * @throws CommandError
  */
@@ -51,7 +52,7 @@ export async function backUp(io: Io, output: Output, options: BackupOptions): Pr
   await using archive = await createArchive(file, { signal }).catch((error: unknown) => {
     throw new CommandError(`${file} cannot be written (${(error as NodeJS.ErrnoException).code}).`);
   });
-  // A rotation may run at the same time, so the keys are read before and after: one of them fits the snapshot.
+  // The master key may be rotated meanwhile, so read the keys before and after the snapshot. One of them fits the snapshot.
   const keysBefore = await findMasterKeys(config, dataDir);
   using transfer = await openRdbTransfer(stores.redis, signal);
   const takenAt = new Date();
@@ -84,7 +85,7 @@ export async function backUp(io: Io, output: Output, options: BackupOptions): Pr
   tell(output, file, bytes, about);
 }
 
-/** @throws CommandError if the stores are not embedded, or do not exist yet */
+/** Returns the real path of the data directory. @throws CommandError if its stores are not embedded, or do not exist yet */
 function ownDataDir({ databaseUrl, redisUrls, dataDir }: Config): string {
   const others = [
     ...(databaseUrl === undefined ? [] : ["DATABASE_URL"]),
@@ -97,7 +98,7 @@ function ownDataDir({ databaseUrl, redisUrls, dataDir }: Config): string {
   }
   if (!existsSync(join(dataDir, "postgres")))
     throw new CommandError(`No backup was created: no gateway has been started in ${dataDir} yet.`);
-  // A Redis started only for the backup would be empty.
+  // Without this check, the backup would start a new, empty Redis.
   if (!existsSync(join(dataDir, "redis"))) {
     throw new CommandError(
       `No backup was created: ${dataDir} has no Redis, so its gateway uses REDIS_URL. Pass the gateway's settings with --config.`,

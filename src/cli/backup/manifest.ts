@@ -2,9 +2,9 @@ import { z } from "zod";
 import type { Manifest } from "../../lib/archive/archive.ts";
 import { CommandError } from "../exit.ts";
 
-/** Version of the file format. A program reads its own version and all earlier ones. */
+/** Version of the backup format. Inlet can read backups in its own version and all earlier ones. */
 export const FORMAT = 1;
-/** Context to which the encrypted master key of a backup is bound. */
+/** Encryption context of the master key in a backup. The encrypted key cannot be decrypted in any other context. */
 export const MASTER_KEY_PLACE = "backup/masterKey";
 export const REDIS_PART = "redis.rdb";
 export const tablePart = (table: string): string => `postgres/${table}.copy`;
@@ -19,13 +19,13 @@ const sealedKey = z.object({
   text: z.string(),
 });
 
-/** Manifest of a backup, documented in docs/operating.md. */
+/** Schema of a backup's manifest, which docs/operating.md documents. */
 const aboutSchema = z.object({
   /** Version of Inlet that created the backup. */
   inlet: z.string(),
   /** Start time of the backup (RFC 3339, like all times). */
   createdAt: z.string(),
-  /** Time of the snapshots. */
+  /** Time of the database snapshots (RFC 3339). */
   takenAt: z.string(),
   redis: z.object({ version: z.string(), bytes: count }),
   postgres: z.object({
@@ -36,12 +36,17 @@ const aboutSchema = z.object({
     tables: z.array(z.object({ name: z.string(), columns: z.array(z.string()), rows: count })),
     sequences: z.record(z.string(), z.string()),
   }),
-  /** `null` before the first start. `sealed` is the key encrypted with the passphrase, or `null` if it is not included. */
+  /**
+   * The master key, or `null` if the gateway was never started. `sealed` is the key encrypted with the passphrase, or `null` if
+   * the backup omits it.
+   */
   masterKey: z.object({ id: z.string(), sealed: sealedKey.nullable() }).nullable(),
 });
 export type BackupAbout = z.infer<typeof aboutSchema>;
 
-/** @throws CommandError if the file is not a backup of Inlet, or was created by a newer version */
+/**
+ * Validates a backup's manifest. @throws CommandError if the file is not a backup of Inlet, or was created by a newer version
+ */
 export function parseAbout(manifest: Manifest): BackupAbout {
   const { format } = manifest;
   if (typeof format !== "number")

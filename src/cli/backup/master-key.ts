@@ -15,7 +15,7 @@ import { type BackupAbout, MASTER_KEY_PLACE } from "./manifest.ts";
 export const PASSPHRASE_VARIABLE = "INLET_BACKUP_PASSPHRASE";
 const MIN_CHARACTERS = 12;
 
-/** Reads the passphrase for a new backup. A terminal asks for it twice. @throws CommandError */
+/** Reads the passphrase for a new backup from the environment, or asks for it twice at a terminal. @throws CommandError */
 export async function choosePassphrase(io: Io): Promise<string> {
   const given = io.env[PASSPHRASE_VARIABLE];
   if (!given && !io.stdin.isTTY) {
@@ -33,7 +33,7 @@ export async function choosePassphrase(io: Io): Promise<string> {
   return passphrase;
 }
 
-/** Returns all candidates for the database's master key: from the settings and from the data directory. */
+/** Returns all keys that could be the database's master key, from the settings and from the data directory. */
 export async function findMasterKeys(
   { masterKey, newMasterKey }: Pick<Config, "masterKey" | "newMasterKey">,
   dataDir: string,
@@ -43,9 +43,9 @@ export async function findMasterKeys(
 }
 
 /**
- * Encrypts the master key of a snapshot with the passphrase. Leaves it out if there is no passphrase.
+ * Encrypts the master key of a snapshot with the passphrase. Without a passphrase, the result contains only the key's id.
  *
- * @throws CommandError if none of the keys is the database's key
+ * @throws CommandError if none of `keys` is the master key of the database
  */
 export async function sealMasterKey(
   { masterKeyId: id, isMasterKey }: DatabaseSnapshot,
@@ -64,8 +64,11 @@ export async function sealMasterKey(
 }
 
 /**
- * Source of a restored gateway's master key. `file`: `restore` writes it to the data directory. `setting`: INLET_MASTER_KEY.
- * `apart`: the user must supply it. `none`: the backup has no key.
+ * Source of the master key for a restored gateway.
+ * - `file`: `restore` writes the key to the data directory.
+ * - `setting`: INLET_MASTER_KEY contains the key.
+ * - `apart`: the backup omits the key, so the user must supply it.
+ * - `none`: the database never had a key.
  */
 export type RestoredKey =
   | { readonly kind: "file"; readonly key: Buffer }
@@ -73,7 +76,7 @@ export type RestoredKey =
   | { readonly kind: "apart"; readonly id: string }
   | { readonly kind: "none" };
 
-/** @throws CommandError if the passphrase or INLET_MASTER_KEY does not fit the backup */
+/** Decrypts the master key of a backup. @throws CommandError if the passphrase or INLET_MASTER_KEY does not match the backup */
 export async function openMasterKey(
   io: Io,
   stored: BackupAbout["masterKey"],

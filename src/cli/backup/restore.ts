@@ -31,7 +31,7 @@ export interface RestoreOptions {
 
 interface Restoring {
   readonly file: string;
-  /** Absolute path with symbolic links resolved. This process holds its lock. */
+  /** Absolute path with symbolic links resolved. This process holds the lock of the directory. */
   readonly dataDir: string;
   readonly about: BackupAbout;
   readonly progress: Progress;
@@ -39,14 +39,19 @@ interface Restoring {
   readonly signal: AbortSignal;
 }
 
-/** Entries that an empty folder may contain: those of the file system and of the lock. */
+/** Files of the file system and of the lock. A folder that contains only these counts as empty. */
 const IGNORED_ENTRIES = ["lost+found", "inlet.lock", "inlet.lock-journal", "inlet.pid"];
-/** An erasure writes its row first and deletes the entry last, which may have happened after the snapshot. */
+/**
+ * Maximum time between the start of a deletion and the removal of the event from Redis. A deletion writes its database row
+ * first.
+ */
 const ERASURE_MS = 600_000;
 
 /**
- * Creates a data directory from a backup. The whole file is checked before the first write. An interrupted restore leaves a marker:
- * no gateway starts on the folder, and the same restore can be run again.
+ * Creates a data directory from a backup. Checks the whole backup file before the first write.
+ *
+ * If a restore is interrupted, a marker file remains in the folder. The marker prevents a gateway from starting there. The same
+ * restore can be run again.
  *
  * @throws CommandError
  */
@@ -66,7 +71,7 @@ export async function restore(io: Io, output: Output, options: RestoreOptions): 
   const log = await openLog({ logLevel: "warn" }, process.stderr);
   using lock = takeDataDir(options.dataDir);
   const { dataDir } = lock;
-  // Checks again under the lock, because another process may have filled the folder before.
+  // Check again under the lock, because another process may have added files since the first check.
   const { isUnfinished } = await lookInto(dataDir);
   const restoring: Restoring = { file, dataDir, about, progress, log, signal };
   if (isUnfinished) await clear(restoring, output);
@@ -79,7 +84,7 @@ export async function restore(io: Io, output: Output, options: RestoreOptions): 
   tell(output, { file, dataDir, about, sources, key });
 }
 
-/** @throws CommandError if the settings name external stores: a backup can only be restored to embedded ones */
+/** Rejects settings with external stores, because a backup can only be restored to embedded ones. @throws CommandError */
 function rejectExternalStores({ databaseUrl, redisUrls }: Config): void {
   if (databaseUrl === undefined && redisUrls.length === 0) return;
   throw usageError(
@@ -105,7 +110,7 @@ async function readAbout(file: string, progress: Progress, signal: AbortSignal):
   }
 }
 
-/** @throws CommandError if the folder contains files that are not part of an interrupted restore */
+/** Checks that the folder is empty or contains an interrupted restore. @throws CommandError if it contains any other files */
 async function lookInto(dataDir: string): Promise<{ readonly isUnfinished: boolean }> {
   const names: readonly string[] = await readdir(dataDir).catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return [];
@@ -127,14 +132,14 @@ function takeDataDir(path: string): DataLock {
   });
 }
 
-/** Removes the files of an interrupted restore and stops its servers. */
+/** Stops the servers of an interrupted restore and removes its files. */
 async function clear({ dataDir, log, signal }: Restoring, output: Output): Promise<void> {
   output.note("An earlier restore into this folder was interrupted. It starts again.");
   const [postgres, redis] = await Promise.all([findLocalPostgres(dataDir), hasLocalRedis(dataDir)]);
   if (postgres) await (await startLocalPostgres({ dataDir, log, signal }))[Symbol.asyncDispose]();
   if (redis) await (await startLocalRedis({ dataDir, log, signal }))[Symbol.asyncDispose]();
   for (const name of await readdir(dataDir)) {
-    // The marker stays until the new restore is complete.
+    // Keep the marker until the new restore is complete, so that no gateway starts on partial data.
     if (IGNORED_ENTRIES.includes(name) || name === UNFINISHED_RESTORE) continue;
     await rm(join(dataDir, name), { recursive: true, force: true, maxRetries: 5 });
   }
@@ -145,7 +150,7 @@ async function fill(restoring: Restoring): Promise<number> {
   progress.show("Creating PostgreSQL");
   await using postgres = await startLocalPostgres({ dataDir, log, signal });
   const { connection } = postgres;
-  // The rows fit the schema at the time of the backup. The next start migrates it.
+  // Create the schema that the backup was taken from, because the rows match it. The next start of the gateway migrates it.
   await migrate({ connection, log, upTo: about.postgres.migrations.length });
   await loadTables(restoring, connection);
   await using database = openDatabase({ connection, maxConnections: 1, statementTimeoutMs: 0 });
@@ -198,7 +203,9 @@ async function topicsOf({ db }: Database, channelNumber: number): Promise<readon
   return rows.map(({ topic }) => topic);
 }
 
-/** Lists events whose deletion for privacy overlapped the snapshots. The Redis snapshot may still contain them. */
+/**
+ * Lists events that were being deleted for privacy when the snapshots were taken. The Redis snapshot may still contain them.
+ */
 const erasedAround = ({ db }: Database, takenAt: string) =>
   db
     .selectFrom("deletedEvents")

@@ -11,17 +11,17 @@ export interface Api {
   readonly post: <T>(path: string, body?: object) => Promise<T>;
   readonly put: <T>(path: string, body: object) => Promise<T>;
   readonly delete: <T>(path: string, query?: Query) => Promise<T>;
-  /** Reads pages of a list until `most` items were read or the list ends. */
+  /** Reads pages of a list until it has `most` items or the list ends. */
   readonly list: <T>(path: string, query?: Query, most?: number) => Promise<Listed<T>>;
-  /** Returns the response body as text, because parsing could change large numbers. */
+  /** Returns the response body as text. Parsing it as JSON could change large numbers. */
   readonly text: (path: string, query?: Query) => Promise<string>;
-  /** Returns the response with any status. @throws CommandError if the gateway does not respond */
+  /** Sends a request and returns the response, whatever its status. @throws CommandError if the gateway does not respond */
   readonly open: (path: string, options?: OpenOptions) => Promise<Response>;
 }
 
 export interface Listed<T> {
   readonly items: readonly T[];
-  /** Number of items on all pages. */
+  /** Total number of items in the list, including those that were not read. */
   readonly total: number;
 }
 
@@ -33,7 +33,7 @@ export interface OpenOptions {
   readonly signal?: AbortSignal;
 }
 
-/** Error response of a gateway. */
+/** An error response of the gateway. */
 export class ApiError extends CommandError {
   readonly status: number;
   readonly retryAfterSeconds: number | undefined;
@@ -68,7 +68,7 @@ export function createApi({ baseUrl, apiKey }: Credentials, signal: AbortSignal)
           ...headers,
         },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-        // Following a redirect could send the API key to another server.
+        // Reject redirects, because following one could send the API key to another server.
         redirect: "error",
         signal: ownSignal ?? AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
       });
@@ -157,7 +157,7 @@ function exitCodeOf(status: number): ExitCode {
   return status === 429 || status === 503 ? EXIT.unavailable : EXIT.failed;
 }
 
-/** Returns the message of the error's cause: `fetch` itself only reports that it failed. */
+/** Returns the message of an error's cause, because an error of `fetch` only says that the request failed. */
 export function formatCause(error: unknown): string {
   const cause = error instanceof Error ? (error.cause ?? error) : error;
   if (cause instanceof AggregateError && cause.errors.length > 0) return formatCause(cause.errors[0]);

@@ -4,10 +4,10 @@ import type { Api } from "./api.ts";
 import { formatPath } from "./api.ts";
 import type { App, Channel } from "./entities.ts";
 
-/** Finds an app by its id or uid, or the only app if none is named. @throws CommandError */
+/** Finds an app by its id or uid. Without a name, returns the only app. @throws CommandError */
 export async function findApp(api: Api, named: string | undefined): Promise<App> {
   const { items } = await api.list<App>("/apps");
-  // The system app is Inlet's own.
+  // Exclude the system app, which is the only app without a space and belongs to Inlet.
   const own = items.filter(({ spaceId }) => spaceId !== null);
   const found = named === undefined ? own : items.filter(({ id, uid }) => id === named || uid === named);
   const [app, ...others] = found;

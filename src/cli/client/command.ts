@@ -13,7 +13,7 @@ export interface Client {
   readonly api: Api;
   readonly output: Output;
   readonly io: Io;
-  /** Finds the app that the caller chose. @throws CommandError */
+  /** Finds the app that `--app` or INLET_APP names. Without either, returns the only app. @throws CommandError */
   readonly app: () => Promise<App>;
 }
 
@@ -23,7 +23,7 @@ interface ClientOptions {
   readonly output?: OutputFormat;
 }
 
-/** Adds the options of every command that calls the API. */
+/** Adds the options that every command which calls the API has in common. */
 export const apiOptions = (command: Command): Command =>
   command
     .addOption(new Option("-o, --output <format>", "output format").choices(["table", "json"]))
@@ -32,14 +32,14 @@ export const apiOptions = (command: Command): Command =>
       "gateway address (default: INLET_URL, then the address stored by `inlet login`)",
     );
 
-/** Adds the same options and `--app`. */
+/** Adds `--app` and the options that every command which calls the API has in common. */
 export const appOptions = (command: Command): Command =>
   apiOptions(command).option(
     "-a, --app <app>",
     "id or uid of the app (default: INLET_APP, then the only app)",
   );
 
-/** Creates a commander action from a function that gets the client, arguments and options, and may return an exit code. */
+/** Creates a commander action from the function `act`. The function can return an exit code. */
 export const createAction =
   <A extends readonly unknown[], O extends object = object>(
     context: CommandContext,
@@ -59,7 +59,7 @@ export const createAction =
     context.exitCode = (await act(client, command.processedArgs as unknown as A, options)) ?? EXIT.done;
   };
 
-/** Adds examples to a command's help. Each one is a command line and its meaning. */
+/** Adds examples to a command's help. Each example consists of a command line and its explanation. */
 export const examples = (
   command: Command,
   lines: readonly (readonly [line: string, meaning: string])[],
@@ -69,7 +69,7 @@ export const examples = (
   return command.addHelpText("after", `\nExamples:\n${shown.join("\n")}`);
 };
 
-/** Returns a parser for an option whose value is an integer within bounds. */
+/** Returns a parser for option values that must be integers within the given bounds. */
 export const parseCount =
   (least: number, most: number) =>
   (text: string): number => {
@@ -80,7 +80,7 @@ export const parseCount =
 
 const UNITS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** Parses a time in the past, such as `2h` or an RFC 3339 time, to ms since 1970. */
+/** Parses a time in the past, such as `2h` (two hours ago) or an RFC 3339 time. Returns ms since 1970. */
 export function parsePast(text: string): number {
   const { count, unit } = /^(?<count>\d{1,9})(?<unit>[smhd])$/.exec(text)?.groups ?? {};
   if (count !== undefined && unit !== undefined) return Date.now() - Number(count) * (UNITS[unit] ?? 0);
@@ -89,6 +89,6 @@ export function parsePast(text: string): number {
   throw new InvalidArgumentError("must be a time such as 30m, 2h, 7d or 2026-01-31T08:00:00Z");
 }
 
-/** Formats a time as the API expects it. */
+/** Formats a time in RFC 3339, as the API expects it. */
 export const formatTime = (atMs: number | undefined): string | undefined =>
   atMs === undefined ? undefined : new Date(atMs).toISOString();

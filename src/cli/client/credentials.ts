@@ -6,7 +6,7 @@ import type { Io } from "../io.ts";
 
 /** Address of a gateway, and an API key for it. */
 export interface Credentials {
-  /** `https://host/v1` */
+  /** Base URL of the API, such as `https://host/v1`. */
   readonly baseUrl: string;
   readonly apiKey: string;
 }
@@ -21,8 +21,8 @@ export function configDir(env: Io["env"]): string {
 }
 
 /**
- * Returns the credentials from `INLET_URL` and `INLET_API_KEY`, or those stored by `inlet login`. A stored key is only sent to
- * the address for which it was stored.
+ * Returns the credentials from `INLET_URL` and `INLET_API_KEY`, or those that `inlet login` stored. A stored key is only sent
+ * to the address that it was stored for.
  *
  * @throws CommandError
  */
@@ -37,7 +37,7 @@ export async function findCredentials(env: Io["env"], urlOption?: string): Promi
   );
 }
 
-/** Returns the address that a command would call. @throws CommandError */
+/** Returns the base URL that an API command would call. @throws CommandError */
 export const findBaseUrl = async (env: Io["env"], urlOption?: string): Promise<string> =>
   baseUrlOf(env, urlOption, await readCredentials(env));
 
@@ -46,7 +46,7 @@ function baseUrlOf(env: Io["env"], urlOption: string | undefined, stored: Creden
   return url === undefined ? (stored?.baseUrl ?? parseUrl(DEFAULT_URL)) : parseUrl(url);
 }
 
-/** @throws CommandError if the file cannot be read or is invalid */
+/** Reads the credentials that `inlet login` stored. @throws CommandError if the file cannot be read or is invalid */
 export async function readCredentials(env: Io["env"]): Promise<Credentials | undefined> {
   const file = join(configDir(env), FILE);
   const text = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
@@ -69,7 +69,7 @@ export async function writeCredentials(env: Io["env"], credentials: Credentials)
   return file;
 }
 
-/** Deletes the stored credentials. Returns false if none were stored. */
+/** Deletes the stored credentials. Returns false if there were none. */
 export async function removeCredentials(env: Io["env"]): Promise<boolean> {
   const file = join(configDir(env), FILE);
   return rm(file).then(
@@ -81,7 +81,7 @@ export async function removeCredentials(env: Io["env"]): Promise<boolean> {
   );
 }
 
-/** Returns the API base URL for a gateway address that a person typed. @throws CommandError */
+/** Converts a gateway address that a person typed to the API's base URL. @throws CommandError */
 export function parseUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol) || url.username !== "" || url.search !== "") {

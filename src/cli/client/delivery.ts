@@ -34,7 +34,7 @@ export const deliveryOptions = (command: Command): Command =>
     .option("--query <query>", "query string without the question mark")
     .option("--preset <name>", "send the provider's sample; other options replace its parts");
 
-/** @throws CommandError */
+/** Reads the delivery that the options describe. @throws CommandError */
 export async function readDelivery(api: Api, io: Io, options: DeliveryOptions): Promise<TypedDelivery> {
   const { data, header = [], query, preset } = options;
   const sample =
@@ -54,7 +54,10 @@ export async function readDelivery(api: Api, io: Io, options: DeliveryOptions): 
   };
 }
 
-/** Reads text as it is, a file for `@file`, or standard input for `@-`. @throws CommandError */
+/**
+ * Returns the data of a command-line argument: the file for `@file`, standard input for `@-`, otherwise the argument's text.
+ * @throws CommandError
+ */
 export async function readData(io: Io, data: string): Promise<Buffer> {
   if (!data.startsWith("@")) return Buffer.from(data);
   if (data === "@-") return readBytes(io.stdin);

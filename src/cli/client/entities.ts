@@ -1,11 +1,11 @@
-/** Fields of API entities that the CLI reads. GET /v1/openapi.json describes the complete entities. */
+/** Entities of the API, reduced to the fields that the CLI reads. GET /v1/openapi.json describes all fields. */
 
 export interface App {
   readonly id: string;
   readonly uid: string;
   readonly title: string;
   readonly blueprintId: string | null;
-  /** `null` for the system app. */
+  /** `null` for the system app, which belongs to no space. */
   readonly spaceId: string | null;
   readonly createdAt: string;
 }

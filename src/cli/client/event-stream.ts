@@ -4,9 +4,9 @@ import { sleep } from "../../lib/sleep.ts";
 import { CommandError } from "../exit.ts";
 import { type Api, ApiError, formatCause, formatPath, parseErrorResponse } from "./api.ts";
 
-/** One step of a stream: an event, or only a new position if there are no events up to it. */
+/** One step of reading a stream. It has an event, or only a new position if no events precede that position. */
 export interface StreamStep {
-  /** Position of the reader after this step. */
+  /** Position in the stream after this step. */
   readonly position: string;
   /** The event as JSON text, or `undefined` if this step only moves the position. */
   readonly event: string | undefined;
@@ -15,10 +15,10 @@ export interface StreamStep {
 export interface FollowOptions {
   readonly appId: string;
   readonly type?: string | undefined;
-  /** Position after which to start; `undefined` starts now. */
+  /** Stream position after which to start. `undefined` starts with the events that arrive from now on. */
   readonly from: string | undefined;
   readonly signal: AbortSignal;
-  /** Called when the stream opens, and when it waits before the next attempt. */
+  /** Called when the stream opens, and when it waits before reconnecting. */
   readonly onState: (state: StreamState) => void;
 }
 
@@ -27,15 +27,18 @@ export type StreamState =
   | { readonly kind: "waiting"; readonly reason: string; readonly waitMs: number };
 
 const MAX_EVENT_BYTES = 256 * 1024 * 1024;
-/** The gateway sends a heartbeat every 15 s. After a laptop slept, a connection can be dead without any error. */
+/**
+ * Maximum time without data before reconnecting. After a laptop slept, a connection can be dead without an error. The gateway
+ * sends a heartbeat every 15 s.
+ */
 const MAX_SILENCE_MS = 40_000;
 const BACKOFF = { initialMs: 250, maxMs: 5_000, factor: 2, jitter: 0.5 } as const;
 
 /**
- * Follows an app's events from a position. Reconnects after a gateway restart, a 503, a network failure or a machine's sleep.
+ * Yields an app's events after a position. Reconnects after a gateway restart, a 503, a network failure or a machine's sleep.
  * Ends when the signal aborts.
  *
- * @throws CommandError if a retry cannot help: invalid key, unknown app or invalid position
+ * @throws CommandError if reconnecting cannot help: invalid key, unknown app or invalid position
  */
 export async function* followEvents(
   api: Api,
@@ -67,7 +70,7 @@ export async function* followEvents(
   }
 }
 
-/** Returns whether a status is temporary: too many requests, or an error of the gateway or a proxy. */
+/** Returns true if a status is temporary: 429, or an error of the gateway or a proxy. */
 const isPassing = (status: number): boolean => status === 429 || status >= 500;
 
 async function* readStream(api: Api, options: FollowOptions): AsyncGenerator<StreamStep, void, undefined> {
@@ -89,13 +92,13 @@ async function* readStream(api: Api, options: FollowOptions): AsyncGenerator<Str
       position = message.id ?? position;
       if (position === undefined) continue;
       yield { position, event: message.kind === "frame" ? message.data : undefined };
-      // Time that the reader spent on this event does not count as silence.
+      // Restart the timer, because the time that the consumer spent on this event must not count as silence.
       watch.heard();
     }
   }
 }
 
-/** Aborts when no data arrived for `MAX_SILENCE_MS`. */
+/** Creates a signal that aborts when `heard` has not been called for `MAX_SILENCE_MS`. */
 function watchSilence(): Disposable & { readonly signal: AbortSignal; readonly heard: () => void } {
   const silence = new AbortController();
   const timer = setTimeout(
@@ -110,8 +113,8 @@ function watchSilence(): Disposable & { readonly signal: AbortSignal; readonly h
   };
 }
 
-/** Returns the stream position for a time: all later events follow it. */
+/** Returns the stream position for a time in ms since 1970. All later events come after this position. */
 export const positionOf = (atMs: number): string => String(Math.max(0, Math.floor(atMs)));
 
-/** Returns the channel uid that is part of a topic name. */
+/** Returns the channel uid, which is the seventh part of a topic name. */
 export const channelOf = (topic: string): string => topic.split(".", 7)[6] ?? "";

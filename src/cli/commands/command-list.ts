@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import type { CommandContext } from "../command-context.ts";
 
-/** Module of a command. `define` only declares arguments; the action loads the code that does the work. */
+/** The module of a command. `define` only declares arguments. The code that does the work is loaded by the action. */
 export interface CommandModule {
   readonly define: (command: Command, context: CommandContext) => void | Promise<void>;
 }
@@ -18,7 +18,7 @@ const SESSION = "Connection and status:";
 const RESOURCES = "Resources:";
 const EVENTS = "Events:";
 
-/** All commands. A module is loaded when its command is run, completed, or asked for help. */
+/** All commands. The module of a command is loaded only when the command is run or completed, or its help is shown. */
 export const COMMANDS: readonly CommandEntry[] = [
   {
     name: "start",

@@ -16,7 +16,7 @@ interface Ready {
   >;
 }
 
-/** Checks the gateway that commands would call. */
+/** Checks the gateway that API commands would call. */
 export async function lookAtGateway({ env, signal }: Io, url: string | undefined): Promise<readonly Found[]> {
   const baseUrl = await findBaseUrl(env, url);
   const readiness = await lookAtReadiness(baseUrl, signal);

@@ -1,9 +1,9 @@
-/** Result of one check. */
+/** Result of one check of `inlet doctor`. */
 export interface Found {
   readonly check: string;
   readonly state: "ok" | "warning" | "wrong";
   readonly message: string;
-  /** Suggested action, or an empty string. */
+  /** Suggested action; an empty string if none is needed. */
   readonly suggestedAction: string;
 }
 

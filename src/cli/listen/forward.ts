@@ -4,9 +4,9 @@ import { sleep } from "../../lib/sleep.ts";
 import { formatCause } from "../client/api.ts";
 import type { ListenedEvent } from "./entry.ts";
 
-/** Response of the local server to one event. */
+/** Response of the local server to a forwarded event. */
 export interface Forwarded {
-  /** `undefined` after a timeout. The server then has received the event. */
+  /** HTTP status; `undefined` after a timeout. After a timeout, the server may still have processed the event. */
   readonly status: number | undefined;
   readonly latencyMs: number;
 }
@@ -16,17 +16,17 @@ export interface ForwardOptions {
   readonly secret: string;
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
-  /** Called when the server cannot be reached. The event is retried. */
+  /** Called each time the server cannot be reached. The event is then retried. */
   readonly onWaiting: (reason: string) => void;
 }
 
 const BACKOFF = { initialMs: 250, maxMs: 5_000, factor: 2, jitter: 0.2 } as const;
-/** Used in message ids in place of a subscription id. */
+/** Value for message ids, which contain a subscription id when the gateway delivers an event. */
 const LISTENER = "listen";
 
 /**
- * Sends an event in the same form as to a handler. Retries until the server responds with any status. Returns `undefined` if the
- * signal aborts first.
+ * Sends an event to a local server in the form that a handler receives. Retries until the server responds with any status, or
+ * the request times out. Returns `undefined` if the signal aborts first.
  */
 export async function forward(event: ListenedEvent, options: ForwardOptions): Promise<Forwarded | undefined> {
   const { url, secret, timeoutMs, signal, onWaiting } = options;
@@ -40,7 +40,7 @@ export async function forward(event: ListenedEvent, options: ForwardOptions): Pr
     const startedAt = performance.now();
     const late = AbortSignal.timeout(timeoutMs);
     try {
-      // A request in flight is not aborted on shutdown: the event would be sent again at the next start.
+      // Do not pass `signal` to the request. Aborting a request in flight would make the next start send the event again.
       const response = await fetch(url, { method, headers, body, redirect: "manual", signal: late });
       await response.arrayBuffer();
       return { status: response.status, latencyMs: performance.now() - startedAt };

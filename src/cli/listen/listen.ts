@@ -11,22 +11,23 @@ import { openListenState } from "./state.ts";
 export interface ListenOptions {
   readonly app: App;
   readonly url: string;
-  /** Channel uids; empty for all channels. */
+  /** Uids of the channels to forward; empty for all channels. */
   readonly channels: readonly string[];
-  /** Event types; empty for all types. */
+  /** Event types to forward; empty for all types. */
   readonly types: readonly string[];
-  /** Position to start from, instead of the stored position. */
+  /** Stream position to start from instead of the stored position. */
   readonly from: string | undefined;
   readonly secret: string;
   readonly timeoutMs: number;
 }
 
-/** Number of recent events that can be sent again. */
+/** Number of recent events in memory, which the user can send again. */
 const KEPT = 200;
 
 /**
- * Sends the events of an app to a local server, one at a time, until it is stopped. Starts at the stored position of this listener.
- * An event counts as sent once the server responded. Its position is stored before the next event is sent.
+ * Sends the events of an app to a local server, one at a time, until stopped. Starts at the position that this listener stored.
+ *
+ * An event counts as sent once the server has responded. The listener stores the event's position before it sends the next one.
  */
 export async function listen({ api, output, io }: Client, options: ListenOptions): Promise<void> {
   const { app, url, channels, types, secret, timeoutMs } = options;
@@ -40,7 +41,7 @@ export async function listen({ api, output, io }: Client, options: ListenOptions
   const recent = new Map<number, ListenedEvent>();
   let count = 0;
   let waitsFor: string | undefined;
-  /** Prints each reason once, not at every attempt. */
+  /** Prints why an event waits. Prints each reason once instead of at every attempt. */
   const onWaiting = (what: string, reason: string): void => {
     const message = `${what}: ${reason}`;
     if (message !== waitsFor) output.note(message, "yellow");
@@ -87,7 +88,7 @@ export async function listen({ api, output, io }: Client, options: ListenOptions
     );
   }
 
-  /** Reads events with line ends again by id, because the stream has normalized their line ends. */
+  /** Returns the event with its exact data. The stream normalizes line ends, so events that contain any are read again by id. */
   async function readExactly(json: string): Promise<ListenedEvent> {
     const event = readEntry(json);
     if (!event.hasLineEnds) return event;

@@ -9,7 +9,7 @@ import { escapeText } from "../output/escape.ts";
 export interface RawOptions {
   readonly app: App;
   readonly url: string;
-  /** Channel uids; empty for all channels. */
+  /** Uids of the channels to forward; empty for all channels. */
   readonly channels: readonly string[];
   readonly timeoutMs: number;
 }
@@ -30,21 +30,21 @@ interface WholeDelivery extends DeliverySummary {
 
 const POLL_INTERVAL_MS = 1_000;
 const NEWEST = 200;
-/** Headers of the connection to the gateway. The connection to the local server sets its own. */
+/** Headers that belong to the sender's connection to the gateway. The connection to the local server sets its own. */
 const CONNECTION_HEADERS: ReadonlySet<string> = new Set(["accept-encoding", ...FRAMING_HEADERS]);
 
 const HEAD = `Raw mode forwards sampled new deliveries with their original method, headers and body.
 It sends at most one per second and channel, up to 128 KiB. Signatures are removed, so your server cannot verify them.
 Deliveries missed in between are not sent later. Without --raw, every event is forwarded.`;
 
-/** Forwards sampled deliveries to a local server until stopped. Deliveries that cannot be sent are skipped and reported. */
+/** Forwards sampled deliveries to a local server until stopped. Skips and reports deliveries that cannot be sent. */
 export async function listenRaw({ api, output, io }: Client, options: RawOptions): Promise<void> {
   const { app, url, channels, timeoutMs } = options;
   const { signal } = io;
   output.note(`Forwarding deliveries of ${app.uid} to ${url}.\n${HEAD}`);
   const path = formatPath("apps", app.id, "deliveries");
   const seen = new Set<string>();
-  /** Records are written shortly after their deliveries, so older deliveries are recognized by the gateway's clock. */
+  /** Fetched only for the gateway's clock. A record can appear after the command has started although its delivery is older. */
   const beginning = await api.open(path, { query: { limit: 1 } });
   if (!beginning.ok) throw await parseErrorResponse(beginning, api.baseUrl);
   const sinceMs = Date.parse(beginning.headers.get("date") ?? "") || Date.now();
@@ -114,7 +114,7 @@ export async function listenRaw({ api, output, io }: Client, options: RawOptions
 const isWanted = (uid: string, channels: readonly string[]): boolean =>
   channels.length === 0 || channels.includes(uid);
 
-/** Ignores a record that was evicted meanwhile by a newer one of its channel. */
+/** Ignores a 404: a newer record of the same channel has replaced the record. Rethrows other errors. */
 function unlessGone(error: unknown): undefined {
   if (!(error instanceof ApiError) || error.status !== 404) throw error;
 }

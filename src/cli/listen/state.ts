@@ -6,7 +6,7 @@ import { configDir } from "../client/credentials.ts";
 import { CommandError } from "../exit.ts";
 import type { Io } from "../io.ts";
 
-/** Identifies a listener. A different app, target or filter is a different listener. */
+/** Identifies a listener. Listeners with different apps, targets or filters store separate positions. */
 export interface ListenerName {
   readonly baseUrl: string;
   readonly appId: string;
@@ -15,18 +15,19 @@ export interface ListenerName {
 }
 
 export interface ListenState extends Disposable {
-  /** Last stored position, or `undefined` at the first run. */
+  /** Stored stream position, or `undefined` on the first run. */
   readonly position: string | undefined;
-  /** Stores the position. Once it returns, the position survives a kill of the process. */
+  /** Stores the position. Once this returns, the position survives even if the process is killed. */
   readonly save: (position: string) => void;
 }
 
 const CONTENTION_MS = 1_000;
 
 /**
- * Opens the stored position of a listener. Only one process may hold it: two would each move the position past events of the other.
+ * Opens the stored position of a listener. Only one process may use it at a time, because two processes would skip each other's
+ * events.
  *
- * @throws CommandError if another process holds it
+ * @throws CommandError if another process uses it
  */
 export function openListenState(env: Io["env"], name: ListenerName): ListenState {
   const folder = join(configDir(env), "listen");
@@ -53,7 +54,7 @@ export function openListenState(env: Io["env"], name: ListenerName): ListenState
   };
 }
 
-/** Returns the signing secret of this user's listeners. Creates it at the first call. */
+/** Returns the secret that signs the requests of this user's listeners. Creates the secret on the first call. */
 export function findListenSecret(env: Io["env"]): string {
   const folder = configDir(env);
   const file = join(folder, "listen-secret");
@@ -71,7 +72,7 @@ function readPosition(file: string): string | undefined {
     const { position } = JSON.parse(readFileSync(file, "utf8")) as { readonly position?: unknown };
     return typeof position === "string" ? position : undefined;
   } catch {
-    // A missing or damaged file starts the listener from now.
+    // Without a readable stored position, the listener starts with new events.
     return undefined;
   }
 }

@@ -3,20 +3,20 @@ import type { Io } from "../io.ts";
 import { escapeJson, escapeLines } from "./escape.ts";
 import { type Color, type Column, type Paint, renderFields, renderTable } from "./table.ts";
 
-/** Prints results: tables at a terminal, JSON lines for programs. */
+/** Prints results as tables for people, or as JSON lines for programs. */
 export interface Output {
   readonly isJson: boolean;
   readonly paint: Paint;
-  /** Width of a line in terminal cells. */
+  /** Width of a terminal line, in character cells. */
   readonly cells: number;
   readonly list: <T extends object>(rows: readonly T[], columns: readonly Column<T>[], none?: string) => void;
-  /** Prints one object. `fields` are the names and values shown at a terminal. */
+  /** Prints one object. In table format, it prints the names and values in `fields`. */
   readonly one: (value: object, fields?: readonly (readonly [name: string, value: unknown])[]) => void;
-  /** Prints JSON text as one line. The text is not parsed, so numbers keep their spelling. */
+  /** Prints JSON text on one line. It does not parse the text, so numbers keep their exact form. */
   readonly json: (text: string) => void;
-  /** Prints a line to standard output, unless the output is JSON. */
+  /** Prints a line to standard output. Does nothing in JSON format. */
   readonly say: (text: string) => void;
-  /** Prints a line to standard error in every format. */
+  /** Prints a line to standard error in any format. */
   readonly note: (text: string, color?: Color) => void;
 }
 
@@ -24,7 +24,7 @@ const DEFAULT_CELLS = 100;
 
 export type OutputFormat = "table" | "json";
 
-/** @param format requested format; by default, a table at a terminal and JSON otherwise */
+/** @param format requested format. By default, `table` at a terminal and `json` otherwise */
 export function createOutput({ stdout, stderr, env }: Io, format?: OutputFormat): Output {
   const isJson = format === undefined ? !stdout.isTTY : format === "json";
   const colors = stdout.isTTY === true && !env.NO_COLOR && env.TERM !== "dumb";

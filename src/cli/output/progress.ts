@@ -2,14 +2,14 @@ import type { Io } from "../io.ts";
 import { escapeText } from "./escape.ts";
 import { fitTo } from "./width.ts";
 
-/** Shows progress on one line of a terminal. Prints nothing elsewhere. Disposal clears the line. */
+/** Shows progress on one line of a terminal. Does nothing if there is no terminal. Disposal clears the line. */
 export interface Progress extends Disposable {
   readonly show: (text: string) => void;
 }
 
 const EVERY_MS = 100;
 const DEFAULT_CELLS = 80;
-/** Moves to the start of the line and clears it. */
+/** Terminal sequence that moves to the start of the line and clears it. */
 const CLEAR = "\r\x1b[K";
 
 export function createProgress({ stderr, env }: Pick<Io, "stderr" | "env">): Progress {
@@ -27,7 +27,7 @@ export function createProgress({ stderr, env }: Pick<Io, "stderr" | "env">): Pro
 
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB"];
 
-/** Formats a size, such as `12.3 MiB`. */
+/** Formats a size in bytes, such as `12.3 MiB`. */
 export function bytesText(bytes: number): string {
   const power = bytes < 1 ? 0 : Math.min(Math.floor(Math.log2(bytes) / 10), UNITS.length - 1);
   const value = bytes / 1024 ** power;

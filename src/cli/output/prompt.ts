@@ -3,11 +3,14 @@ import { PassThrough } from "node:stream";
 import { CommandError, EXIT } from "../exit.ts";
 import type { Io } from "../io.ts";
 
-/** Reads a secret: the first line of standard input, without echo at a terminal. @throws CommandError at Ctrl-C */
+/**
+ * Reads a secret from the first line of standard input. At a terminal, the secret is not displayed. @throws CommandError at
+ * Ctrl-C
+ */
 export async function readSecret({ stdin, stderr, signal }: Io, question: string): Promise<string> {
   if (!stdin.isTTY) return (await readAll(stdin)).split(/\r?\n/, 1)[0] ?? "";
   stderr.write(question);
-  // Discards the echo of the terminal.
+  // Discard what `readline` echoes, so that the secret is not displayed.
   const lines = createInterface({
     input: stdin as unknown as NodeJS.ReadableStream,
     output: new PassThrough(),
@@ -23,7 +26,7 @@ export async function readSecret({ stdin, stderr, signal }: Io, question: string
   }
 }
 
-/** Asks for confirmation. Returns false if standard input is not a terminal. */
+/** Asks the user for confirmation. Returns false if standard input is not a terminal. */
 export async function confirm({ stdin, stderr, signal }: Io, question: string): Promise<boolean> {
   if (!stdin.isTTY) return false;
   stderr.write(`${question} [y/N] `);

@@ -5,7 +5,7 @@ import { fitTo, widthOf } from "./width.ts";
 export interface Column<T> {
   readonly title: string;
   readonly value: (row: T) => unknown;
-  /** Whether values are never truncated, so that people can copy them. */
+  /** Whether values are never truncated, for example because people copy them. */
   readonly whole?: boolean;
   readonly color?: (row: T) => Color | undefined;
 }
@@ -16,7 +16,7 @@ export type Paint = (color: Color, text: string) => string;
 const GAP = "  ";
 const MIN_CELLS = 8;
 
-/** Formats a table. Columns are truncated to fit `cells`, except those marked `whole`. */
+/** Formats a table. Truncates columns to fit a line of `cells` character cells, except those marked `whole`. */
 export function renderTable<T>(
   rows: readonly T[],
   columns: readonly Column<T>[],
@@ -47,7 +47,7 @@ export function renderTable<T>(
   return `${lines.join("\n")}\n`;
 }
 
-/** Formats the fields of one object, one per line. */
+/** Formats an object with one field per line. */
 export function renderFields(
   fields: readonly (readonly [name: string, value: unknown])[],
   paint: Paint,
@@ -67,7 +67,7 @@ export function textOf(value: unknown): string {
   return typeof value === "object" ? JSON.stringify(value) : String(value);
 }
 
-/** Narrows the widest column that may be truncated, one cell at a time, until the line fits. */
+/** Narrows the columns until a row fits. Each step narrows the widest column that may be truncated by one cell. */
 function fitWidths<T>(
   columns: readonly Column<T>[],
   texts: readonly (readonly string[])[],

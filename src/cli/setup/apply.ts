@@ -12,10 +12,13 @@ export interface ApplyDeps extends Omit<ChannelDeps, "nowMs"> {
   readonly apiKey: string | undefined;
 }
 
-/** Advisory lock, an arbitrary number. Only one file is applied at a time, so two runs cannot create the same object. */
+/**
+ * Id of an advisory lock, chosen arbitrarily. Only one config file is applied at a time, so that two runs cannot create the
+ * same object.
+ */
 const LOCK = 4_713_202;
 
-/** Creates a plan by applying everything in one transaction that is rolled back. */
+/** Computes the plan by applying the whole file in one transaction, which is then rolled back. */
 export async function planSetUp(deps: ApplyDeps, wanted: readonly WantedOrganization[]): Promise<Report> {
   const { db, clock } = deps;
   const trx = await db.startTransaction().execute();
@@ -29,9 +32,9 @@ export async function planSetUp(deps: ApplyDeps, wanted: readonly WantedOrganiza
 }
 
 /**
- * Applies a file, each object in its own transaction. Applying the same file again makes no changes.
+ * Applies a config file, each object in its own transaction. Applying the same file again makes no changes.
  *
- * @param tellKey shows the first key of an organization; the key is only created once this has resolved
+ * @param tellKey shows the first API key of a new organization. The key is stored only after this has resolved
  */
 export async function applySetUp(
   deps: ApplyDeps,

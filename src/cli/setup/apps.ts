@@ -12,11 +12,11 @@ import { type Organization, SetUpConflict, type Step } from "./plan.ts";
 
 export interface Place {
   readonly organization: Organization;
-  /** Name of the app in a plan, such as `github in acme/default`. */
+  /** Name of the app in the plan, such as `github in acme/default`. */
   readonly called: string;
 }
 
-/** Finds the app by its uid in its space, or creates it with all its channels. */
+/** Finds the app by its uid in its space and updates it, or creates it with all its channels. */
 export async function reconcileApp(
   deps: ChannelDeps,
   trx: Trx,
@@ -82,7 +82,9 @@ async function updateFound(
   return { action: "update", object, fields };
 }
 
-/** Returns the id of an object that an earlier step created. @throws SetUpConflict if it does not exist */
+/**
+ * Returns the id of a space or blueprint that an earlier step should have created. @throws SetUpConflict if it does not exist
+ */
 async function idOf(
   trx: Trx,
   table: "spaces" | "blueprints",

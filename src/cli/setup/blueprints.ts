@@ -6,7 +6,7 @@ import { changedFields } from "../../lib/json/changed-fields.ts";
 import type { WantedBlueprint } from "./check.ts";
 import type { Organization, Step } from "./plan.ts";
 
-/** Creates the blueprint, or updates it to match the file. */
+/** Creates a blueprint, or updates it to match the config file. */
 export async function reconcileBlueprint(
   trx: Trx,
   organization: Organization,
@@ -35,7 +35,7 @@ export async function reconcileBlueprint(
     return { action: "create", object };
   }
   const { id, title, description, channels, version } = before;
-  // Compares with the stored form, in which `undefined` fields are absent.
+  // Convert to the stored JSON form, which omits `undefined` fields, before comparing.
   const { uid: _, ...kept } = JSON.parse(JSON.stringify(wanted)) as WantedBlueprint;
   const fields = changedFields({ title, description, channels }, kept);
   if (fields.length === 0) return { action: "unchanged", object };

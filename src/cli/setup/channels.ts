@@ -15,7 +15,7 @@ import { SetUpConflict, type Step } from "./plan.ts";
 
 export interface ChannelDeps extends SettingsDeps, WriteContext {}
 
-/** Creates the channel, or updates it to match the file. Secret settings that the file omits stay unchanged. */
+/** Creates a channel, or updates it to match the config file. Secret settings that the file omits stay unchanged. */
 export async function reconcileChannel(
   deps: ChannelDeps,
   trx: Trx,
@@ -53,7 +53,7 @@ export async function reconcileChannel(
   return { action: "update", object, fields: [...plain, ...secret.map((name) => `${name} (secret)`)] };
 }
 
-/** Validates the channel's settings with its kind. @throws SetUpConflict if they are invalid */
+/** Validates a channel's settings by the rules of its kind. @throws SetUpConflict if they are invalid */
 export async function checkWanted(deps: SettingsDeps, wanted: WantedChannel): Promise<NewChannel> {
   const checked = await checkSettings(deps, wanted, "");
   if (!checked.ok) {

@@ -14,7 +14,7 @@ import { checkBlueprintChannels } from "../../resources/apps/blueprints/content.
 import { comesFromEnv, resolveEnv, type Variables } from "./environment.ts";
 import { type DeclaredApp, type DeclaredChannel, type DeclaredOrganization, findWrongNames } from "./file.ts";
 
-/** Target state of a channel. Secret settings that the file omits stay unchanged. */
+/** A channel as the config file describes it. Secret settings that the file omits stay unchanged. */
 export interface WantedChannel extends ChannelSettings {
   readonly uid: string;
   readonly kind: ChannelKindName;
@@ -22,7 +22,10 @@ export interface WantedChannel extends ChannelSettings {
   readonly fromBlueprint: boolean;
 }
 
-/** Target state of an app. An omitted title or description stays unchanged; a new app takes it from the blueprint. */
+/**
+ * An app as the config file describes it. If the file omits a title or description, an existing app keeps its own. A new app
+ * takes it from the blueprint.
+ */
 export interface WantedApp extends Omit<DeclaredApp, "space" | "channels"> {
   readonly template: { readonly title: string; readonly description: string | null };
   readonly space: string;
@@ -38,7 +41,7 @@ export interface WantedBlueprint {
 
 export interface WantedOrganization {
   readonly name: string;
-  /** At least one. */
+  /** Names of the organization's spaces, at least one. */
   readonly spaces: readonly string[];
   readonly blueprints: readonly WantedBlueprint[];
   readonly apps: readonly WantedApp[];
@@ -46,7 +49,7 @@ export interface WantedOrganization {
 
 type CheckDeps = SettingsDeps & { readonly env: Variables };
 
-/** Validates the whole file with the rules of the API before the first write. Returns all errors. */
+/** Validates the whole config file by the rules of the API. Returns the validated objects or all errors. */
 export async function checkSetUp(
   deps: CheckDeps,
   declared: readonly DeclaredOrganization[],
@@ -80,7 +83,7 @@ export async function checkSetUp(
   return distinct.length > 0 ? err(distinct) : ok(wanted);
 }
 
-/** Merges the app's settings into the blueprint's channels, then adds the app's own channels. */
+/** Merges the app's settings into the blueprint's channels, then appends the channels that only the app declares. */
 async function checkChannels(
   deps: CheckDeps,
   app: DeclaredApp,
@@ -93,7 +96,8 @@ async function checkChannels(
   for (const template of [...fromBlueprint, ...own]) {
     const index = app.channels.findIndex(({ uid }) => uid === template.uid);
     const said = app.channels[index];
-    // Settings that the app omits are validated with the blueprint's values.
+    // Point findings to the app's own channel if there is one, otherwise to the blueprint. Settings that the app omits come
+    // from the blueprint.
     const at = said ? [...base, "channels", index] : [...base, "blueprint"];
     const checked = await checkChannel(deps, template === said ? {} : template, said ?? template, at);
     if (checked.ok) wanted.push({ ...checked.value, fromBlueprint: template !== said });

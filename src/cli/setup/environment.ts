@@ -4,10 +4,10 @@ import type { Finding } from "../../lib/errors.ts";
 export type Variables = Readonly<Record<string, string | undefined>>;
 
 /**
- * Replaces each `{"$env": "NAME"}` with the variable's text. An empty variable counts as unset. Findings name unset variables; they
- * never contain a value.
+ * Replaces each `{"$env": "NAME"}` in a value with the text of the environment variable. An empty variable counts as unset. The
+ * findings name unset variables and never contain the text of a variable.
  *
- * @param path path of the value in the file
+ * @param path path of the value in the config file
  */
 export function resolveEnv(
   value: unknown,
@@ -38,7 +38,9 @@ export function resolveEnv(
   return { value: resolve(value, path), findings };
 }
 
-/** Returns whether the value comes from the environment. For a list, every item must. */
+/**
+ * Returns whether a value comes from environment variables. For an object, one member is enough. For a list, every item must.
+ */
 export function comesFromEnv(value: unknown): boolean {
   if (Array.isArray(value)) return value.every(comesFromEnv);
   if (typeof value !== "object" || value === null) return false;

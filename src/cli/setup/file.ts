@@ -8,7 +8,7 @@ import { blueprint } from "../../resources/apps/blueprints/schema.ts";
 const name = z.string().min(1).max(255);
 const uid = z.string().regex(/^[A-Za-z0-9_.-]{1,64}$/, "must be 1 to 64 characters of A-Z a-z 0-9 _ . -");
 
-/** A channel of an app. It overrides the blueprint's channel with the same uid, or adds a new one. */
+/** Schema for a channel of an app. The channel overrides the blueprint's channel with the same uid, or is added to the app. */
 const channel = z.strictObject({
   uid: channelUidSchema,
   kind: z.string().optional(),
@@ -22,12 +22,12 @@ export type DeclaredChannel = Readonly<Omit<z.output<typeof channel>, "events">>
 
 const app = z.strictObject({
   uid,
-  /** The uid of a blueprint of the same organization in the same file. */
+  /** Uid of a blueprint that the file declares in the same organization. */
   blueprint: uid.optional(),
-  /** Default: the blueprint's. */
+  /** Title of the app; the blueprint's title by default. */
   title: name.optional(),
   description: z.string().max(4_096).nullable().optional(),
-  /** Default: the first declared space. */
+  /** Space of the app; the first declared space by default. */
   space: name.optional(),
   channels: z.array(channel).max(100).default([]),
 });
@@ -45,12 +45,12 @@ const organization = z.strictObject({
 export type DeclaredOrganization = z.output<typeof organization>;
 
 const file = z.strictObject({
-  /** For editors; not read. */
+  /** Schema URL for editors. Inlet ignores it. */
   $schema: z.string().optional(),
   organizations: z.array(organization),
 });
 
-/** Parses a config file. Checks only its shape, not the names in it. */
+/** Parses a config file. Checks only its structure, not whether the names in it exist or are unique. */
 export function parseSetUp(text: string): Result<readonly DeclaredOrganization[], readonly Finding[]> {
   let json: unknown;
   try {
@@ -62,7 +62,7 @@ export function parseSetUp(text: string): Result<readonly DeclaredOrganization[]
   return parsed.success ? ok(parsed.data.organizations) : err(findingsOf(parsed.error));
 }
 
-/** Returns duplicate names, and references to objects that the file does not declare. */
+/** Finds duplicate names, and references to objects that the file does not declare. */
 export const findWrongNames = (organizations: readonly DeclaredOrganization[]): readonly Finding[] => [
   ...twice(organizations, ["organizations"], "name", (one) => one.name),
   ...organizations.flatMap((one, index) => findDangling(one, ["organizations", index])),

@@ -7,16 +7,17 @@ import { createId } from "../../lib/ids.ts";
 import type { WantedOrganization } from "./check.ts";
 import { type Organization, SetUpConflict, type Step } from "./plan.ts";
 
-/** Name that a config file uses for the organization created by the first start. */
+/** Name in config files for the organization that the first start of the gateway creates. */
 const FIRST_ORGANIZATION = "default";
 
 /**
  * Finds the organization that an earlier apply created under this name, or creates it. A new organization gets a space, a
- * service account and a key with all permissions. `default` is the organization of the first start.
+ * service account and a key with all permissions. The name `default` refers to the organization that the first start creates.
  *
- * The display name is never used for the search: members may change it, and could then receive another organization's secrets.
+ * The search ignores display names. Members can change a display name, and could otherwise receive the secrets of another
+ * organization.
  *
- * @returns `token`, the first key, only if the organization is new
+ * @returns `token`, the first API key, only if the organization is new
  */
 export async function reconcileOrganization(
   trx: Trx,
@@ -59,7 +60,7 @@ async function findDeclared(trx: Trx, name: string): Promise<string | undefined>
   return cluster?.organizationId ?? undefined;
 }
 
-/** Finds the space by its name, or creates it. */
+/** Finds a space by its name, or creates it. */
 export async function reconcileSpace(
   trx: Trx,
   organization: Organization,

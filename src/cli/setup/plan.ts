@@ -1,6 +1,6 @@
 import type { Finding } from "../../lib/errors.ts";
 
-/** An organization with its declared name. */
+/** An organization, with its name in the config file. */
 export interface Organization {
   readonly id: string;
   readonly name: string;
@@ -8,24 +8,24 @@ export interface Organization {
 
 type StepAction = "create" | "update" | "unchanged" | "unmanaged";
 
-/** One object of a plan, and the action for it. */
+/** One object of a plan, and what happens to it. */
 export interface Step {
   readonly action: StepAction;
-  /** For example `channel hooks of github in acme`. */
+  /** Description of the object, such as `channel hooks of github in acme`. */
   readonly object: string;
-  /** Names of the fields that an update changes. Secrets are marked. Values are never shown. */
+  /** Names of the fields that an update changes. Secret fields are marked as such. Values are never included. */
   readonly fields?: readonly string[];
 }
 
-/** An object cannot be updated to match the file. The object is unchanged. */
+/** Thrown when an object cannot be updated to match the config file. The object then stays unchanged. */
 export class SetUpConflict extends Error {
   override readonly name = "SetUpConflict";
 }
 
-/** Planned or completed actions, in order. */
+/** The planned or completed steps, in order, and the conflicts. */
 export interface Report {
   readonly steps: readonly Step[];
-  /** Conflicts; `path` names the object. */
+  /** Objects that cannot be updated. The `path` of a finding names the object. */
   readonly conflicts: readonly Finding[];
 }
 
@@ -36,7 +36,7 @@ const MARKS: Readonly<Record<StepAction, string>> = {
   unmanaged: ".",
 };
 
-/** Formats one line per object, followed by the totals. */
+/** Formats one line per object, followed by the number of objects per action. */
 export function renderSteps(steps: readonly Step[]): string {
   const lines = steps.map(({ action, object, fields = [] }) => {
     const what = fields.length > 0 ? `: ${fields.join(", ")}` : "";

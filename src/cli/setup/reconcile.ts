@@ -8,15 +8,20 @@ import { reconcileOrganization, reconcileSpace } from "./organizations.ts";
 import { type Organization, type Report, SetUpConflict, type Step } from "./plan.ts";
 import { findUnmanaged } from "./unmanaged.ts";
 
-/** Runs a function in a transaction. For a plan, the transaction is rolled back. */
+/** Runs a function in a database transaction. When planning, the transaction is rolled back. */
 export type InTransaction = <T>(run: (trx: Trx) => Promise<T>) => Promise<T>;
 
-/** Shows a new organization's first key inside the transaction that creates it. If showing it fails, the key is not created. */
+/**
+ * Shows the first API key of a new organization, inside the transaction that creates the key. If this rejects, the key is not
+ * created.
+ */
 export type TellKey = (organization: string, token: string) => Promise<void>;
 
 /**
- * Creates and updates the declared objects in order, each in a transaction of `within`. A new app and its channels share one
- * transaction. A conflict on one object is reported, and the remaining objects are still applied.
+ * Creates and updates the declared objects in order. Each object gets its own transaction through `within`, except that a new
+ * app and its channels share one.
+ *
+ * A conflict on one object is reported, and the remaining objects are still applied.
  */
 export async function reconcile(
   deps: ChannelDeps & { readonly tellKey: TellKey },

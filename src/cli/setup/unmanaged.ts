@@ -5,7 +5,10 @@ import type { Organization, Step } from "./plan.ts";
 
 const SHOWN = 20;
 
-/** Lists objects of the organization that the file does not declare. They are left unchanged. Long lists end in a count. */
+/**
+ * Lists the organization's objects that the config file does not declare and that stay unchanged. A long list is cut off and
+ * ends with a count.
+ */
 export async function findUnmanaged(
   trx: Trx,
   organization: Organization,

@@ -77,7 +77,7 @@ function show({ verification, received, items }: Explanation, output: Output): v
   showItems(items, output);
 }
 
-/** Prints events and failures, one per line. */
+/** Prints the resulting events and failures, one per line. */
 export function showItems(items: readonly ExplainedItem[], output: Output): void {
   const rows = items.flatMap(({ item, events, failures, closest }) => [
     ...events.map(({ id, type, status, data }) => ({ item, what: status, type, id, about: data })),

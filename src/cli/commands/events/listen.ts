@@ -14,7 +14,7 @@ interface ListenOptions {
   readonly raw?: boolean;
 }
 
-/** Defines `inlet listen`, which forwards events to a local server in the same form as to a handler. */
+/** Defines `inlet listen`, which forwards events to a local server in the form that a handler receives. */
 export function define(command: Command, context: CommandContext): void {
   appOptions(command)
     .description(

@@ -26,7 +26,7 @@ interface Tested {
   readonly failures: readonly { readonly reason: string; readonly detail: string }[];
 }
 
-/** Response of a hook. */
+/** Response of a channel's hook to a test delivery. */
 interface Answer {
   readonly status: number;
   readonly body: unknown;
@@ -74,7 +74,7 @@ interface Composed {
   readonly preset: StoredPreset | undefined;
 }
 
-/** Builds the provider's request without its signature. */
+/** Builds a request as the provider would send it, but without a signature. */
 async function compose(client: Client, channel: Channel, options: SendOptions): Promise<Composed> {
   const { io } = client;
   const { preset: name = channel.config.preset, event, data, header = [] } = options;

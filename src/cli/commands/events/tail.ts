@@ -49,7 +49,7 @@ export function define(command: Command, context: CommandContext): void {
   ]);
 }
 
-/** Formats an event as one line of the terminal: time, channel, type, id and data. */
+/** Formats an event as one line: time, channel, type, id and data. */
 function lineOf(event: ApiEvent, { paint, cells }: Output): string {
   const { time = "", topic, type, id, data } = event;
   const clock = escapeText(time.slice(11, 23));
@@ -62,7 +62,7 @@ function lineOf(event: ApiEvent, { paint, cells }: Output): string {
   return `${paint("dim", clock)} ${channel}:${paint("cyan", name)} ${paint("dim", shownId)} ${fitTo(room, shown)}`;
 }
 
-/** Prints a note to standard error when the stream has to wait. */
+/** Prints a note to standard error while the stream waits to reconnect. */
 export function noteState(output: Output, state: StreamState): void {
   if (state.kind === "waiting") output.note(`Waiting for the gateway: ${state.reason}`, "yellow");
 }

@@ -64,7 +64,7 @@ export function define(command: Command, context: CommandContext): void {
   ]);
 }
 
-/** Returns a short name of the affected object. */
+/** Returns a short name of the object that a problem affects. */
 export function aboutOf({ app, channel, subscription, connection }: Problem): string {
   const name = channel?.uid ?? subscription?.eventUid ?? connection?.name;
   return [app?.uid, name].filter((part) => part !== undefined).join(" ");
