@@ -29,7 +29,7 @@ const signed = {
 };
 const keys = { from: "settings", keys: [pem] };
 
-/** Settings that no random request satisfies. */
+/** Verification settings that reject every random request. */
 export const hostileSettings: readonly (readonly [string, object])[] = [
   ["hmac", { scheme: "hmac", ...signed }],
   ["hmac in a body", { scheme: "hmac", in: "body", name: "$.a['b'][0]" }],
@@ -64,9 +64,9 @@ const body = oneof(
 );
 
 /**
- * Sends random requests to a channel with these settings.
+ * Sends random requests to a channel with the given verification settings.
  *
- * @throws where one is accepted, or makes the verifier throw.
+ * @throws Error if a request is accepted, or makes the verifier throw
  */
 export async function expectAllRefused(verification: object, numRuns: number): Promise<void> {
   const isAsymmetric = verification === hostileSettings[3]?.[1];
@@ -82,7 +82,7 @@ export async function expectAllRefused(verification: object, numRuns: number): P
       const verdict = await sender.verify(request);
       if (!verdict.ok) {
         const { body } = verdict.error.redacted();
-        // A credential that the scheme reads there is hidden.
+        // A scheme that reads its credential from the body removes it there.
         if (!readsBody) expect(body).toBe(request.body);
       }
       return !verdict.ok;

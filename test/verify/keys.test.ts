@@ -12,12 +12,12 @@ const pem = (): string =>
 const URL_1 = "https://keys.example.com/1";
 const MINUTE_MS = 60_000;
 
-/** An upstream with the answer of the test, which notes the calls. */
-function upstream(answer: () => string | Promise<string>) {
+/** A key cache whose responses the test controls. `calls` contains the fetched URLs. */
+function createTestCache(respond: () => string | Promise<string>) {
   const calls: string[] = [];
   const fetchPinned: FetchPinned = async (url) => {
     calls.push(url);
-    return Buffer.from(await answer());
+    return Buffer.from(await respond());
   };
   const keysOf = createKeyCaches(fetchPinned);
   return { calls, keysOf, keys: keysOf("org_1") };
@@ -26,9 +26,9 @@ const fail = (): never => {
   throw new Error("away");
 };
 
-describe("fetched keys", () => {
-  it("are fetched once for requests at the same time, and serve for an hour", async () => {
-    const { calls, keys } = upstream(pem);
+describe("the key cache", () => {
+  it("fetches keys once for concurrent requests and caches them for an hour", async () => {
+    const { calls, keys } = createTestCache(pem);
     const both = await Promise.all([keys.get(URL_1, 0), keys.get(URL_1, 0)]);
     expect(both[0]).toBe(both[1]);
     expect(keys.get(URL_1, 59 * MINUTE_MS)).toBe(both[0]);
@@ -37,9 +37,9 @@ describe("fetched keys", () => {
     expect(calls.length).toBe(2);
   });
 
-  it("are waited for by a bounded number of requests of one channel, and by those of other channels besides", async () => {
+  it("limits the waiting requests of one channel, but not those of other channels", async () => {
     const fetching = Promise.withResolvers<string>();
-    const { keys } = upstream(() => fetching.promise);
+    const { keys } = createTestCache(() => fetching.promise);
     const [channel, other] = [boundWaiting(keys), boundWaiting(keys)];
     const waiting = Array.from({ length: 64 }, () => channel.get(URL_1, 0));
     await expect(async () => channel.get(URL_1, 0)).rejects.toThrow(UnavailableError);
@@ -47,24 +47,24 @@ describe("fetched keys", () => {
     const others = other.get(URL_1, 0);
     fetching.resolve(pem());
     const [found] = await Promise.all([...waiting, others]);
-    // At hand they are waited for no longer; and who has waited has made room.
+    // Requests for cached keys do not wait, and the earlier requests have released their slots.
     expect(channel.get(URL_1, 0)).toBe(found);
     await expect(
       Promise.all(Array.from({ length: 64 }, () => channel.renew(URL_1, MINUTE_MS))),
     ).resolves.toHaveLength(64);
   });
 
-  it("serve for a day while new ones cannot be fetched, and no longer", async () => {
-    let answer: () => string = pem;
-    const { keys } = upstream(() => answer());
+  it("uses cached keys for up to a day while new ones cannot be fetched", async () => {
+    let respond: () => string = pem;
+    const { keys } = createTestCache(() => respond());
     const first = await keys.get(URL_1, 0);
-    answer = fail;
+    respond = fail;
     expect(await keys.get(URL_1, 23 * 60 * MINUTE_MS)).toBe(first);
     await expect(async () => keys.get(URL_1, 24 * 60 * MINUTE_MS)).rejects.toThrow(UnavailableError);
   });
 
-  it("are not asked for again for 30 seconds after a failure", async () => {
-    const { calls, keys } = upstream(fail);
+  it("does not repeat a failed fetch for 30 seconds", async () => {
+    const { calls, keys } = createTestCache(fail);
     const get = async (nowMs: number) => keys.get(URL_1, nowMs);
     await expect(get(0)).rejects.toThrow(UnavailableError);
     await expect(get(29_999)).rejects.toThrow(UnavailableError);
@@ -73,25 +73,25 @@ describe("fetched keys", () => {
     expect(calls.length).toBe(2);
   });
 
-  it("are renewed at most every 30 seconds, and kept when that fails, which leaves open whether there are others", async () => {
-    let answer: () => string = pem;
-    const { calls, keys } = upstream(() => answer());
+  it("renews keys at most every 30 seconds, and keeps the old keys and rejects if that fails", async () => {
+    let respond: () => string = pem;
+    const { calls, keys } = createTestCache(() => respond());
     const first = await keys.get(URL_1, 0);
     expect(await keys.renew(URL_1, 29_999)).toBe(undefined);
     expect(calls.length).toBe(1);
     const renewed = await keys.renew(URL_1, 30_000);
     expect(renewed).not.toBe(first);
-    answer = fail;
+    respond = fail;
     await expect(keys.renew(URL_1, 60_000)).rejects.toThrow(UnavailableError);
     await expect(keys.renew(URL_1, 89_999)).rejects.toThrow(UnavailableError);
     expect(calls.length).toBe(3);
     expect(await keys.get(URL_1, 60_000)).toBe(renewed);
-    answer = pem;
+    respond = pem;
     expect(await keys.renew(URL_1, 90_000)).not.toBe(undefined);
     expect(await keys.renew(URL_1, 90_001)).toBe(undefined);
   });
 
-  it("are fetched from as many addresses at once as its organization may have", async () => {
+  it("limits an organization's concurrent fetches to its own limit", async () => {
     const { promise } = Promise.withResolvers<never>();
     const keysOf = createKeyCaches(
       () => promise,
@@ -104,7 +104,7 @@ describe("fetched keys", () => {
     expect(second("org_2")).toBeInstanceOf(Promise);
   });
 
-  it("are fetched from at most 256 addresses at once where an organization has no limit", async () => {
+  it("limits concurrent fetches to 256 for an organization without a limit", async () => {
     const { promise } = Promise.withResolvers<never>();
     const keys = createKeyCaches(
       () => promise,
@@ -115,20 +115,20 @@ describe("fetched keys", () => {
     await expect(async () => fetchFrom(256)).rejects.toThrow(UnavailableError);
   });
 
-  it("are fetched from at most 16 addresses at once for one organization, which takes nothing from another", async () => {
+  it("limits concurrent fetches to 16 per organization by default, without affecting others", async () => {
     const { promise, resolve } = Promise.withResolvers<string>();
-    let answer: () => string | Promise<string> = pem;
-    const { calls, keys, keysOf } = upstream(() => answer());
+    let respond: () => string | Promise<string> = pem;
+    const { calls, keys, keysOf } = createTestCache(() => respond());
     await keys.get(URL_1, -60_000);
-    answer = () => promise;
+    respond = () => promise;
     const pending = Array.from({ length: 16 }, (_, i) => keys.get(`https://hang.example.com/${i}`, 0));
-    const refused = ["https://hang.example.com/16", "https://hang.example.com/17"];
-    for (const url of refused) await expect(async () => keys.get(url, 0)).rejects.toThrow(UnavailableError);
+    const excess = ["https://hang.example.com/16", "https://hang.example.com/17"];
+    for (const url of excess) await expect(async () => keys.get(url, 0)).rejects.toThrow(UnavailableError);
     await expect(keys.renew(URL_1, 0)).rejects.toThrow(UnavailableError);
     expect(calls.length).toBe(17);
-    answer = pem;
+    respond = pem;
     const other = keysOf("org_2");
-    for (const url of [...refused, URL_1]) expect((await other.get(url, 0)).length).toBe(1);
+    for (const url of [...excess, URL_1]) expect((await other.get(url, 0)).length).toBe(1);
     const again = keysOf("org_1");
     await expect(async () => again.get("https://hang.example.com/16", 0)).rejects.toThrow(UnavailableError);
     resolve(pem());
@@ -136,7 +136,7 @@ describe("fetched keys", () => {
     await keys.get("https://keys.example.com/33", 0);
   });
 
-  it("are refused when there are more than 64", () => {
+  it("accepts at most 64 keys", () => {
     const { publicKey } = generateKeyPairSync("ed25519");
     const set = (count: number) =>
       JSON.stringify({ keys: Array(count).fill(publicKey.export({ format: "jwk" })) });
@@ -156,42 +156,42 @@ describe("fetched keys", () => {
     "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----",
     "AAAA",
     '{"keys":[]}',
-  ])("cannot be read from %j", (text) => {
+  ])("rejects %j as keys", (text) => {
     expect(parsePublicKeys(text)).toBe(undefined);
   });
 });
 
-describe("a pinned address", () => {
-  const fits = (pin: string, url: string): boolean => {
+describe("a pinned URL", () => {
+  const matches = (pin: string, url: string): boolean => {
     const compiled = compilePin(pin);
     if (!compiled.ok) throw new Error(compiled.error);
     return compiled.value(url);
   };
   const pin = "https://sns.*.amazonaws.com/SimpleNotificationService-*.pem";
 
-  it("has wildcards for one label of the host and within one segment of the path", () => {
-    expect(fits(pin, "https://sns.us-east-1.amazonaws.com/SimpleNotificationService-ab12.pem")).toBe(true);
-    expect(fits("https://api.example.com/certs/*", "https://api.example.com/certs/a.b_c-1")).toBe(true);
-    expect(fits("https://api.example.com/", "https://api.example.com/")).toBe(true);
-    expect(fits("https://api.example.com/v*/certs/*.pem", "https://api.example.com/v1/certs/a.pem")).toBe(
+  it("has wildcards that match one host label, or part of one path segment", () => {
+    expect(matches(pin, "https://sns.us-east-1.amazonaws.com/SimpleNotificationService-ab12.pem")).toBe(true);
+    expect(matches("https://api.example.com/certs/*", "https://api.example.com/certs/a.b_c-1")).toBe(true);
+    expect(matches("https://api.example.com/", "https://api.example.com/")).toBe(true);
+    expect(matches("https://api.example.com/v*/certs/*.pem", "https://api.example.com/v1/certs/a.pem")).toBe(
       true,
     );
   });
 
-  it("does not fit a storage bucket that anyone could create", () => {
+  it("never matches a storage bucket that anyone could create", () => {
     for (const storage of ["s3", "s3-us-west-2", "s3-website-us-east-1"]) {
       const bucket = `https://sns.${storage}.amazonaws.com/SimpleNotificationService-ab12.pem`;
-      expect(fits(pin, bucket)).toBe(false);
+      expect(matches(pin, bucket)).toBe(false);
     }
   });
 
-  it("may allow any query", () => {
+  it("can allow any query", () => {
     const any = "https://sns.*.amazonaws.com/?*";
-    expect(fits(any, "https://sns.a.amazonaws.com/?Action=Confirm&TopicArn=arn:aws:sns:a:1:b")).toBe(true);
-    expect(fits(any, "https://sns.a.amazonaws.com/")).toBe(false);
-    expect(fits(any, "https://sns.a.amazonaws.com/x?Action=Confirm")).toBe(false);
-    expect(fits(any, "https://sns.a.amazonaws.com/?Action=Confirm#x")).toBe(false);
-    expect(fits(any, `https://sns.a.amazonaws.com/?${"x".repeat(4_096)}`)).toBe(false);
+    expect(matches(any, "https://sns.a.amazonaws.com/?Action=Confirm&TopicArn=arn:aws:sns:a:1:b")).toBe(true);
+    expect(matches(any, "https://sns.a.amazonaws.com/")).toBe(false);
+    expect(matches(any, "https://sns.a.amazonaws.com/x?Action=Confirm")).toBe(false);
+    expect(matches(any, "https://sns.a.amazonaws.com/?Action=Confirm#x")).toBe(false);
+    expect(matches(any, `https://sns.a.amazonaws.com/?${"x".repeat(4_096)}`)).toBe(false);
   });
 
   it.each([
@@ -212,8 +212,8 @@ describe("a pinned address", () => {
     "https://SNS.us-east-1.amazonaws.com/SimpleNotificationService-a.pem",
     " https://sns.us-east-1.amazonaws.com/SimpleNotificationService-a.pem",
     "https://sns.us-east-1.amazonaws.com/SimpleNotificationService-a.pem\n",
-  ])("does not fit %s", (url) => {
-    expect(fits(pin, url)).toBe(false);
+  ])("does not match %s", (url) => {
+    expect(matches(pin, url)).toBe(false);
   });
 
   it.each([
@@ -227,14 +227,14 @@ describe("a pinned address", () => {
     "https://u@example.com/",
     "https://example.com/a?b",
     "https://localhost/x",
-    // Which part of a segment of dashes is which: an address of 200 characters would keep the gateway busy for days.
+    // Several wildcards separated by dashes would backtrack. A URL of 200 characters could take days.
     "https://a.example.com/*-*-*-*-*-*-*-*/x",
-  ])("cannot be %s", (text) => {
+  ])("rejects the pin %s", (text) => {
     expect(compilePin(text).ok).toBe(false);
   });
 });
 
-describe("a path into a body", () => {
+describe("a body path", () => {
   const read = (path: string, value: unknown) => {
     const compiled = compileBodyPath(path);
     return compiled.ok ? compiled.value(value) : compiled.error;
@@ -251,7 +251,7 @@ describe("a path into a body", () => {
     ["$.a['b c'].length", []],
     ["$.constructor", []],
     ["$['__proto__'].x", [1]],
-  ])("%s", (path, values) => {
+  ])("reads %s", (path, values) => {
     expect(read(path, value)).toEqual(values);
   });
 
@@ -266,11 +266,11 @@ describe("a path into a body", () => {
     "$['a",
     "$.a b",
     "$[0:1]",
-  ])("cannot be %j", (path) => {
+  ])("rejects %j", (path) => {
     expect(read(path, {})).toEqual(expect.any(String));
   });
 
-  it("yields nothing rather than very much", () => {
+  it("returns no values if it would yield too many", () => {
     const wide = { v: Array.from({ length: 1_001 }, () => ({ t: 1 })) };
     expect(read("$.v[*].t", wide)).toEqual([]);
   });

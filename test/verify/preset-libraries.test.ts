@@ -9,8 +9,8 @@ import type { Case } from "../vectors/verify/makers/kit.ts";
 import { readVectors } from "./preset-vectors.ts";
 import { HOOKS_URL, TARGET } from "./support.ts";
 
-/** The verdict of a provider's own library on a request under one secret. @throws if it refuses by throwing */
-type Library = (one: Case, secret: string) => unknown;
+/** Verifies the request of a case with the provider's own library. Returns false or throws if the library rejects it. */
+type Library = (testCase: Case, secret: string) => unknown;
 
 const header = ({ request }: Case, name: string): string => request.headers[name] ?? "";
 
@@ -20,23 +20,28 @@ const svix: Library = ({ request }, secret) =>
   new SvixWebhook(secret).verify(request.body, { ...request.headers });
 
 const LIBRARIES: Readonly<Record<string, Library>> = {
-  github: (one, secret) => verifyGithub(secret, one.request.body, header(one, "x-hub-signature-256")),
-  stripe: (one, secret) =>
-    new Stripe("sk_test").webhooks.constructEvent(one.request.body, header(one, "stripe-signature"), secret),
-  slack: (one, signingSecret) =>
+  github: (testCase, secret) =>
+    verifyGithub(secret, testCase.request.body, header(testCase, "x-hub-signature-256")),
+  stripe: (testCase, secret) =>
+    new Stripe("sk_test").webhooks.constructEvent(
+      testCase.request.body,
+      header(testCase, "stripe-signature"),
+      secret,
+    ),
+  slack: (testCase, signingSecret) =>
     isValidSlackRequest({
       signingSecret,
-      body: one.request.body,
+      body: testCase.request.body,
       headers: {
-        "x-slack-signature": header(one, "x-slack-signature"),
-        "x-slack-request-timestamp": Number(header(one, "x-slack-request-timestamp")),
+        "x-slack-signature": header(testCase, "x-slack-signature"),
+        "x-slack-request-timestamp": Number(header(testCase, "x-slack-request-timestamp")),
       },
-      nowMilliseconds: Date.parse(one.arrivedAt),
+      nowMilliseconds: Date.parse(testCase.arrivedAt),
     }),
-  twilio(one, secret) {
-    const { hooksUrl = HOOKS_URL, request } = one;
+  twilio(testCase, secret) {
+    const { hooksUrl = HOOKS_URL, request } = testCase;
     const url = hooksUrl + (request.target ?? TARGET);
-    const signature = header(one, "x-twilio-signature");
+    const signature = header(testCase, "x-twilio-signature");
     return url.includes("bodySHA256")
       ? twilio.validateRequestWithBody(secret, signature, url, request.body)
       : twilio.validateRequest(secret, signature, url, Object.fromEntries(new URLSearchParams(request.body)));
@@ -51,21 +56,21 @@ const LIBRARIES: Readonly<Record<string, Library>> = {
   render: standard,
   brex: standard,
   "incident-io": standard,
-  polar: (one, secret) => standard(one, Buffer.from(secret).toString("base64")),
+  polar: (testCase, secret) => standard(testCase, Buffer.from(secret).toString("base64")),
 };
 
-async function accepts(library: Library, one: Case): Promise<boolean> {
-  const [secret] = one.secrets;
-  vi.setSystemTime(Date.parse(one.arrivedAt));
+async function accepts(library: Library, testCase: Case): Promise<boolean> {
+  const [secret] = testCase.secrets;
+  vi.setSystemTime(Date.parse(testCase.arrivedAt));
   try {
-    const verdict = await library(one, secret?.value ?? "");
+    const verdict = await library(testCase, secret?.value ?? "");
     return verdict !== false;
   } catch {
     return false;
   }
 }
 
-/** Cases that libraries can judge: one secret, no handshake, and no key of Ed25519. */
+/** Whether the libraries can verify the case. They support one secret, no handshakes and no Ed25519 keys. */
 const isForLibraries = ({ kind, secrets }: Case): boolean =>
   secrets.length === 1 && kind !== "handshake" && !secrets[0]?.value.startsWith("whpk_");
 
@@ -80,11 +85,11 @@ describe("the test vectors", () => {
   const vectors = readVectors();
   it.each(
     Object.entries(LIBRARIES),
-  )("of the preset %s are accepted and refused by the provider's own library too", async (preset, library) => {
+  )("get the same verdict from the provider's own library for the preset %s", async (preset, library) => {
     const cases = vectors.get(preset)?.cases.filter(isForLibraries) ?? [];
     const verdicts: unknown[] = [];
-    for (const one of cases) verdicts.push([one.name, await accepts(library, one)]);
-    expect(verdicts).toEqual(cases.map((one) => [one.name, !("refused" in one.expect)]));
+    for (const testCase of cases) verdicts.push([testCase.name, await accepts(library, testCase)]);
+    expect(verdicts).toEqual(cases.map((testCase) => [testCase.name, !("refused" in testCase.expect)]));
     expect(cases.length).toBeGreaterThan(2);
   });
 });

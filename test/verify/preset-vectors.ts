@@ -2,18 +2,18 @@ import { readdirSync, readFileSync } from "node:fs";
 import { basename } from "node:path";
 import type { Case } from "../vectors/verify/makers/kit.ts";
 
-/** Deliveries that a preset must accept or refuse; written by test/vectors/verify/make-presets.ts. */
+/** Requests that a preset must accept or reject. test/vectors/verify/make-presets.ts writes these files. */
 export interface Vectors {
   readonly preset: string;
   readonly source: string;
-  /** The answers of fetches, by address. */
+  /** Responses to fetches, by URL. */
   readonly fetched?: Readonly<Record<string, string>>;
   readonly cases: readonly Case[];
 }
 
 const FOLDER = new URL("../vectors/verify/presets/", import.meta.url);
 
-/** Vectors by the name of their file. */
+/** Reads all vector files, by preset. */
 export const readVectors = (): ReadonlyMap<string, Vectors> =>
   new Map(
     readdirSync(FOLDER).map((file) => [

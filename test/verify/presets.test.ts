@@ -16,8 +16,8 @@ const presets = readPresets();
 const vectors = readVectors();
 const allCases = [...vectors.values()].flatMap(({ cases }) => cases);
 
-/** Those whose signed bytes hold the event's id, or may come again as another event. */
-const REPLAYS_TAKEN = [
+/** Presets that do not bind the signed bytes. The bytes contain the event id, or may be equal for different events. */
+const UNBOUND_PRESETS = [
   ...["adyen", "aftership", "aws-sns", "checkout-com", "circleci", "clickup", "coinbase-commerce"],
   ...["customer-io", "discourse", "dropbox", "dwolla", "gocardless", "grafana", "heroku", "intercom"],
   ...["klaviyo", "launchdarkly", "line", "mollie", "notion", "nylas", "orb", "pagerduty", "segment"],
@@ -25,36 +25,36 @@ const REPLAYS_TAKEN = [
   ...["websub", "woocommerce"],
 ];
 
-const bindingOf = (way: object): unknown => ("bindDedupe" in way ? way.bindDedupe : undefined);
+const getBinding = (scheme: object): unknown => ("bindDedupe" in scheme ? scheme.bindDedupe : undefined);
 
-interface Met {
+interface TestChannel {
   readonly sender: Sender;
   readonly compiled: CompiledSender;
-  /** Why the request would be refused, as the same channel tells it in shadow mode. */
+  /** Returns the reason for a rejection, as the same channel reports it in shadow mode. */
   readonly findReason: () => Promise<FailureReason | undefined>;
 }
 
-/** The channel of a case, made as the gateway makes it of its settings. */
-function meet({ preset, fetched = {} }: Vectors, one: Case): Met {
-  const config = { ...one.config, preset, secrets: one.secrets };
+/** Creates the channel of a case from its settings, as the gateway does. */
+function createChannel({ preset, fetched = {} }: Vectors, testCase: Case): TestChannel {
+  const config = { ...testCase.config, preset, secrets: testCase.secrets };
   const reasons: FailureReason[] = [];
   const keysOf = createKeyCaches(async (url) => {
     const text = fetched[url];
-    if (text === undefined) throw new Error(`nothing stands at ${url}`);
+    if (text === undefined) throw new Error(`no response for ${url}`);
     return Buffer.from(text);
   });
   const deps = {
-    hooksUrl: one.hooksUrl ?? HOOKS_URL,
+    hooksUrl: testCase.hooksUrl ?? HOOKS_URL,
     keys: keysOf("org_1"),
-    onShadowed: (why: FailureReason) => reasons.push(why),
+    onShadowed: (reason: FailureReason) => reasons.push(reason),
   };
   const sender = parseSender(config, presets);
   return {
     sender,
     compiled: compileSender(sender, deps),
     async findReason() {
-      const trying = compileSender(parseSender({ ...config, shadow: true }, presets), deps);
-      await trying.verify(requestIn(one));
+      const shadowed = compileSender(parseSender({ ...config, shadow: true }, presets), deps);
+      await shadowed.verify(requestIn(testCase));
       return reasons[0];
     },
   };
@@ -66,30 +66,30 @@ const requestIn = ({ request, arrivedAt }: Case) =>
 type Outcome =
   | { readonly kind: "handshake"; readonly handshake: MatchedHandshake }
   | { readonly kind: "delivery"; readonly delivery: VerifiedDelivery }
-  | { readonly kind: "refused"; readonly message: string };
+  | { readonly kind: "rejected"; readonly message: string };
 
-/** As the gateway does it: handshakes that need no verification come first. */
-async function receive({ compiled }: Met, one: Case): Promise<Outcome> {
-  const request = requestIn(one);
+/** Receives the request of a case. Like the gateway, it first checks for handshakes that need no verification. */
+async function receive({ compiled }: TestChannel, testCase: Case): Promise<Outcome> {
+  const request = requestIn(testCase);
   const open = compiled.findOpenHandshake(request);
   if (open) return { kind: "handshake", handshake: open };
   const verified = await compiled.verify(request);
-  if (!verified.ok) return { kind: "refused", message: verified.error.message };
+  if (!verified.ok) return { kind: "rejected", message: verified.error.message };
   const handshake = compiled.findHandshake(request, verified.value);
   return handshake ? { kind: "handshake", handshake } : { kind: "delivery", delivery: verified.value };
 }
 
-async function deliveryOf(met: Met, one: Case) {
-  const outcome = await receive(met, one);
+async function deliveryOf(channel: TestChannel, testCase: Case) {
+  const outcome = await receive(channel, testCase);
   if (outcome.kind !== "delivery") throw new Error(`no delivery: ${JSON.stringify(outcome)}`);
   return outcome;
 }
 
-async function expectAccepted(met: Met, one: Case, events: EventsOf<Expected> | undefined) {
-  const outcome = await receive(met, one);
+async function expectAccepted(channel: TestChannel, testCase: Case, events: EventsOf<Expected> | undefined) {
+  const outcome = await receive(channel, testCase);
   if (outcome.kind !== "delivery") return expect(outcome).toEqual({ kind: "delivery" });
   if (events === undefined) return;
-  const { itemsPath, ...paths } = met.sender.paths;
+  const { itemsPath, ...paths } = channel.sender.paths;
   const { delivery } = outcome;
   const normalized = normalizeBody(delivery.body, {
     definitions: fillPaths(
@@ -114,8 +114,12 @@ async function expectAccepted(met: Met, one: Case, events: EventsOf<Expected> | 
 
 type EventsOf<E> = E extends { readonly events: infer Events } ? Events : never;
 
-async function expectAnswered(met: Met, one: Case, expected: Extract<Expected, { reply: unknown }>) {
-  const outcome = await receive(met, one);
+async function expectReply(
+  channel: TestChannel,
+  testCase: Case,
+  expected: Extract<Expected, { reply: unknown }>,
+) {
+  const outcome = await receive(channel, testCase);
   if (outcome.kind !== "handshake") return expect(outcome).toEqual({ kind: "handshake" });
   const { captured, visit, reply } = outcome.handshake;
   const expectedOf = (value: string | undefined) => (value === undefined ? undefined : { ok: true, value });
@@ -126,23 +130,23 @@ async function expectAnswered(met: Met, one: Case, expected: Extract<Expected, {
   expect(reply()).toEqual({ ok: true, value: expected.reply });
 }
 
-async function check(vector: Vectors, one: Case): Promise<void> {
-  const met = meet(vector, one);
-  const { expect: expected } = one;
-  if ("events" in expected) return expectAccepted(met, one, expected.events);
-  if ("verified" in expected) return expectAccepted(met, one, undefined);
-  if ("reply" in expected) return expectAnswered(met, one, expected);
-  if ("handshake" in expected) return expect((await receive(met, one)).kind).not.toBe("handshake");
-  expect(await receive(met, one)).toMatchObject({ kind: "refused" });
-  expect(await met.findReason()).toBe(expected.refused);
+async function check(vector: Vectors, testCase: Case): Promise<void> {
+  const channel = createChannel(vector, testCase);
+  const { expect: expected } = testCase;
+  if ("events" in expected) return expectAccepted(channel, testCase, expected.events);
+  if ("verified" in expected) return expectAccepted(channel, testCase, undefined);
+  if ("reply" in expected) return expectReply(channel, testCase, expected);
+  if ("handshake" in expected) return expect((await receive(channel, testCase)).kind).not.toBe("handshake");
+  expect(await receive(channel, testCase)).toMatchObject({ kind: "rejected" });
+  expect(await channel.findReason()).toBe(expected.refused);
 }
 
 describe.each([...vectors.values()])("the preset $preset", (vector) => {
-  it.each(vector.cases)("$kind: $name ($origin)", (one) => check(vector, one));
+  it.each(vector.cases)("handles $name ($kind, $origin)", (testCase) => check(vector, testCase));
 });
 
-/** The kinds of cases that a preset must have, by its settings. */
-function neededBy({ verification, secret, handshakes }: Preset): readonly CaseKind[] {
+/** Returns the kinds of cases that a preset must have, depending on its settings. */
+function requiredKinds({ verification, secret, handshakes }: Preset): readonly CaseKind[] {
   const settings = JSON.stringify(verification);
   const provesNoBody =
     /"scheme":"(?:none|token)"|"signsBody":false/.test(settings) ||
@@ -160,72 +164,76 @@ function neededBy({ verification, secret, handshakes }: Preset): readonly CaseKi
 }
 
 describe("the presets", () => {
-  it("each have a file of vectors, and each file has its preset", () => {
+  it("each have a vector file, and each vector file has a preset", () => {
     expect([...vectors.keys()].sort()).toEqual([...presets.keys()].sort());
     expect([...vectors].filter(([file, { preset }]) => file !== preset)).toEqual([]);
-    const counted = (wanted: Case["origin"]) => allCases.filter(({ origin }) => origin === wanted).length;
-    const [documented, computed] = [counted("documented"), counted("computed")];
+    const count = (expectedOrigin: Case["origin"]) =>
+      allCases.filter(({ origin }) => origin === expectedOrigin).length;
+    const [documented, computed] = [count("documented"), count("computed")];
     console.log(
       `${presets.size} presets, ${allCases.length} vectors (${documented} documented, ${computed} computed)`,
     );
   });
 
-  it("each have a vector of every kind that their settings call for", () => {
-    const lacking = [...presets.values()].flatMap((preset) => {
+  it("each have a vector of every kind that their settings require", () => {
+    const missing = [...presets.values()].flatMap((preset) => {
       const kinds = new Set(vectors.get(preset.preset)?.cases.map(({ kind }) => kind));
-      return neededBy(preset).flatMap((kind) => (kinds.has(kind) ? [] : [`${preset.preset}: ${kind}`]));
+      return requiredKinds(preset).flatMap((kind) => (kinds.has(kind) ? [] : [`${preset.preset}: ${kind}`]));
     });
-    expect(lacking).toEqual([]);
+    expect(missing).toEqual([]);
   });
 
   it("each have a vector for every handshake", async () => {
-    const unanswered: string[] = [];
+    const unhandled: string[] = [];
     for (const { preset, handshakes } of presets.values()) {
       const vector = vectors.get(preset);
-      const answered = vector?.cases.filter(({ expect: expected }) => "reply" in expected) ?? [];
+      const replied = vector?.cases.filter(({ expect: expected }) => "reply" in expected) ?? [];
       for (const handshake of handshakes) {
-        const kinds = answered.map(async (one) => {
-          const alone = { ...one, config: { ...one.config, handshakes: [handshake] } };
-          return vector && (await receive(meet(vector, alone), alone)).kind;
+        const kinds = replied.map(async (testCase) => {
+          const single = { ...testCase, config: { ...testCase.config, handshakes: [handshake] } };
+          return vector && (await receive(createChannel(vector, single), single)).kind;
         });
         if (!(await Promise.all(kinds)).includes("handshake"))
-          unanswered.push(`${preset}: ${handshake.title}`);
+          unhandled.push(`${preset}: ${handshake.title}`);
       }
     }
-    expect(unanswered).toEqual([]);
+    expect(unhandled).toEqual([]);
   });
 
-  it("each decide on replays, and say why, where no time limits a signature: those that are not listed bind the signed bytes", () => {
-    const isUnlimited = (way: object): boolean =>
-      /"scheme":"(?:hmac|asymmetric|jwt)"/.test(JSON.stringify(way)) &&
-      !/"toleranceSeconds":|"maxAgeSeconds":|"requireExpiry":true/.test(JSON.stringify(way));
+  it("each explain their replay protection and bind the signed bytes, unless listed, if a signature never expires", () => {
+    const isUnlimited = (scheme: object): boolean =>
+      /"scheme":"(?:hmac|asymmetric|jwt)"/.test(JSON.stringify(scheme)) &&
+      !/"toleranceSeconds":|"maxAgeSeconds":|"requireExpiry":true/.test(JSON.stringify(scheme));
     const unlimited = [...presets.values()].filter(({ verification }) =>
       "of" in verification ? (verification.of as object[]).some(isUnlimited) : isUnlimited(verification),
     );
     expect(unlimited.length).toBeGreaterThan(60);
     expect(unlimited.filter(({ replays }) => replays === undefined).map(({ preset }) => preset)).toEqual([]);
-    const isFree = (way: object): boolean =>
-      "of" in way ? (way.of as object[]).some(isFree) : isUnlimited(way) && bindingOf(way) !== "signedBytes";
-    const free = unlimited.filter(({ verification }) => isFree(verification));
-    expect(free.map(({ preset }) => preset).sort()).toEqual(REPLAYS_TAKEN);
+    const isUnbound = (scheme: object): boolean =>
+      "of" in scheme
+        ? (scheme.of as object[]).some(isUnbound)
+        : isUnlimited(scheme) && getBinding(scheme) !== "signedBytes";
+    const unbound = unlimited.filter(({ verification }) => isUnbound(verification));
+    expect(unbound.map(({ preset }) => preset).sort()).toEqual(UNBOUND_PRESETS);
   });
 
-  it("each have a sample that gives the events of its provider, and holds no header by which it is verified", async () => {
+  it("each have a sample that yields the provider's events and contains no verification header", async () => {
     for (const { preset, sample } of presets.values()) {
       const vector = vectors.get(preset);
-      const one = vector?.cases.find(({ kind }) => kind === "accept");
-      if (vector === undefined || one === undefined || !("events" in one.expect)) throw new Error(preset);
+      const testCase = vector?.cases.find(({ kind }) => kind === "accept");
+      if (vector === undefined || testCase === undefined || !("events" in testCase.expect))
+        throw new Error(preset);
       const query = new URLSearchParams(sample.query).toString();
       const request = { headers: sample.headers, target: `${TARGET}?${query}`, body: sample.body };
-      const trying = { ...one, request, config: { ...one.config, shadow: true } };
-      const met = meet(vector, trying);
-      const { delivery } = await deliveryOf(met, trying);
+      const shadowCase = { ...testCase, request, config: { ...testCase.config, shadow: true } };
+      const channel = createChannel(vector, shadowCase);
+      const { delivery } = await deliveryOf(channel, shadowCase);
       expect(Object.keys(delivery.headers), preset).toEqual(Object.keys(sample.headers));
-      await expectAccepted(met, trying, one.expect.events);
+      await expectAccepted(channel, shadowCase, testCase.expect.events);
     }
   });
 
-  it("give the source of each documented vector, and of no computed one", () => {
+  it("cite a source for each documented vector, but for no computed vector", () => {
     const unsourced = allCases.filter(
       ({ origin, source }) => (origin === "documented") !== (source !== undefined),
     );

@@ -19,8 +19,8 @@ import {
 const NOW_SECONDS = ARRIVED_AT_MS / 1_000;
 const body = JSON.stringify({ id: 1, text: "déjà vu ✓", nested: { a: [1.1, null] } });
 
-/** Accepted as it was signed, and refused with another body, another secret, or out of its time. */
-async function expectOnly(
+/** Expects the delivery to be accepted, and to be rejected with another body or without its secret. */
+async function expectBoundToSecretAndBody(
   config: { readonly verification: object },
   secret: string,
   other: string,
@@ -35,11 +35,11 @@ async function expectOnly(
   expect(verdicts).toEqual([true, true, false, false]);
 }
 
-describe("a delivery is accepted that was signed by the library", () => {
+describe("a delivery is accepted if it was signed by", () => {
   it("@octokit/webhooks-methods", async () => {
     const headers = { "x-hub-signature-256": await signGithub("s", body) };
     const verification = { scheme: "hmac", name: "X-Hub-Signature-256", prefix: "sha256=" };
-    await expectOnly({ verification }, "s", "t", { body, headers });
+    await expectBoundToSecretAndBody({ verification }, "s", "t", { body, headers });
   });
 
   it("stripe", async () => {
@@ -57,7 +57,7 @@ describe("a delivery is accepted that was signed by the library", () => {
       toleranceSeconds: 300,
     };
     const parts = { body, headers: { "stripe-signature": header } };
-    await expectOnly({ verification }, "whsec_a", "whsec_b", parts);
+    await expectBoundToSecretAndBody({ verification }, "whsec_a", "whsec_b", parts);
     const sender = senderOf({ verification, secrets: [{ value: "whsec_a" }] });
     expect(await isVerified(sender, { ...parts, arrivedAtMs: ARRIVED_AT_MS + 301_000 })).toBe(false);
   });
@@ -73,10 +73,10 @@ describe("a delivery is accepted that was signed by the library", () => {
       "svix-signature": signature,
     };
     const verification = { scheme: "standardWebhooks", headerPrefix: "svix-" };
-    await expectOnly({ verification }, keys[0], keys[1], { body, headers });
+    await expectBoundToSecretAndBody({ verification }, keys[0], keys[1], { body, headers });
   });
 
-  it("standardwebhooks, and its message id becomes the delivery's id", async () => {
+  it("standardwebhooks, and has the message id as its delivery id", async () => {
     const signature = new StandardWebhook(keys[0]).sign("msg_1", new Date(ARRIVED_AT_MS), body);
     const headers = {
       "webhook-id": "msg_1",
@@ -84,7 +84,7 @@ describe("a delivery is accepted that was signed by the library", () => {
       "webhook-signature": `v1,${Buffer.alloc(32).toString("base64")} v2,AAAA ${signature}`,
     };
     const verification = { scheme: "standardWebhooks" };
-    await expectOnly({ verification }, keys[0], keys[1], { body, headers });
+    await expectBoundToSecretAndBody({ verification }, keys[0], keys[1], { body, headers });
     const sender = senderOf({ verification, secrets: [{ value: keys[0] }] });
     expect(await sender.verify(requestOf({ body, headers }))).toMatchObject({
       ok: true,
@@ -108,21 +108,21 @@ describe("a delivery is accepted that was signed by the library", () => {
       new Date(ARRIVED_AT_MS),
       body,
     );
-    const inText = {
+    const withTextSecret = {
       verification: { ...verification, secretEncoding: "utf8" },
       secrets: [{ value: "not base64!" }],
     };
     expect(
-      await isVerified(senderOf(inText), { body, headers: { ...headers, "webhook-signature": raw } }),
+      await isVerified(senderOf(withTextSecret), { body, headers: { ...headers, "webhook-signature": raw } }),
     ).toBe(true);
   });
 
-  it("node:crypto as Standard Webhooks v1a, and a public key verifies no other version", async () => {
+  it("node:crypto as Standard Webhooks v1a, whose public key verifies no other version", async () => {
     const pair = generateKeyPairSync("ed25519");
     const publicKey = `whpk_${pair.publicKey.export({ format: "der", type: "spki" }).subarray(-32).toString("base64")}`;
     const content = Buffer.from(`msg_1.${NOW_SECONDS}.${body}`);
     const v1a = signWith(null, content, pair.privateKey).toString("base64");
-    // Anyone who knows the public key could make this one, if the key were taken for a secret.
+    // Anyone with the public key could forge this delivery if the key were used as a secret.
     const forged = createHmac("sha256", Buffer.from(publicKey.slice(5), "base64"))
       .update(content)
       .digest("base64");
@@ -142,7 +142,7 @@ describe("a delivery is accepted that was signed by the library", () => {
     expect(await isVerified(sender, { body: `${body} `, headers: headers(`v1a,${v1a}`) })).toBe(false);
   });
 
-  it("twilio, forms by their fields and other bodies by their hash", async () => {
+  it("twilio, which signs the fields of forms and the hash of other bodies", async () => {
     const shared = { scheme: "hmac", algorithm: "sha1", encoding: "base64", name: "X-Twilio-Signature" };
     const verification = {
       scheme: "anyOf",
@@ -161,15 +161,15 @@ describe("a delivery is accepted that was signed by the library", () => {
       target: `${TARGET}?a=1`,
       headers: { ...type, "x-twilio-signature": signature },
     };
-    await expectOnly({ verification }, "token", "other", parts);
+    await expectBoundToSecretAndBody({ verification }, "token", "other", parts);
 
     const target = `${TARGET}?bodySHA256=${twilio.getExpectedBodyHash(body)}`;
-    const ofUrl = twilio.getExpectedTwilioSignature("token", `${HOOKS_URL}${target}`, {});
-    const headers = { "content-type": "application/json", "x-twilio-signature": ofUrl };
-    await expectOnly({ verification }, "token", "other", { body, target, headers });
+    const urlSignature = twilio.getExpectedTwilioSignature("token", `${HOOKS_URL}${target}`, {});
+    const headers = { "content-type": "application/json", "x-twilio-signature": urlSignature };
+    await expectBoundToSecretAndBody({ verification }, "token", "other", { body, target, headers });
   });
 
-  it("@slack/bolt accepts, and refused where that refuses", async () => {
+  it("@slack/bolt, and rejected if that library rejects it", async () => {
     const verification = {
       scheme: "hmac",
       name: "X-Slack-Signature",
@@ -188,14 +188,14 @@ describe("a delivery is accepted that was signed by the library", () => {
       sign("s", NOW_SECONDS - 1, body),
     ];
     for (const signature of cases) {
-      const theirs = isValidSlackRequest({
+      const isValid = isValidSlackRequest({
         signingSecret: "s",
         body,
         headers: { "x-slack-signature": signature, "x-slack-request-timestamp": NOW_SECONDS },
         nowMilliseconds: ARRIVED_AT_MS,
       });
       const headers = { "x-slack-signature": signature, "x-slack-request-timestamp": String(NOW_SECONDS) };
-      expect([signature, await isVerified(sender, { body, headers })]).toEqual([signature, theirs]);
+      expect([signature, await isVerified(sender, { body, headers })]).toEqual([signature, isValid]);
     }
   });
 });

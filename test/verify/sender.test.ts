@@ -9,10 +9,10 @@ import { findingsOf, isVerified, parseSender, senderOf } from "./support.ts";
 const acme: Preset = presetSchema.parse({
   preset: "acme",
   title: "Acme",
-  description: "What Acme sends.",
+  description: "Events from Acme.",
   documentationUrl: "https://acme.example/webhooks",
   sample: { headers: { "content-type": "application/json" }, body: "{}" },
-  secret: { label: "Signing secret", hint: "In its settings." },
+  secret: { label: "Signing secret", hint: "Acme settings" },
   verification: {
     scheme: "hmac",
     name: "X-Acme",
@@ -43,7 +43,7 @@ const at = (seconds: number) => ({
 const NOW_SECONDS = Date.parse("2026-01-01T00:00:00Z") / 1_000;
 
 describe("a channel with a preset", () => {
-  it("needs its secret and nothing more", async () => {
+  it("needs only its secret", async () => {
     expect(lacksSecret(parseSender({ preset: "acme" }, presets))).toBe(true);
     expect(lacksSecret(parseSender({ preset: "open" }, presets))).toBe(false);
     expect(await isVerified(senderOf({ preset: "acme" }, { presets }), at(NOW_SECONDS))).toBe(false);
@@ -53,7 +53,7 @@ describe("a channel with a preset", () => {
     expect(sender.methods).toEqual(["POST", "HEAD"]);
   });
 
-  it("is verified by the preset when its own verification is none", async () => {
+  it("uses the preset's verification if its own scheme is none", async () => {
     const config = { preset: "acme", verification: { scheme: "none" as const }, secrets };
     expect(await isVerified(senderOf(config, { presets }), { body: "{}" })).toBe(false);
     expect(inheritPresetVerification(config).verification).toEqual({ scheme: "preset" });
@@ -62,7 +62,7 @@ describe("a channel with a preset", () => {
     });
   });
 
-  it("overrides the preset field by field", async () => {
+  it("can override single fields of the preset", async () => {
     const config = {
       preset: "acme",
       secrets,
@@ -81,7 +81,7 @@ describe("a channel with a preset", () => {
     });
   });
 
-  it("may replace the preset's verification by another scheme", async () => {
+  it("can replace the preset's verification by another scheme", async () => {
     const sender = senderOf(
       { preset: "acme", verification: { scheme: "token", in: "bearer" }, secrets },
       { presets },
@@ -95,33 +95,28 @@ describe("a channel with a preset", () => {
       "an unknown preset, with the nearest name",
       { preset: "acmee" },
       "preset",
-      /no preset.*did you mean acme/,
+      /not a known preset; did you mean acme/,
     ],
+    ["an unknown preset, without a suggestion", { preset: "zzzzzzzz" }, "preset", /is not a known preset$/],
+    ["the scheme preset without a preset", { verification: { scheme: "preset" } }, "preset", /required/],
     [
-      "an unknown preset, without a suggestion",
-      { preset: "zzzzzzzz" },
-      "preset",
-      /is no preset that is known$/,
-    ],
-    ["the scheme preset without a preset", { verification: { scheme: "preset" } }, "preset", /needed/],
-    [
-      "a field that the preset's scheme does not know",
+      "a field that is unknown to the preset's scheme",
       { preset: "acme", verification: { scheme: "preset", audience: "a" } },
       "verification.audience",
       /known field/,
     ],
     [
-      "a field that contradicts the preset's",
+      "a field that contradicts the preset",
       { preset: "acme", verification: { scheme: "preset", template: "{{timestamp}}" } },
       "verification.template",
       /body/,
     ],
-  ])("refuses %s", (_, config, path, message) => {
+  ])("rejects %s", (_, config, path, message) => {
     expect(findingsOf(config, presets)).toEqual({ [path]: expect.stringMatching(message) });
   });
 });
 
-it("an unverified handshake may not sign its answer when deliveries are signed without their body", () => {
+it("rejects an unverified handshake that signs its response if delivery signatures do not cover the body", () => {
   const handshake = {
     title: "CRC",
     when: { method: "GET" },
@@ -135,18 +130,18 @@ it("an unverified handshake may not sign its answer when deliveries are signed w
   expect(findingsOf({ verification: { scheme: "hmac", name: "x" }, handshakes: [handshake] })).toEqual({});
 });
 
-describe("the file of a preset", () => {
+describe("a preset file", () => {
   it.each([
-    ["no word about its secret", { secret: undefined }],
+    ["no secret field", { secret: undefined }],
     ["a contradictory verification", { verification: { scheme: "hmac", name: "x", toleranceSeconds: 3 } }],
     ["an unknown field", { webhook: true }],
-  ])("with %s is refused", (_, wrong) => {
+  ])("is rejected with %s", (_, wrong) => {
     expect(presetSchema.safeParse({ ...acme, ...wrong }).success).toBe(false);
   });
 });
 
-describe("verification by any of several schemes", () => {
-  const ways = (...of: object[]) => ({ scheme: "anyOf", of });
+describe("the scheme anyOf", () => {
+  const anyOf = (...of: object[]) => ({ scheme: "anyOf", of });
   const hmac = { scheme: "hmac", name: "x-sig" };
   const token = { scheme: "token", name: "x-token" };
   const fetched = {
@@ -158,7 +153,7 @@ describe("verification by any of several schemes", () => {
   const jwt = { scheme: "jwt", algorithms: ["HS256"], keys: { from: "secrets" } };
 
   it("accepts a request that one scheme accepts, and removes the credentials of all", async () => {
-    const sender = senderOf({ verification: ways(hmac, token), secrets });
+    const sender = senderOf({ verification: anyOf(hmac, token), secrets });
     expect(await isVerified(sender, { body: "{}", headers: { "x-sig": sign("{}") } })).toBe(true);
     expect(await isVerified(sender, { body: "{}", headers: { "x-token": "k", "x-sig": "00" } })).toBe(true);
     expect(await isVerified(sender, { body: "{}", headers: { "x-token": "no", "x-sig": sign("[]") } })).toBe(
@@ -172,16 +167,16 @@ describe("verification by any of several schemes", () => {
     expect(verified.ok && { ...verified.value.headers }).toEqual({ "x-a": "1" });
   });
 
-  it("waits for schemes that answer later, in any order", async () => {
-    for (const verification of [ways(jwt, hmac), ways(hmac, jwt)]) {
+  it("supports asynchronous schemes, in any order", async () => {
+    for (const verification of [anyOf(jwt, hmac), anyOf(hmac, jwt)]) {
       const sender = senderOf({ verification, secrets });
       expect(await isVerified(sender, { body: "{}", headers: { "x-sig": sign("{}") } })).toBe(true);
       expect(await isVerified(sender, { body: "{}", headers: { "x-sig": "00" } })).toBe(false);
     }
   });
 
-  it("is unavailable while one scheme is, unless another accepts", async () => {
-    for (const verification of [ways(fetched, hmac), ways(hmac, fetched)]) {
+  it("is unavailable if one scheme is unavailable, unless another scheme accepts", async () => {
+    for (const verification of [anyOf(fetched, hmac), anyOf(hmac, fetched)]) {
       const sender = senderOf({ verification, secrets });
       const headers = { "x-ed": "00" };
       expect(await isVerified(sender, { body: "{}", headers: { ...headers, "x-sig": sign("{}") } })).toBe(
@@ -191,20 +186,20 @@ describe("verification by any of several schemes", () => {
     }
   });
 
-  it("needs a secret only if all schemes do, and it must fit one of them", () => {
-    expect(lacksSecret(parseSender({ verification: ways(hmac, token) }))).toBe(true);
-    expect(lacksSecret(parseSender({ verification: ways(hmac, fetched) }))).toBe(false);
+  it("needs a secret only if all schemes do, and the secret must be valid for one of them", () => {
+    expect(lacksSecret(parseSender({ verification: anyOf(hmac, token) }))).toBe(true);
+    expect(lacksSecret(parseSender({ verification: anyOf(hmac, fetched) }))).toBe(false);
     const inHex = { ...hmac, key: { encoding: "hex" } };
-    expect(findingsOf({ verification: ways(inHex, inHex), secrets })).toHaveProperty(["secrets.0.value"]);
-    expect(findingsOf({ verification: ways(inHex, token), secrets })).toEqual({});
+    expect(findingsOf({ verification: anyOf(inHex, inHex), secrets })).toHaveProperty(["secrets.0.value"]);
+    expect(findingsOf({ verification: anyOf(inHex, token), secrets })).toEqual({});
   });
 
   it.each([
     ["one scheme", [hmac]],
     ["the scheme none", [hmac, { scheme: "none" }]],
-    ["schemes inside each other", [hmac, ways(hmac, token)]],
+    ["nested anyOf schemes", [hmac, anyOf(hmac, token)]],
     ["five schemes", [hmac, hmac, hmac, hmac, hmac]],
-  ])("cannot have %s", (_, of) => {
-    expect(Object.keys(findingsOf({ verification: ways(...of) }))[0]).toMatch(/^verification\.of/);
+  ])("is rejected with %s", (_, of) => {
+    expect(Object.keys(findingsOf({ verification: anyOf(...of) }))[0]).toMatch(/^verification\.of/);
   });
 });

@@ -8,7 +8,7 @@ import type { FailureReason } from "../../src/verify/verifier.ts";
 import { type CompiledSender, compileSender } from "../../src/verify/verify.ts";
 
 export const HOOKS_URL = "https://hooks.example.com";
-/** The time at which requests arrive by default: 2026-01-01T00:00:00Z. */
+/** Default time of receipt: 2026-01-01T00:00:00Z. */
 export const ARRIVED_AT_MS = Date.parse("2026-01-01T00:00:00Z");
 export const TARGET = "/hooks/ch_1";
 
@@ -18,7 +18,7 @@ export interface SenderOptions {
   readonly onShadowed?: (reason: FailureReason) => void;
 }
 
-/** A resolved sender. @throws Error with the findings on invalid settings */
+/** Resolves a sender from its settings. @throws Error with all findings if the settings are invalid */
 export function parseSender(config: unknown, presets: Presets = new Map()): Sender {
   const sender = resolveSender(senderConfigSchema.parse(config), presets);
   if (!sender.ok) throw new Error(JSON.stringify(sender.error));
@@ -26,12 +26,12 @@ export function parseSender(config: unknown, presets: Presets = new Map()): Send
 }
 
 export function senderOf(config: unknown, options: SenderOptions = {}): CompiledSender {
-  const away: FetchPinned = async () => {
-    throw new UnavailableError("this test fetches nothing");
+  const failToFetch: FetchPinned = async () => {
+    throw new UnavailableError("fetching is not available in this test");
   };
   return compileSender(parseSender(config, options.presets), {
     hooksUrl: HOOKS_URL,
-    keys: createKeyCaches(options.fetchPinned ?? away)("org_1"),
+    keys: createKeyCaches(options.fetchPinned ?? failToFetch)("org_1"),
     onShadowed: options.onShadowed ?? (() => {}),
   });
 }
@@ -49,19 +49,19 @@ export const requestOf = (parts: RequestParts = {}): RawRequest => ({
   body: Buffer.from(parts.body ?? ""),
 });
 
-/** True if the request is verified. */
+/** Returns whether the sender verifies the request. */
 export async function isVerified(sender: CompiledSender, parts: RequestParts): Promise<boolean> {
   return (await sender.verify(requestOf(parts))).ok;
 }
 
-/** The findings on invalid settings, by path: `verification.template`. */
+/** Returns the message of each invalid setting by its path, such as `verification.template`. */
 export function findingsOf(config: unknown, presets: Presets = new Map()): Record<string, string> {
   const parsed = senderConfigSchema.safeParse(config);
-  const pathOf = (path: readonly PropertyKey[]): string => path.map(String).join(".");
+  const formatPath = (path: readonly PropertyKey[]): string => path.map(String).join(".");
   if (!parsed.success) {
-    return Object.fromEntries(parsed.error.issues.map(({ path, message }) => [pathOf(path), message]));
+    return Object.fromEntries(parsed.error.issues.map(({ path, message }) => [formatPath(path), message]));
   }
   const sender = resolveSender(parsed.data, presets);
   if (sender.ok) return {};
-  return Object.fromEntries(sender.error.map(({ path, message }) => [pathOf(path), message]));
+  return Object.fromEntries(sender.error.map(({ path, message }) => [formatPath(path), message]));
 }

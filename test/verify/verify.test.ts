@@ -17,7 +17,7 @@ async function verified(config: unknown, parts: Parameters<typeof requestOf>[0])
 }
 
 describe("a verified delivery", () => {
-  it("carries neither its signature nor a credential", async () => {
+  it("contains neither its signature nor a credential", async () => {
     const headers = {
       "x-sig": sign("{}"),
       authorization: "Bearer s",
@@ -28,20 +28,20 @@ describe("a verified delivery", () => {
     expect({ ...delivery.headers }).toEqual({ "x-github-event": "push" });
   });
 
-  it("carries the query, with repeated names as arrays", async () => {
+  it("contains the query, with repeated names as arrays", async () => {
     const target = "/hooks/x?a=1&a=2&__proto__=p&s=4e";
     expect(JSON.stringify((await verified({}, { target })).query)).toBe(
       '{"a":["1","2"],"__proto__":"p","s":"4e"}',
     );
   });
 
-  it("carries the query without its signature", async () => {
+  it("contains the query without its signature", async () => {
     const target = `/hooks/x?a=1&s=${sign("{}")}&b=2`;
     const delivery = await verified(hmacIn("query", "s"), { body: "{}", target });
     expect({ ...delivery.query }).toEqual({ a: "1", b: "2" });
   });
 
-  it("carries no header in which a proxy repeats the channel's address", async () => {
+  it("omits headers in which a proxy repeats the secret channel URL", async () => {
     const headers = { "x-forwarded-path": "/hooks/ch_1", "x-original-url": "/hooks/ch_1", "x-a": "1" };
     expect({ ...(await verified({}, { headers })).headers }).toEqual({ "x-a": "1" });
   });
@@ -55,18 +55,18 @@ describe("a verified delivery", () => {
 });
 
 describe("a sender", () => {
-  it("is accepted by the channel's address alone when no verification is set", async () => {
+  it("is accepted without a credential if the channel sets no verification", async () => {
     expect(await isVerified(senderOf({}), { body: "{}" })).toBe(true);
   });
 
-  it("is verified synchronously when no key must be fetched", () => {
+  it("is verified synchronously if no key must be fetched", () => {
     const headers = { "x-sig": sign("{}") };
     expect(senderOf(hmacIn("header", "x-sig")).verify(requestOf({ body: "{}", headers }))).toMatchObject({
       ok: true,
     });
   });
 
-  it("is verified by any secret of the channel, each within its own period only", async () => {
+  it("is verified with any secret of the channel, each only within its validity window", async () => {
     const sender = senderOf({
       verification: { scheme: "hmac", name: "x-sig" },
       secrets: [
@@ -85,13 +85,13 @@ describe("a sender", () => {
     expect(await isVerified(sender, { ...old, arrivedAtMs: ARRIVED_AT_MS - 1 })).toBe(true);
   });
 
-  it("is not verified by a named secret, which serves another purpose", async () => {
+  it("is not verified with a named secret, because that has another purpose", async () => {
     const config = { ...hmacIn("header", "x-sig"), secrets: [{ value: "k", name: "verifyToken" }] };
     expect(lacksSecret(parseSender(config))).toBe(true);
     expect(await isVerified(senderOf(config), { body: "{}", headers: { "x-sig": sign("{}") } })).toBe(false);
   });
 
-  it("is refused while the channel has no secret", async () => {
+  it("is rejected while the channel has no secret", async () => {
     const config = { verification: { scheme: "hmac", name: "x-sig" } };
     expect(lacksSecret(parseSender(config))).toBe(true);
     expect(await isVerified(senderOf(config), { body: "{}", headers: { "x-sig": sign("{}", "") } })).toBe(
@@ -128,7 +128,7 @@ describe("a sender in shadow mode", () => {
   });
 });
 
-describe("a list of source addresses", () => {
+describe("allowedAddresses", () => {
   const config = { allowedAddresses: ["203.0.113.0/24", "2001:db8::/32", "198.51.100.7"] };
 
   it.each([
@@ -140,12 +140,12 @@ describe("a list of source addresses", () => {
     ["2001:db9::1", false],
     ["unknown", false],
     [undefined, false],
-  ])("lets %s in: %s", async (clientAddress, isAllowed) => {
+  ])("allows a request from %s: %s", async (clientAddress, isAllowed) => {
     const from = clientAddress === undefined ? {} : { clientAddress };
     expect(await isVerified(senderOf(config), { body: "{}", ...from })).toBe(isAllowed);
   });
 
-  it("stands beside the signature, and is only counted in shadow", async () => {
+  it("applies in addition to the signature, and is only counted in shadow mode", async () => {
     const clientAddress = "203.0.113.9";
     const both = { ...config, ...hmacIn("header", "x-sig") };
     const signed = { body: "{}", headers: { "x-sig": sign("{}") } };
@@ -158,7 +158,7 @@ describe("a list of source addresses", () => {
     expect(reasons).toEqual(["address"]);
   });
 
-  it("holds networks and addresses, and at least one", () => {
+  it("must contain at least one network or address", () => {
     for (const wrong of ["203.0.113.0/33", "localhost", "203.0.113", ""]) {
       expect(findingsOf({ allowedAddresses: [wrong] })).toMatchObject({
         "allowedAddresses.0": expect.stringContaining("must be a network"),

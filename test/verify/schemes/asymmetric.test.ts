@@ -23,7 +23,7 @@ const p256 = generateKeyPairSync("ec", { namedCurve: "P-256" });
 const p384 = generateKeyPairSync("ec", { namedCurve: "P-384" });
 const rsa = generateKeyPairSync("rsa", { modulusLength: 2_048 });
 const shortRsa = generateKeyPairSync("rsa", { modulusLength: 1_024 });
-const certified: { readonly privateKey: string; readonly certificate: string } = JSON.parse(
+const certificatePair: { readonly privateKey: string; readonly certificate: string } = JSON.parse(
   readFileSync(new URL("../../vectors/verify/certificate.json", import.meta.url), "utf8"),
 );
 
@@ -39,9 +39,9 @@ const signed = (signature: Buffer, headers: Record<string, string> = {}): Reques
   body: "{}",
   headers: { "x-sig": signature.toString("base64"), ...headers },
 });
-const byEd25519 = sign(null, Buffer.from("{}"), ed25519.privateKey);
+const ed25519Signature = sign(null, Buffer.from("{}"), ed25519.privateKey);
 
-describe("a signature under a public key", () => {
+describe("an asymmetric signature", () => {
   it.each([
     ["ed25519", "der", ed25519, null, "der"],
     ["ecdsa-p256-sha256", "der", p256, "sha256", "der"],
@@ -49,14 +49,14 @@ describe("a signature under a public key", () => {
     ["ecdsa-p384-sha384", "der", p384, "sha384", "der"],
     ["rsa-sha256", "der", rsa, "sha256", "der"],
     ["rsa-sha512", "der", rsa, "sha512", "der"],
-  ] as const)("by %s (%s) is accepted only for its own body, key and encoding", async (algorithm, ecdsaFormat, pair, hash, dsaEncoding) => {
+  ] as const)("is accepted with %s (%s) only for its own body and key", async (algorithm, ecdsaFormat, pair, hash, dsaEncoding) => {
     const signature = sign(hash, Buffer.from("{}"), { key: pair.privateKey, dsaEncoding });
     const settings = { algorithm, ecdsaFormat, keys: inline(pem(pair.publicKey)) };
     expect(await verify(settings, signed(signature))).toBe(true);
     expect(await verify(settings, { ...signed(signature), body: "{ }" })).toBe(false);
-    const turned = Buffer.from(signature);
-    turned.writeUInt8(turned.readUInt8(turned.length - 1) ^ 1, turned.length - 1);
-    expect(await verify(settings, signed(turned))).toBe(false);
+    const altered = Buffer.from(signature);
+    altered.writeUInt8(altered.readUInt8(altered.length - 1) ^ 1, altered.length - 1);
+    expect(await verify(settings, signed(altered))).toBe(false);
     const others = [ed25519, p256, p384, rsa]
       .filter((other) => other !== pair)
       .map((other) => pem(other.publicKey));
@@ -66,7 +66,7 @@ describe("a signature under a public key", () => {
     ).toBe(true);
   });
 
-  it("is checked with a key as PEM, JWK, JWK set, map of PEMs, DER, hex or base64", async () => {
+  it("is verified with a key as PEM, JWK, JWK set, map of PEMs, DER, hex or base64", async () => {
     const der = ed25519.publicKey.export({ format: "der", type: "spki" });
     const raw = der.subarray(-32);
     const forms = [
@@ -79,16 +79,16 @@ describe("a signature under a public key", () => {
       raw.toString("base64"),
     ];
     for (const form of forms) {
-      expect([form, await verify({ keys: inline(form) }, signed(byEd25519))]).toEqual([form, true]);
+      expect([form, await verify({ keys: inline(form) }, signed(ed25519Signature))]).toEqual([form, true]);
       const config = { verification: { ...base, keys: { from: "secrets" } }, secrets: [{ value: form }] };
-      expect(await isVerified(senderOf(config), signed(byEd25519))).toBe(true);
+      expect(await isVerified(senderOf(config), signed(ed25519Signature))).toBe(true);
     }
   });
 
-  it("is checked with the key of a certificate only while the certificate is valid", async () => {
-    const signature = sign("sha256", Buffer.from("{}"), createPrivateKey(certified.privateKey));
-    const settings = { algorithm: "rsa-sha256", keys: inline(certified.certificate) };
-    const { validFromDate, validToDate } = new X509Certificate(certified.certificate);
+  it("is verified with the key of a certificate only while the certificate is valid", async () => {
+    const signature = sign("sha256", Buffer.from("{}"), createPrivateKey(certificatePair.privateKey));
+    const settings = { algorithm: "rsa-sha256", keys: inline(certificatePair.certificate) };
+    const { validFromDate, validToDate } = new X509Certificate(certificatePair.certificate);
     const at = (arrivedAtMs: number) => verify(settings, { ...signed(signature), arrivedAtMs });
     expect(await at(validFromDate.getTime())).toBe(true);
     expect(await at(validFromDate.getTime() - 1)).toBe(false);
@@ -96,7 +96,7 @@ describe("a signature under a public key", () => {
     expect(await at(validToDate.getTime() + 1)).toBe(false);
   });
 
-  it("by SHA-1 or a short RSA key is accepted only with allowWeak", async () => {
+  it("is accepted with SHA-1 or a short RSA key only if allowWeak is set", async () => {
     const bySha1 = signed(sign("sha1", Buffer.from("{}"), rsa.privateKey));
     const settings = { algorithm: "rsa-sha1", keys: inline(pem(rsa.publicKey)) };
     expect(findingsOf({ verification: { ...base, ...settings } })).toHaveProperty(["verification.algorithm"]);
@@ -107,7 +107,7 @@ describe("a signature under a public key", () => {
     expect(await verify({ ...short, allowWeak: true }, byShort)).toBe(true);
   });
 
-  it("may name its algorithm among those of the settings, and no other", async () => {
+  it("can name one of the algorithms in the settings, and no other", async () => {
     const settings = {
       algorithm: undefined,
       algorithmFrom: {
@@ -117,22 +117,23 @@ describe("a signature under a public key", () => {
       keys: inline(pem(rsa.publicKey)),
       allowWeak: true,
     };
-    const by = (hash: string) => sign(hash, Buffer.from("{}"), rsa.privateKey);
-    expect(await verify(settings, signed(by("sha1"), { "x-version": "1" }))).toBe(true);
-    expect(await verify(settings, signed(by("sha256"), { "x-version": "2" }))).toBe(true);
-    expect(await verify(settings, signed(by("sha1"), { "x-version": "2" }))).toBe(false);
-    expect(await verify(settings, signed(by("sha256"), { "x-version": "constructor" }))).toBe(false);
-    expect(await verify(settings, signed(by("sha256")))).toBe(false);
+    const signWith = (hash: string) => sign(hash, Buffer.from("{}"), rsa.privateKey);
+    expect(await verify(settings, signed(signWith("sha1"), { "x-version": "1" }))).toBe(true);
+    expect(await verify(settings, signed(signWith("sha256"), { "x-version": "2" }))).toBe(true);
+    expect(await verify(settings, signed(signWith("sha1"), { "x-version": "2" }))).toBe(false);
+    expect(await verify(settings, signed(signWith("sha256"), { "x-version": "constructor" }))).toBe(false);
+    expect(await verify(settings, signed(signWith("sha256")))).toBe(false);
   });
 
-  it("may cover a text that includes a shared secret", async () => {
+  it("can cover a text that includes a shared secret", async () => {
     const template = "{{header:x-id}}|{{secret}}|{{body | crc32}}";
     const settings = { algorithm: "rsa-sha256", keys: inline(pem(rsa.publicKey)), template, allowWeak: true };
     const config = { verification: { ...base, ...settings }, secrets: [{ value: "old" }, { value: "WH-1" }] };
-    const by = (text: string) => signed(sign("sha256", Buffer.from(text), rsa.privateKey), { "x-id": "i" });
-    expect(await isVerified(senderOf(config), by("i|WH-1|2745614147"))).toBe(true);
-    expect(await isVerified(senderOf(config), by("i||2745614147"))).toBe(false);
-    expect(await isVerified(senderOf({ ...config, secrets: [] }), by("i||2745614147"))).toBe(false);
+    const signText = (text: string) =>
+      signed(sign("sha256", Buffer.from(text), rsa.privateKey), { "x-id": "i" });
+    expect(await isVerified(senderOf(config), signText("i|WH-1|2745614147"))).toBe(true);
+    expect(await isVerified(senderOf(config), signText("i||2745614147"))).toBe(false);
+    expect(await isVerified(senderOf({ ...config, secrets: [] }), signText("i||2745614147"))).toBe(false);
   });
 });
 
@@ -141,7 +142,7 @@ describe("fetched keys", () => {
   const jwks = (...pairs: { readonly publicKey: KeyObject }[]) =>
     JSON.stringify({ keys: pairs.map(({ publicKey }, i) => JSON.parse(jwk(publicKey, { kid: `k${i}` }))) });
 
-  it("come from the address in the settings and are chosen by the key id of the request", async () => {
+  it("are fetched from the configured URL and selected by the key id in the request", async () => {
     const fetched: string[] = [];
     const fetchPinned = async (address: string) => {
       fetched.push(address);
@@ -149,48 +150,50 @@ describe("fetched keys", () => {
     };
     const keys = { from: "url", url, keyId: { in: "header", name: "x-kid" } };
     const sender = senderOf({ verification: { ...base, keys } }, { fetchPinned });
-    expect(await isVerified(sender, signed(byEd25519, { "x-kid": "k1" }))).toBe(true);
-    expect(await isVerified(sender, signed(byEd25519, { "x-kid": "k0" }))).toBe(false);
-    expect(await isVerified(sender, signed(byEd25519))).toBe(false);
+    expect(await isVerified(sender, signed(ed25519Signature, { "x-kid": "k1" }))).toBe(true);
+    expect(await isVerified(sender, signed(ed25519Signature, { "x-kid": "k0" }))).toBe(false);
+    expect(await isVerified(sender, signed(ed25519Signature))).toBe(false);
     expect(fetched).toEqual([url]);
   });
 
-  it("are fetched anew after 30 seconds when none of them fits", async () => {
+  it("are fetched again after 30 seconds if none of them matches", async () => {
     let pairs = [p256];
     const fetchPinned = async () => Buffer.from(jwks(...pairs));
     const sender = senderOf({ verification: { ...base, keys: { from: "url", url } } }, { fetchPinned });
-    expect(await isVerified(sender, signed(byEd25519))).toBe(false);
+    expect(await isVerified(sender, signed(ed25519Signature))).toBe(false);
     pairs = [p256, ed25519 as unknown as typeof p256];
-    expect(await isVerified(sender, signed(byEd25519))).toBe(false);
-    expect(await isVerified(sender, { ...signed(byEd25519), arrivedAtMs: ARRIVED_AT_MS + 30_000 })).toBe(
-      true,
-    );
+    expect(await isVerified(sender, signed(ed25519Signature))).toBe(false);
+    expect(
+      await isVerified(sender, { ...signed(ed25519Signature), arrivedAtMs: ARRIVED_AT_MS + 30_000 }),
+    ).toBe(true);
   });
 
-  it("that may be others by now, but cannot be fetched, leave the delivery unavailable, not refused", async () => {
-    let isAway = false;
+  it("make the delivery unavailable, not rejected, if outdated keys cannot be fetched again", async () => {
+    let isDown = false;
     const fetchPinned = async () => {
-      if (isAway) throw new Error("away");
+      if (isDown) throw new Error("away");
       return Buffer.from(jwks(p256));
     };
     const sender = senderOf({ verification: { ...base, keys: { from: "url", url } } }, { fetchPinned });
     const at = async (ms: number) =>
-      isVerified(sender, { ...signed(byEd25519), arrivedAtMs: ARRIVED_AT_MS + ms });
+      isVerified(sender, { ...signed(ed25519Signature), arrivedAtMs: ARRIVED_AT_MS + ms });
     expect(await at(0)).toBe(false);
-    isAway = true;
+    isDown = true;
     for (const ms of [30_000, 40_000]) await expect(at(ms)).rejects.toThrow(UnavailableError);
-    isAway = false;
+    isDown = false;
     expect(await at(60_000)).toBe(false);
   });
 
-  it("that are unavailable never make a delivery accepted", async () => {
+  it("make the delivery unavailable if they cannot be fetched or parsed", async () => {
     const keys = { from: "url", url };
-    await expect(verify({ keys }, signed(byEd25519))).rejects.toThrow(UnavailableError);
+    await expect(verify({ keys }, signed(ed25519Signature))).rejects.toThrow(UnavailableError);
     const fetchPinned = async () => Buffer.from("<html>");
-    await expect(verify({ keys }, signed(byEd25519), { fetchPinned })).rejects.toThrow(UnavailableError);
+    await expect(verify({ keys }, signed(ed25519Signature), { fetchPinned })).rejects.toThrow(
+      UnavailableError,
+    );
   });
 
-  it("may come from an address in the request only if it matches a pinned address", async () => {
+  it("are fetched from a URL in the request only if the URL matches a pin", async () => {
     const fetched: string[] = [];
     const fetchPinned = async (address: string) => {
       fetched.push(address);
@@ -202,7 +205,7 @@ describe("fetched keys", () => {
       pinned: ["https://sns.*.example.com/Certs-*.pem"],
     };
     const at = (address: string) =>
-      verify({ keys }, signed(byEd25519, { "x-cert": address }), { fetchPinned });
+      verify({ keys }, signed(ed25519Signature, { "x-cert": address }), { fetchPinned });
     expect(await at("https://sns.eu-1.example.com/Certs-a1.pem")).toBe(true);
     for (const other of [
       "https://sns.eu.example.com.evil.test/Certs-a.pem",
@@ -215,7 +218,7 @@ describe("fetched keys", () => {
   });
 });
 
-describe("contradictory settings are refused, naming the field", () => {
+describe("rejects with the name of the field:", () => {
   const keys = inline(pem(ed25519.publicKey));
   it.each<[string, object, string]>([
     ["no algorithm", { algorithm: undefined, keys }, "verification.algorithm"],
@@ -227,12 +230,12 @@ describe("contradictory settings are refused, naming the field", () => {
     ["a private JWK", { keys: inline(jwk(ed25519.privateKey)) }, "verification.keys.keys.0"],
     ["a symmetric key", { keys: inline('{"kty":"oct","k":"AAAA"}') }, "verification.keys.keys.0"],
     [
-      "keys at an address without TLS",
+      "keys at a URL without TLS",
       { keys: { from: "url", url: "http://a.example/k" } },
       "verification.keys.url",
     ],
     [
-      "an address in the request without pinned addresses",
+      "a URL in the request without pins",
       { keys: { from: "request", source: { in: "header", name: "x" } } },
       "verification.keys.pinned",
     ],

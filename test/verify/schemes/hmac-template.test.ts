@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { ARRIVED_AT_MS, HOOKS_URL, isVerified, senderOf, TARGET } from "../support.ts";
 import { config, hex, NOW_SECONDS, verify } from "./hmac-support.ts";
 
-describe("the time of a delivery", () => {
+describe("the timestamp of a delivery", () => {
   const settings = (unit: string) => ({
     template: "{{timestamp}}.{{body}}",
     timestamp: { source: { in: "header", name: "X-Time" }, unit },
@@ -18,10 +18,12 @@ describe("the time of a delivery", () => {
     [0, true],
     [300, true],
     [301, false],
-  ])("%i s away from its receipt is accepted: %s", async (apart, accepted) => {
-    expect(await verifyAt("seconds", String(NOW_SECONDS + apart))).toBe(accepted);
-    expect(await verifyAt("milliseconds", String(ARRIVED_AT_MS + apart * 1_000))).toBe(accepted);
-    expect(await verifyAt("rfc3339", new Date(ARRIVED_AT_MS + apart * 1_000).toISOString())).toBe(accepted);
+  ])("is accepted %i s from the time of receipt: %s", async (offsetSeconds, accepted) => {
+    expect(await verifyAt("seconds", String(NOW_SECONDS + offsetSeconds))).toBe(accepted);
+    expect(await verifyAt("milliseconds", String(ARRIVED_AT_MS + offsetSeconds * 1_000))).toBe(accepted);
+    expect(await verifyAt("rfc3339", new Date(ARRIVED_AT_MS + offsetSeconds * 1_000).toISOString())).toBe(
+      accepted,
+    );
   });
 
   it("is checked to the millisecond", async () => {
@@ -43,16 +45,16 @@ describe("the time of a delivery", () => {
     ["rfc3339", "Thu, 01 Jan 2026 00:00:00 GMT"],
     ["rfc3339", "2026-01-01"],
     ["rfc3339", "2026-13-01T00:00:00Z"],
-  ])("in %s cannot be %j", async (unit, time) => {
+  ])("is rejected in the unit %s if it is %j", async (unit, time) => {
     expect(await verifyAt(unit, time)).toBe(false);
   });
 
-  it("that is not the signed one is refused", async () => {
+  it("is rejected if it differs from the signed timestamp", async () => {
     const headers = { "x-time": String(NOW_SECONDS), "x-sig": hex(`${NOW_SECONDS - 1_000}.{}`) };
     expect(await verify(settings("seconds"), { body: "{}", headers })).toBe(false);
   });
 
-  it("may stand in the signed body", async () => {
+  it("can be part of the signed body", async () => {
     const inBody = {
       timestamp: { source: { in: "body", name: "$.at" }, unit: "milliseconds" },
       toleranceSeconds: 60,
@@ -91,10 +93,10 @@ describe("the template of the signed text", () => {
       { signedHeaders: { listedIn: { in: "header", name: "x-list" } } },
       "x-a:é\nx-list:X-A, x-list",
     ],
-  ])("%s is filled in with the settings %j", async (template, settings, signed) => {
+  ])("renders %s with the settings %j", async (template, settings, signed) => {
     const headers = {
       "content-type": "application/x-www-form-urlencoded",
-      // As Node hands it on: the bytes of UTF-8 as Latin-1.
+      // Node decodes header bytes as Latin-1, so that UTF-8 text arrives like this.
       "x-a": Buffer.from("é").toString("latin1"),
       "x-list": "X-A, x-list",
       "x-sig": hex(signed),
@@ -104,14 +106,14 @@ describe("the template of the signed text", () => {
     );
   });
 
-  it("takes the listed members of a JSON body that are present, in the listed order", async () => {
+  it("renders the present members of a JSON body in the listed order", async () => {
     const parameters = { of: "json", names: ["b", "c", "a"], order: "listed", pair: "{{name}}\n{{value}}\n" };
     const settings = { template: "{{parameters}}", parameters, signsBody: false };
     const body = JSON.stringify({ a: "1", x: "no", b: { c: true } });
     expect(await verify(settings, { body, headers: { "x-sig": hex('b\n{"c":true}\na\n1\n') } })).toBe(true);
   });
 
-  it("refuses a delivery that lacks a signed header, or has it twice", async () => {
+  it("rejects a delivery without a signed header, or with a repeated one", async () => {
     const settings = { template: "{{header:x-a}}{{body}}" };
     const headers = { "x-sig": hex("{}") };
     expect(await verify(settings, { body: "{}", headers })).toBe(false);
@@ -119,7 +121,7 @@ describe("the template of the signed text", () => {
     expect(await verify(settings, { body: "{}", headers: { ...headers, "x-a": "" } })).toBe(true);
   });
 
-  it("uses the address that the sender knows, also behind a proxy", async () => {
+  it("uses the URL that is configured for the sender, also behind a proxy", async () => {
     const settings = { template: "{{url}}{{body}}", baseUrl: "https://x.example/in/" };
     const headers = { "x-sig": hex(`https://x.example/in${TARGET}?a=1{}`) };
     for (const sent of [`${TARGET}?a=1`, `/behind${TARGET}?a=1`, `http://gateway${TARGET}?a=1`]) {
@@ -127,7 +129,7 @@ describe("the template of the signed text", () => {
     }
   });
 
-  it("may mix the secret into a plain hash with allowWeak", async () => {
+  it("can mix the secret into a plain hash with allowWeak", async () => {
     const plain = { construction: "plain", template: "{{body}}{{secret}}", allowWeak: true };
     const sender = senderOf(config(plain, "old", "k"));
     const signed = (secret: string) => createHash("sha256").update(`{}${secret}`).digest("hex");
@@ -135,7 +137,7 @@ describe("the template of the signed text", () => {
     expect(await isVerified(sender, { body: "{}", headers: { "x-sig": signed("") } })).toBe(false);
   });
 
-  it("may cover the body by a hash in the query, which is compared with the body", async () => {
+  it("can cover the body through a hash in the query, which is compared with the body", async () => {
     const settings = { template: "{{url}}", bodyHash: { source: { in: "query", name: "h" } } };
     const h = createHash("sha256").update("{}").digest("hex");
     const sent = `${TARGET}?h=${h}`;

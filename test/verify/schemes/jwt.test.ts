@@ -47,7 +47,7 @@ describe("a JSON Web Token", () => {
     expect(await isVerified(inBody, { body: JSON.stringify({ token }) })).toBe(true);
   });
 
-  it("is refused with a part changed, missing or added", async () => {
+  it("is rejected with a part changed, missing or added", async () => {
     const token = await tokenOf();
     const [header = "", payload = "", signature = ""] = token.split(".");
     const others = [
@@ -61,7 +61,7 @@ describe("a JSON Web Token", () => {
     for (const other of others) expect([other, await verify({}, other)]).toEqual([other, false]);
   });
 
-  it("is never accepted unsigned, nor with the public key used as a shared secret", async () => {
+  it("is rejected if it is unsigned, or signed with the public key as a shared secret", async () => {
     for (const alg of ["none", "None", "NONE", ""]) {
       expect(await verify({}, `${encode({ alg })}.${encode(claims)}.`)).toBe(false);
       expect(await verify({}, `${encode({ alg })}.${encode(claims)}.AA`)).toBe(false);
@@ -75,7 +75,7 @@ describe("a JSON Web Token", () => {
     expect(await isVerified(bySecrets, parts(await tokenOf()))).toBe(true);
   });
 
-  it("is refused under an algorithm that the settings do not name", async () => {
+  it("is rejected with an algorithm that the settings do not list", async () => {
     expect(await verify({}, await tokenOf(claims, { alg: "RS512" }))).toBe(false);
     expect(await verify({ algorithms: ["RS256", "RS512"] }, await tokenOf(claims, { alg: "RS512" }))).toBe(
       true,
@@ -83,29 +83,29 @@ describe("a JSON Web Token", () => {
     expect(await verify({ algorithms: ["ES256"] }, await tokenOf())).toBe(false);
   });
 
-  it("is refused when it has an unknown critical header", async () => {
+  it("is rejected if it has an unknown critical header", async () => {
     const critical = `${encode({ alg: "RS256", crit: ["x"], x: 1 })}.${encode(claims)}`;
     expect(await verify({}, `${critical}.AAAA`)).toBe(false);
   });
 
   it("expires at its time plus the allowed clock skew", async () => {
-    const until = (exp: number | undefined, settings = {}) =>
+    const verifyExpiry = (exp: number | undefined, settings = {}) =>
       tokenOf({ ...claims, exp }).then((token) => verify({ clockSkewSeconds: 60, ...settings }, token));
-    expect(await until(NOW_SECONDS - 59)).toBe(true);
-    expect(await until(NOW_SECONDS - 60)).toBe(false);
-    expect(await until(undefined)).toBe(false);
-    expect(await until(undefined, { requireExpiry: false })).toBe(true);
+    expect(await verifyExpiry(NOW_SECONDS - 59)).toBe(true);
+    expect(await verifyExpiry(NOW_SECONDS - 60)).toBe(false);
+    expect(await verifyExpiry(undefined)).toBe(false);
+    expect(await verifyExpiry(undefined, { requireExpiry: false })).toBe(true);
     expect(await verify({}, await tokenOf({ ...claims, nbf: NOW_SECONDS + 61 }))).toBe(false);
-    const aged = (iat: number | undefined) =>
+    const verifyIssuedAt = (iat: number | undefined) =>
       tokenOf({ ...claims, iat }).then((token) => verify({ maxAgeSeconds: 300, clockSkewSeconds: 0 }, token));
-    expect([await aged(NOW_SECONDS - 300), await aged(NOW_SECONDS - 301), await aged(undefined)]).toEqual([
-      true,
-      false,
-      false,
-    ]);
+    expect([
+      await verifyIssuedAt(NOW_SECONDS - 300),
+      await verifyIssuedAt(NOW_SECONDS - 301),
+      await verifyIssuedAt(undefined),
+    ]).toEqual([true, false, false]);
   });
 
-  it("is accepted only from the issuer, for the audience and with the claims of the settings", async () => {
+  it("is accepted only with the configured issuer, audience and claims", async () => {
     const token = await tokenOf({ ...claims, email: "a@x", email_verified: true });
     expect(await verify({ issuer: ["accounts.example", claims.iss], audience: "inlet" }, token)).toBe(true);
     expect(await verify({ issuer: "accounts.example" }, token)).toBe(false);
@@ -116,7 +116,7 @@ describe("a JSON Web Token", () => {
     expect(await verify({ claims: { constructor: "Object" } }, token)).toBe(false);
   });
 
-  it("is bound to the body by the hash that it holds", async () => {
+  it("is bound to the body by the hash that it contains", async () => {
     const bodyHash = { claim: "sha256" };
     const hash = createHash("sha256").update("{}").digest("hex");
     const sender = senderOf({ verification: { ...base, bodyHash } });
@@ -126,7 +126,7 @@ describe("a JSON Web Token", () => {
     expect(await isVerified(sender, parts(await tokenOf()))).toBe(false);
   });
 
-  it("gives the delivery its id and its dedupe key when the settings say so", async () => {
+  it("supplies the delivery id and the dedupe key if configured", async () => {
     const settings = { deliveryIdClaim: "jti", bindDedupe: "signedBytes" };
     const sender = senderOf({ verification: { ...base, ...settings } });
     const verified = await sender.verify(requestOf(parts(await tokenOf({ ...claims, jti: "j1" }))));
@@ -137,29 +137,29 @@ describe("a JSON Web Token", () => {
     expect(await isVerified(sender, parts(await tokenOf({ ...claims, jti: "x".repeat(257) })))).toBe(false);
   });
 
-  it("of a shared issuer is accepted when its secretClaim is one of the channel's secrets", async () => {
-    const of = (...emails: readonly string[]) =>
+  it("is accepted if the claim named by secretClaim equals one of the channel's secrets", async () => {
+    const senderWith = (...emails: readonly string[]) =>
       senderOf({
         verification: { ...base, secretClaim: "email" },
         secrets: emails.map((value) => ({ value })),
       });
     const token = parts(await tokenOf({ ...claims, email: "push@ours.example" }));
-    expect(await isVerified(of("other@ours.example", "push@ours.example"), token)).toBe(true);
-    expect(await isVerified(of("other@ours.example"), token)).toBe(false);
-    expect(await isVerified(of(), token)).toBe(false);
-    expect(await isVerified(of("push@ours.example"), parts(await tokenOf()))).toBe(false);
+    expect(await isVerified(senderWith("other@ours.example", "push@ours.example"), token)).toBe(true);
+    expect(await isVerified(senderWith("other@ours.example"), token)).toBe(false);
+    expect(await isVerified(senderWith(), token)).toBe(false);
+    expect(await isVerified(senderWith("push@ours.example"), parts(await tokenOf()))).toBe(false);
     const verification = { ...base, keys: { from: "secrets" }, secretClaim: "email" };
     expect(Object.keys(findingsOf({ verification }))).toEqual(["verification.secretClaim"]);
   });
 
-  it("signed with a shared secret is accepted under any secret of the channel", async () => {
+  it("is accepted if it is signed with any shared secret of the channel", async () => {
     const secrets = [{ value: "old" }, { value: "a secret of thirty-two characters" }];
     const verification = { scheme: "jwt", algorithms: ["HS256"], keys: { from: "secrets" } };
     const sender = senderOf({ verification, secrets });
-    const by = (secret: string) => tokenOf(claims, { alg: "HS256" }, Buffer.from(secret));
-    expect(await isVerified(sender, parts(await by("a secret of thirty-two characters")))).toBe(true);
-    expect(await isVerified(sender, parts(await by("another secret of many characters")))).toBe(false);
-    expect(await isVerified(senderOf({ verification }), parts(await by("x")))).toBe(false);
+    const signBy = (secret: string) => tokenOf(claims, { alg: "HS256" }, Buffer.from(secret));
+    expect(await isVerified(sender, parts(await signBy("a secret of thirty-two characters")))).toBe(true);
+    expect(await isVerified(sender, parts(await signBy("another secret of many characters")))).toBe(false);
+    expect(await isVerified(senderOf({ verification }), parts(await signBy("x")))).toBe(false);
   });
 });
 
@@ -168,7 +168,7 @@ describe("the keys of a token's issuer", () => {
   const fetched = (jwks: () => string): SenderOptions => ({ fetchPinned: async () => Buffer.from(jwks()) });
   const settings = { algorithms: ["RS256", "ES256"], keys: { from: "url", url } };
 
-  it("are chosen by the token's key id", async () => {
+  it("are selected by the token's key id", async () => {
     const options = fetched(() => jwksOf(["a", rsa.publicKey], ["b", ec.publicKey]));
     expect(await verify(settings, await tokenOf(claims, { kid: "a" }), options)).toBe(true);
     expect(
@@ -178,7 +178,7 @@ describe("the keys of a token's issuer", () => {
     expect(await verify(settings, await tokenOf(), options)).toBe(true);
   });
 
-  it("serve only their own algorithm and use", async () => {
+  it("are used only for their own algorithm and use", async () => {
     const token = await tokenOf(claims, { kid: "a" });
     expect(
       await verify(
@@ -191,7 +191,7 @@ describe("the keys of a token's issuer", () => {
     expect(await verify(settings, token, unused)).toBe(false);
   });
 
-  it("are fetched anew for an unknown key id, at most every 30 seconds", async () => {
+  it("are fetched again for an unknown key id, at most every 30 seconds", async () => {
     let calls = 0;
     const options = fetched(() =>
       ++calls === 1 ? jwksOf(["old", ec.publicKey]) : jwksOf(["a", rsa.publicKey]),
@@ -204,7 +204,7 @@ describe("the keys of a token's issuer", () => {
     expect(calls).toBe(2);
   });
 
-  it("that are unavailable never make a token accepted", async () => {
+  it("make the delivery unavailable if they cannot be fetched", async () => {
     await expect(verify(settings, await tokenOf())).rejects.toThrow(UnavailableError);
   });
 });
@@ -212,9 +212,13 @@ describe("the keys of a token's issuer", () => {
 it.each<[string, object, string]>([
   ["no algorithm", { algorithms: [] }, "verification.algorithms"],
   ["the algorithm none", { algorithms: ["none"] }, "verification.algorithms.0"],
-  ["secrets and public keys at once", { algorithms: ["RS256", "HS256"] }, "verification.algorithms"],
+  [
+    "algorithms for both secrets and public keys",
+    { algorithms: ["RS256", "HS256"] },
+    "verification.algorithms",
+  ],
   ["a shared secret from public settings", { algorithms: ["HS256"] }, "verification.keys"],
   ["an invalid key", { keys: { from: "settings", keys: ["x"] } }, "verification.keys.keys.0"],
-])("settings with %s are refused", (_, settings, field) => {
+])("rejects settings with %s", (_, settings, field) => {
   expect(Object.keys(findingsOf({ verification: { ...base, ...settings } }))).toContain(field);
 });

@@ -14,7 +14,7 @@ describe("a token", () => {
   it.each<[string, object, RequestParts, string?]>([
     ["a header", { name: "X-Token" }, { headers: { "x-token": "s3cret" } }],
     [
-      "a header, after a word",
+      "a header, after a prefix",
       { name: "X-Token", prefix: "Token " },
       { headers: { "x-token": "Token s3cret" } },
     ],
@@ -53,15 +53,15 @@ describe("a token", () => {
   it.each<[string, object, RequestParts]>([
     ["twice", { name: "x" }, { headers: { x: ["s3cret", "s3cret"] } }],
     ["twice in a query", { in: "query", name: "k" }, { target: "/?k=s3cret&k=s3cret" }],
-    ["without its word", { name: "x", prefix: "Token " }, { headers: { x: "s3cret" } }],
-    ["under another scheme", { in: "bearer" }, { headers: { authorization: "Basic s3cret" } }],
-    ["with more text behind it", { in: "bearer" }, { headers: { authorization: "Bearer s3cret x" } }],
+    ["without its prefix", { name: "x", prefix: "Token " }, { headers: { x: "s3cret" } }],
+    ["with another authentication scheme", { in: "bearer" }, { headers: { authorization: "Basic s3cret" } }],
+    ["with trailing text", { in: "bearer" }, { headers: { authorization: "Bearer s3cret x" } }],
     ["as an object", { in: "body", name: "$.t" }, { body: '{"t":{"a":"s3cret"}}' }],
     ["in one of two items", { in: "body", name: "$[*].t" }, { body: '[{"t":"s3cret"},{"t":"no"}]' }],
-    ["beside a value that is not text", { in: "body", name: "$[*]" }, { body: '["s3cret",null]' }],
-    ["in an empty list", { in: "body", name: "$[*].t" }, { body: "[]" }],
+    ["next to a value that is not text", { in: "body", name: "$[*]" }, { body: '["s3cret",null]' }],
+    ["in an empty array", { in: "body", name: "$[*].t" }, { body: "[]" }],
     ["under a name that objects inherit", { in: "body", name: "$.constructor" }, { body: "{}" }],
-  ])("is refused %s", async (_, verification, parts) => {
+  ])("is rejected if it is sent %s", async (_, verification, parts) => {
     expect(await verify(verification, parts)).toBe(false);
   });
 
@@ -87,9 +87,9 @@ describe("a token", () => {
 
 it.each<[string, object, string]>([
   ["a header without a name", {}, "verification.name"],
-  ["a name for Authorization", { in: "bearer", name: "x" }, "verification.name"],
-  ["a prefix of a parameter", { in: "query", name: "k", prefix: "x" }, "verification.prefix"],
+  ["a name for the bearer header", { in: "bearer", name: "x" }, "verification.name"],
+  ["a prefix for a query parameter", { in: "query", name: "k", prefix: "x" }, "verification.prefix"],
   ["a path that does not begin with $", { in: "body", name: "token" }, "verification.name"],
-])("settings with %s are refused", (_, verification, field) => {
+])("rejects settings with %s", (_, verification, field) => {
   expect(Object.keys(findingsOf(config(verification, "s")))).toContain(field);
 });

@@ -12,10 +12,10 @@ const vectors = readVectors();
 const NOW_MS = Date.parse("2027-05-05T05:05:05Z");
 
 const keys = createKeyCaches(async () => {
-  throw new Error("nothing is fetched");
+  throw new Error("fetching is not available in this test");
 })("org_1");
 
-function outgoing(name: string) {
+function sampleRequest(name: string) {
   const preset = presets.get(name);
   if (preset === undefined) throw new Error(name);
   const { headers, query, body } = preset.sample;
@@ -25,7 +25,7 @@ function outgoing(name: string) {
 }
 
 async function send(name: string, secret: string) {
-  const { preset, one, request } = outgoing(name);
+  const { preset, one, request } = sampleRequest(name);
   const fresh = freshenSample(request, preset, { type: undefined, random: Math.random });
   if (!fresh.ok) throw new Error(fresh.error);
   const sender = parseSender({ ...one?.config, preset: name, secrets: one?.secrets }, presets);
@@ -40,16 +40,16 @@ async function send(name: string, secret: string) {
   return { signed, verified, request: fresh.value };
 }
 
-describe("a sample of a provider's", () => {
-  it("is signed as the channel's own verification takes it, for every scheme with a shared secret, and for the others says why not", async () => {
-    const refused: string[] = [];
+describe("a provider's sample", () => {
+  it("is signed for every scheme with a shared secret, and is reported as unsignable for the others", async () => {
+    const unsigned: string[] = [];
     for (const name of presets.keys()) {
       const secret = vectors.get(name)?.cases.find(({ kind }) => kind === "accept")?.secrets[0]?.value ?? "";
       const { signed, verified } = await send(name, secret);
       if (signed.ok) expect(verified?.ok, name).toBe(true);
-      else refused.push(`${name}: ${signed.error}`);
+      else unsigned.push(`${name}: ${signed.error}`);
     }
-    expect(refused.map((line) => line.split(":")[0])).toEqual([
+    expect(unsigned.map((line) => line.split(":")[0])).toEqual([
       "aws-sns",
       "discord",
       "google-pubsub",
@@ -58,29 +58,29 @@ describe("a sample of a provider's", () => {
       "telnyx",
       "wise",
     ]);
-    for (const line of refused) expect(line).toContain("private key");
+    for (const line of unsigned) expect(line).toContain("private key");
   });
 
-  it("is refused under another secret, and not signed under one that is none", async () => {
+  it("is rejected with another secret, and is not signed with an invalid one", async () => {
     const { verified } = await send("github", "another");
     expect(verified?.ok).toBe(false);
     expect((await send("standard-webhooks", "no base64!")).signed.ok).toBe(false);
   });
 
-  it("is another event each time, of the type that is asked for", () => {
-    const idOf = (name: string, type: string | undefined) => {
-      const { preset, request } = outgoing(name);
+  it("becomes a new event of the requested type each time", () => {
+    const freshen = (name: string, type: string | undefined) => {
+      const { preset, request } = sampleRequest(name);
       return freshenSample(request, preset, { type, random: Math.random });
     };
-    const [one, two] = [idOf("stripe", "invoice.paid"), idOf("stripe", undefined)].map((fresh) =>
+    const [one, two] = [freshen("stripe", "invoice.paid"), freshen("stripe", undefined)].map((fresh) =>
       JSON.parse(fresh.ok ? fresh.value.body.toString() : "null"),
     );
     expect([one.type, two.type]).toEqual(["invoice.paid", "charge.succeeded"]);
     expect(one.id).toMatch(/^evt_\w{16}$/);
     expect(one.id).not.toBe(two.id);
-    const push = idOf("github", "issues");
+    const push = freshen("github", "issues");
     expect(push.ok && push.value.headers["x-github-event"]).toBe("issues");
     expect(push.ok && push.value.headers["x-github-delivery"]).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-/);
-    expect(idOf("docker-hub", "x").ok).toBe(false);
+    expect(freshen("docker-hub", "x").ok).toBe(false);
   });
 });
