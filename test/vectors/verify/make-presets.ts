@@ -1,7 +1,7 @@
 /**
  * Writes the vectors of the presets: `node test/vectors/verify/make-presets.ts [name …]`.
  *
- * Each provider's scheme is written out here once more, with nothing but node:crypto and none of the engine that is tested.
+ * Implements each provider's scheme again with node:crypto only, independent of the tested engine.
  */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { type Case, casesOf, type Recipe } from "./makers/kit.ts";
@@ -37,27 +37,27 @@ const RECIPES: Readonly<Record<string, Recipe>> = {
 
 const FOLDER = new URL("./presets/", import.meta.url);
 
-/** One case a line: a file is read at a glance, and a change of one case is a change of one line. */
+/** Writes one case per line, so that the change of a case changes only one line of the file. */
 function render(preset: string, { source, fetched }: Recipe, cases: readonly Case[]): string {
   const head = { preset, source, ...(fetched ? { fetched } : {}) };
   const fields = Object.entries(head).map(
     ([name, value]) => `  ${JSON.stringify(name)}: ${JSON.stringify(value)},\n`,
   );
-  const lines = cases.map((one) => `    ${JSON.stringify(one)}`);
+  const lines = cases.map((vector) => `    ${JSON.stringify(vector)}`);
   return `{\n${fields.join("")}  "cases": [\n${lines.join(",\n")}\n  ]\n}\n`;
 }
 
-/** Without what ECDSA makes anew each time (a sequence of two integers, DER in base64): all else comes out the same. */
-const withoutChance = (text: string): string => text.replace(/"ME[A-Z]C[A-Za-z0-9+/=]+"/g, '""');
+/** Removes ECDSA signatures (DER in base64), because they are random. Everything else is the same in each run. */
+const removeRandom = (text: string): string => text.replace(/"ME[A-Z]C[A-Za-z0-9+/=]+"/g, '""');
 
 function write(file: URL, text: string): void {
-  const isSame = existsSync(file) && withoutChance(readFileSync(file, "utf8")) === withoutChance(text);
+  const isSame = existsSync(file) && removeRandom(readFileSync(file, "utf8")) === removeRandom(text);
   if (!isSame) writeFileSync(file, text);
 }
 
-const wanted = process.argv.slice(2);
+const names = process.argv.slice(2);
 mkdirSync(FOLDER, { recursive: true });
 for (const [preset, recipe] of Object.entries(RECIPES)) {
-  if (wanted.length > 0 && !wanted.includes(preset)) continue;
+  if (names.length > 0 && !names.includes(preset)) continue;
   write(new URL(`${preset}.json`, FOLDER), render(preset, recipe, casesOf(recipe)));
 }

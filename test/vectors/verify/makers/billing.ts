@@ -5,24 +5,24 @@ import { AT_SECONDS, basic, type Case, caseOf, delivery, hmac, JSON_TYPE, ofBody
 const EVENT_ID = "9ea68d7f-6b6d-4a4b-9f0c-1f6a4e9b2c11";
 const PAYMENT = "/hooks/ch_1?data.id=PAY-999999999&type=payment";
 
-/** A notification of Mercado Pago; `signed` is what its signature has of the id. */
+/** Creates a Mercado Pago notification. `signed` is the part of the signed text with the id. */
 function mercadoPago(name: string, target: string, signed: string): Case {
   const v1 = hmac("sha256", "s", `${signed}request-id:${EVENT_ID};ts:${AT_SECONDS};`, "hex");
-  const isSent = !target.includes("data.id") === (signed === "");
+  const isConsistent = !target.includes("data.id") === (signed === "");
   return caseOf({
     name,
-    kind: isSent ? "accept" : "altered",
+    kind: isConsistent ? "accept" : "altered",
     secrets: [{ value: "s" }],
     request: {
       target,
       headers: { ...JSON_TYPE, "x-request-id": EVENT_ID, "x-signature": `ts=${AT_SECONDS},v1=${v1}` },
       body: '{"id":12345,"type":"payment","data":{"id":"PAY-999999999"}}',
     },
-    expect: isSent ? { events: [{ type: "payment", id: "12345" }] } : { refused: "mismatch" },
+    expect: isConsistent ? { events: [{ type: "payment", id: "12345" }] } : { refused: "mismatch" },
   });
 }
 
-/** Who bills, and who pays by it. */
+/** Providers of billing and payments. */
 export const billing: Readonly<Record<string, Recipe>> = {
   coinbase: {
     source: "https://docs.cdp.coinbase.com/webhooks/verify-signatures",
@@ -78,7 +78,7 @@ export const billing: Readonly<Record<string, Recipe>> = {
     events: [{ type: "payment-link.paid", id: "event_GvJ8WHrp5isUdRub9CJyH" }],
     more: [
       caseOf({
-        name: "without sha256= before the signature",
+        name: "a signature without the prefix sha256=",
         kind: "accept",
         secrets: [{ value: "s" }],
         request: withHeaders(delivery({}, { id: "event_1", type: "payment-link.paid" }), {
@@ -149,11 +149,11 @@ export const billing: Readonly<Record<string, Recipe>> = {
     uncovered: (sent) => ({ ...sent, body: sent.body.replace('"data"', '"altered":true,"data"') }),
     events: [{ type: "payment", id: "12345" }],
     more: [
-      mercadoPago("the id signed as it is sent", PAYMENT, "id:PAY-999999999;"),
-      mercadoPago("the id signed in lower case", PAYMENT, "id:pay-999999999;"),
-      mercadoPago("no id, neither signed nor sent", "/hooks/ch_1?type=payment", ""),
-      mercadoPago("an id that was added to a notification signed without one", PAYMENT, ""),
-      mercadoPago("an id that was taken from a notification signed with it", "/hooks/ch_1?type=payment", "id:PAY-1;"),
+      mercadoPago("an id signed in its original case", PAYMENT, "id:PAY-999999999;"),
+      mercadoPago("an id signed in lower case", PAYMENT, "id:pay-999999999;"),
+      mercadoPago("a notification without an id", "/hooks/ch_1?type=payment", ""),
+      mercadoPago("an id added after signing", PAYMENT, ""),
+      mercadoPago("an id removed after signing", "/hooks/ch_1?type=payment", "id:PAY-1;"),
     ],
   },
   dwolla: {

@@ -17,7 +17,7 @@ import {
 const ID = "01DBNAQTYR08NYE0SWYHRM6QKA";
 const CHALLENGE = json({ challenge: "3eZbrw1aBm2rZgRNFdxV2595E9CY3gmdALWMmHkvFXO7tYXAYM8P" });
 
-/** Where people plan, draw and write down what is to be done. */
+/** Providers of planning, design and documentation tools. */
 export const boards: Readonly<Record<string, Recipe>> = {
   asana: {
     source: "https://developers.asana.com/docs/webhooks-guide",
@@ -26,7 +26,7 @@ export const boards: Readonly<Record<string, Recipe>> = {
     events: [{ type: "changed", id: null }],
     more: [
       caseOf({
-        name: "the handshake that brings the secret",
+        name: "the handshake that delivers the secret",
         kind: "handshake",
         request: { headers: { "x-hook-secret": "b537207f20cbfa02357cf448134da559" }, body: "" },
         expect: {
@@ -44,7 +44,7 @@ export const boards: Readonly<Record<string, Recipe>> = {
     events: [{ type: "updateCard", id: "51f9424bcd6e040f3c002412" }],
     more: [
       caseOf({
-        name: "the check of the address",
+        name: "the HEAD check of the URL",
         kind: "handshake",
         request: { method: "HEAD", headers: {}, body: "" },
         expect: { reply: answer("") },
@@ -62,7 +62,7 @@ export const boards: Readonly<Record<string, Recipe>> = {
     events: [{ type: "page.created", id: "367cba44-b6f3-4c92-81e7-6a2e9659efd4" }],
     more: [
       caseOf({
-        name: "the request that brings the token, to a channel without a secret",
+        name: "the verification token to a channel without a secret",
         kind: "wrong secret",
         request: delivery({}, { verification_token: "secret_tMrlL1qK5vuQAh1b6cZGhFChZTSYJlce98V0pYn7yBl" }),
         expect: { refused: "no_secret" },
@@ -129,7 +129,7 @@ export const boards: Readonly<Record<string, Recipe>> = {
     events: [{ type: "row", id: null }],
     more: [
       caseOf({
-        name: "the verification",
+        name: "the verification challenge",
         kind: "handshake",
         request: delivery(
           { "smartsheet-hook-challenge": "d78dd1d3-01ce" },

@@ -18,7 +18,7 @@ import {
 const SLACK = "https://docs.slack.dev/authentication/verifying-requests-from-slack/";
 const META = "https://developers.facebook.com/docs/graph-api/webhooks/getting-started";
 
-/** Slack's scheme, which others took over. */
+/** Slack's scheme, which other providers also use. */
 const v0 =
   (prefix: string, signatureName: string, timestampName: string): Recipe["sign"] =>
   (sent, key, atMs) => {
@@ -68,7 +68,7 @@ const metaHandshakes = [
     expect: { reply: answer("1158201444") },
   }),
   caseOf({
-    name: "with another verify token",
+    name: "a verification request with another verify token",
     kind: "handshake",
     secrets: [{ value: "verify me", name: "verifyToken" }],
     request: challenge("verify+you"),
@@ -83,7 +83,7 @@ const meta = (body: unknown, ...types: readonly string[]): Recipe => ({
   more: metaHandshakes,
 });
 
-/** Messengers, and who looks after customers there. */
+/** Providers of messengers and customer support. */
 export const chats: Readonly<Record<string, Recipe>> = {
   slack: {
     source: SLACK,
@@ -110,14 +110,14 @@ export const chats: Readonly<Record<string, Recipe>> = {
         expect: { verified: true },
       }),
       caseOf({
-        name: "URL verification",
+        name: "the URL verification",
         kind: "handshake",
         secrets: [{ value: "k" }],
         request: slackSign(slackChallenge, "k", AT_MS),
         expect: { reply: answer("3eZbrw1aBm2rZgRNFdxV2595") },
       }),
       caseOf({
-        name: "URL verification under another secret",
+        name: "a URL verification signed with another secret",
         kind: "handshake",
         secrets: [{ value: "k" }],
         request: slackSign(slackChallenge, "another", AT_MS),
@@ -132,14 +132,14 @@ export const chats: Readonly<Record<string, Recipe>> = {
     sign: discordSign,
     events: [{ type: "APPLICATION_AUTHORIZED", id: null }],
     more: [
-      discordPing("PING of the events webhook", { version: 1, type: 0 }, answer("", { status: 204 })),
+      discordPing("the PING to the events webhook", { version: 1, type: 0 }, answer("", { status: 204 })),
       discordPing(
-        "PING of the interactions endpoint",
+        "the PING to the interactions endpoint",
         { id: "1", type: 1 },
         answer('{"type":1}', { contentType: "application/json" }),
       ),
       caseOf({
-        name: "PING signed wrongly, as Discord sends to see",
+        name: "the PING with an invalid signature, which Discord sends as a test",
         kind: "handshake",
         secrets: [{ value: rawEd25519(KEYS.ed25519[0].public).toString("hex") }],
         request: discordSign(delivery({}, { id: "1", type: 1 }), KEYS.ed25519[1].private, AT_MS),
@@ -246,7 +246,7 @@ export const chats: Readonly<Record<string, Recipe>> = {
     events: [{ type: "meeting.started", id: null }],
     more: [
       caseOf({
-        name: "endpoint URL validation",
+        name: "the endpoint URL validation",
         kind: "handshake",
         secrets: [{ value: "k" }],
         request: zoomSign(zoomValidation, "k", AT_MS),
@@ -291,7 +291,7 @@ export const chats: Readonly<Record<string, Recipe>> = {
 
 function headCheck() {
   return caseOf({
-    name: "the check of the address",
+    name: "the HEAD check of the URL",
     kind: "handshake",
     request: { method: "HEAD", headers: {}, body: "" },
     expect: { reply: answer("") },

@@ -36,7 +36,7 @@ const jwkOf = (pem: string, kid: string) => ({
   kid, alg: "RS256", use: "sig",
 });
 
-/** Clouds, and who knows people there. */
+/** Providers of cloud services and identity management. */
 export const clouds: Readonly<Record<string, Recipe>> = {
   "google-pubsub": {
     source: "https://cloud.google.com/pubsub/docs/authenticate-push-subscriptions",
@@ -80,7 +80,7 @@ export const clouds: Readonly<Record<string, Recipe>> = {
     events: [{ type: "received", id: "2070443601311540" }],
     more: [
       caseOf({
-        name: "a token of one's own making",
+        name: "a token signed with another key",
         kind: "wrong secret",
         secrets: [{ value: "push@ours.iam.gserviceaccount.com" }],
         request: withHeaders(delivery({}, { message: { messageId: "1" } }), {
@@ -134,7 +134,7 @@ export const clouds: Readonly<Record<string, Recipe>> = {
       ...sent,
       body: sent.body.replaceAll('"clientState":""', `"clientState":"${key}"`),
     }),
-    // One of several is not enough.
+    // Alters only the first item, because all items must contain the secret.
     alter: (sent) => ({ ...sent, body: sent.body.replace('"clientState":"c6', '"clientState":"C6') }),
     uncovered: hidden,
     events: [

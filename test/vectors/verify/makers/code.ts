@@ -19,7 +19,7 @@ const ID = "72d3162e-cc78-11e3-81ab-4c9367dc0958";
 const ATLASSIAN = "https://support.atlassian.com/bitbucket-cloud/docs/manage-webhooks/";
 const CIRCLECI = "https://circleci.com/docs/guides/integration/outbound-webhooks/";
 
-/** What Atlassian publishes to test an implementation with. */
+/** The example that Atlassian publishes for tests of implementations. */
 const ATLASSIAN_EXAMPLE = caseOf({
   name: "the example of Atlassian's documentation",
   kind: "accept",
@@ -36,7 +36,7 @@ const ATLASSIAN_EXAMPLE = caseOf({
   expect: { verified: true },
 });
 
-/** Hosts of code, of builds, of what is built, and who watches over it. */
+/** Providers of code hosting, builds, packages, issue tracking and monitoring. */
 export const code: Readonly<Record<string, Recipe>> = {
   github: {
     source: "https://docs.github.com/en/webhooks/using-webhooks/validating-webhook-deliveries",
@@ -237,7 +237,7 @@ export const code: Readonly<Record<string, Recipe>> = {
   },
 };
 
-/** GitLab's signing token: Standard Webhooks, whose id is the Idempotency-Key. */
+/** Creates a case with GitLab's signing token, which follows Standard Webhooks with the Idempotency-Key as id. */
 function gitlabSigned(kind: "accept" | "altered" | "stale") {
   const bytes = Buffer.alloc(32, "signing token");
   const body = json({ object_kind: "push" });
@@ -254,7 +254,7 @@ function gitlabSigned(kind: "accept" | "altered" | "stale") {
     body: kind === "altered" ? json({ object_kind: "tag_push" }) : body,
   };
   return caseOf({
-    name: "with a signing token", kind, request,
+    name: "a delivery with a signing token", kind, request,
     secrets: [{ value: `whsec_${bytes.toString("base64")}` }],
     expect: kind === "accept" ? { events: [{ type: "Push Hook", id: ID }] } : { refused: "mismatch" },
   });

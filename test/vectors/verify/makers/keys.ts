@@ -13,10 +13,10 @@ interface Keys {
 }
 type Certified = KeyPair & { readonly certificate: string };
 
-/** Made once for these vectors, and used for nothing else. RSA of 2048 bits, P-256, Ed25519; certificates until 2045. */
+/** Key pairs only for these vectors: RSA with 2048 bits, P-256 and Ed25519. The certificates are valid until 2045. */
 export const KEYS: Keys = JSON.parse(readFileSync(new URL("./keys.json", import.meta.url), "utf8"));
 
-/** Public keys as the channel's secrets, and what the provider signs with. */
+/** Creates secrets that are public keys, each with the private key with which the provider signs. */
 export const publicSecrets = (
   keys: readonly [KeyPair, KeyPair, KeyPair],
   write: (publicPem: string) => string = (pem) => pem,
@@ -25,7 +25,7 @@ export const publicSecrets = (
   return [pairOf(keys[0]), pairOf(keys[1]), pairOf(keys[2])];
 };
 
-/** The bytes between the lines of a PEM text, in base64. */
+/** Returns the DER bytes of a PEM text, in base64. */
 export const derOf = (pem: string): string => pem.replace(/-----[^-]+-----/g, "").replace(/\s+/g, "");
-/** Of an Ed25519 public key, the 32 bytes alone. */
+/** Returns the 32 raw bytes of an Ed25519 public key. */
 export const rawEd25519 = (pem: string): Buffer => Buffer.from(derOf(pem), "base64").subarray(-32);

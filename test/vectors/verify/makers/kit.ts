@@ -9,16 +9,16 @@ export interface Sent {
   readonly body: string;
 }
 
-/** A secret of the channel; `key` is what the provider signs with where that is not the same text. */
+/** A secret of the channel, and the key with which the provider signs. Both are equal for shared secrets. */
 export interface Pair {
   readonly secret: string;
   readonly key: string;
 }
 
-/** What a vector expects of a request. */
+/** The expected result of a request. */
 export type Expected =
   | { readonly events: readonly { readonly type: string; readonly id: string | null }[] }
-  /** Accepted; the body is an example and no event of the provider's. */
+  /** The request is accepted, but its body is not an event of the provider. */
   | { readonly verified: true }
   | { readonly refused: "no_secret" | "missing" | "malformed" | "stale" | "mismatch" }
   | {
@@ -31,7 +31,7 @@ export type Expected =
       readonly captured?: string;
       readonly visit?: string;
     }
-  /** Not answered as one. */
+  /** The request is not treated as a handshake. */
   | { readonly handshake: "none" };
 
 export interface ChannelSecret {
@@ -53,15 +53,15 @@ export type CaseKind =
 export interface Case {
   readonly name: string;
   readonly kind: CaseKind;
-  /** documented: published by the provider, `source` says where; computed: by the provider's documented scheme. */
+  /** `documented`: published by the provider at `source`. `computed`: calculated with the documented scheme. */
   readonly origin: "documented" | "computed";
   readonly source?: string;
   readonly secrets: readonly ChannelSecret[];
   readonly request: Sent;
   readonly arrivedAt: string;
-  /** The address before the target. */
+  /** Public URL before `target`. */
   readonly hooksUrl?: string;
-  /** What the channel sets beside its preset. */
+  /** Channel settings in addition to the preset. */
   readonly config?: Readonly<Record<string, unknown>>;
   readonly expect: Expected;
 }
@@ -69,24 +69,25 @@ export interface Case {
 export interface Recipe {
   /** The provider's page that documents the scheme. */
   readonly source: string;
-  /** The one in use, the next, and another one. Absent: texts. Null: the provider has none. */
+  /** Current, next and unrelated secret. Text secrets by default; `null` if the provider has no secret. */
   readonly secrets?: readonly [Pair, Pair, Pair] | null;
-  /** As it is before it is signed. */
+  /** The request before it is signed. */
   readonly sent: Sent;
   readonly sign: (sent: Sent, key: string, atMs: number) => Sent;
   readonly events: readonly { readonly type: string; readonly id: string | null }[];
-  /** Changes what is signed; absent: the body. */
+  /** Changes the signed content, by default the body. */
   readonly alter?: (signed: Sent) => Sent;
-  /** Changes what is not: it passes all the same. */
+  /** Changes content that is not signed, so that the request is still accepted. */
   readonly uncovered?: (signed: Sent) => Sent;
   readonly toleranceSeconds?: number;
-  /** Why the wrong secret is refused, where that is not for a signature that does not match. */
+  /** Reason of the rejection with a wrong secret. Default: `mismatch`. */
   readonly wrong?: "malformed" | "mismatch";
+  /** Reason of the rejection of an altered request. Default: `mismatch`. */
   readonly altered?: "malformed" | "mismatch" | "missing";
   readonly config?: Readonly<Record<string, unknown>>;
-  /** What is fetched, by address. */
+  /** Responses to fetches, by URL. */
   readonly fetched?: Readonly<Record<string, string>>;
-  /** Vectors that the provider publishes, and handshakes. */
+  /** Additional cases, such as published examples and handshakes. */
   readonly more?: readonly Case[];
 }
 
@@ -97,17 +98,17 @@ export const TARGET = "/hooks/ch_1";
 export const URL_OF_CHANNEL = HOOKS_URL + TARGET;
 
 const HOUR_MS = 3_600_000;
-const same = (secret: string): Pair => ({ secret, key: secret });
+const sharedSecret = (secret: string): Pair => ({ secret, key: secret });
 
-/** Secrets that are the key as they stand. */
+/** Creates secrets that are used directly as the key. */
 export const texts = (...all: readonly [string, string, string]): readonly [Pair, Pair, Pair] => [
-  same(all[0]),
-  same(all[1]),
-  same(all[2]),
+  sharedSecret(all[0]),
+  sharedSecret(all[1]),
+  sharedSecret(all[2]),
 ];
 const TEXTS = texts("c6f1bd0ac3a34b7e9d0f5a", "7e2b9c51d8424fd0b6a3f1", "00000000000000000000ff");
 
-/** A JSON body without spaces, as most senders write it. */
+/** Formats a JSON body without whitespace, as most senders do. */
 export const json = (value: unknown): string => JSON.stringify(value);
 export const JSON_TYPE = { "content-type": "application/json" } as const;
 export const FORM_TYPE = { "content-type": "application/x-www-form-urlencoded" } as const;
@@ -124,32 +125,32 @@ export const withHeaders = (sent: Sent, headers: Readonly<Record<string, string>
   headers: { ...sent.headers, ...headers },
 });
 
-/** A JSON body with the headers that say what it is. */
+/** Creates a request with a JSON body and its content type. */
 export const delivery = (headers: Readonly<Record<string, string>>, body: unknown): Sent => ({
   headers: { ...JSON_TYPE, ...headers },
   body: json(body),
 });
 
-/** The same with another body, of which nothing is signed. */
+/** Alters the body of a request whose body is not signed. */
 export const hidden = (sent: Sent): Sent => ({ ...sent, body: sent.body.replace("{", '{"altered":true,') });
 
-/** Signs by a keyed hash of the body in a header. */
+/** Returns a function that puts the HMAC of the body into a header. */
 export const ofBody =
   (name: string, prefix = "", hashName = "sha256", digest: Digest = "hex"): Recipe["sign"] =>
   (sent, key) =>
     withHeaders(sent, { [name]: prefix + hmac(hashName, key, sent.body, digest) });
 
-/** Sends `user:password` along (RFC 7617). */
+/** Adds `user:password` as basic authentication (RFC 7617). */
 export const basic = (sent: Sent, credentials: string): Sent =>
   withHeaders(sent, { authorization: `Basic ${Buffer.from(credentials).toString("base64")}` });
 
-/** One case, computed unless it says otherwise. */
+/** Creates a case, with the origin `computed` by default. */
 export const caseOf = (parts: Pick<Case, "name" | "kind" | "request" | "expect"> & Partial<Case>): Case => {
   const { name, kind, origin = "computed", ...rest } = parts;
   return { name, kind, origin, secrets: [], arrivedAt: iso(AT_MS), ...rest };
 };
 
-/** The answer to a handshake. */
+/** Creates the expected response to a handshake. */
 export const answer = (
   body: string,
   parts: Partial<Extract<Expected, { reply: unknown }>["reply"]> = {},
@@ -158,7 +159,7 @@ export const answer = (
   ...parts,
 });
 
-/** All cases of a provider: what it sends, and what is to be refused. */
+/** Creates all cases of a provider, for accepted and rejected requests. */
 export function casesOf(recipe: Recipe): readonly Case[] {
   const { sent, sign, events, alter = alterBody, uncovered, toleranceSeconds, config } = recipe;
   const [current, next, other] = recipe.secrets === null ? NO_SECRETS : (recipe.secrets ?? TEXTS);
@@ -170,21 +171,21 @@ export function casesOf(recipe: Recipe): readonly Case[] {
     { value: current.secret, notAfter: iso(AT_MS + HOUR_MS) },
     { value: next.secret, notBefore: iso(AT_MS - HOUR_MS) },
   ];
-  const cases: Case[] = [make({ name: "a delivery", kind: "accept", request: signed, expect: { events } })];
+  const cases: Case[] = [make({ name: "a valid delivery", kind: "accept", request: signed, expect: { events } })];
   if (uncovered !== undefined) {
-    const name = "another body, of which nothing is signed";
+    const name = "a change outside the signed content";
     cases.push(make({ name, kind: "uncovered", request: uncovered(signed), expect: { events } }));
   }
   if (recipe.secrets === null) return [...cases, ...(recipe.more ?? [])];
   cases.push(
     make({
-      name: "signed under another secret",
+      name: "a delivery signed with another secret",
       kind: "wrong secret",
       request: sign(sent, other.key, AT_MS),
       expect: { refused: recipe.wrong ?? "mismatch" },
     }),
     make({
-      name: "altered after it was signed",
+      name: "a delivery altered after signing",
       kind: "altered",
       request: alter(signed),
       expect: { refused: recipe.altered ?? "mismatch" },
@@ -193,26 +194,26 @@ export function casesOf(recipe: Recipe): readonly Case[] {
   if (toleranceSeconds !== undefined) {
     const arrivedAt = iso(AT_MS + (toleranceSeconds + 1) * 1_000);
     const expect = { refused: "stale" } as const;
-    cases.push(make({ name: "too late", kind: "stale", request: signed, arrivedAt, expect }));
+    cases.push(make({ name: "a delivery that arrives too late", kind: "stale", request: signed, arrivedAt, expect }));
   }
   const lateMs = AT_MS + 2 * HOUR_MS;
   cases.push(
     make({
-      name: "under the old secret, while both are valid",
+      name: "a delivery with the old secret while both are valid",
       kind: "rotated",
       secrets: rotation,
       request: signed,
       expect: { events },
     }),
     make({
-      name: "under the new secret, while both are valid",
+      name: "a delivery with the new secret while both are valid",
       kind: "rotated",
       secrets: rotation,
       request: sign(sent, next.key, AT_MS),
       expect: { events },
     }),
     make({
-      name: "under the old secret, after its end",
+      name: "a delivery with the old secret after its expiry",
       kind: "rotated",
       secrets: rotation,
       request: sign(sent, current.key, lateMs),

@@ -14,13 +14,13 @@ import {
 
 const MAILGUN = "https://documentation.mailgun.com/docs/mailgun/user-manual/webhooks/securing-webhooks";
 
-/** The address of a Mailchimp webhook, whose secret stands in the query. */
+/** Adds the secret of a Mailchimp webhook to the query of its URL. */
 const withSecret = (sent: Sent, secret: string): Sent => ({
   ...sent,
   target: `/hooks/ch_1?secret=${secret}`,
 });
 
-/** Mail, and campaigns by mail. */
+/** Providers of email delivery and email campaigns. */
 export const mails: Readonly<Record<string, Recipe>> = {
   mailgun: {
     source: MAILGUN,
@@ -59,7 +59,7 @@ export const mails: Readonly<Record<string, Recipe>> = {
     events: [{ type: "received", id: null }],
     more: [
       caseOf({
-        name: "the check of the address",
+        name: "the HEAD check of the URL",
         kind: "handshake",
         request: { method: "HEAD", headers: {}, body: "" },
         expect: { reply: answer("") },
@@ -78,7 +78,7 @@ export const mails: Readonly<Record<string, Recipe>> = {
     events: [{ type: "subscribe", id: null }],
     more: [
       caseOf({
-        name: "the check of the URL",
+        name: "the GET check of the URL",
         kind: "handshake",
         secrets: [{ value: "k" }],
         request: withSecret({ method: "GET", headers: {}, body: "" }, "k"),

@@ -17,7 +17,7 @@ const FEED =
   '<feed xmlns:yt="http://www.youtube.com/xml/schemas/2015" xmlns="http://www.w3.org/2005/Atom"><entry><id>yt:video:VIDEO_ID</id><title>Video</title></entry></feed>';
 const MESSAGE_ID = "f1c2a387-161a-49f9-a165-0f21d7a4e1c4";
 
-/** A time and a signature in one header, over the time, a point and the body. */
+/** Signs time, a dot and the body, and puts time and signature into one header. */
 const timed =
   (name: string, timeKey: string, signatureKey: string, digest: Digest, unitMs: number): Recipe["sign"] =>
   (sent, key, atMs) => {
@@ -43,7 +43,7 @@ const twitchVerification = delivery(
   { challenge: "pogchamp-kappa-360noscope-vohiyo", subscription: {} },
 );
 
-const asked = (mode: string): Sent => ({
+const intentRequest = (mode: string): Sent => ({
   method: "GET",
   target: `/hooks/ch_1?hub.topic=https%3A%2F%2Fwww.youtube.com%2Fxml%2Ffeeds&hub.challenge=6127419804&hub.mode=${mode}&hub.lease_seconds=432000`,
   headers: {},
@@ -53,18 +53,18 @@ const webSubHandshakes = [
   caseOf({
     name: "the verification of intent to subscribe",
     kind: "handshake",
-    request: asked("subscribe"),
+    request: intentRequest("subscribe"),
     expect: { reply: answer("6127419804") },
   }),
   caseOf({
-    name: "an end that anyone may have asked for",
+    name: "an unsubscribe request, which anyone could have sent",
     kind: "handshake",
-    request: asked("unsubscribe"),
+    request: intentRequest("unsubscribe"),
     expect: { handshake: "none" },
   }),
 ];
 
-/** What is published, and what is played. */
+/** Providers of publishing, media and social networks. */
 export const media: Readonly<Record<string, Recipe>> = {
   x: {
     source: "https://docs.x.com/x-api/webhooks/introduction",
@@ -131,7 +131,7 @@ export const media: Readonly<Record<string, Recipe>> = {
       ...webSubHandshakes,
       ...(["sha1", "sha384", "sha512"] as const).map((method) =>
         caseOf({
-          name: `by ${method}`,
+          name: `a delivery signed with ${method}`,
           kind: "accept",
           secrets: [{ value: "k" }],
           request: ofBody("x-hub-signature", `${method}=`, method)({ headers: ATOM, body: FEED }, "k", AT_MS),

@@ -21,7 +21,7 @@ import {
 const SQUARE = "https://github.com/square/square-nodejs-sdk/blob/master/tests/integration/webhooks.test.ts";
 const ADYEN = "https://docs.adyen.com/development-resources/webhooks/secure-webhooks/verify-hmac-signatures";
 
-/** Who moves money. */
+/** Providers of payments. */
 export const payments: Readonly<Record<string, Recipe>> = {
   stripe: {
     source: "https://docs.stripe.com/webhooks/signature",
@@ -54,7 +54,7 @@ export const payments: Readonly<Record<string, Recipe>> = {
       });
     },
     events: [{ type: "PAYMENT.SALE.COMPLETED", id: "WH-2WR32451HC0233532" }],
-    more: [paypalElsewhere()],
+    more: [foreignPaypalCertificate()],
   },
   square: {
     source: "https://developer.squareup.com/docs/webhooks/step3validate",
@@ -108,7 +108,7 @@ export const payments: Readonly<Record<string, Recipe>> = {
         expect: { events: [{ type: "AUTHORISATION", id: "7914073381342284" }] },
       }),
       caseOf({
-        name: "with a second notification put in",
+        name: "a second notification added after signing",
         kind: "altered",
         secrets: [{ value: "44782DEF547AAA06C910C43932B1EB0C71FC68D9D0C057550C48EC2ACF6BA056" }],
         request: {
@@ -241,8 +241,8 @@ function paypalCertificate(name: string): string {
   return `https://api.paypal.com/v1/notifications/certs/CERT-360caa42-fca2a594-${name}`;
 }
 
-/** Signed rightly, by somebody's own certificate at somebody's own address. */
-function paypalElsewhere() {
+/** Creates a delivery with a valid signature whose certificate is at a URL outside PayPal. */
+function foreignPaypalCertificate() {
   const [id, time, body] = ["1", new Date(AT_MS).toISOString(), json({ id: "WH-1", event_type: "X" })];
   const signed = `${id}|${time}|0EH40505U7160970P|${crc32(body)}`;
   const request: Sent = {
@@ -256,13 +256,13 @@ function paypalElsewhere() {
     body,
   };
   return caseOf({
-    name: "under a certificate of another address", kind: "wrong secret", request,
+    name: "a certificate at a URL of another site", kind: "wrong secret", request,
     secrets: [{ value: "0EH40505U7160970P" }],
     expect: { refused: "malformed" },
   });
 }
 
-/** As of Adyen's documentation. */
+/** Creates the body of the example in Adyen's documentation. */
 function adyenBody(hmacSignature: string, ...further: readonly unknown[]): string {
   const item = {
     additionalData: { hmacSignature },

@@ -18,26 +18,26 @@ import {
 
 const TWILIO = "https://www.twilio.com/docs/usage/webhooks/webhooks-security";
 
-/** Forms: names in their order, each with its value behind it. */
-const sorted = (body: string): string =>
+/** Formats a form as its sorted names, each followed by its value. */
+const concatenateForm = (body: string): string =>
   [...new URLSearchParams(body)]
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([name, value]) => name + value)
     .join("");
 
-/** Calls and text messages. */
+/** Providers of calls, text messages and transactional email. */
 export const phones: Readonly<Record<string, Recipe>> = {
   twilio: {
     source: TWILIO,
     sent: { headers: FORM_TYPE, body: "MessageSid=SM1&MessageStatus=delivered&To=%2B15551234567" },
     sign: (sent, key) =>
       withHeaders(sent, {
-        "x-twilio-signature": hmac("sha1", key, URL_OF_CHANNEL + sorted(sent.body), "base64"),
+        "x-twilio-signature": hmac("sha1", key, URL_OF_CHANNEL + concatenateForm(sent.body), "base64"),
       }),
     events: [{ type: "received", id: null }],
     more: [
-      twilioJson("as JSON, by the hash of the body", "accept"),
-      twilioJson("as JSON, altered", "altered"),
+      twilioJson("a JSON delivery with the hash of its body", "accept"),
+      twilioJson("a JSON delivery altered after signing", "altered"),
       caseOf({
         name: "the example of Twilio's documentation",
         kind: "accept",
@@ -76,7 +76,7 @@ export const phones: Readonly<Record<string, Recipe>> = {
     sent: { headers: FORM_TYPE, body: "MessageUUID=1&Status=delivered&To=15551234567" },
     sign: (sent, key) => {
       const nonce = "05429567804466091622";
-      const signature = hmac("sha256", key, `${URL_OF_CHANNEL}?${sorted(sent.body)}.${nonce}`, "base64");
+      const signature = hmac("sha256", key, `${URL_OF_CHANNEL}?${concatenateForm(sent.body)}.${nonce}`, "base64");
       const former = hmac("sha256", "the token before", `${URL_OF_CHANNEL}?.${nonce}`, "base64");
       return withHeaders(sent, {
         "x-plivo-signature-v3": `${former},${signature}`,
@@ -186,7 +186,7 @@ export const phones: Readonly<Record<string, Recipe>> = {
   },
 };
 
-/** What is no form carries the hash of its body in the query, and the URL is signed with it. */
+/** Creates a Twilio delivery that is not a form. Its signed URL contains the hash of its body. */
 function twilioJson(name: string, kind: "accept" | "altered") {
   const body = json({ event: "com.twilio.messaging" });
   const target = `/hooks/ch_1?bodySHA256=${hash("sha256", body, "hex")}`;

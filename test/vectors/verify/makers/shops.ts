@@ -14,7 +14,7 @@ import {
 const ID = "b54557e4-bdd9-4b37-8a5f-bf7d70bcd043";
 const INTENT = json({ events: [], firstEventSequence: 0, lastEventSequence: 0, entropy: "S0m3r4Nd0mt3xt" });
 
-/** Shops, and what they need to know. */
+/** Providers of shops, accounting and shipment tracking. */
 export const shops: Readonly<Record<string, Recipe>> = {
   shopify: {
     source: "https://shopify.dev/docs/apps/build/webhooks/subscribe/https",
@@ -32,13 +32,13 @@ export const shops: Readonly<Record<string, Recipe>> = {
     events: [{ type: "order.created", id: null }],
     more: [
       caseOf({
-        name: "the ping when a webhook is made",
+        name: "the ping after the creation of a webhook",
         kind: "handshake",
         request: { headers: FORM_TYPE, body: "webhook_id=12" },
         expect: { reply: answer("") },
       }),
       caseOf({
-        name: "what is signed is no ping",
+        name: "a signed request, which is not a ping",
         kind: "handshake",
         request: {
           headers: { ...FORM_TYPE, "x-wc-webhook-signature": "c2lnbmF0dXJl" },
@@ -74,7 +74,7 @@ export const shops: Readonly<Record<string, Recipe>> = {
     events: [{ type: "CONTACT", id: null }],
     more: [
       caseOf({
-        name: "intent to receive, signed rightly",
+        name: "an intent to receive with a valid signature",
         kind: "handshake",
         secrets: [{ value: "k" }],
         request: {
@@ -84,7 +84,7 @@ export const shops: Readonly<Record<string, Recipe>> = {
         expect: { reply: answer("") },
       }),
       caseOf({
-        name: "intent to receive, signed wrongly",
+        name: "an intent to receive with an invalid signature",
         kind: "handshake",
         secrets: [{ value: "k" }],
         request: {

@@ -8,7 +8,7 @@ const SNS_CERTIFICATE =
   "https://sns.us-west-2.amazonaws.com/SimpleNotificationService-f3ecfb7224c7233fe7bb5f59f96de52f.pem";
 const SNS_CONFIRMATION = `https://sns.us-west-2.amazonaws.com/?Action=ConfirmSubscription&TopicArn=${TOPIC}&Token=2336412f37`;
 
-/** What Amazon signs of a message, each name and value on a line of its own. */
+/** Message members that Amazon signs, in order. Each name and each value is a separate line. */
 const SNS_SIGNED = [
   "Message",
   "MessageId",
@@ -58,7 +58,7 @@ const snsConfirmation = (topic: string): Sent =>
     "2",
   );
 
-/** Amazon SNS: a certificate that is fetched, and a subscription that is confirmed by a visit. */
+/** Amazon SNS signs with a fetched certificate. A visit to a URL confirms the subscription. */
 export const sns: Recipe = {
   source: "https://docs.aws.amazon.com/sns/latest/dg/sns-verify-signature-of-message.html",
   secrets: texts(TOPIC, `${TOPIC}-next`, `${TOPIC}-of-another`),
@@ -73,14 +73,14 @@ export const sns: Recipe = {
   events: [{ type: "Notification", id: ID }],
   more: [
     caseOf({
-      name: "by signature version 1",
+      name: "a delivery with signature version 1",
       kind: "accept",
       secrets: [{ value: TOPIC }],
       request: snsNotification(TOPIC, "1"),
       expect: { events: [{ type: "Notification", id: ID }] },
     }),
     caseOf({
-      name: "by signature version 1, where the channel no longer takes it",
+      name: "signature version 1 on a channel that does not allow it",
       kind: "altered",
       secrets: [{ value: TOPIC }],
       config: { verification: { scheme: "preset", algorithmFrom: { values: { 1: null } } } },
@@ -88,7 +88,7 @@ export const sns: Recipe = {
       expect: { refused: "malformed" },
     }),
     caseOf({
-      name: "with a certificate of another address",
+      name: "a certificate at a URL of another site",
       kind: "wrong secret",
       secrets: [{ value: TOPIC }],
       request: {
@@ -105,7 +105,7 @@ export const sns: Recipe = {
       expect: { reply: answer(""), visit: SNS_CONFIRMATION },
     }),
     caseOf({
-      name: "the confirmation of a topic of somebody else",
+      name: "the confirmation of another topic",
       kind: "handshake",
       secrets: [{ value: TOPIC }],
       request: snsConfirmation(`${TOPIC}-of-another`),

@@ -22,9 +22,9 @@ const WHSEC = texts(
   `whsec_${Buffer.alloc(24, "two").toString("base64")}`,
   `whsec_${Buffer.alloc(24, "000").toString("base64")}`,
 );
-const bytesOf = (secret: string): Buffer => Buffer.from(secret.replace("whsec_", ""), "base64");
+const decodeSecret = (secret: string): Buffer => Buffer.from(secret.replace("whsec_", ""), "base64");
 
-/** Standard Webhooks 1.0.0, "Signature scheme", version v1. */
+/** Signs with version v1 of Standard Webhooks 1.0.0, section "Signature scheme". */
 const signed =
   (prefix: string, keyOf: (secret: string) => Buffer): Recipe["sign"] =>
   (sent, key, atMs) => {
@@ -42,12 +42,12 @@ const sender = (source: string, body: unknown, type: string, prefix = "webhook-"
   source,
   secrets: WHSEC,
   sent: delivery({}, body),
-  sign: signed(prefix, bytesOf),
+  sign: signed(prefix, decodeSecret),
   toleranceSeconds: 300,
   events: [{ type, id: ID }],
 });
 
-/** The example that Svix published first, and the specification after it. */
+/** Creates a case with the example that Svix and later the specification published. */
 const published = (source: string, prefix: string, id: string, events: Case["expect"]): Case =>
   caseOf({
     name: "the published example",
@@ -68,7 +68,7 @@ const published = (source: string, prefix: string, id: string, events: Case["exp
     expect: events,
   });
 
-/** Who follows the specification, under whatever names of headers. */
+/** Providers that follow the specification, some with other header names. */
 export const standard: Readonly<Record<string, Recipe>> = {
   "standard-webhooks": {
     ...sender(SPECIFICATION, { type: "contact.created", data: {} }, "contact.created"),
@@ -126,7 +126,7 @@ export const standard: Readonly<Record<string, Recipe>> = {
   ),
 };
 
-/** Version v1a: Ed25519, of which the channel has the public key alone. */
+/** Creates a case with version v1a, an Ed25519 signature. The channel has only the public key. */
 function byEd25519(kind: "accept" | "altered"): Case {
   const body = '{"type":"contact.created"}';
   const time = String(AT_MS / 1_000);
@@ -135,7 +135,7 @@ function byEd25519(kind: "accept" | "altered"): Case {
   );
   const raw = Buffer.from(derOf(KEYS.ed25519[0].public), "base64").subarray(-32);
   return caseOf({
-    name: "signed by Ed25519 (v1a)", kind,
+    name: "a delivery signed with Ed25519 (v1a)", kind,
     secrets: [{ value: `whpk_${raw.toString("base64")}` }],
     request: {
       headers: {

@@ -16,7 +16,7 @@ import {
 
 const ID = "01DBNAQTYR08NYE0SWYHRM6QKA";
 
-/** The time that Stripe's scheme puts beside the signature; others took it over. */
+/** Stripe's scheme, which other providers also use. The header contains the signed time and the signature. */
 const stripeLike =
   (name: string): Recipe["sign"] =>
   (sent, key, atMs) => {
@@ -31,7 +31,7 @@ const get = (query: string): Sent => ({
   body: "",
 });
 
-/** Where people meet, sell, share and sign. */
+/** Providers of sales, scheduling, file sharing and document signing. */
 export const work: Readonly<Record<string, Recipe>> = {
   hubspot: {
     source: "https://developers.hubspot.com/docs/apps/legacy-apps/authentication/validating-requests",
@@ -148,7 +148,7 @@ export const work: Readonly<Record<string, Recipe>> = {
     events: [{ type: "activity", id: null }],
     more: (["STRAVA", "another"] as const).map((token) =>
       caseOf({
-        name: token === "STRAVA" ? "the validation of the callback" : "with another verify token",
+        name: token === "STRAVA" ? "the validation of the callback" : "a validation with another verify token",
         kind: "handshake",
         secrets: [{ value: "STRAVA", name: "verifyToken" }],
         request: get(
@@ -173,10 +173,10 @@ export const work: Readonly<Record<string, Recipe>> = {
   },
 };
 
-/** Box's own example is signed under both keys: either will do. */
+/** Creates a case with Box's example, which is signed with two keys. One valid signature is sufficient. */
 function boxExample(key: string) {
   return caseOf({
-    name: `the example of Box's library, by ${key}`,
+    name: `the example of Box's library with ${key}`,
     kind: "accept",
     origin: "documented",
     source: "https://github.com/box/box-node-sdk/blob/main/docs/webhooks.md",
