@@ -40,7 +40,7 @@ describe("sign-in", () => {
     await page.getByRole("button", { name: "Sign in", exact: true }).click();
     const alert = page.getByRole("alert");
     await alert.waitFor();
-    expect(await alert.textContent()).toMatch(/bearer token is not known.*unauthenticated.*request/);
+    expect(await alert.textContent()).toMatch(/bearer token is unknown.*unauthenticated.*request/);
     // The browser logs each failed request to its console.
     expect(complaints.splice(0)).toEqual([expect.stringContaining("401")]);
   });

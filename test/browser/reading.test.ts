@@ -8,7 +8,7 @@ import { type InstalledApp, installApp } from "../support/gateway.ts";
 
 let console: TestConsole;
 let app: InstalledApp;
-/** Serves a growing list to the polling source. Also is the subscription's handler, which rejects events unless `isAccepting`. */
+/** Serves the list that the source polls. Also receives the subscription's events, and rejects them unless `isAccepting`. */
 let server: Server;
 let items: number[];
 let isAccepting: boolean;
@@ -84,7 +84,7 @@ it("creates a subscription, shows its secret once, shows a rejection by the hand
   await page.getByText("No subscriptions yet").waitFor();
   await page.getByRole("button", { name: "Subscribe" }).click();
   const dialog = page.getByRole("dialog", { name: "Subscribe" });
-  await dialog.getByLabel("Events").selectOption("hooks:order");
+  await dialog.getByRole("combobox").selectOption("hooks:order");
   await dialog.getByLabel("Send each event to").fill(`${origin()}handler`);
   isAccepting = false;
   await dialog.getByRole("button", { name: "Subscribe" }).click();
