@@ -5,7 +5,7 @@ const MAX_SEQUENCE = "18446744073709551615";
 export const ENTRY_ID = /^(?:0|[1-9]\d{0,19})-(?:0|[1-9]\d{0,19})$/;
 
 /**
- * Returns the id just before all entries of that millisecond, or the start of the stream for 0. Used as the start id of consumer
+ * Returns the highest possible entry id before the millisecond `ms`, or the start of the stream for 0. Used as the start id of consumer
  * groups, because Redis delivers only entries after that id.
  */
 export const idBefore = (ms: number): string => (ms <= 0 ? "0-0" : `${ms - 1}-${MAX_SEQUENCE}`);
@@ -13,7 +13,7 @@ export const idBefore = (ms: number): string => (ms <= 0 ? "0-0" : `${ms - 1}-${
 /** Returns the milliseconds of an entry id. Not exact above 2^53. */
 export const parseEntryMs = (id: string): number => Number(id.slice(0, id.indexOf("-")));
 
-/** Returns a number below 0 if `a` is before `b` in a stream. Suitable for `Array.prototype.sort`. */
+/** Compares two entry ids for `Array.prototype.sort`. Returns a number below 0 if `a` precedes `b` in a stream. */
 export function compareEntryIds(a: string, b: string): number {
   const [aMs = "", aSequence = ""] = a.split("-");
   const [bMs = "", bSequence = ""] = b.split("-");

@@ -12,26 +12,27 @@ import { RDB_FILE, startLocalRedis } from "../connection/local-redis.ts";
 import { SHARD_KEYS, slotsKey } from "../keys.ts";
 
 export interface RdbLoad {
-  /** Real, absolute path of a data directory without a Redis, owned by this process. */
+  /** Absolute path, without symbolic links, of a data directory in which no Redis runs. This process must hold its lock. */
   readonly dataDir: string;
   readonly content: Readable;
-  /** Returns all topics that a pull source ever wrote to, by its internal channel id. */
+  /** Returns all topics to which the pull source with this internal channel id has ever written. */
   readonly listTopics: (channelNumber: number) => Promise<readonly string[]>;
-  /** Entries that were deleted while the snapshot was taken. */
+  /** Entries that were deleted while the snapshot was taken. Loading deletes them again, because the snapshot may contain them. */
   readonly deleted: readonly { readonly topic: string; readonly entryId: string }[];
   readonly log: Log;
   readonly signal: AbortSignal;
 }
 
-/** Timeout of one command. Deleting keys takes longest. */
+/** Timeout of one Redis command. The slowest command deletes many keys. */
 const TIMEOUT_MS = 60_000;
 const POLL_INTERVAL_MS = 100;
 const CURSORS = "inlet:{c.*}:cursor";
 const SCAN_COUNT = "1000";
 
 /**
- * Loads an RDB file into the embedded Redis of a data directory and converts it to an append-only file. Raises the epoch of every
- * pull source, which fences runs from before the snapshot. Deletes leases of shards and slots, so that no worker waits for them.
+ * Loads an RDB file into the embedded Redis of a data directory and converts it to an append-only file. Raises the epoch of every pull
+ * source, so that Redis rejects writes of runs that started before the snapshot. Deletes the leases of shards and slots, so that no worker
+ * waits for their former holders.
  *
  * @returns the number of pull sources
  * @throws Error when Redis does not load the file; the message ends with the Redis log

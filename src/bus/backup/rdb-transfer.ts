@@ -9,16 +9,19 @@ export interface RdbTransfer extends Disposable {
   readonly content: Readable;
 }
 
-/** Socket timeout. Redis sends a newline at least every ten seconds while it prepares, and drops readers slower than this. */
+/**
+ * Socket timeout. While Redis prepares the snapshot, it sends a newline at least every ten seconds. Redis itself drops readers that are
+ * slower than this timeout.
+ */
 const MAX_SILENCE_MS = 60_000;
 const MARK_BYTES = 40;
 const END_OF_LINE = 10;
 
 /**
- * Requests a snapshot from a server, as a replica that only wants the RDB file. Resolves when Redis has taken the snapshot: it
- * does not include later writes.
+ * Requests a snapshot by connecting as a replica that only wants the RDB file. Resolves once Redis has taken the snapshot, so later writes
+ * are not included.
  *
- * Alternatives do not work: BGSAVE writes a second file next to the append-only file, and on a nearly full disk that stops a server
+ * The alternatives do not work. BGSAVE writes a second file next to the append-only file. On a nearly full disk, that file stops a server
  * with `appendfsync always`. `redis-cli --rdb` leaves the end mark in its output when it writes to a pipe.
  *
  * @throws Error when Redis provides no snapshot. `content` fails when the transfer is cut off.

@@ -1,23 +1,23 @@
 import type { NodeFacts } from "./node-facts.ts";
 
 /**
- * Failures that an acknowledged write survives, weakest first: `none`, loss of the Redis process (`process`), of the machine
- * (`fsync`), of the machine's disk (`replica`).
+ * Durability levels, weakest first. Acknowledged writes survive no failure (`none`), a crash of the Redis process (`process`), a crash of
+ * the machine (`fsync`), or the loss of its disk (`replica`).
  */
 export const DURABILITY_LEVELS = ["none", "process", "fsync", "replica"] as const;
 export type DurabilityLevel = (typeof DURABILITY_LEVELS)[number];
 
-/** The required level, and whether the operator asserts it if Redis does not show its settings. */
+/** The required durability level. `asserted` means that the operator vouches for the level if Redis does not reveal its settings. */
 export interface DurabilityDemand {
   readonly level: DurabilityLevel;
   readonly asserted: boolean;
 }
 
-/** Commands to wait for after a batch, on the connection that wrote it. */
+/** Commands that confirm the durability of a batch. They are sent after the batch, on the same connection. */
 export interface DurabilityWait {
-  /** Whether to send `WAITAOF 1 0`: waits for the append-only file of this server. */
+  /** Whether to send `WAITAOF 1 0`, which waits until this server has synced its append-only file to disk. */
   readonly localFsync: boolean;
-  /** Number of replicas for WAIT; 0 for no WAIT. */
+  /** Number of replicas that WAIT must wait for. 0 means that no WAIT is sent. */
   readonly replicas: number;
 }
 
@@ -25,8 +25,8 @@ export const atLeast = (held: DurabilityLevel, wanted: DurabilityLevel): boolean
   DURABILITY_LEVELS.indexOf(held) >= DURABILITY_LEVELS.indexOf(wanted);
 
 /**
- * Returns the durability of one master if each batch waits as `requiredWait` says. Returns `unknown` if it depends on settings that
- * Redis does not show. Without a wait, `fsync` needs `appendfsync always`, and `replica` is impossible.
+ * Returns the durability of one master, assuming that the commands from `requiredWait` follow each batch. Returns `unknown` if it depends
+ * on settings that Redis does not reveal. Without these commands, `fsync` needs `appendfsync always`, and `replica` is impossible.
  */
 export function computeDurability(facts: NodeFacts, demand: DurabilityDemand): DurabilityLevel | "unknown" {
   if (!facts.appendOnly) return "none";
@@ -37,7 +37,7 @@ export function computeDurability(facts: NodeFacts, demand: DurabilityDemand): D
   return wait.replicas > 0 && facts.connectedReplicas >= wait.replicas ? "replica" : "fsync";
 }
 
-/** Returns the waits that the required level needs. Each costs a round trip to the disk or to a replica, so there are no others. */
+/** Returns only the waits that the required level needs, because each one costs a round trip to the disk or to a replica. */
 export function requiredWait(facts: NodeFacts, demand: DurabilityDemand): DurabilityWait {
   return {
     localFsync:
@@ -58,8 +58,8 @@ const REMEDIES: Readonly<Record<DurabilityLevel, string>> = {
 };
 
 /**
- * Returns why a master does not reach the required durability, for the operator. Returns `undefined` if it does, or if it is
- * unknown and the operator asserts it.
+ * Returns a message that tells the operator why a master does not reach the required durability. Returns `undefined` if it does, or if its
+ * durability is unknown and the operator asserts the level.
  */
 export function durabilityProblem(facts: NodeFacts, demand: DurabilityDemand): string | undefined {
   const held = computeDurability(facts, demand);

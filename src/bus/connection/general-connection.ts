@@ -19,14 +19,14 @@ export interface RedisCaller {
   callBuffer(command: string, args: readonly CommandArg[]): Promise<unknown>;
 }
 
-/** Address of a Redis server or Cluster; enough to open another connection to it. */
+/** Address of a Redis server or Cluster, with everything that is needed to open another connection to it. */
 export interface RedisEndpoint {
   readonly isCluster: boolean;
-  /** The server, or the first nodes to contact in a Cluster. All nodes use the credentials of the first. */
+  /** The server, or the Cluster nodes to contact first. The credentials of the first address apply to all nodes. */
   readonly seeds: readonly [RedisAddress, ...RedisAddress[]];
 }
 
-/** Options in which a dedicated client differs from the general connection; see `RedisOptions` of ioredis. */
+/** Client options that a dedicated client can set differently from the general connection. See `RedisOptions` of ioredis. */
 export interface ClientOptions {
   readonly maxRetriesPerRequest?: number | null;
   readonly autoResendUnfulfilledCommands?: boolean;
@@ -39,7 +39,7 @@ export interface GeneralConnection extends RedisCaller, AsyncDisposable {
   readonly cluster: Cluster | undefined;
 }
 
-/** Returns the reconnect delay: 100 ms, doubled each time up to one second, with ±25 % jitter. */
+/** Returns the delay in ms before reconnect attempt `times`. It is 100 ms at first and doubles up to one second, with ±25 % jitter. */
 export const reconnectMs = (times: number): number =>
   Math.min(50 * 2 ** Math.min(times, 10), 1000) * (0.75 + Math.random() / 2);
 
@@ -90,7 +90,7 @@ export function openGeneralConnection(endpoint: RedisEndpoint, log: Log): Genera
 /**
  * Runs `use` with a temporary client, then disconnects it.
  *
- * @throws the connection error if there is one. ioredis only emits it as an event and rejects with a less specific error.
+ * @throws the original connection error if there is one. ioredis only emits that error as an event, and rejects with a less specific one.
  */
 export async function withTemporaryClient<T>(
   address: RedisAddress,
@@ -130,7 +130,7 @@ export function openClient({ isCluster, seeds }: RedisEndpoint, options: ClientO
     {
       clusterRetryStrategy: reconnectMs,
       slotsRefreshTimeout: 2000,
-      // Must be set: despite its documentation, ioredis has no default.
+      // Must be set, because ioredis has no default, although its documentation states one.
       slotsRefreshInterval: 5000,
       redisOptions: {
         ...SHARED_OPTIONS,

@@ -14,33 +14,33 @@ import { withTemporaryClient } from "./general-connection.ts";
 const run = promisify(execFile);
 
 export interface LocalRedis extends SupervisedServer {
-  /** Absolute path of its Unix socket, the only way to connect; for ioredis' `path` and `redis-cli -s`. */
+  /** Absolute path of the server's Unix socket, which is the only way to connect. Use it as `path` in ioredis or with `redis-cli -s`. */
   readonly socketPath: string;
 }
 
 export interface LocalRedisOptions {
-  /** Real, absolute path, owned by this process (`acquireDataLock`). */
+  /** Absolute path without symbolic links. This process must hold the directory's lock (`acquireDataLock`). */
   readonly dataDir: string;
   readonly log: Log;
   /** Cancels the start only. To stop a running server, dispose it. */
   readonly signal: AbortSignal;
-  /** Default: half of the memory of this machine or of its control group. */
+  /** Default: half of the memory of this machine, or of its control group if that has less. */
   readonly maxMemoryBytes?: number;
   /** Time without a reply after which the server counts as hung. Default: 20 s. */
   readonly maxSilenceMs?: number;
-  /** Loads `redis/<RDB_FILE>` at the start, without persistence until the caller sends `CONFIG SET appendonly yes`. */
+  /** Whether to load `redis/<RDB_FILE>` at the start. Redis then has no persistence until the caller sends `CONFIG SET appendonly yes`. */
   readonly fromRdb?: boolean;
 }
 
-/** File in `<dataDir>/redis` that exists during a restore. */
+/** RDB file in `<dataDir>/redis` that a restore loads. It exists only during the restore. */
 export const RDB_FILE = "restore.rdb";
 
 const INSPECT_TIMEOUT_MS = 2_000;
 const SOCKET_NAME = "redis.sock";
 const CONFIG_FILE = "redis.conf";
-/** Redis 7.0 introduced scripts that declare their flags (`#!lua flags=…`). */
+/** Minimum major version. Redis 7.0 introduced scripts that declare their flags (`#!lua flags=…`), which Inlet needs. */
 const MIN_MAJOR = 7;
-/** Some systems ship Valkey, a compatible fork, instead of Redis. */
+/** Programs to look for on the PATH. Some systems ship Valkey, a compatible fork, instead of Redis. */
 const PROGRAMS = ["redis-server", "valkey-server"];
 
 /**
@@ -95,7 +95,10 @@ export async function startLocalRedis(options: LocalRedisOptions): Promise<Local
   };
 }
 
-/** Returns the socket of the embedded Redis that runs under a data directory (real path), or `undefined`. */
+/**
+ * Returns the socket path of the embedded Redis that runs under a data directory. Returns `undefined` if none runs or if it is still
+ * loading. `dataDir` must not contain symbolic links.
+ */
 export async function findLocalRedis(dataDir: string): Promise<string | undefined> {
   const socketPath = await configuredSocket(dataDir);
   if (socketPath === undefined) return undefined;
@@ -103,7 +106,7 @@ export async function findLocalRedis(dataDir: string): Promise<string | undefine
   return seen?.dir === join(dataDir, "redis") && !seen.loading ? socketPath : undefined;
 }
 
-/** Returns true if an embedded Redis runs under a data directory (real path), even if it does not reply. */
+/** Returns true if an embedded Redis runs under a data directory, even if it does not reply. `dataDir` must not contain symbolic links. */
 export async function hasLocalRedis(dataDir: string): Promise<boolean> {
   const socketPath = await configuredSocket(dataDir);
   return socketPath !== undefined && (await findRunningPid(join(dataDir, "redis"), socketPath)) !== undefined;
@@ -158,23 +161,29 @@ function renderConfig(options: {
     "aof-load-truncated yes",
     `maxmemory ${options.maxMemoryBytes}`,
     "maxmemory-policy noeviction",
-    // Backups stream the snapshot over the socket: without a file, and without a delay to wait for more replicas.
+    // Lets backups stream the snapshot over the socket, without writing a file and without waiting for more replicas to connect.
     "repl-diskless-sync yes",
     "repl-diskless-sync-delay 0",
     "lazyfree-lazy-expire yes",
     "hash-max-listpack-entries 128",
-    // Events of typical size fit the default nodes of 4 kB badly: about 76 bytes per event would be wasted.
+    // With the default node size of 4 kB, each event of typical size would waste about 76 bytes.
     "stream-node-max-bytes 8192",
   ].join("\n")}\n`;
 }
 
-/** Without a control group limit, `constrainedMemory` is 0 or larger than the machine's memory. */
+/**
+ * Returns the memory of this machine in bytes, or the limit of its control group if that is lower. Without such a limit,
+ * `constrainedMemory` returns 0 or more than the machine has.
+ */
 function availableMemoryBytes(): number {
   const limit = process.constrainedMemory();
   return limit > 0 ? Math.min(limit, totalmem()) : totalmem();
 }
 
-/** Finds a running server by its socket, or by its pid file if it does not reply. Two servers would corrupt the append-only file. */
+/**
+ * Returns the pid of a server that is already running, because two servers would corrupt the append-only file. Finds the server by its
+ * socket, or by its pid file if it does not reply.
+ */
 async function findRunningPid(redisDir: string, socketPath: string): Promise<number | undefined> {
   const seen = await inspectServer(socketPath);
   if (seen && seen.dir === redisDir) return seen.pid;

@@ -5,7 +5,7 @@ export interface NodeFacts {
   readonly isReplica: boolean;
   readonly isCluster: boolean;
   readonly evictionPolicy: string | undefined;
-  /** Used memory divided by `maxmemory` (or by the machine's memory without it). Can exceed 1. */
+  /** Used memory divided by `maxmemory`, or by the machine's memory if `maxmemory` is not set. Can exceed 1. */
   readonly memoryUsedFraction: number | undefined;
   /** `maxmemory`, or `undefined` if it is not set. */
   readonly maxMemoryBytes: number | undefined;
@@ -21,7 +21,10 @@ export const MEMORY_ALARM_FRACTION = 0.85;
 /** Sends a command and resolves with its reply. */
 export type SendCommand = (command: string, args: readonly string[]) => Promise<unknown>;
 
-/** Reads the facts of a server. Only INFO is required; facts from other rejected commands are unknown. */
+/**
+ * Reads the facts of a server. Only INFO must succeed. If Redis rejects one of the other commands, the fact from it is `undefined` or
+ * false.
+ */
 export async function readNodeFacts(send: SendCommand): Promise<NodeFacts> {
   const [info, config, waitAof] = await Promise.all([
     send("info", []),
@@ -45,7 +48,7 @@ export async function readNodeFacts(send: SendCommand): Promise<NodeFacts> {
   };
 }
 
-/** Returns why Inlet cannot use the server at any durability level, or `undefined`. Stops the start. */
+/** Returns why Inlet cannot use the server at any durability level, or `undefined` if it can. Inlet does not start with an unfit server. */
 export function findUnfitReason(facts: NodeFacts): string | undefined {
   if (Number.parseInt(facts.version, 10) < 7) {
     return `Redis ${facts.version} is too old; install version 7.0 or later`;
@@ -56,7 +59,10 @@ export function findUnfitReason(facts: NodeFacts): string | undefined {
   return undefined;
 }
 
-/** Returns a problem that resolves without action (loading, or a replica during a failover), or `undefined`. */
+/**
+ * Returns a problem that ends without action by the operator, or `undefined`. Examples are a server that is loading, or one that is a
+ * replica during a failover.
+ */
 export function findTemporaryProblem(facts: NodeFacts): string | undefined {
   if (facts.isLoading) return "Redis is loading its data";
   return facts.isReplica ? "Redis is a read-only replica" : undefined;

@@ -11,25 +11,25 @@ export interface RedisClockDeps {
   readonly everyMs?: number;
 }
 
-/** Redis time, which all workers share to decide when jobs are due. Disposal stops the comparison. */
+/** Clock of Redis, by which all workers decide when jobs are due. Disposal stops the periodic comparison with this machine's clock. */
 export interface RedisClock extends AsyncDisposable {
-  /** Returns Redis time in ms. Uses this machine's clock if the two agree, or before the first reply of Redis. */
+  /** Returns Redis time in ms. Uses this machine's clock while the two clocks agree, and before the first reply of Redis. */
   readonly now: Clock;
-  /** Returns by how many ms this machine's clock is ahead of Redis (negative if behind); 0 if the difference is below a second. */
+  /** Returns how many ms this machine's clock is ahead of Redis; negative if it is behind. Differences below one second count as 0. */
   readonly aheadMs: () => number;
   /** Returns the measured difference in ms, without rounding small ones to 0. For display. */
   readonly differenceMs: () => number;
 }
 
-/** Smaller differences count as agreement, because a comparison is only as exact as the reply is fast. */
+/** Clocks that differ by less than this count as equal, because the time that the reply takes makes the comparison inexact. */
 const AGREE_MS = 1_000;
 const WARN_MS = 5_000;
-/** Slower replies are ignored: they are too imprecise for a comparison. */
+/** Replies that take longer are ignored, because they are too imprecise for a comparison. */
 const MAX_REPLY_MS = 1_000;
 
 /**
- * Compares this machine's clock with that of Redis periodically. Between two replies it advances by the monotonic clock of the
- * process, so that changes of the system clock have no effect.
+ * Periodically compares this machine's clock with that of Redis. Between two replies, Redis time is computed from the process's monotonic
+ * clock, so that changes of the system clock have no effect.
  */
 export async function startRedisClock(deps: RedisClockDeps): Promise<RedisClock> {
   const { redis, log, clock = Date.now, everyMs = 5_000 } = deps;

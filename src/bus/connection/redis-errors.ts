@@ -1,7 +1,7 @@
 import { ReplyError } from "ioredis";
 import { UnavailableError } from "../../lib/errors.ts";
 
-/** Codes of error replies that are temporary. */
+/** Codes of Redis error replies whose cause is temporary, so that a retry can succeed. */
 const TRANSIENT = new Set([
   "LOADING",
   "READONLY",
@@ -37,7 +37,7 @@ const REJECTS_ALL_WRITES = new Set(["OOM", "MISCONF", "NOREPLICAS", "NOPERM", "R
 /** Thrown when Redis has applied a write but did not confirm the required durability. */
 export class NotDurableError extends UnavailableError {}
 
-/** Returns why a server rejects all writes, for the operator, or `undefined` if the error concerns only this write. */
+/** Returns a message that tells the operator why a server rejects all writes. Returns `undefined` if the error concerns only this write. */
 export function findWriteRejection(error: unknown): string | undefined {
   if (error instanceof NotDurableError)
     return `Redis does not reach the required durability: ${error.message}`;

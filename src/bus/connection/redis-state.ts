@@ -30,13 +30,15 @@ export function computeRedisState(
     /** Whether events can be published. */
     ready: problems.length === 0,
     problems: problems as readonly string[],
-    /** Durability of acknowledged events: that of the weakest master. */
+    /** Durability of acknowledged events, which is the durability of the weakest master. */
     durability: durability ?? "unknown",
     version,
     cluster,
-    /** Used fraction of `maxmemory`, or of the machine's memory without it, on the fullest master; `undefined` until known. */
+    /**
+     * Used fraction of `maxmemory` on the fullest master, or of the machine's memory if `maxmemory` is not set. `undefined` until known.
+     */
     memoryUsedFraction: fullest,
-    /** Sum over all masters; `undefined` until known, or if a master has no limit. */
+    /** Sum of `maxmemory` over all masters. `undefined` until known, or if a master has no limit. */
     maxMemoryBytes: maxMemoryBytes === 0 ? undefined : maxMemoryBytes,
     memoryAlarm: fullest !== undefined && fullest >= MEMORY_ALARM_FRACTION,
   };

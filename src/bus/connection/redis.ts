@@ -42,17 +42,17 @@ export interface RedisBus extends RedisCaller, AsyncDisposable {
   readonly endpoint: RedisEndpoint;
   /** Returns the cached state for `/readyz`, without a call to Redis. */
   state(): RedisState;
-  /** Connections for publishing, used only by `createPublish`. `state` describes them. */
+  /** Connections for publishing events, used only by `createPublish`. `state()` reports whether they work. */
   readonly writes: WriteRouter;
-  /** Separate connections for large writes, so that small ones do not queue behind their bytes. */
+  /** Separate connections for large writes, so that small writes do not wait for their transfer. */
   readonly largeWrites: WriteRouter;
   readonly publishScript: LuaScript;
   readonly demand: DurabilityDemand;
 }
 
 /**
- * Connects to Redis. While Redis is unreachable, waits until `signal` aborts. Does not wait while Redis is loading or is a
- * replica; `state` reports that.
+ * Connects to Redis. While Redis is unreachable, retries until `signal` aborts. Does not wait for a server that is loading or is a replica;
+ * `state()` reports that instead.
  *
  * @throws RedisUnfitError when Redis is too old, evicts keys, or is less durable than required.
  */

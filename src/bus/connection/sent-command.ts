@@ -4,23 +4,29 @@ import { freeBuffer } from "../../lib/free-buffer.ts";
 
 type Argument = string | Buffer;
 
-/** Shorter texts are joined before they are written, because a separate write costs about as much as joining this many characters. */
+/**
+ * Texts shorter than this many characters are joined before they are written to the buffer. A separate write costs about as much as joining
+ * this many characters.
+ */
 const LONG_TEXT = 512;
-/** Larger buffers are passed to the socket without copying. Copying megabytes would block the event loop for milliseconds. */
+/** Buffers larger than this are passed to the socket without copying. Copying megabytes would block the event loop for milliseconds. */
 const MAX_COPIED_BYTES = 64 * 1024;
-/** Framing of an argument: `$`, its length (at most nine digits), and two line breaks. */
+/** Maximum size of the RESP framing of an argument: `$`, its length (at most nine digits), and two line breaks. */
 const FRAME_BYTES = 1 + 9 + 2 + 2;
 /** A UTF-16 code unit is at most three bytes in UTF-8. */
 const MAX_BYTES_PER_CHARACTER = 3;
 const MIN_BUFFER_BYTES = 64 * 1024;
-/** Larger buffers are freed after use. Pooled buffers use physical memory only for the pages that were written. */
+/**
+ * Buffers larger than this are freed after use instead of pooled. A pooled buffer occupies physical memory only for the pages that were
+ * written.
+ */
 const MAX_POOLED_BYTES = 4 * 1024 * 1024;
-/** Maximum pooled buffers: one per call in flight on a connection. */
+/** Maximum number of pooled buffers: one for each call that can be in flight on a connection. */
 const MAX_POOLED_BUFFERS = 2;
 
 /**
- * Pool of reusable command buffers for one connection. A call with many deliveries has some hundred kilobytes, and a new buffer of
- * that size must be zeroed by the operating system each time.
+ * Pool of reusable command buffers for one connection. A call with many deliveries takes several hundred kilobytes. The operating system
+ * would have to zero every new buffer of that size.
  */
 export class CommandBuffers {
   readonly #spare: Buffer[] = [];
@@ -56,9 +62,9 @@ export class SentCommand extends Command {
   }
 
   /**
-   * Writes the command to the socket, except its last part, which it returns for ioredis to write. ioredis calls this once, because
-   * commands are never resent. Drops the arguments afterwards: the command object outlives its reply by several young-generation
-   * collections, and retained delivery texts would be promoted, which costs about 10 % of a delivery.
+   * Writes the command to the socket, except for its last part. Returns that part, which ioredis then writes. ioredis calls this method
+   * only once, because commands are never resent. Drops the arguments afterwards, because the command object outlives its reply by several
+   * young-generation collections. V8 would promote the delivery texts that it still holds, which costs about 10 % of a delivery.
    */
   override toWritable(socket: Writable): Buffer {
     let most = FRAME_BYTES + this.name.length + FRAME_BYTES;
@@ -78,7 +84,7 @@ export class SentCommand extends Command {
     return buffer.subarray(from, end);
   }
 
-  /** Releases the buffer. Call after Redis has replied, because the socket then needs it no longer. */
+  /** Returns the buffer to the pool. Call only after Redis has replied, because until then the socket may still be sending the buffer. */
   giveBack(): void {
     if (this.#buffer !== undefined) this.#buffers.giveBack(this.#buffer);
     this.#buffer = undefined;
@@ -89,7 +95,10 @@ const NO_ARGUMENTS: readonly Argument[] = [];
 
 const isCopied = ({ length }: Buffer): boolean => length <= MAX_COPIED_BYTES;
 
-/** Encodes a command and returns the end offset. Calls `onLargeBytes` with each buffer that it does not copy, and its offset. */
+/**
+ * Encodes a command into `buffer` and returns the offset of its end. Does not copy large binary arguments: calls `onLargeBytes` with each
+ * of them and the offset where it belongs.
+ */
 function writeCommand(
   buffer: Buffer,
   name: string,

@@ -19,7 +19,7 @@ import { CommandBuffers, SentCommand } from "./sent-command.ts";
 const DEADLINE_CHECK_MS = 100;
 const UNFIT_RECHECK_MS = 300;
 const WAIT_TIMEOUT_MS = 2000;
-/** An empty script that is declared as writing, so Redis rejects it whenever it would reject a write to any slot. */
+/** An empty script that is declared as writing. Redis rejects it whenever it would reject writes to any Cluster slot. */
 const WRITE_PROBE = "#!lua\nreturn 0";
 
 export interface WriteConnectionOptions {
@@ -33,8 +33,8 @@ export interface WriteConnectionOptions {
 }
 
 /**
- * Connection to one master for publishing. Queues no commands while disconnected and never sends a command twice. It opens after a
- * check has found the server fit, and again after each reconnect.
+ * Connection to one master for publishing. Queues no commands while disconnected and never sends a command twice. It opens only after a
+ * check has found that the server meets the requirements. Each reconnect repeats this check.
  */
 export interface WriteConnection extends AsyncDisposable {
   readonly name: string;
@@ -42,12 +42,12 @@ export interface WriteConnection extends AsyncDisposable {
   readonly facts: NodeFacts | undefined;
   /** Why the connection is closed for writes, or `undefined` if it is open. */
   readonly problem: string | undefined;
-  /** Why the server rejected the last write, or `undefined`. Writes are still attempted. */
+  /** Why the server rejected the last write, or `undefined` if it accepted it. Further writes are still attempted. */
   readonly writeRejection: string | undefined;
   /**
-   * Sends one command. Commands of one tick keep their order on the wire.
+   * Sends one command. Commands that are sent in the same tick reach Redis in that order.
    *
-   * @param sinceMs start of the wait (`performance.now()`); the write fails `writeTimeoutMs` later.
+   * @param sinceMs time at which the caller began to wait (`performance.now()`). The write fails `writeTimeoutMs` later.
    * @throws UnavailableError when the command was not sent or its outcome is unknown. Other Redis error replies are thrown unchanged.
    */
   send(command: string, args: readonly (string | Buffer)[], sinceMs: number): Promise<unknown>;
@@ -109,7 +109,7 @@ export function openWriteConnection(options: WriteConnectionOptions): WriteConne
       enableOfflineQueue: false,
       enableReadyCheck: false,
       maxRetriesPerRequest: 0,
-      // Only for a server that does not reply to the handshake. Writes and checks have earlier deadlines.
+      // Applies only to a server that does not reply to the handshake, because writes and checks have earlier deadlines.
       socketTimeout: 2 * writeTimeoutMs,
       connectionName: "inlet-write",
       retryStrategy: (times) => reconnectMs(times - 1),
@@ -136,7 +136,7 @@ export function openWriteConnection(options: WriteConnectionOptions): WriteConne
     inspecting = seen;
     const send: SendCommand = (command, args) =>
       seen.sendCommand(new Command(command, [...args], { replyEncoding: "utf8" })) as Promise<unknown>;
-    // Shares the deadline of writes, so that a silent server is noticed even without traffic.
+    // Gives the check the same deadline as a write, so that a silent server is noticed even without traffic.
     const silence = Promise.withResolvers<never>();
     const entry: Pending = { sinceMs: performance.now(), reject: silence.reject };
     pending.add(entry);
@@ -169,7 +169,10 @@ export function openWriteConnection(options: WriteConnectionOptions): WriteConne
     if (replyCode(error) !== "NOPERM") recordWriteResult(error);
   };
 
-  /** Sends a probe write, so that a recovery is noticed even if no events arrive because this gateway reports not ready. */
+  /**
+   * Sends a write that changes nothing. It detects when Redis works again, even if no events arrive because this gateway reports that it is
+   * not ready.
+   */
   async function probeWrite(send: SendCommand, seen: NodeFacts) {
     await send("eval", [WRITE_PROBE, "0"]);
     if (refusal !== undefined) await awaitDurability({ send }, requiredWait(seen, demand));
@@ -179,7 +182,8 @@ export function openWriteConnection(options: WriteConnectionOptions): WriteConne
   let isLateTick = false;
   const deadlines = setInterval(() => {
     const nowMs = performance.now();
-    // After a stall of this thread, timers run before sockets are read. Skips one tick so that waiting replies can arrive.
+    // After a stall of this thread, timers run before sockets are read. Skips one check, so that replies that have already arrived are read
+    // first.
     isLateTick = !isLateTick && nowMs - checkedAtMs > 2 * DEADLINE_CHECK_MS;
     checkedAtMs = nowMs;
     if (isLateTick) return;
@@ -219,7 +223,8 @@ export function openWriteConnection(options: WriteConnectionOptions): WriteConne
     recordWriteResult,
     send(command, args, sinceMs) {
       if (problem !== undefined) return Promise.reject(new UnavailableError(problem));
-      // A later piece of a delivery can exceed the deadline before it is sent. That is no reason to drop the connection.
+      // A large delivery is sent in pieces, and its deadline can pass before a later piece is sent. The connection itself still works, so
+      // it stays open.
       if (performance.now() - sinceMs >= writeTimeoutMs) {
         return Promise.reject(
           new UnavailableError(
@@ -261,8 +266,8 @@ export function openWriteConnection(options: WriteConnectionOptions): WriteConne
 }
 
 /**
- * Sends WAITAOF or WAIT and resolves when the required durability is confirmed. Must be called in the same tick as the write, so that
- * the commands follow it on the connection.
+ * Sends WAITAOF or WAIT and resolves when the required durability is confirmed. Must be called in the same tick as the write, so that these
+ * commands directly follow the write on the connection.
  *
  * @throws NotDurableError
  */

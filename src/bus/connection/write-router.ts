@@ -8,7 +8,7 @@ const RECONCILE_MS = 1000;
 
 /** Finds the connection to the master that must receive a write. */
 export interface WriteRouter extends AsyncDisposable {
-  /** Whether one call can write only keys of the same Cluster slot. */
+  /** Whether all keys of one call must be in the same Cluster slot. */
   readonly isSlotted: boolean;
   /**
    * Returns the connection to a slot's master.
@@ -33,8 +33,8 @@ export function createSingleRouter(connection: WriteConnection): WriteRouter {
 }
 
 /**
- * Routes writes by the slot table of ioredis. Does not write through its Cluster client, because that client resends commands
- * automatically, and WAIT must follow a write on the same connection.
+ * Routes writes by the slot table of ioredis. Does not write through the Cluster client of ioredis, because that client resends commands
+ * automatically. It also cannot guarantee that WAIT follows a write on the same connection.
  */
 export function createClusterRouter(
   cluster: Cluster,

@@ -1,5 +1,6 @@
 #!lua flags=allow-oom
--- Returns the size of an organization's delivery records. Corrects the stored sizes of channels whose records have all expired.
+-- Returns the size of an organization's delivery records. Removes the stored sizes of channels whose records have all expired,
+-- and corrects the total.
 -- KEYS:  the organization's byte counts (delivery-records.lua)
 -- Reply: bytes
 local call = redis.call

@@ -1,4 +1,4 @@
--- Stores delivery records. Each evicts older records of its channel if there is not enough room.
+-- Stores delivery records. A new record evicts the oldest records of its channel if the limits would otherwise be exceeded.
 --
 -- KEYS:  the byte counts of organizations (delivery-records.lua)
 -- ARGV:

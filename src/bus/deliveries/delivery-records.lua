@@ -26,7 +26,7 @@ local function openDeliveryRecords(bytes)
     return string.match(member, '^(%S+) (%d+)')
   end
 
-  -- Removes the members for which `isChosen` returns true. Returns the remaining members and their bytes.
+  -- Removes the records for whose id `isChosen` returns true. Returns the remaining index members and their total bytes.
   function store.removeWhere(channel, isChosen)
     local index = store.index(channel)
     local left, held = {}, 0
@@ -43,12 +43,12 @@ local function openDeliveryRecords(bytes)
     return left, held
   end
 
-  -- Returns the bytes of all other channels.
+  -- Returns the total bytes of all channels except this one.
   function store.bytesOfOthers(channel)
     return tonumber(call('HGET', bytes, 't') or 0) - tonumber(call('HGET', bytes, channel) or 0)
   end
 
-  -- Stores the bytes of a channel and the new total.
+  -- Stores the bytes of a channel and the new total. `others` are the bytes of all other channels.
   function store.saveBytes(channel, others, held)
     if held > 0 then
       call('HSET', bytes, channel, held)

@@ -39,11 +39,14 @@ export interface ListedDelivery {
 
 export type DeliveryRecords = ReturnType<typeof createDeliveryRecords>;
 
-/** Longer than a gateway buffers a record before the write, plus the write itself. */
+/** Lifetime of a guard key. Must exceed the time for which a gateway buffers a record plus the time of the write. */
 const GUARD_MS = 10_000;
 const CONCURRENCY = 16;
 
-/** Stores the newest deliveries of each channel for inspection: bounded, for one day, and less durable than events. */
+/**
+ * Stores the newest deliveries of each channel for inspection. Records are limited in number and size, expire after one day, and are less
+ * durable than events.
+ */
 export function createDeliveryRecords({
   redis,
   limits = DELIVERY_RECORD_LIMITS,
@@ -73,7 +76,7 @@ export function createDeliveryRecords({
 
   return {
     /**
-     * Stores records as far as there is room and returns how many were stored. One script call, or one per slot in a Cluster.
+     * Stores the records that fit the limits and returns their number. Uses one script call, or one per slot in a Cluster.
      *
      * @throws UnavailableError
      */
@@ -84,7 +87,7 @@ export function createDeliveryRecords({
       const written = await Promise.all(groups.filter(({ length }) => length > 0).map(writeBatch));
       return written.reduce((sum, count) => sum + count, 0);
     },
-    /** Lists records by arrival, then id. `toMs` is exclusive. */
+    /** Lists records sorted by arrival, then by id. `toMs` is exclusive. */
     async list(
       organizationId: string,
       channelNumbers: readonly number[],
@@ -98,7 +101,7 @@ export function createDeliveryRecords({
       });
       return pages.flat().sort((a, b) => a.receivedAtMs - b.receivedAtMs || (a.id < b.id ? -1 : 1));
     },
-    /** Reads records in the order of the ids, without expired ones. */
+    /** Reads records in the order of `ids`. Skips expired records. */
     async read(organizationId: string, ids: readonly string[]): Promise<readonly DeliveryRecord[]> {
       const texts = await mapBounded(ids, CONCURRENCY, (id) =>
         redis.call("hget", [deliveryRecordKey(organizationId, id), "m"]),
@@ -117,7 +120,7 @@ export function createDeliveryRecords({
         body: read.hasBody ? Buffer.from(body ?? "", "base64") : null,
       };
     },
-    /** Deletes records of a channel. Also makes gateways drop the channel's records that they have not written yet. */
+    /** Deletes records of a channel. Even if `ids` is empty, gateways drop records of this channel that they have not written yet. */
     async delete(organizationId: string, channelNumber: number, ids: readonly string[]): Promise<void> {
       if (ids.length === 0)
         await redis.call("set", [guardKey(organizationId, channelNumber), "", "px", GUARD_MS]);

@@ -17,7 +17,7 @@ export interface GroupInfo {
   readonly lag: number | undefined;
 }
 
-/** Manages consumer groups on topics, and the keys by which readers find them. */
+/** Manages consumer groups on topics, and the Redis keys where readers find the topics of a subscription. */
 export type Groups = ReturnType<typeof createGroups>;
 
 /** Reads the clock of Redis, in milliseconds. */
@@ -41,7 +41,7 @@ export function createGroups({ redis }: { readonly redis: RedisBus }) {
   };
 
   return {
-    /** Creates the group, and its stream, if it does not exist. Returns true if it was created. */
+    /** Creates the group if it does not exist, and the stream if needed. Returns true if the group was created. */
     async ensure(topic: string, group: string, startId: string): Promise<boolean> {
       try {
         await redis.call("xgroup", ["create", topic, group, startId, "mkstream"]);
@@ -56,8 +56,8 @@ export function createGroups({ redis }: { readonly redis: RedisBus }) {
       return Number(await runReset([topic], [group, startId]));
     },
     /**
-     * Removes the group and its readers' dead letters. Returns true if the group existed. Also removes the stream if this was its
-     * last group and it never held an entry.
+     * Removes the group and its readers' dead letters. Returns true if the group existed. Also removes the stream if it has no other group
+     * and never held an entry.
      */
     async remove(topic: string, group: string): Promise<boolean> {
       return (await runRemove([topic], [group])) === 1;
@@ -76,7 +76,7 @@ export function createGroups({ redis }: { readonly redis: RedisBus }) {
       await redis.call("unlink", [subscriptionKey(subscriptionId)]);
       await redis.call("unlink", [pausedSubscriptionKey(subscriptionId)]);
     },
-    /** Pauses or resumes readers. Only `inlet-consumer` checks this key. */
+    /** Pauses or resumes the readers of a subscription. Only readers that use `inlet-consumer` check this key. */
     async setPaused(subscriptionId: string, isPaused: boolean): Promise<void> {
       const key = pausedSubscriptionKey(subscriptionId);
       await (isPaused ? redis.call("set", [key, ""]) : redis.call("unlink", [key]));
@@ -103,6 +103,6 @@ export function parseGroups(reply: unknown): readonly GroupInfo[] {
 export const parsePairs = (reply: readonly unknown[]): ReadonlyMap<unknown, unknown> =>
   new Map(reply.flatMap((name, i) => (i % 2 ? [] : [[name, reply[i + 1]]])));
 
-/** XINFO reports a missing key only in its message text, under the generic code ERR. */
+/** Returns true if XINFO failed because the key does not exist. Redis reports this only in the message text, under the generic code ERR. */
 export const isNoSuchKey = (error: unknown): boolean =>
   error instanceof Error && error.message.includes("no such key");

@@ -9,16 +9,21 @@ export interface PauseRef {
   readonly pause: number;
 }
 
-/** State of a pause buffer. It is `closing` while few deliveries are left and new ones are rejected until it is empty. */
+/**
+ * State of a pause's buffer. In the state `closing`, only a few deliveries are left, and new ones are rejected until the buffer is empty.
+ */
 export type PauseState = "buffering" | "closing" | "over";
 
 /**
- * Tracks whether the buffer of a pause has been drained. The state is stored next to the quarantine itself. So a pause cannot end
+ * Tracks whether the buffer of a pause is empty. The state is stored in the same Redis hash as the quarantine budget. So a pause cannot end
  * while another worker is adding a delivery to its buffer. Each method throws UnavailableError.
  */
 export type Pauses = ReturnType<typeof createPauses>;
 
-/** Maximum time that a buffer stays closed, and that a new delivery waits for its end. Draining the last deliveries takes less. */
+/**
+ * Maximum time for which a pause buffer rejects new deliveries, and for which a new delivery waits for the pause to end. Draining the last
+ * deliveries takes less.
+ */
 export const CLOSING_MS = 1_000;
 
 const STATES: readonly PauseState[] = ["buffering", "closing", "over"];
@@ -33,8 +38,8 @@ export function createPauses({ redis }: { readonly redis: RedisBus }) {
       return STATES[Number(reply)] ?? "buffering";
     },
     /**
-     * Ends the pause and returns true if its buffer is empty. Otherwise returns false, and with `closes` closes the buffer if at most
-     * `maxLeft` deliveries are left.
+     * Ends the pause and returns true if its buffer is empty. Otherwise returns false. If `closes` is true and at most `maxLeft` deliveries
+     * are left, it then also closes the buffer.
      */
     async end(
       { channel, pause }: PauseRef,

@@ -16,7 +16,7 @@ export type GroupProgress =
       readonly state: "pending";
       readonly reader: string;
       readonly idleMs: number;
-      /** Number of deliveries to a reader. */
+      /** Number of times that Redis delivered the entry to a reader. */
       readonly deliveries: number;
     };
 
@@ -24,7 +24,7 @@ export type GroupProgress =
 export interface GroupReader {
   readonly name: string;
   readonly pending: number;
-  /** Time since its last request. */
+  /** Time since the reader's last request to Redis. */
   readonly idleMs: number;
 }
 

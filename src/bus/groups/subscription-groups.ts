@@ -5,7 +5,7 @@ import { idBefore, parseEntryMs } from "../entry-id.ts";
 import type { EntryIndex } from "../topics/entry-index.ts";
 import { type GroupInfo, type Groups, readRedisTimeMs } from "./groups.ts";
 
-/** Desired consumer groups of a subscription: one on each of its topics, starting just before `startMs`. */
+/** Consumer groups that a subscription should have: one per topic, each starting with the first entry at or after `startMs`. */
 export interface SubscriptionGroups {
   readonly id: string;
   /** Redis time in ms; 0 to start at the first entry. */
@@ -15,14 +15,14 @@ export interface SubscriptionGroups {
 }
 
 const CONCURRENCY = 32;
-/** Maximum undelivered entries of a topic to count individually if Redis does not know the lag. */
+/** Maximum number of undelivered entries that are counted one by one if Redis does not know the lag of a group. */
 const MAX_COUNTED = 500;
 /** Maximum number of topics whose lag is read for one request. */
 const MAX_LAG_TOPICS = 2_000;
 
 /**
- * Creates missing groups and returns their topics. Creates groups before it writes the set of topics for readers, so that every
- * topic in the set has its group.
+ * Creates the missing groups of a subscription and returns the topics on which it created one. Writes the readers' set of topics last, so
+ * that every topic in the set has its group.
  */
 export async function ensureGroups(groups: Groups, wanted: SubscriptionGroups): Promise<readonly string[]> {
   const { id, startMs, topics, isPaused } = wanted;
@@ -43,7 +43,7 @@ export async function rewindSubscription(
   return dropped.reduce((sum, count) => sum + count, 0);
 }
 
-/** Removes the groups of a subscription on the topics in its set and on the given topics, then the set. */
+/** Removes the groups of a subscription on all topics in its topic set and on the given topics. Then removes the set. */
 export async function removeSubscription(
   { redis, groups }: { readonly redis: RedisBus; readonly groups: Groups },
   id: string,

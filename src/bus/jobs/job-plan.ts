@@ -17,7 +17,7 @@ type Repetition =
     };
 
 /**
- * Returns the first time of the plan after `afterMs`, or `undefined` if there is none (`0 0 30 2 *`).
+ * Returns the first time of the plan after `afterMs`. Returns `undefined` if there is none, as for February 30 (`0 0 30 2 *`).
  *
  * @throws Error on an invalid cron expression or timezone.
  */
@@ -29,7 +29,10 @@ export function nextTimeMs(plan: JobPlan, afterMs: number): number | undefined {
   return undefined;
 }
 
-/** Returns the time between the next two times of the plan, or Infinity if there are fewer than two. */
+/**
+ * Returns the interval in ms between the next two times of the plan, without offset and jitter. Returns Infinity if there are fewer than
+ * two.
+ */
 export function gapMs(plan: JobPlan, afterMs: number): number {
   if ("everyMs" in plan) return plan.everyMs;
   const plain = { ...plan, offsetMs: 0, jitterMs: 0 };
@@ -78,7 +81,7 @@ function* cronTimes(
     try {
       atMs = times.next().getTime();
     } catch {
-      // An invalid expression has thrown before. A throw here means that the expression has no further time.
+      // `parse` above throws on an invalid expression. An error here means that the expression has no further time.
       return;
     }
     yield atMs;

@@ -15,15 +15,15 @@ export interface NewJob<D> {
   readonly data: D;
   /** Default: 0. */
   readonly delayMs?: number;
-  /** Whether the job starts before all other due jobs. It replaces a waiting job with the same id. */
+  /** Whether the job starts before all other due jobs. An urgent job replaces a waiting job with the same id. */
   readonly isUrgent?: boolean;
-  /** Maximum number of handler calls in total if it throws, with the worker's `backoffMs` between them. Default: 1. */
+  /** Maximum number of handler calls for this job. A handler that throws is called again after the worker's `backoffMs`. Default: 1. */
   readonly attempts?: number;
 }
 
 export interface ScheduledJob {
   readonly id: string;
-  /** Due time of its next job. */
+  /** Due time of the schedule's next job. */
   readonly nextAtMs: number;
 }
 
@@ -49,7 +49,7 @@ const REMOVE_WHEN_DONE = { removeOnComplete: true, removeOnFail: true } as const
 export function openJobQueue<D extends object>(deps: {
   readonly redis: Pick<RedisBus, "endpoint">;
   readonly name: string;
-  /** Returns by how many ms this machine's clock is ahead of Redis time, which decides when jobs are due. Default: 0. */
+  /** Returns how many ms this machine's clock is ahead of Redis time, by which jobs become due. Default: 0. */
   readonly aheadMs?: () => number;
   readonly log: Log;
 }) {
@@ -84,8 +84,8 @@ export function openJobQueue<D extends object>(deps: {
 
   return {
     /**
-     * Schedules a job with this data at each time of the plan, until it is unscheduled. If no worker was running at several times, the
-     * job runs once, late. Scheduling the same plan again has no effect.
+     * Schedules a job with this data at each time of the plan, until it is unscheduled. If no worker was running at one or more of these
+     * times, the job runs once, late. Scheduling the same plan again has no effect.
      *
      * @param afterMs skips times of the plan up to this one. Times in the past are always skipped.
      * @throws Error on a plan that has no next time.
@@ -101,7 +101,7 @@ export function openJobQueue<D extends object>(deps: {
       callRedis(async () => void (await queue.removeJobScheduler(id))),
     isScheduled: (id: string): Promise<boolean> =>
       callRedis(async () => (await client.zscore(queue.toKey("repeat"), id)) !== null),
-    /** Lists schedules in pages, unordered and possibly with duplicates. Includes all that exist during the whole listing. */
+    /** Lists schedules in pages, unordered and possibly with duplicates. Includes every schedule that exists during the whole listing. */
     async *listScheduled(): AsyncGenerator<readonly ScheduledJob[], void> {
       let cursor = "0";
       do {
@@ -148,7 +148,7 @@ export function openJobQueue<D extends object>(deps: {
     work: (handler: JobHandler<D>, options: WorkOptions): AsyncDisposable =>
       startJobWorker({ redis, name, prefix, log, repeatStrategy, backend }, handler, options),
     async [Symbol.asyncDispose]() {
-      // Disconnects first: closing a queue that was never ready would wait until it is.
+      // Disconnects first, because closing a queue that was never ready waits until it becomes ready.
       client.disconnect();
       await queue
         .close()
@@ -163,7 +163,7 @@ export function openJobQueue<D extends object>(deps: {
 const repeatStrategy: RepeatStrategy = (afterMs, { pattern }) =>
   pattern === undefined ? undefined : nextTimeMs(parsePlan(pattern), afterMs);
 
-/** Ignores BullMQ's error for a job that has started or finished since its state was read. */
+/** Ignores BullMQ's error for a job that has started or finished since its state was read. Rethrows all other errors. */
 function ignoreGone(error: unknown): void {
   if (replyCode(error) !== undefined || !(error instanceof Error) || !("code" in error)) throw error;
 }

@@ -45,14 +45,14 @@ export interface WorkOptions {
   readonly lockMs?: number;
   /** Time that disposal waits for running jobs before it aborts their signal. Default: 2,000. */
   readonly graceMs?: number;
-  /** A job whose worker died more often is dropped, because the job may be the cause. Default: 5. */
+  /** A job is dropped if more workers than this died while they ran it, because the job may be the cause. Default: 5. */
   readonly maxDeaths?: number;
 }
 
 const MAX_DEATHS = 5;
-/** Polling interval. A worker that dies can lose the wake-up for the next job, so others also poll. */
+/** Polling interval in seconds. Workers poll because a worker that dies can lose the wake-up for the next job. */
 const POLL_INTERVAL_S = 1;
-/** Must exceed BullMQ's blocking read of at most ten seconds. A connection silent for longer is dead. */
+/** A connection without a reply for this long counts as dead. Must exceed BullMQ's blocking reads, which take up to ten seconds. */
 const SOCKET_TIMEOUT_MS = 15_000;
 /** Pause after an error reply such as OOM or READONLY, because BullMQ would retry immediately. */
 const PAUSE_AFTER_ERROR_MS = 1_000;
@@ -120,7 +120,7 @@ export function startJobWorker<D extends object>(
   };
   const worker = new Worker<D, void>(name, process, workerOptions, backend);
   worker.on("error", (error) => {
-    // Does not reset when a job starts: a full Redis can still start a delayed job while it rejects the fetch of further jobs.
+    // Started jobs do not end an outage, because a full Redis can still start a delayed job while it rejects fetching further jobs.
     const isNew = performance.now() - failedAtMs > OUTAGE_GAP_MS && !stopping.signal.aborted;
     failedAtMs = performance.now();
     log[isNew ? "warn" : "debug"]({ event: "jobs.failing", err: error }, "Redis error: jobs are delayed");

@@ -2,8 +2,8 @@ import { type BackendFactory, createRedisBackend, type RedisQueueBackend } from 
 import { nextTimeMs, parsePlan } from "./job-plan.ts";
 
 /**
- * Index of the current time among the keys and arguments of BullMQ commands; negative indexes count from the end. In other commands
- * the time has no effect on due times.
+ * Position of the current time in the keys and arguments of each BullMQ command. Negative indexes count from the end. In commands that are
+ * not listed, the time has no effect on due times.
  */
 const TIME_ARGUMENT_INDEX: ReadonlyMap<string, number> = new Map([
   ["moveToActive", -2],
@@ -31,7 +31,7 @@ export const createRedisTimeBackend =
     const waitForJob = backend.waitForJob.bind(backend);
     const updateNextMillis = backend.updateJobSchedulerNextMillis.bind(backend);
 
-    /** Returns the next time of a schedule after both now (Redis time) and `afterMs`. Replaces BullMQ's own result. */
+    /** Returns the first time of a schedule that is after `afterMs` and after now (Redis time). Replaces the time that BullMQ computes. */
     const computeDueMs = (pattern: string | undefined, afterMs: number): number | undefined =>
       pattern === undefined
         ? undefined
@@ -55,7 +55,7 @@ export const createRedisTimeBackend =
       return addJobScheduler(id, dueMs, data, templateOptions, repeat, due, producer);
     };
     backend.updateJobSchedulerNextMillis = (id, nextMs, data, jobOptions, producer) => {
-      // The id of the taken job contains its due time. The next one must be later.
+      // `producer` is the id of the taken job, which ends with its due time. The next job must be due later.
       const takenMs = Number(producer?.slice(producer.lastIndexOf(":") + 1)) || 0;
       const dueMs = computeDueMs((jobOptions as Repeated).repeat?.pattern, takenMs) ?? nextMs;
       return updateNextMillis(id, dueMs, data, { ...jobOptions, prevMillis: dueMs }, producer);
@@ -63,7 +63,7 @@ export const createRedisTimeBackend =
     return backend;
   };
 
-/** Converts the next due time in a reply to this machine's clock, by which the worker waits. */
+/** Converts the next due time in a reply from Redis time to this machine's clock, because BullMQ's worker waits by that clock. */
 function toLocalTime(reply: unknown, aheadMs: number): unknown {
   const dueMs = Array.isArray(reply) ? Number(reply[NEXT_DUE_INDEX]) : 0;
   return dueMs > 0 && Array.isArray(reply) ? reply.with(NEXT_DUE_INDEX, dueMs + aheadMs) : reply;

@@ -22,8 +22,8 @@ export interface OverLimit extends AsyncDisposable {
 }
 
 /**
- * Reads the list before it resolves, so that the limit applies from the first delivery. If that read fails, Redis is unreachable and
- * accepts no events anyway.
+ * Starts reading periodically which organizations are over their limit. Reads the list once before it resolves, so that the limit applies
+ * from the first delivery. If that read fails, Redis is unreachable and accepts no events anyway.
  */
 export async function startOverLimit(deps: {
   readonly redis: RedisBus;

@@ -17,7 +17,7 @@ export interface RateLimitState {
 
 /** Limits requests per key in a window of fixed length. The first request of a key starts its window. */
 export interface RateLimiter {
-  /** State of a key without requests. */
+  /** State of a key that has made no requests. */
   readonly untouched: RateLimitState;
   /** Counts one request. Never throws. */
   readonly take: (key: string) => Promise<RateLimitState>;
@@ -35,7 +35,7 @@ interface RateCount {
   readonly endsInMs: number;
 }
 
-/** Default timeout of a count, short because a request waits for it. */
+/** Default timeout of one count in Redis. It is short, because an HTTP request waits for it. */
 const TIMEOUT_MS = 300;
 const SKIP_REDIS_MS = 1_000;
 /** Maximum keys counted in this process while Redis is unreachable. Above it, the least recently used window is evicted. */

@@ -1,5 +1,6 @@
 #!lua
--- Takes one slot of each semaphore, or no slot at all. If a semaphore is full, the name joins its queue, if it has one.
+-- Takes one slot of each semaphore, or no slot at all. If a semaphore is full and has a queue, the caller's name joins that
+-- queue.
 --
 -- KEYS:  the semaphores (slots.lua)
 -- ARGV:
@@ -41,7 +42,8 @@ elseif ARGV[5 + 2 * full] == '1' then
   call('ZADD', KEYS[full] .. ':w', 'LT', since, name)
   call('PEXPIRE', KEYS[full] .. ':w', QUEUE_TTL_MS)
 end
--- Passes on free slots: those reserved for this name if it was not admitted, and those of holders that died.
+-- Reserves free slots for queued names. Slots are free if their holder died, or if they were reserved for this name, which could
+-- not take slots of all semaphores.
 for i, semaphore in ipairs(KEYS) do
   reserveFreeSlots(semaphore, tonumber(ARGV[4 + 2 * i]), reservations)
 end

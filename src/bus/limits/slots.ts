@@ -26,16 +26,17 @@ export interface SlotReservation {
   readonly sinceMs: number;
 }
 
-/** One slot of each requested semaphore. The holder must release it. */
+/** The slots that a caller holds, one of each requested semaphore. The holder must release them. */
 export interface Slot {
-  /** Aborts when the slot could not be renewed in time, so that another caller may hold it. */
+  /** Aborts when the slots could not be renewed in time. Another caller may then hold them. */
   readonly lost: AbortSignal;
   /** Releases the slot and returns the new reservations. @throws UnavailableError; the slot then expires later. */
   readonly release: () => Promise<readonly SlotReservation[]>;
 }
 
 /**
- * Result of `take`. If it is `full`, `semaphore` has no free slot and no slot was taken. `reservations` went to other names.
+ * Result of `take`. With kind `full`, `semaphore` had no free slot, so no slot was taken. `reservations` lists the slots that are now
+ * reserved for other names.
  */
 export type TakenSlot = { readonly reservations: readonly SlotReservation[] } & (
   | { readonly kind: "taken"; readonly slot: Slot }
@@ -45,7 +46,7 @@ export type TakenSlot = { readonly reservations: readonly SlotReservation[] } & 
 export type Slots = ReturnType<typeof createSlots>;
 
 /**
- * Creates counting semaphores in Redis. A freed slot is reserved for a few seconds for the name that waits longest; the caller must
+ * Creates counting semaphores in Redis. A freed slot is reserved for a few seconds for the name that has waited longest. The caller must
  * notify that name. When a worker dies, its slots expire by the clock of Redis.
  *
  * @param deps.heldMs time after which the slots of a dead worker expire

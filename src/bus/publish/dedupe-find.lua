@@ -2,7 +2,7 @@
 -- Checks which event ids a topic already remembers, by the same rules as publish.lua. Writes no data.
 --
 -- KEYS:  topic
--- ARGV:  dedupe window (ms), slicing; then per event identity (22) and digest (11) as one string
+-- ARGV:  dedupe window (ms), slicing; then per event its identity (22 characters) and digest (11 characters) as one string
 --
 -- Reply: one string per event:
 --   - ""             unknown id

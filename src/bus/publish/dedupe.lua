@@ -1,5 +1,5 @@
 -- The dedupe memory: remembers the ids of published events, and the signed bytes of deliveries. Included by publish.lua and
--- dedupe-find.lua. Uses `call`, `time`, `now` (ms) and a memory {prefix, notes, views, slices}.
+-- dedupe-find.lua. Uses `call`, `time` and `now` (ms). A memory is a table {prefix, notes, views, slices}.
 -- Defines openView, recall, recallOrClaim, store and unclaim.
 --
 -- Time is divided into slices. An id is stored in the slice in which it was published, and all ids of a slice expire together.
@@ -7,30 +7,31 @@
 --   - <prefix><slicing><slice index modulo 8>                  first bucket; <slicing> is empty for the default slicing
 --   - <prefix><slicing><slice index modulo 8>.<bucket in hex>  further buckets
 --
--- <prefix> is "{<topic>}:" or "inlet:{b.<channel>}:". Field "n" of the first bucket counts the buckets; without it there is one.
--- A slice lives for at most five slice lengths, so it has expired before its key name is used again.
+-- <prefix> is "{<topic>}:" or "inlet:{b.<channel>}:". Field "n" of the first bucket is the number of buckets. If it is missing,
+-- there is one bucket. A slice lives for at most five slice lengths, so it has expired before its key name is used again.
 --
--- Hash field: the identity (22). Hash value: the digest (11), then the entry id in one of two packed forms:
+-- Hash field: the identity (22 characters). Hash value: the digest (11 characters), then the entry id in one of two packed forms:
 --   - relative: milliseconds since the start of the slice (4 bytes), sequence number (0, 1, 2 or 4 bytes)
 --   - absolute: milliseconds (6 bytes), sequence number (1 or 4 bytes). Used if the relative form does not fit, for example
 --     after the clock was set back.
 --
 -- Names are short and values packed because a topic with rare events needs a hash for each id.
 --
--- The hash <prefix>e ("notes") has a field w<slicing> per slicing: the time (ms) until which its slices can matter. It has such
--- fields only if the memory ever used another slicing than the default.
+-- The hash <prefix>e ("notes") has a field w<slicing> for each slicing in use. Its value is the time (ms) until which slices of
+-- that slicing must be searched. These fields exist only if the memory ever used a slicing other than the default.
 local packInt, unpackInt, byte, char = struct.pack, struct.unpack, string.byte, string.char
 local IDENTITY, DIGEST = 22, 11
--- Ids in a bucket above which the slice splits one bucket. Redis stores a hash of up to 128 fields compactly (listpack).
--- Linear hashing splits buckets in order, so a full bucket keeps growing until its own split. Hence the margin.
+-- If a bucket holds more ids than this, its slice splits the next bucket in order. Redis stores a hash of up to 128 fields
+-- compactly (listpack). The margin is needed because a full bucket keeps growing until the bucket itself is split.
 local BUCKET_IDS = 80
--- Fields above which a bucket is not split, because moving them would block Redis. Only a sender that picks its ids on
--- purpose can fill a bucket so far; the slice then stops growing.
+-- A bucket with more fields than this is not split, because moving them would block Redis. Only a sender that picks its ids for
+-- this purpose can fill a bucket so far. The slice then gets no further buckets.
 local MAX_MOVED = 1000
 local DEFAULT_SLICING = 'r'
 local DEFAULT_WINDOW = 86400000
 
--- Returns the slice length in ms: from 165 ms ("a") to 8 days ("w"), 6 hours for the default. A window has at most four slices.
+-- Returns the slice length in ms: from 165 ms ("a") to 8 days ("w"), and 6 hours for the default. A dedupe window is at most four
+-- slice lengths long.
 local function sliceLength(slicing)
   return DEFAULT_WINDOW / 4 * 2 ^ (byte(slicing) - byte(DEFAULT_SLICING))
 end
@@ -64,8 +65,8 @@ local function addSlices(slices, topic, slicing, window)
   end
 end
 
--- Returns the slices that a policy must search: `slices` of its own slicing, newest first, and `others` of slicings that were
--- used before the channel's window was changed.
+-- Returns the slices that a policy must search. `slices` belong to the policy's own slicing, newest first. `others` belong to
+-- slicings that were used before the channel's dedupe window was changed.
 local function openView(topic, policy)
   local slices, others = {}, {}
   local view = { slices = slices, others = others, noteOwn = nil, noteDefault = nil }
@@ -101,7 +102,7 @@ end
 local function noteSlicings(topic, policy, view)
   local notes = topic.notes or {}
   topic.notes = notes
-  -- Drops the views of other policies in this call: they do not know the slicings noted here.
+  -- Drops the views of other policies in this call, because they do not include the slicings that are noted here.
   topic.views = { [policy.text] = view }
   if view.noteDefault then
     notes['w' .. DEFAULT_SLICING] = now + DEFAULT_WINDOW
@@ -152,8 +153,8 @@ local function findBucket(slice, identity)
   return key
 end
 
--- Splits the next bucket of a slice. Empty buckets get a dummy field "e": every bucket below the count must exist, because its
--- expiry is set only when it is created.
+-- Splits the next bucket of a slice. An empty bucket gets a dummy field "e", so that it exists. Every bucket below the count must
+-- exist, because its expiry is set only when it is created.
 local function splitNext(slice)
   local count, round, till = slice.count, slice.round, format('%d', slice.expiresAt)
   local from = count - round
@@ -256,10 +257,10 @@ local function recall(view, policy, identity)
   end
 end
 
--- Counts claims. Checking the bucket size at every fourth claim is enough to keep buckets small. The count starts at the
--- current microseconds, so that a sender cannot predict which claims are checked.
+-- Number of claims so far. The bucket size is checked at every fourth claim, which is enough to keep buckets small. The number
+-- starts at the current microseconds, so that a sender cannot predict which claims are checked.
 local claimCount = tonumber(time[2])
--- The last claim whose entry is not appended yet; unclaim() removes it.
+-- Slice and identity of the last claim whose entry has not been appended yet. unclaim() removes that claim.
 local claimedSlice, claimedIdentity
 
 local function store(slice, identity, digest, ms, sequence)
@@ -289,7 +290,7 @@ local function recallOrClaim(memory, policy, identity, digest, ms, sequence)
     if knownDigest then
       return knownDigest, knownId
     end
-    -- The stored time is outside the window, for example after the clock was changed.
+    -- The identity is stored, but its time is outside the window, for example because the clock was changed.
     store(slice, identity, digest, ms, sequence)
   end
   claimedSlice, claimedIdentity = slice, identity

@@ -10,9 +10,9 @@ export interface PublishGroup {
   readonly position?: GroupPosition | undefined;
   readonly quarantine?: EncodedQuarantine | undefined;
   readonly release?: { readonly budgetKey: string; readonly ids: readonly string[] } | undefined;
-  /** Signed bytes of the delivery, and the key prefix of the channel's memory. */
+  /** `mark` stands for the signed bytes of the delivery. `memoryKey` is the key prefix of the channel's signed-bytes memory. */
   readonly signed?: { readonly memoryKey: string; readonly mark: string } | undefined;
-  /** Whether the signed bytes are known with other ids or types. Then no new event is published. */
+  /** Whether the same signed bytes arrived before with other event ids or types. If so, no new event is published. */
   readonly isReplay?: boolean;
   /** Estimated size; limits how many groups fit one call. */
   readonly bytes: number;
@@ -27,11 +27,13 @@ interface GroupPosition {
 
 type Arg = string | Buffer;
 
-/** Returns the EVALSHA arguments after the script: key count, keys, ARGV. publish.lua and publish-group.lua describe them. */
+/**
+ * Returns the EVALSHA arguments that follow the script's hash: number of keys, keys, ARGV. publish.lua and publish-group.lua describe them.
+ */
 export function encodeCall(
   groups: readonly PublishGroup[],
   settings: {
-    /** Whether a WAIT follows. It must also cover duplicates, so the script then always writes. */
+    /** Whether a WAIT follows the call. The script then always writes, because the WAIT must also confirm the durability of duplicates. */
     readonly mustWrite: boolean;
     readonly quarantineLimits: string;
   },
@@ -59,11 +61,11 @@ interface Call {
   readonly args: Arg[];
   readonly keys: NumberedTexts;
   readonly templates: NumberedTexts;
-  /** Last template of each topic. The next event mostly uses the same one, so its text need not be built again. */
+  /** Last template of each topic. The topic's next event usually has the same template, whose text then need not be built again. */
   readonly lastTemplates: Map<string, EventTemplate>;
 }
 
-/** Values that many events of a call share; sent once (see publish.lua). */
+/** Values that many events of a call share. Each template is sent once (see publish.lua). */
 interface EventTemplate {
   readonly number: string;
   readonly policy: string;

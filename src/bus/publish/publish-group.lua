@@ -1,9 +1,9 @@
--- Handles groups that need a head: several events, quarantine records, a cursor, and so on. Included by publish.lua, whose
--- variables it uses. Defines:
+-- Handles groups that begin with a head, because they have several events, quarantine records, a cursor or the like. Included by
+-- publish.lua, whose variables it uses. Defines:
 --   - runGroup(head): publishes the group at `at`, moves `at` past it and returns its reply
 --   - computeGroupSize(at): returns how many arguments the group at `at` has; works for every kind of group
 --
--- Arguments of such a group, in this order. The flags of the parts that follow are added up in <parts>:
+-- Arguments of such a group, in this order. <parts> is the sum of the flags of the parts that the group has:
 --   - head: "<window ms> <slicing> <max entries> <r|d> <events> <parts>"
 --   - position (flag 1): source, epoch, version, index of the cursor in KEYS. The index is 0 if the cursor is not in this call.
 --     It is negative if the group commits the cursor. Then one more argument follows: ">" and the new value, or "=" to increment

@@ -12,14 +12,18 @@ import { encodeCall, type PublishGroup } from "./publish-call.ts";
 export const MAX_CALL_EVENTS = 500;
 export const MAX_CALL_BYTES = 4 * 1024 * 1024;
 /**
- * Groups that arrive while a call is in flight are batched into the next one. Each call costs Redis one fsync, and larger calls cost
- * less per event. A second call is sent early once `GROUPS_SENT_AHEAD` groups wait, because larger batches then gain little.
+ * Maximum calls in flight per Cluster slot. Groups that arrive while a call is in flight are batched into the next one. Each call costs
+ * Redis one fsync, and larger calls cost less per event. A second call is sent early once `GROUPS_SENT_AHEAD` groups wait, because larger
+ * batches then gain little.
  */
 const MAX_CALLS = 2;
 const GROUPS_SENT_AHEAD = 64;
-/** WAIT blocks its connection, so further calls would only queue behind it. */
+/**
+ * Maximum calls in flight if WAIT or WAITAOF follows each call. These commands block the connection, so further calls would only queue
+ * behind them.
+ */
 const MAX_WAITING_CALLS = 1;
-/** Organizations whose next group may be skipped while filling a call, because it does not fit the remaining space. */
+/** Maximum number of organizations that are skipped while a call is filled, because their next group does not fit the remaining space. */
 const MAX_SKIPPED = 16;
 const MAX_RETRIES = 3;
 const QUARANTINE_RETRY_SECONDS = 60;
@@ -32,17 +36,17 @@ interface Queued {
 }
 
 interface Lane {
-  /** Scheduled round-robin by organization, so a busy organization delays only its own groups. */
+  /** Groups that wait for a call, scheduled round-robin by organization. So a busy organization delays only its own groups. */
   readonly queue: FairQueue<string, Queued>;
   callsInFlight: number;
   isScheduled: boolean;
 }
 
-/** Shared by all groups of a delivery, so that they have one deadline. */
+/** Data that all groups of a delivery share, so that they have one deadline. */
 export interface PendingDelivery {
   readonly organizationId: string;
   readonly signal: AbortSignal;
-  /** Start of the wait for Redis (`performance.now()`). The write timeout counts from here. */
+  /** Time at which the delivery began to wait for Redis (`performance.now()`). The write timeout counts from this time. */
   readonly sinceMs: number;
 }
 
@@ -151,7 +155,8 @@ export function createLanes(
   }
 
   /**
-   * Queues a group for the next call of its slot (0 on a single server). Calls `resolve` with the words of the script's reply.
+   * Queues a group for the next call of its slot (0 on a single server). Calls `resolve` with the script's reply to this group: words
+   * separated by spaces.
    */
   return (
     slot: number,
@@ -171,8 +176,8 @@ export function createLanes(
 }
 
 /**
- * Takes as many groups as fit one call, round-robin by organization. Rejects groups whose signal has aborted. A group that does not
- * fit is set aside and starts a later call. Ending the call there would let large groups of one organization slow all others.
+ * Takes as many groups as fit one call, round-robin by organization. Rejects groups whose signal has aborted. A group that does not fit is
+ * set aside for a later call. If the call ended at such a group, large groups of one organization would slow down all others.
  */
 function takeCall(queue: FairQueue<string, Queued>, maxBytes: number): Queued[] {
   let events = 0;
@@ -200,7 +205,10 @@ function takeCall(queue: FairQueue<string, Queued>, maxBytes: number): Queued[] 
   return call;
 }
 
-/** Returns any error as UnavailableError. The outcome is always unknown, even if only an operator can fix the cause. */
+/**
+ * Converts any error to an UnavailableError, because the outcome of the write is unknown. This includes errors that only an operator can
+ * fix.
+ */
 function toUnavailableError(error: unknown): UnavailableError {
   if (error instanceof UnavailableError) return error;
   return new UnavailableError(`Redis: ${error instanceof Error ? error.message : error}`, { cause: error });

@@ -32,7 +32,7 @@
 --
 -- Most groups are a single event, optionally with signed bytes:
 --   - template number
---   - identity (22) and digest (11) of the event as one string, or "" to skip deduplication
+--   - identity (22 characters) and digest (11) of the event as one string, or "" to skip deduplication
 --   - only with a memory: identity (22) of the signed bytes, and digest (11) of the ids and types derived from them
 --   - the strings of the entry
 --

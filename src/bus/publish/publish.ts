@@ -33,7 +33,7 @@ export interface PublishBatch {
   readonly policy: PublishPolicy;
   /** Items of the same delivery that failed before publishing. */
   readonly quarantine?: QuarantineWrite | undefined;
-  /** Quarantine records that a redrive replaces. They are kept if one of the events conflicts. */
+  /** Ids of the quarantine records that this redrive publishes. Publishing deletes the records, unless one of the events conflicts. */
   readonly release?: readonly string[] | undefined;
   /**
    * Signed bytes of the delivery, if the channel detects replays by them. Remembered per channel for the dedupe window. If the
@@ -48,7 +48,7 @@ export type Receipt =
   | { readonly status: "published" | "duplicate"; readonly entryId: string }
   | { readonly status: "conflict" | "replayed" };
 
-/** `receipts` is parallel to the batch's `events`, `quarantineIds` to its `quarantine.items`. */
+/** Results in the order of the batch: one of `receipts` per event, and one of `quarantineIds` per quarantine item. */
 export interface PublishResult {
   readonly receipts: readonly Receipt[];
   readonly quarantineIds: readonly string[];
@@ -58,9 +58,9 @@ export interface PublishResult {
  * Appends the events of a delivery, each at most once within the dedupe window, and writes its quarantine records. Resolves when
  * all writes are as durable as configured.
  *
- * On a single Redis, up to 500 events and 4 MiB are one atomic script call. Larger deliveries are split into such calls, in order.
- * In a Cluster each slot is one call; the release and the cursor follow. Settles within five seconds. `signal` does not cancel a
- * call that was sent. The buffers of large event values are freed once it has resolved.
+ * On a single Redis, up to 500 events and 4 MiB are one atomic script call. Larger deliveries are split into such calls, in order. In a
+ * Cluster, each slot gets its own calls. The release and the cursor commit follow when these have succeeded. Settles within five seconds.
+ * `signal` does not cancel a call that was already sent. The buffers of large event values are freed when the promise resolves.
  *
  * @throws UnavailableError when the delivery was rejected or its outcome is unknown; a retry is safe.
  * @throws StaleSourceError when the source no longer owns `position`.
@@ -69,7 +69,7 @@ export type Publish = (batch: PublishBatch, options: PublishOptions) => Promise<
 
 export interface PublishOptions {
   readonly signal: AbortSignal;
-  /** Start of the wait for Redis (`performance.now()`), shared by all calls of a delivery. Default: now. */
+  /** Time at which the delivery began to wait for Redis (`performance.now()`), shared by all its calls. Default: now. */
   readonly sinceMs?: number;
 }
 
@@ -82,7 +82,9 @@ export interface PublishDeps {
   readonly onAppended?: (...appended: Appended) => void;
   /** Called after each successful script call with its duration in seconds. */
   readonly onCall?: (seconds: number) => void;
-  /** Maximum bytes queued and in flight, shared fairly by organizations. More are rejected. Default: 64 MiB. */
+  /**
+   * Maximum bytes of queued and in-flight deliveries, shared fairly among organizations. Deliveries above it are rejected. Default: 64 MiB.
+   */
   readonly maxBytesInFlight?: number;
   readonly quarantineLimits?: QuarantineLimits;
   /** Returns the quarantine limit of an organization, or `undefined` to use `quarantineLimits`. */
@@ -94,8 +96,8 @@ const NO_WORDS: readonly string[] = [];
 const CONFLICT = "!";
 const REPLAYED = "?";
 /**
- * Groups above this size are single calls on a separate connection. So their transfer does not delay the small groups of other
- * organizations; only their execution does.
+ * A group with more bytes than this is sent as its own call, on a separate connection. So its transfer does not delay the small groups of
+ * other organizations. Only its execution in Redis does.
  */
 const LARGE_BYTES = 128 * 1024;
 const DEFAULT_WINDOW_MS = 86_400_000;
@@ -109,7 +111,7 @@ export function createPublish(deps: PublishDeps): Publish {
   const lanes = { quarantineLimits: limits, onCall: deps.onCall };
   const submitSmall = createLanes(redis, { ...lanes, writes: redis.writes, maxCallBytes: MAX_CALL_BYTES });
   const submitLarge = createLanes(redis, { ...lanes, writes: redis.largeWrites, maxCallBytes: LARGE_BYTES });
-  // Groups with a position always use the small lane, because cursor versions must be committed in order.
+  // Groups with a position always use the connection for small groups, because cursor versions must be committed in order.
   const submit: typeof submitSmall = (slot, group, ...rest) =>
     (group.bytes > LARGE_BYTES && group.position === undefined ? submitLarge : submitSmall)(
       slot,
@@ -166,7 +168,10 @@ export function createPublish(deps: PublishDeps): Publish {
     return new Promise((resolve, reject) => submit(slot, group, delivery, resolve, reject));
   }
 
-  /** Writes to a single Redis in ordered pieces. The first has the quarantine, the last the release and the cursor. */
+  /**
+   * Writes a delivery to a single Redis in ordered pieces. The first piece contains the quarantine records. The last one contains the
+   * release and the cursor commit.
+   */
   async function writeInOrder(whole: PublishGroup, delivery: PendingDelivery): Promise<readonly string[]> {
     const { policy, events, position, quarantine, release, signed } = whole;
     const pieces = splitEvents(events);
@@ -192,7 +197,10 @@ export function createPublish(deps: PublishDeps): Publish {
     return [...eventWords, ...quarantineIds];
   }
 
-  /** Writes to a Cluster: checks the signed bytes, then writes all slots in parallel, then the release and the cursor. */
+  /**
+   * Writes a delivery to a Cluster. Checks the signed bytes first, then writes all slots in parallel. The release and the cursor commit
+   * come last.
+   */
   async function writeBySlot(whole: PublishGroup, delivery: PendingDelivery): Promise<readonly string[]> {
     const { policy, events, position, quarantine, release, signed } = whole;
     const isReplay =
@@ -275,7 +283,8 @@ function createGroup(
 }
 
 /**
- * Caches the text of the last policy. Most channels share a policy, and comparing identical string objects is a pointer comparison.
+ * Returns a function that encodes a policy as text and caches the last result. Most channels share a policy, and comparing identical string
+ * objects is a pointer comparison.
  * Uses `join`, because V8 keeps the result of a template literal in pieces and would join them again at each delivery.
  */
 function createPolicyEncoder(): (policy: PublishPolicy) => string {
@@ -312,7 +321,7 @@ function parseReply(words: readonly string[], events: number): PublishResult {
   return { receipts: words.slice(0, events).map(parseReceipt), quarantineIds: words.slice(events) };
 }
 
-/** Whether the cursor and the release must wait until the unpublished events are in quarantine. */
+/** Returns true if an event was not published. The cursor commit and the release must then wait until that event is in quarantine. */
 const hasConflict = (eventWords: readonly string[]): boolean =>
   eventWords.includes(CONFLICT) || eventWords.includes(REPLAYED);
 
@@ -329,7 +338,9 @@ interface Piece {
   readonly bytes: number;
 }
 
-/** Splits events into ordered pieces that fit one script call. An event larger than a call is a piece on its own. */
+/**
+ * Splits events into ordered pieces that fit one script call. An event that exceeds the byte limit of a call becomes a piece of its own.
+ */
 function splitEvents(events: readonly OutgoingEvent[]): readonly Piece[] {
   const pieces: Piece[] = [];
   let piece: OutgoingEvent[] = [];

@@ -47,7 +47,7 @@ export interface QuarantinedItem {
 export interface QuarantineLimits {
   /** Maximum number of items kept as `newest`, per channel and reason. */
   readonly newestItems: number;
-  /** Maximum bytes of these items, per channel and reason. */
+  /** Maximum bytes of items kept as `newest`, per channel and reason. */
   readonly newestBytes: number;
   /** Maximum bytes per channel of items kept as `all`. */
   readonly channelBytes: number;
@@ -74,8 +74,8 @@ export interface EncodedQuarantine {
 }
 
 /**
- * Headers excluded from the delivery digest, because they can differ between retries of the same delivery. So a retry is counted
- * instead of stored again.
+ * Headers excluded from the delivery digest, because they can differ between retries of the same delivery. A retry thus has the same
+ * digest, so that it is only counted and not stored again.
  */
 const HOP_HEADERS = new Set([
   "accept",
@@ -113,7 +113,7 @@ export function encodeQuarantine(
     String(channel.number),
     deliveryDigest(delivery),
     metaText,
-    // Passed as a Buffer: a few large strings would make V8 collect the whole heap.
+    // Passed as a Buffer, because a few large strings would make V8 collect the whole heap.
     body,
     organizationBytes === undefined ? String(items.length) : `${items.length} ${organizationBytes}`,
   ];

@@ -17,7 +17,7 @@
 --   - f, l  first and last arrival (ms)
 --   - n     number of arrivals
 --   - x     index
---   - a     account, a field of b
+--   - a     account: the field of b to which the record's bytes are charged
 --   - d     delivery
 --   - i     field in that delivery
 --   - z     bytes
@@ -25,7 +25,7 @@
 -- Key d:<channel>:<digest>, a hash that is deleted with its last record:
 --   - m: method, headers and so on (JSON)
 --   - b: body
---   - c: account
+--   - c: account: the field of b to which the delivery's bytes are charged
 --   - z: bytes
 --   - o: number of records stored for days
 --   - "<item, or whole>.<reason>": id of a record
@@ -134,8 +134,8 @@ local function openQuarantineStore(budget)
     return all + (keepsAll and delivery or 0), all + newest + delivery
   end
 
-  -- Called before the first write. Returns "channel" or "organization" if that budget is too small, else nil. Deletes
-  -- expired records first if that budget is too small.
+  -- Called before the first write. Returns "channel" or "organization" if that budget is too small, else nil. If a budget is too
+  -- small, first deletes expired records of the channel and checks again.
   function store.check(write)
     local limits = write.limits
     local account = write.channel .. ':a'

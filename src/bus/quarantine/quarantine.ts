@@ -63,7 +63,7 @@ export function createQuarantineStore({
   const runDrop = luaScript(redis, new URL("./quarantine-drop.lua", import.meta.url));
   const runExpire = luaScript(redis, new URL("./quarantine-expire.lua", import.meta.url));
 
-  /** Reads a record and the part of the key that identifies its delivery. */
+  /** Reads a record, and the part of its delivery's key that identifies the delivery. */
   async function readRecord(organizationId: string, id: string) {
     const fields = ["s", "n", "f", "l", "d"];
     const row = await redis.call("hmget", [quarantineRecordKey(organizationId, id), ...fields]);
@@ -91,7 +91,8 @@ export function createQuarantineStore({
 
   return {
     /**
-     * Stores the failed items of a delivery and commits the position of the source with them. Returns ids parallel to `items`.
+     * Stores the failed items of a delivery and, for a pull source, commits its position in the same call. Returns one record id per item,
+     * in the same order.
      *
      * @throws UnavailableError when the quarantine is full or the outcome is unknown.
      */

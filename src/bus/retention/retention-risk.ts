@@ -26,7 +26,7 @@ export type InspectGroups = (topic: RetainedTopic) => Promise<readonly GroupStat
 
 const RISK_FRACTION = 0.8;
 const MEMORY_SAMPLES = 10;
-/** Limits how long a call blocks Redis to a few milliseconds. */
+/** Maximum number of groups per script call, so that a call blocks Redis for a few milliseconds at most. */
 const GROUPS_PER_CALL = 200;
 
 type GroupReply = readonly [string, 0 | 1, number, number, number, number, number];

@@ -66,8 +66,8 @@ export interface RetentionSweeperDeps {
   /** Called after each sweep. Return true to start the next sweep sooner. */
   readonly isHurried?: () => boolean;
   /**
-   * Called for each swept topic with its remaining entries and bytes. The caller deletes the row of a retired topic once it is empty,
-   * and adds the bytes to its organization.
+   * Called for each swept topic with its remaining entries and bytes. The caller deletes the row of a retired topic once it is empty, and
+   * adds the bytes to the usage of the topic's organization.
    */
   readonly onSwept?: (topic: string, left: number, bytes: number) => void | Promise<void>;
 }

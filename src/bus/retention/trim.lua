@@ -29,7 +29,7 @@ end
 local left_bytes = 0
 local isMore = trim('MINID', oldest) or trim('MAXLEN', maxEntries)
 if not isMore then
-  -- Entries differ in size and the estimate uses a few samples, so it trims and measures up to three times.
+  -- Trims and measures up to three times, because entries differ in size and Redis estimates the bytes from a few samples.
   for _ = 1, 3 do
     local length = redis.call('XLEN', topic)
     local bytes = length > 0 and redis.call('MEMORY', 'USAGE', topic, 'SAMPLES', samples) or 0

@@ -3,7 +3,10 @@ import type { RedisBus } from "../connection/redis.ts";
 import { readRedisTimeMs } from "../groups/groups.ts";
 import { SHARD_KEYS } from "../keys.ts";
 
-/** Number of shards. Workers lease shards instead of single sources, to avoid renewing thousands of leases. */
+/**
+ * Number of shards. A shard is a fixed group of pull sources. Workers lease shards instead of single sources, to avoid renewing thousands
+ * of leases.
+ */
 export const SHARDS = 256;
 
 /** Returns the shard of a source. Consecutive channel ids map to different shards. */
@@ -27,8 +30,8 @@ export function createShardLeases({ redis }: { readonly redis: RedisBus }) {
   const keys = [SHARD_KEYS.workers, SHARD_KEYS.owners];
   return {
     /**
-     * Renews the lease of a worker and all its shards for `ttlMs`, counted from a time after the call began. Takes up to `maxNew` free
-     * shards if the worker has less than its share. A worker whose lease had expired keeps the shards that were not taken since.
+     * Renews the lease of a worker and all its shards for `ttlMs`, counted from a moment during this call. Takes up to `most` free shards
+     * if the worker has fewer than its fair share. A worker whose lease had expired keeps the shards that no other worker has taken.
      */
     async renew(
       worker: string,

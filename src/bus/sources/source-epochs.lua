@@ -1,5 +1,6 @@
--- Reads and stamps the epochs that topics have seen of a pull source (hash {<topic>}:e, field s<source>). Included by other
--- scripts. Uses `call` and KEYS. Defines highestEpoch and stampEpochs, which cover the topics from index `first` in KEYS on.
+-- Reads and stores the highest epoch of a pull source that each topic has seen (hash {<topic>}:e, field s<source>). Included by
+-- other scripts. Uses `call` and KEYS. Defines highestEpoch and stampEpochs. Both process the topics in KEYS from index `first`
+-- on.
 local function epochsKey(topic)
   return '{' .. topic .. '}:e'
 end

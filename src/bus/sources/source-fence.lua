@@ -1,5 +1,6 @@
 #!lua
--- Fences all current runs of a pull source by raising its epoch. The cursor value stays, so the next owner continues from it.
+-- Raises the epoch of a pull source, so that writes of all its current runs are rejected. The cursor value stays, so the next
+-- owner continues from it.
 -- KEYS:  cursor; then all topics of the source
 -- ARGV:  source
 -- Reply: the new epoch, as a string

@@ -28,7 +28,10 @@ export interface AcquiredSource {
   readonly failures: number;
 }
 
-/** The source must wait: after a failure or a request of its sender (`backoff`), or because its last run is too recent (`interval`). */
+/**
+ * The source must wait before its next run. With kind `backoff`, a run failed or the sender requested a delay. With kind `interval`, the
+ * last run is too recent.
+ */
 export interface BackoffPending {
   readonly kind: "backoff" | "interval";
   readonly waitMs: number;
@@ -37,14 +40,14 @@ export interface BackoffPending {
 /** Minimum time between the starts of two runs of a source. */
 export interface RunSpacing {
   readonly intervalMs: number;
-  /** Minimum time if the last run did not finish, or if a user has changed something since. */
+  /** Minimum time that applies instead if the last run did not finish, or if a user has changed the configuration since. */
   readonly retryMs: number;
 }
 
 export interface TakeOverOptions {
-  /** Whether a user has changed something, so that earlier failures no longer count. */
+  /** Whether to ignore earlier failures and their delay, because a user has changed the configuration. */
   readonly skipBackoff?: boolean;
-  /** `undefined` when runs keep no interval. */
+  /** `undefined` if runs need no minimum interval. */
   readonly spacing?: RunSpacing | undefined;
 }
 
@@ -58,8 +61,8 @@ export interface RunEnding {
   /** `done` if the run finished, `more` if the source also continues at once with the rest. Default: the run did not finish. */
   readonly progress?: "done" | "more" | undefined;
   /**
-   * Set if the sender rejected the run: the threshold for persistent rejections. `none` if the run succeeded, which resets the count.
-   * Default: the count does not change.
+   * The threshold for persistent rejections, if the sender rejected the run. `none` if the run succeeded, which resets the number of
+   * rejections. Default: that number does not change.
    */
   readonly refusal?: RejectionThreshold | "none" | undefined;
 }
@@ -76,7 +79,10 @@ export type StoredCursor = Awaited<ReturnType<SourcePositions["read"]>>;
 
 const MAX_TAKE_OVERS = 4;
 
-/** Stores the cursors of pull sources and fences their owners. Each method throws UnavailableError if Redis is unavailable. */
+/**
+ * Stores the cursors of pull sources, and makes Redis reject writes of former owners. Each method throws UnavailableError if Redis is
+ * unavailable.
+ */
 export function createSourcePositions({ redis }: { readonly redis: RedisBus }) {
   const runTakeOver = luaScript(redis, new URL("./source-take-over.lua", import.meta.url));
   const runStamp = luaScript(redis, new URL("./source-stamp.lua", import.meta.url));
@@ -87,7 +93,7 @@ export function createSourcePositions({ redis }: { readonly redis: RedisBus }) {
   /** Returns the script keys. In a Cluster the topics are left out, because they are in other slots. */
   const keysOf = ({ number, topics }: SourceRef) => [cursorKey(number), ...(isSlotted ? [] : topics)];
 
-  /** Stamps the topics slot by slot in a Cluster. Returns the highest epoch that they had seen. */
+  /** Writes the epoch to all topics, with one call per Cluster slot. Returns the highest epoch that the topics had seen before. */
   async function stamp({ number, topics }: SourceRef, epoch: number): Promise<number> {
     const seen = await Promise.all(
       [...Map.groupBy(topics, computeSlot).values()].map((keys) => runStamp(keys, [number, epoch])),
@@ -95,7 +101,7 @@ export function createSourcePositions({ redis }: { readonly redis: RedisBus }) {
     return Math.max(0, ...seen.map(Number));
   }
 
-  /** Reads the cursor again in a Cluster, because it may have moved before the last topic was stamped. */
+  /** Reads the cursor again in a Cluster, because the previous owner may have moved it before the last topic received the new epoch. */
   async function rereadCursor(number: number, epoch: number): Promise<Omit<AcquiredSource, "isFirst">> {
     const row = await redis.call("hmget", [cursorKey(number), "e", "v", "s", "f", "c"]);
     const [held, ...rest] = row as (string | null)[];
@@ -107,7 +113,7 @@ export function createSourcePositions({ redis }: { readonly redis: RedisBus }) {
 
   return {
     /**
-     * Makes the caller the only owner of a source. Stamps a new epoch on all its topics, then reads the cursor.
+     * Makes the caller the only owner of a source. Writes a new epoch to all its topics, then reads the cursor.
      *
      * @throws StaleSourceError when another worker takes the source over at the same time.
      */
@@ -120,7 +126,7 @@ export function createSourcePositions({ redis }: { readonly redis: RedisBus }) {
       let isRetry = false;
       let isFirst = false;
       for (let attempt = 0; attempt < MAX_TAKE_OVERS; attempt++) {
-        // A retry must not wait for the run that this call has started itself.
+        // A retry must not wait because of the run that the previous attempt of this call recorded.
         const waits = isRetry ? [0, 0] : [intervalMs, retryMs];
         const args = [source.number, minEpoch, skipBackoff ? "1" : "0", ...waits];
         const reply = await runTakeOver(keysOf(source), args);
@@ -164,7 +170,9 @@ export function createSourcePositions({ redis }: { readonly redis: RedisBus }) {
       const written = Number(await runSet(keysOf(source), args));
       return written < 0 ? undefined : written;
     },
-    /** Stores the result of a run. Returns `gone` if another run owns the source, `lasting` if rejections are now persistent. */
+    /**
+     * Stores the result of a run. Returns `gone` if another run owns the source, and `lasting` if the rejections now count as persistent.
+     */
     async end(
       channelNumber: number,
       epoch: number,

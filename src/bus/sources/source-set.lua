@@ -1,6 +1,6 @@
 #!lua
--- Sets or resets the cursor of a pull source on a user's request. Fences the current run by raising the epoch.
--- Also ends every wait: after a failure, between runs, and the one that the sender requested. The sender's request may have been
+-- Sets or resets the cursor of a pull source on a user's request. Fences the current run by raising the epoch. Also ends every
+-- wait: the one after a failure, the one between runs, and the one that the sender requested. The sender's request may have been
 -- a mistake, or the source may point to another sender now.
 --
 -- KEYS:  cursor; then the topics of the source (none in a Cluster)

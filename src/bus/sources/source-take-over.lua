@@ -1,13 +1,15 @@
 #!lua
--- Makes the caller the owner of a pull source: sets a new epoch above all earlier ones, which fences the previous owner.
+-- Makes the caller the owner of a pull source: sets a new epoch above all earlier ones, so that writes of the previous owner are
+-- rejected.
 --
--- KEYS:  cursor; then the topics of the source. In a Cluster there are no topics: source-stamp.lua stamps them slot by slot.
+-- KEYS:  cursor; then the topics of the source. In a Cluster the topics are left out, and source-stamp.lua processes them slot by
+--        slot.
 -- ARGV:
 --   1. source
 --   2. lowest epoch to take
---   3. "1" if a user has changed something, so that earlier failures no longer count; else "0"
+--   3. "1" to ignore earlier failures, because a user has changed the configuration; else "0"
 --   4. minimum time between the starts of two runs (ms)
---   5. the same if the last run did not finish, or if a user has changed something since (ms)
+--   5. minimum time that applies instead if the last run did not finish, or if a user has changed the configuration since (ms)
 --
 -- Reply, one of:
 --   - {"backoff" or "interval", remaining wait (ms)}: the source must wait. Its owner has not changed.
@@ -34,7 +36,7 @@ if ARGV[3] == '1' then
   call('HDEL', KEYS[1], 'r', 'rl', 'f', 'd', 'w', 'ws')
 end
 local held = call('HMGET', KEYS[1], 'e', 'v', 's', 'f', 'c', 'n', 'r', 'b', 'd', 'nl', 'rl')
--- Limits a stored time to `most`. Without this, a clock that was set back would delay a source for longer than its wait.
+-- Limits a stored time to `most`. Without this limit, a source would wait too long after the clock was set back.
 local function latest(field, at, most)
   if at and tonumber(at) > most then
     call('HSET', KEYS[1], field, string.format('%d', most))

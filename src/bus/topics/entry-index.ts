@@ -1,13 +1,13 @@
 import { luaScript } from "../../lib/lua.ts";
 import type { RedisBus } from "../connection/redis.ts";
 
-/** Range in XRANGE syntax: `-`, `+`, an id or milliseconds; `(` before an id excludes it. */
+/** Range in XRANGE syntax: `-`, `+`, an entry id, or milliseconds. `(` before an id excludes that id. */
 export interface EntryRange {
   readonly from: string;
   readonly to: string;
 }
 
-/** First ids of a range. `ended` is true if there are no more. */
+/** First ids of a range. `ended` is true if the range has no further ids. */
 export interface EntryIds {
   readonly ids: readonly string[];
   readonly ended: boolean;
@@ -24,8 +24,8 @@ export function createEntryIndex({ redis }: { readonly redis: RedisBus }) {
   const runLua = luaScript(redis, new URL("./entry-ids.lua", import.meta.url));
   return {
     /**
-     * Lists the oldest entries of a range, or the newest in reverse order. Returns at most `limit` ids. Can return fewer, but at least
-     * one, if the range has many or large entries.
+     * Lists the oldest entries of a range, or the newest in reverse order. Returns at most `limit` ids. If the range has many or large
+     * entries, returns fewer, but at least one.
      */
     async listIds(
       topic: string,

@@ -61,7 +61,7 @@ async function* mergeHeads(
   read: (topic: string, from: string) => Promise<Head | undefined>,
   comesAfter: (key: string, other: string) => boolean,
 ): AsyncGenerator<EntryPlace, void, void> {
-  // Sorted in reverse, so that the next head is removed from the end.
+  // Sorts in reverse order, so that the next head can be removed from the end cheaply.
   const heads = first
     .filter((head) => head !== undefined)
     .sort((a, b) => (comesAfter(a.key, b.key) ? -1 : 1));
@@ -80,13 +80,13 @@ function headAt(topic: string, ids: readonly string[], at: number, ended: boolea
   return id === undefined ? undefined : { topic, ids, at, ended, key: `${sortKey(id)} ${topic}` };
 }
 
-/** Returns a text that sorts like the entry id, whose parts are 64-bit numbers. */
+/** Pads the two 64-bit numbers of an entry id with zeros, so that the texts sort like the ids. */
 function sortKey(entryId: string): string {
   const [ms = "", sequence = ""] = entryId.split("-");
   return `${ms.padStart(20, "0")}-${sequence.padStart(20, "0")}`;
 }
 
-/** Returns the index at which to insert a head into heads in reverse order. */
+/** Returns the index at which to insert a head with this key into `heads`, which are sorted in reverse order. */
 function findInsertIndex(
   heads: readonly Head[],
   key: string,

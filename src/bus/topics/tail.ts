@@ -5,16 +5,17 @@ import type { RedisBus } from "../connection/redis.ts";
 import { readRedisTimeMs } from "../groups/groups.ts";
 import { parseEntry, type RawEntry, type TopicEntry } from "./topics.ts";
 
-/** Limits of one script call, and so of a page. */
+/** Limits of one script call. */
 export interface TailLimits {
   readonly entries: number;
-  /** The entry that exceeds this limit is the last one. */
+  /** The entry that exceeds this limit is still returned, as the last one. */
   readonly bytes: number;
 }
 
 export interface TailRead {
   /**
-   * Earliest server time at which the read began. Unless `more` is true, every entry appended before it has been read or was removed.
+   * Redis time at which the first script call began. Unless `more` is true, every entry appended before this time has been read or was
+   * removed.
    */
   readonly timeMs: number;
   /** Whether there may be further entries. */

@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
--- Deletes a topic and its related keys, a limited number per call: dedupe buckets first, the stream last.
+-- Deletes a topic and its related keys. Each call deletes a limited number: dedupe buckets first, the stream last.
 --
 -- KEYS:  stream
--- ARGV:  "1" to keep a stream that holds entries. Related keys that earlier calls deleted are lost.
+-- ARGV:  "1" to keep a stream that holds entries. Its related keys may already have been deleted by earlier calls.
 --
 -- Reply: 1 if there is more to delete, 0 when done, -1 if the stream is kept
 local topic = KEYS[1]

@@ -15,7 +15,7 @@ export interface TopicEntry {
 export type TopicInfo = NonNullable<Awaited<ReturnType<Topics["find"]>>>;
 export type Topics = ReturnType<typeof createTopics>;
 
-/** Small, because dead letters contain copies of events, which may be large. */
+/** Page size for reading dead letters. It is small, because dead letters contain copies of events, which may be large. */
 const DEAD_LETTERS_PER_PAGE = 50;
 /** Samples for MEMORY USAGE. More samples give a better estimate but make the command slower. */
 const MEMORY_SAMPLES = 10;
@@ -24,7 +24,7 @@ export function createTopics({ redis }: { readonly redis: RedisBus }) {
   const runDelete = luaScript(redis, new URL("./topic-delete.lua", import.meta.url));
   const runLastAppended = luaScript(redis, new URL("./last-appended.lua", import.meta.url));
 
-  /** Calls the script until it is done, because a topic may have thousands of dedupe buckets and a call deletes few. */
+  /** Calls the script until it is done, because a topic may have thousands of dedupe buckets and one call deletes at most 500. */
   async function deleteInSteps(topic: string, onlyEmpty: 0 | 1): Promise<unknown> {
     for (;;) {
       const reply = await runDelete([topic], [onlyEmpty]);
@@ -82,7 +82,10 @@ export function createTopics({ redis }: { readonly redis: RedisBus }) {
     async deleteEntry(topic: string, entryId: string): Promise<boolean> {
       return ENTRY_ID.test(entryId) && (await redis.call("xdel", [topic, entryId])) === 1;
     },
-    /** Returns the Redis time of the last append to any of the topics, or `undefined`. Includes entries that were removed since. */
+    /**
+     * Returns the Redis time of the last append to any of the topics, or `undefined` if there was none. Includes entries that were removed
+     * since.
+     */
     async lastAppendedMs(topics: readonly string[]): Promise<number | undefined> {
       const times = await Promise.all(
         [...Map.groupBy(topics, computeSlot).values()].map((keys) => runLastAppended(keys, [])),
@@ -95,8 +98,8 @@ export function createTopics({ redis }: { readonly redis: RedisBus }) {
       await deleteInSteps(topic, 0);
     },
     /**
-     * Deletes the stream unless it holds an entry, even one appended during the call; then returns false. Dedupe ids may be deleted in
-     * either case.
+     * Deletes the stream if it is empty, and returns true. Returns false if it holds an entry, even one appended during the call. Dedupe
+     * ids may be deleted in either case.
      */
     async deleteEmpty(topic: string): Promise<boolean> {
       return (await deleteInSteps(topic, 1)) === 0;
