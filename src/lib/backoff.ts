@@ -3,11 +3,11 @@ export interface Backoff {
   readonly initialMs: number;
   readonly maxMs: number;
   readonly factor: number;
-  /** Random share of each wait, from 0 to 1, so that clients that failed together do not retry together. */
+  /** Share of each wait that is random, from 0 to 1. Randomness keeps clients that failed together from retrying together. */
   readonly jitter: number;
 }
 
-/** Computes the wait before the next attempt. @param failures number of consecutive failures, at least 1 */
+/** Returns the wait before the next attempt, in ms. @param failures number of consecutive failures, at least 1 */
 export function backoffMs(
   { initialMs, maxMs, factor, jitter }: Backoff,
   failures: number,

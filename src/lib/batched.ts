@@ -1,15 +1,17 @@
 export interface BatchOptions {
-  /** Maximum number of keys per call. */
+  /** Maximum number of keys per call of `load`. */
   readonly maxKeys: number;
-  /** Maximum number of concurrent calls. Keys that arrive in the meantime are collected for the next call. */
+  /** Maximum number of concurrent calls of `load`. Keys that arrive in the meantime are collected for the next call. */
   readonly maxCalls: number;
 }
 
 /**
- * Combines lookups of single keys into batch calls. One call contains the keys of an event loop turn, and those that arrived while
- * `maxCalls` calls were in flight. A lookup never uses the result of a call that started before it.
+ * Combines lookups of single keys into batch calls of `load`. A batch contains the keys of one event loop turn. It also
+ * contains the keys that arrived while `maxCalls` calls were in flight.
  *
- * @param load returns the values of those keys that have one
+ * A lookup never uses the result of a call that started before the lookup.
+ *
+ * @param load returns the values of the keys that have one
  */
 export function batched<K, V>(
   load: (keys: readonly K[]) => Promise<ReadonlyMap<K, V>>,

@@ -1,6 +1,9 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 
-/** Compares digests and always checks all known secrets, so that timing reveals neither which one matches nor how much of it. */
+/**
+ * Returns whether a text equals one of the known secrets. Compares digests and always checks every secret, so that timing does
+ * not reveal which secret matches or how much of it.
+ */
 export function isSecretIn(text: string, known: readonly string[]): boolean {
   const digest = computeDigest(text);
   let found = false;
@@ -8,7 +11,7 @@ export function isSecretIn(text: string, known: readonly string[]): boolean {
   return found;
 }
 
-/** Compares in constant time. Timing reveals only whether the lengths are equal. */
+/** Compares two buffers in constant time. Timing reveals only whether their lengths are equal. */
 export const areBytesEqual = (a: Buffer, b: Buffer): boolean =>
   a.length === b.length && timingSafeEqual(a, b);
 

@@ -1,6 +1,8 @@
 /**
- * Thrown when a dependency is temporarily unavailable: Redis, PostgreSQL, or an exhausted budget. The operation can always be retried.
- * HTTP responds with 503 and `Retry-After`. The message is for logs and is never sent to a client.
+ * Thrown when a dependency is temporarily unavailable: Redis, PostgreSQL, or an exhausted budget. The caller can always retry
+ * the operation.
+ *
+ * The HTTP layer responds with 503 and `Retry-After`. The message is for logs and is never sent to a client.
  */
 export class UnavailableError extends Error {
   override readonly name = "UnavailableError";
@@ -15,10 +17,13 @@ export class UnavailableError extends Error {
   }
 }
 
-/** Thrown when a caller has exhausted its own quota, while others have not. HTTP responds with 429 and `Retry-After`. */
+/**
+ * Thrown when a caller has exhausted its own quota, while other callers can continue. The HTTP layer responds with 429 and
+ * `Retry-After`.
+ */
 export class QuotaError extends UnavailableError {}
 
-/** An error in an input. `path` names the field (`config.dedupe.windowSeconds`), `message` the reason. */
+/** An error in an input. `path` names the field (such as `config.dedupe.windowSeconds`), and `message` explains the error. */
 export interface Finding {
   readonly path: string;
   readonly message: string;

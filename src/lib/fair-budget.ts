@@ -1,19 +1,20 @@
-/** A budget that several holders share, such as bytes of memory. A holder at its limit does not affect the others. */
+/** A budget that several holders share, such as bytes of memory. A holder that reaches its limit does not affect the others. */
 export interface FairBudget<K> {
-  /** Reserves `amount` for a holder. Returns false without reserving anything if the holder would exceed its limit. */
+  /** Reserves `amount` for a holder. Returns false and reserves nothing if the holder would exceed its limit. */
   readonly take: (who: K, amount: number) => boolean;
-  /** Releases a part of the amount that a holder has reserved. */
+  /** Releases `amount` of a holder's reservation. */
   readonly giveBack: (who: K, amount: number) => void;
 }
 
 /**
- * Creates a fair budget. A holder can reserve up to half of the total while the total is not exhausted. It can always reserve its fair
- * share, which is the total divided by the number of holders. A new holder can always reserve one item of any size.
+ * Creates a fair budget. A holder can reserve up to half of the total, as long as the total is not exhausted. Even then, it can
+ * reserve its fair share, which is the total divided by the number of holders. A new holder can always reserve one amount of
+ * any size.
  *
- * The holders together can therefore exceed the total, by an amount that grows with the logarithm of their number.
+ * All holders together can therefore exceed the total. The excess grows with the logarithm of their number.
  *
- * @param mostOf returns a holder's limit, to use instead of half of the total; `undefined` for the half. A lower limit also lowers the
- *   fair share
+ * @param mostOf returns a holder's limit, or `undefined` for half of the total. A limit below the fair share replaces the fair
+ *   share
  */
 export function createFairBudget<K>(
   total: number,

@@ -1,7 +1,7 @@
-/** A queue that serves its owners round-robin, so that an owner with many items does not delay the items of others. */
+/** A queue that serves its owners round-robin. An owner with many items does not delay the items of other owners. */
 export class FairQueue<K, T> {
   readonly #lines = new Map<K, Line<K, T>>();
-  /** Waiting lines in round-robin order. Entries before index `#turn` have been served. */
+  /** The lines of all owners in round-robin order. Entries before index `#turn` have already been served. */
   #turns: (Line<K, T> | undefined)[] = [];
   #turn = 0;
   #aside: Line<K, T>[] = [];
@@ -11,7 +11,7 @@ export class FairQueue<K, T> {
     return this.#size;
   }
 
-  /** Appends an item after all items of the same owner. */
+  /** Appends an item to the line of its owner. */
   push(who: K, item: T): void {
     let line = this.#lines.get(who);
     if (line === undefined) {
@@ -23,7 +23,7 @@ export class FairQueue<K, T> {
     this.#size++;
   }
 
-  /** Returns the next item without removing it; `undefined` if the queue is empty or all lines are set aside. */
+  /** Returns the next item without removing it. Returns `undefined` if the queue is empty or all lines are set aside. */
   peek(): T | undefined {
     const line = this.#turns[this.#turn];
     return line?.items[line.taken];
@@ -42,7 +42,7 @@ export class FairQueue<K, T> {
       this.#turns[this.#turn++] = undefined;
       if (!isLast) this.#turns.push(line);
     }
-    // Drop served entries, so that a line that never becomes empty does not grow forever.
+    // Remove the served entries now and then, so that the array of a line that never becomes empty does not grow forever.
     if (line.taken === COMPACT_AFTER) {
       line.items.splice(0, line.taken);
       line.taken = 0;
@@ -51,7 +51,7 @@ export class FairQueue<K, T> {
     return item;
   }
 
-  /** Skips the current line until `bringBack`, so that the other lines can continue. */
+  /** Skips the current owner's line until `bringBack` is called, so that the other owners can continue. */
   setAside(): void {
     const line = this.#turns[this.#turn];
     if (line === undefined) return;
@@ -60,7 +60,7 @@ export class FairQueue<K, T> {
     this.#compact();
   }
 
-  /** Returns all lines that were set aside to the front of the queue. */
+  /** Returns all skipped lines to the front of the queue. */
   bringBack(): void {
     this.#turns.splice(this.#turn, 0, ...this.#aside);
     this.#aside = [];
@@ -72,7 +72,7 @@ export class FairQueue<K, T> {
     this.#turn = 0;
   }
 
-  /** Removes all items in round-robin order. */
+  /** Removes all items and yields them in round-robin order. */
   *drain(): Generator<T, void> {
     while (this.#size > 0) {
       const item = this.shift();

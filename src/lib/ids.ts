@@ -1,23 +1,27 @@
 import { randomBytes } from "node:crypto";
 
-/** Creates a new id. */
+/** Returns a new unique id. */
 export type NewId = () => string;
 
-/** Crockford's base 32 in lower case, without `i`, `l`, `o` and `u`. Texts sort in the order of the numbers. */
+/**
+ * Crockford's base 32 alphabet in lower case, without `i`, `l`, `o` and `u`. Encoded texts sort in the same order as the
+ * numbers.
+ */
 const ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz";
 const TIME_CHARS = 10;
 const RANDOM_BYTES = 8;
 const POOL_BYTES = 512 * RANDOM_BYTES;
 
 /**
- * Creates a time-ordered opaque id: `<prefix>_`, 10 characters of milliseconds (48 bits), 13 characters of 64 random bits. Ids from
- * different milliseconds sort by time. Ids from the same millisecond have no order.
+ * Creates an opaque id: `<prefix>_`, 10 characters of the time in ms (48 bits), and 13 characters of 64 random bits.
+ *
+ * Ids from different milliseconds sort by time. Ids from the same millisecond have no defined order.
  */
 export function createId(prefix: string, nowMs: number, random?: Uint8Array): string {
   return `${prefix}_${formatTime(nowMs)}${random === undefined ? randomText() : encodeBase32(random)}`;
 }
 
-/** Cache of the last time text, because many deliveries arrive within one millisecond. */
+/** The most recently encoded time. It is cached because many deliveries arrive within the same millisecond. */
 let last = { ms: 0, text: "0".repeat(TIME_CHARS) };
 
 function formatTime(ms: number): string {
@@ -30,7 +34,10 @@ function formatTime(ms: number): string {
   return text;
 }
 
-/** Pool of random bytes, each used once. Requesting eight bytes at a time would cost five times as much as the rest of an id. */
+/**
+ * Pool of random bytes, each of which is used once. Requesting eight bytes at a time would take five times as long as the rest
+ * of creating an id.
+ */
 const pool = { bytes: Buffer.alloc(0), used: 0 };
 
 function randomText(): string {
@@ -43,7 +50,7 @@ function randomText(): string {
   return encodeBase32(pool.bytes, from, pool.used);
 }
 
-/** Parses the creation time of an id from `createId`, in milliseconds. */
+/** Returns the creation time of an id from `createId`, in milliseconds since 1970. */
 export function timeOfId(id: string): number {
   const start = id.lastIndexOf("_") + 1;
   let ms = 0;
@@ -51,7 +58,10 @@ export function timeOfId(id: string): number {
   return ms;
 }
 
-/** Encodes bytes `from` to `to` in lower-case Crockford base 32, most significant bit first. The last character is zero-padded. */
+/**
+ * Encodes the bytes from index `from` to `to` in lower-case Crockford base 32. The most significant bit comes first. The last
+ * character is padded with zero bits.
+ */
 export function encodeBase32(bytes: Uint8Array, from = 0, to = bytes.length): string {
   let text = "";
   let bits = 0;
@@ -68,7 +78,9 @@ export function encodeBase32(bytes: Uint8Array, from = 0, to = bytes.length): st
   return bits > 0 ? text + ALPHABET.charAt((held << (5 - bits)) & 31) : text;
 }
 
-/** Whether a text has the form of an id from `createId` with this prefix. Path parameters of another form get 404. */
+/**
+ * Returns whether a text has the form of an id from `createId` with this prefix. A path parameter of any other form gets 404.
+ */
 export function isId(prefix: string, text: string): boolean {
   return text.startsWith(`${prefix}_`) && /^[0-9a-hjkmnp-tv-z]{23}$/.test(text.slice(prefix.length + 1));
 }

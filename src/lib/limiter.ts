@@ -1,10 +1,13 @@
 import { FairQueue } from "./fair-queue.ts";
 
-/** A weighted limiter for slots or bytes. Callers that exceed it wait and are served round-robin by owner. */
+/**
+ * Limits the total weight in use, for example slots or bytes. Callers beyond the limit wait and are served round-robin by
+ * owner.
+ */
 export interface Limiter {
   /**
-   * Acquires weight. Disposing of the result releases it, once even if disposed of repeatedly. A weight above the total is granted when
-   * no other weight is held. Rejects with the reason of the signal if it aborts first.
+   * Acquires weight. Dispose of the result to release it; further disposals have no effect. A weight above the limit is granted
+   * when no other weight is in use. Rejects with the reason of the signal if it aborts first.
    *
    * Requests of the same owner (`whose`) are served in order. They do not delay the requests of other owners.
    */
@@ -15,7 +18,7 @@ export interface Limiter {
 }
 
 export interface HeldWeight extends Disposable {
-  /** Releases all weight above `weight`. */
+  /** Reduces the acquired weight to `weight` and releases the rest. */
   readonly shrinkTo: (weight: number) => void;
 }
 

@@ -3,21 +3,23 @@ import { type Sleep, sleep as sleepByClock } from "./sleep.ts";
 
 export interface LoopOptions {
   /**
-   * Runs one iteration. The next one begins after it has settled. The signal aborts on disposal, after which the step may return or
-   * throw. Throwing at any other time counts as a failure.
+   * Runs one iteration. The next iteration begins after the promise has settled.
+   *
+   * The signal aborts when the loop is disposed of. After that, the step may return or throw. Throwing at any other time counts
+   * as a failure.
    */
   readonly step: (signal: AbortSignal) => Promise<unknown>;
-  /** Time between the end of a successful iteration and the next one, unless the loop is woken. A function is called each time. */
+  /** Wait after a successful iteration, unless the loop is woken. A function is called for each wait. */
   readonly everyMs: number | (() => number);
-  /** Whether to wait for the interval before the first iteration. Defaults to false. */
+  /** Whether to wait for `everyMs` before the first iteration. Defaults to false. */
   readonly waitsFirst?: boolean;
-  /** Minimum time between two iterations, even if the loop is woken. Defaults to 0. */
+  /** Minimum wait between two iterations, which applies even if the loop is woken. Defaults to 0. */
   readonly gapMs?: number;
-  /** Backoff between a failure and the next iteration. Defaults to half a second, growing to two seconds. */
+  /** Backoff between a failed iteration and the next one. By default, it grows from half a second to two seconds. */
   readonly retry?: Backoff;
-  /** Called for the first of several consecutive failures. */
+  /** Called for the first of several consecutive failed iterations. */
   readonly onFailing: (error: unknown) => void;
-  /** Called for the first success after a failure. */
+  /** Called for the first successful iteration after a failed one. */
   readonly onRecovered?: () => void;
   /** Replaces the timer in tests. */
   readonly sleep?: Sleep;
@@ -27,8 +29,9 @@ export interface LoopOptions {
 /** A running loop. Disposal aborts the signal of the current step and resolves after that step has ended. */
 export interface Loop extends AsyncDisposable {
   /**
-   * Starts the next iteration now, or after the current one has ended and `gapMs` has passed. Has no effect after a failure, so that
-   * many calls do not cause many failures.
+   * Starts the next iteration now. If one is running, starts the next one after it has ended and `gapMs` has passed.
+   *
+   * Has no effect while the loop waits after a failure, so that frequent calls do not cause frequent failures.
    */
   readonly wake: () => void;
   readonly signal: AbortSignal;
@@ -36,7 +39,10 @@ export interface Loop extends AsyncDisposable {
 
 const RETRY: Backoff = { initialMs: 500, maxMs: 2_000, factor: 2, jitter: 0.5 };
 
-/** Runs a step repeatedly until disposal. The first iteration begins in a later microtask, so that the step can use the loop. */
+/**
+ * Runs a step repeatedly until disposal. The first iteration begins in a later microtask, so that the step can already use the
+ * returned loop.
+ */
 export function startLoop(options: LoopOptions): Loop {
   const { step, everyMs, waitsFirst = false, gapMs = 0, retry = RETRY, onFailing, onRecovered } = options;
   const { sleep = sleepByClock, random = Math.random } = options;

@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 
-/** A Lua script with its includes resolved. */
+/** Source of a Lua script with all includes resolved. */
 export interface LuaScript {
   readonly text: string;
-  /** SHA-1 in hexadecimal, the script's identifier for EVALSHA. */
+  /** SHA-1 digest in hexadecimal, which identifies the script in EVALSHA. */
   readonly sha: string;
 }
 
@@ -15,13 +15,16 @@ interface CommandSender {
 /** Runs a script. In Redis Cluster, all keys must be in the same slot. */
 export type RunLua = (keys: readonly string[], args: readonly (string | number)[]) => Promise<unknown>;
 
-/** Reads a Lua file and replaces each line `-- @include <path>` with the file at that relative path. */
+/**
+ * Reads a Lua file. Replaces each line `-- @include <path>` with the content of that file; the path is relative to the
+ * including file.
+ */
 export function loadScript(file: URL): LuaScript {
   const text = readLua(file);
   return { text, sha: createHash("sha1").update(text).digest("hex") };
 }
 
-/** Reads a Lua file and returns a function that runs it, with EVALSHA if Redis has cached the script. */
+/** Reads a Lua file and returns a function that runs it in Redis. Uses EVALSHA while Redis has cached the script. */
 export function luaScript(redis: CommandSender, file: URL): RunLua {
   const { text, sha } = loadScript(file);
   return async (keys, args) => {

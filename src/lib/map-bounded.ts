@@ -1,4 +1,7 @@
-/** Maps items with limited concurrency and returns the results in order. Rejects on the first failure and starts no further items. */
+/**
+ * Maps items asynchronously with limited concurrency. Returns the results in the order of the items. After the first failure,
+ * it rejects and starts no further items.
+ */
 export async function mapBounded<T, R>(
   items: readonly T[],
   concurrency: number,

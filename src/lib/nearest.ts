@@ -1,4 +1,7 @@
-/** Finds the candidate with the smallest edit distance; `undefined` if that exceeds a third of the candidate's length. */
+/**
+ * Returns the candidate with the smallest edit distance to a text. Returns `undefined` if that distance exceeds a third of the
+ * candidate's length.
+ */
 export function findNearest(text: string, candidates: readonly string[]): string | undefined {
   let best: { readonly candidate: string; readonly distance: number } | undefined;
   for (const candidate of candidates) {
@@ -10,7 +13,7 @@ export function findNearest(text: string, candidates: readonly string[]): string
   return best?.candidate;
 }
 
-/** Computes the Levenshtein distance row by row. */
+/** Computes the Levenshtein distance of two texts, row by row. */
 function editDistance(a: string, b: string): number {
   let previous = Array.from({ length: b.length + 1 }, (_, column) => column);
   for (let row = 1; row <= a.length; row++) {

@@ -1,4 +1,7 @@
-/** Yields all rows of a query in pages (keyset pagination). Each page starts after the key of the previous page's last row. */
+/**
+ * Yields all rows of a query, page by page (keyset pagination). Each page starts after the key of the last row on the previous
+ * page.
+ */
 export async function* inPages<N extends string, K, T extends Readonly<Record<N, K>>>(
   key: N,
   first: K,

@@ -1,14 +1,15 @@
-/** In-process token buckets by key, with bounded memory and a cost that is low enough for every delivery. */
+/** Token buckets by key, within one process. They use bounded memory and are cheap enough to check for every delivery. */
 export interface RateBuckets<K> {
   /**
-   * Takes one token from the bucket of a key, which has a capacity of one second at `ratePerSecond`. Returns 0, or the milliseconds until
-   * a token is available. `nowMs` is monotonic.
+   * Takes one token from the bucket of a key. A bucket holds the tokens of one second at `ratePerSecond`.
+   *
+   * Returns 0 if a token was available. Otherwise, returns the milliseconds until one is available. `nowMs` must be monotonic.
    */
   readonly take: (key: K, ratePerSecond: number, nowMs: number) => number;
   /**
-   * Takes tokens even if the bucket has too few. Later calls of `take` return the time until the debt is repaid.
+   * Takes tokens even if the bucket has too few. Until the missing tokens are refilled, `take` returns the remaining wait.
    *
-   * @param mostDebtMs maximum time to repay the debt; unlimited by default
+   * @param mostDebtMs maximum time for refilling the missing tokens; unlimited by default
    */
   readonly overdraw: (
     key: K,
@@ -17,20 +18,21 @@ export interface RateBuckets<K> {
     nowMs: number,
     mostDebtMs?: number,
   ) => void;
-  /** Returns the result of `take` without taking a token. */
+  /** Returns what `take` would return, without taking a token. */
   readonly look: (key: K, ratePerSecond: number, nowMs: number) => number;
 }
 
 const BURST_MS = 1_000;
-/** Tolerance for rounding errors in sums of fractional milliseconds. */
+/** Tolerance for rounding errors when fractional milliseconds are added. */
 const ROUNDING_MS = 1e-6;
 const MAX_KEYS = 32_768;
 
 /**
- * Creates buckets with the generic cell rate algorithm (ITU-T I.371), which stores only the time when a bucket is full again.
+ * Creates token buckets. They use the generic cell rate algorithm (ITU-T I.371), which stores only the time when a bucket will
+ * be full again.
  *
- * Two generations bound the memory. When the young generation has `maxKeys` entries, it becomes the old one. Entries of the previous old
- * generation that were not used since are dropped, as if their buckets were full.
+ * Two generations of entries bound the memory. When the young generation has `maxKeys` entries, it becomes the old one and
+ * replaces the previous old one. Entries that were not used since then are dropped, as if their buckets were full.
  */
 export function createRateBuckets<K>(maxKeys: number = MAX_KEYS): RateBuckets<K> {
   let young = new Map<K, number>();

@@ -1,4 +1,7 @@
-/** An expected success or failure as a value. Unexpected failures (Redis unavailable, a bug) are thrown instead. */
+/**
+ * The outcome of an operation that can fail in expected ways. Unexpected failures, such as a bug or unavailable Redis, are
+ * thrown instead.
+ */
 export type Result<T, E> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly error: E };
@@ -7,7 +10,10 @@ export const ok = <T>(value: T): { readonly ok: true; readonly value: T } => ({ 
 
 export const err = <E>(error: E): { readonly ok: false; readonly error: E } => ({ ok: false, error });
 
-/** Returns the value of a result that was validated earlier and cannot be an error. @throws Error with `name` if it is one */
+/**
+ * Returns the value of a result that cannot be an error, because its input was validated earlier. @throws Error with `name` if
+ * it is one
+ */
 export function unwrap<T>(result: Result<T, string>, name: string): T {
   if (!result.ok) throw new Error(`${name} ${result.error}`);
   return result.value;

@@ -3,13 +3,16 @@ import { setTimeout as delay } from "node:timers/promises";
 /** Resolves after `ms`, or earlier when the signal aborts. Never rejects. */
 export type Sleep = (ms: number, signal: AbortSignal) => Promise<void>;
 
-/** Maximum delay of a Node timer. */
+/** Maximum delay of a Node.js timer, in ms. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 export const sleep: Sleep = (ms, signal) =>
   delay(Math.min(ms, MAX_TIMER_MS), undefined, { signal }).catch(() => {});
 
-/** Resolves with whether `work` resolves within `ms`, or rejects if `work` rejects first. Does not cancel the work. */
+/**
+ * Resolves with true if `work` resolves within `ms`, and with false otherwise. Rejects if `work` rejects first. Does not cancel
+ * the work.
+ */
 export async function endsWithin(ms: number, work: Promise<unknown>): Promise<boolean> {
   const over = new AbortController();
   try {

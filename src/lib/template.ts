@@ -1,21 +1,21 @@
 import { err, ok, type Result } from "./result.ts";
 
-/** A parsed placeholder `{{name | filter | filter}}`. */
+/** A parsed placeholder, such as `{{name | filter | filter}}`. */
 export interface Placeholder {
   readonly name: string;
   readonly filters: readonly string[];
 }
 
-/** Renders a template for one context. */
+/** A compiled template. Renders the text with the values of a context. */
 export type Template<C> = (context: C) => string;
 
 const PLACEHOLDER = /\{\{([^{}]*)\}\}/g;
 
 /**
- * Compiles a text with placeholders `{{name}}` or `{{name | filter}}`. All other text is literal, including single braces, so a template
- * can be JSON. Inserted values are never evaluated, even if they contain `{{`.
+ * Compiles a text with placeholders `{{name}}` or `{{name | filter}}`. All other text is literal, including single braces, so a
+ * template can be JSON. Inserted values are never evaluated, even if they contain `{{`.
  *
- * @param bind called once per placeholder; returns its reader, or an error message
+ * @param bind called once per placeholder. Returns a function that reads the placeholder's value, or an error message
  */
 export function compileTemplate<C>(
   text: string,

@@ -30,7 +30,10 @@ export async function unlessAborted<T>(signal: AbortSignal, work: Promise<T>): P
   }
 }
 
-/** Resolves with the result of `work`, or with `undefined` if the work is still running `graceMs` after the signal aborted. */
+/**
+ * Resolves with the result of `work`. Resolves with `undefined` if the work is still running `graceMs` after the signal
+ * aborted.
+ */
 export function withinGrace<T>(
   graceMs: number,
   work: Promise<T>,

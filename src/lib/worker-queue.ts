@@ -1,41 +1,47 @@
 import { Worker } from "node:worker_threads";
 import { UnavailableError } from "./errors.ts";
 
-/** Result of a job that exceeded its limit of CPU time or memory. */
+/** Result of a job that was stopped because it exceeded its CPU time or memory limit. */
 export interface Exceeded {
   readonly kind: "exceeded";
 }
 
 /** The caller that requests a job. */
 export interface Asker {
-  /** Lanes are served round-robin, whatever their number of jobs. */
+  /**
+   * Name of the lane in which the job waits. Lanes are served round-robin, so a lane with many jobs does not delay other lanes.
+   */
   readonly lane: string;
-  /** Aborts when the caller no longer needs the result. A job that has not started is then removed and its request released. */
+  /**
+   * Aborts when the caller no longer needs the result. If the job has not started, it is then removed and its request released.
+   */
   readonly signal?: AbortSignal;
-  /** Whether a full lane still accepts the job. The caller must then limit the number of such jobs itself. */
+  /** Whether to accept the job even if its lane is full. The caller must then limit the number of such jobs itself. */
   readonly isUnhurried?: boolean;
 }
 
 /** A worker thread that runs one job at a time. */
 export interface WorkerQueue<Q, A> extends AsyncDisposable {
   /**
-   * Runs a job. After `exceeded`, the worker is terminated and the remaining jobs run on a new one.
+   * Runs a job on the worker. A job that exceeds its limits resolves with `exceeded`. The worker is then terminated, and a new
+   * worker runs the remaining jobs.
    *
-   * @throws UnavailableError if the lane is full, the signal aborts before the job starts, the worker fails, or the queue is closed
+   * @throws UnavailableError if the lane is full, the signal aborts before the job starts, the worker fails, or the queue is
+   *   closed
    */
   readonly run: (request: Q, asker: Asker) => Promise<A | Exceeded>;
 }
 
 export interface WorkerQueueOptions<Q> {
-  /** The worker's module. It posts `{ kind: "ready" }` after loading, then one answer per message. */
+  /** URL of the worker's module. The worker posts `{ kind: "ready" }` after loading, then one answer per message. */
   readonly program: URL;
   readonly name: string;
-  /** CPU time limit per job. CPU time is independent of other load on the machine. */
+  /** CPU time limit per job. Unlike elapsed time, CPU time does not depend on the load of the machine. */
   readonly maxCpuMs: number;
   readonly maxQueuedPerLane: number;
-  /** Guaranteed heap size for live objects. A worker that exceeds it by 512 MiB is terminated. */
+  /** Heap size that live objects may always use. A worker that exceeds it by 512 MiB is terminated. */
   readonly maxHeapMiB: number;
-  /** Returns the message for a request and the memory to transfer. By default the whole request is copied. */
+  /** Returns the message to post for a request, and the memory to transfer with it. By default, the whole request is copied. */
   readonly toSend?: (request: Q) => readonly [request: Q, moved: readonly ArrayBuffer[]];
 }
 
@@ -43,28 +49,40 @@ interface Job<Q, A> {
   readonly request: Q;
   readonly resolve: (answer: A | Exceeded) => void;
   readonly reject: (error: Error) => void;
-  /** Stops listening for the caller's abort. */
+  /** Removes the listener for the caller's abort, because the job starts now. */
   readonly begin: () => void;
 }
 
-/** Loading a worker takes a third of a second, and much longer on a machine that is busy starting up. */
+/**
+ * Maximum time for a worker to load. Loading takes a third of a second, but much longer on a machine that is busy starting up.
+ */
 const START_TIMEOUT_MS = 30_000;
 const CHECKS_PER_LIMIT = 10;
 const MAX_CHECK_INTERVAL_MS = 50;
-/** A thread reports its usage between JavaScript tasks. Without a report for this time, it hangs in native code. */
+/**
+ * Maximum time without a usage report from a worker thread. Threads report between JavaScript tasks, so a silent thread hangs
+ * in native code.
+ */
 const MAX_SILENT_MS = 60_000;
 
 /**
- * Distance between a worker's heap limit and V8's limit. A thread at V8's limit has 16 MiB left to terminate; a larger allocation crashes
- * the whole process. The queue therefore terminates the worker halfway between the two limits. A worker within its own limit does not
- * get that far, because V8 grows a heap by at most half of the remaining space before it collects.
+ * Difference between a worker's own heap limit and the limit that V8 enforces. The queue terminates a worker halfway between
+ * the two.
+ *
+ * A thread must not reach V8's limit. It then has 16 MiB left to terminate, and a larger allocation crashes the whole process.
+ *
+ * A worker within its own limit does not reach the halfway point. V8 grows a heap by at most half of the remaining space before
+ * it collects garbage.
  */
 const HEAP_LEEWAY_MIB = 1_024;
-/** Up to a third of the young generation moves to the old one at once. V8's default of 192 MiB would use much of the leeway. */
+/**
+ * Maximum size of the young generation. Up to a third of it moves to the old generation at once. V8's default of 192 MiB would
+ * use much of the leeway.
+ */
 const MAX_YOUNG_MIB = 48;
 const MIB = 1024 * 1024;
 
-/** Creates the queue. The worker starts with the first job and keeps the process alive only while it has a job. */
+/** Creates a job queue. Its worker thread starts with the first job, and keeps the process alive only while it has a job. */
 export function createWorkerQueue<Q, A extends { readonly kind: string }>(
   options: WorkerQueueOptions<Q>,
 ): WorkerQueue<Q, A> {
@@ -76,7 +94,7 @@ export function createWorkerQueue<Q, A extends { readonly kind: string }>(
   let timer: NodeJS.Timeout | undefined;
   let isClosed = false;
 
-  /** Removes and returns the next job of the lane that was served least recently. Moves the lane to the end. */
+  /** Removes and returns the next job of the least recently served lane. Moves that lane to the end. */
   function take(): Job<Q, A> | undefined {
     for (const [lane, jobs] of lanes) {
       lanes.delete(lane);
@@ -103,7 +121,7 @@ export function createWorkerQueue<Q, A extends { readonly kind: string }>(
       worker.postMessage(request, moved);
       watch(worker, job);
     } catch (error) {
-      // A value that cannot be cloned is the caller's mistake, so keep the worker.
+      // Keep the worker, because a request that cannot be cloned is the caller's mistake.
       settle((each) => each.reject(error instanceof Error ? error : new Error(String(error))));
     }
   }
@@ -143,7 +161,7 @@ export function createWorkerQueue<Q, A extends { readonly kind: string }>(
     return started;
   }
 
-  /** Checks the thread's CPU time and memory until the job is done or exceeds its limits. */
+  /** Checks the CPU time and memory of the worker until the job is done or exceeds its limits. */
   function watch(which: Worker, job: Job<Q, A>): void {
     const isOver = (): boolean => current !== job || which !== worker;
     const checkMs = Math.min(MAX_CHECK_INTERVAL_MS, maxCpuMs / CHECKS_PER_LIMIT);
@@ -162,14 +180,15 @@ export function createWorkerQueue<Q, A extends { readonly kind: string }>(
       if (usedMs > maxCpuMs || isFull) lose(which, (each) => each.resolve({ kind: "exceeded" }));
       else arm();
     };
-    // Most jobs end before the first check. For an exited thread the check rejects, and the "exit" event settles the job.
+    // Starts the timer for the next check. Most jobs end before the first check. If the thread has exited, the check
+    // rejects, and the "exit" event settles the job.
     const arm = (): void => {
       timer = setTimeout(() => void check().catch(() => {}), checkMs);
     };
     arm();
   }
 
-  /** Removes a job from its lane. The lane keeps its position. */
+  /** Removes a job from its lane and rejects it. The lane keeps its position in the order. */
   function drop(lane: string, jobs: Set<Job<Q, A>>, job: Job<Q, A>): void {
     jobs.delete(job);
     if (jobs.size === 0 && lanes.get(lane) === jobs) lanes.delete(lane);
@@ -180,7 +199,7 @@ export function createWorkerQueue<Q, A extends { readonly kind: string }>(
   const createCanceledError = (): UnavailableError =>
     createLostError(`${name}: the caller has canceled the job`);
 
-  /** Terminates a worker and settles its job. If the worker never became ready, the next waiting job is settled instead. */
+  /** Terminates a worker and settles its current job. If the worker never became ready, settles the next waiting job instead. */
   function lose(which: Worker, answer: (job: Job<Q, A>) => void): void {
     if (which !== worker) return;
     worker = undefined;

@@ -3,32 +3,37 @@ import { LRUCache } from "lru-cache";
 import { upToEntries } from "../up-to-entries.ts";
 import { type Address, createNetworkCheck } from "./networks.ts";
 
-/** Origin of a request. */
+/** The address that a request comes from. */
 export interface ClientAddress {
-  /** IPv4 addresses are dotted, even if they were mapped into IPv6; `unknown` if there is no valid address. */
+  /**
+   * Address of the client, or `unknown` if there is no valid address. An IPv4 address that was mapped into IPv6 is in dotted
+   * form.
+   */
   readonly address: string;
-  /** Network that counts as one sender: the IPv4 address, or the /64 of an IPv6 address, because one host can use the whole /64. */
+  /** Network that counts as one sender: the IPv4 address, or the /64 network of an IPv6 address. One host can use a whole /64. */
   readonly network: string;
 }
 
-/** @param forwardedFor all `X-Forwarded-For` headers of the request, joined by commas */
+/** Finds the client's address. @param forwardedFor all `X-Forwarded-For` headers of the request, joined by commas */
 export type ClientAddressOf = (
   peer: string | undefined,
   forwardedFor: string | readonly string[] | undefined,
 ) => ClientAddress;
 
 const MAX_KNOWN = 8_192;
-/** Maximum length of a cached chain. Longer chains are parsed each time. */
+/** Maximum length of a cached `X-Forwarded-For` value. Longer values are parsed each time. */
 const MAX_KNOWN_CHARS = 256;
 const MAX_HOPS = 32;
 const UNKNOWN: ClientAddress = { address: "unknown", network: "unknown" };
 
 /**
- * Creates a function that finds the client's address behind proxies. It reads `X-Forwarded-For` from the right, where the nearest proxy
- * appends its peer, while the address that added the entry is in a trusted network (CIDR). The first untrusted address is the client.
- * Entries further left are unverified claims of the client.
+ * Creates a function that finds the client's address behind proxies in the networks `trusted` (CIDR notation).
  *
- * An invalid entry ends the search at the proxy that forwarded it. Other forwarding headers are ignored.
+ * Each proxy appends the address of its peer to `X-Forwarded-For`. The function reads the header from the right and skips
+ * trusted addresses. The first untrusted address is the client. Entries further left are unverified claims of the client.
+ *
+ * An invalid entry ends the search, and the proxy that forwarded the entry counts as the client. Other forwarding headers are
+ * ignored.
  *
  * @param onUntrusted called once, with the first untrusted peer that sends `X-Forwarded-For`
  */

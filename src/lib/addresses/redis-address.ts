@@ -10,8 +10,8 @@ export interface RedisAddress {
 }
 
 /**
- * Parses a comma-separated list of `redis://[user:password@]host[:port][/db]`, `rediss://…` (TLS) and
- * `unix://[user:password@]/path/to.sock[?db=n]`.
+ * Parses a comma-separated list of Redis addresses. An address has one of three forms:
+ * `redis://[user:password@]host[:port][/db]`, `rediss://…` (TLS) or `unix://[user:password@]/path/to.sock[?db=n]`.
  *
  * @throws Error that describes the first invalid entry, without its credentials
  */
@@ -25,12 +25,12 @@ export function parseRedisAddresses(list: string): readonly [RedisAddress, ...Re
   return [first, ...rest];
 }
 
-/** Formats host and port, or the socket path, for messages and as a key. */
+/** Formats host and port, or the socket path, for use in messages and as a map key. */
 export const addressName = (address: RedisAddress): string =>
   address.path ?? `${address.host}:${address.port}`;
 
 function parseAddress(text: string): RedisAddress {
-  // A URL cannot have credentials without a host, so add a dummy host to socket URLs for parsing.
+  // Add a dummy host to socket URLs for parsing, because a URL without a host cannot contain credentials.
   const url = URL.parse(text.replace(/^(unix:\/\/[^/]*@)\//, "$1socket/"));
   if (url === null) throw new Error("a Redis address is not a URL");
   const credentials = {

@@ -1,4 +1,4 @@
-/** A part of an archive: a gzip file inside a tar. */
+/** One part of an archive. It is stored as a gzip file inside the tar file. */
 export interface ArchivePart {
   readonly name: string;
   /** Size of the compressed part. */
@@ -7,20 +7,20 @@ export interface ArchivePart {
   readonly sha256: string;
 }
 
-/** The table of contents: all parts, and additional data of the writer. */
+/** The archive's table of contents: all parts, and additional data from the writer. */
 export interface Manifest {
   readonly parts: readonly ArchivePart[];
   readonly [about: string]: unknown;
 }
 
-/** Thrown when an archive is incomplete or was modified. The message names the part, not the file. */
+/** Thrown when an archive is incomplete or was modified. The message names the part, but not the archive file. */
 export class ArchiveError extends Error {
   override readonly name = "ArchiveError";
 }
 
-/** Entry after all parts. An archive without it was truncated. */
+/** Name of the table of contents, which follows all parts. An archive without it was truncated. */
 export const MANIFEST = "manifest.json";
-/** Last entry, in the format of `sha256sum --check`. */
+/** Name of the last entry, which contains the digest of the manifest in the format of `sha256sum --check`. */
 export const MANIFEST_DIGEST = "manifest.json.sha256";
-/** File extension of a part in the tar. */
+/** File name extension of a part in the tar file. */
 export const PART_ENDING = ".gz";

@@ -14,20 +14,20 @@ import {
   PART_ENDING,
 } from "./archive.ts";
 
-/** A part during reading. It must be read to its end before the next part is available. */
+/** A part of the archive that is being read. Read its content to the end before requesting the next part. */
 export interface ReadPart {
   readonly name: string;
-  /** The uncompressed content. */
+  /** The uncompressed content of the part. */
   readonly content: Readable;
 }
 
 export interface ReadOptions {
   readonly signal: AbortSignal;
-  /** Called with the total number of bytes read from the file. */
+  /** Called with the total number of bytes read from the file so far. */
   readonly onBytes?: (bytes: number) => void;
 }
 
-/** Maximum size of the manifest, which is read into memory. */
+/** Maximum size of the manifest and its digest, which are read into memory. */
 const MAX_SMALL_BYTES = 16 * 1024 * 1024;
 
 const manifestSchema = z.looseObject({
@@ -37,7 +37,8 @@ const manifestSchema = z.looseObject({
 /**
  * Reads a whole archive and verifies that every part is present and unmodified. Returns the table of contents.
  *
- * @throws ArchiveError that names the missing or modified part; system errors if the file cannot be read
+ * @throws ArchiveError that names the missing or modified part
+ * @throws a system error if the file cannot be read
  */
 export async function checkArchive(file: string, options: ReadOptions): Promise<Manifest> {
   const found: ArchivePart[] = [];
@@ -59,7 +60,7 @@ export async function checkArchive(file: string, options: ReadOptions): Promise<
   return manifest;
 }
 
-/** Reads the selected parts of an archive in order. Check the archive with `checkArchive` first. */
+/** Yields the selected parts of an archive in order. Does not verify them, so call `checkArchive` first. */
 export async function* readArchive(
   file: string,
   { isWanted, ...options }: ReadOptions & { readonly isWanted: (name: string) => boolean },
@@ -140,7 +141,7 @@ async function* readChunks(name: string, stream: Readable): AsyncGenerator<Buffe
   }
 }
 
-/** Parses the manifest. Its digest proves that it is unmodified, but not who wrote it, so it is validated. */
+/** Parses and validates the manifest. Validation is necessary, because the digest does not prove who wrote the manifest. */
 function parseManifest(text: string): Manifest {
   try {
     return manifestSchema.parse(JSON.parse(text));

@@ -7,34 +7,40 @@ import { createGzip } from "node:zlib";
 import { pack } from "tar-stream";
 import { type ArchivePart, MANIFEST, MANIFEST_DIGEST, PART_ENDING } from "./archive.ts";
 
-/** Writes one file from several parts. The file gets its name in `finish`; disposal before that removes all temporary data. */
+/**
+ * Writes an archive file from several parts. The file gets its final name in `finish`. Disposal before that removes all
+ * temporary data.
+ */
 export interface ArchiveWriter extends AsyncDisposable {
-  /** Adds one part at a time. @param onBytes called with the total number of uncompressed bytes of the part */
+  /** Adds a part. Parts must be added one at a time. @param onBytes called with the total number of uncompressed bytes so far */
   readonly add: (name: string, content: Readable, onBytes?: (bytes: number) => void) => Promise<ArchivePart>;
-  /** Adds the table of contents, syncs the file to disk and gives it its name. Returns its size in bytes. */
+  /** Adds the table of contents, syncs the file to disk and gives it its final name. Returns the size of the file in bytes. */
   readonly finish: (about: Readonly<Record<string, unknown>>) => Promise<number>;
 }
 
-/** Fastest level. Higher levels take 2 to 5 times as much CPU time and save only a tenth of the size. */
+/** The fastest gzip level. Higher levels take 2 to 5 times as much CPU time and save only a tenth of the size. */
 const GZIP_LEVEL = 1;
 const CHUNK_BYTES = 256 * 1024;
 
 /**
- * Starts an archive with mode 0600: a tar with gzip parts, `manifest.json` and its digest. A tar entry needs its size in advance, so each
- * part is first written to an unlinked temporary file in the same directory.
+ * Starts an archive with file mode 0600. The archive is a tar file with gzip parts, `manifest.json` and its digest.
  *
- * @throws system errors, such as ENOSPC at any time
+ * A tar entry needs its size in advance. Each part is therefore first written to an unlinked temporary file in the same
+ * directory.
+ *
+ * @throws system errors such as ENOSPC, at any time
  */
 export async function createArchive(
   file: string,
   { signal }: { readonly signal: AbortSignal },
 ): Promise<ArchiveWriter> {
   await using opening = new AsyncDisposableStack();
-  // Do not use the process id: in containers it is always the same, and a killed process may have left its file.
+  // Use a random id instead of the process id, which is always the same in containers. A killed process may have left its
+  // file.
   const id = randomUUID();
   const partial = `${file}.partial-${id}`;
   const spoolFile = `${file}.${id}.part`;
-  // Create and unlink the temporary file first, so that a killed process leaves only the partial archive behind.
+  // Unlink the spool file before creating the partial archive. A killed process then leaves only the partial archive behind.
   const spool = opening.use(await open(spoolFile, "wx+", 0o600));
   await rm(spoolFile);
   const target = opening.use(await open(partial, "wx", 0o600));
@@ -48,7 +54,7 @@ export async function createArchive(
   const written = pipeline(tar as unknown as Readable, write, { signal });
   written.catch(() => {});
   opening.defer(() => void tar.destroy());
-  /** Waits for `work`, but rejects early if writing the archive fails, for example on a full disk. */
+  /** Waits for `work`, but rejects early if writing the archive fails, for example because the disk is full. */
   const unlessWriteFails = <T>(work: Promise<T>): Promise<T> =>
     Promise.race([work, written.then(() => work)]);
 
@@ -99,13 +105,13 @@ export async function createArchive(
   };
 }
 
-/** Gives the file its name without replacing a file that was created there in the meantime. */
+/** Gives the partial archive its final name. Never replaces a file that was created with this name in the meantime. */
 async function place(partial: string, file: string): Promise<void> {
   try {
     await link(partial, file);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "EEXIST") throw error;
-    // FAT and some network file systems do not support hard links.
+    // Fall back to a rename, because FAT and some network file systems do not support hard links.
     return rename(partial, file);
   }
   await rm(partial);
@@ -122,7 +128,7 @@ function counting(onBytes: ((bytes: number) => void) | undefined): Transform {
   });
 }
 
-/** Writes a chunk and returns the position of the next one. */
+/** Writes a chunk at a position and returns the position after it. */
 async function writeAt(file: FileHandle, position: number, chunk: Buffer): Promise<number> {
   for (let done = 0; done < chunk.length; ) {
     const { bytesWritten } = await file.write(chunk, done, chunk.length - done, position + done);

@@ -2,9 +2,12 @@ import { LRUCache } from "lru-cache";
 import { QuotaError } from "../errors.ts";
 import { upToEntries } from "../up-to-entries.ts";
 
-/** CPU time quota per lane for compilations. The budget of one minute is available at once and refills continuously. */
+/**
+ * CPU time quota for compiling schemas, per organization (`lane`). The quota of a minute can be used at once and becomes
+ * available again continuously.
+ */
 export interface CompileQuota {
-  /** @throws QuotaError if the lane has no quota left */
+  /** Checks that an organization has quota left. @throws QuotaError if it has none */
   readonly require: (lane: string) => void;
   readonly spend: (lane: string, cpuMs: number) => void;
 }
@@ -13,18 +16,18 @@ const MINUTE_MS = 60_000;
 const MAX_LANES = 10_000;
 
 /**
- * Creates the quota. A compilation may start while any quota is left, and is charged when its CPU time is known. The quota can therefore
+ * Creates the quota. A compilation may start as long as any quota is left. Its CPU time is charged afterwards, so the quota can
  * become negative.
  *
- * @param options.msPerMinuteOf returns a lane's quota in ms per minute; `undefined` for no limit
- * @param options.nowMs monotonic
+ * @param options.msPerMinuteOf returns the quota of a lane in ms of CPU time per minute; `undefined` for no limit
+ * @param options.nowMs monotonic clock
  */
 export function createCompileQuota(options: {
   readonly msPerMinuteOf: (lane: string) => number | undefined;
   readonly nowMs?: () => number;
 }): CompileQuota {
   const { msPerMinuteOf, nowMs = () => performance.now() } = options;
-  /** CPU time per lane that was used and has not been refilled, as of `atMs`. */
+  /** CPU time charged to each lane, minus the quota that has become available again by `atMs`. */
   const spent = new LRUCache<string, { readonly cpuMs: number; readonly atMs: number }>(
     upToEntries(MAX_LANES),
   );

@@ -11,7 +11,10 @@ import { evaluateCode, PatternBudgetError, validatorOf } from "./evaluate.ts";
 import type { GeneratedCode } from "./generate/generate.ts";
 import type { SchemaAnswer, SchemaRequest } from "./worker.ts";
 
-/** Persistent store for generated code. The code it returns is executed, so it must return only code that was stored with `keep`. */
+/**
+ * Persistent store for generated code. The gateway executes the code that `find` returns, so only code stored with `keep` may
+ * be returned.
+ */
 export interface CodeStore {
   readonly find: (digest: string) => Promise<GeneratedCode | undefined>;
   readonly keep: (digest: string, generated: GeneratedCode) => void;
@@ -19,18 +22,18 @@ export interface CodeStore {
 
 export interface SchemaCompilerOptions {
   readonly codeStore?: CodeStore;
-  /** Maximum total length of generated code in memory, in characters. */
+  /** Maximum total length of the cached generated code, in characters. */
   readonly maxCodeLength?: number;
   readonly maxCompileCpuMs?: number;
-  /** CPU time limit for validating one value in the worker. */
+  /** CPU time limit for validating one value in a worker thread. */
   readonly maxCheckCpuMs?: number;
-  /** CPU time quota per lane; unlimited by default. */
+  /** CPU time quota for compilations, per lane. There is no quota by default. */
   readonly quota?: CompileQuota;
-  /** Called for each schema that was not in memory, after it is compiled or rejected. */
+  /** Called for each schema that was not cached in memory, after it is loaded from the store, compiled or rejected. */
   readonly onCompiled?: (result: "stored" | "compiled" | "refused", seconds: number) => void;
 }
 
-/** A cached schema. Booleans have no size. */
+/** A cached schema. `size` is `undefined` for boolean schemas. */
 interface Cached extends CompiledSchema {
   readonly size?: { readonly textLength: number; readonly codeLength: number; readonly cost: number };
 }
@@ -38,47 +41,76 @@ interface Cached extends CompiledSchema {
 type Compiled = Result<Cached, readonly Finding[]>;
 type Work = WorkerQueue<SchemaRequest, SchemaAnswer>;
 
-/** Pending compilations of one schema, one per requesting lane. */
+/** Compilations of one schema that are in flight. Each requesting lane has its own. */
 interface PendingCompilation {
   readonly byLane: Map<string, Promise<Compiled>>;
   readonly first: PromiseWithResolvers<Compiled>;
-  /** Aborted when the first compilation is done. */
+  /** Aborts when one of the compilations is done, to cancel the others. */
   readonly done: AbortController;
 }
 
 const MAX_QUEUED_PER_LANE = 1_000;
 const MAX_HEAP_MIB = 768;
 const DEFAULT_MAX_CODE_LENGTH = 128 * 1024 * 1024;
-/** Maximum length of a short schema. Longer schemas use another worker, so that they do not delay schemas that take milliseconds. */
+/**
+ * Maximum length of a short schema. A separate worker compiles longer schemas, so that short ones, which take milliseconds, do
+ * not wait for them.
+ */
 const MAX_SMALL_LENGTH = 8 * 1024;
-/** CPU time limit for short schemas, which usually take 35 ms. A schema that exceeds it is retried among the long ones. */
+/**
+ * CPU time limit for compiling a short schema, which usually takes 35 ms. A schema that exceeds this limit is compiled again by
+ * the worker for long schemas.
+ */
 const MAX_SMALL_CPU_MS = 500;
-/** Maximum text length of a schema to store. All events of GitHub in one schema have 340,000 characters. */
+/** Maximum text length of a schema to store. For comparison, a schema for all GitHub events has 340,000 characters. */
 const MAX_STORED_LENGTH = 512 * 1024;
-/** Maximum length of the generated code of a schema to store. All events of GitHub in one schema need 4 million characters. */
+/**
+ * Maximum length of the generated code of a schema to store. For comparison, a schema for all GitHub events generates 4 million
+ * characters.
+ */
 const MAX_STORED_CODE_LENGTH = 8 * 1024 * 1024;
-/** Maximum number of subschema applications per place in a value, if it is finite. The limit takes 150 ms per place. */
+/**
+ * Maximum cost of a schema to store: the number of subschemas that are applied to each place in a value. This many take 150 ms
+ * per place. Recursive schemas have infinite cost and are exempt.
+ */
 const MAX_STORED_COST = 1_000_000;
-/** Maximum code to evaluate on the calling thread. GitHub's largest event (400 kB of code) takes 7 ms, all of them (4 MB) 77 ms. */
+/**
+ * Maximum length of code to evaluate on the calling thread. Code for GitHub's largest event (400 kB) takes 7 ms, code for all
+ * of its events (4 MB) 77 ms.
+ */
 const MAX_CODE_LENGTH_HERE = 512 * 1024;
-/** Maximum cost on the calling thread. GitHub's costliest event has 20,865; 100,000 applications take about 15 ms. */
+/**
+ * Maximum cost of a schema to evaluate on the calling thread: subschemas applied per place in a value. GitHub's costliest event
+ * has a cost of 20,865. A cost of 100,000 takes about 15 ms.
+ */
 const MAX_COST_HERE = 25_000;
-/** Maximum pattern size on the calling thread. Building 5,000 instructions takes about 20 ms. */
+/**
+ * Maximum total size of the patterns to build on the calling thread, in instructions. Building 5,000 instructions takes about
+ * 20 ms.
+ */
 const MAX_PATTERN_SIZE_HERE = 5_000;
-/** Pattern budget per value on the calling thread, in characters × instructions. It takes 50 ms at most and covers most values. */
+/**
+ * Budget for matching patterns on the calling thread, per value, in characters × instructions. It takes at most 50 ms and is
+ * enough for most values.
+ */
 const PATTERN_BUDGET_HERE = 1_000_000;
 
 const TOO_LONG: Finding = { path: "", message: `has more than ${MAX_STORED_LENGTH} characters` };
 
-/** A violation instead of an error that is retried: the same value would fail again and block its source forever. */
+/**
+ * Reported as a violation instead of a retryable error. A retry of the same value would fail again and block its source
+ * forever.
+ */
 const TOO_COSTLY: SchemaViolation = {
   path: "",
   message: "takes too much CPU time or memory to validate",
 };
 
 /**
- * Creates the compiler with three worker threads, which start on first use. One compiles short schemas, one compiles long schemas, and
- * one validates values that are too expensive for the calling thread. No value waits for a compilation, and no short schema for a long one.
+ * Creates the compiler with three worker threads, which start on first use. The first compiles short schemas, the second
+ * compiles long schemas. The third validates values that are too expensive for the calling thread.
+ *
+ * Separate workers ensure that values never wait for compilations, and short schemas never wait for long ones.
  */
 export function startSchemaCompiler(options: SchemaCompilerOptions = {}): SchemaCompiler {
   const { codeStore, maxCompileCpuMs = 10_000, maxCheckCpuMs = 3_000 } = options;
@@ -104,14 +136,17 @@ export function startSchemaCompiler(options: SchemaCompilerOptions = {}): Schema
     if (text === undefined) return err([{ path: "", message: "is nested too deeply to compile" }]);
     if (text.length > maxLength) return err([TOO_LONG]);
     const digest = createHash("sha256").update(text).digest("base64url");
-    // Booleans are always compiled.
+    // Boolean schemas need no digest, because `peek` returns their validators directly.
     if (typeof schema === "object") digests.set(schema, digest);
     const known = cache.get(digest);
     if (known) return ok(known);
     return compileOnce(text, digest, lane);
   }
 
-  /** Compiles a schema in the lane of each caller, so that no caller waits in another's lane. The first result is used for all. */
+  /**
+   * Compiles a schema in the lane of each caller, so that no caller waits for the jobs of another lane. All callers use the
+   * first result.
+   */
   function compileOnce(text: string, digest: string, lane: string): Promise<Compiled> {
     const work = inFlight.get(digest) ?? {
       byLane: new Map(),
@@ -190,7 +225,8 @@ export function startSchemaCompiler(options: SchemaCompilerOptions = {}): Schema
   }
 
   return {
-    // An abort does not stop the compilation, because other callers may wait for it and later ones use the cache.
+    // An abort only stops waiting. The compilation continues, because other callers may wait for it and later callers use
+    // the cache.
     compile: (schema, { signal, lane }) => unlessAborted(signal, compile(schema, lane)),
     async check(schema, { signal, lane }) {
       const compiled = await unlessAborted(signal, compile(schema, lane, MAX_STORED_LENGTH));
@@ -212,7 +248,7 @@ const createQueue = (name: string, maxCpuMs: number): Work =>
     maxHeapMiB: MAX_HEAP_MIB,
   });
 
-/** Validates on the calling thread. Values whose patterns exceed the budget go to the worker. */
+/** Returns a validator for the calling thread. Values that exceed the pattern budget are validated in the worker instead. */
 function checkHere(code: string, inWorker: CompiledSchema["validate"]): CompiledSchema["validate"] {
   const check = evaluateCode(code, { patternBudget: PATTERN_BUDGET_HERE });
   return (value, caller) => {
@@ -228,7 +264,7 @@ function checkHere(code: string, inWorker: CompiledSchema["validate"]): Compiled
 function checkInWorker(digest: string, code: string, worker: Work): CompiledSchema["validate"] {
   return async (value, caller) => {
     const first = await worker.run({ kind: "check", digest, value }, caller);
-    // Code is large, so send it only if the worker does not have it.
+    // Send the code only if the worker does not have it, because code is large.
     const answer =
       first.kind === "missing" ? await worker.run({ kind: "check", digest, code, value }, caller) : first;
     switch (answer.kind) {
@@ -245,7 +281,10 @@ function checkInWorker(digest: string, code: string, worker: Work): CompiledSche
 const isCheap = ({ code, cost, patternSize }: GeneratedCode): boolean =>
   code.length <= MAX_CODE_LENGTH_HERE && cost <= MAX_COST_HERE && patternSize <= MAX_PATTERN_SIZE_HERE;
 
-/** Finds limits that a schema exceeds. Recursive schemas have infinite cost and are allowed; validation limits each of their values. */
+/**
+ * Returns the limits that a schema exceeds. Recursive schemas are allowed despite their infinite cost, because each validation
+ * has its own limits.
+ */
 function findExcess({ size }: Cached): readonly Finding[] {
   if (size === undefined) return [];
   const { textLength, codeLength, cost } = size;
@@ -266,7 +305,10 @@ function toCanonicalText(schema: JsonSchema): string | undefined {
   }
 }
 
-/** Runs one piece of work per event loop turn, in call order, so that many pieces do not block the event loop together. */
+/**
+ * Returns a function that runs at most one piece of work per event loop turn, in call order. Many pieces together therefore do
+ * not block the event loop.
+ */
 function createTurns(): <T>(work: () => T) => Promise<T> {
   let last: Promise<unknown> = Promise.resolve();
   return (work) => {

@@ -7,7 +7,7 @@ import { FORMATS } from "./generate/formats.ts";
 import { isMultipleOf } from "./generate/multiple-of.ts";
 import { firstViolation } from "./violation.ts";
 
-/** Thrown by a check whose patterns exceed the budget. The caller can then validate in a worker. */
+/** Thrown by a check if matching the patterns would exceed the budget. The caller can then validate the value in a worker. */
 export class PatternBudgetError extends Error {
   override readonly name = "PatternBudgetError";
 }
@@ -20,14 +20,15 @@ const NOTHING: CompiledSchema = {
 /** Returns the validator of a boolean schema. */
 export const validatorOf = (schema: boolean): CompiledSchema => (schema ? ANYTHING : NOTHING);
 
-/** Ajv modules that generated code may load. */
+/** Modules of Ajv that generated code may load. */
 const AJV_RUNTIME = new Set(["ajv/dist/runtime/equal", "ajv/dist/runtime/ucs2length"]);
 
-/** Validates one value synchronously. */
+/** Validates one value synchronously. Returns the first violation, or `undefined` if the value is valid. */
 export type Check = (value: unknown) => SchemaViolation | undefined;
 
 /**
- * Evaluates code from `generateCode`. The code can load only Ajv's runtime, the formats, the linear patterns and `isMultipleOf`.
+ * Evaluates code from `generateCode` and returns the validator. The code can load only Ajv's runtime, the formats, the linear
+ * patterns and `isMultipleOf`.
  *
  * @param options.patternBudget limit for all patterns of one check, in characters × instructions. One unit takes at most 50 ns
  */
@@ -60,12 +61,12 @@ export function evaluateCode(code: string, options: { readonly patternBudget: nu
     try {
       return validate(value) ? undefined : firstViolation(validate.errors);
     } catch (error) {
-      // Stack overflow: the value is nested too deeply, or a text is too long for one of the formats.
+      // A RangeError is a stack overflow: the value is nested too deeply, or a text is too long for one of the formats.
       if (error instanceof RangeError)
         return { path: "", message: "is nested too deeply or too long to validate" };
       throw error;
     } finally {
-      // Release the errors, which reference parts of the schema and the value.
+      // Release the errors, because they reference parts of the schema and the value.
       validate.errors = null;
     }
   };

@@ -1,4 +1,7 @@
-/** Program of the worker thread. It generates code from schemas and validates values that are too expensive for the main thread. */
+/**
+ * Main module of the worker thread. It generates code from schemas, and validates values that are too expensive for the main
+ * thread.
+ */
 import { parentPort } from "node:worker_threads";
 import { LRUCache } from "lru-cache";
 import type { Finding } from "../errors.ts";
@@ -11,20 +14,20 @@ import { type GeneratedCode, generateCode } from "./generate/generate.ts";
 
 export type SchemaRequest =
   | { readonly kind: "compile"; readonly text: string }
-  /** If `code` is missing and the worker has not cached it, the answer is `missing`. */
+  /** Validates a value. If `code` is `undefined` and the worker has not cached the code, the answer is `missing`. */
   | { readonly kind: "check"; readonly digest: string; readonly code?: string; readonly value: unknown };
 
 export type SchemaAnswer =
   | {
       readonly kind: "compiled";
       readonly result: Result<GeneratedCode, readonly Finding[]>;
-      /** CPU time of the compilation. */
+      /** CPU time that the compilation used. */
       readonly cpuMs: number;
     }
   | { readonly kind: "checked"; readonly violation: SchemaViolation | undefined }
   | { readonly kind: "missing" };
 
-/** Maximum length of cached code, in characters. Fifty schemas of 75 kB need about 80 MB of code. */
+/** Maximum total length of cached code, in characters. Fifty schemas of 75 kB need about 80 MB of code. */
 const MAX_HELD_CODE = 160 * 1024 * 1024;
 
 function createAnswers(): (request: SchemaRequest) => SchemaAnswer {
@@ -41,7 +44,7 @@ function createAnswers(): (request: SchemaRequest) => SchemaAnswer {
     let check = checks.get(digest);
     if (!check) {
       if (code === undefined) return { kind: "missing" };
-      // No pattern budget: the queue limits the time by terminating this thread.
+      // Patterns need no budget here, because the queue limits the CPU time by terminating this thread.
       check = evaluateCode(code, { patternBudget: Number.POSITIVE_INFINITY });
       checks.set(digest, check, { size: code.length });
     }

@@ -1,6 +1,6 @@
 /**
- * Formats a value as JSON with members sorted by name (UTF-16 code units, as in RFC 8785). Documents that differ only in member order,
- * for example after storage in a database, yield the same text.
+ * Formats a value as JSON with members sorted by name (by UTF-16 code units, as in RFC 8785). Documents that differ only in the
+ * order of members yield the same text. The order can change when a database stores a document.
  *
  * @throws RangeError if the value is nested too deeply
  */

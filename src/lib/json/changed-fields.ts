@@ -2,12 +2,14 @@ import { isDeepStrictEqual } from "node:util";
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Maximum depth of reported fields, such as `config.dedupe`. */
+/** Maximum depth of a reported field. For example, `config.dedupe` has depth 2. */
 const MAX_DEPTH = 2;
 
 /**
- * Returns the paths of the fields in which two objects differ, such as `title` and `config.dedupe`. Compares arrays as a whole, ignores
- * the order of members, and treats `undefined` as missing. The result never contains values.
+ * Returns the paths of the fields in which two objects differ, such as `title` and `config.dedupe`. Compares arrays as a whole.
+ * Ignores the order of members, and treats `undefined` as missing.
+ *
+ * The result never contains the values of the fields.
  */
 export function changedFields(before: Fields, after: Fields): readonly string[] {
   return changed(before, after, 1);

@@ -1,4 +1,7 @@
-/** WhiteSpace and LineTerminator (ECMA-262 sections 12.2, 12.3). In RE2, `\s` contains only ASCII and lacks `\v`. */
+/**
+ * The characters that `\s` matches in ECMAScript: WhiteSpace and LineTerminator (ECMA-262 sections 12.2, 12.3). In RE2, `\s`
+ * matches only ASCII characters and not `\v`.
+ */
 const SPACE =
   "\\t-\\r \\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}\\x{205f}\\x{3000}\\x{feff}";
 const NOT_SPACE =
@@ -8,7 +11,7 @@ const ANY = "[\\x{0}-\\x{10ffff}]";
 const NOTHING = "[^\\x{0}-\\x{10ffff}]";
 const NOT_LINE_END = "[^\\n\\r\\x{2028}\\x{2029}]";
 const BACKSPACE = 8;
-/** Short names of the general categories, by their long names in the Unicode Character Database. */
+/** Short names of Unicode general categories, by their long names in the Unicode Character Database. */
 const CATEGORIES: ReadonlyMap<string, string> = new Map([
   ["Letter", "L"],
   ["Lowercase_Letter", "Ll"],
@@ -22,23 +25,23 @@ const CATEGORIES: ReadonlyMap<string, string> = new Map([
   ["Other", "C"],
 ]);
 const CONTROLS: Readonly<Record<string, number>> = { n: 10, r: 13, t: 9, v: 11, f: 12, "0": 0 };
-/** Characters that may be escaped with flag `u` (ECMA-262). Inlet also accepts other escaped punctuation. */
+/** Characters that may be escaped with the flag `u` (ECMA-262). Inlet also accepts other escaped punctuation. */
 const SYNTAX = /[\^$\\.*+?()[\]{}|/]/;
 
 /**
- * Translates an ECMAScript pattern (ECMA-262 section 22.2.1, flag `u`) to RE2 syntax. Group numbers and names are dropped, because a test
- * does not need them.
+ * Translates an ECMAScript pattern (ECMA-262 section 22.2.1, flag `u`) to RE2 syntax. Drops group numbers and names, because
+ * testing for a match does not need them.
  *
  * @throws SyntaxError if the pattern is malformed or cannot be matched in linear time
  */
 export function translateEcmaPattern(source: string, options: { readonly dotAll: boolean }): string {
   const pattern = unescapePunctuation(source);
-  // V8 validates the pattern with messages that authors know. It does not compile a pattern before the first match.
+  // Let V8 validate the pattern, because authors know its error messages. V8 compiles a pattern only at the first match.
   new RegExp(pattern, "u");
   return new Translation(pattern, options.dotAll).run();
 }
 
-/** Removes unnecessary escapes such as `\-`, which are common in practice but errors with flag `u`. */
+/** Removes unnecessary escapes such as `\-`. They are common in practice, but the flag `u` makes them errors. */
 function unescapePunctuation(source: string): string {
   let inClass = false;
   return source.replace(/\\[\s\S]|[[\]]/g, (text) => {
@@ -52,7 +55,7 @@ function unescapePunctuation(source: string): string {
   });
 }
 
-/** Translates a valid pattern in one pass. Only parts with a different syntax in RE2 change. */
+/** Translates a valid pattern in one pass. Changes only the parts whose syntax differs in RE2. */
 class Translation {
   readonly #pattern: string;
   readonly #dotAll: boolean;
@@ -68,7 +71,7 @@ class Translation {
     return text === "" ? "(?:)" : text;
   }
 
-  /** Translates up to the closing parenthesis of the group, or the end. */
+  /** Translates the alternatives up to the closing parenthesis of the group, or up to the end of the pattern. */
   #alternatives(): string {
     let out = "";
     while (this.#at < this.#pattern.length && this.#peek() !== ")") {
@@ -88,7 +91,7 @@ class Translation {
     if (char === "[") return this.#characterClass();
     if (char === "\\") return this.#escape();
     if (char === ".") return this.#dotAll ? ANY : NOT_LINE_END;
-    // Without flag m, ^ and $ match only the start and end of the text.
+    // Without the flag `m`, `^` and `$` match only at the start and end of the text.
     if (char === "^") return "\\A";
     if (char === "$") return "\\z";
     return literal(char);
@@ -118,7 +121,7 @@ class Translation {
       /^(?:[*+?]|\{(\d+)(,(\d*))?\})\??/.exec(this.#pattern.slice(this.#at, this.#at + 60)) ?? [];
     if (text === undefined) return atom;
     this.#at += text.length;
-    // Drop the lazy modifier, which does not affect a test.
+    // Drop the lazy modifier, because it does not affect whether a text matches.
     if (min === undefined) return atom + text.charAt(0);
     const least = Number(min);
     const most = comma === undefined ? least : max === "" ? Number.POSITIVE_INFINITY : Number(max);
@@ -138,7 +141,10 @@ class Translation {
     return set === undefined ? literal(String.fromCodePoint(this.#escapedCodePoint())) : `[${set}]`;
   }
 
-  /** Translates an escape such as `\d`, `\s` or `\p{…}` to the content of a class; `undefined` for other escapes. */
+  /**
+   * Translates an escape for a set of characters, such as `\d`, `\s` or `\p{…}`, to the content of a character class. Returns
+   * `undefined` for other escapes.
+   */
   #escapedSet(): string | undefined {
     const char = this.#peek();
     if (!/[dDwWsSpP]/.test(char)) return undefined;
@@ -149,7 +155,10 @@ class Translation {
     return `\\${char}`;
   }
 
-  /** Translates a property name. RE2 uses script names without a prefix, and short names of general categories. */
+  /**
+   * Translates the name of a Unicode property. RE2 writes scripts without the prefix `Script=`, and general categories with
+   * their short names.
+   */
   #propertyName(): string {
     const end = this.#pattern.indexOf("}", this.#at);
     const name = this.#pattern.slice(this.#at + 1, end);
@@ -205,7 +214,7 @@ class Translation {
     return this.#pattern.charAt(this.#at);
   }
 
-  /** Consumes the next code point. */
+  /** Consumes and returns the next code point. */
   #next(): string {
     const char = String.fromCodePoint(this.#pattern.codePointAt(this.#at) ?? 0);
     this.#at += char.length;
@@ -217,10 +226,10 @@ const literal = (char: string): string => (/^[\w ]$/.test(char) ? char : member(
 
 const member = (codePoint: number): string => `\\x{${codePoint.toString(16)}}`;
 
-/** Maximum count in `{n,m}` that RE2 accepts. */
+/** Maximum count that RE2 accepts in `{n,m}`. */
 const MAX_COUNT = 1000;
 
-/** Formats `atom{least,most}` in RE2 syntax. Higher counts become a sequence of repetitions. */
+/** Formats `atom{least,most}` in RE2 syntax. Counts above the maximum become a sequence of repetitions. */
 function repeat(atom: string, least: number, most: number): string {
   if (most <= MAX_COUNT) return `${atom}{${least},${most}}`;
   if (most === Number.POSITIVE_INFINITY) {

@@ -11,23 +11,28 @@ const ID_CHARS = PREFIX.length + RANDOM_CHARS + MAC_CHARS;
 
 const CHANNEL_IDS = /\bch_[a-z0-9]{36}\b/g;
 
-/** Quick check whether a text may contain a channel id. Returns false for nearly all texts without one. */
+/** Returns false if a text cannot contain a channel id. This check is fast, and rarely returns true for a text without one. */
 export const mayHoldChannelId = (text: string): boolean => text.length >= ID_CHARS && text.includes(PREFIX);
 
-/** Replaces all channel ids in a text by `ch_***`. */
+/** Replaces every channel id in a text by `ch_***`, because a channel id is a credential. */
 export const withoutChannelIds = (text: string): string =>
   mayHoldChannelId(text) ? text.replace(CHANNEL_IDS, `${PREFIX}***`) : text;
 
 /**
- * Creates a channel id, which is the channel's address and a credential. It consists of `ch_`, 26 characters of 128 random bits, and 10
- * characters of a MAC. The MAC is the first 48 bits of the HMAC-SHA256 over the preceding text.
+ * Creates a channel id, which is the address of the channel and a credential. It consists of `ch_`, 26 characters of 128 random
+ * bits, and 10 characters of a MAC.
+ *
+ * The MAC is the first 48 bits of the HMAC-SHA256 over the preceding text.
  */
 export function createChannelId(key: Buffer, random: Buffer = randomBytes(RANDOM_BYTES)): string {
   const head = PREFIX + encodeBase32(random);
   return head + computeMac(compileHmac("sha256", key), head);
 }
 
-/** Creates a check whether an id was created with this key. It rejects invented ids without a database lookup. */
+/**
+ * Creates a function that returns whether a channel id was created with this key. It detects invented ids without a database
+ * lookup.
+ */
 export function createChannelIdCheck(key: Buffer): (id: string) => boolean {
   const hmac = compileHmac("sha256", key);
   return (id) => isAuthentic(hmac, id);
@@ -38,7 +43,8 @@ function isAuthentic(hmac: Hmac, id: string): boolean {
   const head = id.slice(0, -MAC_CHARS);
   const given = Buffer.from(id.slice(-MAC_CHARS));
   const expected = Buffer.from(computeMac(hmac, head));
-  // The byte lengths differ if the given id contains characters outside ASCII.
+  // Compare the lengths first. They differ if the given id contains characters outside ASCII, and `timingSafeEqual` would
+  // throw.
   return given.length === expected.length && timingSafeEqual(given, expected);
 }
 

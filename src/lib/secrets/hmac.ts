@@ -1,20 +1,20 @@
 import { createHmac, hash } from "node:crypto";
 
-/** Block size of each hash, in bytes. */
+/** Block size of each hash function, in bytes. */
 const BLOCK_BYTES = { md5: 64, sha1: 64, sha256: 64, sha384: 128, sha512: 128 } as const;
-/** Maximum size of a message that is copied after the key to hash both at once. */
+/** Maximum size of a message that is copied behind the key, so that one call can hash both. */
 const MAX_COPIED_BYTES = 8 * 1024;
-/** Shared buffer for key and message. Sharing is safe because hashing is synchronous. */
+/** Buffer for the key and the message. All calls can share it because hashing is synchronous. */
 const scratch = Buffer.alloc(128 + MAX_COPIED_BYTES);
 
 export type HmacHash = keyof typeof BLOCK_BYTES;
 
-/** Computes the HMAC of a message given in pieces. */
+/** Computes the HMAC of a message, which is given in consecutive pieces. */
 export type Hmac = (pieces: readonly (string | Buffer)[]) => Buffer;
 
 /**
- * Compiles an HMAC (RFC 2104) with a key for many messages. `createHmac` creates a context for each message and takes 3 to 11 µs, while
- * hashing a short message twice takes 1 µs.
+ * Prepares a key so that computing the HMAC (RFC 2104) of many messages is fast. `createHmac` creates a context for each
+ * message, which takes 3 to 11 µs. Hashing a short message twice takes 1 µs.
  */
 export function compileHmac(algorithm: HmacHash, key: string | Buffer): Hmac {
   const block = BLOCK_BYTES[algorithm];
@@ -33,7 +33,7 @@ export function compileHmac(algorithm: HmacHash, key: string | Buffer): Hmac {
   };
   return (pieces) => {
     let size = 0;
-    // A UTF-16 unit needs at most three bytes in UTF-8.
+    // Estimate the size: a UTF-16 unit needs at most three bytes in UTF-8.
     for (const piece of pieces) size += typeof piece === "string" ? piece.length * 3 : piece.length;
     if (size <= MAX_COPIED_BYTES) {
       return Buffer.from(hashBehind(outer, [hashBehind(inner, pieces)], "binary"), "binary");

@@ -7,10 +7,11 @@ const KEY_FILE = "master.key";
 const NEXT_FILE = "master.key.next";
 
 /**
- * Loads the master key (32 bytes) of a data directory from `<dataDir>/master.key`, or creates it there in base64 with mode 0600. The
- * caller must hold the data lock.
+ * Loads the master key (32 bytes) from `<dataDir>/master.key`. Creates the file with a random key in base64 and mode 0600 if it
+ * is missing. The caller must hold the lock of the data directory.
  *
- * @throws Error if the file is not a valid key. A new key would make all sealed secrets unreadable
+ * @throws Error if the file is not a valid key. The file is not replaced, because a new key would make all encrypted secrets
+ *   unreadable
  */
 export async function loadOrCreateMasterKey(
   dataDir: string,
@@ -27,28 +28,30 @@ export async function loadOrCreateMasterKey(
   return { key, isNew: true };
 }
 
-/** Loads the master key of a data directory; `undefined` if there is none. @throws Error if the file is not a valid key */
+/**
+ * Loads the master key of a data directory. Returns `undefined` if there is none. @throws Error if the file is not a valid key
+ */
 export const findMasterKey = (dataDir: string): Promise<Buffer | undefined> =>
   readKey(join(dataDir, KEY_FILE));
 
-/** Stores a key in a data directory that has none. The key is on disk when the promise resolves. */
+/** Stores a master key in a data directory that has none. The key is on disk when the promise resolves. */
 export async function putMasterKey(dataDir: string, key: Buffer): Promise<void> {
   const file = join(dataDir, KEY_FILE);
   await rename(await writeSynced(file, key), file);
   await syncDirectory(dataDir);
 }
 
-/** Removes a key that was created but is not needed. */
+/** Removes the master key of a data directory, for a key that was created but is not needed. */
 export async function dropMasterKey(dataDir: string): Promise<void> {
   await rm(join(dataDir, KEY_FILE), { force: true });
   await syncDirectory(dataDir);
 }
 
 /**
- * Prepares a key rotation: stores the next key on disk before any secret is sealed with it. The file remains until `adoptNextMasterKey`
- * completes the rotation, or `dropNextMasterKey` cancels it.
+ * Prepares a rotation of the master key. Stores the next key on disk before any secret is encrypted with it. The file remains
+ * until `adoptNextMasterKey` completes the rotation or `dropNextMasterKey` cancels it.
  *
- * @param key a new random key by default. A next key that is already stored takes precedence
+ * @param key a random key by default. If a next key is already stored, that key is used instead
  */
 export async function prepareNextMasterKey(
   dataDir: string,
@@ -62,11 +65,11 @@ export async function prepareNextMasterKey(
   return key;
 }
 
-/** Loads the next key of a rotation in progress; `undefined` if there is none. */
+/** Loads the next master key if a rotation is in progress. Returns `undefined` if there is none. */
 export const findNextMasterKey = (dataDir: string): Promise<Buffer | undefined> =>
   readKey(join(dataDir, NEXT_FILE));
 
-/** Replaces the current key by the next key, atomically. */
+/** Completes a rotation by replacing the current master key with the next one, atomically. */
 export async function adoptNextMasterKey(dataDir: string): Promise<void> {
   await rename(join(dataDir, NEXT_FILE), join(dataDir, KEY_FILE));
   await syncDirectory(dataDir);
@@ -75,7 +78,7 @@ export async function adoptNextMasterKey(dataDir: string): Promise<void> {
 export const dropNextMasterKey = (dataDir: string): Promise<void> =>
   rm(join(dataDir, NEXT_FILE), { force: true });
 
-/** Parses a key of 32 bytes in hexadecimal, base64 or base64url; `undefined` for any other text. */
+/** Parses a key of 32 bytes in hexadecimal, base64 or base64url. Returns `undefined` for any other text. */
 export function parseMasterKey(text: string): Buffer | undefined {
   if (/^[0-9a-f]{64}$/i.test(text)) return Buffer.from(text, "hex");
   if (!/^[A-Za-z0-9+/_-]{43}=?$/.test(text)) return undefined;
@@ -96,7 +99,7 @@ async function readKey(file: string): Promise<Buffer | undefined> {
   );
 }
 
-/** Writes the key to `<file>.new`, syncs it to disk and returns the path. */
+/** Writes the key to `<file>.new` and syncs it to disk. Returns the path of that file. */
 async function writeSynced(file: string, key: Buffer): Promise<string> {
   const partial = `${file}.new`;
   await rm(partial, { force: true });

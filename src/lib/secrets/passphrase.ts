@@ -2,34 +2,36 @@ import { randomBytes, scrypt } from "node:crypto";
 import { promisify } from "node:util";
 import { createSealingKey, OtherKeyError, openSecret, type SealingKey, sealSecret } from "./secret.ts";
 
-/** A text encrypted with a key that is derived from a passphrase. It is safe to store anywhere. */
+/** A text encrypted with a key that is derived from a passphrase. The encrypted text is safe to store anywhere. */
 export interface PassphraseSealed {
   readonly kdf: "scrypt";
-  /** Cost, block size and parallelization of scrypt (RFC 7914). */
+  /** The scrypt parameters (RFC 7914): cost `n`, block size `r` and parallelization `p`. */
   readonly n: number;
   readonly r: number;
   readonly p: number;
   /** Salt in base64url. */
   readonly salt: string;
-  /** Result of `sealSecret`. */
+  /** The encrypted text, as `sealSecret` formats it. */
   readonly text: string;
 }
 
-/** Thrown when the text was sealed with a different passphrase. */
+/** Thrown when a text was encrypted with a different passphrase. */
 export class WrongPassphraseError extends Error {
   override readonly name = "WrongPassphraseError";
 }
 
-/** scrypt parameters: each guess needs 128 MiB and half a second. */
+/** Parameters of scrypt for new texts. Each guess of the passphrase needs 128 MiB and half a second. */
 const COST = { n: 2 ** 17, r: 8, p: 1 } as const;
-/** Memory limit for opening a text, because an attacker may have changed its parameters. */
+/**
+ * Memory limit for decrypting a text. It is necessary because an attacker may have changed the scrypt parameters of the text.
+ */
 const MAX_MEMORY_BYTES = 2 ** 30;
-/** Parallelization limit for opening a text. Together with the memory limit, it limits the time to a minute. */
+/** Maximum scrypt parallelization for decrypting a text. Together with the memory limit, it bounds the time to a minute. */
 const MAX_PARALLELIZATION = 16;
 const KEY_BYTES = 32;
 const SALT_BYTES = 16;
 
-/** Seals a text with a passphrase. @param context place that the text is for, as in `sealSecret` */
+/** Encrypts a text with a passphrase. @param context name of the place where the text is stored, as in `sealSecret` */
 export async function sealUnderPassphrase(
   passphrase: string,
   text: string,
@@ -40,7 +42,7 @@ export async function sealUnderPassphrase(
   return { ...about, text: sealSecret(await deriveKey(passphrase, about), text, context) };
 }
 
-/** Opens a sealed text. @throws WrongPassphraseError; Error if the text was modified or exceeds the limits of memory or time */
+/** Decrypts a text. @throws WrongPassphraseError; Error if the text was modified or exceeds the limits of memory or time */
 export async function openUnderPassphrase(
   passphrase: string,
   sealed: PassphraseSealed,
@@ -65,7 +67,7 @@ async function deriveKey(
     );
   const derive = promisify<string, Buffer, number, object, Buffer>(scrypt);
   const options = { N: n, r, p, maxmem: MAX_MEMORY_BYTES };
-  // Normalize, because keyboards may produce different Unicode encodings of the same text.
+  // Normalize the passphrase, because keyboards may produce different Unicode encodings of the same characters.
   return createSealingKey(
     await derive(passphrase.normalize("NFC"), Buffer.from(salt, "base64url"), KEY_BYTES, options),
   );

@@ -3,14 +3,14 @@ import { join } from "node:path";
 import { err, ok, type Result } from "../result.ts";
 import { acquireFileLock } from "./file-lock.ts";
 
-/** Ownership of a data directory, until disposal or the end of the process, even by a crash. */
+/** Exclusive lock on a data directory. It lasts until disposal or until the process ends, even by a crash. */
 export interface DataLock extends Disposable {
-  /** Real, absolute path. */
+  /** Absolute path with symbolic links resolved. */
   readonly dataDir: string;
 }
 
 export interface DataLockHeld {
-  /** Message for the operator, with the directory and, if known, the process that uses it. */
+  /** Error message for the operator. It names the directory and, if known, the process that uses the directory. */
   readonly message: string;
   readonly holderPid: number | undefined;
 }
@@ -18,10 +18,11 @@ export interface DataLockHeld {
 const CONTENTION_MS = 1_000;
 
 /**
- * Creates the directory (mode 0700) if it is missing, and locks it. The process id is stored in a separate file, because reading the lock
- * file would release the lock.
+ * Creates the data directory (mode 0700) if it is missing, and locks it.
  *
- * @throws if the directory cannot be created or written
+ * The id of this process is stored in a separate file. Reading the lock file itself would release the lock.
+ *
+ * @throws a system error if the directory cannot be created or written
  */
 export function acquireDataLock(
   dataDir: string,
@@ -29,7 +30,7 @@ export function acquireDataLock(
 ): Result<DataLock, DataLockHeld> {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   const real = realpathSync(dataDir);
-  // Check access first, because SQLite would only report that it cannot open its file.
+  // Check the permissions first, because SQLite would only report that it cannot open its file.
   accessSync(real, constants.R_OK | constants.W_OK | constants.X_OK);
   const holderFile = join(real, "inlet.pid");
   const lock = acquireFileLock(join(real, "inlet.lock"), contentionMs);
@@ -45,7 +46,10 @@ export function acquireDataLock(
   return ok({ dataDir: real, [Symbol.dispose]: () => lock[Symbol.dispose]() });
 }
 
-/** Reads the process id of the owner. Ignores ids of dead processes, because a new owner writes its id shortly after locking. */
+/**
+ * Reads the id of the process that owns the lock. Ignores dead processes, because a new owner writes its id shortly after it
+ * has locked.
+ */
 function readHolder(file: string): number | undefined {
   try {
     const pid = Number.parseInt(readFileSync(file, "utf8"), 10);

@@ -3,14 +3,17 @@ import { DatabaseSync } from "node:sqlite";
 const SQLITE_BUSY = 5;
 
 /**
- * Acquires a lock on a file, which is created if missing; `undefined` if another process holds the lock. The lock lasts until disposal or
- * the end of the process, even by a crash.
+ * Locks a file and creates it if it is missing. Returns `undefined` if another process holds the lock. The lock lasts until
+ * disposal or until the process ends, even by a crash.
  *
- * Node has no flock(2), but SQLite locks its file in the kernel (fcntl(2)), and the kernel releases such a lock with the process. No other
- * code may open the file: in POSIX, closing any descriptor of the file in this process releases the lock.
+ * Node has no flock(2), so this uses SQLite, which locks its file in the kernel (fcntl(2)). The kernel releases such a lock
+ * with the process.
  *
- * @param contentionMs time to retry. Processes that start at the same moment block each other briefly, and one succeeds only by retrying
- * @throws if the file cannot be created or written
+ * No other code may open the file. In POSIX, closing any descriptor of a file releases all locks of the process on that file.
+ *
+ * @param contentionMs time to retry. Processes that start at the same moment block each other briefly, and one succeeds only by
+ *   retrying
+ * @throws a system error if the file cannot be created or written
  */
 export function acquireFileLock(file: string, contentionMs: number): Disposable | undefined {
   const database = new DatabaseSync(file);

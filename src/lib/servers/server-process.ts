@@ -3,7 +3,9 @@ import { closeSync, openSync, renameSync, statSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { processIncarnation } from "./process-info.ts";
 
-/** A running server process. `exited` resolves with a readable reason when it has ended, and never rejects. */
+/**
+ * A running server process. `exited` never rejects. When the process has ended, it resolves with the reason as a readable text.
+ */
 export interface ServerProcess {
   readonly pid: number | undefined;
   readonly adopted: boolean;
@@ -20,7 +22,10 @@ export interface ServerCommand {
   readonly gid?: number;
 }
 
-/** Environment of a server process. It excludes the operator's variables, which could affect the server and contain secrets. */
+/**
+ * Environment variables of a server process. The operator's variables are excluded, because they could affect the server and
+ * may contain secrets.
+ */
 export const serverEnvironment = (): Readonly<Record<string, string>> => ({
   PATH: process.env.PATH ?? "/usr/bin:/bin",
   LC_ALL: "C",
@@ -30,8 +35,10 @@ export const serverEnvironment = (): Readonly<Record<string, string>> => ({
 const MAX_LOG_BYTES = 4 * 1024 * 1024;
 
 /**
- * Spawns a server as the leader of its own session and process group. Neither Ctrl-C in the terminal nor the end of this process then stops
- * it before its clients have drained. Its output goes to a file, because a pipe would break when this process ends.
+ * Spawns a server as the leader of its own session and process group. Neither Ctrl-C in the terminal nor the end of this
+ * process then stops the server before its clients have finished.
+ *
+ * The server's output goes to a file, because a pipe would break when this process ends.
  */
 export function spawnServer(command: ServerCommand, logFile: string): ServerProcess {
   const log = openLog(logFile);
@@ -54,7 +61,10 @@ export function spawnServer(command: ServerCommand, logFile: string): ServerProc
   }
 }
 
-/** Adopts a process that is not a child of this one. It has no exit event, so its end is detected by polling. */
+/**
+ * Takes over a running server that is not a child of this process. Its end is detected by polling, because it emits no exit
+ * event.
+ */
 export function adoptServer(pid: number, pollMs: number): ServerProcess {
   return serverProcess(pid, true, pollUntilGone(pid, pollMs));
 }
@@ -89,12 +99,15 @@ function send(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);
   } catch (error) {
-    // Ignore ESRCH: the process has just ended, and `exited` resolves shortly.
+    // Ignore ESRCH, which means that the process has just ended. `exited` resolves shortly.
     if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
   }
 }
 
-/** Opens the log for appending. Rotates it once at the size limit, so that a server that fails for weeks cannot fill the disk. */
+/**
+ * Opens the log file for appending. A log above the size limit is first moved to `<file>.1` and replaces the previous one. A
+ * server that fails for weeks can therefore not fill the disk.
+ */
 function openLog(logFile: string): number {
   const bytes = statSync(logFile, { throwIfNoEntry: false })?.size ?? 0;
   if (bytes > MAX_LOG_BYTES) renameSync(logFile, `${logFile}.1`);

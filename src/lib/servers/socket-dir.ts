@@ -2,18 +2,23 @@ import { createHash } from "node:crypto";
 import { chownSync, lstatSync, mkdirSync, rmdirSync } from "node:fs";
 import { join } from "node:path";
 
-/** `sun_path` has 108 bytes including the final zero on Linux, and 104 on macOS (unix(7), unix(4)). */
+/**
+ * Maximum length of a socket path. `sun_path` has 108 bytes on Linux and 104 on macOS, including the final zero (unix(7),
+ * unix(4)).
+ */
 const MAX_SOCKET_PATH_BYTES = process.platform === "linux" ? 107 : 103;
 
-/** User of a server that runs under another user, who cannot access the data directory. */
+/** The user that runs a server, if it is not the user of this process. That user cannot access the data directory. */
 type Owner = { readonly uid: number; readonly gid: number };
 
 /**
- * Creates a private folder (0700) for a server's socket: `<dataDir>/run`, or `/tmp/inlet-<uid>-<hash of the data directory>` if the path is
- * too long or the server runs as another user. The path is the same at every start, so that a server that is still running is found. It
- * does not use `TMPDIR` or `XDG_RUNTIME_DIR`, which differ between a service and a login.
+ * Creates a private folder (mode 0700) for a server's socket and returns its path. The path is `<dataDir>/run`. If it is too
+ * long or the server runs as another user, the path is `/tmp/inlet-<uid>-<hash of the data directory>`.
  *
- * @param dataDir real, absolute path
+ * The path is the same at every start, so that a server that is still running is found. `TMPDIR` and `XDG_RUNTIME_DIR` are not
+ * used, because they differ between a service and a login.
+ *
+ * @param dataDir absolute path with symbolic links resolved
  * @param socketName name of the socket file, which counts toward the length limit of the path
  * @throws Error if another user has created the folder
  */
@@ -27,12 +32,12 @@ export function makeSocketDir(dataDir: string, socketName: string, owner?: Owner
   return privateDir(join("/tmp", `inlet-${uid}-${hash}`), uid, owner);
 }
 
-/** Removes the folder after its server has stopped, unless it contains the socket of another server. */
+/** Removes the socket folder of a server that has stopped, unless the folder contains the socket of another server. */
 export function removeSocketDir(dir: string): void {
   try {
     rmdirSync(dir);
   } catch {
-    // The other server uses the folder, or it is already removed.
+    // Ignore the error: another server uses the folder, or the folder is already removed.
   }
 }
 

@@ -13,7 +13,7 @@ export type ServerStatus =
   | { readonly state: "stopping" }
   | { readonly state: "stopped" };
 
-/** A supervised server. Disposal stops it gracefully; a second call waits for the first. */
+/** A supervised server. Disposal stops it gracefully. A second disposal waits for the first one. */
 export interface SupervisedServer extends AsyncDisposable {
   readonly status: ServerStatus;
 }
@@ -22,24 +22,33 @@ export interface ServerSpec {
   readonly name: string;
   readonly command: ServerCommand;
   readonly logFile: string;
-  /** Finds a running server on the same data whose parent process has died. Called before each spawn. */
+  /**
+   * Returns the process id of a server that already runs on the same data and whose parent process has died. Called before each
+   * spawn.
+   */
   findOrphan(): Promise<number | undefined>;
-  /** Asks the server for its state. `busy` means alive but not yet serving (loading, recovering). Never throws. */
+  /**
+   * Queries the state of the server. `busy` means that it is alive but not yet serving, for example while it loads data. Never
+   * throws.
+   */
   probe(pid: number): Promise<"ready" | "busy" | "silent">;
-  /** Signals to stop the server, sent one after another every `stopGraceMs`. SIGKILL to the whole group follows last. */
+  /**
+   * Signals that stop the server. They are sent one after another, `stopGraceMs` apart. Finally, the whole process group gets
+   * SIGKILL.
+   */
   readonly stopSignals: readonly NodeJS.Signals[];
   readonly stopGraceMs: number;
-  /** Maximum time without an answer before the server is restarted. The state `busy` has no time limit. */
+  /** Maximum time for which a starting server may be `silent` before it is restarted. The state `busy` has no time limit. */
   readonly maxSilenceMs: number;
 }
 
 export interface SuperviseOptions {
   readonly log: Log;
-  /** Cancels only the start. A running server is stopped by disposal. */
+  /** Cancels the start. Once the server runs, only disposal stops it. */
   readonly signal: AbortSignal;
   readonly timing?: Partial<typeof TIMING>;
   readonly random?: () => number;
-  /** Replaces the timer before a restart in tests. */
+  /** Replaces the timer before a restart. Used in tests. */
   readonly wait?: Sleep;
 }
 
@@ -48,17 +57,21 @@ const TIMING = {
   adoptedPollMs: 200,
   minBackoffMs: 100,
   maxBackoffMs: 5_000,
-  /** Running time after which the backoff of the next restart begins with the shortest wait. */
+  /**
+   * Running time after which a failure counts as the first one again, so that the next restart waits only the shortest backoff.
+   */
   settledMs: 10_000,
 };
 
-/** Number of consecutive failures after which the first start fails, because further attempts are unlikely to succeed. */
+/** Number of consecutive failures after which the first start is given up, because further attempts are unlikely to succeed. */
 const FIRST_START_ATTEMPTS = 3;
 const LOG_TAIL_LINES = 12;
 
 /**
- * Starts a server, or adopts a running one, and restarts it whenever it ends, with bounded exponential backoff and jitter. Resolves when the
- * server is ready for the first time. Rejects after three failures or when the signal aborts.
+ * Starts a server, or takes over one that is already running. Restarts it whenever it ends, with bounded exponential backoff
+ * and jitter.
+ *
+ * Resolves when the server is ready for the first time. Rejects after three failures or when the signal aborts.
  */
 export async function superviseServer(
   spec: ServerSpec,

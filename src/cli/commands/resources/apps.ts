@@ -57,7 +57,7 @@ export function define(command: Command, context: CommandContext): void {
     );
   part("delete <app>", "Delete an app with its channels and subscriptions")
     .option("--purge", "also delete its topics with all events")
-    .option("-y, --yes", "do not ask")
+    .option("-y, --yes", "do not ask for confirmation")
     .action(createAction<[string], DeleteOptions>(context, deleteApp));
 
   examples(command, [

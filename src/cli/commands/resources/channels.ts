@@ -69,7 +69,7 @@ export function define(command: Command, context: CommandContext): void {
     );
   part("delete <channel>", "Delete a channel")
     .option("--purge", "also delete its topics with all events")
-    .option("-y, --yes", "do not ask")
+    .option("-y, --yes", "do not ask for confirmation")
     .action(
       createAction<[string], { readonly purge?: boolean; readonly yes?: boolean }>(
         context,

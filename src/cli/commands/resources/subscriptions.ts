@@ -79,7 +79,7 @@ export function define(command: Command, context: CommandContext): void {
       }),
     );
   part("delete <subscription>", "Delete a subscription with its consumer groups")
-    .option("-y, --yes", "do not ask")
+    .option("-y, --yes", "do not ask for confirmation")
     .action(
       createAction<[string], { readonly yes?: boolean }>(
         context,

@@ -11,13 +11,13 @@ import { OWN_KEYWORDS } from "./keywords.ts";
 /** A supported draft of JSON Schema. */
 export type Dialect = "draft-07" | "2020-12";
 
-/** URI of each dialect's meta-schema, as registered in Ajv. */
+/** URI of each dialect's meta-schema. Ajv registers the meta-schemas under these URIs. */
 const META_SCHEMAS: Readonly<Record<Dialect, string>> = {
   "draft-07": "http://json-schema.org/draft-07/schema",
   "2020-12": "https://json-schema.org/draft/2020-12/schema",
 };
 
-/** Returns the dialect in `$schema`; 2020-12 by default. */
+/** Returns the dialect that `$schema` names, or 2020-12 if the schema has no `$schema`. */
 export function dialectOf(schema: JsonSchema): Result<Dialect, Finding> {
   const named = typeof schema === "object" ? schema.$schema : undefined;
   if (named === undefined) return ok("2020-12");
@@ -29,7 +29,7 @@ export function dialectOf(schema: JsonSchema): Result<Dialect, Finding> {
   return err({ path: "/$schema", message: `must be ${known}; the default is the latter` });
 }
 
-/** Creates an Ajv for a dialect, with all formats. Unknown keywords are annotations. Logging is disabled. */
+/** Creates an Ajv instance for a dialect, with all formats and without logging. It treats unknown keywords as annotations. */
 export function createAjv(
   dialect: Dialect,
   options: Options,
@@ -44,11 +44,12 @@ export function createAjv(
     formats: FORMATS,
     code: { ...options.code, regExp: asGenerated(compilePattern), formats: _`require("formats").FORMATS` },
   });
-  // Ajv looks up names from the schema in these objects, so inherited names such as "constructor" must not be found.
+  // Remove the prototypes. Ajv looks up names from the schema in these objects, and must not find inherited names such as
+  // "constructor".
   Object.setPrototypeOf(ajv.formats, null);
   Object.setPrototypeOf(ajv.RULES.all, null);
   Object.setPrototypeOf(ajv.RULES.keywords, null);
-  // Ajv throws on `id`, the name of `$id` in draft 4. Treat it as an annotation like any unknown keyword.
+  // Treat `id` as an annotation, like any unknown keyword. Ajv would throw, because draft 4 used `id` instead of `$id`.
   ajv.removeKeyword("id");
   for (const definition of OWN_KEYWORDS[dialect]) {
     ajv.removeKeyword(String(definition.keyword));
@@ -57,7 +58,9 @@ export function createAjv(
   return ajv;
 }
 
-/** Sets the expression with which generated code creates patterns. `evaluate.ts` supplies its `require`. */
+/**
+ * Sets the JavaScript expression that generated code uses to create patterns. `evaluate.ts` supplies its `require` function.
+ */
 const asGenerated = (compilePattern: (source: string, flags: string) => LinearRegExp) =>
   Object.assign((source: string, flags: string) => compilePattern(source, flags), {
     code: 'require("linear-regexp").compileLinearRegExp',
@@ -65,10 +68,10 @@ const asGenerated = (compilePattern: (source: string, flags: string) => LinearRe
 
 const MAX_FINDINGS = 10;
 
-/** Validates a schema against its dialect's meta-schema. Paths of findings are JSON Pointers into the schema. */
+/** Validates a schema against the meta-schema of its dialect. The paths of findings are JSON Pointers into the schema. */
 export type CheckSchema = (dialect: Dialect, schema: JsonSchema) => readonly Finding[];
 
-/** Creates the check. It compiles each meta-schema once, on first use. */
+/** Creates a function that validates schemas. It compiles each meta-schema on first use and caches it. */
 export function createSchemaCheck(): CheckSchema {
   const compiled = new Map<Dialect, ValidateFunction>();
   return (dialect, schema) => {
@@ -84,7 +87,10 @@ function compileMetaSchema(dialect: Dialect): ValidateFunction {
   return validate;
 }
 
-/** Converts errors to findings. Keeps the first error per place, because `anyOf` and `allOf` repeat it. */
+/**
+ * Converts Ajv errors to findings. Keeps only the first error per path, because `anyOf` and `allOf` report the same error
+ * again.
+ */
 function findings(errors: readonly ErrorObject[]): readonly Finding[] {
   const byPath = new Map<string, Finding>();
   for (const error of errors) {

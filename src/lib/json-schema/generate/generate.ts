@@ -9,21 +9,24 @@ import { schemaCost } from "./schema-cost.ts";
 import { escapeStep } from "./subschemas.ts";
 import { toTheLetter } from "./to-the-letter.ts";
 
-/** Source of a CommonJS module that exports the validator, with its cost. */
+/** Source code of a CommonJS module that exports the validator, with the costs of evaluating it. */
 export interface GeneratedCode {
   readonly code: string;
-  /** Maximum number of subschema applications per place in a value (`schemaCost`). */
+  /** Maximum number of subschemas that are applied to each place in a value, as computed by `schemaCost`. */
   readonly cost: number;
-  /** Total number of pattern instructions, which evaluating the code must build. */
+  /** Total size of all patterns, in instructions. Evaluating the code builds all of them. */
   readonly patternSize: number;
 }
 
-/** Maximum length of generated code. A longer schema would evict all others from the cache. */
+/** Maximum length of generated code, in characters. Longer code would evict all other schemas from the cache. */
 const MAX_CODE_LENGTH = 16 * 1024 * 1024;
-/** Inherited names of every object. If a schema contains one, Ajv must check only own properties. */
+/** Names that every object inherits. If a schema contains one of them, Ajv must be told to check only own properties. */
 const INHERITED = Object.getOwnPropertyNames(Object.prototype);
 
-/** Generates code from a schema's canonical text. It can take seconds and much memory, so call it only in the worker. */
+/**
+ * Generates validator code from the canonical text of a schema. Call it only in a worker, because it can take seconds and much
+ * memory.
+ */
 export function generateCode(text: string, check: CheckSchema): Result<GeneratedCode, readonly Finding[]> {
   const schema: SchemaNode | boolean = JSON.parse(text);
   const dialect = dialectOf(schema);
@@ -36,7 +39,8 @@ export function generateCode(text: string, check: CheckSchema): Result<Generated
     validateSchema: false,
     inlineRefs: false,
     ownProperties: INHERITED.some((name) => text.includes(JSON.stringify(name))),
-    // Optimization makes the code a tenth shorter but not faster, and takes more than half of the time.
+    // Disable optimization. It makes the code a tenth shorter but not faster, and takes more than half of the generation
+    // time.
     code: { source: true, esm: false, lines: false, optimize: false },
   };
   try {
@@ -51,7 +55,7 @@ export function generateCode(text: string, check: CheckSchema): Result<Generated
       patterns.set(source, pattern.size);
       return pattern;
     });
-    // A plain `"__proto__":` in an object literal would set the prototype, so make the key computed.
+    // Make the key `__proto__` computed. A plain `"__proto__":` in an object literal would set the prototype.
     const code = standalone
       .default(ajv, ajv.compile(schema))
       .replaceAll(/(?<!\\)"__proto__":/g, '["__proto__"]:');
@@ -71,7 +75,7 @@ function toFinding(error: unknown, findPatternPlace: () => string): Finding {
   return { path: "", message: `cannot be compiled: ${reason}` };
 }
 
-/** Finds the JSON Pointer of the first occurrence of a pattern. */
+/** Returns the JSON Pointer to the first occurrence of a pattern in the schema. */
 function findPattern(source: string, references: References | undefined): string {
   for (const [node, { pointer }] of references?.places ?? []) {
     if (node.pattern === source) return `${pointer}/pattern`;

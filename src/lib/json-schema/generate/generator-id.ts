@@ -2,7 +2,10 @@ import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 
-/** Computes the id of the code generator from its sources, because another version may generate different code for a schema. */
+/**
+ * Returns an id of the code generator, computed from its sources. Stored code has this id, because another version may generate
+ * different code.
+ */
 export function generatorId(): string {
   const hash = createHash("sha256");
   const folder = new URL("./", import.meta.url);

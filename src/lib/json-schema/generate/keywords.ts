@@ -1,15 +1,18 @@
-/** Code generators for keywords that Ajv does not implement as JSON Schema specifies. */
+/** Replacements for keywords that Ajv does not implement as JSON Schema specifies. */
 import { _, type CodeKeywordDefinition, type KeywordCxt, Name, str } from "ajv";
 import { not } from "ajv/dist/compile/codegen/index.js";
 import { isMultipleOf } from "./multiple-of.ts";
 
-/** Expression for `isMultipleOf` in generated code. `evaluate.ts` supplies its `require`. */
+/** Expression with which generated code calls `isMultipleOf`. `evaluate.ts` supplies the `require` function. */
 const CALLED_IN_CODE = _`require("multiple-of").isMultipleOf`;
-/** Ajv's codes for the type of a data property: an item's index, and a member's name. */
+/** Ajv's codes for the type of a data property. `INDEX` means the index of an item, `NAME` the name of a member. */
 const INDEX = 0;
 const NAME = 1;
 
-/** Uses decimal arithmetic. Ajv divides binary numbers and rejects 36 of the 100 amounts from 19.00 as multiples of 0.01. */
+/**
+ * `multipleOf` with decimal arithmetic. Ajv divides binary numbers and rejects 36 of the 100 amounts from 19.00 to 19.99 as
+ * multiples of 0.01.
+ */
 const multipleOf: CodeKeywordDefinition = {
   keyword: "multipleOf",
   type: "number",
@@ -24,7 +27,9 @@ const multipleOf: CodeKeywordDefinition = {
   },
 };
 
-/** Unlike in Ajv, a matching `if` marks properties and items as evaluated, even without `then` and `else`. */
+/**
+ * `if` with a fix: a matching `if` marks properties and items as evaluated, even without `then` and `else`. In Ajv it does not.
+ */
 const conditional: CodeKeywordDefinition = {
   keyword: "if",
   schemaType: ["object", "boolean"],
@@ -57,7 +62,7 @@ const conditional: CodeKeywordDefinition = {
   },
 };
 
-/** Unlike Ajv's version, supports a number of evaluated items that is only known at run time, or `true` for all items. */
+/** `unevaluatedItems` with a fix: the number of evaluated items may be known only at run time, or be `true` for all items. */
 const unevaluatedItems: CodeKeywordDefinition = {
   keyword: "unevaluatedItems",
   type: "array",
@@ -86,7 +91,7 @@ const unevaluatedItems: CodeKeywordDefinition = {
   },
 };
 
-/** Unlike Ajv's version, supports names that every object inherits, such as "constructor". */
+/** `unevaluatedProperties` with a fix: it supports names that every object inherits, such as "constructor". */
 const unevaluatedProperties: CodeKeywordDefinition = {
   keyword: "unevaluatedProperties",
   type: "object",
@@ -123,13 +128,16 @@ const unevaluatedProperties: CodeKeywordDefinition = {
   },
 };
 
-/** Applies the keyword's schema to an item or member that no other keyword has evaluated. */
+/**
+ * Generates code that applies the schema of `unevaluatedItems` or `unevaluatedProperties` to an item or member that no other
+ * keyword has evaluated.
+ */
 function applyToRest(cxt: KeywordCxt, dataProp: Name, dataPropType: number, valid: Name): void {
   cxt.subschema({ keyword: cxt.keyword, dataProp, dataPropType }, valid);
   cxt.gen.if(not(valid), () => cxt.gen.break());
 }
 
-/** Keywords that replace Ajv's own, by dialect. */
+/** Keywords that replace those of Ajv, by dialect. */
 export const OWN_KEYWORDS: Readonly<Record<"draft-07" | "2020-12", readonly CodeKeywordDefinition[]>> = {
   "draft-07": [multipleOf],
   "2020-12": [multipleOf, conditional, unevaluatedItems, unevaluatedProperties],

@@ -1,7 +1,9 @@
 /**
- * Whether a number is a multiple of another, using the decimals that JavaScript prints for both. 19.01 is a multiple of 0.01, although
- * their binary values are not. Numbers with more digits than a double can represent (such as integers beyond 2^53) were rounded during
- * parsing, and the rounded value is used.
+ * Returns whether a number is a multiple of another. Uses the decimal digits that JavaScript prints for both numbers. By these
+ * digits, 19.01 is a multiple of 0.01, although the binary values are not.
+ *
+ * A number with more digits than a double can represent, such as an integer beyond 2^53, was rounded during parsing. The
+ * rounded value is used.
  */
 export function isMultipleOf(value: number, divisor: number): boolean {
   if (Number.isSafeInteger(value) && Number.isSafeInteger(divisor)) return value % divisor === 0;
@@ -15,7 +17,10 @@ export function isMultipleOf(value: number, divisor: number): boolean {
   );
 }
 
-/** Parses a number as `digits × 10^exponent`; `undefined` for Infinity, which JSON's `1e400` becomes. */
+/**
+ * Converts a number to `digits × 10^exponent`. Returns `undefined` for Infinity, which is the result of parsing `1e400` as
+ * JSON.
+ */
 function parseDecimal(value: number): { readonly digits: bigint; readonly exponent: number } | undefined {
   const [, whole, fraction = "", exponent = "0"] =
     /^-?(\d+)(?:\.(\d+))?(?:e([+-]\d+))?$/.exec(String(value)) ?? [];

@@ -1,12 +1,15 @@
-/** Resolves references by base URIs, anchors and pointers, as JSON Schema specifies, but only within the schema itself. */
+/**
+ * Resolves the references in a schema by base URIs, anchors and pointers, as JSON Schema specifies. References to other
+ * documents are not supported.
+ */
 import type { Finding } from "../../errors.ts";
 import type { Dialect } from "./dialects.ts";
 import { escapeStep, subschemasOf } from "./subschemas.ts";
 
-/** A mutable schema object. The compiler has parsed it from text, so no other code uses it. */
+/** A schema object. It may be modified, because the compiler has parsed it from text and no other code uses it. */
 export type SchemaNode = Record<string, unknown>;
 
-/** Position of a schema: its JSON Pointer from the root, and the base URI of its references. */
+/** Position of a schema: its JSON Pointer from the root, and the base URI that resolves its references. */
 interface Place {
   readonly pointer: string;
   readonly base: string;
@@ -16,28 +19,28 @@ interface Target extends Place {
   readonly schema: unknown;
 }
 
-/** Base URI of a schema without `$id`, so that relative references can be resolved. */
+/** Base URI of a schema without `$id`. It makes it possible to resolve relative references. */
 const DEFAULT_BASE = "schema://self/";
-/** Maximum length of an invalid reference in a message. */
+/** Maximum length of an invalid reference in an error message. */
 const SHOWN_LENGTH = 200;
 
 export const isNode = (value: unknown): value is SchemaNode =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
 /**
- * All schemas of a document with their positions. The constructor rewrites every reference to a JSON Pointer from the root, and removes
- * the keywords that only name places (`$id`, anchors, `$dynamicRef`).
+ * Collects all schemas of a document with their positions. The constructor replaces every reference by a JSON Pointer from the
+ * root. It also removes the keywords that only name places (`$id`, anchors, `$dynamicRef`).
  */
 export class References {
-  /** All schema objects, including those that are only schemas because a reference points to them. */
+  /** Positions of all schema objects. Some objects count as schemas only because a reference points to them. */
   readonly places = new Map<SchemaNode, Place>();
   readonly findings: Finding[] = [];
-  /** Targets of the references in each schema object. */
+  /** The schemas that the references in each schema object point to. */
   readonly targets = new Map<SchemaNode, readonly unknown[]>();
   readonly #dialect: Dialect;
   readonly #resources = new Map<string, Target>();
   readonly #anchors = new Map<string, Target>();
-  /** Base URIs that declare a `$dynamicAnchor`, by the anchor's name. */
+  /** Base URIs of the resources that declare a `$dynamicAnchor`, by the anchor's name. */
   readonly #dynamicAnchors = new Map<string, Set<string>>();
   readonly #waiting: SchemaNode[] = [];
 
@@ -45,7 +48,7 @@ export class References {
     this.#dialect = dialect;
     this.#resources.set(DEFAULT_BASE, { schema: root, pointer: "", base: DEFAULT_BASE });
     this.#enter(root, { pointer: "", base: DEFAULT_BASE });
-    // References can point to schemas at unknown keywords, so those are entered when a reference reaches them.
+    // A reference can point to a schema inside an unknown keyword. Such a schema is added when the reference is resolved.
     for (let node = this.#waiting.pop(); node !== undefined; node = this.#waiting.pop()) this.#follow(node);
     for (const node of this.places.keys()) removeNames(node);
   }
@@ -60,12 +63,12 @@ export class References {
     }
   }
 
-  /** Registers the names that a schema declares and returns the base URI inside it. */
+  /** Registers the `$id` and anchors of a schema. Returns the base URI that applies inside the schema. */
   #registerNames(schema: SchemaNode, pointer: string, outer: string): string {
     const { $id, $ref, $anchor, $dynamicAnchor } = schema;
     const isDraft7 = this.#dialect === "draft-07";
     let base = outer;
-    // Draft 7 ignores keywords next to a `$ref`.
+    // In draft 7, a `$ref` makes all other keywords next to it ineffective.
     if (typeof $id === "string" && !(isDraft7 && typeof $ref === "string")) {
       const [address = "", fragment = ""] = $id.split("#");
       if (address !== "") {
@@ -118,14 +121,17 @@ export class References {
     if (targets.length > 0) this.targets.set(node, targets);
   }
 
-  /** Whether a target depends on the evaluation path. With only one `$dynamicAnchor` of the name, it does not. */
+  /**
+   * Returns whether a reference can have different targets at run time. It cannot if only one resource declares the
+   * `$dynamicAnchor`.
+   */
   #isDynamic(reference: string, { schema }: Target): boolean {
     const name = reference.split("#")[1] ?? "";
     const isAnchored = isNode(schema) && schema.$dynamicAnchor === name;
     return isAnchored && (this.#dynamicAnchors.get(name)?.size ?? 0) > 1;
   }
 
-  /** Resolves a reference to its target, or returns why there is none. */
+  /** Resolves a reference to its target. Returns an error message if there is none. */
   #locate(reference: string, base: string): Target | string {
     const [address = "", fragment = ""] = reference.split("#");
     const resource = this.#resources.get(address === "" ? base : resolveUri(base, address));
@@ -139,7 +145,7 @@ export class References {
     return typeof found.schema === "boolean" || isNode(found.schema) ? found : "does not point to a schema";
   }
 
-  /** Follows a JSON Pointer through own properties only. */
+  /** Resolves a JSON Pointer relative to a target. Inherited properties are ignored. */
   #walk(from: Target, fragment: string): Target | undefined {
     let at = from;
     for (const part of fragment.slice(1).split("/")) {
@@ -160,7 +166,7 @@ function removeNames(node: SchemaNode): void {
   for (const name of NAMES) if (typeof node[name] !== "object") delete node[name];
 }
 
-/** Resolves a URI against a base. Returns it unchanged if the base does not support relative references (`urn:…`). */
+/** Resolves a URI reference against a base URI. Returns the reference unchanged if the base is not hierarchical (`urn:…`). */
 const resolveUri = (base: string, address: string): string => URL.parse(address, base)?.href ?? address;
 
 function decode(part: string): string {

@@ -2,13 +2,17 @@ import type { JsonSchema } from "../compiled-schema.ts";
 import { isNode, type References, type SchemaNode } from "./references.ts";
 import { isDefinition, subschemasOf } from "./subschemas.ts";
 
-/** Maximum `maxItems` with which `uniqueItems` counts as cheap. It compares all pairs of items unless all are scalars. */
+/**
+ * Maximum `maxItems` for which `uniqueItems` counts as cheap. Unless all items are scalars, every pair of items is compared.
+ */
 const MAX_COMPARED_ITEMS = 256;
 
 /**
- * Computes the maximum number of subschema applications per place in a value: the size of the schema with all references expanded. A
- * small schema can have exponential cost, such as a chain of definitions that each refer to the next one twice. Returns Infinity for
- * recursive schemas and for schemas that compare items in pairs.
+ * Computes the cost of a schema: the maximum number of subschemas that are applied to each place in a value. It equals the size
+ * of the schema with all references expanded.
+ *
+ * A small schema can have an exponential cost. An example is a chain of definitions that each refer twice to the next one.
+ * Returns Infinity for recursive schemas, and for schemas that compare items in pairs.
  */
 export function schemaCost(root: JsonSchema, targets: References["targets"]): number {
   const known = new Map<SchemaNode, number>();
@@ -17,7 +21,7 @@ export function schemaCost(root: JsonSchema, targets: References["targets"]): nu
     if (!isNode(schema)) return 1;
     const before = known.get(schema);
     if (before !== undefined) return before;
-    // A schema that is reached again from inside itself is recursive.
+    // A recursive schema reaches itself again during the computation and then finds this value.
     known.set(schema, Number.POSITIVE_INFINITY);
     let sum = schema.uniqueItems === true && comparesPairs(schema) ? Number.POSITIVE_INFINITY : 1;
     for (const target of targets.get(schema) ?? []) sum += cost(target);

@@ -1,21 +1,21 @@
-/** Keywords whose value is a subschema or an array of subschemas (`items` may be either). */
+/** Keywords whose value is a subschema or an array of subschemas. `items` can be either. */
 const SINGLE = new Set([
   ...["additionalItems", "additionalProperties", "contains", "else", "if", "items", "not", "propertyNames"],
   ...["then", "unevaluatedItems", "unevaluatedProperties", "allOf", "anyOf", "oneOf", "prefixItems"],
 ]);
-/** Keywords whose value is a map of subschemas by name. `dependencies` may contain arrays of names instead. */
+/** Keywords whose value is an object of subschemas by name. `dependencies` may also contain arrays of property names. */
 const MAPS = new Set([
   ...["$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties"],
 ]);
 
-/** A subschema, with its JSON Pointer relative to the parent schema. */
+/** A subschema, with its JSON Pointer relative to the parent. */
 export interface Subschema {
   readonly keyword: string;
   readonly pointer: string;
   readonly schema: unknown;
 }
 
-/** Yields the direct subschemas of a schema: those that are applied with it, and its definitions. */
+/** Yields the direct subschemas of a schema, including those in its definitions. */
 export function* subschemasOf(schema: object): Generator<Subschema> {
   for (const [keyword, value] of Object.entries(schema)) {
     const isMap = MAPS.has(keyword);

@@ -3,13 +3,18 @@ import { type Dialect, dialectOf } from "./dialects.ts";
 import { isNode, type References, type SchemaNode } from "./references.ts";
 import { subschemasOf } from "./subschemas.ts";
 
-/** Keywords that apply subschemas to the same value. Items and properties that these evaluate count for the parent schema. */
+/**
+ * Keywords that apply subschemas to the same value. Items and properties that these subschemas evaluate also count as evaluated
+ * for the parent schema.
+ */
 const IN_PLACE = new Set(["allOf", "anyOf", "dependentSchemas", "else", "if", "oneOf", "then"]);
 const PROTO = "__proto__";
 
 /**
- * Rewrites a valid schema into an equivalent one that Ajv validates correctly. The findings list unsupported features. Afterwards all
- * references are JSON Pointers from the root, and the schema has no `$id` or anchors.
+ * Rewrites a valid schema into an equivalent one that Ajv validates correctly. Returns findings for features that are not
+ * supported.
+ *
+ * In the result, all references are JSON Pointers from the root, and there are no `$id` or anchors.
  */
 export function toTheLetter(
   root: SchemaNode | boolean,
@@ -44,7 +49,7 @@ export function toTheLetter(
   return findings;
 }
 
-/** Finds a nested schema with a different `$schema`, which the specification allows but Inlet does not support. */
+/** Finds a nested schema whose `$schema` names another dialect. JSON Schema allows this, but Inlet does not support it. */
 function findOtherDialect(node: SchemaNode, pointer: string, dialect: Dialect): readonly Finding[] {
   if (node.$schema === undefined) return [];
   const own = dialectOf(node);
@@ -53,7 +58,10 @@ function findOtherDialect(node: SchemaNode, pointer: string, dialect: Dialect): 
     : [{ path: `${pointer}/$schema`, message: "must equal the $schema of the root" }];
 }
 
-/** Rewrites properties named `__proto__` to patterns, because Ajv ignores the name. Returns the keyword that contains the name. */
+/**
+ * Rewrites properties named `__proto__` to equivalent patterns, because Ajv ignores this name. Returns a keyword that contains
+ * the name, if there is one.
+ */
 function rewriteProto(node: SchemaNode): string | undefined {
   let found: string | undefined;
   for (const keyword of ["properties", "patternProperties", "dependencies"]) {
@@ -69,7 +77,10 @@ function rewriteProto(node: SchemaNode): string | undefined {
   return found;
 }
 
-/** Finds a `contains` that applies to the same value. Ajv cannot record the matching items and would count all items as evaluated. */
+/**
+ * Finds a `contains` that applies to the same value as `unevaluatedItems`. Ajv cannot record which items match `contains` and
+ * would count all items as evaluated.
+ */
 function findContains(from: SchemaNode, { places, targets }: References): string | undefined {
   const seen = new Set<SchemaNode>();
   function search(node: unknown): string | undefined {
