@@ -241,7 +241,7 @@ describe("two organizations", () => {
       {
         uid: `${name}-hooks`,
         kind: "webhook",
-        // A problem that checks do not find again is resolved after a minute. By then the channel really is silent.
+        // A problem that checks do not find again is resolved after a minute. After 60 seconds the channel really is silent.
         config: { expectEverySeconds: 60 },
         events: [{ type: `${name}.seen`, typePath: "$.type", idPath: "$.id" }],
       },
