@@ -16,7 +16,7 @@ const putRefusal = (id: string, patch: object) => api.call.refusal("PUT", `/form
 const refusedFor = (...paths: string[]) => ({ status: 400, code: "invalid_parameters", paths });
 const conflict = { status: 409, code: "conflict" };
 
-/** A whole block of every kind. */
+/** A parameter block of every kind, with all of its fields. */
 const BLOCKS = {
   address: { precision: "street" },
   choice: {
@@ -48,7 +48,7 @@ const BLOCKS = {
 type Kind = keyof typeof BLOCKS;
 const KINDS = Object.keys(BLOCKS) as Kind[];
 
-/** An empty block, as it is answered. */
+/** An empty block of every kind, as the API returns it. */
 const EMPTY = Object.fromEntries(
   Object.entries(BLOCKS).map(([kind, block]) => [
     kind,
@@ -89,7 +89,7 @@ const inputRefusal = (kind: string, params: object) =>
 const INPUT = "content.items[0].input";
 
 describe("a form", () => {
-  it("with inputs of all sixteen kinds is read as it was written", async () => {
+  it("with inputs of all sixteen kinds is returned as it was written", async () => {
     const given = { uid: "all", title: "All", description: "kinds", content: EVERYTHING };
     const body = await form(given);
     expect(body).toEqual({
@@ -110,7 +110,7 @@ describe("a form", () => {
     expect((await put(body.id, { title: "New" })).content).toEqual(EVERYTHING);
   });
 
-  it("answers null or [] for absent fields", async () => {
+  it("returns null or [] for absent fields", async () => {
     const empty = await form();
     expect(empty).toMatchObject({ uid: empty.id, description: null, content: { items: [], sections: [] } });
     const items = KINDS.map((kind) => ({
@@ -138,7 +138,7 @@ describe("a form", () => {
     });
   });
 
-  it.each(KINDS)("with an input of kind %s is refused with the block of any other kind", async (kind) => {
+  it.each(KINDS)("with an input of kind %s is rejected with the block of any other kind", async (kind) => {
     const { [kind]: own, ...all } = BLOCKS;
     const others = Object.fromEntries(Object.entries(all).filter(([name]) => name !== "secret"));
     const paths = Object.keys(others).map((other) => `${INPUT}.params.${other}`);
@@ -148,7 +148,9 @@ describe("a form", () => {
     expect(await inputRefusal(kind, {})).toEqual(refusedFor(`${INPUT}.params.${kind}`));
   });
 
-  it.each(KINDS)("with an input of kind %s can hold the other blocks as null or empty", async (kind) => {
+  it.each(
+    KINDS,
+  )("with an input of kind %s accepts the blocks of other kinds if they are null or empty", async (kind) => {
     for (const empty of [null, {}]) {
       const params = { ...Object.fromEntries(KINDS.map((name) => [name, empty])), [kind]: BLOCKS[kind] };
       const { content } = await form({ content: { items: [item("1", input(kind, params))] } });
@@ -161,7 +163,7 @@ describe("a form", () => {
     expect(await inputRefusal(kind, params)).toEqual(refusedFor(`${INPUT}.params.another`));
   });
 
-  it("takes dates as days and as instants", async () => {
+  it("accepts dates as days and as instants", async () => {
     const block = { minDate: "2026-01-01", maxDate: "2026-12-31T23:59:59.999+02:00" };
     const { content } = await form({ content: { items: [item("1", input("date", { date: block }))] } });
     expect(content.items[0].input.params).toEqual({ date: block });
@@ -169,7 +171,7 @@ describe("a form", () => {
 
   it.each(
     KINDS,
-  )("with an input of kind %s is refused with fields of a wrong type or name in its block", async (kind) => {
+  )("with an input of kind %s is rejected if its block has fields with a wrong type or name", async (kind) => {
     const at = `${INPUT}.params.${kind}`;
     const names = Object.keys(BLOCKS[kind]);
     for (const wrong of [{}, [{}]]) {
@@ -206,13 +208,13 @@ describe("a form", () => {
     ["date", { minDate: "2026-01-31T25:00:00Z" }, "minDate"],
     ["dateTime", { minDateTime: "2026-01-01" }, "minDateTime"],
     ["time", { minTime: "25:00" }, "minTime"],
-  ])("with an input of kind %s is refused with the block %o", async (kind, block, name) => {
+  ])("with an input of kind %s is rejected with the block %o", async (kind, block, name) => {
     expect(await inputRefusal(kind, { [kind]: block })).toEqual(
       refusedFor(`${INPUT}.params.${kind}.${name}`),
     );
   });
 
-  it("is refused with the path of every wrong field, at any depth", async () => {
+  it("is rejected with the path of every wrong field at any depth", async () => {
     expect(await refusal({ uid: "a b", title: "" })).toEqual(refusedFor("uid", "title"));
     const content = {
       items: [
@@ -235,7 +237,7 @@ describe("a form", () => {
     );
   });
 
-  it("has an input in each item of kind input, and in no other", async () => {
+  it("must have an input in each item of kind input, and in no other item", async () => {
     const text = input("text", { text: {} });
     const items = [item("1", null, { kind: "input" }), item("2", text, { kind: "heading" })];
     expect(await refusal({ content: { items } })).toEqual(
@@ -243,7 +245,7 @@ describe("a form", () => {
     );
   });
 
-  it("has unique ids and keys, and items only in sections of its own", async () => {
+  it("must have unique ids and keys, and items that refer only to its own sections", async () => {
     const text = input("text", { text: {} });
     const content = {
       items: [item("1", text, { sectionId: "s1" }), item("1", null), item("3", text, { sectionId: "s3" })],
@@ -276,7 +278,7 @@ describe("a form", () => {
     expect(await putRefusal(id, { content: { items: null } })).toEqual(refusedFor("content.items"));
   });
 
-  it("names the accounts that created it and changed it last", async () => {
+  it("returns the accounts that created it and changed it last", async () => {
     const { id } = await form();
     const other = await api.call.post("/iam/api-keys", { name: "k", permissions: ["forms.write"] });
     await api.as(other.key).put(`/forms/${id}`, { title: "b" });
@@ -286,7 +288,7 @@ describe("a form", () => {
     });
   });
 
-  it("names a blueprint until the blueprint is deleted; that changes the form", async () => {
+  it("refers to a blueprint until the blueprint is deleted, which changes the form's ETag", async () => {
     const blueprint = await api.call.post("/blueprints", { title: "b" });
     const { id, blueprintId } = await form({ blueprintId: blueprint.id });
     expect(blueprintId).toBe(blueprint.id);
@@ -298,7 +300,7 @@ describe("a form", () => {
     expect(await put(id, { title: "b" })).toMatchObject({ title: "b", blueprintId: null });
   });
 
-  it("is listed in pages and deleted", async () => {
+  it("can be listed in pages and deleted", async () => {
     const { id } = await form();
     const total = Number((await api.call("GET", "/forms")).headers.get("x-total-count"));
     const last = await api.call.get(`/forms?limit=1&offset=${total - 1}`);
@@ -309,7 +311,7 @@ describe("a form", () => {
 });
 
 describe("a version of a form", () => {
-  it("is a form with its own content and the uid of its parent", async () => {
+  it("is a separate form with its own content and the uid of its parent", async () => {
     const first = await form({ uid: "contact", title: "1" });
     const second = await form({ versionParentId: first.id, title: "2" });
     const third = await form({ versionParentId: second.id, uid: "contact", title: "3" });
@@ -325,7 +327,7 @@ describe("a version of a form", () => {
     ]);
   });
 
-  it("protects its parent from deletion, and both from a new uid", async () => {
+  it("prevents the deletion of its parent, and a new uid for either form", async () => {
     const first = await form();
     const second = await form({ versionParentId: first.id });
     expect(await api.call.refusal("DELETE", `/forms/${first.id}`)).toEqual(conflict);
@@ -349,7 +351,7 @@ describe("the uid of a form", () => {
     await form({ uid: "taken" });
   });
 
-  it("is given to one of several concurrent requests", async () => {
+  it("is granted to only one of several concurrent requests", async () => {
     const create = () => api.call("POST", "/forms", { title: "Form", uid: "wanted" });
     const answers = await Promise.all([create(), create(), create()]);
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 409, 409]);

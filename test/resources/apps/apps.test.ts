@@ -30,7 +30,7 @@ const removals = async () =>
     ({ removal }) => removal as any,
   );
 
-describe("an install", () => {
+describe("installing a blueprint", () => {
   it("creates the app and its channels, each with an unguessable address that the gateway can verify", async () => {
     const app = await install(channel("main", "push"), channel("second"));
     const { channels, ...entity } = app;
@@ -57,7 +57,7 @@ describe("an install", () => {
     expect(await api.call.get(`/apps/${app.id}`)).toEqual(entity);
   });
 
-  it("creates the topics and records the changes in the feed", async () => {
+  it("creates the topics and adds the changes to the change feed", async () => {
     const before = (await changes()).length;
     const app = await install(channel("main", "push", "a b"));
     expect((await topicRows(app.id)).map(({ topic }) => topic)).toEqual([
@@ -70,7 +70,7 @@ describe("an install", () => {
     ]);
   });
 
-  it("copies the blueprint: later changes of the blueprint do not reach the app", async () => {
+  it("copies the blueprint, so that later changes of the blueprint do not affect the app", async () => {
     const app = await install(channel("main", "push"));
     await api.call.put(`/blueprints/${app.blueprintId}`, { title: "Changed", channels: [] });
     expect(await api.call.get(`/apps/${app.id}`)).toMatchObject({ title: "GitHub" });
@@ -84,7 +84,7 @@ describe("an install", () => {
     expect((await api.call("POST", "/apps/install")).status).toBe(400);
   });
 
-  it("takes null as absent", async () => {
+  it("treats null like an absent field", async () => {
     const { blueprintId, spaceId } = await install();
     const input = { blueprintId, artifactId: null, spaceId: null };
     expect(await api.call.post("/apps/install", input)).toMatchObject({ blueprintId, spaceId });
@@ -105,7 +105,7 @@ describe("an install", () => {
 });
 
 describe("an app", () => {
-  it("is listed and changed, but cannot move to another space", async () => {
+  it("can be listed and changed, but cannot move to another space", async () => {
     const app = await install();
     const changed = await api.call.put(`/apps/${app.id}`, { title: "Mine", projectId: "p-1" });
     expect(changed).toMatchObject({ id: app.id, title: "Mine", description: "d", projectId: "p-1" });
@@ -113,7 +113,7 @@ describe("an app", () => {
     expect((await api.call("PUT", `/apps/${app.id}`, { spaceId: "spc_1" })).status).toBe(400);
   });
 
-  it("is deleted with its channels and subscriptions; topics stay, and the keys to clear in Redis are recorded", async () => {
+  it("is deleted with its channels and subscriptions, while its topics stay and the Redis keys to clear are recorded", async () => {
     const app = await install(channel("main", "push"), channel("second", "pull"));
     await api.database.db
       .insertInto("subscriptions")
@@ -157,7 +157,7 @@ describe("an app", () => {
     expect(await changes()).toEqual(expect.arrayContaining([`app ${app.id}`, "subscription sub_1"]));
   });
 
-  it("is deleted with its topics when purge=true", async () => {
+  it("is deleted with its topics if purge is true", async () => {
     const app = await install(channel("main", "push"));
     expect((await api.call("DELETE", `/apps/${app.id}?purge=yes`)).status).toBe(400);
     await api.call.delete(`/apps/${app.id}?purge=true`);

@@ -12,7 +12,7 @@ beforeAll(async () => {
 const create = (input: object) => api.call.post("/stores/artifacts", input);
 
 describe("an artifact", () => {
-  it("is created, read, listed, changed and deleted", async () => {
+  it("can be created, read, listed, changed and deleted", async () => {
     const made = await create({ kind: "blueprint", title: "GitHub", blueprintId });
     expect(made).toEqual({
       id: expect.stringMatching(/^art_/),
@@ -40,7 +40,7 @@ describe("an artifact", () => {
     expect((await api.call("GET", path)).status).toBe(404);
   });
 
-  it("names a blueprint only where its kind is blueprint, a category or a status only in a store", async () => {
+  it("has a blueprint only if its kind is blueprint, and a category or a status only in a store", async () => {
     const refusal = (input: object) =>
       api.call.refusal("POST", "/stores/artifacts", { kind: "blueprint", title: "x", blueprintId, ...input });
     for (const [path, input] of [
@@ -63,14 +63,14 @@ describe("installing an artifact", () => {
     });
   });
 
-  it("is refused for an artifact of another kind, or with a blueprint beside the artifact", async () => {
+  it("is rejected if the artifact has another kind, or if the request also names a blueprint", async () => {
     const { id: artifactId } = await create({ kind: "form", title: "x" });
     const refusal = (input: object) => api.call.refusal("POST", "/apps/install", input);
     expect(await refusal({ artifactId })).toMatchObject({ status: 400, paths: ["artifactId"] });
     expect(await refusal({ artifactId, blueprintId })).toMatchObject({ status: 400 });
   });
 
-  it("is 404 for a malformed id, and for an artifact whose blueprint is deleted", async () => {
+  it("responds with 404 to a malformed id, and to an artifact whose blueprint was deleted", async () => {
     const install = (artifactId: string) => api.call("POST", "/apps/install", { artifactId });
     for (const artifactId of ["art_x", "", "%00"])
       expect([artifactId, (await install(artifactId)).status]).toEqual([artifactId, 404]);
@@ -94,7 +94,7 @@ describe("an approved artifact", () => {
   const open = { uid: "open", kind: "webhook", events: [{ type: "b" }] };
   const uidsOf = (app: { channels: { uid: string }[] }) => app.channels.map(({ uid }) => uid);
 
-  /** An author's artifact in a public store of the operator that wants to approve it; a third organization may install it. */
+  /** Submits an author's artifact to a public store that requires approval. A third organization, the buyer, may install it. */
   async function submitted(store: object = {}) {
     const options = { name: "s", isPublic: true, allowSubmissions: true, requireApproval: true, ...store };
     const { id: storeId } = await api.call.post("/stores", options);
@@ -103,14 +103,14 @@ describe("an approved artifact", () => {
     const blueprint = await author.post("/blueprints", { title: "x", channels: [verified] });
     const offer = { kind: "blueprint", title: "x", blueprintId: blueprint.id, storeId };
     const { id } = await author.post("/stores/artifacts", offer);
-    const decide = (what: string, body: object = {}) =>
-      api.call("POST", `/stores/artifacts/${id}/${what}`, body);
+    const decide = (decision: string, body: object = {}) =>
+      api.call("POST", `/stores/artifacts/${id}/${decision}`, body);
     const change = () => author.put(`/blueprints/${blueprint.id}`, { title: "y", channels: [open] });
     const shown = () => buyer.get(`/stores/artifacts/${id}`);
     return { storeId, author, buyer, blueprint, id, decide, change, shown };
   }
 
-  it("is installed, and upgraded to, as it was approved, until its store approves the change", async () => {
+  it("installs and upgrades apps from the approved version until its store approves the change", async () => {
     const { storeId, author, buyer, id, decide, change, shown } = await submitted();
     expect((await decide("approve", { version: 1 })).body).toMatchObject({
       status: "published",
@@ -122,12 +122,12 @@ describe("an approved artifact", () => {
 
     await change();
     expect(await shown()).toMatchObject({ status: "published", approvedVersion: 1, awaitsApproval: true });
-    const asked = await api.call.get(`/stores/artifacts?storeId=${storeId}&awaitsApproval=true`);
-    expect(asked.map((one: { id: string }) => one.id)).toEqual([id]);
+    const awaiting = await api.call.get(`/stores/artifacts?storeId=${storeId}&awaitsApproval=true`);
+    expect(awaiting.map((one: { id: string }) => one.id)).toEqual([id]);
     expect(await buyer.post("/apps/install", { artifactId: id })).toMatchObject({ title: "x" });
     const upgraded = await buyer.post(`/apps/${app.id}/upgrade`, { removeMissing: true });
     expect([uidsOf(upgraded), upgraded.added, upgraded.removed]).toEqual([["in"], [], []]);
-    // Their own blueprint is theirs to install as it is.
+    // The author owns the blueprint and installs its current version without approval.
     expect(uidsOf(await author.post("/apps/install", { artifactId: id }))).toEqual(["open"]);
 
     expect((await decide("approve", { version: 1 })).status).toBe(409);
@@ -138,7 +138,7 @@ describe("an approved artifact", () => {
     expect((await buyer.post(`/apps/${app.id}/upgrade`)).added).toEqual(["open"]);
   });
 
-  it("shows its blueprint to its organization and its store alone", async () => {
+  it("shows its blueprint only to its organization and to its store", async () => {
     const { author, buyer, id, change } = await submitted();
     const path = `/stores/artifacts/${id}/blueprint`;
     expect(await api.call.get(path)).toMatchObject({ version: 1, title: "x", channels: [{ uid: "in" }] });
@@ -147,7 +147,7 @@ describe("an approved artifact", () => {
     expect((await buyer("GET", path)).status).toBe(404);
   });
 
-  it("is not replaced for an app by another artifact of the same blueprint", async () => {
+  it("remains the source of an app's upgrades when another artifact has the same blueprint", async () => {
     const { author, buyer, blueprint, id, decide, change } = await submitted();
     await decide("approve");
     const app = await buyer.post("/apps/install", { artifactId: id });
@@ -160,7 +160,7 @@ describe("an approved artifact", () => {
     expect((await buyer("POST", `/apps/${app.id}/upgrade`)).status).toBe(409);
   });
 
-  it("is installed as it is now where its store asks for no approval, and as it was when the store begins to", async () => {
+  it("installs the current version until its store requires approval, and then the version of that moment", async () => {
     const { storeId, buyer, id, change } = await submitted({ requireApproval: false });
     await change();
     expect(uidsOf(await buyer.post("/apps/install", { artifactId: id }))).toEqual(["open"]);
@@ -179,7 +179,7 @@ describe("an approved artifact", () => {
     });
   });
 
-  it("names another blueprint only once that is approved", async () => {
+  it("needs a new approval when it names another blueprint", async () => {
     const { author, buyer, id, decide } = await submitted();
     await decide("approve");
     const other = await author.post("/blueprints", { title: "z", channels: [open] });

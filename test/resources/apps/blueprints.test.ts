@@ -7,7 +7,7 @@ const api = opened(createTestApi);
 const CHANNEL = { uid: "main", kind: "webhook", events: [{ type: "push", typePath: "$.type" }] };
 
 describe("a blueprint", () => {
-  it("is answered with every field and the defaults of its channels", async () => {
+  it("is returned with every field and with the defaults of its channels", async () => {
     const body = await api.call.post("/blueprints", {
       uid: "github",
       title: "GitHub",
@@ -37,7 +37,7 @@ describe("a blueprint", () => {
     expect(await api.call.get(`/blueprints/${body.id}`)).toEqual(body);
   });
 
-  it("keeps schemas in the order they were written, with names like __proto__", async () => {
+  it("returns schemas with their properties in the written order, including names like __proto__", async () => {
     const schema = '{"properties":{"__proto__":{"type":"string"},"b":{},"a":{}},"type":"object"}';
     const text = `{"title":"x","channels":[{"uid":"m","kind":"webhook","events":[{"type":"t","schema":${schema}}]}]}`;
     const { id } = await api.call.post("/blueprints", text);
@@ -45,7 +45,7 @@ describe("a blueprint", () => {
     expect(JSON.stringify(read.channels[0].events[0].schema)).toBe(schema);
   });
 
-  it("has its id as uid if none is given", async () => {
+  it("uses its id as its uid if the request gives no uid", async () => {
     const { id, uid } = await api.call.post("/blueprints", { title: "No uid" });
     expect(uid).toBe(id);
   });
@@ -78,13 +78,13 @@ describe("a blueprint", () => {
       { channels: [{ ...CHANNEL, events: [{ type: "a", typePath: "nonsense" }] }] },
     ],
     ["uid", { uid: "a b" }],
-  ])("is refused when %s does not fit", async (path, input) => {
+  ])("is rejected if %s is invalid", async (path, input) => {
     const { status, body } = await api.call("POST", "/blueprints", { title: "x", ...input });
     expect([status, body.details?.[0]?.path]).toEqual([400, path]);
     expect(JSON.stringify(body)).not.toContain("s3cret");
   });
 
-  it("is changed by merge patch: objects merge, arrays replace, null clears", async () => {
+  it("is changed by a merge patch that merges objects, replaces arrays and clears fields with null", async () => {
     const made = await api.call.post("/blueprints", { title: "a", description: "d", channels: [CHANNEL] });
     const path = `/blueprints/${made.id}`;
     const renamed = await api.call.put(path, { title: "b", description: null });
@@ -100,7 +100,7 @@ describe("a blueprint", () => {
     expect(await refusal([])).toMatchObject({ status: 400 });
   });
 
-  it("keeps all of several concurrent changes", async () => {
+  it("applies all of several concurrent changes", async () => {
     const { id } = await api.call.post("/blueprints", { title: "a" });
     const path = `/blueprints/${id}`;
     const patches = [{ title: "b" }, { description: "c" }, { uid: "together" }];
@@ -108,7 +108,7 @@ describe("a blueprint", () => {
     expect(await api.call.get(path)).toMatchObject({ title: "b", description: "c", uid: "together" });
   });
 
-  it("is deleted; its apps stay", async () => {
+  it("can be deleted while its apps stay", async () => {
     const { id } = await api.call.post("/blueprints", { title: "a" });
     const app = await api.call.post("/apps/install", { blueprintId: id });
     expect(await api.call.delete(`/blueprints/${id}`)).toEqual({ id });

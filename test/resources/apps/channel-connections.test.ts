@@ -29,7 +29,7 @@ const subscribe = (appId: string, eventUid: string, connectionId: string): Promi
   spine.api.call("POST", `/apps/${appId}/events/subscribe`, { eventUid, connectionId });
 
 describe("a channel's connection", () => {
-  it("can be set and removed, which decides whether the channel is active", async () => {
+  it("can be set and removed, and the channel needs it to be active", async () => {
     const app = await spine.install(stream("main"));
     expect(await channelOf(app.id, "main")).toMatchObject({ connectionId: null, state: "needsConnection" });
     const connectionId = await connect();
@@ -61,7 +61,7 @@ describe("a channel's connection", () => {
     await spine.api.call.delete(`/connections/${connectionId}`);
   });
 
-  it("must allow the origin that the channel calls, also after a change of the URL", async () => {
+  it("must allow the origin that the channel calls, including after a change of the URL", async () => {
     const app = await spine.install(stream("main", "optional", "https://other.example"));
     const connectionId = await connect();
     const refused = await put(app.id, "main", { connectionId });
@@ -77,7 +77,7 @@ describe("a channel's connection", () => {
     );
   });
 
-  it("fits a channel whose settings say nothing of one", async () => {
+  it("can be set on a channel whose settings do not mention a connection", async () => {
     const { connection: _, ...config } = stream("plain").config;
     const app = await spine.install({ ...stream("plain"), config });
     const connectionId = await connect();
@@ -87,7 +87,7 @@ describe("a channel's connection", () => {
     });
   });
 
-  it("is refused on a channel that fetches nothing, or whose settings say that it has none", async () => {
+  it("is rejected on a push channel, and on a channel whose settings exclude a connection", async () => {
     const push = { uid: "push", kind: "webhook", events: [{ type: "x" }] };
     const app = await spine.install(push, stream("none", "none"));
     const connectionId = await connect();
@@ -97,7 +97,7 @@ describe("a channel's connection", () => {
 });
 
 describe("a subscription's connection", () => {
-  it("becomes the connection of its channel; a different one is then a conflict", async () => {
+  it("becomes the connection of its channel, and a different connection is then a conflict", async () => {
     const app = await spine.install(stream("main"));
     const [first, other] = [await connect(), await connect()];
     const subscribed = await subscribe(app.id, "main:x", first);
@@ -110,7 +110,7 @@ describe("a subscription's connection", () => {
     expect(notes).toContainEqual(expect.objectContaining({ action: "update", fields: ["connectionId"] }));
   });
 
-  it("is set on each channel that can carry it if the subscription covers the whole app", async () => {
+  it("is set on each channel that accepts it if the subscription covers the whole app", async () => {
     const app = await spine.install(
       stream("first"),
       stream("second", "optional"),
@@ -135,7 +135,7 @@ describe("a subscription's connection", () => {
     expect((await subscribe(app.id, "*", first)).body.connectedChannels).toEqual(["first", "second"]);
   });
 
-  it("is refused for an app without a channel that can carry it, and says why", async () => {
+  it("is rejected with the reasons if no channel of the app accepts it", async () => {
     const app = await spine.install(stream("refusing", "none"), stream("taken"));
     await put(app.id, "taken", { connectionId: await connect() });
     const { status, body } = await subscribe(app.id, "*", await connect());
@@ -148,7 +148,7 @@ describe("a subscription's connection", () => {
     expect((await spine.api.call("GET", `/apps/${app.id}/subscriptions`)).body).toEqual([]);
   });
 
-  it("changes nothing if the connection or the event is unknown", async () => {
+  it("leaves the channel unchanged if the connection or the event is unknown", async () => {
     const app = await spine.install(stream("main"));
     for (const eventUid of ["main:x", "*"])
       expect((await subscribe(app.id, eventUid, "con_nothing")).status).toBe(404);
@@ -162,7 +162,7 @@ describe("a subscription's connection", () => {
     expect((await subscribe(app.id, "main:x", elsewhere)).status).toBe(400);
   });
 
-  it("cannot be deleted while the subscription or its handler uses it, and the refusal names them", async () => {
+  it("cannot be deleted while a subscription or its handler uses it, and the error names the user", async () => {
     const app = await spine.install(stream("main"));
     const [own, handlers] = [await connect(), await connect()];
     const handler = { url: `${ORIGIN}/in`, connectionId: handlers };
@@ -187,8 +187,8 @@ describe("a subscription's connection", () => {
   });
 });
 
-describe("the state of a channel that fetches", () => {
-  it("is idle, and says why, while no subscription covers it", async () => {
+describe("the state of a pull channel", () => {
+  it("is idle, with a reason, while no subscription covers the channel", async () => {
     const app = await spine.install(stream("main", "optional"), {
       ...stream("always", "optional"),
       config: { url: `${ORIGIN}/events`, run: "always" },
@@ -209,7 +209,7 @@ describe("the state of a channel that fetches", () => {
       body: { state: "active", stateReason: null },
     });
     expect(await source()).toMatchObject({ state: "waiting", stateReason: null });
-    // Nothing was written to the channel since.
+    // The old ETag still matches because the subscription did not write to the channel.
     const match = { "if-match": idle.headers.get("etag") ?? "" };
     expect((await spine.api.call("PUT", path, { title: "x" }, match)).status).toBe(200);
     await spine.api.call.delete(`/apps/${app.id}/subscriptions/${id}`);

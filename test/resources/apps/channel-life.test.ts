@@ -7,7 +7,7 @@ import { commonSettings } from "../../../src/event/channel.ts";
 import { createTestApi } from "../../support/api.ts";
 import { opened } from "../../support/opened.ts";
 
-/** A kind that fetches: its channels have no address. */
+/** A pull channel kind. Its channels have no address. */
 const fetching: ChannelKind = {
   kind: "polling",
   settings: z.strictObject({ ...commonSettings }),
@@ -32,7 +32,7 @@ beforeEach(async () => {
 const act = (action: string, body?: object, channelId = id) =>
   api.call("POST", `/apps/${appId}/channels/${channelId}/${action}`, body);
 
-/** Which address of a channel this is: its present one, a former one in grace, or none. */
+/** Returns whether an address is a channel's present one, or a former one in its grace period. `undefined` if it is unknown. */
 async function reached(address: string): Promise<"present" | "former" | undefined> {
   const live = createLiveChannels({ db: api.database.db, keyring: api.keyring });
   const found = await live.findById(address);
@@ -46,8 +46,8 @@ async function rotate(body?: object): Promise<string> {
   return channel.id;
 }
 
-describe("a new address for a channel", () => {
-  it("ends all former addresses after the grace that was given last", async () => {
+describe("rotating a channel's address", () => {
+  it("ends all former addresses after the most recently given grace period", async () => {
     const first = id;
     const second = await rotate({ graceSeconds: 86_400 });
     const third = await rotate();
@@ -70,14 +70,14 @@ describe("a new address for a channel", () => {
     expect(await Promise.all(former.map(reached))).toEqual([undefined, undefined, undefined]);
   });
 
-  it("ends all former addresses immediately with a grace of 0", async () => {
+  it("ends all former addresses immediately if the grace period is 0", async () => {
     const first = id;
     const second = await rotate();
     const third = await rotate({ graceSeconds: 0 });
     expect(await Promise.all([first, second, third].map(reached))).toEqual([undefined, undefined, "present"]);
   });
 
-  it("is refused while ten former addresses are in grace", async () => {
+  it("is rejected while ten former addresses are in their grace period", async () => {
     for (let i = 0; i < 10; i++) await rotate();
     const before = await api.call.get(`/apps/${appId}/channels/${id}`);
     expect((await act("rotate")).status).toBe(409);
@@ -86,14 +86,14 @@ describe("a new address for a channel", () => {
     await rotate();
   });
 
-  it("leaves no former address when the channel is deleted", async () => {
+  it("leaves no former address after the channel is deleted", async () => {
     const first = id;
     await rotate();
     await api.call.delete(`/apps/${appId}/channels/${id}`);
     expect(await reached(first)).toBeUndefined();
   });
 
-  it("is given once to concurrent requests; the others are answered that the address is no longer known", async () => {
+  it("succeeds for one of several concurrent requests, and responds with 404 to the others", async () => {
     const answers = await Promise.all([act("rotate"), act("rotate"), act("rotate")]);
     const made = answers.filter(({ status }) => status === 200);
     expect(made).toHaveLength(1);
@@ -103,7 +103,7 @@ describe("a new address for a channel", () => {
 });
 
 describe("pausing, resuming and rotating a channel", () => {
-  it("is recorded in the audit once per real change, under a name that is not a credential", async () => {
+  it("writes one audit record per actual change, under a name that is not a credential", async () => {
     for (const action of ["pause", "pause", "resume", "resume", "rotate"]) await act(action);
     const notes = await api.database.db
       .selectFrom("audit")
@@ -114,7 +114,7 @@ describe("pausing, resuming and rotating a channel", () => {
     expect(notes.map(({ action }) => action).sort()).toEqual(["pause", "resume", "rotate"]);
   });
 
-  it("is told to the change feed under the number of the channel, which stays", async () => {
+  it("adds each change to the change feed under the internal channel id, which never changes", async () => {
     const { db } = api.database;
     const row = await db
       .selectFrom("channels")
@@ -127,13 +127,13 @@ describe("pausing, resuming and rotating a channel", () => {
     expect(changes).toEqual(Array(3).fill({ kind: "channel", key: String(row?.number) }));
   });
 
-  it("refuses a grace that is not a whole number of seconds up to 30 days", async () => {
+  it("rejects a grace period that is not an integer number of seconds up to 30 days", async () => {
     for (const graceSeconds of [-1, 1.5, 2_592_001, "1"]) {
       expect([graceSeconds, (await act("rotate", { graceSeconds })).status]).toEqual([graceSeconds, 400]);
     }
   });
 
-  it("keeps no buffer of deliveries for a channel that fetches", async () => {
+  it("creates no pause buffer for a pull channel", async () => {
     const made = await api.call.post(`/apps/${appId}/channels`, { uid: "out", kind: "polling" });
     const stored = () =>
       api.database.db.selectFrom("channels").select("pause").where(hasAddress(api.keyring, made.id));

@@ -7,7 +7,7 @@ import { commonSettings } from "../../../src/event/channel.ts";
 import { createTestApi } from "../../support/api.ts";
 import { opened } from "../../support/opened.ts";
 
-/** A kind that fetches: its channels have no address. */
+/** A pull channel kind. Its channels have no address. */
 const fetching: ChannelKind = {
   kind: "polling",
   settings: z.strictObject({ ...commonSettings, endpoint: z.string() }),
@@ -33,7 +33,7 @@ beforeAll(async () => {
   appId = await installApp();
 });
 
-/** An app without channels; answers its id. */
+/** Installs an app without channels and returns its id. */
 async function installApp(): Promise<string> {
   const { id: blueprintId } = await api.call.post("/blueprints", { title: "x" });
   return (await api.call.post("/apps/install", { blueprintId })).id;
@@ -61,7 +61,7 @@ const stored = async (id: string) =>
 const live = () => createLiveChannels({ db: api.database.db, keyring: api.keyring });
 
 describe("a channel", () => {
-  it("is created, read and listed in order of creation, and has an address if its kind receives requests", async () => {
+  it("can be created, read and listed in order of creation, and has an address if its kind receives requests", async () => {
     const webhook = await create();
     const polling = await create({ kind: "polling", config: { endpoint: "https://api.example" } });
     expect(webhook.url).toBe(`https://hooks.example/hooks/${webhook.id}`);
@@ -72,7 +72,7 @@ describe("a channel", () => {
     expect(listed.headers.get("x-total-count")).toBe(String(listed.body.length));
   });
 
-  it("has a uid that is unique in its app; uid and kind never change", async () => {
+  it("has a uid that is unique in its app, and rejects a change of its uid or kind", async () => {
     const { uid, id } = await create();
     const again = await api.call.refusal("POST", `/apps/${appId}/channels`, { uid, kind: "webhook" });
     expect(again).toEqual({ status: 409, code: "conflict" });
@@ -82,7 +82,7 @@ describe("a channel", () => {
     }
   });
 
-  it("never answers its secrets, and stores them sealed", async () => {
+  it("never returns its secrets, and stores them sealed", async () => {
     const channel = await create({ config: { verification: HMAC, secrets: [{ value: "s3cret-one" }] } });
     const path = `/apps/${appId}/channels/${channel.id}`;
     const answers = [channel, await api.call.get(path), await api.call.put(path, { title: "t" })];
@@ -109,7 +109,7 @@ describe("a channel", () => {
     expect(await api.call.put(path, { config: { secrets: null } })).toMatchObject({ state: "needsSetup" });
   });
 
-  it("does not open secrets that were moved to another channel's row", async () => {
+  it("does not decrypt secrets that were moved to another channel's row", async () => {
     const [first, second] = [await create({ config: { secrets: [{ value: "s3cret" }] } }), await create()];
     const { sealedSettings } = await stored(first.id);
     await api.database.db
@@ -120,7 +120,7 @@ describe("a channel", () => {
     await expect(live().findById(second.id)).rejects.toThrow("another row");
   });
 
-  it("is changed by merge patch; its topics and the change feed follow", async () => {
+  it("is changed by a merge patch that also updates its topics and the change feed", async () => {
     const channel = await create({ events: [{ type: "a" }, { type: "b" }] });
     const path = `/apps/${appId}/channels/${channel.id}`;
     const body = await api.call.put(path, {
@@ -145,16 +145,16 @@ describe("a channel", () => {
       true,
     ]);
     const { number } = await stored(channel.id);
-    const told = await api.database.db
+    const feedRows = await api.database.db
       .selectFrom("changes")
       .select("id")
       .where("kind", "=", "channel")
       .where("key", "=", String(number))
       .execute();
-    expect(told).toHaveLength(3);
+    expect(feedRows).toHaveLength(3);
   });
 
-  it("keeps all of several concurrent changes", async () => {
+  it("applies all of several concurrent changes", async () => {
     const { id } = await create();
     const path = `/apps/${appId}/channels/${id}`;
     const patches = [
@@ -169,7 +169,7 @@ describe("a channel", () => {
     });
   });
 
-  it("is not written over by a program that knows less of it: what a newer one has stored is refused, not dropped", async () => {
+  it("rejects a change to fields that a newer version has stored, so that an older version does not drop them", async () => {
     const { db } = api.database;
     const { id, config, events } = await create();
     const path = `/apps/${appId}/channels/${id}`;
@@ -195,7 +195,7 @@ describe("a channel", () => {
     expect(without).toMatchObject({ status: 200 });
   });
 
-  it("stays paused when it is changed", async () => {
+  it("stays paused after it is changed", async () => {
     const { id } = await create();
     await api.database.db
       .updateTable("channels")
@@ -210,7 +210,7 @@ describe("a channel", () => {
     ["config.limits.maxDepth", { config: { limits: { maxDepth: 0 } } }],
     ["config.verification", { config: { verification: { scheme: "trust" } } }],
     ["events[0].typePath", { events: [{ type: "a", typePath: "nonsense" }] }],
-  ])("is refused when %s does not fit", async (path, input) => {
+  ])("is rejected if %s is invalid", async (path, input) => {
     const { id } = await create();
     for (const [method, at, body] of [
       ["POST", `/apps/${appId}/channels`, { uid: "refused", kind: "webhook", ...input }],
@@ -223,7 +223,7 @@ describe("a channel", () => {
     }
   });
 
-  it("is deleted with its secrets; a new channel of the same uid has a new identity and takes over the topics", async () => {
+  it("is deleted with its secrets, and a new channel with the same uid gets a new id and takes over the topics", async () => {
     const first = await create({ uid: "again", config: { secrets: [{ value: "s3cret" }] } });
     const path = `/apps/${appId}/channels/${first.id}`;
     const { number } = await stored(first.id);
@@ -238,7 +238,7 @@ describe("a channel", () => {
     expect(await topics("again")).toMatchObject([{ channelNumber: successor.number, retiredAt: null }]);
   });
 
-  it("goes by its uid wherever its id may stand; an id comes first", async () => {
+  it("can be addressed by its uid wherever its id is allowed, and an id takes precedence over a uid", async () => {
     const { id } = await create({ uid: "named" });
     const at = `/apps/${appId}/channels`;
     await create({ uid: id, title: "looks like another's id" });

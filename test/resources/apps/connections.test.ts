@@ -24,14 +24,14 @@ const draft = (kind: keyof typeof KINDS, config: object = KINDS[kind], origins =
   config,
   allowedOrigins: origins,
 });
-const create = (...of: Parameters<typeof draft>) => api.call.post("/connections", draft(...of));
+const create = (...args: Parameters<typeof draft>) => api.call.post("/connections", draft(...args));
 const change = (id: string, patch: object) => api.call.put(`/connections/${id}`, patch);
 const refusal = (id: string, patch: object) => api.call.refusal("PUT", `/connections/${id}`, patch);
 
 describe("a connection", () => {
   it.each(
     Object.keys(KINDS) as (keyof typeof KINDS)[],
-  )("of kind %s never answers its secret and stores it sealed", async (kind) => {
+  )("with kind %s never returns its secret and stores it sealed", async (kind) => {
     const made = await create(kind);
     expect(made).toMatchObject({ kind, name: "Example", state: "ok", lastUsedAt: null });
     const { id } = made;
@@ -64,7 +64,7 @@ describe("a connection", () => {
     ["config.clientAuthentication", "oauth2", { ...KINDS.oauth2, clientAuthentication: "none" }],
     ["config.tokenParameters.client_id", "oauth2", { ...KINDS.oauth2, tokenParameters: { client_id: "b" } }],
     ["config.tokenEndpoint", "oauth2", { ...KINDS.oauth2, tokenEndpoint: "https://a:b@id.example.com/" }],
-  ] as const)("is refused for %s of kind %s: %j", async (path, kind, config) => {
+  ] as const)("is rejected with an error at %s if its kind is %s and its config is %j", async (path, kind, config) => {
     const { status, paths } = await api.call.refusal("POST", "/connections", draft(kind, config));
     expect(status).toBe(400);
     expect(paths).toContain(path);
@@ -77,7 +77,7 @@ describe("a connection", () => {
     "https://a@api.example.com",
     "ftp://api.example.com",
     "*",
-  ])("is refused with %s as an allowed origin", async (origin) => {
+  ])("is rejected with %s as an allowed origin", async (origin) => {
     const body = draft("bearer", KINDS.bearer, [origin]);
     expect(await api.call.refusal("POST", "/connections", body)).toMatchObject({
       status: 400,
@@ -85,12 +85,12 @@ describe("a connection", () => {
     });
   });
 
-  it("answers its origins in the form in which they are compared, each once", async () => {
+  it("returns its allowed origins normalized and without repeats", async () => {
     const made = await create("bearer", KINDS.bearer, ["HTTPS://API.example.com:443/", ORIGIN]);
     expect(made.allowedOrigins).toEqual([ORIGIN]);
   });
 
-  it("needs its secret again when it may be sent to more places", async () => {
+  it("requires its secret again when a change allows more origins to receive the secret", async () => {
     const wider = { allowedOrigins: [ORIGIN, "https://evil.example"] };
     const bearer = (await create("bearer")).id;
     expect(await refusal(bearer, wider)).toMatchObject({ status: 400, paths: ["config.token"] });
@@ -109,7 +109,7 @@ describe("a connection", () => {
     expect(await refusal(oauth2, moved)).toMatchObject({ paths: ["config.clientSecret"] });
   });
 
-  it("keeps the secrets that a patch does not name, and needs those that its headers use", async () => {
+  it("keeps the secrets that a patch does not name, and requires those that its headers use", async () => {
     const config = { fields: { a: "1", b: "2" }, headers: { "x-a": "{{a}}{{b}}" } };
     const { id } = await create("custom", config);
     expect(await refusal(id, { config: { fields: { b: null } } })).toMatchObject({ status: 400 });
@@ -117,7 +117,7 @@ describe("a connection", () => {
     expect(await refusal(id, { config: { headers: { "x-b": "{{b}}" } } })).toMatchObject({ status: 400 });
   });
 
-  it("is recorded in audit and log without its secrets", async () => {
+  it("is recorded in the audit and in the log without its secrets", async () => {
     const { id } = await create("apiKey");
     await change(id, { name: "Other", config: { value: "secret-2", prefix: "k " } });
     const notes = await api.call.get(`/audit?entityId=${id}`);
@@ -130,7 +130,7 @@ describe("a connection", () => {
     expect(JSON.stringify([notes, api.lines])).not.toContain("secret-");
   });
 
-  it("does not open sealed secrets that were moved to another row", async () => {
+  it("does not decrypt sealed secrets that were moved to another row", async () => {
     const { db } = api.database;
     const [from, to] = [(await create("bearer")).id, (await create("bearer")).id];
     const { sealedSecrets } = await db

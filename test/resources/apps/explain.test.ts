@@ -13,7 +13,7 @@ const push = {
 };
 const pull = { type: "pull", typePath: "$.type", idPath: "$.id", payloadPath: "$.data" };
 
-/** An app with one channel, and calls that send to it or explain a delivery. */
+/** Installs an app with one channel, and returns functions that send to the channel or explain a delivery. */
 async function install(config: object = {}) {
   const app = await spine.install({ uid: "main", kind: "webhook", config, events: [push, pull] });
   const [{ id: channelId }] = app.channels;
@@ -27,7 +27,7 @@ async function install(config: object = {}) {
 }
 
 describe("an explanation", () => {
-  it("answers the result of each step of a delivery, and publishes nothing", async () => {
+  it("returns the result of each step of a delivery, and publishes no event", async () => {
     const { explain, path } = await install({ itemsPath: "$.items" });
     const items = [
       { type: "push", id: 1, n: 2 },
@@ -61,7 +61,7 @@ describe("an explanation", () => {
     expect(topics.every(({ length }: { length: number }) => length === 0)).toBe(true);
   });
 
-  it("shows each event in structured mode, as it is published", async () => {
+  it("shows each event in structured mode, as it would be published", async () => {
     const { explain, send, path } = await install();
     const body = { type: "pull", id: "a", data: { n: 1.5, text: "ü" } };
     const { items } = await explain({ body: JSON.stringify(body) });
@@ -72,7 +72,7 @@ describe("an explanation", () => {
     expect(published).toMatchObject({ ...event, time: expect.any(String) });
   });
 
-  it("names a duplicate, and a conflict of other data under a known id", async () => {
+  it("reports a duplicate, and a conflict if a known id arrives with other data", async () => {
     const { explain, send } = await install();
     const { events } = await send({ type: "push", id: "a", n: 1 });
     const known = await explain({ body: '{"type":"push","id":"a","n":1}' });
@@ -81,7 +81,7 @@ describe("an explanation", () => {
     expect(other.items[0].events).toMatchObject([{ status: "conflict", entryId: events[0]?.entryId }]);
   });
 
-  it("tries other definitions, and refuses a path that does not compile", async () => {
+  it("can use other definitions, and rejects a path that does not compile", async () => {
     const { explain, path, channelId } = await install();
     const body = '{"kind":"x"}';
     const tried = await explain({ body, events: [{ type: "x", typePath: "$.kind" }] });
@@ -92,7 +92,7 @@ describe("an explanation", () => {
     ).toMatchObject({ status: 400, paths: ["events[0].typePath"] });
   });
 
-  it("refuses a schema that does not compile, as a write would", async () => {
+  it("rejects a schema that does not compile, as a write would", async () => {
     const { path, channelId } = await install();
     const events = [{ type: "x" }, { type: "y", schema: { properties: { a: { type: "int" } } } }];
     const refusal = {
@@ -110,7 +110,7 @@ describe("an explanation", () => {
     );
   });
 
-  it("tells why verification fails, or skips it with verify=false", async () => {
+  it("reports why verification fails, or skips verification if verify is false", async () => {
     const { explain } = await install({ verification: { scheme: "hmac", name: "x-signature" } });
     const body = '{"type":"push","id":1,"n":1}';
     const refused = await explain({ body });
@@ -118,14 +118,14 @@ describe("an explanation", () => {
       verification: { result: "refused", message: expect.any(String) },
       items: [],
     });
-    const believed = await explain({ body, verify: false });
-    expect(believed).toMatchObject({
+    const unverified = await explain({ body, verify: false });
+    expect(unverified).toMatchObject({
       verification: { result: "skipped" },
       items: [{ events: [{ id: "1" }] }],
     });
   });
 
-  it("hides credentials from paths, also when verification is skipped", async () => {
+  it("hides credentials from paths, even if verification is skipped", async () => {
     const { explain } = await install();
     const events = [{ type: "e", idPath: "$headers.authorization" }];
     const { items } = await explain({
@@ -137,7 +137,7 @@ describe("an explanation", () => {
     expect(items[0].failures).toMatchObject([{ reason: "id_missing" }]);
   });
 
-  it("tells a body that does not parse, and accepts bytes in base64", async () => {
+  it("reports a body that cannot be parsed, and accepts bytes in base64", async () => {
     const { explain } = await install();
     const malformed = await explain({ body: "{" });
     expect(malformed.items).toMatchObject([{ failures: [{ reason: "invalid_body" }] }]);
@@ -147,7 +147,7 @@ describe("an explanation", () => {
 });
 
 describe("a preview of quarantine", () => {
-  it("counts the items that new definitions would release, and releases none", async () => {
+  it("counts the items that new definitions would release, without releasing them", async () => {
     const { path, channelId, send } = await install({ onNoMatch: "quarantine" });
     await send({ type: "new", id: 1 });
     await send({ type: "push", id: 2, n: "x" });

@@ -14,8 +14,8 @@ import { countingKind, createUpstream, deliveryOf } from "../../channels/pull/so
 import { opened } from "../../support/opened.ts";
 import { startTestSpine } from "../../support/spine.ts";
 
-/** The cursors that the polled kind below was asked for. */
-const asked: { cursor: string | undefined }[] = [];
+/** The cursors at which dry runs of the polled kind below started. */
+const dryRuns: { cursor: string | undefined }[] = [];
 const polled: ChannelKind = {
   ...countingKind(createUpstream()),
   kind: "polling",
@@ -26,7 +26,7 @@ const polled: ChannelKind = {
       origin: () => "https://feed.example",
       poll: async () => ({ kind: "done" }),
       dryRun: async ({ cursor }): Promise<DryRun> => {
-        asked.push({ cursor });
+        dryRuns.push({ cursor });
         const delivery = { ...deliveryOf(3), body: Buffer.from('[{"n":3},{"x":4}]') };
         return {
           request: { method: "GET", url: "https://feed.example/?token=***", headers: {}, body: null },
@@ -55,14 +55,14 @@ async function install(kind: "sse" | "polling" | "webhook", config: object = {})
   const bus = createSourceBus(spine.redis);
   async function take() {
     const taken = await bus.positions.takeOver({ number, topics });
-    if (taken.kind !== "acquired") throw new Error("it is to be left alone");
+    if (taken.kind !== "acquired") throw new Error("the source could not be taken over");
     return taken;
   }
   return { number, bus, take, path: `/apps/${app.id}/channels/${id}/source` };
 }
 
 describe("a source that has never run", () => {
-  it("is idle, and has neither cursor nor owner", async () => {
+  it("is idle, without a cursor or an owner", async () => {
     const { path } = await install("sse");
     const { status, body } = await spine.api.call("GET", path);
     expect(status).toBe(200);
@@ -80,7 +80,7 @@ describe("a source that has never run", () => {
     });
   });
 
-  it("is not found for a channel that others send to", async () => {
+  it("is not found for a push channel", async () => {
     const { path } = await install("webhook");
     for (const [method, below, body] of [
       ["GET", "", undefined],
@@ -96,7 +96,7 @@ describe("a source that has never run", () => {
 });
 
 describe("the state of a source", () => {
-  it("is the one that its owner reports, until that worker leaves", async () => {
+  it("is the state that its owner reports, until that worker leaves", async () => {
     const { number, bus, take, path } = await install("sse");
     await spine.api.call.post(`${path.split("/channels")[0]}/events/subscribe`, { eventUid: "*" });
     const { epoch } = await take();
@@ -120,7 +120,7 @@ describe("the state of a source", () => {
     expect((await spine.api.call("GET", path)).body.state).toBe("paused");
   });
 
-  it("is silent when no event has come for longer than its channel expects", async () => {
+  it("is silent after no event has arrived for longer than its channel expects", async () => {
     const { number, path } = await install("sse", { expectEverySeconds: 3_600 });
     expect((await spine.api.call("GET", path)).body.silent).toBe(false);
     const longAgo = new Date(Date.now() - 3_601_000);
@@ -134,7 +134,7 @@ describe("the state of a source", () => {
 });
 
 describe("the cursor of a source", () => {
-  it("is set only at the version that the request names, and noted for the workers and the audit", async () => {
+  it("is set only at the version that the request names, and recorded in the change feed and the audit", async () => {
     const { number, take, path } = await install("sse");
     const set = await spine.api.call("PUT", `${path}/cursor`, { value: 5, version: 0 });
     expect([set.status, set.body]).toEqual([200, { value: 5, version: 1, updatedAt: expect.any(String) }]);
@@ -143,13 +143,13 @@ describe("the cursor of a source", () => {
     expect((await take()).value).toBe("5");
     const { db } = spine.api.database;
     const changes = await db.selectFrom("changes").select("key").where("kind", "=", "source").execute();
-    // The write that was refused is not noted.
+    // The rejected write adds no row to the change feed.
     expect(changes.filter(({ key }) => key === String(number))).toHaveLength(1);
     const audit = await db.selectFrom("audit").select("fields").where("entity", "=", "channel").execute();
     expect(audit.map(({ fields }) => fields)).toContainEqual(["cursor"]);
   });
 
-  it("is refused with a value that its kind cannot read", async () => {
+  it("is rejected if its channel kind cannot parse the value", async () => {
     const { path } = await install("sse");
     const { status, body } = await spine.api.call("PUT", `${path}/cursor`, { value: "five" });
     expect([status, body.details]).toEqual([400, [{ path: "value", message: "must be a number" }]]);
@@ -168,11 +168,11 @@ describe("the cursor of a source", () => {
 });
 
 describe("a dry run", () => {
-  it("shows the call and the events that would come of it, and changes nothing", async () => {
+  it("shows the request and the events that would result, without changing the cursor or the topic", async () => {
     const { bus, number, path } = await install("polling", { itemsPath: "$[*]" });
     await spine.api.call("PUT", `${path}/cursor`, { value: 2 });
     const { status, body } = await spine.api.call("POST", `${path}/dry-run`, {});
-    expect([status, asked.at(-1)]).toEqual([200, { cursor: "2" }]);
+    expect([status, dryRuns.at(-1)]).toEqual([200, { cursor: "2" }]);
     expect(body).toMatchObject({
       request: { url: "https://feed.example/?token=***" },
       response: { status: 200 },
@@ -189,21 +189,21 @@ describe("a dry run", () => {
     expect(await spine.server.client.exists(topic)).toBe(0);
   });
 
-  it("starts at the cursor that the request gives, if its kind can read that", async () => {
+  it("starts at the cursor that the request gives, if the channel kind can parse it", async () => {
     const { path } = await install("polling");
     await spine.api.call("POST", `${path}/dry-run`, { cursor: 9 });
-    expect(asked.at(-1)).toEqual({ cursor: "9" });
+    expect(dryRuns.at(-1)).toEqual({ cursor: "9" });
     const { status, body } = await spine.api.call("POST", `${path}/dry-run`, { cursor: "x" });
     expect([status, body.details]).toEqual([400, [{ path: "cursor", message: "must be a number" }]]);
   });
 
-  it("is refused for a stream", async () => {
+  it("is rejected for an SSE channel", async () => {
     const { path } = await install("sse");
     expect((await spine.api.call("POST", `${path}/dry-run`, {})).status).toBe(409);
   });
 });
 
-it("a source leaves nothing in Redis once its channel is deleted, and its owner can bring nothing back", async () => {
+it("a source has no keys left in Redis after its channel is deleted, and its owner cannot write new ones", async () => {
   const { number, bus, take, path } = await install("sse");
   const { epoch } = await take();
   await bus.states.write(number, epoch, { state: "open" }, 1);

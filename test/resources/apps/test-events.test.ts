@@ -6,9 +6,9 @@ const spine = opened(startTestSpine);
 const pathOf = (app: { readonly id: string }, uid = "main") => `/apps/${app.id}/channels/${uid}/test`;
 const eventsOf = (app: { readonly id: string }) => spine.api.call.get(`/apps/${app.id}/events`);
 
-it("the sample of a channel's preset is published as a test event, as often as it is asked for", async () => {
+it("each request publishes the sample of the channel's preset as a test event", async () => {
   const app = await spine.install({ uid: "main", kind: "webhook", config: { preset: "github" }, events: [] });
-  // No secret is there yet: to try a channel out needs none.
+  // The channel has no secret yet. Test events need none.
   const tested = await spine.api.call.post(pathOf(app));
   expect(tested).toMatchObject({ received: 1, events: [{ entryId: expect.any(String) }], failures: [] });
   await spine.api.call.post(pathOf(app));
@@ -19,7 +19,7 @@ it("the sample of a channel's preset is published as a test event, as often as i
   expect(audit.filter(({ action }: { action: string }) => action === "test")).toHaveLength(2);
 });
 
-it("a test event hides no event of the same id, and its failures are answered and not kept", async () => {
+it("a test event does not deduplicate a later event with the same id, and its failures are returned but not stored", async () => {
   const events = [{ type: "a", typePath: "$.type", idPath: "$.id", schema: { required: ["n"] } }];
   const app = await spine.install({ uid: "main", kind: "webhook", config: {}, events });
   const body = JSON.stringify({ type: "a", id: "1", n: 1 });
@@ -31,7 +31,7 @@ it("a test event hides no event of the same id, and its failures are answered an
   expect(await spine.api.call.get(`/apps/${app.id}/quarantine`)).toEqual([]);
 });
 
-it("without a preset the kind's least delivery is sent; a source needs one that is given", async () => {
+it("a channel without a preset gets a minimal delivery of its kind, but a pull channel requires a body in the request", async () => {
   const app = await spine.install(
     { uid: "hook", kind: "webhook", config: {}, events: [{ type: "any" }] },
     { uid: "ce", kind: "cloudevents", config: {}, events: [{ type: "com.example.made" }] },
@@ -55,7 +55,7 @@ it("without a preset the kind's least delivery is sent; a source needs one that 
   expect(await spine.api.call.post(pathOf(app, "feed"), given)).toMatchObject({ events: [{ type: "tick" }] });
 });
 
-it("a paused channel publishes no test events, nor does a caller who may only read", async () => {
+it("a test event is rejected if the channel is paused or the caller may only read channels", async () => {
   const app = await spine.install({ uid: "main", kind: "webhook", config: {}, events: [{ type: "a" }] });
   const reader = spine.api.as(await spine.api.keyWith("channels.read", "apps.write"));
   expect(await reader.refusal("POST", pathOf(app), {})).toMatchObject({ status: 403 });

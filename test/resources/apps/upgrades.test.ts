@@ -12,7 +12,7 @@ const channel = (uid: string, ...types: string[]) => ({
 });
 
 let blueprintId: string;
-// biome-ignore lint/suspicious/noExplicitAny: an answer of the API
+// biome-ignore lint/suspicious/noExplicitAny: a response of the API
 let app: any;
 beforeEach(async () => {
   const channels = [channel("stays", "a"), channel("changes", "b"), channel("goes", "c")];
@@ -41,7 +41,7 @@ async function liveTopics() {
 }
 
 describe("an upgrade", () => {
-  it("changes channels as the blueprint did, adds new ones, and keeps those it no longer has", async () => {
+  it("changes channels to match the blueprint, adds new ones, and keeps channels that the blueprint no longer has", async () => {
     await change(next);
     const body = await upgrade();
     expect(body).toMatchObject({
@@ -62,13 +62,13 @@ describe("an upgrade", () => {
       config: { dedupe: { windowSeconds: 60, by: "id" } },
       events: [{ type: "b" }, { type: "b2" }],
     });
-    // An unchanged channel is not written.
+    // The upgrade does not write unchanged channels, so `updatedAt` is the same.
     expect(body.channels[0]).toEqual(app.channels[0]);
     expect(await liveTopics()).toEqual(["a", "b", "b2", "c", "d"]);
     expect(await upgrade()).toMatchObject({ added: [], updated: [], kept: ["goes"], removed: [] });
   });
 
-  it("removes on request channels that came from the blueprint, never those added by hand", async () => {
+  it("removes missing channels on request if they came from the blueprint, but never channels added by hand", async () => {
     const added = await api.call.post(`/apps/${app.id}/channels`, channel("mine", "e"));
     await change(next);
     expect(await upgrade({ removeMissing: true })).toMatchObject({ kept: ["mine"], removed: ["goes"] });
@@ -95,11 +95,8 @@ describe("an upgrade", () => {
   });
 
   it.each([
-    ["a preset that verifies nobody", { preset: "docker-hub" }],
-    [
-      "a verification that is only tried out (shadow)",
-      { verification: { scheme: "hmac", name: "x-other" }, shadow: true },
-    ],
+    ["a preset without verification", { preset: "docker-hub" }],
+    ["a verification in shadow mode", { verification: { scheme: "hmac", name: "x-other" }, shadow: true }],
   ])("keeps the verification of a channel when the blueprint has %s", async (_, opening) => {
     const path = `/apps/${app.id}/channels/${idOf("stays")}`;
     const config = { verification: { scheme: "hmac", name: "x-signature" }, secrets: [{ value: "s3cret" }] };
@@ -130,7 +127,7 @@ describe("an upgrade", () => {
     expect(await api.call.post(`${path}/resume`)).toMatchObject({ state: "active" });
   });
 
-  it("is refused whole with 409 and the field that does not fit, and without a blueprint", async () => {
+  it("is rejected as a whole with 409 and the conflicting field, and is rejected if the blueprint was deleted", async () => {
     await api.database.db
       .updateTable("blueprints")
       .set({ channels: JSON.stringify([channel("comes", "d"), { ...channel("stays"), kind: "sse" }]) })
@@ -147,14 +144,14 @@ describe("an upgrade", () => {
     expect(await api.call.refusal("POST", path)).toMatchObject({ status: 409 });
   });
 
-  it("adds a channel once when three upgrades come at the same time", async () => {
+  it("adds a channel once if three upgrades run concurrently", async () => {
     await change(next);
     const answers = await Promise.all([upgrade(), upgrade(), upgrade()]);
     expect(answers.filter(({ added }) => added.length > 0)).toHaveLength(1);
     expect(answers.map(({ channels }) => channels.length)).toEqual([4, 4, 4]);
   });
 
-  it("writes each change of a channel to the audit", async () => {
+  it("records each change of a channel in the audit", async () => {
     await change(next);
     await api.database.db.deleteFrom("audit").execute();
     await upgrade({ removeMissing: true });
