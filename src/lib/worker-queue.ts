@@ -7,7 +7,7 @@ export interface Exceeded {
 }
 
 /** The caller that requests a job. */
-export interface Asker {
+export interface JobOptions {
   /**
    * Name of the lane in which the job waits. Lanes are served round-robin, so a lane with many jobs does not delay other lanes.
    */
@@ -17,7 +17,7 @@ export interface Asker {
    */
   readonly signal?: AbortSignal;
   /** Whether to accept the job even if its lane is full. The caller must then limit the number of such jobs itself. */
-  readonly isUnhurried?: boolean;
+  readonly mayExceedQueue?: boolean;
 }
 
 /** A worker thread that runs one job at a time. */
@@ -29,7 +29,7 @@ export interface WorkerQueue<Q, A> extends AsyncDisposable {
    * @throws UnavailableError if the lane is full, the signal aborts before the job starts, the worker fails, or the queue is
    *   closed
    */
-  readonly run: (request: Q, asker: Asker) => Promise<A | Exceeded>;
+  readonly run: (request: Q, asker: JobOptions) => Promise<A | Exceeded>;
 }
 
 export interface WorkerQueueOptions<Q> {
@@ -219,12 +219,12 @@ export function createWorkerQueue<Q, A extends { readonly kind: string }>(
   }
 
   return {
-    run: (request, { lane, signal, isUnhurried = false }) =>
+    run: (request, { lane, signal, mayExceedQueue = false }) =>
       new Promise((resolve, reject) => {
         const jobs = lanes.get(lane) ?? new Set();
         if (isClosed) return reject(createLostError(`${name}: the queue is closed`));
         if (signal?.aborted) return reject(createCanceledError());
-        if (!isUnhurried && jobs.size >= options.maxQueuedPerLane)
+        if (!mayExceedQueue && jobs.size >= options.maxQueuedPerLane)
           return reject(createLostError(`${name}: too many jobs are waiting`));
         const leave = (): void => drop(lane, jobs, job);
         const begin = (): void => signal?.removeEventListener("abort", leave);

@@ -1,20 +1,24 @@
 import ipaddr from "ipaddr.js";
 import { type Address, createNetworkCheck } from "../lib/addresses/networks.ts";
 
-/** Global unicast (RFC 4291, section 2.4). Addresses outside this range are not public servers. */
+/** Range of global unicast addresses (RFC 4291, section 2.4). Addresses outside this range do not belong to public servers. */
 const GLOBAL_UNICAST = ipaddr.IPv6.parseCIDR("2000::/3");
-/** Well-known prefix of NAT64 (RFC 6052, section 2.1). The last 32 bits contain an IPv4 address. */
+/** Well-known prefix of NAT64 (RFC 6052, section 2.1). The last 32 bits of such an address contain an IPv4 address. */
 const NAT64 = ipaddr.IPv6.parseCIDR("64:ff9b::/96");
-/** Public addresses that the machine's own host serves: the wire server of Azure. */
+/**
+ * Addresses in public ranges that reach the host of a virtual machine, so they do not count as public. This one is Azure's wire
+ * server.
+ */
 const HOST_SERVICES = [ipaddr.IPv4.parseCIDR("168.63.129.16/32")];
 
-/** Whether outbound calls may reach an address, given as sockets and resolvers format it. */
+/** Returns whether outbound calls may reach an address. The address has the format that sockets and resolvers use. */
 export type AddressCheck = (address: string) => boolean;
 
 /**
- * Creates a check that allows public addresses, by the registries of special-purpose addresses (RFC 6890), and addresses in the given
- * networks (CIDR). IPv4 addresses inside IPv6 ones, mapped or for NAT64, are checked as the IPv4 address. Invalid addresses are
- * rejected.
+ * Creates a check that allows public addresses, and addresses in the given networks (CIDR notation). The registries of
+ * special-purpose addresses (RFC 6890) determine which addresses are public.
+ *
+ * IPv4 addresses inside IPv6 addresses (mapped or for NAT64) are checked as IPv4 addresses. Invalid addresses are rejected.
  */
 export function createAddressCheck(allowNetworks: readonly string[]): AddressCheck {
   const isAllowed = createNetworkCheck(allowNetworks);
@@ -26,7 +30,7 @@ export function createAddressCheck(allowNetworks: readonly string[]): AddressChe
   };
 }
 
-/** Formats an IPv6 address without dots, because ipaddr.js mistakes `::127.0.0.1` (in `::/96`) for a mapped address. */
+/** Formats an IPv6 address without dots. With dots, ipaddr.js would mistake `::127.0.0.1` (in `::/96`) for a mapped address. */
 function toHexadecimal(text: string): string {
   if (!text.includes(":") || !text.includes(".")) return text;
   return URL.parse(`http://[${text}]/`)?.hostname.slice(1, -1) ?? "";

@@ -1,15 +1,18 @@
 /**
- * Body of a response, read with backpressure. It is simpler than a `ReadableStream`, which needs several kilobytes more, because a
- * process can have thousands of open streams.
+ * The body of a response, read with backpressure. A process can have thousands of open streams. This interface needs several
+ * kilobytes less memory per stream than a `ReadableStream`.
  */
 export interface Body {
-  /** Resolves with the next bytes, or `undefined` at the end. Allows one pending read at a time. */
+  /** Resolves with the next bytes, or with `undefined` at the end of the body. Only one read may be pending at a time. */
   readonly read: () => Promise<Uint8Array | undefined>;
-  /** Discards the rest. A pending read and all later reads resolve with `undefined`. Never rejects, even after an error. */
+  /**
+   * Discards the rest of the body. A pending read and all later reads then resolve with `undefined`. Never rejects, even after
+   * an error.
+   */
   readonly cancel: () => Promise<void>;
 }
 
-/** Converts a body to a `ReadableStream` without buffering: each read of the stream reads one chunk. */
+/** Converts a body to a `ReadableStream` without buffering. Each read of the stream reads one chunk of the body. */
 export const toWebStream = (body: Body): ReadableStream<Uint8Array> =>
   new ReadableStream<Uint8Array>(
     {
@@ -27,7 +30,7 @@ export function fromWebStream(stream: ReadableStream<Uint8Array>): Body {
   const reader = stream.getReader();
   return {
     read: async () => (await reader.read()).value,
-    // An errored stream rejects here and on every read; ignoring the rejection keeps `cancel` from failing.
+    // Ignore the rejection, so that `cancel` does not fail. A stream with an error rejects here and also on every read.
     cancel: () => reader.cancel().catch(() => {}),
   };
 }

@@ -13,14 +13,17 @@ const DEFAULTS = {
   idleTimeoutMs: 30_000,
   maxRedirects: 5,
 } as const;
-/** Time limit for a response that is read completely. */
+/** Default time limit for a call whose response is read completely. */
 const TOTAL_TIMEOUT_MS = 60_000;
 const MAX_BYTES = 10 * 1024 * 1024;
 
-/** Sent with every request, because some servers reject requests without a User-Agent. */
+/** User-Agent of every request. Some servers reject requests without one. */
 const USER_AGENT = "inlet";
 
-/** Creates the client for calls to other servers. All calls share the address guard and connections. Disposal aborts pending calls. */
+/**
+ * Creates the client for calls to other servers. All calls share the address guard and the connections. Disposal aborts calls
+ * in flight.
+ */
 export function createOutbound(options: GuardOptions): Outbound & AsyncDisposable {
   const agent = createGuardedAgent(options);
   return {
@@ -46,12 +49,12 @@ export function createOutbound(options: GuardOptions): Outbound & AsyncDisposabl
   };
 }
 
-/** Statuses whose responses have no body (Fetch standard, "null body status"). */
+/** Statuses of responses that have no body (Fetch standard, "null body status"). */
 const NULL_BODY: readonly number[] = [101, 204, 205, 304];
 
 /**
- * Creates a `fetch` (WHATWG) on the dispatcher. Unlike the standard's, it throws `OutboundError` and forwards only harmless headers to
- * another origin. When the signal aborts, the body fails with the signal's reason.
+ * Creates a `fetch` (WHATWG) that uses the dispatcher. It differs from the standard: it throws `OutboundError`, and redirects
+ * to another origin keep only harmless headers. When the signal aborts, reading the body fails with the signal's reason.
  */
 function createFetch(
   dispatcher: Dispatcher,
@@ -59,7 +62,7 @@ function createFetch(
 ): typeof globalThis.fetch {
   const { totalTimeoutMs } = limits;
   return async (input, init) => {
-    // Check the URL first, because the errors of `Request` would quote credentials in the URL.
+    // Check the URL before creating a `Request`, whose error messages would quote credentials in the URL.
     const url = requireCallable(input instanceof Request ? input.url : String(input));
     const request = new Request(input instanceof Request ? input : url, init);
     const caller = callerSignal(input, init) ?? request.signal;
@@ -91,8 +94,9 @@ function createFetch(
 }
 
 /**
- * Returns the caller's own signal. `request.signal` only follows it while the `Request` object exists. The object can be collected
- * while the response body is still arriving, and an abort would then have no effect.
+ * Returns the signal that the caller passed. `request.signal` follows that signal only while the `Request` object exists.
+ *
+ * The object can be garbage-collected while the response body is still arriving. An abort would then have no effect.
  */
 const callerSignal = (
   input: Parameters<typeof globalThis.fetch>[0],

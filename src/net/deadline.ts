@@ -1,11 +1,11 @@
 import { OutboundError } from "./outbound.ts";
 
-/** A signal that aborts with the caller's signal or after a timeout. After disposal it never aborts. */
+/** A signal that aborts when the caller's signal aborts or a timeout expires. After disposal, it never aborts. */
 export interface Deadline extends Disposable {
   readonly signal: AbortSignal;
 }
 
-/** Starts a deadline. Without disposal, it cleans up when its time is over. */
+/** Starts a deadline. If it is not disposed of, it releases its resources when the timeout expires. */
 export function startDeadline(parent: AbortSignal, totalTimeoutMs: number): Deadline {
   const controller = new AbortController();
   const end = (): void => {

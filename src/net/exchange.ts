@@ -9,12 +9,12 @@ import {
   type OutboundResponse,
 } from "./outbound.ts";
 
-/** The head of a response, and its undecoded body. */
+/** Status and headers of a response, and its body before decoding. */
 export interface Exchange {
   readonly status: number;
   readonly statusText: string;
   readonly headers: OutboundResponse["headers"];
-  /** Canceling it closes the connection. Reads throw an `OutboundError` or the reason of the signal. */
+  /** The undecoded body. Canceling it closes the connection. Reads throw an `OutboundError`, or the reason of the signal. */
   readonly body: Body;
 }
 
@@ -22,13 +22,13 @@ export type ExchangeLimits = Required<
   Pick<OutboundLimits, "connectTimeoutMs" | "headTimeoutMs" | "idleTimeoutMs">
 >;
 
-/** Number of unread bytes at which reading from the socket pauses. */
+/** Number of unread bytes in memory from which on no more data is read from the socket. */
 const BUFFER_BYTES = 64 * 1024;
 
 /**
- * Sends one request without following redirects. Resolves with the head of the response.
+ * Sends one request without following redirects. Resolves when the status and headers of the response have arrived.
  *
- * @throws OutboundError, or the reason of `signal`, which also aborts the body
+ * @throws OutboundError, or the reason of `signal`. The signal also aborts reading the body
  */
 export function exchange(
   dispatcher: Dispatcher,
@@ -43,18 +43,21 @@ export function exchange(
   return head.promise;
 }
 
-/** A single object per open connection keeps memory small, because there can be thousands of connections. */
+/**
+ * Handles one request, and is also the body of its response. Using a single object saves memory, because there can be thousands
+ * of connections.
+ */
 class ExchangeHandler implements Dispatcher.DispatchHandler, Body {
   readonly #limits: ExchangeLimits;
   readonly #signal: AbortSignal;
-  /** Promise of the head; `undefined` after the head has arrived. */
+  /** Promise for the status and headers of the response. `undefined` after they have arrived. */
   #head: PromiseWithResolvers<Exchange> | undefined;
   #request: Dispatcher.DispatchController | undefined;
   #timer: NodeJS.Timeout | undefined;
-  /** Whether the exchange has ended. Later events are ignored. */
+  /** Whether the exchange has ended. All later events are ignored. */
   #isOver = false;
   #failure: { readonly error: unknown } | undefined;
-  /** Received chunks that have not been read. */
+  /** Chunks of the body that were received but not yet read. */
   #chunks: Uint8Array[] = [];
   #bytes = 0;
   #reader: PromiseWithResolvers<Uint8Array | undefined> | undefined;
@@ -67,7 +70,7 @@ class ExchangeHandler implements Dispatcher.DispatchHandler, Body {
     this.#startTimeout(limits.connectTimeoutMs, "connecting");
   }
 
-  /** Called by `EventTarget` when the signal aborts. */
+  /** Called by the signal, as its event listener, when it aborts. */
   handleEvent(): void {
     this.#fail(this.#signal.reason);
   }
@@ -85,7 +88,7 @@ class ExchangeHandler implements Dispatcher.DispatchHandler, Body {
     statusText = "",
   ): void {
     if (this.#isOver || status < 200) return;
-    // Release the raw headers, which would stay in memory until the body ends.
+    // Release the raw headers, which would otherwise stay in memory until the body ends.
     controller.rawHeaders = null;
     this.#awaitData();
     this.#head?.resolve({ status, statusText, headers: headers as Exchange["headers"], body: this });
@@ -103,7 +106,7 @@ class ExchangeHandler implements Dispatcher.DispatchHandler, Body {
     if (this.#bytes < BUFFER_BYTES) {
       this.#timer?.refresh();
     } else {
-      // Stop the idle timer, because the delay is caused by the reader and not by the server.
+      // Stop the idle timer. From here on, the reader causes the delay, not the server.
       clearTimeout(this.#timer);
       controller.pause();
     }
@@ -155,7 +158,7 @@ class ExchangeHandler implements Dispatcher.DispatchHandler, Body {
     handler.#fail(new OutboundError("timeout", `${phase} took longer than ${ms} ms`));
   }
 
-  /** Ends the exchange. Returns true only on the first call. */
+  /** Ends the exchange. Returns true on the first call and false on later calls. */
   #end(): boolean {
     if (this.#isOver) return false;
     this.#isOver = true;

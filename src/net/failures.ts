@@ -1,6 +1,6 @@
 import { OutboundError, type OutboundFailure } from "./outbound.ts";
 
-/** Maps error codes of Node (`errno`, TLS), undici and its parser to failures. The first matching pattern applies. */
+/** Failures by error code of Node.js (`errno`, TLS), undici and its parser. The first pattern that matches the code applies. */
 const FAILURES: readonly (readonly [RegExp, OutboundFailure, string])[] = [
   [/^(ENOTFOUND|EAI_.*|ENODATA)$/, "unresolved", "the host name cannot be resolved"],
   [
@@ -21,7 +21,7 @@ const FAILURES: readonly (readonly [RegExp, OutboundFailure, string])[] = [
   ],
 ];
 
-/** Converts errors of undici, sockets and decoders to an `OutboundError`. */
+/** Converts an error of undici, a socket or a decoder to an `OutboundError`. */
 export function toOutboundError(thrown: unknown): OutboundError {
   if (thrown instanceof OutboundError) return thrown;
   const code = getErrorCode(thrown);

@@ -6,24 +6,24 @@ import { OutboundError, type OutboundRequest } from "./outbound.ts";
 import { redirectOf, requireCallable } from "./redirects.ts";
 
 export interface FollowLimits extends ExchangeLimits {
-  /** Maximum size of the decoded body. */
+  /** Maximum size of the decoded body, in bytes. */
   readonly maxBytes?: number | undefined;
   readonly maxRedirects: number;
 }
 
 export interface FollowOptions {
   readonly limits: FollowLimits;
-  /** Redirect mode of the Fetch standard. `manual` returns a redirect as the response; `error` throws. */
+  /** How to handle redirects, as in the Fetch standard. `manual` returns the redirect response; `error` throws. */
   readonly redirect: "follow" | "manual" | "error";
   readonly signal: AbortSignal;
 }
 
-/** The final response, with a decoded body. */
+/** The response after all redirects, with a decoded body. */
 export interface Followed extends Exchange {
   readonly url: string;
 }
 
-/** Statuses of responses without a body, whatever their headers say (RFC 9110, section 6.4.1). */
+/** Statuses of responses that have no body, whatever their headers say (RFC 9110, section 6.4.1). */
 const BODYLESS_STATUSES: readonly number[] = [204, 205, 304];
 
 /**
@@ -72,8 +72,8 @@ function decodeAndLimit({ headers, body }: Exchange, { maxBytes }: FollowLimits,
 }
 
 /**
- * Converts header names to lower case, so that each occurs once. Removes `host`, because a value that differs from the URL could reach
- * another site on the same server.
+ * Converts header names to lower case, so that each name occurs once. Removes `host`, because a value that differs from the URL
+ * could select another site on the same server.
  */
 const normalizeHeaders = (headers: OutboundRequest["headers"]): OutboundRequest["headers"] =>
   Object.fromEntries(

@@ -5,24 +5,25 @@ import { type AddressCheck, createAddressCheck } from "./addresses.ts";
 import { OutboundError } from "./outbound.ts";
 
 export interface GuardOptions {
-  /** Networks (CIDR) that calls may reach although they are not public. */
+  /** Networks (CIDR notation) that calls may reach although their addresses are not public. */
   readonly allowNetworks: readonly string[];
-  /** The system's resolver by default. */
+  /** Resolves host names. Defaults to the system's resolver. */
   readonly lookup?: LookupFunction;
 }
 
-/** Time after which a connection attempt ends if the call that started it has already ended. */
+/** Maximum time for a connection attempt. It applies when the call that started the attempt has already ended. */
 const CONNECT_TIMEOUT_MS = 60_000;
 
 /**
- * Creates an agent that connects only to allowed addresses. The guard runs when the socket is created, so it cannot be bypassed by
- * another spelling of the address, a redirect, or a name that resolves differently later. If one of a name's addresses is not allowed,
- * the whole name is rejected.
+ * Creates an HTTP agent that connects only to allowed addresses. The agent checks the address of each connection. The check can
+ * therefore not be bypassed by another spelling of the address, a redirect, or a name that resolves differently later.
+ *
+ * If any address of a host name is not allowed, the host name is rejected.
  */
 export function createGuardedAgent(options: GuardOptions): Agent {
   return new Agent({
     connect: createGuardedConnector(options),
-    // Disable undici's timeouts: `exchange.ts` enforces the limits of each call, to the millisecond.
+    // Disable undici's timeouts, because `exchange.ts` enforces the limits of each call to the millisecond.
     headersTimeout: 0,
     bodyTimeout: 0,
   });
@@ -30,25 +31,25 @@ export function createGuardedAgent(options: GuardOptions): Agent {
 
 function createGuardedConnector({ allowNetworks, lookup = systemLookup }: GuardOptions) {
   const isAllowed = createAddressCheck(allowNetworks);
-  // Use only HTTP/1.1, where a connection has one exchange at a time, so that aborting one affects no other.
+  // Use only HTTP/1.1. Its connections have one exchange at a time, so aborting an exchange affects no others.
   const connect = buildConnector({
     allowH2: false,
     timeout: CONNECT_TIMEOUT_MS,
     lookup: guardedLookup(lookup, isAllowed),
   });
   return (options: buildConnector.Options, callback: buildConnector.Callback): void => {
-    // IP addresses in the URL bypass the resolver, so check them here.
+    // Check IP addresses here, because they bypass the resolver.
     const host = options.hostname.replace(/^\[|\]$/g, "");
     if (isIP(host) !== 0 && !isAllowed(host)) {
       callback(createBlockedError(), null);
       return;
     }
     connect(options, (...[error, socket]) => {
-      // undici's connector omits the second argument on failure.
+      // On failure, undici's connector omits the second argument.
       if (error || !socket) {
         callback(error ?? new Error("no socket"), null);
       } else if (socket.remoteAddress === undefined) {
-        // The server has already closed the connection, so its address cannot be checked.
+        // The server has already closed the connection. Its address is unknown and cannot be checked.
         socket.destroy();
         callback(createResetError(), null);
       } else if (!isAllowed(socket.remoteAddress)) {

@@ -4,31 +4,34 @@ import type { Body } from "./body.ts";
 export interface OutboundRequest {
   readonly method: string;
   readonly url: string;
-  /** Names in lower case. */
+  /** Header names are in lower case. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string | Buffer;
 }
 
-/** Limits of one call. Each has a default. */
+/** Limits of one call. Every limit has a default. */
 export interface OutboundLimits {
   readonly connectTimeoutMs?: number;
   /** Maximum time from sending the request to receiving the response headers. */
   readonly headTimeoutMs?: number;
   /** Maximum time between two chunks of the response body. */
   readonly idleTimeoutMs?: number;
-  /** Maximum time from the start of the call to the end of the body. Streams have no such limit. */
+  /** Maximum time from the start of the call to the end of the body. Does not apply to streams. */
   readonly totalTimeoutMs?: number;
-  /** Maximum size of the body after decoding `Content-Encoding`. */
+  /** Maximum size of the body in bytes, after decoding `Content-Encoding`. */
   readonly maxBytes?: number;
-  /** Maximum number of redirects. Each target is checked like the first URL; credentials are never sent to another origin. */
+  /**
+   * Maximum number of redirects. The target of each redirect is checked like the original URL. Credentials are never sent to
+   * another origin.
+   */
   readonly maxRedirects?: number;
 }
 
 export interface OutboundResponse {
   readonly status: number;
-  /** Names in lower case; a repeated header is an array. */
+  /** Header names are in lower case. The value of a repeated header is an array. */
   readonly headers: Readonly<Record<string, string | readonly string[]>>;
-  /** URL of the response, after redirects. */
+  /** URL that the response comes from, after redirects. */
   readonly url: string;
   readonly body: Buffer;
 }
@@ -39,8 +42,12 @@ export interface OutboundStream extends Pick<OutboundResponse, "status" | "heade
 }
 
 /**
- * Reason of a failed call. `blocked`: outbound calls may not reach the address. `redirects`: too many redirects, or one that must not be
- * followed. `tooLarge`: the body exceeds its limit. The set is closed, because the reason is also a metric label.
+ * Reason why a call failed.
+ * - `blocked`: outbound calls may not reach the address.
+ * - `redirects`: there were too many redirects, or one must not be followed.
+ * - `tooLarge`: the body exceeds its size limit.
+ *
+ * The reasons are a fixed set, because they are also values of a metric label.
  */
 export type OutboundFailure =
   | "blocked"
@@ -53,7 +60,10 @@ export type OutboundFailure =
   | "tooLarge"
   | "protocol";
 
-/** A call without a complete response. Any HTTP status is a response. The message reveals no details of internal networks. */
+/**
+ * Thrown when a call ends without a complete response. A response with any HTTP status is complete. The message reveals no
+ * details of internal networks.
+ */
 export class OutboundError extends Error {
   override readonly name = "OutboundError";
   readonly code: OutboundFailure;
@@ -65,7 +75,7 @@ export class OutboundError extends Error {
 }
 
 /**
- * The client for all outbound HTTP calls. It reaches only public addresses and networks that the operator allows.
+ * The client for all outbound HTTP calls. It reaches only public addresses, and networks that the operator allows.
  *
  * @throws OutboundError, or the reason of `signal`
  */
@@ -76,7 +86,8 @@ export interface Outbound {
     options: OutboundLimits & { readonly signal: AbortSignal },
   ) => Promise<OutboundResponse>;
   /**
-   * Sends a request and returns the response as a stream without a total time limit. On abort, the body fails with the signal's reason.
+   * Sends a request and returns the response as a stream. The stream has no total time limit. When the signal aborts, reading
+   * the body fails with the signal's reason.
    *
    * @throws TypeError if a header is invalid
    */
@@ -84,6 +95,6 @@ export interface Outbound {
     request: OutboundRequest,
     options: Omit<OutboundLimits, "totalTimeoutMs" | "maxBytes"> & { readonly signal: AbortSignal },
   ) => Promise<OutboundStream>;
-  /** Creates a `fetch` (WHATWG) for libraries, with the same guard, redirects and limits. */
+  /** Creates a `fetch` function (WHATWG) for use by libraries. It has the same address guard, redirect rules and limits. */
   readonly fetch: (limits?: OutboundLimits) => typeof globalThis.fetch;
 }

@@ -1,6 +1,6 @@
 import type { Finding } from "../errors.ts";
 import type { Result } from "../result.ts";
-import type { Asker } from "../worker-queue.ts";
+import type { JobOptions } from "../worker-queue.ts";
 
 /** A JSON Schema document, which is an object or a boolean. Do not modify it after passing it to the compiler. */
 export type JsonSchema = Readonly<Record<string, unknown>> | boolean;
@@ -23,7 +23,10 @@ export interface CompiledSchema {
    * and serves lanes round-robin. A value that exceeds the worker's CPU time or memory limit counts as a violation. The promise
    * rejects with UnavailableError if the worker fails, is closed or is overloaded.
    */
-  validate(value: unknown, asker: Asker): SchemaViolation | undefined | Promise<SchemaViolation | undefined>;
+  validate(
+    value: unknown,
+    asker: JobOptions,
+  ): SchemaViolation | undefined | Promise<SchemaViolation | undefined>;
 }
 
 /** Compiles JSON Schema documents to validators in worker threads, without blocking the calling thread. */

@@ -4,7 +4,7 @@ import type { Finding } from "../errors.ts";
 import { canonicalJson } from "../json/canonical-json.ts";
 import { err, ok, type Result } from "../result.ts";
 import { unlessAborted } from "../wait.ts";
-import { type Asker, createWorkerQueue, type Exceeded, type WorkerQueue } from "../worker-queue.ts";
+import { createWorkerQueue, type Exceeded, type JobOptions, type WorkerQueue } from "../worker-queue.ts";
 import type { CompileQuota } from "./compile-quota.ts";
 import type { CompiledSchema, JsonSchema, SchemaCompiler, SchemaViolation } from "./compiled-schema.ts";
 import { evaluateCode, PatternBudgetError, validatorOf } from "./evaluate.ts";
@@ -175,7 +175,7 @@ export function startSchemaCompiler(options: SchemaCompilerOptions = {}): Schema
     return asked;
   }
 
-  async function compileText(text: string, digest: string, caller: Asker): Promise<Compiled> {
+  async function compileText(text: string, digest: string, caller: JobOptions): Promise<Compiled> {
     const sinceMs = performance.now();
     const report = (result: "stored" | "compiled" | "refused"): void =>
       options.onCompiled?.(result, (performance.now() - sinceMs) / 1000);
@@ -197,7 +197,10 @@ export function startSchemaCompiler(options: SchemaCompilerOptions = {}): Schema
     return ok(compiled);
   }
 
-  async function generate(text: string, caller: Asker): Promise<Result<GeneratedCode, readonly Finding[]>> {
+  async function generate(
+    text: string,
+    caller: JobOptions,
+  ): Promise<Result<GeneratedCode, readonly Finding[]>> {
     const request = { kind: "compile", text } as const;
     options.quota?.require(caller.lane);
     const spend = (cpuMs: number): void => options.quota?.spend(caller.lane, cpuMs);

@@ -4,15 +4,15 @@ import { isCallable } from "../redirects.ts";
 import type { OAuth2Settings } from "./oauth2.ts";
 import { exchangeCode, type Fetch, findServer, type TokenAnswer, type TokenCall } from "./token-endpoint.ts";
 
-/** An authorization URL for a person's browser, and the secret that the callback needs. */
+/** An authorization URL to open in a browser, and the secret that the later callback needs. */
 export interface AuthorizationRequest {
   readonly url: string;
-  /** The secret PKCE code verifier (RFC 7636). */
+  /** The PKCE code verifier (RFC 7636), which must stay secret. */
   readonly verifier: string;
 }
 
 /**
- * Creates an authorization request (RFC 6749, section 4.1.1) with PKCE (S256).
+ * Creates an OAuth authorization request (RFC 6749, section 4.1.1) with PKCE (method S256).
  *
  * @throws OutboundError if the issuer's endpoints cannot be discovered
  */
@@ -23,7 +23,7 @@ export async function authorizationRequest(
 ): Promise<AuthorizationRequest> {
   const server = await findServer(settings, fetch);
   const url = URL.parse(server.authorization_endpoint ?? "");
-  // A browser opens this URL, so reject schemes such as `javascript:` in the issuer's metadata.
+  // A browser opens this URL, so reject schemes such as `javascript:` that the issuer's metadata could contain.
   if (url === null || !isCallable(url)) {
     throw new OutboundError(
       "protocol",
@@ -49,14 +49,18 @@ export async function authorizationRequest(
 }
 
 /**
- * Result of a callback. `denied`: the issuer or the person refused. `strange`: the callback is not from the expected issuer.
- * `issuerNeeded`: the callback names its issuer, but the settings have no `issuer` to compare with.
+ * Result of an OAuth callback.
+ * - `denied`: the issuer or the person rejected the request.
+ * - `strange`: the callback does not come from the expected issuer.
+ * - `issuerNeeded`: the callback names its issuer, but the settings have no `issuer` to compare it with.
  */
 export type CallbackAnswer = TokenAnswer | { readonly kind: "denied" | "strange" | "issuerNeeded" };
 
 /**
- * Exchanges a callback's parameters for tokens. If the callback contains `iss` (RFC 9207), or the issuer announces it, the value must
- * equal the issuer's name. A code of one issuer is therefore never sent to another.
+ * Exchanges the code in an OAuth callback for tokens.
+ *
+ * If the callback contains `iss` (RFC 9207), or the issuer announces that parameter, the value must equal the issuer's name. A
+ * code from one issuer is therefore never sent to another.
  *
  * @throws OutboundError
  */

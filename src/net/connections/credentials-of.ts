@@ -5,15 +5,15 @@ import { getConnectionKind } from "./kinds.ts";
 import type { LoadedConnection, Renewer } from "./renewer.ts";
 
 export interface CredentialsDeps {
-  /** @throws UnavailableError */
+  /** Loads a stored connection. @throws UnavailableError */
   readonly load: (connectionId: string) => Promise<LoadedConnection | undefined>;
   readonly renewer: Pick<Renewer, "renew">;
-  /** Called on each use of a connection. Must not throw. */
+  /** Called each time a connection is used. Must not throw. */
   readonly noteUse: (connectionId: string) => void;
   readonly clock: Clock;
 }
 
-/** Creates the function that returns the credentials of a stored connection. */
+/** Creates a function that returns the credentials of a stored connection. */
 export function createCredentialsOf({ load, renewer, noteUse, clock }: CredentialsDeps): CredentialsOf {
   async function find(connectionId: string): Promise<LoadedConnection> {
     const connection = await load(connectionId);
@@ -33,7 +33,7 @@ export function createCredentialsOf({ load, renewer, noteUse, clock }: Credentia
         !kind.issuesTokens || isFresh(stored)
           ? stored
           : await renewer.renew(connectionId, stored.tokens.generation, options);
-      // Check again: the allowed origins may have changed during the renewal.
+      // Check the origin again, because the allowed origins may have changed during the renewal.
       requireAllowed(connection, request.url);
       const { accessToken, generation } = connection.tokens;
       const applied = kind.apply(connection.settings, accessToken);

@@ -48,7 +48,7 @@ const settings = z
     }),
   );
 
-/** Adds headers and query parameters that are rendered from several secrets. */
+/** Adds headers and query parameters from templates that can contain several secrets. */
 export const custom: ConnectionKind<typeof settings, "custom"> = {
   kind: "custom",
   settings,

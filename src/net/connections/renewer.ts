@@ -9,46 +9,55 @@ import { OutboundError } from "../outbound.ts";
 import { type OAuth2Settings, oauth2 } from "./oauth2.ts";
 import { type Fetch, requestTokens, type Tokens } from "./token-endpoint.ts";
 
-/** A stored connection with decrypted secrets. Never log or return it. */
+/** A stored connection with decrypted secrets. Never log it or return it to a client. */
 export interface LoadedConnection {
   readonly id: string;
   readonly kind: string;
   readonly settings: Readonly<Record<string, unknown>>;
   readonly allowedOrigins: readonly string[];
-  /** Changes whenever the settings change. */
+  /** Version of the settings. It changes whenever a setting changes. */
   readonly version: number;
   readonly tokens: {
-    /** Number of tokens received so far. */
+    /** Number of tokens that were received so far for this connection. */
     readonly generation: number;
-    /** `undefined` if there is no token for the current settings. */
+    /** The current access token, or `undefined` if there is none for the current settings. */
     readonly accessToken: string | undefined;
     readonly renewAtMs: number | undefined;
     readonly refreshToken: string | undefined;
-    readonly refusedAtMs: number | undefined;
+    readonly rejectedAtMs: number | undefined;
   };
 }
 
-/** The right to request a connection's next token from its issuer, as a lease for one holder. */
+/**
+ * The exclusive right to request a connection's next token from its issuer. It is a lease, so it expires if the holder fails to
+ * release it.
+ */
 export interface Turn {
   readonly connectionId: string;
   readonly generation: number;
   readonly holder: string;
 }
 
-/** Token store shared by all workers. Each call throws UnavailableError if the store is unavailable. */
+/** Token store that all workers share. Every method throws UnavailableError if the store is unavailable. */
 export interface TokenStore {
   readonly load: (connectionId: string) => Promise<LoadedConnection | undefined>;
-  /** Returns false if another holder has the turn or a newer token exists. The turn expires after `leaseMs`. */
+  /** Claims the turn. Returns false if another holder has it, or if a newer token exists. The turn expires after `leaseMs`. */
   readonly claim: (turn: Turn, leaseMs: number) => Promise<boolean>;
-  /** Releases the turn; it can be claimed after `restMs`. `isAnswerLost`: the issuer may have sent tokens that did not arrive. */
+  /**
+   * Releases the turn. It can be claimed again after `restMs`. `isAnswerLost` records that the issuer may have sent tokens that
+   * did not arrive.
+   */
   readonly yieldTurn: (
     turn: Turn,
     options: { readonly restMs: number; readonly isAnswerLost: boolean },
   ) => Promise<void>;
-  /** Resolves when the tokens are committed. Has no effect if a newer token was stored since the turn began. */
+  /** Stores tokens. Resolves when they are committed. Has no effect if a newer token was stored since the turn began. */
   readonly store: (turn: Turn, tokens: Tokens, connectionVersion: number) => Promise<void>;
-  /** Records a rejection. Returns true if an earlier response was lost, and with it the valid refresh token. */
-  readonly noteRefusal: (
+  /**
+   * Records that the issuer rejected the grant. Returns true if an earlier response was lost, which may have contained the
+   * valid refresh token.
+   */
+  readonly recordRejection: (
     turn: Turn,
     refusal: { readonly state: "needsReauth" | "error"; readonly code: string },
   ) => Promise<boolean>;
@@ -56,16 +65,16 @@ export interface TokenStore {
 
 export interface RenewerDeps {
   readonly store: TokenStore;
-  /** Its timeouts must be well below the duration of a turn. */
+  /** Used for requests to the issuer. Its timeouts must be well below `LEASE_MS`, the duration of a turn. */
   readonly fetch: Fetch;
   readonly clock: Clock;
   readonly log: Log;
 }
 
-/** Renews tokens, with one worker at a time per connection. Disposal waits for renewals in flight. */
+/** Renews access tokens. Only one worker at a time renews the token of a connection. Disposal waits for renewals in flight. */
 export interface Renewer extends AsyncDisposable {
   /**
-   * Returns the connection with a token newer than `generation`, obtained now or by another worker.
+   * Returns the connection with a token that is newer than `generation`. This worker or another one may have renewed the token.
    *
    * @throws NeedsReauthError, UnavailableError, OutboundError, or the reason of `signal`
    */
@@ -76,26 +85,32 @@ export interface Renewer extends AsyncDisposable {
   ) => Promise<LoadedConnection>;
 }
 
-/** Duration of a turn. It exceeds the time limit of a token request with discovery, so the holder finishes before the turn expires. */
+/**
+ * Duration of a turn. It exceeds the time limit for discovery and a token request, so that the holder finishes before its turn
+ * expires.
+ */
 const LEASE_MS = 60_000;
-/** Interval of checks while another worker has the turn. */
+/** Interval of checks for a new token while another worker has the turn. */
 const CHECK_INTERVAL_MS = 150;
 const MAX_WAIT_MS = 30_000;
-/** Pause after a temporary failure. */
+/** Pause before the next token request after a temporary failure. */
 const RETRY_DELAY_MS = 1_000;
-/** Minimum interval between attempts with a rejected grant. */
+/** Minimum interval between token requests with a grant that the issuer has rejected. */
 const RETRY_DEAD_MS = 60_000;
-/** Time that a shutdown waits for tokens that cannot be stored, because unstored tokens are lost permanently. */
+/** Time for which a shutdown keeps trying to store tokens. Tokens that are not stored are lost permanently. */
 const STORE_FOR_MS = 60_000;
 
 /**
- * Creates the renewer. The turn is a lease in the database, because a request to the issuer takes longer than a row may be locked.
+ * Creates the renewer. A turn is a lease in the database, because a request to the issuer takes longer than a row may be
+ * locked.
  *
- * Tokens are stored by generation, not by lease. A holder that exceeds its lease can therefore still store its tokens, including a
- * refresh token that changes with each use. It retries the store until the process ends.
+ * Tokens are stored by generation instead of by lease. A holder whose lease has expired can therefore still store its tokens.
+ * This matters for refresh tokens that change with each use. The holder keeps trying to store the tokens until the process
+ * ends.
  *
- * If a holder dies before it stores the tokens, or the response is lost, the new refresh token is lost. The next holder tries the old
- * one. Some issuers accept it for a while; others reject it, and the connection then reports the lost response as the cause.
+ * The new refresh token is lost if the response is lost, or if the holder dies before it stores the tokens. The next holder
+ * then tries the old refresh token. Some issuers accept it for a while. Others reject it, and the connection then reports the
+ * lost response as the cause.
  */
 export function createRenewer({ store, fetch, clock, log }: RenewerDeps): Renewer {
   const inFlight = new Map<string, Promise<LoadedConnection>>();
@@ -106,10 +121,10 @@ export function createRenewer({ store, fetch, clock, log }: RenewerDeps): Renewe
       const connection = await load(connectionId);
       const { tokens } = connection;
       if (tokens.generation > generation && tokens.accessToken !== undefined) return connection;
-      if (tokens.refusedAtMs !== undefined && clock() - tokens.refusedAtMs < RETRY_DEAD_MS)
+      if (tokens.rejectedAtMs !== undefined && clock() - tokens.rejectedAtMs < RETRY_DEAD_MS)
         throw createGrantError();
       const turn: Turn = { connectionId, generation: tokens.generation, holder: randomUUID() };
-      // Loop again after the request, because the settings may have changed and invalidated the new tokens.
+      // Loop again after the request. The settings may have changed meanwhile, and the new tokens would then be invalid.
       if (await store.claim(turn, LEASE_MS)) await requestAndStore(connection, turn);
       else await delay(CHECK_INTERVAL_MS);
     }
@@ -138,7 +153,7 @@ export function createRenewer({ store, fetch, clock, log }: RenewerDeps): Renewe
     const { code } = answer;
     const state = answer.kind === "dead" ? "needsReauth" : "error";
     const facts = { connection: connection.id, code };
-    if (await store.noteRefusal(turn, { state, code })) {
+    if (await store.recordRejection(turn, { state, code })) {
       log.error(
         { event: "connection.token_lost", ...facts },
         "the issuer rejects the refresh token of a connection, because the response with the next one was lost",
@@ -164,7 +179,7 @@ export function createRenewer({ store, fetch, clock, log }: RenewerDeps): Renewe
     }
   }
 
-  /** Stores the tokens before the access token is used, so that no worker uses the old refresh token afterwards. */
+  /** Stores the tokens. Call this before using the access token, so that no worker uses the old refresh token afterwards. */
   async function storeTokens(turn: Turn, tokens: Tokens, version: number): Promise<void> {
     for (let waitMs = 100; ; waitMs = Math.min(waitMs * 2, 2_000)) {
       try {
@@ -194,9 +209,10 @@ export function createRenewer({ store, fetch, clock, log }: RenewerDeps): Renewe
     async renew(connectionId, generation, { signal }) {
       for (;;) {
         const running = inFlight.get(connectionId) ?? start(connectionId, generation);
-        // An abort stops the wait but not the request, whose response may contain the only valid refresh token.
+        // An abort stops the wait but not the token request, because its response may contain the only valid refresh
+        // token.
         const connection = await unlessAborted(signal, running);
-        // The renewal may have been started for an older generation.
+        // Check the generation, because the renewal may have been started for an older one.
         if (connection.tokens.generation > generation) return connection;
       }
     },
@@ -207,7 +223,7 @@ export function createRenewer({ store, fetch, clock, log }: RenewerDeps): Renewe
   };
 }
 
-/** Whether the issuer may have processed the request although it failed. */
+/** Returns whether the issuer may have processed a token request that failed. */
 const mayHaveLostAnswer = (error: unknown): boolean =>
   error instanceof OutboundError && ["timeout", "reset", "tooLarge", "protocol"].includes(error.code);
 

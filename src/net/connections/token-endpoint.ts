@@ -2,18 +2,24 @@ import * as oauth from "oauth4webapi";
 import { OutboundError } from "../outbound.ts";
 import type { OAuth2Settings } from "./oauth2.ts";
 
-/** The type of `Outbound.fetch()`. */
+/** A `fetch` function, such as the result of `Outbound.fetch()`. */
 export type Fetch = typeof globalThis.fetch;
 
-/** Tokens in an issuer's response. */
+/** The tokens in a response of an issuer. */
 export interface Tokens {
   readonly accessToken: string;
-  /** Time in ms from which the token must be renewed before use; `undefined` if the issuer gives no lifetime. */
+  /** Time from which the token must be renewed before use, in ms since 1970. `undefined` if the issuer states no lifetime. */
   readonly renewAtMs: number | undefined;
   readonly refreshToken: string | undefined;
 }
 
-/** `dead`: the issuer rejects the grant permanently. `refused`: it rejects the client or the parameters. `code` is the issuer's. */
+/**
+ * Result of a token request.
+ * - `dead`: the issuer rejects the grant permanently.
+ * - `refused`: the issuer rejects the client or the parameters.
+ *
+ * `code` is the error code of the issuer.
+ */
 export type TokenAnswer =
   | { readonly kind: "tokens"; readonly tokens: Tokens }
   | { readonly kind: "dead" | "refused"; readonly code: string };
@@ -23,17 +29,20 @@ export interface TokenCall {
   readonly nowMs: number;
 }
 
-/** Time before expiry at which a token is renewed, or a fifth of its lifetime if that is shorter. */
+/** Tokens are renewed this long before they expire. A fifth of the token's lifetime applies instead if it is shorter. */
 const RENEW_BEFORE_MS = 60_000;
 const MAX_LIFE_SECONDS = 365 * 86_400;
 
-/** Error codes of a permanently rejected grant: the standard one (RFC 6749, section 5.2) and that of a large issuer. */
+/**
+ * Error codes for a permanently rejected grant. The first is standard (RFC 6749, section 5.2). The second is used by a large
+ * issuer.
+ */
 const DEAD_GRANT_ERRORS: readonly string[] = ["invalid_grant", "bad_refresh_token"];
-/** Codes of temporary errors, which some issuers return with the status of a rejection. */
+/** Error codes for temporary failures. Some issuers send them with the HTTP status of a rejection. */
 const TRANSIENT_ERRORS: readonly string[] = ["server_error", "slow_down", "temporarily_unavailable"];
 
 /**
- * Requests tokens with a refresh token, or with the client credentials if there is none (RFC 6749, sections 6 and 4.4).
+ * Requests tokens with a refresh token (RFC 6749, section 6). Without one, uses the client credentials (section 4.4).
  *
  * @throws OutboundError if the issuer gives no conclusive response
  */
@@ -60,7 +69,7 @@ export function requestTokens(
   });
 }
 
-/** Exchanges the code of a callback for tokens (RFC 6749, section 4.1.3). `callback` must have been validated. */
+/** Exchanges the code in an OAuth callback for tokens (RFC 6749, section 4.1.3). Validate `callback` before calling this. */
 export function exchangeCode(
   settings: OAuth2Settings,
   { server, callback, redirectUri, verifier }: CodeExchange,
@@ -89,7 +98,8 @@ interface CodeExchange {
 }
 
 /**
- * Returns the issuer's endpoints from the settings or from its metadata (OpenID Connect Discovery 1.0; RFC 8414).
+ * Returns the endpoints of the issuer. They come from the settings, or from the issuer's metadata (OpenID Connect Discovery
+ * 1.0, RFC 8414).
  *
  * @throws OutboundError
  */
@@ -101,20 +111,23 @@ export async function findServer(settings: OAuth2Settings, fetch: Fetch): Promis
   };
   const suffices =
     tokenEndpoint !== undefined && (grant !== "authorizationCode" || authorizationEndpoint !== undefined);
-  // Without an issuer in the settings, callbacks must not contain an issuer either.
+  // If the settings name no issuer, a callback must not name one either. The placeholder ensures this, because it never
+  // matches.
   if (suffices || issuer === undefined) return { issuer: issuer ?? UNNAMED_ISSUER, ...set };
   return { ...(await discover(new URL(issuer), fetch)), ...set };
 }
 
-/** Placeholder name for settings without an issuer. It never equals the name in a callback. */
+/** Placeholder for the name of an issuer that the settings omit. No callback contains this name. */
 const UNNAMED_ISSUER = "urn:inlet:issuer:unnamed";
 
-/** Maximum number of URLs above an authorization endpoint that are tried as its issuer's name. */
+/** Maximum number of URLs to try as the name of an authorization endpoint's issuer. */
 const MAX_CANDIDATES = 6;
 
 /**
- * Finds the issuer of an authorization endpoint, if its metadata contains the endpoint and announces `iss` in callbacks (RFC 9207,
- * section 3). Tries the origin and the path prefixes of the endpoint as the issuer's name. Failed requests count as no issuer.
+ * Finds the name of an authorization endpoint's issuer. Tries the endpoint's origin and path prefixes as the name.
+ *
+ * The issuer's metadata must contain the endpoint, and announce that callbacks contain `iss` (RFC 9207, section 3). A failed
+ * request counts as no issuer.
  */
 export async function findSelfNamingIssuer(
   authorizationEndpoint: string,
@@ -162,7 +175,7 @@ async function callTokenEndpoint(
   ask: (options: oauth.TokenEndpointRequestOptions) => Promise<oauth.TokenEndpointResponse>,
 ): Promise<TokenAnswer> {
   try {
-    // Allow http here: the settings and the address guard decide whether TLS is required.
+    // Allow http here. The settings and the address guard decide whether TLS is required.
     const options = {
       [oauth.customFetch]: toLibraryFetch(normalizeResponses(fetch)),
       [oauth.allowInsecureRequests]: true,
@@ -179,7 +192,7 @@ async function callTokenEndpoint(
         code: sanitizeCode(error.error),
       };
     }
-    // Do not set `cause`: the library's errors contain the whole response, including tokens.
+    // Do not set `cause`, because the library's errors contain the whole response, including tokens.
     throw new OutboundError(
       "protocol",
       `the token endpoint returned no valid OAuth 2.0 response${formatErrorCode(error)}`,
@@ -201,7 +214,7 @@ function computeRenewAt(nowMs: number, seconds: number | undefined): number | un
   return nowMs + lifeMs - Math.min(RENEW_BEFORE_MS, lifeMs / 5);
 }
 
-/** Returns the issuer's error code only if it has the form of a standard code, because it is shown to users. */
+/** Returns an issuer's error code if it has the form of a standard code, otherwise `unknown_error`. Users see the result. */
 const sanitizeCode = (code: string): string => (/^[a-z_]{1,64}$/.test(code) ? code : "unknown_error");
 
 function tokenParameters({ audience, resource, tokenParameters: more }: OAuth2Settings): URLSearchParams {
@@ -225,7 +238,7 @@ function clientAuthentication({ clientAuthentication: method, clientSecret = "" 
   }
 }
 
-/** Options that the library passes to `fetch`. */
+/** Options that the OAuth library passes to `fetch`. */
 interface LibraryRequest extends Pick<RequestInit, "headers" | "method" | "redirect" | "signal"> {
   readonly body?: URLSearchParams | undefined;
 }
@@ -236,9 +249,11 @@ const toLibraryFetch =
     fetch(url, { ...init, ...(body && { body }) });
 
 /**
- * Wraps `fetch` to make the library accept nonconforming token responses, so that a rotated refresh token is not lost. It removes the
- * ID token, which is not used. It turns an error with status 200, as some issuers send it, into a 400. It drops the
- * `WWW-Authenticate` header, which would hide the error in the body.
+ * Wraps `fetch` so that the OAuth library accepts token responses that violate the standard. Without this, a rotated refresh
+ * token could be lost.
+ * - Removes the ID token, because it is not used.
+ * - Changes the status of an error response from 200 to 400, because some issuers send errors with 200.
+ * - Removes the `WWW-Authenticate` header, because it would hide the error in the body.
  */
 function normalizeResponses(fetch: Fetch): Fetch {
   return async (input, init) => {

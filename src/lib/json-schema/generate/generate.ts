@@ -5,9 +5,9 @@ import { compileLinearRegExp, PatternError } from "../../regexp/linear-regexp.ts
 import { err, ok, type Result } from "../../result.ts";
 import { type CheckSchema, createAjv, dialectOf } from "./dialects.ts";
 import { isNode, References, type SchemaNode } from "./references.ts";
+import { rewriteForAjv } from "./rewrite-for-ajv.ts";
 import { schemaCost } from "./schema-cost.ts";
 import { escapeStep } from "./subschemas.ts";
-import { toTheLetter } from "./to-the-letter.ts";
 
 /** Source code of a CommonJS module that exports the validator, with the costs of evaluating it. */
 export interface GeneratedCode {
@@ -47,7 +47,7 @@ export function generateCode(text: string, check: CheckSchema): Result<Generated
     const invalid = check(dialect.value, schema);
     if (invalid.length > 0) return err(invalid);
     references = new References(schema, dialect.value);
-    const unsupported = toTheLetter(schema, dialect.value, references);
+    const unsupported = rewriteForAjv(schema, dialect.value, references);
     if (unsupported.length > 0) return err(unsupported);
     const ajv = createAjv(dialect.value, options, (source, flags) => {
       lastPattern = source;

@@ -1,6 +1,6 @@
 /**
- * Returns whether a number is a multiple of another. Uses the decimal digits that JavaScript prints for both numbers. By these
- * digits, 19.01 is a multiple of 0.01, although the binary values are not.
+ * Returns whether a number is a multiple of another. Uses the decimal digits that JavaScript prints for both numbers. For
+ * example, 19.01 is a multiple of 0.01, although their binary values are not multiples.
  *
  * A number with more digits than a double can represent, such as an integer beyond 2^53, was rounded during parsing. The
  * rounded value is used.

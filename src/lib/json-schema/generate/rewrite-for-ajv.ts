@@ -16,7 +16,7 @@ const PROTO = "__proto__";
  *
  * In the result, all references are JSON Pointers from the root, and there are no `$id` or anchors.
  */
-export function toTheLetter(
+export function rewriteForAjv(
   root: SchemaNode | boolean,
   dialect: Dialect,
   references: References,
