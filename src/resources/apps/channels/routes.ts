@@ -199,7 +199,7 @@ async function showChannel(deps: EntityDeps, c: Context, caller: Caller, row: Ch
   return channel;
 }
 
-/** The version's id is the internal channel id, because the `ETag` must not reveal the address. */
+/** Identifies the version by the internal channel id, because the address is a credential and can be rotated. */
 const toVersion = ({ number, version }: ChannelRow): Versioned => ({ id: `channel${number}`, version });
 
 export async function renderOne(deps: EntityDeps, caller: Caller, row: ChannelRow): Promise<Channel> {

@@ -80,7 +80,7 @@ export const connections = standardResource({
         operation: "testConnection",
         summary: "Test a connection",
         description:
-          "Makes one request with the credentials. Only the status of the response is returned, not its content.",
+          "Uses the credentials for one request. Returns only the status of the response, not its content.",
         params,
         body: connectionTestInput,
         answer: connectionTestSchema,

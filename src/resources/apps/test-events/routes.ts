@@ -65,7 +65,7 @@ export const testEvents: Resource<TestEventsDeps> = {
         operation: "testChannel",
         summary: "Send a test event",
         description:
-          "Publishes a test delivery as if its sender were verified: the one in the body, or by default the sample of the channel's preset. Its events have the extension `inlettest`. Handlers only receive them with the setting `testEvents`; other readers and the event stream always do. Each call publishes again, because ids are not checked for duplicates. Failed items are returned, not quarantined.",
+          "Publishes a test delivery as if its sender were verified: the one in the body, or by default the sample of the channel's preset. Its events have the extension `inlettest`. Handlers only receive them with the setting `testEvents`; other readers and the event stream always do. Their ids are neither checked nor remembered, so each call publishes again. Failed items are returned, not quarantined.",
         permission: "channels.write",
         params: channelParams,
         body: testSchema,
