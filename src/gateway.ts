@@ -13,14 +13,14 @@ import { channelKinds as ownKinds } from "./channels/kinds.ts";
 import { createHookLimits, limitedIngest } from "./channels/push/rate-limit.ts";
 import { checkSettings, type SettingsDeps } from "./channels/settings.ts";
 import { type Config, publicUrls, type Role } from "./config.ts";
-import { startLimitsInForce } from "./data/accounts/limits-in-force.ts";
-import { startRefusalCounts } from "./data/accounts/refusals.ts";
+import { startActiveLimits } from "./data/accounts/active-limits.ts";
+import { startRejectionCounts } from "./data/accounts/rejections.ts";
 import { awaitDatabase } from "./data/await-database.ts";
 import { bootstrap } from "./data/bootstrap.ts";
 import { startChangeFeed } from "./data/changes.ts";
 import { createCaptureSecret } from "./data/channels/capture-secret.ts";
-import { createLiveChannels } from "./data/channels/live-channels.ts";
 import { endPlainAddresses, sealAddresses } from "./data/channels/seal-addresses.ts";
+import { createStoredChannels } from "./data/channels/stored-channels.ts";
 import { openDatabase } from "./data/database.ts";
 import { migrate } from "./data/migrate.ts";
 import { createCodeStore } from "./data/schema-code.ts";
@@ -158,7 +158,7 @@ export async function startGateway(config: Config, deps: GatewayDeps): Promise<G
   const redisClock = opening.use(await startRedisClock({ redis, log, clock }));
   const limitDefaults = computeLimitDefaults(config, redis.state().maxMemoryBytes);
   const { of: limitsOf } = opening.use(
-    await startLimitsInForce({ db, changes, log, defaults: limitDefaults }),
+    await startActiveLimits({ db, changes, log, defaults: limitDefaults }),
   );
   const schemas = opening.use(
     startSchemaCompiler({
@@ -213,7 +213,7 @@ export async function startGateway(config: Config, deps: GatewayDeps): Promise<G
       ...foundation,
       limitsOf,
       isOverLimit: overLimit.has,
-      liveChannels: createLiveChannels({ db, keyring }),
+      storedChannels: createStoredChannels({ db, keyring }),
       hooksUrl: urls.hooksUrl,
       fetchPinned: createFetchPinned(outbound),
       captureSecret: createCaptureSecret({ db, keyring, nowMs: clock }),
@@ -323,7 +323,7 @@ export async function startGateway(config: Config, deps: GatewayDeps): Promise<G
           ...path,
           ...urls,
           ...createCallerPath({ ...foundation, clientAddressOf }),
-          refusals: opening.use(startRefusalCounts(foundation)),
+          refusals: opening.use(startRejectionCounts(foundation)),
           runtimes,
           credentialsOf,
           issuerFetch,

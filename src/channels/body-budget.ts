@@ -3,55 +3,58 @@ import { createLimiter, type HeldWeight, type Limiter } from "../lib/limiter.ts"
 import { createRateBuckets, type RateBuckets } from "../lib/rate-buckets.ts";
 import { sleep } from "../lib/sleep.ts";
 
-/** Maximum bytes of all request bodies in one gateway. A body counts from its first byte until its response is sent. */
+/** Memory budget for all request bodies of this process, in bytes. A body counts from its first byte until its response is sent. */
 const MAX_BODIES_BYTES = 256 * 1024 * 1024;
-/** Default part of the budget for one organization. */
+/** Default body budget of one organization, in bytes: half of the total. */
 export const DEFAULT_BODY_BYTES = MAX_BODIES_BYTES / 2;
-/** The first bytes of each body are not charged, so small bodies are accepted even if the budget is used up. */
+/** The first 64 KiB of each body are free, so small bodies are accepted even when the budget is used up. */
 const FREE_BYTES = 64 * 1024;
 /** A 25 MiB body below this rate cannot arrive within the request timeout (see `listener.ts`). */
 const SLOW_BYTES_PER_SECOND = 400 * 1024;
 /**
- * Decompressed bytes that an organization may produce per second, as a fraction of its body budget. Decompression takes CPU time from all
- * organizations.
+ * Decompressed bytes that an organization may produce per second, as a fraction of its body budget. The rate is limited because
+ * decompression takes CPU time from all organizations.
  */
 const DECODED_FRACTION_PER_SECOND = 1 / 4;
-/** One body can exceed the rate many times over. The next body waits at most this long for it. */
+/** Maximum time that a body waits for the decoding rate to recover. A single earlier body can exceed the rate many times over. */
 const MAX_DEBT_MS = 1_000;
-/** A compressed body that decodes to more than this needs room in its organization's limit for large bodies. */
+/**
+ * Compressed bodies that decode to more bytes than this count as large. They must first reserve memory in their organization's limit for
+ * large bodies.
+ */
 export const LARGE_BODY_BYTES = 256 * 1024;
 /**
- * Maximum decoded bytes of large compressed bodies per organization, until their responses are sent. One body may exceed it. Other bodies
- * wait compressed, or partly decoded if their final size is unknown. Above 64 MiB of such memory at once, V8 marks the whole heap on the
- * main thread.
+ * Maximum bytes of decoded large bodies that one organization may hold in memory, until their responses are sent. A single body may exceed
+ * it. Other bodies wait compressed, or partly decoded if their final size is unknown. The value is this low because V8 marks the whole heap
+ * on the main thread once such memory exceeds 64 MiB.
  */
 const DECODED_AT_ONCE_BYTES = 16 * 1024 * 1024;
 const MAX_WAITING = 100;
-/** Maximum wait for decoding. After it, the sender receives a 503 with `Retry-After`. */
+/** Maximum time that a body waits to be decoded. After that, the sender receives a 503 with `Retry-After`. */
 const DECODE_WAIT_MS = 2_000;
 /**
- * Maximum time that a decoded body blocks the next one. Reading a large body takes tens of milliseconds. Waiting for keys, handshakes or
- * a free slot needs no CPU, so it must not block other bodies.
+ * Maximum time that a large decoded body keeps the next one from being decoded. Reading a large body takes tens of milliseconds. The rest
+ * of a delivery may wait for keys, handshakes or a free slot. That wait needs no CPU, so it must not block other bodies.
  */
 const MAX_DECODE_LOCK_MS = 250;
-/** The transfer rate of a younger body is too imprecise to compare. */
+/** Minimum age of a body before its transfer rate is compared with others. A younger body gives too imprecise a rate. */
 const MIN_RATED_AGE_MS = 2_000;
 
 /** The memory budget for request bodies, shared fairly between organizations. */
 export interface BodyBudget {
   readonly room: FairBudget<string>;
-  /** Bodies that are still arriving, by organization. If the budget is used up, the slowest of them is rejected. */
+  /** Bodies that are still arriving, by organization. When the budget is used up, the slowest of these bodies is rejected. */
   readonly reading: Map<string, Set<HeldBody>>;
-  /** Decoded bytes per second, by organization. Small compressed bodies can become large. */
+  /** Limits the decoded bytes per second of each organization, because small compressed bodies can become large. */
   readonly decoded: RateBuckets<string>;
   /**
-   * Limits for compressed bodies, by organization. They apply to large bodies, and to all bodies while the organization exceeds its
-   * decoding rate.
+   * Limits for compressed bodies, by organization. They apply to large bodies. While the organization exceeds its decoding rate, they apply
+   * to all its compressed bodies.
    */
   readonly compressed: Map<string, CompressedBodies>;
-  /** Maximum time that one body waits for decoding, in total. */
+  /** Maximum total time that one body waits to be decoded, in milliseconds. */
   readonly decodeWaitMs: number;
-  /** Maximum time that a large decoded body blocks the next one. */
+  /** Maximum time that a large decoded body keeps the next one from being decoded, in milliseconds. */
   readonly maxDecodeLockMs: number;
   /** Returns the body budget of an organization, in bytes. */
   readonly bytesOf: (organizationId: string) => number;
@@ -60,19 +63,22 @@ export interface BodyBudget {
 
 interface CompressedBodies {
   readonly room: Limiter;
-  /** Held by one body at a time while it is decoded and read. Several at once, each on its own thread, would use all CPU cores. */
+  /**
+   * Lock held by one body at a time while it is decoded and read. Each decoder runs on its own thread, so several at once would use all CPU
+   * cores.
+   */
   readonly decodeLock: Limiter;
   decoded: number;
   waiting: number;
-  /** Number of waiting bodies that already have room and now wait for the lock and the decoding rate. */
+  /** Number of bodies that have reserved memory and now wait for the decode lock and the decoding rate. */
   waitingForLock: number;
 }
 
 interface BodyBudgetOptions {
   readonly totalBytes?: number;
-  /** Monotonic clock. */
+  /** Monotonic clock, in milliseconds. */
   readonly nowMs?: () => number;
-  /** Returns the body budget of an organization in bytes. `undefined` means half of the total. */
+  /** Returns the body budget of an organization in bytes. `undefined` means half of the total budget. */
   readonly bytesOf?: (organizationId: string) => number | undefined;
 }
 
@@ -91,24 +97,25 @@ export const createBodyBudget = ({
   nowMs,
 });
 
-/** The budget that one delivery holds, from the first byte of its body until its response is sent. */
+/** The share of the memory budget that one delivery holds, from the first byte of its body until its response is sent. */
 export class HeldBody {
   readonly #budget: BodyBudget;
   readonly #organizationId: string;
   #charged = 0;
   #startedAtMs = 0;
   #rejectSlow: (() => void) | undefined;
-  /** Reservation in the organization's limit for large bodies. Released by `release`. */
+  /** Memory reserved in the organization's limit for large bodies. `release` returns it. */
   #room: HeldWeight | undefined;
-  /** The organization's decode lock, while this body is decoded and read. */
+  /** The organization's decode lock. Set while this body is decoded and read. */
   #heldLock: HeldWeight | undefined;
-  /** Releases the decode lock if reading a large decoded body takes too long. */
+  /** Timer that releases the decode lock if reading a large decoded body takes too long. */
   #lockTimeout: NodeJS.Timeout | undefined;
   /**
-   * Remaining time that this body may wait. It is shared by all waits, as a body can turn out larger than its reservation several times.
+   * Remaining time that this body may wait, in milliseconds. A body can outgrow its reservation several times and waits each time, so all
+   * waits share this time.
    */
   #decodeWaitLeftMs: number;
-  /** Aborts a pending wait on `release`. A reservation granted after that would never be returned. */
+  /** Aborts a pending wait when `release` is called. Otherwise memory that is granted after `release` would never be returned. */
   #released: AbortController | undefined;
 
   constructor(budget: BodyBudget, organizationId: string) {
@@ -118,8 +125,9 @@ export class HeldBody {
   }
 
   /**
-   * Charges the next chunk of the body. `bytes` is the size of the body including that chunk. Returns false if the budget is used up.
+   * Charges the next chunk of the body to the budget. Returns false if the budget is used up.
    *
+   * @param bytes size of the body so far, including this chunk
    * @param rejectSlow stops reading from the sender, releases the charged bytes and rejects the delivery
    */
   grow(bytes: number, chunkBytes: number, rejectSlow?: () => void): boolean {
@@ -150,7 +158,10 @@ export class HeldBody {
     if (others?.size === 0) reading.delete(this.#organizationId);
   }
 
-  /** Returns false if the organization has used up its decoding rate, or if other bodies wait for it. */
+  /**
+   * Returns true if a small body may be decoded now. Returns false if its organization has used up its decoding rate, or if other bodies
+   * already wait for it.
+   */
   mayDecode(): boolean {
     const waitingForLock = this.#budget.compressed.get(this.#organizationId)?.waitingForLock ?? 0;
     return waitingForLock === 0 && this.#untilDecodingMs() === 0;
@@ -172,9 +183,10 @@ export class HeldBody {
   }
 
   /**
-   * Waits for a reservation (large bodies only), then for the decode lock, then for the decoding rate. Replaces an earlier reservation.
-   * The reservation lasts until `release`, the lock until `releaseDecodeLock`. Returns false if the total wait exceeds the limit, or if too
-   * many bodies wait.
+   * Waits until this body may be decoded. A large body first reserves `bytes` of memory, which replaces an earlier reservation. The body
+   * then waits for the decode lock and the decoding rate. The reservation lasts until `release`, the lock until `releaseDecodeLock`.
+   *
+   * @returns false if the total wait exceeds the limit, or if too many bodies wait
    */
   async waitToDecode(bytes: number): Promise<boolean> {
     this.#stopDecoding();
@@ -223,8 +235,8 @@ export class HeldBody {
   }
 
   /**
-   * Reduces the reservation to the final decoded size. A large body keeps the decode lock until `releaseDecodeLock`, but not longer than
-   * `maxDecodeLockMs`.
+   * Reduces the reserved memory to the final decoded size. A large body keeps the decode lock until `releaseDecodeLock` is called or
+   * `maxDecodeLockMs` has passed.
    */
   endDecoding(bytes: number): void {
     this.#room?.shrinkTo(bytes);
@@ -232,12 +244,12 @@ export class HeldBody {
     else this.#lockTimeout = setTimeout(() => this.releaseDecodeLock(), this.#budget.maxDecodeLockMs).unref();
   }
 
-  /** Whether the body is decoded and still blocks the next one. */
+  /** Whether this body still holds the decode lock and keeps the next body from being decoded. */
   get holdsDecodeLock(): boolean {
     return this.#lockTimeout !== undefined;
   }
 
-  /** Lets the next body be decoded. Called once this body was read. */
+  /** Releases the decode lock, so that the next body can be decoded. Called after this body has been read. */
   releaseDecodeLock(): void {
     clearTimeout(this.#lockTimeout);
     this.#lockTimeout = undefined;

@@ -2,16 +2,16 @@ import type { ConnectionRow } from "../data/tables.ts";
 import type { Finding } from "../lib/errors.ts";
 import type { ChannelKind } from "./kind.ts";
 
-/** The parts of a channel that decide whether a connection fits. */
+/** The parts of a channel that decide whether it can use a connection. */
 export interface ConnectedChannel {
   readonly kind: ChannelKind | undefined;
-  /** The stored settings, with or without the secret ones. */
+  /** The channel's stored settings. Secret settings may be missing. */
   readonly config: Readonly<Record<string, unknown>>;
 }
 
 /**
- * Returns why the channel cannot use the connection. Either the channel fetches no events, or its settings exclude connections, or it
- * calls an origin that the connection does not allow.
+ * Returns why the channel cannot use the connection, or `undefined` if it can. Possible reasons: the channel fetches no events, its
+ * settings exclude connections, or it calls an origin that the connection does not allow.
  */
 export function findUnfitConnection(
   { kind, config }: ConnectedChannel,

@@ -22,11 +22,11 @@ export interface EntityDeps {
   readonly db: Queryable;
   readonly keyring: Pick<Keyring, "open">;
   readonly channelKinds: ChannelKinds;
-  /** Public URL in front of `/hooks/{channelId}`. */
+  /** Public base URL of all channel addresses, without `/hooks/{channelId}`. */
   readonly hooksUrl: string;
 }
 
-/** A plain string here. The OpenAPI document lists the kinds of the running gateway. */
+/** The name of a channel kind. The schema accepts any string, because the OpenAPI document lists the kinds of the running gateway. */
 export const channelKindNameSchema = z
   .string()
   .meta({ id: "ChannelKindName", description: "A kind of channel." });
@@ -74,7 +74,7 @@ export const canSeeAddresses = (caller: Pick<Caller, "permissions">): boolean =>
   holds(caller, ADDRESS_PERMISSION);
 
 /**
- * Converts rows to API channels. The address is included only if the caller may see it.
+ * Converts database rows to channels as the API returns them. The channel's address is included only if the caller may see it.
  *
  * @throws UnavailableError
  */

@@ -14,12 +14,12 @@ import type { Presets } from "../verify/presets.ts";
 import type { BodyBudget } from "./body-budget.ts";
 import type { CursorFormat, PolledSource, StreamSource } from "./source.ts";
 
-/** The dependencies of a channel kind. A kind knows neither the normalizer nor Redis: it passes each delivery to `ingest`. */
+/** What the gateway provides to a channel kind. A kind does not know the normalizer or Redis. It passes each delivery to `ingest`. */
 export interface ChannelKindDeps<C extends ChannelHandle = ChannelHandle> {
   readonly ingest: Ingest<C>;
   /** Memory budget for request bodies. Push kinds charge each body to it. */
   readonly bodies: BodyBudget;
-  /** Guarded HTTP client. Pull kinds make all their requests with it. */
+  /** HTTP client that blocks disallowed addresses. Pull kinds make all their requests with it. */
   readonly outbound: Outbound;
   readonly clock: Clock;
   readonly log: Log;
@@ -28,10 +28,11 @@ export interface ChannelKindDeps<C extends ChannelHandle = ChannelHandle> {
 }
 
 /**
- * Runs the kind's own `readLarge` on a worker thread, scheduled fairly between lanes. `lane` is the id of the organization.
- * Returns a `Fault` if the work takes too much CPU time or memory.
+ * Runs the kind's own `readLarge` on a worker thread. Organizations take equal shares of the thread. Returns a `Fault` if the work takes
+ * too much CPU time or memory.
  *
- * @throws UnavailableError when the lane is full or the worker stopped
+ * @param lane the id of the organization
+ * @throws UnavailableError when too much work of the organization is queued, or when the worker thread stopped
  */
 export type ReadInWorker = (request: unknown, lane: string) => Promise<Result<unknown, Fault>>;
 
@@ -39,11 +40,12 @@ export type ReadInWorker = (request: unknown, lane: string) => Promise<Result<un
 export interface HookRequest {
   readonly incoming: Incoming;
   /**
-   * For kinds that must wait until the response was sent. A kind responds only through its `HookReply`. `undefined` for some POST requests.
+   * The Node.js response, for kinds that must wait until it was sent. A kind must not write to it: the kind responds by returning a
+   * `HookReply`. `undefined` for some POST requests.
    */
   readonly outgoing: ServerResponse | undefined;
   readonly clientAddress: string;
-  /** The id that the response carries in `X-Request-Id`. */
+  /** Id of this request. The response repeats it in `X-Request-Id`. */
   readonly requestId: string;
 }
 
@@ -58,17 +60,18 @@ export interface HookReply {
 /** A started channel kind. Disposal waits for or cancels all work in flight. */
 export interface ChannelRuntime<C extends ChannelHandle = ChannelHandle> extends AsyncDisposable {
   /**
-   * Push kinds only. The hooks route calls this for each request to a channel of this kind, after the rate-limit check.
-   * The kind returns a reply, or an `ErrorResponse` for an expected rejection. An `ApiError` that it throws is sent as that error,
-   * an `UnavailableError` as 503, and any other error as 500.
+   * Handles a request to a channel of this kind. Only push kinds have it. The hooks route calls it for each request that passes the rate
+   * limit.
+   * The kind returns a reply, or an `ErrorResponse` for an expected rejection. A thrown `ApiError` is sent as that error, a thrown
+   * `UnavailableError` as 503, and any other error as 500.
    */
   readonly receive?: (
     channel: C,
     request: HookRequest,
   ) => HookReply | ErrorResponse | Promise<HookReply | ErrorResponse>;
-  /** Pull kinds with a long-lived connection, such as SSE. The supervisor opens and closes the streams. */
+  /** Set by pull kinds with a long-lived connection, such as SSE. The supervisor opens and closes the streams. */
   readonly stream?: StreamSource;
-  /** Pull kinds that send one request per poll. The poll schedule decides when to call it. */
+  /** Set by pull kinds that send separate requests on a schedule. The poll scheduler decides when to call it. */
   readonly polled?: PolledSource;
 }
 
@@ -84,36 +87,39 @@ export interface ChannelKind {
   readonly kind: ChannelKindName;
   readonly settings: z.ZodType<CommonSettings>;
   readonly secretSettings: readonly string[];
-  /** Defines how the rules of a channel read a delivery: named roots, fixed paths and items. */
+  /** Defines how the rules of a channel read a delivery: the named roots of paths, the fixed paths and the items. */
   readonly profile: KindProfile;
-  /** Whether senders post to the channel's address. Channels of a kind that fetches its events have no visible address. */
+  /** Whether senders post to the channel's address. If the kind fetches its events instead, its channels have no visible address. */
   readonly addressed: boolean;
   /**
    * Parses a large input that would block the event loop. Runs on a worker thread, so request and result must support structured clone. The
    * caller bounds their size.
    */
   readonly readLarge?: (request: unknown) => unknown;
-  /** Pull kinds only. Parses and formats the cursors of its channels. */
+  /** Parses and formats the cursors of this kind's channels. Only pull kinds have it. */
   readonly cursor?: CursorFormat;
   /**
-   * Pull kinds only. Returns the origin (scheme, host and port) that a channel with these stored settings calls. A connection must allow
-   * it.
+   * Returns the origin (scheme, host and port) that a channel with these stored settings calls. The channel's connection must allow this
+   * origin. Only pull kinds have it.
    */
   readonly originOf?: (settings: Readonly<Record<string, unknown>>) => string;
   /**
-   * Returns whether a setting is missing that the channel needs to accept deliveries. `settings` is the stored `config` with its secrets
-   * decrypted.
+   * Returns whether the channel lacks a setting that it needs to accept deliveries.
+   *
+   * @param settings the stored `config` with its secrets decrypted
    */
   readonly needsSetup: (settings: Readonly<Record<string, unknown>>, presets: Presets) => boolean;
   /**
-   * Push kinds only. Builds the smallest delivery that a channel accepts, for test events. If a delivery names its own type, it uses the
-   * first of `types`.
+   * Builds the smallest delivery that a channel accepts, for test events. If the delivery states its own event type, it uses the first
+   * entry of `types`. Only push kinds have it.
    */
   readonly minimalDelivery?: (types: readonly string[]) => {
     readonly headers: Readonly<Record<string, string>>;
     readonly body: string;
   };
-  /** Starts the kind and returns its runtime. `C` is opaque to the kind, which passes each channel unchanged to `ingest`. */
+  /**
+   * Starts the kind and returns its runtime. The kind does not look into channels of type `C`: it passes each one unchanged to `ingest`.
+   */
   readonly start: <C extends ChannelHandle>(deps: ChannelKindDeps<C>) => Promise<ChannelRuntime<C>>;
 }
 

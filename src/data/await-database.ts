@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { UnavailableError } from "../lib/errors.ts";
 import type { Log } from "../log.ts";
-import { isConnectionRefusal } from "./database.ts";
+import { isConnectionRefused } from "./database.ts";
 
 const RETRY_MS = 500;
 /** Number of attempts per log line: the first one, then one every ten seconds. */
@@ -29,7 +29,7 @@ export async function awaitDatabase<T>(
     try {
       return await work();
     } catch (error) {
-      if (!(error instanceof UnavailableError) || isConnectionRefusal(error)) throw error;
+      if (!(error instanceof UnavailableError) || isConnectionRefused(error)) throw error;
       onAway(error.message);
       if (attempt % TOLD_EVERY === 0)
         log.warn({ event: "database.awaited", err: error }, "waiting for PostgreSQL");

@@ -81,7 +81,7 @@ export const isForeignKeyViolation = (error: unknown): boolean =>
  * Returns whether the server permanently rejects the connection because of a wrong user, password or database. The driver itself
  * reports some password errors, with a message that starts with `SASL`.
  */
-export function isConnectionRefusal({ cause }: UnavailableError): boolean {
+export function isConnectionRefused({ cause }: UnavailableError): boolean {
   if (cause instanceof pg.DatabaseError) return /^(28|3D)/.test(cause.code ?? "");
   return cause instanceof Error && cause.message.startsWith("SASL");
 }

@@ -73,7 +73,7 @@ export async function checkMigrationsKnown(applied: readonly AppliedMigration[])
       `It contains the migration ${unknown.name}, which this version does not have. Use a newer version of Inlet.`,
     );
   }
-  refuseWhatDoesNotFit(migrations, applied);
+  rejectIncompatible(migrations, applied);
 }
 
 async function applyMissing(db: Queryable, migrations: readonly Migration[], log: Log): Promise<void> {
@@ -87,7 +87,7 @@ async function applyMissing(db: Queryable, migrations: readonly Migration[], log
     )`.execute(db);
   const { rows: applied } = await sql<AppliedMigration>`
     SELECT number, name, checksum, served_from FROM schema_migrations ORDER BY number`.execute(db);
-  refuseWhatDoesNotFit(migrations, applied);
+  rejectIncompatible(migrations, applied);
   for (const migration of migrations.slice(applied.filter((one) => knows(migrations, one)).length)) {
     await db.transaction().execute(async (trx) => {
       await sql.raw(migration.text).execute(trx);
@@ -104,7 +104,7 @@ async function applyMissing(db: Queryable, migrations: readonly Migration[], log
 const knows = (migrations: readonly Migration[], { number }: AppliedMigration): boolean =>
   number <= migrations.length;
 
-function refuseWhatDoesNotFit(migrations: readonly Migration[], applied: readonly AppliedMigration[]): void {
+function rejectIncompatible(migrations: readonly Migration[], applied: readonly AppliedMigration[]): void {
   const newest = migrations.length;
   applied.forEach((one, index) => {
     const ours = migrations[index];

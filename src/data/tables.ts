@@ -41,7 +41,7 @@ interface ChannelsTable extends Timestamps {
   /** Whether the app's blueprint defines the channel. Channels added later have false. */
   fromBlueprint: Generated<boolean>;
   /** Whether a pull channel has started to run. */
-  hasBegun: Generated<boolean>;
+  hasRunBefore: Generated<boolean>;
   /** Incremented by each write. An update applies only to the version that it was based on. */
   version: Generated<number>;
   /** Whether the channel belongs to the system app, to which only Inlet publishes. */

@@ -8,7 +8,7 @@ import { type CredentialsOf, NeedsReauthError } from "../net/credentials.ts";
 import { type Outbound, OutboundError, type OutboundResponse } from "../net/outbound.ts";
 import { notBeforeOf } from "../net/retry-after.ts";
 
-/** Result of one attempt. `isGone` means that the handler responded 410 and wants no more events. */
+/** Result of one attempt to deliver an event. `isGone` means that the handler responded 410 and wants no more events. */
 export type AttemptResult =
   | { readonly kind: "taken"; readonly attempt: HandlerAttempt }
   | {
@@ -26,7 +26,7 @@ export type Attempt = (
   options: { readonly signal: AbortSignal },
 ) => Promise<AttemptResult>;
 
-/** Small limit, because Inlet ignores response bodies of handlers. */
+/** Maximum size of a handler's response. It is small, because Inlet ignores response bodies. */
 const MAX_ANSWER_BYTES = 64 * 1024;
 
 export interface AttemptDeps {

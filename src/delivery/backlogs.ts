@@ -1,7 +1,10 @@
 import type { GroupStatus } from "../bus/retention/retention-risk.ts";
 import { OTHER } from "../metrics/channel-counts.ts";
 
-/** Backlog of a subscription, summed over its topics. Subscriptions without their own entry are summed as `other` of the app `other`. */
+/**
+ * Backlog of a subscription, summed over its topics. All subscriptions without their own entry share one with app `other` and subscription
+ * `other`.
+ */
 export interface Backlog {
   readonly app: string;
   readonly subscription: string;
@@ -33,7 +36,7 @@ export function createBacklogs() {
         deadLetters: group.deadLetters,
       });
     },
-    /** Adds the dead letters of handlers, by subscription. */
+    /** Adds the number of handler dead letters of each subscription to its backlog. */
     addLetters(counts: ReadonlyMap<string, number>): void {
       for (const [subscription, count] of counts) {
         const sum = sums.get(subscription);

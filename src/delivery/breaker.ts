@@ -3,12 +3,12 @@ import { unlessAborted } from "../lib/wait.ts";
 
 /** A circuit breaker for a handler. After several failures in a row, it lets only occasional trial calls through. */
 export interface Breaker {
-  /** Returns the time until the next call is allowed, in ms. 0 means now. */
+  /** Returns the time in ms until the next call is allowed. 0 means that it is allowed now. */
   readonly waitMs: () => number;
-  /** Resolves when the caller may call the handler. The caller must then report the result with `noteTaken` or `noteRefused`. */
+  /** Resolves when the caller may call the handler. The caller must then report the result with `noteTaken` or `recordRejection`. */
   readonly admit: (options: { readonly signal: AbortSignal }) => Promise<void>;
   readonly noteTaken: () => void;
-  readonly noteRefused: () => void;
+  readonly recordRejection: () => void;
 }
 
 export interface BreakerDeps {
@@ -56,7 +56,7 @@ export function createBreaker({ onChange, firstWaitMs = FIRST_WAIT_MS }: Breaker
       }
       settle();
     },
-    noteRefused() {
+    recordRejection() {
       failures++;
       if (failures >= FAILURES) {
         openUntilMs = performance.now() + Math.min(MOST_WAIT_MS, firstWaitMs * 2 ** (failures - FAILURES));

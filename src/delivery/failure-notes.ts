@@ -11,9 +11,10 @@ const WRITE_EVERY_MS = 1_000;
 const LOG_EVERY_MS = 60_000;
 
 /**
- * Writes the first failure immediately, and then at most the latest one per second. Logs each reason at most once a minute.
+ * Creates a recorder of failed attempts. It writes the first failure immediately, and afterwards only the latest one, at most once a
+ * second. It logs each reason at most once a minute.
  *
- * @param deps.write may reject; the next failure triggers another write
+ * @param deps.write stores a failure. If it rejects, the next failure triggers another write.
  */
 export function createFailureNotes(deps: {
   readonly write: (attempt: HandlerAttempt) => Promise<void>;

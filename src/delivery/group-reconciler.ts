@@ -20,7 +20,7 @@ import { UnavailableError } from "../lib/errors.ts";
 import { startLoop } from "../lib/loop.ts";
 import { inPages } from "../lib/pages.ts";
 import type { Log } from "../log.ts";
-import { undoUncovered } from "./undo-uncovered.ts";
+import { removeUncoveredGroups } from "./remove-uncovered-groups.ts";
 
 export interface GroupReconcilerDeps {
   readonly db: Queryable;
@@ -29,24 +29,24 @@ export interface GroupReconcilerDeps {
   readonly groups: Groups;
   readonly clock: Clock;
   readonly log: Log;
-  /** Interval between checks, each of one group. Defaults to 1,000. */
+  /** Interval between checks, each of which checks one group. Defaults to 1,000. */
   readonly tickMs?: number;
   /** Interval between checks of all groups. Defaults to 60,000. */
   readonly sweepEveryMs?: number;
 }
 
-/** Keeps consumer groups and topic sets in Redis in line with the subscriptions in the database. Disposal waits for work in flight. */
+/** Makes the consumer groups and topic sets in Redis match the subscriptions in the database. Disposal waits for work in flight. */
 export type GroupReconciler = AsyncDisposable;
 
 /** Maximum number of pending changes. Above it, all subscriptions are checked instead. */
 const MAX_PENDING = 1_000;
 const PAGE = 50;
-/** A group created later than this after its due time counts as missing instead of new. */
+/** If a group is created later than this after its subscription covered the topic, it was missing and is not new. */
 const LATE_MS = 10_000;
 
 /**
- * Starts reconciling in the background, so that a Redis outage does not block the start. The first pass covers all subscriptions,
- * later ones only changes.
+ * Starts reconciling in the background, so that a Redis outage does not block the start. The first pass checks all subscriptions. Later
+ * passes check only changed ones.
  *
  * A full pass also runs when Redis becomes available again, when an existing group is missing (Redis was flushed), and at regular
  * intervals. All steps are idempotent, so several gateways can run them at the same time.
@@ -105,13 +105,16 @@ export function startGroupReconciler(deps: GroupReconcilerDeps): GroupReconciler
 }
 
 function createReconciler({ db, redis, groups, clock, log }: GroupReconcilerDeps) {
-  /** One topic of each subscription with existing groups. */
+  /** One topic for each subscription whose groups exist. `isIntact` checks these groups. */
   const samples = new Map<string, string>();
   let turn = samples.entries();
   /** Subscriptions whose groups could not be created for a reason specific to them. Each is logged once. */
   const refused = new Set<string>();
 
-  /** Creates missing groups. Returns their topics, or `undefined` if an error affects only this subscription. */
+  /**
+   * Creates the missing groups of a subscription and returns their topics. Returns `undefined` if that failed for a reason specific to this
+   * subscription.
+   */
   async function tryEnsure(wanted: SubscriptionGroups): Promise<readonly string[] | undefined> {
     try {
       const made = await ensureGroups(groups, wanted);
@@ -131,17 +134,21 @@ function createReconciler({ db, redis, groups, clock, log }: GroupReconcilerDeps
   async function ensurePage(subscriptions: readonly SubscriptionStart[], signal: AbortSignal): Promise<void> {
     const ids = subscriptions.map(({ id }) => id);
     const coverage = await listCoverage(db, ids);
-    /** Topics by subscription. A failed call may have created any of its groups, so it counts with all its topics. */
+    /**
+     * Topics with possibly new groups, by subscription. If creating groups failed, this includes all topics of the subscription, because
+     * any of its groups may be new.
+     */
     const made = new Map<string, readonly string[]>();
     try {
       for (const subscription of subscriptions) {
         signal.throwIfAborted();
         const covered = coverage.get(subscription.id);
-        // Skips subscriptions deleted since they were listed. Their topic set must stay, because the removal finds the groups by it.
+        // Skips subscriptions that were deleted since they were listed. Their topic set must stay unchanged, because their removal uses it
+        // to find the groups.
         if (covered) await ensureOne(subscription, covered, made);
       }
     } finally {
-      if (made.size > 0) await undoUncovered({ db, redis, groups }, made);
+      if (made.size > 0) await removeUncoveredGroups({ db, redis, groups }, made);
     }
     await undoDeleted(ids, coverage);
   }
@@ -164,7 +171,7 @@ function createReconciler({ db, redis, groups, clock, log }: GroupReconcilerDeps
     else samples.set(id, sample);
   }
 
-  /** Removes groups again that were created after the removal of a deleted subscription. */
+  /** Removes the groups of subscriptions that were deleted in the meantime. Their removal may have run before these groups were created. */
   async function undoDeleted(
     ids: readonly string[],
     coverage: ReadonlyMap<string, readonly CoveredTopic[]>,
@@ -212,7 +219,7 @@ function createReconciler({ db, redis, groups, clock, log }: GroupReconcilerDeps
       for (const id of changed.subscriptions) if (!left.has(id)) samples.delete(id);
       for (let i = 0; i < found.length; i += PAGE) await ensurePage(found.slice(i, i + PAGE), signal);
     },
-    /** Checks one existing group per call, round-robin. Returns false if it is missing. */
+    /** Checks one group per call, round-robin. Returns false if a group that should exist is missing. */
     async isIntact(): Promise<boolean> {
       let next = turn.next();
       if (next.done) {
@@ -222,7 +229,7 @@ function createReconciler({ db, redis, groups, clock, log }: GroupReconcilerDeps
       if (next.done) return true;
       const [id, topic] = next.value;
       if ((await groups.find(topic, id)) !== undefined) return true;
-      // A deletion removes the group before the change feed reports the deletion.
+      // A missing group is expected if its subscription was deleted, because the change feed reports the deletion later.
       return (await findSubscriptionStarts(db, [id])).length === 0;
     },
   };

@@ -24,7 +24,7 @@ export interface HandlersDeps
   extends Pick<LaneDeps, "redis" | "attempt" | "retries" | "observe" | "clock" | "log"> {
   readonly db: Database["db"];
   readonly changes: ChangeSubscriptions;
-  /** Notifies about each event that this gateway appends. */
+  /** Reports each event that this gateway appends to a topic. */
   readonly appended: Pick<Listeners<Appended>, "subscribe">;
   readonly keyring: Keyring;
   readonly queue: Pick<JobQueue<PendingDelivery>, "work">;
@@ -38,7 +38,7 @@ export interface HandlersTiming {
   readonly giveUpAfterMs: number;
   readonly breakerMs: number;
   readonly deadAfterMs: number;
-  /** Lock time of a retry job. Retries of a gateway that died are delayed by this time, and by about as long again until it is noticed. */
+  /** Lock time of a retry job. When a gateway dies, its running retries are delayed by up to twice this time. */
   readonly jobLockMs: number;
   /** Interval between reloads of all subscriptions. */
   readonly sweepEveryMs: number;
@@ -58,19 +58,19 @@ const TIMING: HandlersTiming = {
 };
 const TICK_MS = 1_000;
 const RETRIES_AT_ONCE = 64;
-/** Delay of a retry job whose subscription has no free capacity. */
+/** Delay of a retry job whose subscription already has `concurrency` attempts in flight. */
 const BUSY_MS = 500;
 const PAUSED_MS = 30_000;
 /** Delay of a retry job after an internal error, for example because the database is unavailable or the gateway is stopping. */
 const STUCK_MS = 1_000;
-/** Practically unlimited, so that no event is dropped because gateways died while processing it. */
+/** Number of gateways that may die while they process an event before it is dropped. Practically unlimited, so that no event is lost. */
 const MAX_DEATHS = 1_000_000;
 
 export function startHandlers(deps: HandlersDeps): Handlers {
   const { db, keyring, queue, retries, clock, log } = deps;
   const timing = { ...TIMING, ...deps.timing };
   const lanes = new Map<string, Lane>();
-  /** Lanes by app. Each appended event wakes the lanes of its app. */
+  /** Lanes by app id. An appended event wakes all lanes of its app. */
   const lanesOfApp = new Map<string, Set<Lane>>();
   const changed = new Set<string>();
   let everything = true;
@@ -83,7 +83,7 @@ export function startHandlers(deps: HandlersDeps): Handlers {
       Math.random,
     );
 
-  async function bury(
+  async function storeDeadLetter(
     { id }: HandledSubscription,
     { topic, entryId, fields }: DeliveredEvent,
     attempts: readonly HandlerAttempt[],
@@ -101,7 +101,7 @@ export function startHandlers(deps: HandlersDeps): Handlers {
     ...deps,
     timing,
     backoffMs: backoff,
-    onDead: bury,
+    onDead: storeDeadLetter,
     onFailing({ id }, failing) {
       setHandlerFailing(db, id, failing).catch((err: unknown) => {
         log.warn(
@@ -172,7 +172,7 @@ export function startHandlers(deps: HandlersDeps): Handlers {
     onRecovered: () => log.info({ event: "handlers.recovered" }, "the list of handlers is read again"),
   });
 
-  /** Makes another attempt at a failed event. Returns a delay if the job must run later. */
+  /** Tries again to deliver a failed event. Returns a delay if the job must run again later. */
   async function retry(
     { data }: Job<PendingDelivery>,
     options: { readonly signal: AbortSignal },
@@ -192,12 +192,13 @@ export function startHandlers(deps: HandlersDeps): Handlers {
     const nowMs = clock();
     const attempts = [...data.attempts, result.attempt];
     const delayMs = Math.max(backoff(attempts.length), (result.notBeforeMs ?? 0) - nowMs);
-    if (nowMs + delayMs - data.firstAtMs > timing.giveUpAfterMs) await bury(subscription, data, attempts);
+    if (nowMs + delayMs - data.firstAtMs > timing.giveUpAfterMs)
+      await storeDeadLetter(subscription, data, attempts);
     else await retries.add({ ...data, attempts }, delayMs);
     return undefined;
   }
 
-  /** Like `retry`, but delays the job after any error. The job holds the only copy of the event, so it must not be dropped. */
+  /** Like `retry`, but postpones the job after any error. The job must not be dropped, because it may hold the only copy of the event. */
   async function retryOrKeep(
     job: Job<PendingDelivery>,
     options: { readonly signal: AbortSignal },

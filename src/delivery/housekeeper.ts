@@ -28,7 +28,7 @@ import { createTopicLimits, type TopicLimits, type TopicLimitsDeps } from "./top
 
 export interface HousekeeperDeps {
   readonly db: Queryable;
-  /** Notifies about each event that this gateway appends. Each gateway trims the topics that it fills between the sweeps. */
+  /** Reports each event that this gateway appends to a topic. Between sweeps, each gateway trims the topics that it fills. */
   readonly appended: Pick<Listeners<Appended>, "subscribe">;
   readonly redis: RedisBus;
   readonly groups: Groups;
@@ -40,17 +40,20 @@ export interface HousekeeperDeps {
   readonly auditRetentionDays: number;
   readonly topicBytesPerOrganization: DefaultTopicBytes;
   readonly onTrimmed?: TopicLimitsDeps["onTrimmed"];
-  /** Whether this gateway may claim the lease. Without it, it only trims the topics it fills and processes its own deletions. */
+  /**
+   * Whether this gateway may claim the housekeeper's lease. If false, it only trims the topics that it fills and processes its own
+   * deletions.
+   */
   readonly takesTurns?: boolean;
-  /** Maximum number of subscriptions and organizations named in its metrics. Defaults to 100. */
+  /** Maximum number of subscriptions and of organizations that the metrics name individually. Defaults to 100. */
   readonly mostShown?: number;
   readonly timing?: Partial<HousekeeperTiming>;
 }
 
 export interface HousekeeperTiming {
-  /** Interval between checks for removals. */
+  /** Interval between checks for pending removals of Redis data. */
   readonly tickMs: number;
-  /** Lease time. After a gateway died, the others must wait this long. */
+  /** Duration of the lease. If the lease holder dies, the other gateways wait this long before one of them takes over. */
   readonly leaseMs: number;
   readonly sweepEveryMs: number;
   readonly expireEveryMs: number;
@@ -59,24 +62,24 @@ export interface HousekeeperTiming {
   /** Interval between measurements of the quarantine usage of organizations. */
   readonly usageEveryMs: number;
   /**
-   * Minimum time between retiring a topic and deleting its row and empty stream. It must exceed the ten minutes for which a gateway
-   * may keep publishing without reading changes.
+   * Minimum time between retiring a topic and deleting its row and empty stream. Must exceed ten minutes, because a gateway that cannot
+   * read changes may keep publishing to the topic for that long.
    */
   readonly retiredForMs: number;
 }
 
 /** Trims topics, expires stored data and processes removals. Disposal waits for work in flight and leaves the rest to other gateways. */
 export interface Housekeeper
-  extends Pick<RetentionWatch, "atRisk" | "backlogs" | "standings">,
+  extends Pick<RetentionWatch, "atRisk" | "backlogs" | "backlogsById">,
     AsyncDisposable {
   /** Processes pending removals now, and waits for them for up to two seconds. Never throws. */
   readonly settleNow: () => Promise<void>;
-  /** Storage of the organizations nearest to their limits, and of all others summed up. Empty unless this gateway holds the lease. */
+  /** Topic storage of the organizations nearest to their limits, and the sum of all others. Empty unless this gateway holds the lease. */
   readonly topicUsage: () => readonly StorageUsage[];
   readonly quarantineUsage: () => readonly StorageUsage[];
-  /** Returns whether this gateway holds the lease. */
+  /** Returns true if this gateway holds the housekeeper's lease. */
   readonly isHolder: () => boolean;
-  /** Storage of all organizations with a limit. `undefined` if this gateway has not measured it. */
+  /** Topic storage of all organizations that have a limit. `undefined` if this gateway has not measured it recently. */
   readonly topicHoldings: TopicLimits["holdings"];
 }
 
@@ -90,21 +93,24 @@ const TIMING: HousekeeperTiming = {
   retiredForMs: 900_000,
 };
 /**
- * Memory usage of Redis above which sweeps run more often. The largest organizations must be limited before the memory is full.
+ * Used fraction of Redis memory above which sweeps run more often. Sweeps must limit the largest organizations before the memory is full.
  */
 const HURRY_FRACTION = 0.75;
-/** Number of sweeps for which found limits stay valid, so that they survive a change of the lease holder. */
+/**
+ * Number of sweep intervals for which the list of organizations over their limit stays valid, so that it survives a change of the lease
+ * holder.
+ */
 const LIMIT_SWEEPS = 4;
 const LEAST_LIMIT_MS = 60_000;
 const LEASE = "housekeeper";
 const PAGE = 500;
-/** Maximum time for which the response to a deletion waits for its removals. The removals continue afterwards. */
+/** Maximum time for which the response to a deletion waits until the Redis data is removed. The removal continues afterwards. */
 const SETTLE_WAIT_MS = 2_000;
 
 /**
- * Starts the housekeeper. Only the lease holder works: it trims idle topics, deletes empty retired ones, processes removals, expires
- * quarantine, dead letters and the audit log, and watches unread events. All of this is safe if two gateways overlap while the lease
- * moves.
+ * Starts the housekeeper. Only the lease holder works: it trims topics, deletes empty retired ones and processes removals. It also deletes
+ * expired quarantine items, dead letters and audit entries, and watches unread events. Two gateways may safely do this at the same time
+ * while the lease moves.
  */
 export function startHousekeeper(deps: HousekeeperDeps): Housekeeper {
   const { db, redis, log, clock, takesTurns = true, mostShown = 100 } = deps;
@@ -121,7 +127,7 @@ export function startHousekeeper(deps: HousekeeperDeps): Housekeeper {
 
   const isHolder = (): boolean => !signal.aborted && performance.now() < heldUntilMs;
 
-  /** Topics of the current sweep that may be deleted if they are empty. */
+  /** Topics in the current sweep that were retired long enough ago to be deleted if they are empty. */
   const retired = new Set<string>();
 
   const limits = createTopicLimits({
@@ -159,7 +165,7 @@ export function startHousekeeper(deps: HousekeeperDeps): Housekeeper {
     isHolder,
     everyMs: timing.watchEveryMs,
     pages: topicPages,
-    lookAtGroups: createInspectGroups({ redis }),
+    inspectGroups: createInspectGroups({ redis }),
     mostShown,
   });
 
@@ -236,7 +242,7 @@ export function startHousekeeper(deps: HousekeeperDeps): Housekeeper {
     quarantineUsage: () => (isHolder() ? quarantineUsage : []),
     isHolder,
     topicHoldings: limits.holdings,
-    standings: watch.standings,
+    backlogsById: watch.backlogsById,
     async [Symbol.asyncDispose]() {
       stopping.abort();
       await Promise.all([sweeper, watch, loop].map((part) => part?.[Symbol.asyncDispose]()));
@@ -252,8 +258,8 @@ export function startHousekeeper(deps: HousekeeperDeps): Housekeeper {
 }
 
 /**
- * Deletes an empty topic that was retired before `before`: its stream, its groups and its row. The row stays locked, so a channel
- * that takes the topic over waits and starts with a new stream.
+ * Deletes the stream, groups and row of a topic that is empty and was retired before `before`. The row stays locked meanwhile. So a channel
+ * that takes over the topic waits and starts with a new stream.
  */
 async function forgetTopic(
   { db, topics }: Pick<HousekeeperDeps, "db" | "topics">,

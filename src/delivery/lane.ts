@@ -19,7 +19,7 @@ export interface LaneDeps {
   readonly redis: Pick<RedisBus, "call" | "isCluster">;
   readonly attempt: Attempt;
   readonly retries: Pick<RetryQueue, "add">;
-  /** Returns the delay after the given number of attempts, in ms. */
+  /** Returns the delay in ms before the next attempt, after the given number of failed attempts. */
   readonly backoffMs: (attempts: number) => number;
   readonly onFailing: (subscription: HandledSubscription, isFailing: boolean) => void;
   /** Stores a failed attempt in the subscription. */
@@ -37,7 +37,7 @@ export interface LaneDeps {
   readonly timing: { readonly deadAfterMs: number; readonly breakerMs: number };
 }
 
-/** Delivers the events of one subscription from this gateway to its handler. Disposal waits for attempts in flight. */
+/** Delivers events of one subscription to its handler, on this gateway. Disposal waits for attempts in flight. */
 export interface Lane extends AsyncDisposable {
   readonly subscription: HandledSubscription;
   readonly breaker: Breaker;
@@ -48,12 +48,18 @@ export interface Lane extends AsyncDisposable {
   readonly wake: () => void;
 }
 
-/** Limits the time for which one event can block an ordered topic to about an hour: 66 attempts, at most a minute apart. */
+/**
+ * Maximum attempts at one event of an ordered topic. The attempts are at most a minute apart, so one event blocks its topic for about an
+ * hour at most.
+ */
 const ORDERED_ATTEMPTS = 66;
 const ORDERED_RETRY = { initialMs: 1_000, maxMs: 60_000, factor: 2, jitter: 0.25 };
 const STOP_TIMEOUT_MS = 5_000;
 
-/** Starts reading the subscription's group if it is active. The first attempt uses the entry as read; only failed events are stored. */
+/**
+ * Starts delivering a subscription's events, unless it is paused. The first attempt uses the entry as it was read from the topic. An event
+ * is stored for retries only if that attempt fails.
+ */
 export function startLane(subscription: HandledSubscription, deps: LaneDeps): Lane {
   const { attempt, retries, backoffMs, onFailing, onGone, onDead, observe, clock, timing } = deps;
   const { handler, id } = subscription;
@@ -68,7 +74,7 @@ export function startLane(subscription: HandledSubscription, deps: LaneDeps): La
     },
   });
   const failures = createFailureNotes({ write: (failed) => deps.writeError(id, failed), log });
-  /** Attempts at the event that blocks its ordered topic, by topic. */
+  /** For each ordered topic that a failed event blocks: that event, and the attempts to deliver it. */
   const tried = new Map<string, { readonly entryId: string; readonly attempts: readonly HandlerAttempt[] }>();
   /** Limits the concurrency of first attempts and retries together. */
   const places = createLimiter(handler.concurrency);
@@ -81,9 +87,10 @@ export function startLane(subscription: HandledSubscription, deps: LaneDeps): La
       using _ = await places.acquire(1, { signal });
       result = await attempt(subscription, event, { signal });
     } finally {
-      // Without a result, the breaker would keep all callers waiting for its trial call.
+      // An attempt without a result also counts as failed. Otherwise the breaker would keep all callers waiting for the end of its trial
+      // call.
       if (result?.kind === "taken") breaker.noteTaken();
-      else breaker.noteRefused();
+      else breaker.recordRejection();
     }
     observe(result);
     if (result.kind === "refused") failures.note(result.attempt);
@@ -111,7 +118,10 @@ export function startLane(subscription: HandledSubscription, deps: LaneDeps): La
     );
   }
 
-  /** Handles a failed event of an ordered topic. @throws Error if the event must be retried */
+  /**
+   * Records a failed attempt at an event of an ordered topic. After the last attempt, the event becomes a dead letter. @throws Error if the
+   * event must be retried
+   */
   async function holdBack(
     event: DeliveredEvent,
     attempts: number,
@@ -193,7 +203,7 @@ export function startLane(subscription: HandledSubscription, deps: LaneDeps): La
   };
 }
 
-/** Returns whether an event reports a problem of this very subscription. Sending it to the failing handler would cause an endless loop. */
+/** Returns true if an event reports a problem of the subscription itself. Sending it to the failing handler would cause an endless loop. */
 const isAboutItself = ({ isOfSystem, id }: HandledSubscription, { fields }: DeliveredEvent): boolean =>
   isOfSystem && readAttributes(fields).attributes.subject === id;
 

@@ -28,16 +28,19 @@ export interface PauseDrainerDeps {
 export interface PauseDrainerTiming {
   /** Interval between checks for resumed channels. A change of a channel triggers an immediate check. */
   readonly tickMs: number;
-  /** Lease time of a channel. After a gateway died, the others must wait this long. */
+  /** Duration of a channel's lease. If the gateway that drains the channel dies, the others wait this long before one of them continues. */
   readonly leaseMs: number;
   /**
-   * Time for which a pause stays open after its buffer is empty. A worker may take five seconds to buffer a delivery, and may die
-   * before it checks whether the pause is over. The time must exceed that.
+   * Time for which an emptied buffer is checked again before the pause ends. A worker may take five seconds to buffer a delivery, and may
+   * die before it checks whether the pause is over. This time must exceed those five seconds.
    */
   readonly lingerMs: number;
 }
 
-/** Drains pause buffers. Disposal waits for the page in flight and leaves the rest to other gateways. */
+/**
+ * Processes the deliveries that were buffered while a channel was paused. Disposal waits for the page in flight and leaves the rest to
+ * other gateways.
+ */
 export type PauseDrainer = AsyncDisposable;
 
 const TIMING: PauseDrainerTiming = { tickMs: 1_000, leaseMs: 15_000, lingerMs: 15_000 };
@@ -46,25 +49,25 @@ const PAGE = 100;
 const FINDS_AT_ONCE = 16;
 
 /**
- * Processes the buffered deliveries of resumed channels in order of arrival. All state is in the database and in quarantine. All
- * gateways share the work, and a lease assigns each channel to one gateway at a time. If it dies, another one continues.
+ * Processes the buffered deliveries of resumed channels in order of arrival. All state is in the database and in quarantine. All gateways
+ * share the work, and a lease assigns each channel to one gateway at a time. If that gateway dies, another one continues.
  */
 export function startPauseDrainer(deps: PauseDrainerDeps): PauseDrainer {
   const { db, quarantine, pauses, drainPaused, findCompiledChannel, log } = deps;
   const timing = { ...TIMING, ...deps.timing };
   const holder = randomUUID();
   const failing = new Set<number>();
-  const underWay = new Map<number, Promise<void>>();
-  /** Channels of the last check that wait for a free place. */
+  const inFlight = new Map<number, Promise<void>>();
+  /** Channels found by the last check that wait because `CHANNELS_AT_ONCE` others are being drained. */
   let waiting: ResumedChannel[] = [];
   let lastStarted = 0;
-  /** Time since which the buffer of a pause is empty. */
+  /** Time since which the buffer is empty (`performance.now()`), by the name of the pause (`nameOf`). */
   const emptySinceMs = new Map<string, number>();
 
   /**
    * Processes one page of buffered deliveries. Returns "more" if there may be another page.
    *
-   * @param closes whether the pause may end now; false for the first page
+   * @param closes whether the buffer may be closed if few deliveries are left; false for the first page
    */
   async function runPage(channel: ResumedChannel, closes: boolean): Promise<"more" | "empty"> {
     const { number, organizationId, pause } = channel;
@@ -72,7 +75,7 @@ export function startPauseDrainer(deps: PauseDrainerDeps): PauseDrainer {
     const filter = { organizationId, channelNumbers: [number], reason: "paused" } as const;
     const { records } = await quarantine.list(filter, { limit: PAGE, offset: 0 });
     const live = await findCompiledChannel(number);
-    // The channel was deleted, which also removes its quarantine.
+    // The channel was deleted. Its removal also deletes its buffered deliveries.
     if (!live) return "empty";
     const found = await mapBounded(records, FINDS_AT_ONCE, ({ id }) => quarantine.find(organizationId, id));
     const kept = found.flatMap((item) => (item ? [{ id: item.record.id, delivery: item.delivery }] : []));
@@ -121,24 +124,25 @@ export function startPauseDrainer(deps: PauseDrainerDeps): PauseDrainer {
     const resumed = (await Array.fromAsync(pages)).flat();
     const names = new Set(resumed.map(nameOf));
     for (const name of emptySinceMs.keys()) if (!names.has(name)) emptySinceMs.delete(name);
-    // Each check starts after the last started channel, so that channels that fail or linger do not occupy all places.
+    // Continues after the channel that was started last. Otherwise channels that fail or wait for the end of their pause could keep all
+    // others from starting.
     const isLater = ({ number }: ResumedChannel): boolean => number > lastStarted;
     waiting = [...resumed.filter(isLater), ...resumed.filter((channel) => !isLater(channel))];
     startWaiting();
   }
 
   function startWaiting(): void {
-    while (!loop.signal.aborted && underWay.size < CHANNELS_AT_ONCE) {
+    while (!loop.signal.aborted && inFlight.size < CHANNELS_AT_ONCE) {
       const channel = waiting.shift();
       if (!channel) return;
       const { number } = channel;
-      if (underWay.has(number)) continue;
+      if (inFlight.has(number)) continue;
       lastStarted = number;
       const done = drain(channel).finally(() => {
-        underWay.delete(number);
+        inFlight.delete(number);
         startWaiting();
       });
-      underWay.set(number, done);
+      inFlight.set(number, done);
     }
   }
 
@@ -158,7 +162,7 @@ export function startPauseDrainer(deps: PauseDrainerDeps): PauseDrainer {
   return {
     async [Symbol.asyncDispose]() {
       await loop[Symbol.asyncDispose]();
-      await Promise.all(underWay.values());
+      await Promise.all(inFlight.values());
     },
   };
 }

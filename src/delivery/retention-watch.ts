@@ -11,39 +11,39 @@ import { type Backlog, createBacklogs } from "./backlogs.ts";
 
 export interface RetentionWatchDeps {
   readonly db: Queryable;
-  readonly lookAtGroups: InspectGroups;
+  readonly inspectGroups: InspectGroups;
   readonly log: Log;
-  /** Pages of all topics. Ends early if this gateway loses the lease. */
+  /** Reads all topics in pages. Ends early if this gateway loses the lease. */
   readonly pages: () => AsyncIterable<readonly RetainedTopic[]>;
-  /** Returns whether this gateway holds the housekeeper's lease. */
+  /** Returns true if this gateway holds the housekeeper's lease. */
   readonly isHolder: () => boolean;
   readonly everyMs: number;
   /** Maximum number of subscriptions in `backlogs`. */
   readonly mostShown: number;
 }
 
-/** Detects subscriptions whose unread events retention will trim soon. Disposal waits for the check in flight. */
+/** Finds subscriptions with unread events that retention will trim soon. Disposal waits for the check in flight. */
 export interface RetentionWatch extends AsyncDisposable {
   /** Number of subscriptions at risk in the last check. 0 if another gateway holds the lease. */
   readonly atRisk: () => number;
   /** Largest backlogs in the last check, and the sum of all others. Empty if another gateway holds the lease. */
   readonly backlogs: () => readonly Backlog[];
   /** Backlogs of all subscriptions. `undefined` if this gateway has not completed a check recently. */
-  readonly standings: () => ReadonlyMap<string, Backlog> | undefined;
+  readonly backlogsById: () => ReadonlyMap<string, Backlog> | undefined;
 }
 
 const TOPICS_AT_ONCE = 8;
-/** Number of intervals after which the result of a check is outdated. */
+/** Number of check intervals after which the result of a check is outdated. */
 const STALE_LOOKS = 4;
-/** Interval at which a gateway without the lease checks whether it holds the lease now. */
+/** Interval at which a gateway without the lease checks whether it has become the lease holder. */
 const TICK_MS = 1_000;
 
 /**
- * Starts the watch. Each topic needs one script call, no matter how many subscriptions cover it. Changes are stored in the subscriptions'
- * rows and logged once. An incomplete check clears no marks.
+ * Starts to check all topics periodically. One check of a topic inspects all its groups. When a subscription starts or stops being at risk,
+ * that is stored in its row and logged once. An incomplete check never reports that a subscription is no longer at risk.
  */
 export function startRetentionWatch(deps: RetentionWatchDeps): RetentionWatch {
-  const { db, lookAtGroups, log, pages, isHolder, everyMs, mostShown } = deps;
+  const { db, inspectGroups, log, pages, isHolder, everyMs, mostShown } = deps;
   let count = 0;
   let furthest: readonly Backlog[] = [];
   let seen: { readonly of: ReadonlyMap<string, Backlog>; readonly atMs: number } | undefined;
@@ -57,7 +57,7 @@ export function startRetentionWatch(deps: RetentionWatchDeps): RetentionWatch {
       await mapBounded(page, TOPICS_AT_ONCE, async (topic) => {
         if (signal.aborted || failure) return;
         try {
-          for (const group of await lookAtGroups(topic)) {
+          for (const group of await inspectGroups(topic)) {
             if (!isId("sub", group.name)) continue;
             backlogs.add(topic.topic, group);
             if (group.isAtRisk) found.add(group.name);
@@ -99,7 +99,7 @@ export function startRetentionWatch(deps: RetentionWatchDeps): RetentionWatch {
   return {
     atRisk: () => (isHolder() ? count : 0),
     backlogs: () => (isHolder() ? furthest : []),
-    standings: () =>
+    backlogsById: () =>
       seen !== undefined && performance.now() - seen.atMs < STALE_LOOKS * everyMs ? seen.of : undefined,
     [Symbol.asyncDispose]: loop[Symbol.asyncDispose],
   };

@@ -4,19 +4,22 @@ import { topicMark } from "../event/handler-request.ts";
 
 /** Queue of events that wait for another delivery attempt. */
 export interface RetryQueue {
-  /** Schedules an attempt. The same attempt at the same event is stored only once. @throws UnavailableError */
+  /** Schedules the next attempt at an event. Scheduling the same attempt twice stores it only once. @throws UnavailableError */
   readonly add: (job: PendingDelivery, delayMs: number) => Promise<void>;
   readonly sendAgain: SendAgain;
   readonly findRetry: FindRetry;
 }
 
-/** Upper bound for attempts. With the growing delays, about half as many fit into the 24 hours before giving up. */
+/**
+ * Upper bound for the number of attempts at one event. Because the delays grow, only about half as many fit into the 24 hours after which
+ * Inlet gives up.
+ */
 const MOST_ATTEMPTS = 64;
 
 export function createRetryQueue(queue: Pick<JobQueue<PendingDelivery>, "add" | "findFirst">): RetryQueue {
   const idOf = ({ subscriptionId, topic, entryId }: Parameters<FindRetry>[0]): string =>
     `${subscriptionId}.${topicMark(topic)}.${entryId}`;
-  // Adding a job that a worker is processing has no effect. That is fine, because the event is being sent anyway.
+  // Adding a job that a worker is already running has no effect. That is fine, because the worker is sending the event anyway.
   return {
     async add(data, delayMs) {
       await queue.add({ id: `${idOf(data)}.${data.attempts.length}`, data, delayMs });

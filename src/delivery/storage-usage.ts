@@ -9,7 +9,10 @@ export interface StorageUsage {
   readonly limit: number | undefined;
 }
 
-/** Returns the organizations nearest to their limits, then the largest ones, and the sum of all others at the end. */
+/**
+ * Returns the usage of `most` organizations: those nearest to their limits, then the largest ones. The last element is the sum of all
+ * others.
+ */
 export function nearestLimits(usages: readonly StorageUsage[], most: number): readonly StorageUsage[] {
   const ranked = usages.toSorted((a, b) => partOf(b) - partOf(a) || b.bytes - a.bytes);
   const bytes = ranked.slice(most).reduce((sum, one) => sum + one.bytes, 0);

@@ -8,26 +8,26 @@ import type { Queryable } from "../data/database.ts";
 import type { Log } from "../log.ts";
 import { nearestLimits, type StorageUsage } from "./storage-usage.ts";
 
-/** Fraction of its limit to which an organization is trimmed, to leave room until the next sweep in half a minute. */
+/** Fraction of its limit to which an organization's topics are trimmed, so that they can grow until the next sweep in half a minute. */
 const ROOM_PART = 0.9;
-/** Fraction of the total storage that the largest organizations must shrink to while Redis is nearly full. */
+/** Fraction to which the total storage must shrink while Redis is nearly full. Only the largest organizations must shrink. */
 const LEFT_PART = 0.9;
-/** An organization below this fraction of an equal share of Redis' memory is never blocked because of the others. */
+/** While Redis is nearly full, organizations that use less than this fraction of an equal share of its memory are never blocked. */
 const PART_OF_A_SHARE = 0.25;
-/** Memory usage of Redis below which it no longer counts as nearly full. */
+/** Used fraction of Redis memory below which Redis no longer counts as nearly full. */
 const ROOM_AGAIN_FRACTION = 0.8;
 
 export interface TopicLimitsDeps {
   readonly db: Queryable;
   readonly redis: RedisBus;
   readonly log: Log;
-  /** Delivery records count as storage. They are deleted first. */
+  /** Delivery records, which count as storage of their organization. They are deleted before any events. */
   readonly deliveryRecords: Pick<DeliveryRecords, "readBytes" | "clear">;
   /** Default storage limit of one organization's topics. */
   readonly topicBytesPerOrganization: DefaultTopicBytes;
   /** Called with the number of entries, read or unread, that were trimmed because the organization chose `trim`. */
   readonly onTrimmed?: ((entries: number) => void) | undefined;
-  /** Validity of the result of a sweep. It must last until the next sweep ends. */
+  /** Time for which the result of a sweep is valid. It must last until the next sweep ends. */
   readonly ttlMs: number;
   /** Maximum number of organizations in `usage`. */
   readonly mostShown: number;
@@ -42,7 +42,7 @@ export interface TopicLimits {
   readonly settle: () => Promise<void>;
   /** Storage usage found by the last sweep. */
   readonly usage: () => readonly StorageUsage[];
-  /** Usage of all organizations with a limit in the last sweep. `undefined` if no sweep was completed recently. */
+  /** Usage of all organizations with a limit, found by the last sweep. `undefined` if no sweep was completed recently. */
   readonly holdings: () => ReadonlyMap<string, TopicUsage> | undefined;
 }
 
@@ -51,14 +51,14 @@ export interface TopicUsage {
   readonly bytes: number;
   readonly limit: number;
   /**
-   * Whether its deliveries are rejected and its sources wait. The organization is over its limit, or it is one of the largest while
-   * Redis is nearly full.
+   * Whether the organization's deliveries are rejected and its sources wait. This happens if it is over its limit, or if it is one of the
+   * largest while Redis is nearly full.
    */
   readonly waits: boolean;
 }
 
 /**
- * Creates the limits on topic storage.
+ * Enforces the limits on topic storage.
  *
  * If an organization is over its limit, its delivery records are deleted first, then entries that all groups have acknowledged. Unread
  * entries are trimmed only if the organization chose `trim`. If that is not enough, its hooks and sources are blocked until retention
@@ -72,7 +72,7 @@ export function createTopicLimits(deps: TopicLimitsDeps): TopicLimits {
   const trimAcknowledged = createTrimAcknowledged({ redis });
   const trimTopic = createTrimTopic({ redis });
   const writeOverLimit = createWriteOverLimit(redis);
-  /** Owners of topics that the sweep has not processed yet, or for which it failed. */
+  /** Organization of each topic that the sweep has not processed yet, or could not process. */
   const awaited = new Map<string, string>();
   const topicsOf = new Map<string, Map<string, number>>();
   let overBefore: ReadonlySet<string> = new Set();
@@ -95,7 +95,10 @@ export function createTopicLimits(deps: TopicLimitsDeps): TopicLimits {
     return Math.max(waterLevelOf(held), share * PART_OF_A_SHARE);
   }
 
-  /** Trims all topics to the same fraction of their size, oldest entries first. Returns the remaining bytes. */
+  /**
+   * Trims each topic of an organization to the fraction `part` of its size, oldest entries first. Returns the remaining bytes of all
+   * topics.
+   */
   async function trimUnread(organization: string, topics: ReadonlyMap<string, number>, part: number) {
     let [left, removed] = [0, 0];
     for (const [topic, bytes] of topics) {
@@ -145,7 +148,7 @@ export function createTopicLimits(deps: TopicLimitsDeps): TopicLimits {
         mostShown,
       );
       if (limitOf === undefined) return;
-      // Organizations stay blocked if the sum lacks a topic whose sweep failed.
+      // Keeps an organization blocked if its sum lacks a topic that the sweep could not process.
       const short = new Set(awaited.values());
       const over = new Set([...overBefore].filter((organization) => short.has(organization)));
       const found = new Map<string, TopicUsage>();
@@ -188,7 +191,7 @@ export function createTopicLimits(deps: TopicLimitsDeps): TopicLimits {
           );
       await writeOverLimit([...over], ttlMs);
       overBefore = over;
-      // Incomplete sums are not published, because the size of failed topics is unknown.
+      // Does not publish incomplete sums, because the size of topics that could not be processed is unknown.
       if (isWhole) holdings = { of: found, atMs: performance.now() };
     },
     usage: () => usage,
@@ -196,8 +199,8 @@ export function createTopicLimits(deps: TopicLimitsDeps): TopicLimits {
 }
 
 /**
- * Computes the maximum size per organization that reduces the total storage by a tenth (water-filling). Only organizations above it are
- * affected.
+ * Returns the maximum size per organization that would reduce the total storage by a tenth (water-filling). Only organizations above that
+ * size would have to shrink.
  */
 function waterLevelOf(held: readonly number[]): number {
   const ranked = held.toSorted((a, b) => a - b);

@@ -15,10 +15,10 @@ export const text = (maxChars: number): z.ZodString => z.string().min(1).max(max
 export const pathText = text(1024);
 
 /** Rejects the setting at a dotted path such as `resume.param`. */
-export type Refuse = (path: string, message: string) => void;
+export type ReportIssue = (path: string, message: string) => void;
 
 /** Returns a function for rejecting settings that are valid alone but not in combination. */
-export const refuseIn =
-  (context: z.RefinementCtx): Refuse =>
+export const createIssueReporter =
+  (context: z.RefinementCtx): ReportIssue =>
   (path, message) =>
     context.addIssue({ code: "custom", path: path === "" ? [] : path.split("."), message });

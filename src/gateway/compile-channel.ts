@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import type { ChannelKind, ChannelKinds } from "../channels/kind.ts";
 import { readStoredSettings } from "../channels/stored-settings.ts";
-import type { StoredChannel } from "../data/channels/live-channels.ts";
+import type { StoredChannel } from "../data/channels/stored-channels.ts";
 import type { ChannelKindName, CommonSettings } from "../event/channel.ts";
 import { fillPaths } from "../event/definition.ts";
 import type { CompiledChannel, SharedPart } from "../ingest/compiled-channel.ts";

@@ -1,7 +1,7 @@
 import {
   claimRenewal,
-  noteRefusal,
   readTokens,
+  recordRejection,
   storeTokens,
   yieldRenewal,
 } from "../data/connections/connection-tokens.ts";
@@ -59,8 +59,8 @@ function createTokenStore({ db, keyring, clock }: ConnectionsDeps): TokenStore {
       const versions = { connectionVersion, nowMs: clock() };
       await db.transaction().execute((trx) => storeTokens(trx, keyring, turn, tokens, versions));
     },
-    noteRefusal: (turn, refusal) =>
-      db.transaction().execute((trx) => noteRefusal(trx, turn, refusal, clock())),
+    recordRejection: (turn, refusal) =>
+      db.transaction().execute((trx) => recordRejection(trx, turn, refusal, clock())),
   };
 }
 

@@ -5,7 +5,7 @@ import { type Appended, createPublish } from "../bus/publish/publish.ts";
 import { createQuarantineStore } from "../bus/quarantine/quarantine.ts";
 import type { Limits } from "../data/accounts/limits.ts";
 import type { ChangeFeed } from "../data/changes.ts";
-import type { LiveChannels } from "../data/channels/live-channels.ts";
+import type { StoredChannels } from "../data/channels/stored-channels.ts";
 import type { ChannelIdentity } from "../event/channel.ts";
 import type { Definition } from "../event/definition.ts";
 import type { IngestResult } from "../event/ingest.ts";
@@ -38,7 +38,7 @@ export interface EventPathDeps
     Foundation,
     "redis" | "keyring" | "channelKinds" | "presets" | "schemas" | "metrics" | "clock" | "log"
   > {
-  readonly liveChannels: LiveChannels;
+  readonly storedChannels: StoredChannels;
   readonly changes: Pick<ChangeFeed, "subscribe" | "stalenessMs">;
   /** Public URL in front of `/hooks/{channelId}`. */
   readonly hooksUrl: string;
@@ -61,7 +61,7 @@ const MAX_PATHS = 10_000;
 
 /** Creates the path of a delivery from a verified channel to the bus. */
 export function createEventPath(deps: EventPathDeps) {
-  const { redis, keyring, liveChannels, fetchPinned, metrics, clock, changes, onAppended } = deps;
+  const { redis, keyring, storedChannels, fetchPinned, metrics, clock, changes, onAppended } = deps;
   const quarantineBytesOf = (id: string) => deps.limitsOf(id).quarantineBytes ?? Number.MAX_SAFE_INTEGER;
   const compileChannel = createCompileChannel({
     ...deps,
@@ -81,7 +81,7 @@ export function createEventPath(deps: EventPathDeps) {
   const rules = createRulesCache({
     isChannelId: createChannelIdCheck(keyring.channelIdKey),
     load: async (channelId) => {
-      const found = await liveChannels.findById(channelId);
+      const found = await storedChannels.findById(channelId);
       return found && { channel: compileChannel(found.channel), leftMs: found.leftMs };
     },
     feedStalenessMs: changes.stalenessMs,
@@ -164,12 +164,12 @@ export function createEventPath(deps: EventPathDeps) {
     readInWorker: normalizeQueue.readFor,
     /** Returns the active channel with this internal channel id, or `undefined` if it was deleted. @throws UnavailableError */
     async findCompiledChannel(channelNumber: number): Promise<CompiledChannel | undefined> {
-      const stored = await liveChannels.findByNumber(channelNumber);
+      const stored = await storedChannels.findByNumber(channelNumber);
       return stored && compileChannel(stored);
     },
     /** Returns the channel with this internal channel id, if it should fetch events. @throws UnavailableError */
     async findSource(channelNumber: number) {
-      const source = await liveChannels.findSource(channelNumber);
+      const source = await storedChannels.findSource(channelNumber);
       return source && { ...source, channel: compileChannel(source.channel) };
     },
     async [Symbol.asyncDispose]() {

@@ -3,7 +3,7 @@ import type { Explainer, Normalizer } from "../ingest/normalizer.ts";
 import { createLimiter } from "../lib/limiter.ts";
 import { err, ok } from "../lib/result.ts";
 import { unlessAborted } from "../lib/wait.ts";
-import { type Asker, createWorkerQueue, type Exceeded } from "../lib/worker-queue.ts";
+import { createWorkerQueue, type Exceeded, type JobOptions } from "../lib/worker-queue.ts";
 import type { RuleSet } from "../normalize/compile.ts";
 import { explainEach } from "../normalize/explain.ts";
 import { invalidBody } from "../normalize/fault.ts";
@@ -74,7 +74,7 @@ export function startNormalizeQueue(deps: NormalizeDeps): NormalizeQueue {
   /** Runs the job with the rules that the worker has. If it lacks them, sends them and runs the job again. */
   async function runInWorker(
     kind: "normalize" | "explain",
-    caller: Asker,
+    caller: JobOptions,
     [rules, delivery, only]: Parameters<Explainer>,
   ): Promise<WorkerAnswer | Exceeded> {
     const request = { kind, rulesId: idOf(rules), delivery, only };
@@ -85,7 +85,7 @@ export function startNormalizeQueue(deps: NormalizeDeps): NormalizeQueue {
     return queue.run({ ...request, rules: await unlessAbandoned(caller, sent) }, caller);
   }
 
-  async function normalizeInWorker(caller: Asker, ...args: Parameters<Explainer>): Promise<Normalized> {
+  async function normalizeInWorker(caller: JobOptions, ...args: Parameters<Explainer>): Promise<Normalized> {
     const [rules, delivery, only] = args;
     const answer = await runInWorker("normalize", caller, args);
     if (answer.kind === "normalized") return withBuffers(answer.normalized);
@@ -98,7 +98,7 @@ export function startNormalizeQueue(deps: NormalizeDeps): NormalizeQueue {
   async function normalizePulled(...args: Parameters<Explainer>): Promise<Normalized> {
     const lane = args[0].channel.organizationId;
     using _ = await pulledLimiter.acquire(1, { signal: NEVER_ABORTED, whose: lane });
-    return await normalizeInWorker({ lane, isUnhurried: true }, ...args);
+    return await normalizeInWorker({ lane, mayExceedQueue: true }, ...args);
   }
 
   return {
@@ -139,7 +139,7 @@ function withOwnBody(request: WorkerRequest): readonly [WorkerRequest, readonly 
   return [{ ...request, delivery: { ...delivery, body } }, [body.buffer]];
 }
 
-const unlessAbandoned = <T>({ signal }: Asker, work: Promise<T>): Promise<T> =>
+const unlessAbandoned = <T>({ signal }: JobOptions, work: Promise<T>): Promise<T> =>
   signal ? unlessAborted(signal, work) : work;
 
 const NEVER_ABORTED = new AbortController().signal;

@@ -20,7 +20,7 @@ export interface ProblemsDeps extends Foundation {
   };
   readonly path: Pick<EventPath, "publish" | "quarantine">;
   readonly settings: SettingsDeps;
-  readonly housekeeper: Pick<Housekeeper, "isHolder" | "topicHoldings" | "standings">;
+  readonly housekeeper: Pick<Housekeeper, "isHolder" | "topicHoldings" | "backlogsById">;
   readonly timing: Partial<ProblemTiming>;
 }
 
@@ -44,7 +44,7 @@ export async function startProblems(deps: ProblemsDeps): Promise<ProblemWatch> {
       pullKinds,
       quarantine: path.quarantine,
       topicHoldings: housekeeper.topicHoldings,
-      standings: housekeeper.standings,
+      backlogsById: housekeeper.backlogsById,
       clock: redisClock.now,
     }),
   });

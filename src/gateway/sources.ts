@@ -13,7 +13,7 @@ import { type Supervisor, type SupervisorDeps, startSupervisor } from "../channe
 import type { Config } from "../config.ts";
 import type { Limits } from "../data/accounts/limits.ts";
 import { setFoundState } from "../data/channels/channel-states.ts";
-import { noteBegun } from "../data/channels/sources.ts";
+import { recordFirstRun } from "../data/channels/sources.ts";
 import { type ChannelKindName, channelFacts } from "../event/channel.ts";
 import { createId } from "../lib/ids.ts";
 import type { CredentialsOf } from "../net/credentials.ts";
@@ -60,7 +60,7 @@ export function startSources(deps: SourcesDeps): Sources {
     credentialsOf,
     clock,
     findSource: path.findSource,
-    noteBegun: (number) => noteBegun(db, number),
+    recordFirstRun: (number) => recordFirstRun(db, number),
     pace: createSourcePace({ deliveriesPerSecondOf: (id) => deps.limitsOf(id).sourceDeliveriesPerSecond }),
     ingest: path.ingestFetched,
     gather: path.gatherFetched,

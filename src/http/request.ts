@@ -2,7 +2,7 @@ import type { IncomingMessage } from "node:http";
 import type { HttpBindings } from "@hono/node-server";
 import type { Context, MiddlewareHandler } from "hono";
 import { matchedRoutes, routePath } from "hono/route";
-import type { RefusalCounts } from "../data/accounts/refusals.ts";
+import type { RejectionCounts } from "../data/accounts/rejections.ts";
 import type { Clock } from "../lib/clock.ts";
 import { createId, isId } from "../lib/ids.ts";
 import type { Log } from "../log.ts";
@@ -88,7 +88,7 @@ export function requestLog(deps: { readonly log: Log; readonly clock: Clock }): 
 }
 
 /** Counts rejected requests by caller and address, or by network if the caller is unknown. Unknown callers have no organization. */
-export function countRejections(refusals: Pick<RefusalCounts, "note">): MiddlewareHandler<ApiEnv> {
+export function countRejections(refusals: Pick<RejectionCounts, "note">): MiddlewareHandler<ApiEnv> {
   return async (c, next) => {
     await next();
     const { status } = c.res;

@@ -29,7 +29,7 @@ export interface WorkerQueue<Q, A> extends AsyncDisposable {
    * @throws UnavailableError if the lane is full, the signal aborts before the job starts, the worker fails, or the queue is
    *   closed
    */
-  readonly run: (request: Q, asker: JobOptions) => Promise<A | Exceeded>;
+  readonly run: (request: Q, options: JobOptions) => Promise<A | Exceeded>;
 }
 
 export interface WorkerQueueOptions<Q> {

@@ -19,62 +19,68 @@ import {
   type RootSource,
 } from "./profile.ts";
 
-/** A channel's definitions as stored. Their shapes are valid and their types are distinct. */
+/** The stored definitions of a channel. They have been validated, and each type occurs only once. */
 export interface RuleSource {
   readonly channel: ChannelIdentity;
   readonly profile: KindProfile;
   readonly config: CommonSettings;
   readonly definitions: readonly Definition[];
-  /** Stored topic names by type. A type without a stored name gets the name that a new topic would get. */
+  /** Stored topic names by event type. A type without a stored name gets the name that a new topic would get. */
   readonly topics?: ReadonlyMap<string, string>;
   readonly forms?: FormReading;
 }
 
-/** Settings and definitions without the identity of a channel. */
+/** Definitions and settings that do not identify a channel. */
 export type DefinitionSource = Omit<RuleSource, "channel" | "topics">;
 
 export type RulePath = RootedPath<RootSource>;
 
 /** A compiled definition. */
 export interface Rule {
-  /** Position among the channel's definitions, from 0. Events are published in this order. */
+  /** Position among the channel's definitions, starting at 0. Events of an item are published in this order. */
   readonly index: number;
   readonly type: string;
-  /** The encoded type at the end of the topic's name, unless the topic has an older stored name. */
+  /** The encoded type, with which the topic's name ends unless the topic has an older stored name. */
   readonly topicSuffix: string;
-  /** The definition's `idPath`, or the default for all items of the channel. */
+  /** Path of the event's id: the definition's `idPath`, or else the default for all items of the channel. */
   readonly idPath: RulePath | undefined;
-  /** `undefined` if the payload is the whole item. */
+  /** Path of the event's payload. `undefined` if the payload is the whole item. */
   readonly payloadPath: RulePath | undefined;
   readonly schema: Definition["schema"];
 }
 
-/** Compiled definitions without data of a specific channel, so that channels with equal definitions can share them. */
+/** Compiled definitions without data of a specific channel. Channels with equal definitions can share them. */
 export interface CompiledDefinitions extends Required<DefinitionSource> {
   readonly itemsPath: RulePath | undefined;
-  /** Rules without a `typePath`, which match every item. */
+  /** Rules without a `typePath`. They match every item. */
   readonly always: readonly Rule[];
-  /** Rules grouped by `typePath`, so that one evaluation and one map lookup find the matching rules of a group. */
+  /**
+   * Rules with a `typePath`, grouped by that path. One evaluation of the path and one map lookup find the matching rules of a
+   * group.
+   */
   readonly groups: readonly { readonly path: RulePath; readonly byType: ReadonlyMap<string, Rule> }[];
   readonly ownId: NameItem;
   readonly versionPath: RulePath | undefined;
   readonly itemOptions: Pick<ItemOptions, "hasGaps" | "isNewestFirst">;
 }
 
-/** Compiled definitions of a specific channel. */
+/** Compiled definitions, bound to a specific channel. */
 export interface RuleSet extends CompiledDefinitions {
   readonly channel: ChannelIdentity;
-  /** Stored topic names by type, only those that differ from the name a new topic would get. */
+  /** Stored topic names by event type. Contains only names that differ from the name that a new topic would get. */
   readonly topics: ReadonlyMap<string, string>;
-  /** Text before the encoded type in a topic's name. */
+  /** Beginning of every topic name of the channel. The encoded type follows. */
   readonly topicPrefix: string;
-  /** The `source` of events whose sender does not set one. */
+  /** Value of `source` for events whose sender does not set one. */
   readonly source: string;
 }
 
 const FIXED = "is fixed for this kind of channel";
 
-/** Names an item by the delivery's id, or else the digest of its signed bytes, and the item's index. */
+/**
+ * Derives an item's id from the id of its delivery and the item's index. Uses the digest of the signed bytes if the delivery
+ * has no id.
+ */
 const nameByIndex: NameItem = ({ deliveryId, boundTo }, { index }) => {
   const delivery = deliveryId ?? boundTo;
   if (delivery === undefined) return undefined;
@@ -82,10 +88,10 @@ const nameByIndex: NameItem = ({ deliveryId, boundTo }, { index }) => {
   return { id, remembered: id };
 };
 
-/** Roots that `itemsPath` can use. */
+/** The roots that an `itemsPath` may start from. */
 const BODY_ROOTS = new Map([["body", BODY_ROOT]]);
 
-/** Compiles the definitions of one channel; the error lists every invalid path. */
+/** Compiles the definitions of a channel. The error lists all invalid paths. */
 export function compileRules(
   { channel, topics, ...source }: RuleSource,
   pathCache?: PathCache,
@@ -94,7 +100,7 @@ export function compileRules(
   return compiled.ok ? ok(createRuleSet(compiled.value, channel, topics)) : compiled;
 }
 
-/** Binds compiled definitions to a channel. @param topics the channel's stored topic names, by type */
+/** Binds compiled definitions to a channel. @param topics the channel's stored topic names, by event type */
 export function createRuleSet(
   compiled: CompiledDefinitions,
   channel: ChannelIdentity,
@@ -112,13 +118,15 @@ export function createRuleSet(
 }
 
 /**
- * Returns the `source` of a channel's events. Uses `join`, because V8 stores the result of a template literal as a rope, which each
- * delivery would flatten again.
+ * Returns the `source` of a channel's events.
+ *
+ * Uses `join` instead of a template literal. V8 stores the result of a template literal as a rope, which would be flattened
+ * again for each delivery.
  */
 export const formatSource = ({ appId, uid }: Pick<ChannelIdentity, "appId" | "uid">): string =>
   ["", "apps", appId, "channels", uid].join("/");
 
-/** Shared empty map, because nearly all channels have only topics with current names. */
+/** Empty map that most channels share, because nearly all channels have only topics with current names. */
 const NO_TOPICS: ReadonlyMap<string, string> = new Map();
 
 export const getRuleTopic = (
@@ -127,9 +135,9 @@ export const getRuleTopic = (
 ): string => (topics.size === 0 ? undefined : topics.get(type)) ?? topicPrefix + topicSuffix;
 
 /**
- * Compiles definitions; the error lists every invalid path (`events[3].idPath`).
+ * Compiles definitions. The error lists all invalid paths, such as `events[3].idPath`.
  *
- * @param pathCache shares compiled paths with other definitions; by default paths are not shared
+ * @param pathCache cache of compiled paths that other definitions can share. By default, paths are not shared
  */
 export function compileDefinitions(
   { profile, config, definitions, forms = "fields" }: DefinitionSource,
@@ -183,7 +191,10 @@ export function compileDefinitions(
   });
 }
 
-/** Creates a compiler that compiles each distinct path once. It returns `undefined` for an invalid path and adds a finding. */
+/**
+ * Creates a function that compiles paths, each distinct one only once. For an invalid path, it returns `undefined` and adds a
+ * finding.
+ */
 export function createPathReader(
   options: PathCompilerOptions<RootSource>,
   findings: Finding[],

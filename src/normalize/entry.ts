@@ -8,19 +8,28 @@ import type { CloudEvent, Item } from "./item.ts";
 import type { Payload } from "./item-reader.ts";
 import type { EventId } from "./profile.ts";
 
-/** 22 base64url characters contain 132 bits. A collision would drop an event; at this length it is practically impossible. */
+/**
+ * Length of an event's identity. 22 base64url characters contain 132 bits. A collision would drop an event, but is practically
+ * impossible at this length.
+ */
 const IDENTITY_CHARS = 22;
-/** 11 base64url characters contain 66 bits. */
+/** Length of a data digest. 11 base64url characters contain 66 bits. */
 const DIGEST_CHARS = 11;
 
-/** Fields shared by all entries of one delivery. */
+/** Fields that are the same in all topic entries of a delivery. */
 export interface Envelope {
   readonly source: string;
   readonly time: string;
   readonly traceparent: string | undefined;
-  /** Whether the identity includes the digest, so that the same id with other data is a new event (`onConflict: "publish"`). */
+  /**
+   * Whether an event's identity includes the digest of its data. If so, the same id with other data is a new event
+   * (`onConflict: "publish"`).
+   */
   readonly identifiesContent: boolean;
-  /** Part of every identity. A channel recreated under an old uid reuses the old topics, but must not match their remembered ids. */
+  /**
+   * Internal channel id, which is part of every identity. A channel that is recreated under an old uid reuses the old topics,
+   * but must not match the event ids that the old channel remembered.
+   */
   readonly channelNumber: number;
   readonly rules: RuleSet;
 }
@@ -37,7 +46,7 @@ export function createEnvelope(rules: RuleSet, delivery: VerifiedDelivery): Enve
   };
 }
 
-/** Creates the topic entry of an event: a CloudEvents 1.0 event with one field per attribute. */
+/** Creates the topic entry of an event. The entry is a CloudEvents 1.0 event with one field per attribute. */
 export function createEvent(
   envelope: Envelope,
   rule: Rule,
@@ -64,7 +73,7 @@ export function createEvent(
   return { id, type, topic, item, identity, digest, fields, bytes };
 }
 
-/** An event that Inlet itself publishes, with JSON data. */
+/** An event that Inlet itself creates. Its data is JSON. */
 export interface SystemEvent {
   readonly channel: Omit<ChannelIdentity, "kind">;
   readonly topic: string;
@@ -75,7 +84,7 @@ export interface SystemEvent {
   readonly data: string;
 }
 
-/** Creates the entry of an event from Inlet itself. The same id is always the same event. */
+/** Creates the topic entry of an event that Inlet itself publishes. Two calls with the same id create the same event. */
 export function createSystemEvent({
   channel,
   topic,
@@ -103,10 +112,10 @@ export function createSystemEvent({
 }
 
 /**
- * Creates the mark that detects replays: the identity of the signed bytes in their channel, and a digest of the resulting ids and
- * types.
+ * Creates the mark by which replays of a delivery are detected. It consists of the identity of the signed bytes within their
+ * channel, and a digest of the resulting event ids and types.
  *
- * @param signedBytes digest of the signed bytes, `boundTo` of the delivery
+ * @param signedBytes digest of the signed bytes, which is `boundTo` of the delivery
  */
 export function createSignedMark(
   { channel }: RuleSet,
@@ -132,7 +141,10 @@ function createFields(
   return fields;
 }
 
-/** Copies a sender's CloudEvent without adding attributes, except that an event without `traceparent` gets the request's. */
+/**
+ * Copies the attributes of a sender's CloudEvent. Adds only `traceparent` from the request's header, and only if the event has
+ * none.
+ */
 function copyCloudEventFields(
   { traceparent }: Envelope,
   event: CloudEvent,
@@ -153,7 +165,7 @@ function copyCloudEventFields(
   return fields;
 }
 
-/** Attributes with a fixed position in every entry. All others are extensions and follow at the end. */
+/** Attributes with a fixed position in every entry. All other attributes are extensions, which follow at the end. */
 const ORDERED_ATTRIBUTES: ReadonlySet<string> = new Set([
   "time",
   "datacontenttype",
@@ -169,7 +181,10 @@ function pushData(fields: string[], { contentType, data, isBase64 }: Payload): v
 
 const computeIdentity = (text: string): string => hash("sha256", text, "base64url").slice(0, IDENTITY_CHARS);
 
-/** Validates a `traceparent` header (W3C Trace Context section 3.2). An invalid or repeated header counts as missing. */
+/**
+ * Returns a `traceparent` header if it is valid (W3C Trace Context section 3.2). An invalid or repeated header counts as
+ * missing.
+ */
 function validTraceparent(header: string | readonly string[] | undefined): string | undefined {
   if (typeof header !== "string") return undefined;
   const isValid =

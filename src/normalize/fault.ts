@@ -1,15 +1,15 @@
 import type { QuarantineReason } from "../event/outcome.ts";
 
-/** Reason why an item or a whole body cannot become events. */
+/** The reason why an item or a whole body cannot become events. */
 export interface Fault {
   readonly reason: QuarantineReason;
-  /** Name of the setting, or JSON Pointer into the payload, that caused the fault. */
+  /** The setting that caused the fault, or a JSON Pointer into the payload. */
   readonly path?: string;
-  /** One sentence for the operator. */
+  /** One sentence that explains the fault to the operator. */
   readonly detail: string;
 }
 
-/** Maximum length of a parser's message, which may quote the whole body. */
+/** Maximum length of a parser's error message, because that message may quote the whole body. */
 const MAX_DETAIL_CHARS = 500;
 
 export const invalidBody = (detail: string): Fault => ({

@@ -6,23 +6,23 @@ import type { PathBudget, PathNode } from "./paths/path.ts";
 
 /** The `data` of an event. */
 export interface Payload {
-  /** `undefined` if the sender's event has no data. */
+  /** The data as text. `undefined` if the sender's event has no data. */
   readonly data: string | undefined;
   /** Whether `data` is binary data in base64. */
   readonly isBase64: boolean;
-  /** `undefined` if neither the event nor the delivery declares one. */
+  /** Content type of the data. `undefined` if neither the sender's event nor the delivery declares one. */
   readonly contentType: string | undefined;
-  /** The JSON value that a schema validates; `undefined` for binary data. */
+  /** The JSON value to validate against a schema. `undefined` for binary data. */
   readonly value: unknown;
-  /** SHA-256 in 43 base64url characters, of the text or of the decoded binary data. */
+  /** SHA-256 of the text, or of the decoded binary data. It has 43 base64url characters. */
   readonly hash: string;
-  /** Size of `data` in UTF-8. */
+  /** Size of `data` in bytes, encoded in UTF-8. */
   readonly bytes: number;
 }
 
 const JSON_TYPE = "application/json";
 
-/** Evaluates paths on one item. Results are cached, because several definitions may use the same path. */
+/** Evaluates paths on one item. It caches the results, because several definitions may use the same path. */
 export class ItemReader {
   readonly #context: ItemContext;
   readonly #budget: PathBudget;
@@ -36,7 +36,8 @@ export class ItemReader {
   }
 
   /**
-   * Returns the values that a path yields, at most one for a singular path. Numbers keep the spelling of the text, as strings.
+   * Returns the values that a path yields. A singular path yields at most one value. Numbers are returned as strings, in the
+   * spelling of the JSON text.
    *
    * @throws PathBudgetError
    */
@@ -58,7 +59,7 @@ export class ItemReader {
     );
   }
 
-  /** Returns the payload at a path; `undefined` if the path yields no value. @throws PathBudgetError */
+  /** Returns the payload at a path. Returns `undefined` if the path yields no value. @throws PathBudgetError */
   payload(path: RulePath): Payload | undefined {
     this.#payloads ??= new Map();
     const known = this.#payloads.get(path);
@@ -68,7 +69,7 @@ export class ItemReader {
     return payload;
   }
 
-  /** Returns the whole item as received. */
+  /** Returns the whole item as the payload, as it was received. */
   wholeItem(): Payload {
     this.#whole ??= this.#readWhole();
     return this.#whole;
@@ -79,7 +80,8 @@ export class ItemReader {
     if (item.event !== undefined && item.event.data.kind !== "body") return this.#readData(item.event);
     if (!item.isBody) return this.#jsonPayload(item.value, item.json);
     const { bytes, isVerbatim, text, value } = body;
-    // The sender's content type no longer applies to text that was decoded from another charset.
+    // Ignore the sender's content type if the text was decoded from a charset other than UTF-8, because it no longer
+    // applies.
     const named = isVerbatim ? item.event?.attributes.get("datacontenttype") : undefined;
     const contentType = named ?? body.contentType;
     if (text === undefined) {
@@ -142,7 +144,7 @@ export class ItemReader {
 
   #createPayload(data: string, value: unknown, isSlice: boolean): Payload {
     const { bytes, isVerbatim, text } = this.#context.body;
-    // A UTF-8 text with as many bytes as characters is ASCII, and so is every slice of it.
+    // A UTF-8 text with as many bytes as characters is ASCII. Every slice of such a text is ASCII too.
     const isAscii = isSlice && isVerbatim && text?.length === bytes.length;
     const size = isAscii ? data.length : Buffer.byteLength(data);
     return { data, isBase64: false, contentType: JSON_TYPE, value, hash: computeHash(data), bytes: size };

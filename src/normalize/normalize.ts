@@ -15,39 +15,44 @@ import { type ItemResult, type Pending, runItem } from "./run-item.ts";
 
 export type { NormalizeDeps } from "./run.ts";
 
-/** A redrive of one item, or of the whole delivery. */
+/** Options for processing a quarantined item, or a whole quarantined delivery, again. */
 export interface Selection extends Redrive {
-  /** `null` for the whole delivery, with the items that the current settings yield. */
+  /** Index of the item to process. `null` for the whole delivery, split into items by the current settings. */
   readonly item: number | null;
 }
 
 export type Normalized =
   | {
       readonly kind: "normalized";
-      /** Number of items in the delivery, or of the items that a redrive ran. */
+      /** Number of items in the delivery. For a redrive, the number of items that it processed. */
       readonly received: number;
-      /** Ordered by item, then by definition. */
+      /** The resulting events, ordered by item and then by definition. */
       readonly events: readonly OutgoingEvent[];
-      /** At most one per item. */
+      /** The items that could not become events, at most one failure per item. */
       readonly failures: readonly ItemFailure[];
     }
-  /** The delivery has more items than `limit`, or its items yield more events. */
+  /** The delivery has more items than `limit`, or its items yield more results than `limit`. */
   | { readonly kind: "tooManyItems"; readonly limit: number };
 
-/** Maximum number of events and failures per delivery: items times matching definitions. */
+/** Maximum number of events and failures per delivery. Each item can yield one per matching definition. */
 const MAX_RESULTS = 10_000;
-/** Maximum number of nodes that the paths of all items of a delivery may visit in total. */
+/** Maximum number of nodes that paths may visit while one delivery is processed. */
 const DELIVERY_PATH_BUDGET = 1_000_000;
-/** Maximum bytes of all payloads of a delivery. Without it, 1000 items that each publish the whole body would need gigabytes. */
+/**
+ * Maximum total size of the payloads of a delivery. Without this limit, 1000 items that each publish the whole body would need
+ * gigabytes.
+ */
 const DELIVERY_OUTPUT_BYTES = 64 * 1024 * 1024;
 
 /**
- * Converts a delivery to events by the channel's definitions, and to a failure for each item that cannot become an event. One item can
- * yield both, through different definitions. Returns a promise only if a schema's validator is one or returns one.
+ * Converts a delivery to events by the channel's definitions. Each item that cannot become an event yields a failure. One item
+ * can yield both events and a failure, through different definitions.
+ *
+ * Returns a promise only if a schema must be compiled first or is validated in another thread.
  *
  * @param maxWaitMs maximum time to wait for that promise
- * @throws UnavailableError after `maxWaitMs`; also the errors of `validatorFor` and the validators. Never throws because of the
- *   content of the delivery
+ * @throws UnavailableError after `maxWaitMs`
+ * @throws any error of `validatorFor` and of the validators. The content of the delivery never causes an error
  */
 export function normalize(
   rules: RuleSet,
@@ -65,7 +70,8 @@ export function normalize(
 }
 
 /**
- * Waits for `work` and then aborts `controller`, so that checks which have not started by then never start and release the delivery.
+ * Waits for `work`, then aborts `controller`. Validations that have not started by then never start, so they no longer hold the
+ * delivery in memory.
  *
  * @throws UnavailableError if `work` takes longer than `ms`
  */
@@ -77,7 +83,7 @@ export async function abortAfter<T>(ms: number, work: Promise<T>, controller: Ab
   }
 }
 
-/** Normalizes a delivery like `normalize`, but returns the separate result of each item under each definition. */
+/** Normalizes a delivery like `normalize`, but returns a separate result for each item and definition. */
 export async function normalizeEach(
   rules: RuleSet,
   delivery: VerifiedDelivery,
@@ -88,7 +94,7 @@ export async function normalizeEach(
   return started.kind === "each" ? { ...started, results: await Promise.all(started.results) } : started;
 }
 
-/** Separate results of all items under all definitions. */
+/** Separate results for each item and definition. */
 interface Each<R> {
   readonly kind: "each";
   readonly received: number;
@@ -146,7 +152,7 @@ function readItems(
     : body;
 }
 
-/** Runs all items; `undefined` if they yield too many results. */
+/** Normalizes all items. Returns `undefined` if they yield too many results. */
 function runItems(run: Run, items: readonly (Item | BrokenItem)[]): readonly Pending[] | undefined {
   const results: Pending[] = [];
   let isDone = false;
@@ -158,7 +164,7 @@ function runItems(run: Run, items: readonly (Item | BrokenItem)[]): readonly Pen
     isDone = true;
     return results;
   } finally {
-    // The pending results have no consumer, so handle their rejections here.
+    // Handle rejections of the pending results here, because nobody else waits for these results.
     if (!isDone) void Promise.allSettled(results);
   }
 }
@@ -168,7 +174,10 @@ export function contentTypeOf({ headers }: VerifiedDelivery): string | undefined
   return typeof header === "object" ? header[0] : header;
 }
 
-/** Creates the result of a delivery that failed as a whole. It keeps the selected item and definitions for the next redrive. */
+/**
+ * Creates the result for a delivery that failed as a whole. The failure keeps the selected item and definitions for the next
+ * redrive.
+ */
 export const createFailure = (fault: Fault, selection: Selection | undefined): Normalized => ({
   kind: "normalized",
   received: 1,
@@ -176,7 +185,10 @@ export const createFailure = (fault: Fault, selection: Selection | undefined): N
   failures: [{ ...fault, item: selection?.item ?? null, definitions: selection?.definitions ?? [] }],
 });
 
-/** Drops the selected definitions if the delivery was quarantined as a whole and now splits into items, which may match others. */
+/**
+ * Drops the selected definitions if a delivery that was quarantined as a whole is now split into items. Its items may match
+ * other definitions.
+ */
 function adjustRedrive(selection: Selection, items: readonly (Item | BrokenItem)[]): Redrive {
   const [first] = items;
   const isWhole = first !== undefined && "isBody" in first && first.isBody;
@@ -187,8 +199,8 @@ const isSettled = (results: readonly Pending[]): results is readonly ItemResult[
   !results.some((result) => result instanceof Promise);
 
 /**
- * Collects the results. Keeps one failure per item: the first, with the types of all failed definitions. If an item failed before any
- * definition ran, its failure lists the definitions of the redrive.
+ * Collects the results of all items. An item has at most one failure, which is its first one and lists the types of all failed
+ * definitions. If an item failed before any definition ran, the failure lists the definitions of the redrive.
  */
 function collect(
   received: number,

@@ -7,51 +7,56 @@ import type { Fault } from "./fault.ts";
 import type { DeliveryItems, Item, ItemContext } from "./item.ts";
 import type { PathRoot } from "./paths/jsonpath.ts";
 
-/** A path root with access to its value and to the JSON text that values are cut out of. */
+/** A root that paths can start from. It provides its value, and the JSON text from which values are cut out. */
 export interface RootSource extends PathRoot {
   readonly valueIn: (context: ItemContext) => unknown;
   readonly jsonIn?: (context: ItemContext) => JsonText | undefined;
 }
 
-/** Describes the items of a channel's deliveries, depending on the channel's settings. */
+/** Properties of the items in a channel's deliveries. They depend on the channel's settings. */
 export interface ItemOptions {
-  /** Path of an item's id, for definitions without `idPath`. */
+  /** Path of an item's id. It applies to definitions without `idPath`. */
   readonly itemId?: string | undefined;
-  /** Path of an item's version, which is appended to every id that a path yields. */
+  /** Path of an item's version. The version is appended to every id that a path yields. */
   readonly versionPath?: string | undefined;
-  /** Whether a `null` element is a gap: not an item, but counted so that the other items keep their indexes. */
+  /** Whether `null` elements are gaps. A gap is not an item, but it counts when the other items are numbered. */
   readonly hasGaps: boolean;
-  /** Whether the items are ordered from newest to oldest. */
+  /** Whether a delivery lists its items from newest to oldest. */
   readonly isNewestFirst: boolean;
 }
 
-/** An event's id, and the text that dedupe remembers; `undefined` if dedupe remembers no text for the event. */
+/**
+ * The id of an event, and the text that dedupe remembers. The text is `undefined` if dedupe remembers nothing for the event.
+ */
 export interface EventId {
   readonly id: string;
   readonly remembered: string | undefined;
 }
 
-/** Derives an item's id from its delivery and its index; `undefined` if the delivery has no id. */
+/** Derives the id of an item from its delivery and its index. Returns `undefined` if the delivery has no id. */
 export type NameItem = (
   delivery: VerifiedDelivery,
   item: Pick<Item, "index" | "isBody">,
 ) => EventId | undefined;
 
-/** Tells the normalizer how to read the deliveries of a channel kind. */
+/** Describes how the normalizer reads the deliveries of a channel kind. */
 export interface KindProfile {
-  /** Named roots for paths, without the `$`. A plain `$` is always the item. */
+  /** Roots that paths can start from, by name without the `$`. A plain `$` always refers to the item. */
   readonly roots: ReadonlyMap<string, RootSource>;
-  /** Paths that all definitions share and must not override. */
+  /** Paths that are the same for all definitions. Definitions must not override them. */
   readonly fixedPaths?: Pick<Definition, "typePath" | "idPath" | "payloadPath">;
-  /** Reads the items of self-describing deliveries. Channels of such a kind must not set `itemsPath`. */
+  /** Reads the items of deliveries that describe their own structure. Channels of such a kind must not set `itemsPath`. */
   readonly readItems?: (delivery: VerifiedDelivery) => Result<DeliveryItems, Fault>;
-  /** Returns false for content types that get 415. By default, all types with a body format are accepted. */
+  /**
+   * Returns false for a content type to which the gateway responds with 415. By default, all supported body formats are
+   * accepted.
+   */
   readonly acceptsContentType?: (contentType: string | undefined) => boolean;
-  /** Whether a body is part of a longer decoded text, so that U+FEFF at its start is not a byte order mark. */
+  /** Whether a body is part of a longer text that was already decoded. U+FEFF at its start is then not a byte order mark. */
   readonly bodiesAreParts?: true;
-  /** Derives an item's id when no `idPath` applies. By default, the id contains the item's index in its delivery. */
+  /** Derives the id of an item if no `idPath` applies. By default, the id consists of the delivery's id and the item's index. */
   readonly ownId?: NameItem;
-  /** By default, every element is an item, in the order of the body. */
+  /** Returns how to read the items. By default, every element is an item, and items are published in the order of the body. */
   readonly itemOptions?: (settings: CommonSettings) => ItemOptions;
 }
 

@@ -11,20 +11,23 @@ import { ItemReader, type Payload } from "./item-reader.ts";
 import { type PathBudget, PathBudgetError } from "./paths/path.ts";
 import type { Run } from "./run.ts";
 
-/** Result of an item under one definition. A fault without a definition occurred before any definition ran. */
+/** Result of running one definition on an item. A fault without a definition occurred before any definition ran. */
 export type ItemResult =
   | { readonly kind: "event"; readonly event: OutgoingEvent }
   | { readonly kind: "fault"; readonly item: ItemPlace; readonly fault: Fault; readonly definition?: string };
 
-/** Index of an item; `null` for the delivery as a whole. */
+/** Index of an item in its delivery. `null` for the delivery as a whole. */
 export type ItemPlace = OutgoingEvent["item"];
 
 export type Pending = ItemResult | Promise<ItemResult>;
 
-/** Maximum number of nodes that the paths of one item may visit. */
+/** Maximum number of nodes that all paths may visit in one item. */
 const ITEM_PATH_BUDGET = 200_000;
 
-/** Runs the matching definitions on an item and appends the results, as promises if a schema is validated in another thread. */
+/**
+ * Runs the matching definitions on an item and appends their results to `results`. A result is a promise if another thread
+ * validates the schema.
+ */
 export function runItem(run: Run, item: Item | BrokenItem, results: Pending[]): void {
   const { budget, rules } = run;
   if ("fault" in item) {
@@ -57,8 +60,8 @@ function selectRules({ redrive, rules }: Run, reader: ItemReader): readonly Rule
 }
 
 /**
- * Returns the definitions that match an item, in definition order. Compares a definition's type, as a string, with each string,
- * number (as spelled) and boolean that its `typePath` yields.
+ * Returns the definitions that match an item, in definition order. A definition matches if its type equals a value that its
+ * `typePath` yields. Strings, numbers (as spelled in the JSON text) and booleans are compared as strings.
  *
  * @throws PathBudgetError
  */
@@ -121,7 +124,7 @@ function validate(
     return { path: "", message: "must be JSON or text, because a schema cannot validate binary data" };
   const validator = deps.validatorFor(schema, lane);
   const caller = { lane, signal: abandoned.signal };
-  // Stop waiting on abort, so that a pending compilation does not keep the value in memory.
+  // Stop waiting when the signal aborts, so that a pending compilation does not keep the value in memory.
   return validator instanceof Promise
     ? unlessAborted(caller.signal, validator).then((compiled) => compiled.validate(value, caller))
     : validator.validate(value, caller);

@@ -7,31 +7,34 @@ import type { Envelope } from "./entry.ts";
 import type { ItemContext } from "./item.ts";
 import type { PathBudget } from "./paths/path.ts";
 
-/** External functions that normalization needs. */
+/** Functions from outside this module that normalization needs. */
 export interface NormalizeDeps {
-  /** Returns the validator of a definition's `schema`, as a promise if it must be compiled first. */
+  /** Returns the validator for a definition's `schema`. Returns a promise if the schema must be compiled first. */
   readonly validatorFor: (schema: JsonSchema, lane: string) => CompiledSchema | Promise<CompiledSchema>;
-  /** Creates the id of an event without one. */
+  /** Creates an id for an event that has none. */
   readonly newEventId: NewId;
-  /** Called with each readable item before its definitions run. Used for explanations. */
+  /** Called with each item that can be read, before its definitions run. Used to explain deliveries. */
   readonly onItem?: (context: ItemContext) => void;
 }
 
-/** Options of a redrive. */
+/** Options for processing quarantined items again. */
 export interface Redrive {
-  /** Id of the redrive. New event ids derive from it, so that running the same redrive twice publishes once. */
+  /** Id of the redrive. New event ids are derived from it, so running the same redrive twice publishes each event once. */
   readonly id: string;
-  /** Types of the definitions to run; all if empty. */
+  /** Event types of the definitions to run. An empty list means all definitions. */
   readonly definitions: readonly string[];
-  /** Whether to publish under a new event id. */
+  /** Whether to publish the events under new ids. */
   readonly asNewId: boolean;
 }
 
-/** State of one delivery during normalization. */
+/** State of the normalization of one delivery. */
 export interface Run {
-  /** The organization id, used to schedule validation fairly between organizations. */
+  /** Id of the organization. Schema validation is scheduled round-robin between organizations. */
   readonly lane: string;
-  /** Aborted when the sender gets its response, even if validation is not complete. The signal is created lazily on first use. */
+  /**
+   * Aborts when the sender gets its response, even if validation is not complete. The signal is created only when it is first
+   * used.
+   */
   readonly abandoned: AbortController;
   readonly rules: RuleSet;
   readonly delivery: VerifiedDelivery;
@@ -39,8 +42,8 @@ export interface Run {
   readonly envelope: Envelope;
   readonly deps: NormalizeDeps;
   readonly redrive: Redrive | undefined;
-  /** Remaining path cost for all items of the delivery. */
+  /** Remaining cost that paths may cause on all items of the delivery. */
   readonly budget: PathBudget;
-  /** Remaining bytes for the payloads of all events; negative when exhausted. */
+  /** Remaining bytes for the payloads of all events. Negative if the limit is exceeded. */
   readonly output: { bytesLeft: number };
 }

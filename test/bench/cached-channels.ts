@@ -6,7 +6,7 @@
  */
 import { setImmediate } from "node:timers/promises";
 import { channelKinds } from "../../src/channels/kinds.ts";
-import type { StoredChannel } from "../../src/data/channels/live-channels.ts";
+import type { StoredChannel } from "../../src/data/channels/stored-channels.ts";
 import type { ChannelKindName } from "../../src/event/channel.ts";
 import { createCompileChannel } from "../../src/gateway/compile-channel.ts";
 import { createRulesCache } from "../../src/ingest/rules-cache.ts";

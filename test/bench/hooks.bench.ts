@@ -15,7 +15,7 @@ import { text as readText } from "node:stream/consumers";
 import { compileHmac } from "../../src/lib/secrets/hmac.ts";
 import { startGatewayProcess } from "../support/gateway-process.ts";
 import { startBenchRedis } from "./redis.ts";
-import type { RefusedAnswer } from "./refusing.ts";
+import type { RefusedAnswer } from "./rejections.ts";
 import {
   alternate,
   bodyOf,

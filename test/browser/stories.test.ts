@@ -472,12 +472,12 @@ it("no view runs scripts from names, types, ids, titles, headers or bodies, wide
   await expect
     .poll(async () => {
       await post(app, body("small"), headers);
-      const preview = await victim.api<{ readonly looked: number }>(
+      const preview = await victim.api<{ readonly examined: number }>(
         "POST",
         `/apps/${app.id}/deliveries/preview`,
         { channelId: "hooks" },
       );
-      return preview.looked;
+      return preview.examined;
     })
     .toBeGreaterThan(0);
   for (const width of [1440, 360]) {

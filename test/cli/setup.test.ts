@@ -5,7 +5,7 @@ import { applySetUp, planSetUp } from "../../src/cli/setup/apply.ts";
 import { checkSetUp, type WantedOrganization } from "../../src/cli/setup/check.ts";
 import { parseSetUp } from "../../src/cli/setup/file.ts";
 import { renderSteps } from "../../src/cli/setup/plan.ts";
-import { createLiveChannels } from "../../src/data/channels/live-channels.ts";
+import { createStoredChannels } from "../../src/data/channels/stored-channels.ts";
 import { checkDefinitions } from "../../src/ingest/check-definitions.ts";
 import { startSchemaCompiler } from "../../src/lib/json-schema/compiler.ts";
 import { readPresets } from "../../src/verify/presets.ts";
@@ -104,7 +104,7 @@ describe("a config file", () => {
     const github = apps.find(({ uid }: { uid: string }) => uid === "github");
     const channels = await api.call.get(`/apps/${github.id}/channels`);
     expect(channels).toMatchObject([{ uid: "hooks", state: "active", title: "Repository webhooks" }]);
-    const live = await createLiveChannels({ db: api.database.db, keyring: api.keyring }).findById(
+    const live = await createStoredChannels({ db: api.database.db, keyring: api.keyring }).findById(
       channels[0].id,
     );
     expect(JSON.stringify(live)).toContain(SECRET);
@@ -183,7 +183,7 @@ describe("a config file", () => {
   });
 
   it("creates a new organization although another one has the same display name", async () => {
-    const stranger = api.as(await api.strangerKey());
+    const stranger = api.as(await api.createForeignKey());
     const [{ id }] = await stranger.get("/organizations");
     await stranger.put(`/organizations/${id}`, { name: "taken" });
     const file = exampleFor("taken");

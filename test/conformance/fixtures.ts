@@ -14,7 +14,7 @@ export interface Scope {
   /** Sends a delivery to a channel. */
   readonly deliver: (channelId: string, body: unknown) => Promise<OpenApi>;
   /** Inserts a dead letter of the subscription, because a handler takes a day to produce one. Returns its id. */
-  readonly bury: (subscriptionId: string) => Promise<string>;
+  readonly addDeadLetter: (subscriptionId: string) => Promise<string>;
   /** Inserts a problem of the organization, because a real one needs a failing check. Returns its id. */
   readonly raise: () => Promise<string>;
   /** The responses to successful requests of the scope. */
@@ -33,7 +33,7 @@ export interface ScopeOptions {
   readonly organizationId: string;
   readonly send: Send;
   readonly deliver: Scope["deliver"];
-  readonly bury: Scope["bury"];
+  readonly addDeadLetter: Scope["addDeadLetter"];
   readonly raise: Scope["raise"];
   /** Whether to retry a conflict under another name. Otherwise a conflict is an error. */
   readonly rename: boolean;
@@ -121,7 +121,7 @@ export function createFixtures(operations: readonly ApiOperation[], recipes: Rec
   return {
     request,
     sendRenamed,
-    open({ organizationId, send, deliver, bury, raise, rename }) {
+    open({ organizationId, send, deliver, addDeadLetter, raise, rename }) {
       const ids = new Map<string, Promise<string>>();
       const answers: string[] = [];
       const noted: Send = async (one) => {
@@ -133,7 +133,7 @@ export function createFixtures(operations: readonly ApiOperation[], recipes: Rec
         organizationId,
         answers,
         deliver,
-        bury,
+        addDeadLetter,
         raise,
         send: noted,
         idOf(kind) {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createTestStores, startTestGateway, type TestGateway } from "../support/gateway.ts";
 import { startTestSpine, type TestSpine } from "../support/spine.ts";
-import { fuzz, fuzzBeside, report, targetAt, targetIn, watchRejections } from "./fuzzing.ts";
+import { fuzz, fuzzWithTraffic, report, targetAt, targetIn, watchRejections } from "./fuzzing.ts";
 
 // A small sample with a new seed in each run. `test/deep/fuzz.test.ts` sends ten thousand requests.
 let rejections: ReturnType<typeof watchRejections>;
@@ -43,7 +43,7 @@ describe("random requests through a socket", () => {
   });
 
   it("get no 5xx from hooks and other paths outside the API", async () => {
-    report("outside the API", await fuzzBeside(gateway, 60));
+    report("outside the API", await fuzzWithTraffic(gateway, 60));
   });
 
   it("cause no error in the log and no unhandled rejection", () => {

@@ -10,7 +10,7 @@ import { createFixtures, type Scope } from "./fixtures.ts";
 import { type ApiOperation, readOperations } from "./operations.ts";
 import { RECIPES } from "./recipes.ts";
 import { type Answered, type ApiRequest, type Send, sendTo } from "./requests.ts";
-import { buryIn, raiseIn } from "./victim.ts";
+import { insertDeadLetterFor, raiseIn } from "./victim.ts";
 
 const WORKERS = 4;
 /** The printed seed of a run. Set it to send the same requests again. */
@@ -21,7 +21,7 @@ export interface Target {
   readonly document: OpenApi;
   readonly send: Send;
   readonly deliver: Scope["deliver"];
-  readonly bury: Scope["bury"];
+  readonly addDeadLetter: Scope["addDeadLetter"];
   readonly raise: (organizationId: string) => Promise<string>;
   readonly token: string;
 }
@@ -37,7 +37,7 @@ export const targetIn = async (spine: TestSpine): Promise<Target> => ({
   document: await (await spine.api.app.request("/v1/openapi.json")).json(),
   send: sendTo(spine.api.app),
   deliver: spine.send,
-  bury: (subscriptionId) => buryIn(spine.api.database.db, subscriptionId),
+  addDeadLetter: (subscriptionId) => insertDeadLetterFor(spine.api.database.db, subscriptionId),
   raise: (organizationId) => raiseIn(spine.api.database.db, organizationId),
   token: await spine.api.keyWith("*"),
 });
@@ -55,7 +55,7 @@ export const targetAt = async (origin: string): Promise<Target> => ({
     });
     return response.json();
   },
-  bury: async () => Promise.reject(new Error("no handler fails for a day in this test")),
+  addDeadLetter: async () => Promise.reject(new Error("no handler fails for a day in this test")),
   raise: async () => Promise.reject(new Error("no check fails in this test")),
   token: API_KEY,
 });
@@ -116,8 +116,15 @@ function scopesOf(target: Target, operations: readonly ApiOperation[]): Scopes {
     const { id, apiKey } = JSON.parse(made.text);
     const send: Send = (request) =>
       target.send({ ...request, headers: { authorization: `Bearer ${apiKey.key}`, ...request.headers } });
-    const { deliver, bury, raise } = target;
-    return fixtures.open({ organizationId: id, send, deliver, bury, raise: () => raise(id), rename: true });
+    const { deliver, addDeadLetter, raise } = target;
+    return fixtures.open({
+      organizationId: id,
+      send,
+      deliver,
+      addDeadLetter,
+      raise: () => raise(id),
+      rename: true,
+    });
   };
   return {
     current() {
@@ -223,7 +230,10 @@ interface Made {
 }
 
 /** Sends random deliveries to a channel, and random requests to other paths outside the API. */
-export async function fuzzBeside({ origin, api }: Pick<GatewayProcess, "origin" | "api">, numRuns: number) {
+export async function fuzzWithTraffic(
+  { origin, api }: Pick<GatewayProcess, "origin" | "api">,
+  numRuns: number,
+) {
   const tally = emptyTally();
   const channels = [{ uid: "main", kind: "webhook", events: [{ type: "push", idPath: "$.id" }] }];
   const blueprint = await api<Made>("POST", "/blueprints", { title: "Fuzz", channels });

@@ -2,12 +2,12 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import {
   type Accepted,
   compareForeignIds,
+  expectForeignIdsRejected,
   fillBoth,
   kindsOf,
   type LeakMatrix,
   liveConversation,
   openLeakMatrix,
-  refuseStrangers,
   show,
   tryOwnIds,
   where,
@@ -55,7 +55,7 @@ describe("every operation", () => {
   });
 
   it("gives callers without access the same 401 or 403 for all ids, and changes no data", async () => {
-    const { findings, send } = await refuseStrangers(matrix, "few");
+    const { findings, send } = await expectForeignIdsRejected(matrix, "few");
     const before = await keptOf(matrix.spine, matrix.ours.organizationId);
     await send();
     expect(findings).toEqual([]);

@@ -5,7 +5,7 @@ import { BODY_FORMS, type BodyForm, createFixtures, type Fixtures, type Scope } 
 import { type ApiOperation, type IdPlace, readOperations } from "./operations.ts";
 import { OPAQUE, RECIPES } from "./recipes.ts";
 import { type Answered, type ApiRequest, type Send, sendTo, visible } from "./requests.ts";
-import { buryIn, idsIn, raiseIn, strangersTo } from "./victim.ts";
+import { idsIn, insertDeadLetterFor, listForeignIds, raiseIn } from "./victim.ts";
 
 /** Tests of the isolation between organizations, at every place of an id in every operation of the API's document. */
 export interface LeakMatrix extends AsyncDisposable {
@@ -68,10 +68,10 @@ export async function openLeakMatrix(): Promise<LeakMatrix> {
         await spine.path.recorder.flush();
         return outcome;
       },
-      bury: (subscriptionId) => buryIn(spine.api.database.db, subscriptionId),
+      addDeadLetter: (subscriptionId) => insertDeadLetterFor(spine.api.database.db, subscriptionId),
       raise: () => raiseIn(spine.api.database.db, organizationId),
     });
-  const theirToken = await spine.api.strangerKey();
+  const theirToken = await spine.api.createForeignKey();
   const other = await db
     .selectFrom("organizations")
     .select("id")
@@ -184,7 +184,7 @@ export async function withEveryId({ spine, fixtures, ours, theirs }: LeakMatrix,
   return {
     own: await withIds(({ kind }) => ours.idOf(kind)),
     other: await withIds(({ kind }) => theirs.idOf(kind)),
-    random: await withIds(async ({ kind }) => strangersTo(await ours.idOf(kind), key)[0] ?? ""),
+    random: await withIds(async ({ kind }) => listForeignIds(await ours.idOf(kind), key)[0] ?? ""),
     malformed: await withIds(async () => "nope"),
   };
 }
@@ -225,7 +225,7 @@ async function createInvalidTokens(
  * With `all`, every caller sends own, foreign, random and malformed ids. With `few`, one invalid token per operation, taken in turn,
  * and the authenticated callers without permission send own and random ids.
  */
-export async function refuseStrangers(matrix: LeakMatrix, ids: "all" | "few") {
+export async function expectForeignIdsRejected(matrix: LeakMatrix, ids: "all" | "few") {
   const { operations, as, keyOf, counts } = matrix;
   const invalidTokens = await createInvalidTokens(matrix);
   const live = await liveConversation(matrix);
@@ -304,7 +304,7 @@ export async function compareForeignIds(matrix: LeakMatrix, options: CompareOpti
     const malformed = new Map<IdPlace, string>();
     for (const place of places) {
       const id = await ours.idOf(place.kind);
-      const [one = "", two = one] = strangersTo(id, key);
+      const [one = "", two = one] = listForeignIds(id, key);
       foreign.set(place, id);
       random[0].set(place, one);
       random[1].set(place, two);

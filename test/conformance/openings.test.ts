@@ -4,7 +4,7 @@ import { BODY_FORMS, type BodyForm, createFixtures, type Fixtures, type Scope } 
 import { type ApiOperation, type IdPlace, readOperations } from "./operations.ts";
 import { OPAQUE, OPEN_TO_ALL, OPEN_TO_BUYER, RECIPES } from "./recipes.ts";
 import { type Answered, sendTo, visible } from "./requests.ts";
-import { buryIn, idsIn, keptOf, raiseIn, strangersTo } from "./victim.ts";
+import { idsIn, insertDeadLetterFor, keptOf, listForeignIds, raiseIn } from "./victim.ts";
 
 /** The exceptions to the leak matrix: the entities that a public store opens, and the two sides of an order. */
 let spine: TestSpine;
@@ -23,7 +23,7 @@ async function newScope(): Promise<Scope> {
     organizationId: body.id,
     rename: true,
     deliver: spine.send,
-    bury: (subscriptionId) => buryIn(spine.api.database.db, subscriptionId),
+    addDeadLetter: (subscriptionId) => insertDeadLetterFor(spine.api.database.db, subscriptionId),
     raise: () => raiseIn(spine.api.database.db, body.id),
     send: (request) => send({ ...request, headers: { authorization, ...request.headers } }),
   });
@@ -53,7 +53,7 @@ afterAll(async () => {
   await spine[Symbol.asyncDispose]();
 });
 
-const random = (id: string): string => strangersTo(id, spine.api.keyring.channelIdKey)[0] ?? "";
+const random = (id: string): string => listForeignIds(id, spine.api.keyring.channelIdKey)[0] ?? "";
 const where = ({ id }: ApiOperation, places: readonly IdPlace[]): string =>
   `${id} ${places.map(({ kind }) => kind).join(" ")}`;
 

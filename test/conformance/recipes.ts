@@ -53,7 +53,7 @@ export const RECIPES: Recipes = {
           handler: { url: "https://handler.example.invalid/" },
         })
       ).id,
-    deadLetterId: async (scope) => scope.bury(await scope.idOf("subscriptionId")),
+    deadLetterId: async (scope) => scope.addDeadLetter(await scope.idOf("subscriptionId")),
     problemId: (scope) => scope.raise(),
     // A connection that a person authorizes, because it supports every operation. No operation calls its token endpoint.
     connectionId: async (scope) =>

@@ -36,7 +36,7 @@ const CHANNEL_ID = /\bch_[0-9a-hjkmnp-tv-z]{36}\b/g;
 const ENTRY_ID = /^\d+-\d+$/;
 
 /** Returns random ids of the same form. For channels, the second id is one that no gateway has created. */
-export function strangersTo(id: string, channelIdKey: Buffer): readonly string[] {
+export function listForeignIds(id: string, channelIdKey: Buffer): readonly string[] {
   if (ENTRY_ID.test(id)) return ["1700000000000-7"];
   if (id.match(CHANNEL_ID)) return [createChannelId(channelIdKey), createChannelId(Buffer.alloc(32))];
   const other = id.replace(ID, (_, prefix: string) => createId(prefix, Date.now()));
@@ -51,7 +51,7 @@ export const idsIn = (text: string): readonly string[] => [
 ];
 
 /** Inserts a dead letter, as if the subscription's handler had not taken an event. */
-export async function buryIn(db: Queryable, subscriptionId: string): Promise<string> {
+export async function insertDeadLetterFor(db: Queryable, subscriptionId: string): Promise<string> {
   const event = { topic: "events.gone", entryId: "1700000000000-0", type: "push", fields: ["data", "1"] };
   const letter = { subscriptionId, ...event, attempts: [], reason: "HTTP 500" };
   await insertDeadLetter(db, letter, Date.now());

@@ -7,7 +7,7 @@ import {
   tellFirstStart,
 } from "../../src/data/bootstrap.ts";
 import type { NewChannel } from "../../src/data/channels/channels.ts";
-import { createLiveChannels } from "../../src/data/channels/live-channels.ts";
+import { createStoredChannels } from "../../src/data/channels/stored-channels.ts";
 import { type Keyring, openKeyring } from "../../src/data/keyring/keyring.ts";
 import { createTestDatabase, type TestDatabase } from "../support/postgres.ts";
 
@@ -75,7 +75,7 @@ describe("the first start", () => {
     expect(made?.topics).toEqual([
       `events.${made?.organizationId}.apps.app.event_received.${made?.appId}.main.received`,
     ]);
-    const live = await createLiveChannels({ db: database.db, keyring }).findById(made?.channelId ?? "");
+    const live = await createStoredChannels({ db: database.db, keyring }).findById(made?.channelId ?? "");
     expect(live?.channel).toMatchObject({ identity: { uid: "main", appId: made?.appId }, state: "active" });
     expect(await database.db.selectFrom("topics").select("topic").execute()).toEqual([
       { topic: made?.topics[0] },

@@ -5,7 +5,7 @@ import pg from "pg";
 import { expect } from "vitest";
 import type { PostgresSocket } from "../../src/data/local-postgres.ts";
 import { processIncarnation } from "../../src/lib/servers/process-info.ts";
-import { type OwnServerOptions, startOwnServer } from "../support/own-server-process.ts";
+import { type OwnServerOptions, startOwnServer } from "../support/embedded-server-process.ts";
 import { until } from "../support/until.ts";
 
 /** Creates a data directory whose parent only its owner can access. */

@@ -2,7 +2,7 @@ import { createFixtures, type Scope } from "../conformance/fixtures.ts";
 import { type ApiOperation, readOperations } from "../conformance/operations.ts";
 import { OPAQUE, RECIPES } from "../conformance/recipes.ts";
 import type { Send } from "../conformance/requests.ts";
-import { buryIn, raiseIn } from "../conformance/victim.ts";
+import { insertDeadLetterFor, raiseIn } from "../conformance/victim.ts";
 import { createDocumentCheck, type OpenApi } from "../support/documented.ts";
 import { createTestStores, startTestGateway, type TestGateway } from "../support/gateway.ts";
 import { API_KEY } from "../support/gateway-process.ts";
@@ -72,7 +72,7 @@ export async function openExamples(): Promise<ExampleRig> {
         rename: false,
         send: sendAs(apiKey.key),
         deliver: async (channelId, body) => (await deliver(channelId, body)).json(),
-        bury: (subscriptionId) => buryIn(stores.db, subscriptionId),
+        addDeadLetter: (subscriptionId) => insertDeadLetterFor(stores.db, subscriptionId),
         raise: () => raiseIn(stores.db, id),
       });
     },

@@ -2,7 +2,14 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { fuzz, fuzzBeside, report, targetAt, targetIn, watchRejections } from "../conformance/fuzzing.ts";
+import {
+  fuzz,
+  fuzzWithTraffic,
+  report,
+  targetAt,
+  targetIn,
+  watchRejections,
+} from "../conformance/fuzzing.ts";
 import { type GatewayProcess, startGatewayProcess } from "../support/gateway-process.ts";
 import { startTestSpine, type TestSpine } from "../support/spine.ts";
 
@@ -49,7 +56,7 @@ describe("thousands of random requests to a gateway process", () => {
   });
 
   it("get no 5xx from hooks and other paths outside the API", async () => {
-    report("outside the API", await fuzzBeside(gateway, 500));
+    report("outside the API", await fuzzWithTraffic(gateway, 500));
   });
 
   it("leave a gateway that exits with code 0 at SIGTERM and has no error in its log", async () => {

@@ -1,8 +1,8 @@
 import { expect, it } from "vitest";
-import { expectAllRefused, hostileSettings } from "../verify/hostile-requests.ts";
+import { expectAllRejected, hostileSettings } from "../verify/hostile-requests.ts";
 
 it.each(
   hostileSettings,
 )("2,000 random requests are rejected by the scheme %s without an exception", async (_, verification) => {
-  await expect(expectAllRefused(verification, 2_000)).resolves.toBeUndefined();
+  await expect(expectAllRejected(verification, 2_000)).resolves.toBeUndefined();
 });

@@ -1,9 +1,9 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import {
   compareForeignIds,
+  expectForeignIdsRejected,
   fillBoth,
   openLeakMatrix,
-  refuseStrangers,
   shareIdempotencyKeys,
   tryOwnIds,
 } from "../conformance/leaks.ts";
@@ -18,7 +18,7 @@ beforeAll(async () => {
 
 describe("every operation, with every kind of request at every place of an id,", () => {
   it("responds with the same 401 or 403 to all callers without access, for all ids", async () => {
-    const { findings, send } = await refuseStrangers(matrix, "all");
+    const { findings, send } = await expectForeignIdsRejected(matrix, "all");
     const before = await keptOf(matrix.spine, matrix.ours.organizationId);
     await send();
     expect(findings).toEqual([]);

@@ -101,7 +101,7 @@ it("a listener that sleeps, loses its connection and sees the gateway restart de
 
   link.cut();
   await post(1_000);
-  link.mend();
+  link.restore();
   await waitForCount(2_000);
 
   await stop(listener, "SIGKILL");

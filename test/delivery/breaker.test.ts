@@ -12,7 +12,7 @@ describe("a breaker", () => {
     const breaker = createBreaker({ firstWaitMs: 1_000, onChange: (isOpen) => changes.push(isOpen) });
     const waits: number[] = [];
     for (let i = 1; i <= FAILURES + 9; i++) {
-      breaker.noteRefused();
+      breaker.recordRejection();
       waits.push(breaker.waitMs());
     }
     expect(waits).toEqual([0, 0, 0, 0, ...[1, 2, 4, 8, 16, 32, 64, 128, 256, 300].map((s) => s * 1_000)]);
@@ -22,10 +22,10 @@ describe("a breaker", () => {
   it("closes and resets at the first success", () => {
     const changes: boolean[] = [];
     const breaker = createBreaker({ firstWaitMs: 1_000, onChange: (isOpen) => changes.push(isOpen) });
-    for (let i = 0; i < FAILURES + 3; i++) breaker.noteRefused();
+    for (let i = 0; i < FAILURES + 3; i++) breaker.recordRejection();
     breaker.noteTaken();
     expect(breaker.waitMs()).toBe(0);
-    for (let i = 0; i < FAILURES; i++) breaker.noteRefused();
+    for (let i = 0; i < FAILURES; i++) breaker.recordRejection();
     expect(breaker.waitMs()).toBe(1_000);
     expect(changes).toEqual([true, false, true]);
   });

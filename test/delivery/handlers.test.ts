@@ -304,7 +304,7 @@ describe("a replay", () => {
     const { subscriptions } = await subscribe("/refused");
     const [{ path, topics }] = subscriptions;
     const refusal = async (of: string, body: object) => {
-      const { status, paths } = await spine.api.call.refusal("POST", `${of}/replay`, body);
+      const { status, paths } = await spine.api.call.expectRejection("POST", `${of}/replay`, body);
       return [status, paths?.[0]];
     };
     const place = { topic: topics[0], entryId: "1-1" };

@@ -263,7 +263,7 @@ it("deletes dead letters after 30 days", async () => {
 describe("an organization over its topic storage limit", () => {
   it("stays over its limit until its readers acknowledge, keeps unread entries, and does not affect the unlimited operator", async () => {
     const { api, redis, groups } = spine;
-    const tenant = api.as(await api.strangerKey());
+    const tenant = api.as(await api.createForeignKey());
     const events = [{ type: "t", idPath: "$.id" }];
     const made = await tenant.post("/blueprints", {
       title: "Full",

@@ -127,7 +127,7 @@ describe("the event of a problem", () => {
   });
 
   it("does not wait for events of another organization that cannot be published", async () => {
-    const stranger = spine.api.as(await spine.api.strangerKey());
+    const stranger = spine.api.as(await spine.api.createForeignKey());
     const [away, other] = [await failing(), await failing(stranger)];
     const told = async (one: Sighting) => {
       const problem = await spine.api.database.db
@@ -232,7 +232,7 @@ describe("an acknowledged problem", () => {
     expect(audit).toMatchObject([{ action: "acknowledge", accountId: first.acknowledgedBy }]);
     seen = [];
     await until(async () => (await call.get(`/problems/${id}`)).state === "resolved");
-    expect(await call.refusal("POST", acknowledge)).toEqual({ status: 409, code: "conflict" });
+    expect(await call.expectRejection("POST", acknowledge)).toEqual({ status: 409, code: "conflict" });
     expect(await call.get("/problems?state=acknowledged")).toEqual([]);
     const reader = spine.api.as(await spine.api.keyWith("problems.read"));
     expect((await reader("GET", `/problems/${id}`)).status).toBe(200);

@@ -19,12 +19,12 @@ beforeEach(async () => {
 });
 afterEach(() => open.disposeAsync());
 
-function startWatch(lookAtGroups: InspectGroups = createInspectGroups(spine)): RetentionWatch {
+function startWatch(inspectGroups: InspectGroups = createInspectGroups(spine)): RetentionWatch {
   const { db } = spine.api.database;
   return open.use(
     startRetentionWatch({
       db,
-      lookAtGroups,
+      inspectGroups,
       everyMs: 20,
       mostShown: 1,
       log: createLog({ level: "info", destination: { write: (line) => void lines.push(JSON.parse(line)) } }),

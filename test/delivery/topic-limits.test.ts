@@ -76,7 +76,7 @@ describe("an organization over its topic storage limit", () => {
   it("loses its oldest events, even unread ones, if it chose trim, and counts them", async () => {
     const { api, redis } = spine;
     const { db } = api.database;
-    const tenant = api.as(await api.strangerKey());
+    const tenant = api.as(await api.createForeignKey());
     const [{ id: organizationId }] = await tenant.get("/organizations");
     await tenant.put(`/organizations/${organizationId}/limits`, { overLimit: "trim" });
     await db.updateTable("cluster").set({ limitedSince: new Date() }).execute();

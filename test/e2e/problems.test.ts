@@ -273,13 +273,13 @@ describe("the system app", () => {
     expect(others).toEqual([]);
     expect(channel).toMatchObject({ uid: "problems", url: null, state: "active" });
     const refused = [
-      await call.refusal("DELETE", path),
-      await call.refusal("POST", `${path}/upgrade`, {}),
-      await call.refusal("POST", `${path}/channels`, { ...TRIVIAL, uid: "mine" }),
-      await call.refusal("PUT", `${path}/channels/problems`, { title: "Mine" }),
-      await call.refusal("DELETE", `${path}/channels/problems`),
+      await call.expectRejection("DELETE", path),
+      await call.expectRejection("POST", `${path}/upgrade`, {}),
+      await call.expectRejection("POST", `${path}/channels`, { ...TRIVIAL, uid: "mine" }),
+      await call.expectRejection("PUT", `${path}/channels/problems`, { title: "Mine" }),
+      await call.expectRejection("DELETE", `${path}/channels/problems`),
       ...["pause", "resume", "rotate"].map((action) =>
-        call.refusal("POST", `${path}/channels/problems/${action}`, {}),
+        call.expectRejection("POST", `${path}/channels/problems/${action}`, {}),
       ),
     ];
     for (const { status, code } of await Promise.all(refused))

@@ -9,7 +9,6 @@ import { type GatewayProcess, PROGRAM_ENV, startGatewayProcess } from "../suppor
 import { type SharedStores, startSharedStores } from "../support/stores.ts";
 import { until } from "../support/until.ts";
 import { startBalancer } from "./balancer.ts";
-import { auditLedger, countsOf, faultsIn, installLedger } from "./ledger.ts";
 import {
   oldestServed,
   type PastProgram,
@@ -17,7 +16,8 @@ import {
   releaseBefore,
   SERVED_FROM,
   whyNoHistory,
-} from "./past-programs.ts";
+} from "./earlier-versions.ts";
+import { auditLedger, countsOf, faultsIn, installLedger } from "./ledger.ts";
 import type { Rig, RigOptions, Verdict } from "./rig.ts";
 import type { Ledger } from "./senders.ts";
 

@@ -70,7 +70,7 @@ export async function startSourceWorker(stores: SharedStores, index: number): Pr
         gateway.kill("SIGCONT");
         return;
       case "cut off":
-        link.mend();
+        link.restore();
         return;
       case "killed":
       case "restarted":

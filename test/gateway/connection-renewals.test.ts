@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it } from "vitest";
 import {
   claimRenewal,
-  noteRefusal,
   readTokens,
+  recordRejection,
   storeTokens,
 } from "../../src/data/connections/connection-tokens.ts";
 import { OutboundError } from "../../src/net/outbound.ts";
@@ -43,12 +43,12 @@ describe("the lease of a renewal", () => {
     await expire();
     await claim(next);
     // From the issuer's view, the refresh token was already used.
-    await rig.api.database.db.transaction().execute((trx) => noteRefusal(trx, next, REFUSED, 0));
+    await rig.api.database.db.transaction().execute((trx) => recordRejection(trx, next, REFUSED, 0));
     expect(await rig.stateOf(id)).toBe("needsReauth");
     expect(await store(slow, 1)).toBe(true);
     expect(await rig.stateOf(id)).toBe("ok");
     const tokens = await readTokens(rig.api.database.db, rig.api.keyring, { id, version: 1 });
-    expect(tokens).toMatchObject({ generation: 1, refreshToken: "r1", refusedAtMs: undefined });
+    expect(tokens).toMatchObject({ generation: 1, refreshToken: "r1", rejectedAtMs: undefined });
   });
 
   it("that was taken over prevents its first holder from storing a result after the second stored tokens", async () => {
@@ -58,7 +58,7 @@ describe("the lease of a renewal", () => {
     await expire();
     await claim(next);
     expect([await store(next, 2), await store(slow, 1)]).toEqual([true, false]);
-    await rig.api.database.db.transaction().execute((trx) => noteRefusal(trx, slow, REFUSED, 0));
+    await rig.api.database.db.transaction().execute((trx) => recordRejection(trx, slow, REFUSED, 0));
     expect(await rig.stateOf(id)).toBe("ok");
   });
 

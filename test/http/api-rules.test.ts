@@ -214,7 +214,7 @@ describe("requests", () => {
 
 describe("lists", () => {
   it("are JSON arrays in order of creation, with the total count in a header", async () => {
-    const call = api.as(await api.strangerKey());
+    const call = api.as(await api.createForeignKey());
     const titles = ["a", "b", "c"];
     for (const title of titles) await call("POST", "/blueprints", { title });
     const all = await call("GET", "/blueprints");

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { UnavailableError } from "../../src/lib/errors.ts";
-import type { Asker } from "../../src/lib/worker-queue.ts";
+import type { JobOptions } from "../../src/lib/worker-queue.ts";
 import { normalize } from "../../src/normalize/normalize.ts";
 import { all, deliveryOf, type Given, normalizeBody, rulesOf, start, typed } from "./support.ts";
 
@@ -180,8 +180,8 @@ describe("a schema", () => {
 
   it("fails as unavailable if validation takes too long, and aborts its validators", async () => {
     const { promise: never } = Promise.withResolvers<undefined>();
-    const callers: Asker[] = [];
-    const validate = (_: unknown, caller: Asker) => {
+    const callers: JobOptions[] = [];
+    const validate = (_: unknown, caller: JobOptions) => {
       callers.push(caller);
       return never;
     };

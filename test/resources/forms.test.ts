@@ -10,9 +10,9 @@ beforeAll(async () => {
 });
 
 const form = (body: object = {}) => api.call.post("/forms", { title: "Form", ...body });
-const refusal = (body: object) => api.call.refusal("POST", "/forms", { title: "Form", ...body });
+const refusal = (body: object) => api.call.expectRejection("POST", "/forms", { title: "Form", ...body });
 const put = (id: string, patch: object) => api.call.put(`/forms/${id}`, patch);
-const putRefusal = (id: string, patch: object) => api.call.refusal("PUT", `/forms/${id}`, patch);
+const putRefusal = (id: string, patch: object) => api.call.expectRejection("PUT", `/forms/${id}`, patch);
 const refusedFor = (...paths: string[]) => ({ status: 400, code: "invalid_parameters", paths });
 const conflict = { status: 409, code: "conflict" };
 
@@ -330,7 +330,7 @@ describe("a version of a form", () => {
   it("prevents the deletion of its parent, and a new uid for either form", async () => {
     const first = await form();
     const second = await form({ versionParentId: first.id });
-    expect(await api.call.refusal("DELETE", `/forms/${first.id}`)).toEqual(conflict);
+    expect(await api.call.expectRejection("DELETE", `/forms/${first.id}`)).toEqual(conflict);
     for (const { id } of [first, second]) expect(await putRefusal(id, { uid: "else" })).toEqual(conflict);
     await put(first.id, { uid: first.uid });
     expect(await refusal({ versionParentId: first.id, uid: "else" })).toEqual(refusedFor("uid"));
@@ -346,7 +346,7 @@ describe("the uid of a form", () => {
     const second = await form();
     expect(await refusal({ uid: "taken" })).toEqual(conflict);
     expect(await putRefusal(second.id, { uid: "taken" })).toEqual(conflict);
-    await api.as(await api.strangerKey()).post("/forms", { title: "Form", uid: "taken" });
+    await api.as(await api.createForeignKey()).post("/forms", { title: "Form", uid: "taken" });
     await api.call.delete(`/forms/${first.id}`);
     await form({ uid: "taken" });
   });

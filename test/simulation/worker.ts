@@ -118,14 +118,14 @@ export function startWorker(
     // Replaces the database, which never fails in the simulation.
     findSource: async (number) => {
       const source = byNumber.get(number);
-      return source && { ...source, hasBegun: started.has(number) };
+      return source && { ...source, hasRunBefore: started.has(number) };
     },
     credentialsOf: () => {
       throw new Error("the simulation has no credentials");
     },
     move: async ({ identity }, { position, signal }) =>
       void (await publish({ channel: identity, events: [], policy, position }, { signal })),
-    noteBegun: async (number) => void started.add(number),
+    recordFirstRun: async (number) => void started.add(number),
     pace: createSourcePace({ deliveriesPerSecondOf: () => undefined }),
     setState: async () => false,
     observe: () => {},

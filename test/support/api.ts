@@ -6,7 +6,7 @@ import { channelKinds } from "../../src/channels/kinds.ts";
 import type { CheckDefinitions } from "../../src/channels/settings.ts";
 import { createApiKey } from "../../src/data/accounts/api-keys.ts";
 import { createOrganization } from "../../src/data/accounts/organizations.ts";
-import { startRefusalCounts } from "../../src/data/accounts/refusals.ts";
+import { startRejectionCounts } from "../../src/data/accounts/rejections.ts";
 import { bootstrap } from "../../src/data/bootstrap.ts";
 import { type Keyring, openKeyring } from "../../src/data/keyring/keyring.ts";
 import { type CallerPathDeps, createCallerPath } from "../../src/gateway/callers.ts";
@@ -54,10 +54,10 @@ export type Caller = Call & {
   readonly put: (path: string, body?: unknown) => Promise<Answer["body"]>;
   readonly delete: (path: string) => Promise<Answer["body"]>;
   /** Returns the error of a rejected request, with the paths of its `details`. Throws when the request succeeds. */
-  readonly refusal: (method: string, path: string, body?: unknown) => Promise<Refusal>;
+  readonly expectRejection: (method: string, path: string, body?: unknown) => Promise<RejectedRequest>;
 };
 
-export interface Refusal {
+export interface RejectedRequest {
   readonly status: number;
   readonly code: string;
   readonly paths?: readonly string[];
@@ -96,7 +96,7 @@ export interface TestApi extends AsyncDisposable {
   /** Creates a key of the organization `default` with only these permissions. */
   readonly keyWith: (...permissions: string[]) => Promise<string>;
   /** Creates another organization's key with all permissions. */
-  readonly strangerKey: () => Promise<string>;
+  readonly createForeignKey: () => Promise<string>;
   readonly lines: readonly Readonly<Record<string, unknown>>[];
   readonly deletions: () => number;
   readonly metrics: Metrics;
@@ -168,7 +168,7 @@ export async function createTestApi(
     lookup: lookupLocalhostOnly,
   });
   const connections = createConnections({ db, keyring, outbound, clock, log });
-  const refusals = startRefusalCounts({ db, clock, log });
+  const refusals = startRejectionCounts({ db, clock, log });
   const app = new Hono<RequestEnv>();
   const undocumented: string[] = [];
   app.use("/v1/*", checkAnswers(app, undocumented, (options.extraKinds ?? []).length === 0));
@@ -244,7 +244,7 @@ export async function createTestApi(
         .executeTakeFirstOrThrow();
       return (await createApiKey(db, { ...owner, name: "limited", permissions }, clock())).token;
     },
-    strangerKey: () =>
+    createForeignKey: () =>
       db.transaction().execute(async (trx) => {
         const names = { organization: "other", space: "other", account: "other" };
         const owner = await createOrganization(trx, names, clock());
@@ -277,7 +277,7 @@ export function callerOf(call: Call): Caller {
     post: (path: string, body: unknown = {}) => succeed("POST", path, body),
     put: (path: string, body: unknown = {}) => succeed("PUT", path, body),
     delete: (path: string) => succeed("DELETE", path),
-    async refusal(method: string, path: string, body?: unknown): Promise<Refusal> {
+    async expectRejection(method: string, path: string, body?: unknown): Promise<RejectedRequest> {
       const { status, body: error } = await call(method, path, body);
       if (status < 400) throw new Error(`${method} ${path} was not rejected: ${status}`);
       const paths = error.details?.map((detail: { readonly path: string }) => detail.path);

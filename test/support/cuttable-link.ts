@@ -6,7 +6,7 @@ export interface CuttableLink extends AsyncDisposable {
   readonly port: number;
   readonly cut: () => void;
   /** Restores the link. Data in flight at the cut is lost. */
-  readonly mend: () => void;
+  readonly restore: () => void;
 }
 
 export async function startCuttableLink(toPort: number): Promise<CuttableLink> {
@@ -36,7 +36,7 @@ export async function startCuttableLink(toPort: number): Promise<CuttableLink> {
     cut() {
       isCut = true;
     },
-    mend() {
+    restore() {
       for (const socket of open) socket.destroy();
       isCut = false;
     },

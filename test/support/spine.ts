@@ -8,7 +8,7 @@ import { createBodyBudget } from "../../src/channels/body-budget.ts";
 import type { ChannelKind, ChannelRuntime } from "../../src/channels/kind.ts";
 import { channelKinds as ownKinds } from "../../src/channels/kinds.ts";
 import { createCaptureSecret } from "../../src/data/channels/capture-secret.ts";
-import { createLiveChannels } from "../../src/data/channels/live-channels.ts";
+import { createStoredChannels } from "../../src/data/channels/stored-channels.ts";
 import { createRetryQueue } from "../../src/delivery/retry-queue.ts";
 import type { ChannelKindName } from "../../src/event/channel.ts";
 import type { PendingDelivery } from "../../src/event/handler.ts";
@@ -129,7 +129,7 @@ export async function startTestSpine(options: SpineOptions = {}): Promise<TestSp
           hooksUrl: "https://hooks.example",
           fetchPinned: options.fetchPinned ?? fetchNothing,
           captureSecret: createCaptureSecret({ db, keyring, nowMs: Date.now }),
-          liveChannels: createLiveChannels({ db, keyring }),
+          storedChannels: createStoredChannels({ db, keyring }),
           metrics: createMetrics(),
           log: createLog({ level: "silent" }),
           clock: Date.now,

@@ -68,7 +68,7 @@ const body = oneof(
  *
  * @throws Error if a request is accepted, or makes the verifier throw
  */
-export async function expectAllRefused(verification: object, numRuns: number): Promise<void> {
+export async function expectAllRejected(verification: object, numRuns: number): Promise<void> {
   const isAsymmetric = verification === hostileSettings[3]?.[1];
   const sender = senderOf({ verification, secrets: isAsymmetric ? [] : [{ value: "c2VjcmV0c2VjcmV0" }] });
   const readsBody = "in" in verification && verification.in === "body";

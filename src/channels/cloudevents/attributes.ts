@@ -4,19 +4,19 @@ import type { CloudEvent, EventData } from "../../normalize/item.ts";
 
 const MAX_ATTRIBUTES = 128;
 const MAX_NAME_CHARS = 128;
-/** Limit for the attributes of one event. The specification requires support for events of 64 KiB (section 5). */
+/** Maximum total length of one event's attributes, in characters. The specification requires support for events of 64 KiB (section 5). */
 const MAX_ATTRIBUTES_CHARS = 65_536;
 
-/** CloudEvents section 3.1, naming conventions. */
+/** Valid attribute name (CloudEvents section 3.1, naming conventions). */
 const NAME = /^[a-z0-9]+$/;
-/** CloudEvents section 3, String: no control characters, lone surrogates or noncharacters. */
+/** Characters that the CloudEvents type String excludes: control characters, lone surrogates and noncharacters (CloudEvents section 3). */
 const FORBIDDEN = /[\p{Cc}\p{Cs}\p{Noncharacter_Code_Point}]/u;
-/** Characters that RFC 3986 allows. A percent sign must precede two hexadecimal digits. */
+/** Matches the characters that RFC 3986 allows in a URI reference. Two hexadecimal digits must follow each percent sign. */
 const URI_REFERENCE =
   /^(?:[\w\-.~:/?[\]@!$&'()*+,;=]|%[\dA-Fa-f]{2})*(?:#(?:[\w\-.~:/?@!$&'()*+,;=]|%[\dA-Fa-f]{2})*)?$/;
 const URI_SCHEME = /^[A-Za-z][A-Za-z0-9+.-]*:/;
 const MEDIA_TYPE = /^[\w!#$&^.+-]+\/[\w!#$&^.+*-]+\s*(?:;.*)?$/;
-/** Date and time of RFC 3339 section 5.6. */
+/** Date and time in the format of RFC 3339 section 5.6. */
 const TIMESTAMP =
   /^(\d{4})-(\d{2})-(\d{2})[Tt]([01]\d|2[0-3]):[0-5]\d:([0-5]\d|60)(?:\.\d+)?(?:[Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/;
 
@@ -43,8 +43,8 @@ const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
 const REQUIRED = ["specversion", "id", "source", "type"] as const;
 
 /**
- * Creates an event from its attributes, in any order, and its data. It repairs no value: an attribute that the specification does not allow
- * is returned as a fault that names it.
+ * Creates an event from its data and its attributes, which can be in any order. No value is repaired: if the specification does not allow
+ * an attribute, the result is a fault that names it.
  */
 export function createCloudEvent(
   pairs: Iterable<readonly [name: string, value: string]>,
@@ -73,7 +73,7 @@ export function createCloudEvent(
   return ok({ id, source, type, attributes, data });
 }
 
-/** Creates a fault for one attribute. Without a name, the fault is about the whole event. */
+/** Returns a fault for one attribute, or for the whole event if `attribute` is `undefined`. */
 export const invalid = (attribute: string | undefined, problem: string): Result<never, Fault> =>
   err({
     reason: "invalid_cloudevent",

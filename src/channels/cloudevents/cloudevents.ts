@@ -11,7 +11,7 @@ const BATCH = /^\s*application\/cloudevents-batch\b/i;
 
 const ATTRIBUTES = ["time", "datacontenttype", "dataschema", "subject"];
 
-/** The roots are named as in the specification. The item is the event's data. */
+/** How rules read a CloudEvents delivery. Path roots have the names of the specification's attributes. An item is the event's data. */
 const profile: KindProfile = {
   roots: new Map<string, RootSource>([
     ["id", { valueIn: ({ item }) => item.event?.id }],

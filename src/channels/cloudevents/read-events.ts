@@ -20,7 +20,10 @@ type ContentMode = "binary" | "structured" | "batched";
 const MEDIA_TYPE_PREFIX = "application/cloudevents";
 const HEADER_PREFIX = "ce-";
 
-/** Returns false for unsupported event formats. They are rejected with 415 instead of being read as data (HTTP binding, section 3). */
+/**
+ * Returns false for unsupported event formats, which are then rejected with 415. Reading them as plain data would violate section 3 of the
+ * HTTP binding.
+ */
 export function acceptsContentType(contentType: string | undefined): boolean {
   return parseContentMode(contentType) !== undefined && parseBodyFormat(contentType) !== undefined;
 }
@@ -67,7 +70,10 @@ function readBinary({ headers, body }: VerifiedDelivery, contentType: string | u
   return createCloudEvent(pairs.value, { kind: body.length === 0 ? "none" : "body" });
 }
 
-/** A structured event may repeat attributes in headers (section 3.2.3). Each repeated value must be equal. */
+/**
+ * Reads an event in structured mode. Its attributes may be repeated as headers, but then each header must equal its attribute (HTTP
+ * binding, section 3.2.3).
+ */
 function readStructured({ headers }: VerifiedDelivery, { json }: Body): Result<CloudEvent, Fault> {
   if (json === undefined) return invalid(undefined, "an event must be a JSON object");
   const event = readJsonEvent(json);
@@ -128,7 +134,7 @@ function readHeaders(headers: Values): Result<[string, string][], Fault> {
 }
 
 /**
- * Decodes a header (HTTP binding, section 3.1.3.2). It removes quotes and backslashes (RFC 7230 section 3.2.6), then decodes
+ * Decodes a header value (HTTP binding, section 3.1.3.2). Removes quotes and backslashes (RFC 7230 section 3.2.6), then decodes
  * percent-encoding once.
  */
 function decodeHeader(value: string): Result<string, string> {

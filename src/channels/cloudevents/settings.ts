@@ -2,7 +2,7 @@ import { z } from "zod";
 import { commonSettings } from "../../event/channel.ts";
 import { inheritPresetVerification, senderSettings } from "../../verify/sender-settings.ts";
 
-/** A DNS expression that names the sending system (HTTP webhooks for event delivery 1.0.2, section 4.1.2). */
+/** The origin of a sender, written as a DNS name (HTTP webhooks for event delivery 1.0.2, section 4.1.2). */
 const originSchema = z
   .string()
   .regex(

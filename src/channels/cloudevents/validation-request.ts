@@ -4,10 +4,10 @@ import type { Log } from "../../log.ts";
 import type { Outbound } from "../../net/outbound.ts";
 import type { HookReply, HookRequest } from "../kind.ts";
 
-/** The permission granted to a sender. */
+/** Permission for a sender to post events to the channel. */
 interface Grant {
   readonly origin: string;
-  /** Requests per minute. */
+  /** Allowed requests per minute, or `*` for unlimited. */
   readonly rate: string;
 }
 
@@ -25,7 +25,8 @@ export interface ValidationRequests extends AsyncDisposable {
 
 /**
  * Responds to a sender that asks for permission to send (HTTP webhooks for event delivery 1.0.2, section 4). The permission does not
- * authenticate the sender: its deliveries are still verified. A callback is called once, after the response. Its result is only logged.
+ * authenticate the sender: its deliveries are still verified. If the request names a callback URL, that URL is called once after the
+ * response is sent. The result of that call is only logged.
  */
 export function createValidationRequests({
   outbound,
@@ -96,7 +97,10 @@ const ALLOW = "POST, OPTIONS";
 const postOnly = (message: string): ApiError =>
   new ApiError("method_not_allowed", message, { headers: { allow: "POST" } });
 
-/** Returns the granted rate (section 4.2.2): the requested rate, limited by the channel. Returns `*` if both are unlimited. */
+/**
+ * Returns the granted rate (section 4.2.2): the rate that the sender requested, capped at the channel's limit. Returns `*` if both are
+ * unlimited.
+ */
 function computeRate(getRequestHeader: string | undefined, requestsPerSecond: number | undefined): string {
   const limit = requestsPerSecond === undefined ? Number.POSITIVE_INFINITY : requestsPerSecond * 60;
   const wanted =
@@ -107,13 +111,13 @@ function computeRate(getRequestHeader: string | undefined, requestsPerSecond: nu
   return Number.isFinite(rate) ? String(rate) : "*";
 }
 
-/** Section 4.1.3 describes HTTPS callbacks, so other URLs are ignored. */
+/** Parses the callback URL. Returns `undefined` if it is not an HTTPS URL, because section 4.1.3 only describes HTTPS callbacks. */
 function parseCallback(text: string | undefined): URL | undefined {
   const url = text === undefined ? null : URL.parse(text);
   return url?.protocol === "https:" && url.username === "" && url.password === "" ? url : undefined;
 }
 
-/** Resolves once the response was sent or its connection closed, even if the connection closed earlier. */
+/** Resolves once the response is sent or the connection is closed. Resolves at once if that has already happened. */
 function untilResponseSent(outgoing: ServerResponse | undefined): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   if (outgoing === undefined || outgoing.closed) resolve();

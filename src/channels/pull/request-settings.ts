@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { refuseIn, text } from "../../event/setting-fields.ts";
+import { createIssueReporter, text } from "../../event/setting-fields.ts";
 import { FRAMING_HEADERS } from "../../lib/framing-headers.ts";
 
 /** Headers set by the connection, the body or the protocol, for every kind. */
@@ -39,7 +39,7 @@ export const urlSettings = (findError = findUrlError) =>
     .regex(/^https?:\/\//i, { error: "must begin with https:// or http://", abort: true })
     .superRefine((text, context) => {
       const error = findError(text);
-      if (error !== undefined) refuseIn(context)("", error);
+      if (error !== undefined) createIssueReporter(context)("", error);
     });
 
 const INVALID_HEADER_VALUE =

@@ -41,7 +41,7 @@ export interface WantedSource<C extends SourceChannel = SourceChannel> {
   /** All topics ever created for the channel. */
   readonly topics: readonly string[];
   /** Whether the first run of the source is recorded in the database. */
-  readonly hasBegun: boolean;
+  readonly hasRunBefore: boolean;
 }
 
 export interface SourceRunsDeps<C extends SourceChannel = SourceChannel> extends RunDeps<C> {
@@ -54,14 +54,14 @@ export interface SourceRunsDeps<C extends SourceChannel = SourceChannel> extends
    * Records the first run of a source.
    * @throws UnavailableError
    */
-  readonly noteBegun: (channelNumber: number) => Promise<void>;
+  readonly recordFirstRun: (channelNumber: number) => Promise<void>;
 }
 
 /** Limit over all sources of this worker. It is lower than the bus's own limit, so that sources wait instead of being rejected. */
 const MAX_BYTES_IN_FLIGHT = 16 * 1024 * 1024;
 
 export function createSourceRuns<C extends SourceChannel>(deps: SourceRunsDeps<C>): SourceRuns {
-  const { findSource, noteBegun, positions } = deps;
+  const { findSource, recordFirstRun, positions } = deps;
   /** Sources whose first run is recorded. */
   const started = new Set<number>();
   const inFlight = createLimiter(MAX_BYTES_IN_FLIGHT);
@@ -71,11 +71,11 @@ export function createSourceRuns<C extends SourceChannel>(deps: SourceRunsDeps<C
       if (source === undefined) return { kind: "none" };
       signal.throwIfAborted();
       const { channel, topics } = source;
-      const hasRunBefore = started.has(channelNumber) || source.hasBegun;
+      const hasRunBefore = started.has(channelNumber) || source.hasRunBefore;
       const acquired = await positions.takeOver({ number: channelNumber, topics }, { skipBackoff, spacing });
       if (acquired.kind !== "acquired") return acquired;
       // Recorded only after a successful take-over. Otherwise a source that never had a cursor would be reported as having lost it.
-      if (!hasRunBefore) await noteBegun(channelNumber);
+      if (!hasRunBefore) await recordFirstRun(channelNumber);
       started.add(channelNumber);
       return {
         kind: "open",

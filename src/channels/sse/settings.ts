@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { commonSettings } from "../../event/channel.ts";
-import { integer, pathText, refuseIn, text } from "../../event/setting-fields.ts";
+import { createIssueReporter, integer, pathText, text } from "../../event/setting-fields.ts";
 import { pullSettings } from "../pull/pull-settings.ts";
 import { headersSettings, querySettings, urlSettings } from "../pull/request-settings.ts";
 
@@ -117,7 +117,7 @@ export const sseSettings = sseObject
   .superRefine((settings, context) => {
     const { body, dataFormat, itemsPath, method, query, reconnect, resume, startAt, stopOn, url } = settings;
     const { mode, param } = resume;
-    const refuse = refuseIn(context);
+    const refuse = createIssueReporter(context);
     if (body !== undefined && method === "GET")
       refuse("body", "is not allowed with GET; set `method` to POST");
     if (itemsPath !== undefined && dataFormat !== "json")

@@ -59,7 +59,7 @@ export async function restore(io: Io, output: Output, options: RestoreOptions): 
   const { config, withoutMasterKey } = options;
   const { signal } = io;
   rejectExternalStores(config);
-  await lookInto(options.dataDir);
+  await inspectTarget(options.dataDir);
   const file = resolve(options.file);
   using progress = createProgress(io);
   const about = await readAbout(file, progress, signal);
@@ -72,7 +72,7 @@ export async function restore(io: Io, output: Output, options: RestoreOptions): 
   using lock = takeDataDir(options.dataDir);
   const { dataDir } = lock;
   // Check again under the lock, because another process may have added files since the first check.
-  const { isUnfinished } = await lookInto(dataDir);
+  const { isUnfinished } = await inspectTarget(dataDir);
   const restoring: Restoring = { file, dataDir, about, progress, log, signal };
   if (isUnfinished) await clear(restoring, output);
   await writeMarker(dataDir);
@@ -111,7 +111,7 @@ async function readAbout(file: string, progress: Progress, signal: AbortSignal):
 }
 
 /** Checks that the folder is empty or contains an interrupted restore. @throws CommandError if it contains any other files */
-async function lookInto(dataDir: string): Promise<{ readonly isUnfinished: boolean }> {
+async function inspectTarget(dataDir: string): Promise<{ readonly isUnfinished: boolean }> {
   const names: readonly string[] = await readdir(dataDir).catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return [];
     throw new CommandError(`The backup was not restored: ${dataDir} cannot be read (${error.code}).`);

@@ -5,7 +5,7 @@ import type { Problem } from "../client/entities.ts";
 import { aboutOf } from "../commands/resources/problems.ts";
 import { CommandError } from "../exit.ts";
 import type { Io } from "../io.ts";
-import { type Found, ok, warning, wrong } from "./look.ts";
+import { type Found, ok, warning, wrong } from "./check-result.ts";
 
 const TIMEOUT_MS = 10_000;
 
@@ -17,9 +17,9 @@ interface Ready {
 }
 
 /** Checks the gateway that API commands would call. */
-export async function lookAtGateway({ env, signal }: Io, url: string | undefined): Promise<readonly Found[]> {
+export async function checkGateway({ env, signal }: Io, url: string | undefined): Promise<readonly Found[]> {
   const baseUrl = await findBaseUrl(env, url);
-  const readiness = await lookAtReadiness(baseUrl, signal);
+  const readiness = await checkReadiness(baseUrl, signal);
   if (readiness.length === 1 && readiness[0]?.state === "wrong" && readiness[0].check === "gateway")
     return readiness;
   const credentials = await findCredentials(env, url).catch((error: unknown) => {
@@ -36,10 +36,10 @@ export async function lookAtGateway({ env, signal }: Io, url: string | undefined
       ),
     ];
   }
-  return [...readiness, ...(await lookWithKey(credentials, signal))];
+  return [...readiness, ...(await checkWithKey(credentials, signal))];
 }
 
-async function lookAtReadiness(baseUrl: string, signal: AbortSignal): Promise<readonly Found[]> {
+async function checkReadiness(baseUrl: string, signal: AbortSignal): Promise<readonly Found[]> {
   const origin = baseUrl.replace(/\/v1$/, "");
   let ready: Ready;
   try {
@@ -68,7 +68,7 @@ async function lookAtReadiness(baseUrl: string, signal: AbortSignal): Promise<re
   ];
 }
 
-async function lookWithKey(credentials: Credentials, signal: AbortSignal): Promise<readonly Found[]> {
+async function checkWithKey(credentials: Credentials, signal: AbortSignal): Promise<readonly Found[]> {
   const api = createApi(credentials, signal);
   const look = async (check: string, run: () => Promise<readonly Found[]>): Promise<readonly Found[]> =>
     run().catch((error: unknown) => {

@@ -6,17 +6,17 @@ import { parseConfig } from "../../config.ts";
 import { parseMasterKey } from "../../lib/secrets/master-key.ts";
 import type { Config } from "../../settings.ts";
 import type { Io } from "../io.ts";
-import { type Found, ok, warning, wrong } from "./look.ts";
+import { type Found, ok, warning, wrong } from "./check-result.ts";
 
 const LOW_DISK_RATIO = 0.1;
 const LOW_DISK_BYTES = 1024 ** 3;
 
 /** Checks the Inlet installation on this machine: the program, its settings and its data directory. */
-export async function lookAtInstallation(
+export async function checkInstallation(
   env: Io["env"],
   configFile: string | undefined,
 ): Promise<readonly Found[]> {
-  const found = [lookAtNode()];
+  const found = [checkNode()];
   const parsed = parseConfig(env, configFile === undefined ? [] : ["--config", configFile]);
   if (!parsed.ok || parsed.value.kind !== "start") {
     const findings = parsed.ok ? [] : parsed.error;
@@ -31,13 +31,13 @@ export async function lookAtInstallation(
   return [
     ...found,
     ok("settings", "All settings are valid."),
-    ...(config.databaseUrl === undefined ? [await lookAtPostgres(config)] : []),
-    ...(config.redisUrls.length === 0 ? [await lookAtRedis()] : []),
-    ...(await lookAtDataDir(config)),
+    ...(config.databaseUrl === undefined ? [await checkPostgres(config)] : []),
+    ...(config.redisUrls.length === 0 ? [await checkRedis()] : []),
+    ...(await checkDataDir(config)),
   ];
 }
 
-function lookAtNode(): Found {
+function checkNode(): Found {
   const { version } = process;
   const wanted = packageJson.engines.node.replace(">=", "");
   const isEnough = version.slice(1).localeCompare(wanted, undefined, { numeric: true }) >= 0;
@@ -50,7 +50,7 @@ function lookAtNode(): Found {
       );
 }
 
-async function lookAtPostgres({ dataDir }: Config): Promise<Found> {
+async function checkPostgres({ dataDir }: Config): Promise<Found> {
   const check = "PostgreSQL";
   try {
     const { findPostgresBinaries, POSTGRES_MAJOR } = await import("../../data/local-postgres/binaries.ts");
@@ -63,7 +63,7 @@ async function lookAtPostgres({ dataDir }: Config): Promise<Found> {
   }
 }
 
-async function lookAtRedis(): Promise<Found> {
+async function checkRedis(): Promise<Found> {
   try {
     const { findRedisProgram } = await import("../../bus/connection/local-redis.ts");
     return ok("Redis", `embedded, run by ${await findRedisProgram()}`);
@@ -72,7 +72,7 @@ async function lookAtRedis(): Promise<Found> {
   }
 }
 
-async function lookAtDataDir({
+async function checkDataDir({
   dataDir,
   databaseUrl,
   redisUrls,
@@ -84,7 +84,7 @@ async function lookAtDataDir({
   if (!existsSync(path)) {
     return [
       ok(check, `${path} does not exist yet. The first start creates it.`),
-      await lookAtDisk(nearestOf(path)),
+      await checkDisk(nearestOf(path)),
     ];
   }
   try {
@@ -99,18 +99,18 @@ async function lookAtDataDir({
     ];
   }
   return [
-    ...lookAtMode(check, path),
-    ...(masterKey === undefined ? lookAtMasterKey(path) : []),
-    await lookAtDisk(path),
+    ...checkMode(check, path),
+    ...(masterKey === undefined ? checkMasterKey(path) : []),
+    await checkDisk(path),
   ];
 }
 
-function lookAtMode(check: string, path: string): readonly Found[] {
+function checkMode(check: string, path: string): readonly Found[] {
   if (isPrivate(statSync(path))) return [ok(check, path)];
   return [warning(check, `${path} can be read by others on this machine`, `chmod 700 '${path}'`)];
 }
 
-function lookAtMasterKey(path: string): readonly Found[] {
+function checkMasterKey(path: string): readonly Found[] {
   const check = "master key";
   const file = join(path, "master.key");
   if (!existsSync(file)) {
@@ -132,7 +132,7 @@ function lookAtMasterKey(path: string): readonly Found[] {
   return [wrong(check, `${file} can be read by others on this machine`, `chmod 600 '${file}'`)];
 }
 
-async function lookAtDisk(path: string): Promise<Found> {
+async function checkDisk(path: string): Promise<Found> {
   const { bavail, blocks, bsize } = await statfs(path);
   const freeBytes = bavail * bsize;
   const text = `${(freeBytes / 1024 ** 3).toFixed(1)} GiB free on the disk of ${path}`;

@@ -46,12 +46,12 @@ export const wantedAmong = (db: Queryable, channelNumbers: readonly number[]) =>
     .where(sql<boolean>`${isTried} AND ${isAskedFor}`);
 
 /** Records that a source has started. From then on a missing cursor in Redis means that it was lost. */
-export async function noteBegun(db: Queryable, channelNumber: number): Promise<void> {
+export async function recordFirstRun(db: Queryable, channelNumber: number): Promise<void> {
   await db
     .updateTable("channels")
-    .set({ hasBegun: true })
+    .set({ hasRunBefore: true })
     .where("number", "=", channelNumber)
-    .where("hasBegun", "=", false)
+    .where("hasRunBefore", "=", false)
     .execute();
 }
 

@@ -21,7 +21,7 @@ export interface StoredTokens {
   readonly renewAtMs: number | undefined;
   readonly refreshToken: string | undefined;
   /** Time in ms when the issuer permanently rejected a request. `undefined` when it has issued tokens since. */
-  readonly refusedAtMs: number | undefined;
+  readonly rejectedAtMs: number | undefined;
 }
 
 /** A claim on the right to request tokens from the issuer, based on the given generation. */
@@ -42,7 +42,7 @@ const NONE: StoredTokens = {
   accessToken: undefined,
   renewAtMs: undefined,
   refreshToken: undefined,
-  refusedAtMs: undefined,
+  rejectedAtMs: undefined,
 };
 
 /** Reads the stored tokens. @param connection id and current version of the connection */
@@ -64,7 +64,7 @@ export async function readTokens(
     accessToken: isCurrent ? accessToken : undefined,
     renewAtMs: row.renewAt?.getTime(),
     refreshToken,
-    refusedAtMs: row.refusedAt?.getTime(),
+    rejectedAtMs: row.refusedAt?.getTime(),
   };
 }
 
@@ -156,7 +156,7 @@ export interface TokenRejection {
  *
  * @returns whether an earlier response was lost that may have contained the refresh token that works
  */
-export async function noteRefusal(
+export async function recordRejection(
   trx: Trx,
   turn: RenewalTurn,
   { state, code }: TokenRejection,
@@ -204,7 +204,7 @@ export async function forgetTokens(trx: Trx, connectionId: string): Promise<numb
 }
 
 /** Clears a recorded rejection, so that the next request goes to the issuer at once. The cause may be fixed. */
-export async function forgetRefusal(trx: Trx, connectionId: string): Promise<void> {
+export async function clearRejection(trx: Trx, connectionId: string): Promise<void> {
   await trx
     .updateTable("connectionTokens")
     .set({ refusedAt: null })

@@ -149,13 +149,13 @@ async function recordEvent(
 }
 
 /** An event about a problem that is not published yet. */
-export type UntoldChange = Row<"problemEvents"> & { readonly subject: string };
+export type UnpublishedChange = Row<"problemEvents"> & { readonly subject: string };
 
 /** Returns a page of unpublished events in the order of their creation. */
-export const listUntoldChanges = (
+export const listUnpublishedChanges = (
   db: Queryable,
   page: { readonly after: number; readonly limit: number },
-): Promise<readonly UntoldChange[]> =>
+): Promise<readonly UnpublishedChange[]> =>
   db
     .selectFrom("problemEvents as e")
     .innerJoin("problems as p", "p.id", "e.problemId")
@@ -167,7 +167,7 @@ export const listUntoldChanges = (
     .execute();
 
 /** Deletes an event after it was published. */
-export async function forgetToldChange(db: Queryable, number: number): Promise<void> {
+export async function deletePublishedChange(db: Queryable, number: number): Promise<void> {
   await db.deleteFrom("problemEvents").where("number", "=", number).execute();
 }
 
@@ -185,7 +185,7 @@ export async function expireProblems(db: Queryable, nowMs: number): Promise<void
 }
 
 /** Records which kinds of problems were checked successfully, and which checks failed. */
-export async function noteLooks(
+export async function recordChecks(
   db: Queryable,
   looks: { readonly done: readonly ProblemKind[]; readonly failed: readonly ProblemKind[] },
   nowMs: number,

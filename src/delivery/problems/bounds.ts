@@ -1,19 +1,19 @@
-/** Thresholds with hysteresis: a problem opens at `raised`, and stays open down to `near`. */
+/** Thresholds with hysteresis. A problem opens when the value reaches `raised`, and stays open while the value is at least `near`. */
 export interface Bound {
   readonly raised: number;
   readonly near: number;
 }
 
 export const BOUNDS = {
-  /** Consecutive failed runs of a source. */
+  /** Number of consecutive failed runs of a source. */
   failures: { raised: 5, near: 1 },
-  /** Undelivered entries of a subscription. */
+  /** Number of undelivered entries of a subscription. */
   lag: { raised: 10_000, near: 5_000 },
-  /** Age of the oldest undelivered entry. */
+  /** Age of the oldest undelivered entry of a subscription. */
   lagSeconds: { raised: 300, near: 60 },
-  /** Items of a channel quarantined within an hour. */
+  /** Number of a channel's items that were quarantined within an hour. */
   quarantinedAnHour: { raised: 100, near: 50 },
-  /** Used fraction of a limit in bytes. */
+  /** Used fraction of a storage limit. */
   part: { raised: 0.8, near: 0.7 },
 } as const satisfies Readonly<Record<string, Bound>>;
 

@@ -13,7 +13,7 @@ import {
   nameActive,
   nameChannels,
   pageOrganizations,
-} from "../../data/problems/in-trouble.ts";
+} from "../../data/problems/affected-objects.ts";
 import type { Sighting } from "../../data/problems/problems.ts";
 import type { ChannelKindName, ChannelState } from "../../event/channel.ts";
 import type { ProblemKind } from "../../event/problem.ts";
@@ -31,25 +31,25 @@ export interface ChecksDeps {
   readonly states: Pick<SourceStates, "read">;
   readonly silence: SilenceWatch;
   readonly topicHoldings: Housekeeper["topicHoldings"];
-  readonly standings: Housekeeper["standings"];
-  /** Channel kinds that fetch events. */
+  readonly backlogsById: Housekeeper["backlogsById"];
+  /** Channel kinds whose channels fetch events from a server. */
   readonly pullKinds: readonly ChannelKindName[];
   readonly clock: Clock;
 }
 
-/** Checks for problems of some kinds. If it throws, the state of these kinds is unknown. */
+/** Checks for problems of the given kinds. If `look` throws, it is unknown whether such problems exist. */
 export interface Check {
   readonly kinds: readonly ProblemKind[];
   /** Whether the check queries Redis for every source, subscription or organization. Such checks run less often. */
   readonly isSlow: boolean;
-  /** Returns the problems found, or `undefined` if their data is not available yet or not any more. */
+  /** Returns the problems found. Returns `undefined` if the data for the check is not available yet, or no longer available. */
   readonly look: (signal: AbortSignal) => Promise<readonly Sighting[] | undefined>;
 }
 
 const AT_ONCE = 8;
 const SOURCES_AT_ONCE = 32;
 const ORGANIZATIONS = 500;
-/** Maximum number of sources whose errors are read for the message. */
+/** Maximum number of sources whose last error is read, to add it to the problem's message. */
 const MOST_REASONS = 200;
 const HOUR_MS = 3_600_000;
 
@@ -275,7 +275,9 @@ async function quarantine(deps: ChecksDeps, signal: AbortSignal): Promise<readon
   return sightings;
 }
 
-/** Checks the storage limits. Returns `undefined` if the housekeeper has not completed a sweep recently. */
+/**
+ * Finds organizations near or over their topic storage limit. Returns `undefined` if the housekeeper has not completed a sweep recently.
+ */
 async function storage({ topicHoldings }: ChecksDeps): Promise<readonly Sighting[] | undefined> {
   const holdings = topicHoldings();
   return (
@@ -305,9 +307,12 @@ async function storage({ topicHoldings }: ChecksDeps): Promise<readonly Sighting
   );
 }
 
-/** Checks the lag found by the retention watch. Returns `undefined` if the watch has not completed a check recently. */
-async function lags({ db, standings }: ChecksDeps): Promise<readonly Sighting[] | undefined> {
-  const all = standings();
+/**
+ * Finds subscriptions that lag behind, from the results of the retention watch. Returns `undefined` if the watch has not completed a check
+ * recently.
+ */
+async function lags({ db, backlogsById }: ChecksDeps): Promise<readonly Sighting[] | undefined> {
+  const all = backlogsById();
   if (!all) return undefined;
   const behind = [...all.values()].flatMap(({ subscription, lag, lagSeconds }) => {
     const levels = [levelOf(lag, BOUNDS.lag), levelOf(lagSeconds, BOUNDS.lagSeconds)];

@@ -4,17 +4,17 @@ import type { NewChannel } from "../../data/channels/channels.ts";
 import type { Queryable } from "../../data/database.ts";
 import type { Keyring } from "../../data/keyring/keyring.ts";
 import {
+  deletePublishedChange,
   expireProblems,
-  forgetToldChange,
   listOpenProblems,
-  listUntoldChanges,
+  listUnpublishedChanges,
   MOST_OPEN,
-  noteLooks,
   openProblem,
+  recordChecks,
   refreshProblems,
   resolveProblem,
   type Sighting,
-  type UntoldChange,
+  type UnpublishedChange,
 } from "../../data/problems/problems.ts";
 import { PROBLEM_KINDS, type ProblemKind, type ProblemState } from "../../event/problem.ts";
 import type { Clock } from "../../lib/clock.ts";
@@ -29,11 +29,11 @@ export interface ProblemWatchDeps {
   readonly keyring: Keyring;
   readonly publish: Publish;
   readonly checks: readonly Check[];
-  /** Channel of the system apps. Its settings were parsed by the channel kind. */
+  /** Channel that each system app must have. The channel kind has already parsed its settings. */
   readonly channel: NewChannel;
   /** Dedupe window of the channel. */
   readonly dedupeWindowMs: number;
-  /** Returns whether this gateway holds the housekeeper's lease. Only the lease holder checks for problems. */
+  /** Returns true if this gateway holds the housekeeper's lease. Only the lease holder checks for problems. */
   readonly isHolder: () => boolean;
   readonly clock: Clock;
   readonly log: Log;
@@ -48,7 +48,7 @@ export interface ProblemTiming extends TransitionTiming {
 
 /** Checks for problems and publishes events about them. Disposal waits for the check in flight. */
 export interface ProblemWatch extends AsyncDisposable {
-  /** Seconds since the last check of each kind. Empty if another gateway holds the lease. */
+  /** Seconds since the last successful check for each kind of problem. Empty if another gateway holds the lease. */
   readonly ages: () => ReadonlyMap<ProblemKind, number>;
   /** Number of open problems by kind and state at the last check. Empty if another gateway holds the lease. */
   readonly counts: () => readonly ProblemCount[];
@@ -66,26 +66,26 @@ const TIMING: ProblemTiming = {
   openAfterMs: 20_000,
   resolveAfterMs: 60_000,
 };
-/** Interval at which a gateway without the lease checks whether it holds the lease now. */
+/** Interval at which a gateway without the lease checks whether it has become the lease holder. */
 const TICK_MS = 1_000;
 const EXPIRE_EVERY_MS = 3_600_000;
 const EVENTS_AT_ONCE = 200;
-/** Maximum number of organizations with failed publishes. When it is reached, publishing stops until the next check. */
+/** Number of organizations with failed publishes at which publishing stops until the next check. */
 const MOST_FAILING = 8;
 const OPEN_STATES = ["opened", "acknowledged"] as const satisfies ProblemState[];
 
 /**
- * Starts the watch. Each check compares the findings with the open problems.
+ * Starts to check for problems periodically. Each check compares what it found with the open problems.
  *
- * A state change and its event are written in one transaction. The event is deleted after it was published. Its id consists of the
- * problem's id and the change, so publishing it again after a crash is a duplicate. While Redis is unavailable, problems that only Redis
- * can reveal are neither opened nor resolved, and events wait.
+ * A problem's state change and the event about it are written in one transaction. The event is deleted from the database after it was
+ * published. Its id consists of the problem's id and the change, so publishing it again after a crash has no effect. While Redis is
+ * unavailable, problems that only Redis can reveal are neither opened nor resolved, and events wait.
  */
 export function startProblemWatch(deps: ProblemWatchDeps): ProblemWatch {
   const { db, keyring, checks, isHolder, clock, log } = deps;
   const timing = { ...TIMING, ...deps.timing };
   const decide = createTransitions(timing);
-  const lookedAtMs = new Map<ProblemKind, number>();
+  const checkedAtMs = new Map<ProblemKind, number>();
   const failing = new Set<ProblemKind>();
   let counted: readonly ProblemCount[] = [];
   let dueSlowMs = Number.NEGATIVE_INFINITY;
@@ -108,7 +108,7 @@ export function startProblemWatch(deps: ProblemWatchDeps): ProblemWatch {
         { event: "problems.evaluated_again", kinds },
         "the check for problems of these kinds works again",
       );
-    for (const kind of kinds) lookedAtMs.set(kind, performance.now());
+    for (const kind of kinds) checkedAtMs.set(kind, performance.now());
   }
 
   async function look(signal: AbortSignal): Promise<void> {
@@ -125,7 +125,7 @@ export function startProblemWatch(deps: ProblemWatchDeps): ProblemWatch {
           sightings.push(...found);
           done.push(...check.kinds);
           noteSuccess(check.kinds);
-        } else if (check.kinds.some((kind) => lookedAtMs.has(kind))) {
+        } else if (check.kinds.some((kind) => checkedAtMs.has(kind))) {
           // The data was available before and is missing now, so the part that collects it has stopped.
           failed.push(...check.kinds);
           noteFailure(check.kinds, undefined);
@@ -160,12 +160,12 @@ export function startProblemWatch(deps: ProblemWatchDeps): ProblemWatch {
       const facts = { problem: id, organization: organizationId, kind, subject };
       log.info({ event: "problem.resolved", ...facts }, "a problem was resolved");
     }
-    await noteLooks(db, { done, failed }, nowMs);
+    await recordChecks(db, { done, failed }, nowMs);
   }
 
   /**
-   * Publishes pending events in order per organization. Events that cannot be published stay for the next check. They do not block other
-   * organizations, because a Cluster may lose the node of only some.
+   * Publishes pending events, in order for each organization. Events that cannot be published stay for the next check. They do not block
+   * other organizations, because a Cluster may have lost a node that stores the topics of only some organizations.
    *
    * @throws UnavailableError
    */
@@ -173,7 +173,7 @@ export function startProblemWatch(deps: ProblemWatchDeps): ProblemWatch {
     const channels = new Map<string, SystemChannel | undefined>();
     const failures = new Map<string, unknown>();
     for (let after = 0; ; ) {
-      const page = await listUntoldChanges(db, { after, limit: EVENTS_AT_ONCE });
+      const page = await listUnpublishedChanges(db, { after, limit: EVENTS_AT_ONCE });
       for (const change of page) {
         if (signal.aborted || !isHolder()) return;
         const { organizationId } = change;
@@ -190,7 +190,7 @@ export function startProblemWatch(deps: ProblemWatchDeps): ProblemWatch {
           if (failures.size === MOST_FAILING) throw error;
           continue;
         }
-        await forgetToldChange(db, change.number);
+        await deletePublishedChange(db, change.number);
       }
       if (page.length === EVENTS_AT_ONCE) continue;
       for (const error of failures.values()) throw error;
@@ -201,11 +201,11 @@ export function startProblemWatch(deps: ProblemWatchDeps): ProblemWatch {
   async function publishChange(
     channel: SystemChannel,
     topic: string,
-    { problemId, type, data, createdAt, subject }: UntoldChange,
+    { problemId, type, data, createdAt, subject }: UnpublishedChange,
     signal: AbortSignal,
   ): Promise<void> {
     const { retention } = deps.channel;
-    // This id is unique, because a problem is opened once and resolved once.
+    // This id is unique, because each problem is opened once and resolved once.
     const id = `${problemId}.${type.slice(type.lastIndexOf(".") + 1)}`;
     const event = createSystemEvent({ channel, topic, type, id, atMs: createdAt.getTime(), subject, data });
     await deps.publish(
@@ -225,7 +225,7 @@ export function startProblemWatch(deps: ProblemWatchDeps): ProblemWatch {
 
   async function step(signal: AbortSignal): Promise<void> {
     if (!isHolder()) {
-      lookedAtMs.clear();
+      checkedAtMs.clear();
       counted = [];
       return;
     }
@@ -246,7 +246,7 @@ export function startProblemWatch(deps: ProblemWatchDeps): ProblemWatch {
   });
   return {
     ages: () =>
-      new Map([...lookedAtMs].map(([kind, atMs]) => [kind, (performance.now() - atMs) / 1_000] as const)),
+      new Map([...checkedAtMs].map(([kind, atMs]) => [kind, (performance.now() - atMs) / 1_000] as const)),
     counts: () => counted,
     [Symbol.asyncDispose]: loop[Symbol.asyncDispose],
   };

@@ -2,14 +2,14 @@ import type { OpenProblem, Sighting } from "../../data/problems/problems.ts";
 import type { ProblemKind } from "../../event/problem.ts";
 
 export interface TransitionTiming {
-  /** Time for which a problem must be found by every check before it is opened. */
+  /** A problem is opened after every check has found it for this long. */
   readonly openAfterMs: number;
-  /** Time for which no check must find a problem before it is resolved. */
+  /** A problem is resolved after no check has found it for this long. */
   readonly resolveAfterMs: number;
 }
 
 /** Result of one check. `kinds` contains only the kinds that were checked successfully. */
-export interface Look {
+export interface ProblemScan {
   readonly kinds: ReadonlySet<ProblemKind>;
   readonly sightings: readonly Sighting[];
   readonly open: readonly OpenProblem[];
@@ -23,17 +23,18 @@ export interface Transitions {
 }
 
 /**
- * Creates a function that decides after each check which problems to open and resolve, without flapping.
+ * Creates a function that decides after each check which problems to open and which to resolve. It prevents problems from opening and
+ * resolving in quick alternation.
  *
  * A problem opens after every check has found it for `openAfterMs`, and resolves after no check has found it for `resolveAfterMs`. A
- * problem opened by a threshold stays open until the value is below a lower one. The state is in memory, so another process starts
- * measuring these times again.
+ * problem that a threshold opened stays open until the value falls below a lower threshold. These times are kept in memory, so another
+ * process measures them from the start.
  */
 export function createTransitions({ openAfterMs, resolveAfterMs }: TransitionTiming) {
   const seenSince = new Map<string, number>();
   const absentSince = new Map<string, number>();
 
-  return ({ kinds, sightings, open, nowMs }: Look): Transitions => {
+  return ({ kinds, sightings, open, nowMs }: ProblemScan): Transitions => {
     const ids = new Map(open.map((problem) => [keyOf(problem), problem.id]));
     const found = new Set<string>();
     const opened: (Sighting & { readonly seenSinceMs: number })[] = [];
@@ -59,7 +60,6 @@ export function createTransitions({ openAfterMs, resolveAfterMs }: TransitionTim
       absentSince.set(key, sinceMs);
       return nowMs - sinceMs >= resolveAfterMs;
     });
-    // Drops entries that are no longer needed.
     for (const key of seenSince.keys())
       if (ids.has(key) || (kinds.has(kindOf(key)) && !found.has(key))) seenSince.delete(key);
     for (const key of absentSince.keys()) if (!ids.has(key)) absentSince.delete(key);

@@ -7,25 +7,28 @@ import { type Fault, invalidBody } from "../fault.ts";
 import { JsonText } from "./payload-slice.ts";
 import { parseXml } from "./xml.ts";
 
-/** Format of a body, parsed from its `Content-Type`. */
+/** Format of a message body, as its `Content-Type` declares it. */
 export interface BodyFormat {
   readonly kind: "json" | "form" | "xml" | "ndjson" | "text" | "bytes";
-  /** The `charset` parameter in lower case, if present. */
+  /** Value of the `charset` parameter in lower case, if there is one. */
   readonly charset?: string;
 }
 
 export interface Body {
   readonly kind: BodyFormat["kind"];
   readonly bytes: Buffer;
-  /** The decoded text; undefined for `bytes`. */
+  /** The decoded text. `undefined` if the body is binary (`bytes`). */
   readonly text: string | undefined;
-  /** Whether the received bytes equal the text in UTF-8. */
+  /** Whether the received bytes are the same as the text encoded in UTF-8. */
   readonly isVerbatim: boolean;
-  /** The value that paths read: the JSON value, a form or XML mapped to JSON, or a string for text and NDJSON. `undefined` for bytes. */
+  /**
+   * The value that paths read. It is the JSON value, a form or XML document converted to JSON, or a string for text and NDJSON.
+   * `undefined` for binary bodies.
+   */
   readonly value: unknown;
-  /** The JSON text of the value; `undefined` unless the body is JSON. */
+  /** The JSON text that the value was parsed from. `undefined` unless the body is JSON. */
   readonly json: JsonText | undefined;
-  /** The `datacontenttype` of an event whose data is the whole body. */
+  /** Value of `datacontenttype` for an event whose data is the whole body. */
   readonly contentType: string;
 }
 
@@ -44,12 +47,15 @@ const KINDS: ReadonlyMap<string, BodyFormat["kind"]> = new Map([
   ["application/x-jsonlines", "ndjson"],
 ]);
 
-/** Fields of a binary body. */
+/** Fields that are the same for all binary bodies. */
 const NO_TEXT = { text: undefined, value: undefined, json: undefined, isVerbatim: true } as const;
 
 const CHARSET = /;\s*charset\s*=\s*(?:"([^"]*)"|([^;\s"]+))/i;
 
-/** Parses a `Content-Type`. Defaults to JSON without one; `undefined` for `multipart/*`, which gets 415. */
+/**
+ * Parses a `Content-Type` header. A missing header means JSON. Returns `undefined` for `multipart/*`, to which the gateway
+ * responds with 415.
+ */
 export function parseBodyFormat(contentType: string | undefined): BodyFormat | undefined {
   if (contentType === undefined || contentType === JSON_TYPE) return JSON_FORMAT;
   const end = contentType.indexOf(";");
@@ -63,10 +69,10 @@ export function parseBodyFormat(contentType: string | undefined): BodyFormat | u
 }
 
 /**
- * Reads a body by its content type. The error is the fault of the whole delivery.
+ * Parses a body by its content type. An error applies to the whole delivery.
  *
- * @param isPart whether the body was cut out of an already decoded text. U+FEFF at its start is then content, not a byte order mark;
- *   JSON still ignores it (RFC 8259, section 8.1)
+ * @param isPart whether the body was cut out of a text that was already decoded. U+FEFF at its start is then content instead of
+ *   a byte order mark. JSON ignores it nevertheless (RFC 8259, section 8.1)
  */
 export function readBody(
   bytes: Buffer,
@@ -94,7 +100,7 @@ export function readBody(
   });
 }
 
-/** Returns the body that a form represents, depending on the channel's setting for forms. */
+/** Returns the body that a form contains. The channel's setting `forms` determines how the form is read. */
 export function readForm(form: Body, reading: FormReading): Result<Body, Fault> {
   if (reading === "fields") return ok(form);
   if ("refuse" in reading) {
@@ -144,7 +150,7 @@ function findBodyKind(type: string): BodyFormat["kind"] {
 const findCharset = (bytes: Buffer, { kind, charset }: BodyFormat): string | undefined =>
   charset ?? (kind === "xml" ? xmlCharset(bytes) : undefined);
 
-/** Without a `charset` parameter, a byte order mark or the XML declaration determines the charset (RFC 7303 section 3). */
+/** Returns the charset that a byte order mark or the XML declaration states (RFC 7303 section 3). A `charset` parameter takes precedence. */
 function xmlCharset(bytes: Buffer): string | undefined {
   const start = bytes.toString("latin1", 0, 100);
   if (start.startsWith("\xFF\xFE")) return "utf-16le";
@@ -152,25 +158,25 @@ function xmlCharset(bytes: Buffer): string | undefined {
   return /^<\?xml[^>]*\sencoding\s*=\s*["']([A-Za-z0-9._-]+)["']/.exec(start)?.[1]?.toLowerCase();
 }
 
-/** Sets the charset to UTF-8, because events contain decoded text in UTF-8 whatever the original charset. */
+/** Replaces the charset of a content type by UTF-8. Events contain decoded text in UTF-8, whatever the original charset was. */
 function withUtf8Charset(contentType: string, { charset }: BodyFormat): string {
   if (charset === undefined || charset === "utf-8") return contentType;
   return contentType.replace(CHARSET, "; charset=utf-8");
 }
 
-/** A decoded text, without the byte order mark. */
+/** The decoded text of a body, without its byte order mark. */
 type DecodedText = Pick<Body, "isVerbatim"> & { readonly text: string };
 
 const UTF8_NAMES = new Set(["utf-8", "utf8", "us-ascii", "ascii"]);
 
-/** Decodes a body in its charset (a WHATWG Encoding label; UTF-8 by default). Invalid bytes are an error. */
+/** Decodes a body by its charset, which is a WHATWG Encoding label; UTF-8 by default. Returns an error for invalid bytes. */
 function decodeText(
   bytes: Buffer,
   charset = "utf-8",
   { keepsMark }: { readonly keepsMark: boolean },
 ): Result<DecodedText, string> {
   if (!UTF8_NAMES.has(charset)) return decodeWithCharset(bytes, charset);
-  // For ASCII, decoding as Latin-1 yields the same string and is faster.
+  // Decode ASCII as Latin-1, which yields the same string and is faster.
   if (isAscii(bytes)) return ok({ text: bytes.toString("latin1"), isVerbatim: true });
   if (!isUtf8(bytes)) return err("the body is not valid UTF-8");
   const text = bytes.toString("utf8");

@@ -1,8 +1,9 @@
 /**
- * Whether a value nests arrays and objects deeper than `limit` (`[[1]]` has depth 2). The recursion itself stops at the limit.
+ * Returns whether arrays and objects are nested deeper than `limit` inside a value. For example, `[[1]]` has depth 2. The
+ * recursion itself stops at the limit.
  *
- * @param textLength length of the value's JSON text, if known. Each level needs two brackets, so a short text needs no walk.
- *   Counting brackets in longer texts was measured and is not faster than the walk
+ * @param textLength length of the value's JSON text, if known. Each level needs two brackets, so a short text cannot exceed the
+ *   limit and the value is not searched. Counting the brackets of longer texts was measured and is not faster
  */
 export function exceedsDepth(value: unknown, limit: number, textLength = Number.POSITIVE_INFINITY): boolean {
   if (textLength <= 2 * limit || typeof value !== "object" || value === null) return false;
@@ -17,7 +18,7 @@ function isDeeperThan(container: object, limit: number): boolean {
     }
     return false;
   }
-  // for…in reads the keys from the object's shape; Object.values would allocate an array per object.
+  // Use `for…in`, which reads the keys from the shape of the object. `Object.values` would allocate an array for each object.
   for (const key in container) {
     const child: unknown = (container as Readonly<Record<string, unknown>>)[key];
     if (typeof child === "object" && child !== null && isDeeperThan(child, limit - 1)) return true;

@@ -12,12 +12,17 @@ import type { ItemOptions } from "../profile.ts";
 import { type Body, readJson } from "./bodies.ts";
 import { exceedsDepth } from "./depth.ts";
 
-/** Maximum number of elements in a body whose `null` elements are gaps and do not count as items. */
+/** Maximum number of elements in a body whose `null` elements are gaps. A gap does not count as an item. */
 export const MAX_PAGE_ITEMS = 50_000;
-/** Maximum depth of a whole body. It exceeds the limit for one item, but keeps the recursion of paths bounded. */
+/**
+ * Maximum nesting depth of a whole body, to bound the recursion when paths are evaluated. It is larger than the limit for a
+ * single item.
+ */
 const MAX_BODY_DEPTH = 1024;
 
-/** Returns the items of a delivery in publishing order. Each item keeps its index in the body. */
+/**
+ * Returns the items of a delivery in the order in which they are published. The index of each item is its position in the body.
+ */
 export function takeItems(
   body: Body,
   itemsPath: RulePath | undefined,
@@ -31,10 +36,13 @@ export function takeItems(
   return { kind: "items", items: isNewestFirst ? items.toReversed() : items };
 }
 
-/** Whether an element is a gap. A body that is a single item is never a gap. */
+/** Returns whether an element is a gap. A body that is a single item is never a gap. */
 const isGap = (item: Item | BrokenItem): boolean => "value" in item && item.value === null && !item.isBody;
 
-/** Splits a body into items: NDJSON by lines, other bodies by `itemsPath`. Without `itemsPath`, the body is one item. */
+/**
+ * Splits a body into items. NDJSON is split by lines, other bodies by `itemsPath`. Without `itemsPath`, the whole body is one
+ * item.
+ */
 export function splitItems(
   body: Body,
   itemsPath: RulePath | undefined,

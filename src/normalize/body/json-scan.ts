@@ -1,19 +1,22 @@
 /**
- * Finds the positions of values in a JSON text. The text must have been accepted by `JSON.parse`, because this scanner does not
- * validate it: it skips strings to the closing quote and containers by counting brackets.
+ * Finds the positions of values in a JSON text. This scanner does not validate the text, so `JSON.parse` must have accepted it
+ * before. It skips a string by searching for its closing quote, and an object or array by counting brackets.
  */
 
-/** Member names and non-negative indexes that lead from a value to a value inside it. */
+/** Path from a value to a value inside it. It consists of member names and non-negative array indexes. */
 export type Location = readonly (string | number)[];
 
-/** A tree of locations, so that one pass over the text finds all of them. */
+/** A tree of the locations to find. One pass over the text finds all of them. */
 export interface Targets {
-  /** List positions of the locations that end at this node. */
+  /** Indexes of the locations that end at this node, in the list that the tree was built from. */
   readonly slots: number[];
   readonly children: Map<string | number, Targets>;
 }
 
-/** `[start, end)` of each location's value, by its position in the list. Missing values leave holes. */
+/**
+ * Start (inclusive) and end (exclusive) of the value at each location, by the location's index in the list. Values that were
+ * not found leave holes in the arrays.
+ */
 export interface Spans {
   readonly starts: number[];
   readonly ends: number[];
@@ -26,7 +29,7 @@ const CLOSE_BRACKET = 93;
 const OPEN_BRACE = 123;
 const CLOSE_BRACE = 125;
 
-/** Builds the tree of locations. An `undefined` location keeps its list position and is never found. */
+/** Builds the tree for a list of locations. An `undefined` location keeps its index in the list and is never found. */
 export function buildTargets(locations: readonly (Location | undefined)[]): Targets {
   const root: Targets = { slots: [], children: new Map() };
   locations.forEach((location, slot) => {
@@ -42,7 +45,10 @@ export function buildTargets(locations: readonly (Location | undefined)[]): Targ
   return root;
 }
 
-/** Scans the value that starts at `at` and records the spans of the targets. Returns the end of the value. */
+/**
+ * Scans the value that starts at index `at`, and records the spans of the target values inside it. Returns the end of the
+ * value.
+ */
 export function scanValue(text: string, at: number, target: Targets, spans: Spans): number {
   const code = text.charCodeAt(at);
   const { children, slots } = target;
@@ -60,12 +66,12 @@ export function scanValue(text: string, at: number, target: Targets, spans: Span
 
 export function skipSpace(text: string, from: number): number {
   let at = from;
-  // Between tokens, only the four whitespace characters have codes up to that of the space.
+  // Skip whitespace. Between tokens, only whitespace characters have codes up to that of the space.
   while (text.charCodeAt(at) <= 32) at++;
   return at;
 }
 
-/** Returns the end of the value that starts at `at`. */
+/** Returns the end of the value that starts at index `at`. */
 export function skipValue(text: string, at: number): number {
   switch (text.charCodeAt(at)) {
     case QUOTE:
@@ -84,7 +90,7 @@ function scanObject(text: string, open: number, children: Targets["children"], s
     const keyEnd = skipString(text, at);
     const target = children.get(parseKey(text, at, keyEnd));
     at = skipSpace(text, skipSpace(text, keyEnd) + 1);
-    // For a repeated name the last member counts, as in JSON.parse, so its span overwrites the earlier ones.
+    // If a name is repeated, the last member counts, as in `JSON.parse`. Its span overwrites the earlier ones.
     at = skipSpace(text, target === undefined ? skipValue(text, at) : scanValue(text, at, target, spans));
     if (text.charCodeAt(at) === CLOSE_BRACE) break;
     at = skipSpace(text, at + 1);
@@ -114,7 +120,7 @@ function skipString(text: string, open: number): number {
   return close + 1;
 }
 
-/** Whether an odd number of backslashes precedes the position. */
+/** Returns whether the character at a position is escaped, which means that an odd number of backslashes precedes it. */
 function isEscaped(text: string, at: number): boolean {
   let before = at - 1;
   while (text.charCodeAt(before) === BACKSLASH) before--;
@@ -140,7 +146,10 @@ function skipContainer(text: string, open: number): number {
   return text.length;
 }
 
-/** Skips a number, `true`, `false` or `null`, which ends at a comma, bracket, whitespace or the end of the text. */
+/**
+ * Returns the end of a number, `true`, `false` or `null`. It ends before a comma, bracket or whitespace, or at the end of the
+ * text.
+ */
 function skipScalar(text: string, start: number): number {
   let at = start;
   for (; at < text.length; at++) {

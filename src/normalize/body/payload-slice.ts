@@ -1,15 +1,17 @@
 import type { PathNode } from "../paths/path.ts";
 import { buildTargets, type Spans, scanValue, skipSpace, skipValue, type Targets } from "./json-scan.ts";
 
-/** A range of a text: `[start, end)` in UTF-16 units. */
+/** A range of a text in UTF-16 units. `start` is inclusive and `end` is exclusive. */
 export interface Span {
   readonly start: number;
   readonly end: number;
 }
 
 /**
- * A JSON text with its parsed value. Values cut out of it keep their received spelling: number format, escapes, whitespace and
- * duplicate members. Instances come only from `parse` or from cutting, so `JSON.parse` has accepted every slice.
+ * A JSON text with its parsed value. Values that are cut out of it keep the spelling in which they were received: number
+ * format, escapes, whitespace and duplicate members.
+ *
+ * Instances are created only by parsing or by cutting. Their text is therefore always valid for `JSON.parse`.
  */
 export class JsonText {
   readonly value: unknown;
@@ -24,12 +26,12 @@ export class JsonText {
     this.value = value;
   }
 
-  /** @throws SyntaxError if the text is not valid JSON */
+  /** Parses a JSON text. @throws SyntaxError if the text is not valid JSON */
   static parse(source: string): JsonText {
     return new JsonText(source, 0, source.length, JSON.parse(source));
   }
 
-  /** The text as received. For a whole body it includes surrounding whitespace. */
+  /** The JSON text as received. The text of a whole body includes surrounding whitespace. */
   get text(): string {
     return this.#source.slice(this.#start, this.#end);
   }
@@ -39,14 +41,17 @@ export class JsonText {
     return this.#end - this.#start;
   }
 
-  /** Cuts out the value at the location of `target`, which `buildTargets([location])` builds in advance. */
+  /** Cuts out the value at one location. @param target the result of `buildTargets([location])`, which can be built in advance */
   find(target: Targets, value: unknown): JsonText | undefined {
     if (value === this.value) return this;
     const { starts, ends } = this.#scan(target);
     return this.#sub(starts[0], ends[0], value);
   }
 
-  /** Cuts out all given values in one pass, in the given order; `undefined` for values without a location in the text. */
+  /**
+   * Cuts out several values in one pass and returns them in the given order. The result is `undefined` for a value without a
+   * location in the text.
+   */
   cut(found: readonly PathNode[]): (JsonText | undefined)[] {
     const { starts, ends } = this.#scan(buildTargets(found.map(({ location }) => location)));
     return found.map(({ location, value }, slot) =>
@@ -54,7 +59,7 @@ export class JsonText {
     );
   }
 
-  /** Returns the elements of this array; an empty array if the value is not an array. */
+  /** Returns the elements of this array. Returns an empty array if the value is not an array. */
   elements(): JsonText[] {
     if (!Array.isArray(this.value)) return [];
     const source = this.#source;

@@ -2,23 +2,23 @@ import { XMLParser, XMLValidator } from "fast-xml-parser";
 import { err, ok, type Result } from "../../lib/result.ts";
 import { type Fault, invalidBody, shorten } from "../fault.ts";
 
-/** Maximum element depth that the parser accepts. It exceeds the depth limit of every channel. */
+/** Maximum nesting depth of elements that the parser accepts. It is larger than the depth limit of any channel. */
 const MAX_NESTED_TAGS = 1024;
 
 /**
- * Maximum document length. The parser needs about 0.3 µs per character and cannot be interrupted, so a longer document would block
- * all other senders for seconds.
+ * Maximum length of a document. The parser needs about 0.3 µs per character and cannot be interrupted. A longer document would
+ * block all other senders for seconds.
  */
 const MAX_CHARACTERS = 1024 * 1024;
 
-/** Limit on start and end tags, because parsing an element takes up to 5 µs. An attribute takes up to 2 µs. */
+/** Maximum number of start and end tags. Parsing an element takes up to 5 µs, and an attribute up to 2 µs. */
 const MAX_TAGS = 100_000;
 const MAX_ATTRIBUTES = 50_000;
 
-/** Maximum length of the validator's message, which lists all open elements. */
+/** Maximum length of the validator's error message, because that message lists all open elements. */
 const MAX_MESSAGE_CHARS = 200;
 
-/** Characters outside the production Char (XML 1.0 section 2.2), which the validator does not reject. */
+/** Matches characters that XML forbids (production Char, XML 1.0 section 2.2). The validator does not reject them. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: XML 1.0 forbids control characters
 const FORBIDDEN_CHARACTER = /[\0-\x08\x0B\x0C\x0E-\x1F\uFFFE\uFFFF]/;
 
@@ -32,15 +32,15 @@ const PREDEFINED: ReadonlyMap<string, string> = new Map([
 
 /**
  * Converts an XML document to a JSON value:
- * - The document is an object with one member, named after the root element.
- * - An element with only text is a string; an empty element is "".
- * - Any other element is an object. Attributes are members `@name`, child elements are members with their names (including
- *   prefixes), and text between them is joined in `#text`. A repeated name becomes an array.
- * - All scalars are strings. Text is trimmed; CDATA sections are unchanged. Comments, processing instructions and the declaration
- *   are dropped.
+ * - The document becomes an object with one member, named after the root element.
+ * - An element with only text becomes a string. An empty element becomes "".
+ * - Any other element becomes an object. Attributes become members `@name`. Child elements become members with their names,
+ *   including prefixes. Text between child elements is joined in `#text`. Elements with the same name become an array.
+ * - All scalars are strings. Text is trimmed; CDATA sections are unchanged.
+ * - Comments, processing instructions and the XML declaration are dropped.
  *
- * Rejects document type declarations, so only the five predefined entities and character references can occur. The validator runs
- * first, because the parser accepts malformed documents.
+ * Rejects document type declarations. Only the five predefined entities and character references can therefore occur. The
+ * validator runs before the parser, because the parser accepts malformed documents.
  */
 export function parseXml(text: string): Result<unknown, Fault> {
   if (text.length > MAX_CHARACTERS) {
@@ -70,7 +70,10 @@ export function parseXml(text: string): Result<unknown, Fault> {
   }
 }
 
-/** Finds documents with too many tags or attributes before parsing. Counts the text patterns that begin them, also inside text. */
+/**
+ * Returns an error message if a document has too many tags or attributes. Runs before parsing and counts the character
+ * sequences that begin tags and attributes, even inside text.
+ */
 function findExcess(text: string): string | undefined {
   if (exceedsCount(text, /<[^!?]/g, MAX_TAGS)) return `the XML document has more than ${MAX_TAGS} tags`;
   return exceedsCount(text, /=\s*["']/g, MAX_ATTRIBUTES)
@@ -79,7 +82,7 @@ function findExcess(text: string): string | undefined {
 }
 
 function exceedsCount(text: string, pattern: RegExp, most: number): boolean {
-  // Each match has at least two characters, so a short text cannot exceed the count.
+  // Each match has at least two characters, so a text of this length cannot exceed the limit.
   if (text.length <= 2 * most) return false;
   let count = 0;
   while (count <= most && pattern.test(text)) count++;
@@ -94,7 +97,7 @@ function createParser(): XMLParser {
     ignoreDeclaration: true,
     ignorePiTags: true,
     maxNestedTags: MAX_NESTED_TAGS,
-    // Avoids building the path of every element as a string.
+    // Do not build the path of every element as a string.
     jPath: false,
     onDangerousProperty: (name) => name,
     entityDecoder: {
@@ -102,7 +105,8 @@ function createParser(): XMLParser {
       reset: () => {},
       setXmlVersion: () => {},
       setExternalEntities: () => {},
-      // The parser calls this for every document type declaration, even without entities.
+      // Reject document type declarations here. The parser calls this function for each of them, even if it declares no
+      // entities.
       addInputEntities: () => {
         throw new Error("document type declarations are not accepted");
       },
@@ -110,7 +114,10 @@ function createParser(): XMLParser {
   });
 }
 
-/** Whether the document has exactly one root element. The validator ignores content after a self-closing root element. */
+/**
+ * Returns whether the document has exactly one root element. This check is needed because the validator ignores content after a
+ * self-closing root element.
+ */
 function hasOneRoot(value: unknown): boolean {
   const roots = typeof value === "object" && value !== null ? Object.values(value) : [];
   return roots.length === 1 && !Array.isArray(roots[0]);
@@ -127,7 +134,7 @@ function decodeReferences(text: string): string {
   });
 }
 
-/** Decodes a character reference. @throws Error for code points outside the production Char (XML 1.0 section 2.2) */
+/** Decodes a character reference. @throws Error for a code point that XML forbids (production Char, XML 1.0 section 2.2) */
 function fromCodePoint(code: number): string {
   const isChar =
     code === 9 ||

@@ -1,4 +1,7 @@
-/** RFC 9535 queries with json-p3 under a cost budget, so that neither a path nor a sender's data can block the event loop. */
+/**
+ * Runs RFC 9535 queries with json-p3 under a cost budget. Neither a path nor the data of a sender can therefore block the event
+ * loop.
+ */
 import {
   FunctionExpressionType,
   JSONPathEnvironment,
@@ -10,15 +13,18 @@ import { compileLinearRegExp, type LinearRegExp, PatternError } from "../../lib/
 import { type PathBudget, PathBudgetError, PathSyntaxError } from "./path.ts";
 
 export const MAX_DESCENTS = 2;
-/** Maximum recursion depth, against stack overflow. The normalizer rejects deeper items before any path reads them. */
+/** Maximum recursion depth, which prevents a stack overflow. The normalizer rejects deeper items before any path reads them. */
 const MAX_RECURSION = 2048;
-/** Levels of a node's location that cost as much as visiting a node, because the location is copied for each child. */
+/** Number of levels in a node's location that cost as much as visiting one node. The location is copied for each child. */
 export const LEVELS_PER_NODE = 32;
-/** Characters of a compared string that cost as much as visiting a node. */
+/** Number of characters in a compared string that cost as much as visiting one node. */
 const CHARACTERS_PER_NODE = 64;
-/** Steps of a pattern's automaton that cost as much as visiting a node. */
+/** Number of steps of a pattern's automaton that cost as much as visiting one node. */
 const PATTERN_STEPS_PER_NODE = 256;
-/** Cost of compiling a pattern, in nodes. Parsing a character takes up to 40 µs (`\p{L}`), adding an instruction up to 4 µs. */
+/**
+ * Cost of compiling a pattern, in visited nodes. Parsing a character takes up to 40 µs (`\p{L}`), and adding an instruction up
+ * to 4 µs.
+ */
 const NODES_PER_PATTERN_CHARACTER = 128;
 const NODES_PER_PATTERN_INSTRUCTION = 16;
 
@@ -27,14 +33,17 @@ type Expression = jsonpath.expressions.FilterExpression;
 type PatternFunction = "match" | "search";
 
 /**
- * Environment that compiles and runs the paths of one rule set. It charges every visited node to the budget of the current query.
- * Queries are synchronous, so there is only one budget at a time.
+ * Environment that compiles and runs the paths of one rule set. It charges every visited node to the budget of the current
+ * query. Only one budget is active at a time, because queries are synchronous.
  */
 export class BoundedEnvironment extends JSONPathEnvironment {
   #budget: PathBudget = { left: 0 };
-  /** Literal patterns in the paths. */
+  /** Compiled patterns that occur as literals in the paths. */
   readonly #patterns = new Map<string, LinearRegExp>();
-  /** Patterns from the data of the current query. The budget limits their number, because it is charged for each. */
+  /**
+   * Compiled patterns that the current query takes from the data. The budget limits their number, because each of them is
+   * charged.
+   */
   readonly #dataPatterns = new Map<string, LinearRegExp | undefined>();
 
   constructor() {
@@ -54,7 +63,7 @@ export class BoundedEnvironment extends JSONPathEnvironment {
     });
   }
 
-  /** @throws PathBudgetError when the budget is exhausted */
+  /** Runs a query on a value. @throws PathBudgetError when the budget is exhausted */
   run(query: JSONPathQuery, root: unknown, budget: PathBudget): readonly JSONPathNode[] {
     this.#budget = budget;
     try {
@@ -70,7 +79,7 @@ export class BoundedEnvironment extends JSONPathEnvironment {
       throw new PathBudgetError("the path visits more nodes than the limit per item allows");
   }
 
-  /** Charges the maximum cost of comparing this value with another. */
+  /** Charges the maximum cost of comparing a value with another one. */
   chargeComparison(value: unknown): void {
     if (typeof value === "string") this.charge(value.length / CHARACTERS_PER_NODE);
     else if (typeof value === "object" && value !== null) {
@@ -87,12 +96,15 @@ export class BoundedEnvironment extends JSONPathEnvironment {
     return entries;
   }
 
-  /** @throws Error if the pattern cannot be matched in linear time */
+  /** Compiles a literal pattern of a path. @throws Error if the pattern cannot be matched in linear time */
   addPattern(name: PatternFunction, pattern: string): void {
     this.#patterns.set(`${name} ${pattern}`, compilePattern(name, pattern));
   }
 
-  /** Tests a text. Returns false if either argument is not a string or the pattern is invalid (RFC 9535 sections 2.4.6, 2.4.7). */
+  /**
+   * Returns whether a text matches a pattern. Returns false if either is not a string, or if the pattern is invalid (RFC 9535
+   * sections 2.4.6, 2.4.7).
+   */
   #test(name: PatternFunction, text: unknown, pattern: unknown): boolean {
     if (typeof text !== "string" || typeof pattern !== "string") return false;
     const compiled = this.#patterns.get(`${name} ${pattern}`) ?? this.#compileDataPattern(name, pattern);
@@ -102,8 +114,8 @@ export class BoundedEnvironment extends JSONPathEnvironment {
   }
 
   /**
-   * Compiles a pattern from the data, once per query. Every query is charged before compiling, so that the result for an item does not
-   * depend on earlier items.
+   * Compiles a pattern from the data, once per query. Charges every query before compiling the pattern. The result for an item
+   * therefore does not depend on earlier items.
    */
   #compileDataPattern(name: PatternFunction, pattern: string): LinearRegExp | undefined {
     const key = `${name} ${pattern}`;
@@ -117,7 +129,9 @@ export class BoundedEnvironment extends JSONPathEnvironment {
     return compiled;
   }
 
-  /** Computes `length()`. The length of a string is its number of Unicode scalar values (RFC 9535 section 2.4.4). */
+  /**
+   * Implements the function `length()`. The length of a string is its number of Unicode scalar values (RFC 9535 section 2.4.4).
+   */
   #computeLength(value: unknown): number | typeof jsonpath.Nothing {
     if (Array.isArray(value)) return value.length;
     if (typeof value === "object" && value !== null) {
@@ -134,7 +148,7 @@ export class BoundedEnvironment extends JSONPathEnvironment {
 }
 
 /**
- * Makes a compiled query, and the queries in its filters, charge the environment's budget.
+ * Modifies a compiled query so that it charges the environment's budget. Includes the queries in its filters.
  *
  * @throws PathSyntaxError for too many descents, and for a literal pattern that cannot be compiled
  */
@@ -185,7 +199,10 @@ export function boundQuery(environment: BoundedEnvironment, query: JSONPathQuery
   boundSegments(query, false);
 }
 
-/** A segment that resolves like json-p3's, but charges before each visit and never spreads an array into arguments. */
+/**
+ * A query segment that selects the same nodes as that of json-p3. It charges the budget before each visit, and never spreads an
+ * array into arguments.
+ */
 class BoundedSegment extends jsonpath.JSONPathSegment {
   readonly #bounds: BoundedEnvironment;
   readonly #original: jsonpath.JSONPathSegment;
@@ -256,9 +273,9 @@ function isDirect(selector: jsonpath.JSONPathSelector): boolean {
   return selector instanceof NameSelector || selector instanceof IndexSelector;
 }
 
-/** @throws PatternError */
+/** Compiles a pattern for `match` or `search`. @throws PatternError */
 function compilePattern(name: PatternFunction, pattern: string): LinearRegExp {
-  // Without this check, an unmatched parenthesis would pair with the group that is added below.
+  // Check the parentheses. An unmatched one would otherwise pair with the group that is added around the pattern below.
   if (!hasBalancedParentheses(pattern)) throw new PatternError("the pattern has unbalanced parentheses");
   const mapped = mapDots(pattern);
   return compileLinearRegExp(name === "match" ? `^(?:${mapped})$` : mapped, "u");
@@ -283,7 +300,10 @@ function hasBalancedParentheses(pattern: string): boolean {
   return depth === 0;
 }
 
-/** Estimates the number of instructions from the pattern's text. Each repetition count multiplies the total. */
+/**
+ * Estimates the maximum number of automaton instructions from the text of a pattern. Each repetition count multiplies the
+ * estimate.
+ */
 function estimateMaxInstructions(pattern: string): number {
   let most = pattern.length;
   for (const [, least, last] of pattern.matchAll(/\{(\d+)(?:,(\d*))?\}/g)) {
@@ -292,7 +312,10 @@ function estimateMaxInstructions(pattern: string): number {
   return most;
 }
 
-/** Replaces dots outside character classes, because a dot matches any character except line ends (RFC 9485 section 5.3). */
+/**
+ * Replaces each dot outside a character class. In these patterns, a dot matches any character except line ends (RFC 9485
+ * section 5.3).
+ */
 function mapDots(pattern: string): string {
   return pattern.replace(/\\.|\[(?:\\.|[^\]\\])*\]|\./gsu, (token) => (token === "." ? "[^\\n\\r]" : token));
 }

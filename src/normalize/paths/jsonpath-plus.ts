@@ -1,4 +1,4 @@
-/** Paths in the syntax of the library jsonpath-plus, including wildcards and descents but no scripts. */
+/** Paths in the syntax of the library jsonpath-plus. Wildcards and descents are supported, but scripts are not. */
 import { JSONPath, JSONPathClass } from "jsonpath-plus";
 import type { Location } from "../body/json-scan.ts";
 import { LEVELS_PER_NODE, MAX_DESCENTS } from "./bounded-query.ts";
@@ -8,11 +8,11 @@ type Step = string | number;
 type TraceArguments = Parameters<JSONPathClass["_trace"]>;
 type TraceResult = ReturnType<JSONPathClass["_trace"]>;
 
-/** The library's `@type()` selectors that need no script or callback. */
+/** The `@type()` selectors of the library that need neither a script nor a callback. */
 const TYPE_SELECTOR = /^@(?:scalar|boolean|string|integer|number|nonFinite|object|array|null|undefined)\(\)$/;
 
 /**
- * Parses a path into steps with the library.
+ * Uses the library to parse a path into steps.
  *
  * @throws PathSyntaxError for filters, script expressions, unknown selectors and too many descents
  */
@@ -20,7 +20,7 @@ export function parsePlusPath(path: string): readonly string[] {
   checkScripts(path);
   checkBrackets(path);
   const [root, ...steps] = JSONPath.toPathArray(path);
-  // The library caches parsed paths forever. Rule sets have their own cache.
+  // Clear the library's cache, which would keep parsed paths forever. Each rule set has its own cache.
   JSONPath.clearCache();
   if (root !== "$") throw new PathSyntaxError("a path must begin with $", 0);
   for (const step of steps) {
@@ -34,7 +34,7 @@ export function parsePlusPath(path: string): readonly string[] {
   return steps;
 }
 
-/** A query in jsonpath-plus syntax. It charges every step that the library traces to the budget. */
+/** A compiled path in the syntax of jsonpath-plus. It charges the budget for every step that the library traces. */
 export class PlusQuery extends JSONPathClass {
   readonly #steps: readonly string[];
   #budget: PathBudget = { left: 0 };
@@ -42,11 +42,12 @@ export class PlusQuery extends JSONPathClass {
   constructor(steps: readonly string[]) {
     super({ autostart: false, eval: false, path: "$", json: null });
     this.#steps = steps;
-    // The library's evaluate() would set this, but it is not used because it parses the path again on every call.
+    // Set what the library's `evaluate()` would set. That method is not used, because it parses the path again on every
+    // call.
     this.currEval = false;
   }
 
-  /** @throws PathBudgetError */
+  /** Returns the values that the path selects. @throws PathBudgetError */
   select(root: unknown, budget: PathBudget): readonly PathNode[] {
     if (typeof root !== "object" || root === null)
       return this.#steps.length === 0 ? [{ value: root, location: [] }] : [];
@@ -67,7 +68,10 @@ export class PlusQuery extends JSONPathClass {
   }
 }
 
-/** Converts a path of the library to a location. The library uses strings for array indexes; member names (`~`) have no location. */
+/**
+ * Converts a path that the library returns to a location. The library returns array indexes as strings. Member names, which `~`
+ * selects, have no location.
+ */
 function locate(root: unknown, path: string | readonly Step[], value: unknown): PathNode {
   if (typeof path === "string") return { value };
   const location: Step[] = [];
@@ -80,7 +84,10 @@ function locate(root: unknown, path: string | readonly Step[], value: unknown): 
   return at === value ? { value, location: location satisfies Location } : { value };
 }
 
-/** Rejects filters and scripts by their opening brackets, before their quotes and brackets can be mistaken for names. */
+/**
+ * Rejects filters and scripts by their opening brackets. This check runs first, so that quotes and brackets inside them are not
+ * mistaken for names.
+ */
 function checkScripts(path: string): void {
   const named = path.replace(/\[\s*(?:'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*")/gu, (name) =>
     " ".repeat(name.length),
@@ -89,7 +96,7 @@ function checkScripts(path: string): void {
   if (at !== -1) throw new PathSyntaxError(`filters and scripts are not allowed: ${path.slice(at)}`, at);
 }
 
-/** Rejects unbalanced brackets and quotes, which the library would accept as part of a name. */
+/** Rejects unbalanced brackets and quotes, because the library would accept them as part of a name. */
 function checkBrackets(path: string): void {
   const rest = path.replace(
     /\[\s*(?:'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|[^[\]'"]*)(?:\s*,\s*(?:'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"))*\s*\]/gu,

@@ -9,19 +9,22 @@ import { createSingularPath, type Path, PathSyntaxError } from "./path.ts";
 
 /** The value that a path starts from. */
 export interface PathRoot {
-  /** Whether the names directly below the root are in lower case and paths match them in any case, as for HTTP headers. */
+  /**
+   * Whether paths match the names directly below the root in any case, as for HTTP headers. The names in the data are in lower
+   * case.
+   */
   readonly hasLowerCaseNames?: boolean;
 }
 
 export interface PathCompilerOptions<R extends PathRoot> {
   readonly syntax: "rfc9535" | "jsonpath-plus";
-  /** Root of paths that begin with a plain `$`. */
+  /** The root of paths that begin with a plain `$`. */
   readonly item: R;
-  /** Roots of paths that begin with `$name`, by name. */
+  /** The roots of paths that begin with `$name`, by name without the `$`. */
   readonly named: ReadonlyMap<string, R>;
 }
 
-/** A path with the root that it starts from. */
+/** A compiled path, together with the root that it starts from. */
 export interface RootedPath<R> {
   readonly text: string;
   readonly root: R;
@@ -31,8 +34,8 @@ export interface RootedPath<R> {
 export type CompilePath<R> = (text: string) => Result<RootedPath<R>, string>;
 
 /**
- * Cache of compiled paths for many rule sets. Channels of one blueprint use the same paths, and each compiled path takes more than a
- * kilobyte and tens of microseconds.
+ * Cache of compiled paths that many rule sets share. Channels of one blueprint use the same paths. Each compiled path takes
+ * more than a kilobyte of memory, and tens of microseconds to compile.
  */
 export type PathCache = ReturnType<typeof createPathCache>;
 
@@ -49,7 +52,7 @@ export function createPathCache(maxPaths: number) {
     const compile = createPathCompiler(options);
     const prefix = `${options.syntax} ${getId(options.named)} ${getId(options.item)} `;
     return (text) => {
-      // The key includes the roots, so the cached path has the right root type.
+      // The cache key includes the roots, so a cached path always has the right type of root.
       const known = compiled.get(prefix + text) as Result<RootedPath<R>, string> | undefined;
       const path = known ?? compile(text);
       if (known === undefined) compiled.set(prefix + text, path);
@@ -59,8 +62,9 @@ export function createPathCache(maxPaths: number) {
 }
 
 /**
- * Creates the path compiler of one rule set. The error tells the path's author the problem and its position. In both syntaxes,
- * singular paths become accessors and negative indexes count from the end.
+ * Creates the path compiler of a rule set. Its error message tells the author of a path the problem and its position.
+ *
+ * In both syntaxes, a singular path becomes an accessor function. Negative indexes count from the end of the array.
  */
 export function createPathCompiler<R extends PathRoot>(options: PathCompilerOptions<R>): CompilePath<R> {
   let opened: BoundedEnvironment | undefined;
@@ -72,7 +76,8 @@ export function createPathCompiler<R extends PathRoot>(options: PathCompilerOpti
     const name = /^\$([A-Za-z][A-Za-z0-9_]*)/.exec(text)?.[1] ?? "";
     const root = name === "" ? options.item : options.named.get(name);
     if (root === undefined) return err(unknownRoot(name, options.named));
-    // Both libraries only know the root `$`. Error offsets are shifted by the length of the root's name afterwards.
+    // Replace the named root by `$`, because both libraries know only that root. The offsets in error messages are
+    // corrected afterwards.
     const relative = `$${text.slice(1 + name.length)}`;
     const fold = root.hasLowerCaseNames === true;
     try {
@@ -143,7 +148,7 @@ function toLocation({ segments }: JSONPathQuery, fold: boolean): Location {
   return location;
 }
 
-/** Converts the names directly below the root to lower case. */
+/** Converts the names directly below the root to lower case in a compiled query. */
 function foldNames(environment: BoundedEnvironment, { segments: [first] }: JSONPathQuery): void {
   const { NameSelector } = jsonpath.selectors;
   for (const [index, selector] of (first?.selectors ?? []).entries()) {

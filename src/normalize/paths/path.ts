@@ -1,28 +1,31 @@
 import { buildTargets, type Location, type Targets } from "../body/json-scan.ts";
 
-/** Remaining cost for the paths of one item. Visiting a node costs about 1. */
+/** The remaining cost that paths may cause on one item. Visiting a node costs about 1. */
 export interface PathBudget {
   left: number;
 }
 
-/** Thrown when a path visits more nodes than its budget allows. */
+/** Thrown when evaluating a path would exceed the budget. */
 export class PathBudgetError extends Error {
   override readonly name = "PathBudgetError";
 }
 
-/** A value that a path yields. It has no location if it is not in the data, such as a member name selected with `~`. */
+/**
+ * A value that a path yields, with its location. The location is `undefined` if the value is not in the data, such as a member
+ * name that `~` selects.
+ */
 export interface PathNode {
   readonly value: unknown;
   readonly location?: Location;
 }
 
-/** A path of only names and indexes, which yields at most one value. */
+/** A path that consists only of names and indexes. It yields at most one value. */
 export interface SingularPath {
   readonly kind: "singular";
-  /** Equal for paths that differ only in spelling (`$.a` and `$['a']`). */
+  /** Identifies the path. Paths that differ only in spelling, such as `$.a` and `$['a']`, have the same key. */
   readonly key: string;
   readonly get: (root: unknown) => unknown;
-  /** Returns the location of the value in a root that contains it. */
+  /** Returns the location of the selected value, for a root that contains the value. */
   readonly targetsIn: (root: unknown) => Targets;
 }
 
@@ -30,13 +33,16 @@ export interface SingularPath {
 export interface QueryPath {
   readonly kind: "query";
   readonly key: string;
-  /** @throws PathBudgetError */
+  /** Returns the values that the path selects. @throws PathBudgetError */
   readonly select: (root: unknown, budget: PathBudget) => readonly PathNode[];
 }
 
 export type Path = SingularPath | QueryPath;
 
-/** A path that does not compile. `at` is the offset of the error from 0, if known. The message is for the path's author. */
+/**
+ * Thrown when a path does not compile. `at` is the offset of the error from 0, if known. The message is for the author of the
+ * path.
+ */
 export class PathSyntaxError extends Error {
   override readonly name = "PathSyntaxError";
   readonly at: number | undefined;
@@ -58,7 +64,10 @@ export function createSingularPath(location: Location): SingularPath {
   };
 }
 
-/** Compiles an accessor that ignores inherited members and returns `undefined` for missing ones. JSON contains neither. */
+/**
+ * Creates a function that reads the value at a location. It ignores inherited members, because they are not part of the JSON
+ * data, and returns `undefined` for missing ones.
+ */
 function createAccessor(location: Location): (root: unknown) => unknown {
   const steps = location.map(createStep);
   const [first, second] = steps;
@@ -74,7 +83,8 @@ function createAccessor(location: Location): (root: unknown) => unknown {
 
 function createStep(step: string | number): (value: unknown) => unknown {
   if (typeof step === "number") return (value) => (Array.isArray(value) ? value.at(step) : undefined);
-  // Only names in Object.prototype, such as `constructor`, can be inherited and need an own-property check.
+  // Check whether the name exists in Object.prototype, like `constructor`. Only such a name can be inherited and needs an
+  // own-property check.
   const isInherited = step in Object.prototype;
   return (value) => {
     if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined;
@@ -83,7 +93,7 @@ function createStep(step: string | number): (value: unknown) => unknown {
   };
 }
 
-/** Replaces the negative indexes of a location by indexes from the start of the arrays. */
+/** Replaces the negative indexes in a location by indexes from the start of the arrays. */
 function resolve(location: Location, root: unknown): Location {
   let value = root;
   return location.map((step) => {

@@ -122,9 +122,9 @@ const EXAMPLE = {
 export const formContent = z
   .strictObject({ items: items.default([]), sections: sections.default([]) })
   .superRefine((content, context) => {
-    refuseRepeated(context, content.sections, "sections", ["id"], ({ id }) => id);
-    refuseRepeated(context, content.items, "items", ["id"], ({ id }) => id);
-    refuseRepeated(context, content.items, "items", ["input", "key"], ({ input }) => input?.key);
+    rejectRepeated(context, content.sections, "sections", ["id"], ({ id }) => id);
+    rejectRepeated(context, content.items, "items", ["id"], ({ id }) => id);
+    rejectRepeated(context, content.items, "items", ["input", "key"], ({ input }) => input?.key);
     const known = new Set(content.sections.map(({ id }) => id));
     for (const [index, { sectionId }] of content.items.entries()) {
       if (sectionId === null || known.has(sectionId)) continue;
@@ -134,7 +134,7 @@ export const formContent = z
   })
   .meta({ example: EXAMPLE });
 
-function refuseRepeated<T>(
+function rejectRepeated<T>(
   context: z.RefinementCtx,
   list: readonly T[],
   name: string,

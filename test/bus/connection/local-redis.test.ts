@@ -6,7 +6,7 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 import { startLocalRedis } from "../../../src/bus/connection/local-redis.ts";
 import { processIncarnation } from "../../../src/lib/servers/process-info.ts";
 import { createLog } from "../../../src/log.ts";
-import { startOwnServer } from "../../support/own-server-process.ts";
+import { startOwnServer } from "../../support/embedded-server-process.ts";
 import { until } from "../../support/until.ts";
 
 const log = createLog({ level: "silent" });

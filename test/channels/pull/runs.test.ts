@@ -4,7 +4,7 @@ import { createSourcePace } from "../../../src/channels/pull/source-pace.ts";
 import { createSourceRuns, type SourceRuns } from "../../../src/channels/pull/source-runs.ts";
 import { hasAddress } from "../../../src/data/channels/address-columns.ts";
 import { setFoundState } from "../../../src/data/channels/channel-states.ts";
-import { noteBegun } from "../../../src/data/channels/sources.ts";
+import { recordFirstRun } from "../../../src/data/channels/sources.ts";
 import type { IngestResult } from "../../../src/event/ingest.ts";
 import { createSourceBus } from "../../../src/gateway/sources.ts";
 import { opened } from "../../support/opened.ts";
@@ -24,7 +24,7 @@ beforeAll(async () => {
   runs = createSourceRuns({
     ...bus,
     findSource: spine.path.findSource,
-    noteBegun: (number) => noteBegun(db, number),
+    recordFirstRun: (number) => recordFirstRun(db, number),
     credentialsOf: () => {
       throw new Error("there are no connections");
     },

@@ -5,7 +5,7 @@ import type { ReconnectPolicy, SourceEnd, SourceRun } from "../../../src/channel
 import { sse } from "../../../src/channels/sse/sse.ts";
 import { startChangeFeed } from "../../../src/data/changes.ts";
 import { createCaptureSecret } from "../../../src/data/channels/capture-secret.ts";
-import { createLiveChannels } from "../../../src/data/channels/live-channels.ts";
+import { createStoredChannels } from "../../../src/data/channels/stored-channels.ts";
 import { commonSettings } from "../../../src/event/channel.ts";
 import { createEventPath } from "../../../src/gateway/event-path.ts";
 import {
@@ -185,13 +185,13 @@ export async function startSourceRig(): Promise<SourceRig> {
     const changes = beginning.use(await startChangeFeed({ db, log, clock: Date.now, pollEveryMs: NEVER_MS }));
     const shared = { redis, channelKinds, metrics, clock: Date.now, changes };
     const { keyring } = spine.api;
-    const liveChannels = createLiveChannels({ db, keyring });
+    const storedChannels = createStoredChannels({ db, keyring });
     const path = createEventPath({
       isOverLimit: () => false,
       limitsOf: testLimitsOf,
       ...shared,
       keyring,
-      liveChannels,
+      storedChannels,
       schemas,
       log,
       onAppended: () => {},

@@ -121,7 +121,7 @@ describe("sources on many workers", () => {
     writeUpTo(sources, 120);
     await untilShared([second], [256]);
     await expectWhole(sources, 120);
-    link.mend();
+    link.restore();
     // The writes that were in flight when the connection was cut are rejected by now.
     await stop(first);
     writeUpTo(sources, 160);

@@ -56,7 +56,7 @@ describe("rejects a handshake, naming the field, with", () => {
   ])("%s", async (_, handshake, field) => {
     const channels = [{ uid: "c", kind: "webhook", config: { handshakes: [handshake] } }];
     const { call } = server.spine.api;
-    const { status, paths } = await call.refusal("POST", "/blueprints", { title: "x", channels });
+    const { status, paths } = await call.expectRejection("POST", "/blueprints", { title: "x", channels });
     expect(status).toBe(400);
     expect(paths).toContain(`channels[0].config.handshakes[0].${field}`);
   });

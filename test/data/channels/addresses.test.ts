@@ -1,8 +1,8 @@
 import { sql } from "kysely";
 import { beforeEach, describe, expect, it } from "vitest";
 import { findFormerAddress } from "../../../src/data/channels/channel-addresses.ts";
-import { createLiveChannels } from "../../../src/data/channels/live-channels.ts";
 import { endPlainAddresses, sealAddresses } from "../../../src/data/channels/seal-addresses.ts";
+import { createStoredChannels } from "../../../src/data/channels/stored-channels.ts";
 import { createChannelId } from "../../../src/lib/secrets/channel-id.ts";
 import { readTables } from "../../conformance/canaries.ts";
 import { createTestApi } from "../../support/api.ts";
@@ -10,7 +10,7 @@ import { opened } from "../../support/opened.ts";
 
 const api = opened(createTestApi);
 const number = async (id: string) =>
-  (await createLiveChannels({ db: api.database.db, keyring: api.keyring }).findById(id))?.channel.identity
+  (await createStoredChannels({ db: api.database.db, keyring: api.keyring }).findById(id))?.channel.identity
     .number;
 
 let appId: string;

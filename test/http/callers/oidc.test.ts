@@ -334,7 +334,7 @@ describe("a caller with another issuer's token", () => {
     const elsewhere = { "x-organization-id": await iam.addOrganization() };
     expect((await bound("GET", "/blueprints", undefined, elsewhere)).status).toBe(403);
 
-    expect(await issued.refusal("POST", "/auth/tokens", {})).toMatchObject({
+    expect(await issued.expectRejection("POST", "/auth/tokens", {})).toMatchObject({
       status: 400,
       paths: ["organizationId"],
     });

@@ -205,11 +205,7 @@ describe("the error message of an invalid path", () => {
     expect(messageOf(path)).toMatch(message);
   });
 
-  it.each([
-    "$.a[*].x^",
-    "$.b.*~",
-    "$.a.*@number()",
-  ])("suggests the syntax that accepts %s", (path) => {
+  it.each(["$.a[*].x^", "$.b.*~", "$.a.*@number()"])("suggests the syntax that accepts %s", (path) => {
     expect(messageOf(path)).toMatch(/; the path is valid with pathSyntax "jsonpath-plus"$/);
     expect(messageOf(path, "jsonpath-plus")).toBe("compiles");
   });

@@ -80,7 +80,10 @@ describe("installing a blueprint", () => {
   it("requires exactly one of blueprintId and artifactId", async () => {
     const paths = ["artifactId", "blueprintId"];
     for (const input of [{}, { blueprintId: "bp_x", artifactId: "art_x" }])
-      expect(await api.call.refusal("POST", "/apps/install", input)).toMatchObject({ status: 400, paths });
+      expect(await api.call.expectRejection("POST", "/apps/install", input)).toMatchObject({
+        status: 400,
+        paths,
+      });
     expect((await api.call("POST", "/apps/install")).status).toBe(400);
   });
 
@@ -98,7 +101,7 @@ describe("installing a blueprint", () => {
       .set({ spaceId: null })
       .where("prefix", "=", key.slice(0, 11))
       .execute();
-    const refusal = await api.as(key).refusal("POST", "/apps/install", { blueprintId });
+    const refusal = await api.as(key).expectRejection("POST", "/apps/install", { blueprintId });
     expect(refusal).toMatchObject({ status: 400, paths: ["spaceId"] });
     expect(await api.as(key).post("/apps/install", { blueprintId, spaceId })).toMatchObject({ spaceId });
   });

@@ -42,7 +42,12 @@ describe("an artifact", () => {
 
   it("has a blueprint only if its kind is blueprint, and a category or a status only in a store", async () => {
     const refusal = (input: object) =>
-      api.call.refusal("POST", "/stores/artifacts", { kind: "blueprint", title: "x", blueprintId, ...input });
+      api.call.expectRejection("POST", "/stores/artifacts", {
+        kind: "blueprint",
+        title: "x",
+        blueprintId,
+        ...input,
+      });
     for (const [path, input] of [
       ["blueprintId", { blueprintId: null }],
       ["blueprintId", { kind: "form" }],
@@ -65,7 +70,7 @@ describe("installing an artifact", () => {
 
   it("is rejected if the artifact has another kind, or if the request also names a blueprint", async () => {
     const { id: artifactId } = await create({ kind: "form", title: "x" });
-    const refusal = (input: object) => api.call.refusal("POST", "/apps/install", input);
+    const refusal = (input: object) => api.call.expectRejection("POST", "/apps/install", input);
     expect(await refusal({ artifactId })).toMatchObject({ status: 400, paths: ["artifactId"] });
     expect(await refusal({ artifactId, blueprintId })).toMatchObject({ status: 400 });
   });
@@ -98,8 +103,8 @@ describe("an approved artifact", () => {
   async function submitted(store: object = {}) {
     const options = { name: "s", isPublic: true, allowSubmissions: true, requireApproval: true, ...store };
     const { id: storeId } = await api.call.post("/stores", options);
-    const author = api.as(await api.strangerKey());
-    const buyer = api.as(await api.strangerKey());
+    const author = api.as(await api.createForeignKey());
+    const buyer = api.as(await api.createForeignKey());
     const blueprint = await author.post("/blueprints", { title: "x", channels: [verified] });
     const offer = { kind: "blueprint", title: "x", blueprintId: blueprint.id, storeId };
     const { id } = await author.post("/stores/artifacts", offer);

@@ -53,8 +53,11 @@ describe("a blueprint", () => {
   it("has a uid that is unique in its organization only", async () => {
     const make = { uid: "twice", title: "a" };
     await api.call.post("/blueprints", make);
-    expect(await api.call.refusal("POST", "/blueprints", make)).toEqual({ status: 409, code: "conflict" });
-    await api.as(await api.strangerKey()).post("/blueprints", make);
+    expect(await api.call.expectRejection("POST", "/blueprints", make)).toEqual({
+      status: 409,
+      code: "conflict",
+    });
+    await api.as(await api.createForeignKey()).post("/blueprints", make);
   });
 
   it.each([
@@ -91,7 +94,7 @@ describe("a blueprint", () => {
     const { updatedAt } = renamed;
     expect(renamed).toEqual({ ...made, title: "b", description: null, updatedAt });
     expect(await api.call.put(path, { channels: [] })).toMatchObject({ channels: [] });
-    const refusal = (patch: object) => api.call.refusal("PUT", path, patch);
+    const refusal = (patch: object) => api.call.expectRejection("PUT", path, patch);
     expect(await refusal({ title: null })).toMatchObject({ status: 400, paths: ["title"] });
     expect(await refusal({ channels: [{ ...CHANNEL, kind: "pigeon" }] })).toMatchObject({
       status: 400,

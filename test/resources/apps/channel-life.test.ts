@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { z } from "zod";
 import type { ChannelKind } from "../../../src/channels/kind.ts";
 import { hasAddress, hashOfAddress } from "../../../src/data/channels/address-columns.ts";
-import { createLiveChannels } from "../../../src/data/channels/live-channels.ts";
+import { createStoredChannels } from "../../../src/data/channels/stored-channels.ts";
 import { commonSettings } from "../../../src/event/channel.ts";
 import { createTestApi } from "../../support/api.ts";
 import { opened } from "../../support/opened.ts";
@@ -34,7 +34,7 @@ const act = (action: string, body?: object, channelId = id) =>
 
 /** Returns whether an address is a channel's present one, or a former one in its grace period. `undefined` if it is unknown. */
 async function reached(address: string): Promise<"present" | "former" | undefined> {
-  const live = createLiveChannels({ db: api.database.db, keyring: api.keyring });
+  const live = createStoredChannels({ db: api.database.db, keyring: api.keyring });
   const found = await live.findById(address);
   return found && (found.leftMs === undefined ? "present" : "former");
 }

@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
 import type { ChannelKind } from "../../../src/channels/kind.ts";
 import { hasAddress } from "../../../src/data/channels/address-columns.ts";
-import { createLiveChannels } from "../../../src/data/channels/live-channels.ts";
+import { createStoredChannels } from "../../../src/data/channels/stored-channels.ts";
 import { commonSettings } from "../../../src/event/channel.ts";
 import { createTestApi } from "../../support/api.ts";
 import { opened } from "../../support/opened.ts";
@@ -58,7 +58,7 @@ const stored = async (id: string) =>
     .where(hasAddress(api.keyring, id))
     .executeTakeFirstOrThrow();
 
-const live = () => createLiveChannels({ db: api.database.db, keyring: api.keyring });
+const live = () => createStoredChannels({ db: api.database.db, keyring: api.keyring });
 
 describe("a channel", () => {
   it("can be created, read and listed in order of creation, and has an address if its kind receives requests", async () => {
@@ -74,10 +74,10 @@ describe("a channel", () => {
 
   it("has a uid that is unique in its app, and rejects a change of its uid or kind", async () => {
     const { uid, id } = await create();
-    const again = await api.call.refusal("POST", `/apps/${appId}/channels`, { uid, kind: "webhook" });
+    const again = await api.call.expectRejection("POST", `/apps/${appId}/channels`, { uid, kind: "webhook" });
     expect(again).toEqual({ status: 409, code: "conflict" });
     for (const patch of [{ uid: "other" }, { kind: "polling" }]) {
-      const refusal = await api.call.refusal("PUT", `/apps/${appId}/channels/${id}`, patch);
+      const refusal = await api.call.expectRejection("PUT", `/apps/${appId}/channels/${id}`, patch);
       expect(refusal).toMatchObject({ status: 400, paths: Object.keys(patch) });
     }
   });
@@ -216,7 +216,7 @@ describe("a channel", () => {
       ["POST", `/apps/${appId}/channels`, { uid: "refused", kind: "webhook", ...input }],
       ["PUT", `/apps/${appId}/channels/${id}`, input],
     ] as const) {
-      const { status, paths = [] } = await api.call.refusal(method, at, body);
+      const { status, paths = [] } = await api.call.expectRejection(method, at, body);
       expect(status).toBe(400);
       for (const one of paths) expect(one).toContain(path);
       expect(paths.length).toBeGreaterThan(0);

@@ -26,7 +26,7 @@ const draft = (kind: keyof typeof KINDS, config: object = KINDS[kind], origins =
 });
 const create = (...args: Parameters<typeof draft>) => api.call.post("/connections", draft(...args));
 const change = (id: string, patch: object) => api.call.put(`/connections/${id}`, patch);
-const refusal = (id: string, patch: object) => api.call.refusal("PUT", `/connections/${id}`, patch);
+const refusal = (id: string, patch: object) => api.call.expectRejection("PUT", `/connections/${id}`, patch);
 
 describe("a connection", () => {
   it.each(
@@ -65,7 +65,7 @@ describe("a connection", () => {
     ["config.tokenParameters.client_id", "oauth2", { ...KINDS.oauth2, tokenParameters: { client_id: "b" } }],
     ["config.tokenEndpoint", "oauth2", { ...KINDS.oauth2, tokenEndpoint: "https://a:b@id.example.com/" }],
   ] as const)("is rejected with an error at %s if its kind is %s and its config is %j", async (path, kind, config) => {
-    const { status, paths } = await api.call.refusal("POST", "/connections", draft(kind, config));
+    const { status, paths } = await api.call.expectRejection("POST", "/connections", draft(kind, config));
     expect(status).toBe(400);
     expect(paths).toContain(path);
   });
@@ -79,7 +79,7 @@ describe("a connection", () => {
     "*",
   ])("is rejected with %s as an allowed origin", async (origin) => {
     const body = draft("bearer", KINDS.bearer, [origin]);
-    expect(await api.call.refusal("POST", "/connections", body)).toMatchObject({
+    expect(await api.call.expectRejection("POST", "/connections", body)).toMatchObject({
       status: 400,
       paths: ["allowedOrigins[0]"],
     });

@@ -88,7 +88,7 @@ describe("an explanation", () => {
     expect(tried.items[0].events).toMatchObject([{ type: "x" }]);
     const wrong = { body, events: [{ type: "x", typePath: "kind" }] };
     expect(
-      await spine.api.call.refusal("POST", `${path}/channels/${channelId}/explain`, wrong),
+      await spine.api.call.expectRejection("POST", `${path}/channels/${channelId}/explain`, wrong),
     ).toMatchObject({ status: 400, paths: ["events[0].typePath"] });
   });
 
@@ -102,10 +102,10 @@ describe("an explanation", () => {
     };
     const explain = { body: '{"kind":"x"}', events };
     expect(
-      await spine.api.call.refusal("POST", `${path}/channels/${channelId}/explain`, explain),
+      await spine.api.call.expectRejection("POST", `${path}/channels/${channelId}/explain`, explain),
     ).toMatchObject(refusal);
     const preview = { channelId, events };
-    expect(await spine.api.call.refusal("POST", `${path}/quarantine/preview`, preview)).toMatchObject(
+    expect(await spine.api.call.expectRejection("POST", `${path}/quarantine/preview`, preview)).toMatchObject(
       refusal,
     );
   });

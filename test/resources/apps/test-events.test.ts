@@ -47,7 +47,7 @@ it("a channel without a preset gets a minimal delivery of its kind, but a pull c
     ["ce", "com.example.made"],
   ])
     expect(await spine.api.call.post(pathOf(app, uid))).toMatchObject({ events: [{ type }] });
-  expect(await spine.api.call.refusal("POST", pathOf(app, "feed"), {})).toMatchObject({
+  expect(await spine.api.call.expectRejection("POST", pathOf(app, "feed"), {})).toMatchObject({
     status: 400,
     paths: ["body"],
   });
@@ -58,8 +58,8 @@ it("a channel without a preset gets a minimal delivery of its kind, but a pull c
 it("a test event is rejected if the channel is paused or the caller may only read channels", async () => {
   const app = await spine.install({ uid: "main", kind: "webhook", config: {}, events: [{ type: "a" }] });
   const reader = spine.api.as(await spine.api.keyWith("channels.read", "apps.write"));
-  expect(await reader.refusal("POST", pathOf(app), {})).toMatchObject({ status: 403 });
+  expect(await reader.expectRejection("POST", pathOf(app), {})).toMatchObject({ status: 403 });
   await spine.api.call.post(`/apps/${app.id}/channels/main/pause`);
-  expect(await spine.api.call.refusal("POST", pathOf(app), {})).toMatchObject({ status: 409 });
+  expect(await spine.api.call.expectRejection("POST", pathOf(app), {})).toMatchObject({ status: 409 });
   expect(await eventsOf(app)).toEqual([]);
 });

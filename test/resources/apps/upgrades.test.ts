@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { createLiveChannels } from "../../../src/data/channels/live-channels.ts";
+import { createStoredChannels } from "../../../src/data/channels/stored-channels.ts";
 import { createTestApi } from "../../support/api.ts";
 import { opened } from "../../support/opened.ts";
 
@@ -121,7 +121,7 @@ describe("an upgrade", () => {
     await change([{ ...channel("stays", "a"), config: { verification: { ...verification, prefix: "v=" } } }]);
     const [stays] = (await upgrade()).channels;
     expect(stays).toMatchObject({ title: null, state: "paused", config: { verification: { prefix: "v=" } } });
-    const live = createLiveChannels({ db: api.database.db, keyring: api.keyring });
+    const live = createStoredChannels({ db: api.database.db, keyring: api.keyring });
     const found = await live.findById(idOf("stays"));
     expect(found?.channel.settings).toMatchObject({ secrets: [{ value: "s3cret" }] });
     expect(await api.call.post(`${path}/resume`)).toMatchObject({ state: "active" });
@@ -134,14 +134,14 @@ describe("an upgrade", () => {
       .where("id", "=", blueprintId)
       .execute();
     const path = `/apps/${app.id}/upgrade`;
-    expect(await api.call.refusal("POST", path)).toEqual({
+    expect(await api.call.expectRejection("POST", path)).toEqual({
       status: 409,
       code: "conflict",
       paths: ["channels[1].kind"],
     });
     expect(await liveTopics()).toEqual(["a", "b", "c"]);
     await api.call.delete(`/blueprints/${blueprintId}`);
-    expect(await api.call.refusal("POST", path)).toMatchObject({ status: 409 });
+    expect(await api.call.expectRejection("POST", path)).toMatchObject({ status: 409 });
   });
 
   it("adds a channel once if three upgrades run concurrently", async () => {

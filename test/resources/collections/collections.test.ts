@@ -4,7 +4,7 @@ import { opened } from "../../support/opened.ts";
 
 const api = opened(createTestApi);
 
-/** A collection with these fields; its paths. */
+/** Creates a collection with these fields. Returns its id and the paths of its resources. */
 async function collection(...fields: object[]) {
   const { id } = await api.call.post("/collections", { name: "Things" });
   const at = {
@@ -36,7 +36,7 @@ describe("a record", () => {
     ...(kind === "choice" && { options: ["red", "green"] }),
   });
 
-  it("holds a value of each kind of field, and refuses one that does not fit its kind", async () => {
+  it("accepts a value of each kind of field, and rejects a value of the wrong kind", async () => {
     const at = await collection(...Object.keys(KINDS).map(fieldOf));
     const values = Object.fromEntries(Object.entries(KINDS).map(([kind, [fits]]) => [kind, fits]));
     const made = await api.call.post(at.records, { values });
@@ -50,8 +50,8 @@ describe("a record", () => {
     expect(await api.call.get(`${at.records}/${made.id}`)).toEqual(made);
     for (const [kind, [, ...others]] of Object.entries(KINDS)) {
       for (const other of others) {
-        const refusal = await api.call.refusal("POST", at.records, { values: { [kind]: other } });
-        // A text that is too long fills more than a record may hold.
+        const refusal = await api.call.expectRejection("POST", at.records, { values: { [kind]: other } });
+        // A text over the size limit of a record is reported for the whole record.
         const path = kind === "text" && other !== 1 ? "values" : `values.${kind}`;
         expect(refusal).toMatchObject({ status: 400, paths: [path] });
       }
@@ -60,12 +60,12 @@ describe("a record", () => {
     expect(times.values).toMatchObject({ dateTime: "2026-01-01T00:00:00.000Z", text: null, json: null });
   });
 
-  it("is refused with the path of each value that is unknown, missing or does not fit", async () => {
+  it("is rejected with the path of each value that is unknown, missing or invalid", async () => {
     const at = await collection(
       { name: "must", kind: "text", required: true },
       { name: "n", kind: "number" },
     );
-    const refusal = (values: object) => api.call.refusal("POST", at.records, { values });
+    const refusal = (values: object) => api.call.expectRejection("POST", at.records, { values });
     expect(await refusal({ n: "x", more: 1, toString: 1 })).toMatchObject({
       status: 400,
       paths: ["values.more", "values.toString", "values.must", "values.n"],
@@ -74,7 +74,7 @@ describe("a record", () => {
     expect(await api.call.get(at.records)).toEqual([]);
   });
 
-  it("is changed as a whole: fields left out lose their value, and null inside a value is data", async () => {
+  it("is changed by replacing all its values, so that omitted fields lose theirs and null inside a value is data", async () => {
     const at = await collection({ name: "a", kind: "text", required: true }, { name: "b", kind: "json" });
     const { id } = await api.call.post(at.records, { values: { a: "1", b: { x: 1, y: 2 } } });
     const path = `${at.records}/${id}`;
@@ -82,12 +82,12 @@ describe("a record", () => {
     expect(await put({ a: "1", b: { y: null } })).toEqual({ a: "1", b: { y: null } });
     expect(await put({ a: "2" })).toEqual({ a: "2", b: null });
     expect((await api.call.put(path, {})).values).toEqual({ a: "2", b: null });
-    const refusal = await api.call.refusal("PUT", path, { values: { c: 1 } });
+    const refusal = await api.call.expectRejection("PUT", path, { values: { c: 1 } });
     expect(refusal).toMatchObject({ status: 400, paths: ["values.c", "values.a"] });
     expect(await api.call.delete(path)).toEqual({ id });
   });
 
-  it("holds fields of any name, __proto__ too", async () => {
+  it("accepts fields of any name, including __proto__", async () => {
     const names = ["__proto__", "constructor", "a.b", "é 💥"];
     const at = await collection(...names.map((name) => ({ name, kind: "number" })));
     const text = `{"values":{"__proto__":1,"constructor":2,"a.b":3,"é 💥":4}}`;
@@ -104,7 +104,7 @@ describe("a record", () => {
     expect(await api.call.get(at.records)).toEqual([record]);
   });
 
-  it("is listed in pages, in order of creation", async () => {
+  it("can be listed in pages, in order of creation", async () => {
     const at = await collection({ name: "n", kind: "number" });
     for (let n = 0; n < 12; n++) await api.call.post(at.records, { values: { n } });
     const read: number[] = [];
@@ -118,7 +118,7 @@ describe("a record", () => {
     expect([end.body, end.headers.get("x-total-count")]).toEqual([[], "12"]);
   });
 
-  it("cannot take the unique value of another record, not even at the same moment", async () => {
+  it("cannot take the unique value of another record, even in concurrent requests", async () => {
     const at = await collection({ name: "key", kind: "text", unique: true });
     const create = (key: string | null) => api.call("POST", at.records, { values: { key } });
     const answers = await Promise.all([1, 2, 3].map(() => create("a")));
@@ -134,7 +134,7 @@ describe("a record", () => {
 });
 
 describe("a field", () => {
-  it("has a name that is unique in its collection, and options only as a choice", async () => {
+  it("has a name that is unique in its collection, and has options only if it is a choice", async () => {
     const at = await collection();
     const create = (body: object) => api.call("POST", at.fields, { name: "f", kind: "text", ...body });
     const answers = await Promise.all([create({}), create({})]);
@@ -145,12 +145,12 @@ describe("a field", () => {
       [{ kind: "choice", options: ["a", "a"] }, "options[1]"],
       [{ kind: "json", unique: true }, "unique"],
     ] as const) {
-      const refusal = await api.call.refusal("POST", at.fields, { name: "g", kind: "text", ...body });
+      const refusal = await api.call.expectRejection("POST", at.fields, { name: "g", kind: "text", ...body });
       expect(refusal).toMatchObject({ status: 400, paths: [path] });
     }
   });
 
-  it("keeps its values when it is renamed, and takes them along when it is deleted", async () => {
+  it("keeps its values when it is renamed, and is deleted with its values", async () => {
     const at = await collection({ name: "a", kind: "text", unique: true }, { name: "b", kind: "json" });
     const { id } = await api.call.post(at.records, { values: { a: "1", b: { z: 1, y: [1.5] } } });
     const [a, b] = [await fieldNamed(at, "a"), await fieldNamed(at, "b")];
@@ -169,7 +169,7 @@ describe("a field", () => {
     expect(await values()).toEqual({ c: { z: 1, y: [1.5] }, a: null });
   });
 
-  it("cannot change so that existing records no longer fit", async () => {
+  it("rejects a change that would make existing records invalid", async () => {
     const at = await collection({ name: "a", kind: "choice", options: ["x", "y"] });
     const records = [
       await api.call.post(at.records, { values: { a: "x" } }),
@@ -188,7 +188,7 @@ describe("a field", () => {
     expect((await put({ kind: "text", options: [], unique: true })).status).toBe(200);
   });
 
-  it("can become unique only while its values are", async () => {
+  it("can become unique only if its existing values are unique", async () => {
     const at = await collection({ name: "a", kind: "number" });
     const [, second] = [
       await api.call.post(at.records, { values: { a: 1 } }),

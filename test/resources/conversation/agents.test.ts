@@ -7,7 +7,7 @@ const api = opened(createTestApi);
 const agent = (body: object = {}) => api.call.post("/agents", { name: "Agent", ...body });
 
 describe("an agent", () => {
-  it("is answered with every field, null where there is no value, and its whole knowledge base", async () => {
+  it("is returned with every field, with null for missing values, and with its whole knowledge base", async () => {
     const knowledgeBase = await api.call.post("/knowledge-bases", {
       name: "Handbook",
       metadata: { pages: 7 },
@@ -59,7 +59,7 @@ describe("an agent", () => {
     expect(await api.call.get("/agents")).toEqual([made, bare]);
   });
 
-  it("is changed by a merge patch: null clears, an array replaces, query suggestions sent back keep their ids", async () => {
+  it("is changed by a merge patch in which null clears, arrays replace and returned query suggestions keep their ids", async () => {
     const made = await agent({
       color: "red",
       toolIds: ["a", "b"],
@@ -72,7 +72,7 @@ describe("an agent", () => {
     expect(body.querySuggestions).toEqual([{ id: expect.stringMatching(/^qs_/), content: "new" }, one]);
   });
 
-  it("is refused with a malformed uid, an avatar URL that is not http(s), or two suggestions of one id", async () => {
+  it("is rejected with a malformed uid, an avatar URL that is not http(s), or two suggestions with the same id", async () => {
     const bad = {
       name: "Agent",
       uid: "a b",
@@ -82,7 +82,7 @@ describe("an agent", () => {
         { id: "x", content: "b" },
       ],
     };
-    const { status, paths = [] } = await api.call.refusal("POST", "/agents", bad);
+    const { status, paths = [] } = await api.call.expectRejection("POST", "/agents", bad);
     expect([status, [...paths].sort()]).toEqual([400, ["avatarPublicUrl", "querySuggestions[1].id", "uid"]]);
   });
 
@@ -92,12 +92,12 @@ describe("an agent", () => {
       expect((await api.call("POST", "/agents", { name: "b", ...body })).status).toBe(409);
     const other = await agent();
     expect((await api.call("PUT", `/agents/${other.id}`, { identifier: "own" })).status).toBe(409);
-    const stranger = api.as(await api.strangerKey());
+    const stranger = api.as(await api.createForeignKey());
     await stranger.post("/agents", { name: "b", uid: "own", identifier: "own" });
     await api.call.put(`/agents/${made.id}`, { uid: "own", identifier: "own" });
   });
 
-  it("forgets a deleted blueprint or space, but a knowledge base in use cannot be deleted", async () => {
+  it("loses its reference to a deleted blueprint or space, but prevents the deletion of its knowledge base", async () => {
     const knowledgeBase = await api.call.post("/knowledge-bases", { name: "kept" });
     const blueprint = await api.call.post("/blueprints", { title: "b" });
     const { id: spaceId } = await api.call.post("/spaces", { name: "s" });
@@ -112,7 +112,7 @@ describe("an agent", () => {
 });
 
 describe("a knowledge base", () => {
-  it("is created, read, listed, changed and deleted; its metadata is replaced as a whole", async () => {
+  it("can be created, read, listed, changed and deleted, and a change replaces its metadata as a whole", async () => {
     const collectionId = (await api.call.post("/collections", { name: "C" })).id;
     const made = await api.call.post("/knowledge-bases", {
       name: "K",
@@ -138,24 +138,24 @@ describe("a knowledge base", () => {
     const body = await api.call.put(`/knowledge-bases/${made.id}`, patch);
     expect(body).toMatchObject({ ownerId: null, lastIndexedAt: null, spaceId: made.spaceId });
     expect(body.metadata).toEqual(patch.metadata);
-    const refusal = await api.call.refusal("PUT", `/knowledge-bases/${made.id}`, { metadata: null });
+    const refusal = await api.call.expectRejection("PUT", `/knowledge-bases/${made.id}`, { metadata: null });
     expect(refusal).toMatchObject({ status: 400, paths: ["metadata"] });
     expect(await api.call.delete(`/knowledge-bases/${made.id}`)).toEqual({ id: made.id });
   });
 
-  it("belongs to the caller and its default space unless it says otherwise; null is as if it said nothing", async () => {
+  it("belongs by default to the caller and its default space, also if the request gives null", async () => {
     const [account] = await api.call.get("/iam/accounts");
     const [space] = await api.call.get("/spaces");
     const made = await api.call.post("/knowledge-bases", { name: "K" });
     expect(made).toMatchObject({ ownerId: account.id, spaceId: space.id });
-    const nobodys = await api.call.post("/knowledge-bases", { name: "K", ownerId: null, spaceId: null });
-    expect(nobodys).toMatchObject({ ownerId: account.id, spaceId: space.id });
-    const nothing = { ownerId: null, spaceId: null };
-    expect(await api.call.put(`/knowledge-bases/${nobodys.id}`, nothing)).toMatchObject(nothing);
-    for (const { id } of [made, nobodys]) await api.call.delete(`/knowledge-bases/${id}`);
+    const withNulls = await api.call.post("/knowledge-bases", { name: "K", ownerId: null, spaceId: null });
+    expect(withNulls).toMatchObject({ ownerId: account.id, spaceId: space.id });
+    const cleared = { ownerId: null, spaceId: null };
+    expect(await api.call.put(`/knowledge-bases/${withNulls.id}`, cleared)).toMatchObject(cleared);
+    for (const { id } of [made, withNulls]) await api.call.delete(`/knowledge-bases/${id}`);
   });
 
-  it("accepts any member name in its metadata, __proto__ too", async () => {
+  it("accepts any member name in its metadata, including __proto__", async () => {
     const text = '{"name":"K","metadata":{"__proto__":{"a":1},"constructor":2}}';
     const made = await api.call("POST", "/knowledge-bases", text);
     expect(Object.entries(made.body.metadata)).toEqual([
@@ -165,7 +165,7 @@ describe("a knowledge base", () => {
     expect((await api.call("POST", "/knowledge-bases", { name: "K", metadata: [] })).status).toBe(400);
   });
 
-  it("is refused with more than 64 KiB of metadata, or with a time outside of the calendar", async () => {
+  it("is rejected with more than 64 KiB of metadata, or with a time after the year 9999", async () => {
     for (const body of [
       { metadata: { a: "x".repeat(70_000) } },
       { lastIndexedAt: "9999-12-31T23:59:59-23:59" },
@@ -176,7 +176,7 @@ describe("a knowledge base", () => {
   });
 });
 
-it("agents leave no entries in the audit", async () => {
+it("changes of agents add no records to the audit", async () => {
   const { n } = await api.database.db
     .selectFrom("audit")
     .select((eb) => eb.fn.countAll<number>().as("n"))

@@ -13,7 +13,7 @@ beforeAll(async () => {
 const start = (body: object = {}) => api.call.post("/conversations", { roomId, ...body });
 
 describe("a conversation", () => {
-  it("is created in the space of its room, read, listed, changed and deleted with its messages", async () => {
+  it("is created in the space of its room, can be read, listed and changed, and is deleted with its messages", async () => {
     const room = await api.call.get(`/rooms/${roomId}`);
     const made = await start({ title: "Order 17" });
     expect(made).toEqual({
@@ -45,39 +45,39 @@ describe("a conversation", () => {
       ownerId: null,
     });
     for (const patch of [{ roomId }, { isLive: true }])
-      expect(await api.call.refusal("PUT", path, patch)).toMatchObject({ paths: Object.keys(patch) });
+      expect(await api.call.expectRejection("PUT", path, patch)).toMatchObject({ paths: Object.keys(patch) });
     expect(await api.call.delete(path)).toEqual({ id: made.id });
     expect((await api.call("GET", `/rooms/${roomId}/messages/${message.id}`)).status).toBe(404);
   });
 
-  it("ends once, and takes no messages after that", async () => {
+  it("can be ended once, and rejects messages after that", async () => {
     const { id } = await start();
     expect(await api.call.post(`/conversations/${id}/end`)).toMatchObject({ id, isLive: false });
     for (const [action, body] of [
       ["end", {}],
       ["messages", { content: "late" }],
     ] as const) {
-      const refusal = await api.call.refusal("POST", `/conversations/${id}/${action}`, body);
+      const refusal = await api.call.expectRejection("POST", `/conversations/${id}/${action}`, body);
       expect(refusal).toEqual({ status: 409, code: "conflict" });
     }
     expect(await api.call.get(`/conversations/${id}/messages`)).toEqual([]);
   });
 
-  it("ends between two concurrent messages: each is either kept and answered, or refused", async () => {
+  it("stores each message that is sent while the conversation ends, or rejects the message", async () => {
     const { id } = await start();
-    const say = () => api.call("POST", `/conversations/${id}/messages`, { content: "a" });
+    const send = () => api.call("POST", `/conversations/${id}/messages`, { content: "a" });
     const answers = await Promise.all([
-      say(),
-      say(),
+      send(),
+      send(),
       api.call("POST", `/conversations/${id}/end`),
-      say(),
-      say(),
+      send(),
+      send(),
     ]);
-    const said = answers.filter(({ status, body }) => status === 200 && "content" in body).length;
+    const accepted = answers.filter(({ status, body }) => status === 200 && "content" in body).length;
     expect(answers.map(({ status }) => status).filter((status) => status !== 200 && status !== 409)).toEqual(
       [],
     );
-    expect((await api.call.get(`/conversations/${id}`)).messages).toHaveLength(said);
+    expect((await api.call.get(`/conversations/${id}`)).messages).toHaveLength(accepted);
   });
 
   it("starts with copies of the participants of its room that join automatically", async () => {
@@ -129,7 +129,7 @@ describe("a conversation", () => {
     expect(page.headers.get("x-total-count")).toBe("1010");
   });
 
-  it("embeds messages with 1 MiB of attachments at most, the newest of each in any case", async () => {
+  it("embeds its newest messages up to 1 MiB of attachments, and always includes the newest message", async () => {
     const { id } = await start();
     const attachments = [{ name: "a", payload: Array.from({ length: 60_000 }, () => 1) }];
     for (let n = 0; n < 20; n++)

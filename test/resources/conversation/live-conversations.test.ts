@@ -16,7 +16,7 @@ async function begin(body: object = {}) {
   return { conversation, guest: api.as(conversation.liveToken), path: `/conversations/${conversation.id}` };
 }
 
-it("a guest reads and posts to a live conversation with the live token alone, until it ends", async () => {
+it("a guest can read and post messages in a live conversation with only the live token, until the conversation ends", async () => {
   const room = await api.call.post("/rooms", { title: "Shop" });
   const [account] = await api.call.get("/iam/accounts");
   await api.call.post(`/rooms/${room.id}/participants`, { accountId: account.id, autoJoin: true });
@@ -33,14 +33,14 @@ it("a guest reads and posts to a live conversation with the live token alone, un
   const path = `/conversations/${made.id}`;
   const guest = api.as(made.liveToken);
   expect(await guest.get(path)).toEqual({ ...made, liveToken: null });
-  const said = await guest.post(`${path}/messages`, { content: "Where is it?" });
-  expect(said).toMatchObject({ content: "Where is it?", authorId: null, conversationId: made.id });
+  const posted = await guest.post(`${path}/messages`, { content: "Where is it?" });
+  expect(posted).toMatchObject({ content: "Where is it?", authorId: null, conversationId: made.id });
   await api.call.post(`${path}/messages`, { content: "On its way." });
   const read = await guest.get(`${path}/messages`);
   expect(read.map(({ content }: { content: string }) => content)).toEqual([
     ...["How can I help?", "Where is it?", "On its way."],
   ]);
-  expect(await guest.get(`${path}/messages/${said.id}`)).toEqual(said);
+  expect(await guest.get(`${path}/messages/${posted.id}`)).toEqual(posted);
   expect(await api.call.post(`${path}/end`)).toMatchObject({ isLive: false, liveToken: null });
   for (const [method, at] of [
     ["GET", path],
@@ -52,7 +52,7 @@ it("a guest reads and posts to a live conversation with the live token alone, un
 });
 
 describe("a live token", () => {
-  it("is answered once and stored as a hash", async () => {
+  it("is returned once and stored as a hash", async () => {
     const { conversation, path } = await begin();
     const { liveToken, id } = conversation;
     expect(liveToken).toMatch(/^lt_[0-9a-z]{40}$/);
@@ -71,14 +71,14 @@ describe("a live token", () => {
     expect(JSON.stringify(api.lines)).not.toContain(liveToken);
   });
 
-  it("does not show the room and its notes to guests", async () => {
+  it("does not give guests access to the room", async () => {
     const { guest, path } = await begin({ message: "Hello" });
     const [message] = await guest.get(`${path}/messages`);
     expect(message).toMatchObject({ room: null, conversation: { isLive: true, liveToken: null } });
     expect((await api.call.get(`${path}/messages`))[0].room).toMatchObject({ id: roomId });
   });
 
-  it("ends at once when the conversation is deleted or the account of its author is disabled", async () => {
+  it("becomes invalid when the conversation is deleted or the author's account is disabled", async () => {
     const deleted = await begin();
     await deleted.guest.get(deleted.path);
     await api.call.delete(deleted.path);
@@ -109,7 +109,7 @@ describe("a live token", () => {
     }
   });
 
-  it("is answered 503, not 401, while the database is away", async () => {
+  it("gets a 503 response, not a 401, while the database is unavailable", async () => {
     await using other = await createTestApi();
     const room = await other.call.post("/rooms");
     const { id, liveToken } = await other.call.post(LIVE, { roomId: room.id });
@@ -130,10 +130,10 @@ describe("a live token", () => {
 });
 
 describe("CreateLiveConversation", () => {
-  it("is refused in a room that takes no messages, and leaves nothing behind", async () => {
+  it("is rejected in a room that does not allow messages, without creating a conversation or message", async () => {
     const room = await api.call.post("/rooms", { allowMessages: false });
     for (const body of [{}, { message: "Hello" }])
-      expect(await api.call.refusal("POST", LIVE, { roomId: room.id, ...body })).toEqual({
+      expect(await api.call.expectRejection("POST", LIVE, { roomId: room.id, ...body })).toEqual({
         status: 409,
         code: "conflict",
       });
@@ -152,7 +152,7 @@ describe("CreateLiveConversation", () => {
     expect((await api.call("POST", LIVE, { roomId: closed.id })).status).toBe(409);
   });
 
-  it("answers the same token to a retry by the same API key, and to no other", async () => {
+  it("returns the same token to a retry with the same API key, and rejects a retry with another key", async () => {
     const headers = { "idempotency-key": "begin" };
     const once = await api.call("POST", LIVE, { roomId }, headers);
     const again = await api.call("POST", LIVE, { roomId }, headers);

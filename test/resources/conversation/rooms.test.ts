@@ -12,7 +12,7 @@ beforeAll(async () => {
 const room = (body: object = {}) => call.post("/rooms", { title: "Room", ...body });
 
 describe("a room", () => {
-  it("is made with defaults, shown, listed, changed and deleted", async () => {
+  it("is created with defaults, and can be read, listed, changed and deleted", async () => {
     const made = await room({ hash: "h" });
     expect(made).toMatchObject({
       id: expect.stringMatching(/^room_/),
@@ -34,7 +34,7 @@ describe("a room", () => {
     expect(await call.get("/rooms")).toContainEqual(made);
     const changed = await call.put(`/rooms/${made.id}`, { title: null, ownerId: null, allowMessages: false });
     expect(changed).toMatchObject({ title: null, ownerId: null, allowMessages: false, hash: "h" });
-    const refusal = await call.refusal("PUT", `/rooms/${made.id}`, { allowMessages: null });
+    const refusal = await call.expectRejection("PUT", `/rooms/${made.id}`, { allowMessages: null });
     expect(refusal).toMatchObject({ status: 400, paths: ["allowMessages"] });
     expect(await call.delete(`/rooms/${made.id}`)).toEqual({ id: made.id });
     expect((await call("GET", `/rooms/${made.id}`)).status).toBe(404);
@@ -58,31 +58,31 @@ describe("a room", () => {
     expect(whole.messages).toEqual([bare(inside), bare(outside)]);
     expect(whole.participants).toEqual([{ ...participant, account: null }]);
     expect(whole.messages[0].attachments).toMatchObject(attachments);
-    const { messages: _, messageCount, participants, participantCount, ...begun } = conversation;
+    const { messages: _, messageCount, participants, participantCount, ...bareConversation } = conversation;
     expect([messageCount, participantCount, participants.length]).toEqual([0, 1, 1]);
-    expect(whole.conversations).toEqual([begun]);
+    expect(whole.conversations).toEqual([bareConversation]);
     expect(whole).toMatchObject({ conversationCount: 1, messageCount: 2, participantCount: 1 });
     expect((await call.get("/rooms?limit=200")).find(({ id }: { id: string }) => id === roomId)).toEqual(
       whole,
     );
-    expect(await call.refusal("DELETE", `/rooms/${roomId}`)).toMatchObject({ status: 409 });
+    expect(await call.expectRejection("DELETE", `/rooms/${roomId}`)).toMatchObject({ status: 409 });
     await call.delete(`/conversations/${conversation.id}`);
     expect((await call.get(`/rooms/${roomId}`)).messages).toEqual([bare(outside)]);
     await call.delete(`/rooms/${roomId}`);
   });
 
-  it("that is immutable cannot be changed, nor made mutable again", async () => {
+  it("with immutable set cannot be changed or made mutable again", async () => {
     const { id } = await room({ immutable: true });
     const status = async (patch: object) => (await call("PUT", `/rooms/${id}`, patch)).status;
     for (const patch of [{ title: "new" }, { immutable: false }, {}]) expect(await status(patch)).toBe(409);
-    // The body is checked first.
+    // The gateway validates the body before it checks `immutable`.
     expect(await status({ extra: 1 })).toBe(400);
     expect(await status({ ownerId: "acc_nobody" })).toBe(404);
     await call.post(`/rooms/${id}/messages`, { content: "a" });
     await call.delete(`/rooms/${id}`);
   });
 
-  it("is made in the caller's default space, in a named one, or in none", async () => {
+  it("is created in the given space or in the caller's default space, and can be removed from its space", async () => {
     const [{ id: spaceId }] = await call.get("/spaces");
     const other = await call.post("/spaces", { name: "s" });
     expect(await room()).toMatchObject({ spaceId });
@@ -94,11 +94,11 @@ describe("a room", () => {
 });
 
 describe("a participant", () => {
-  it("is made with its account and agent, shown, listed, changed and deleted", async () => {
+  it("is created with its account and agent, and can be read, listed, changed and deleted", async () => {
     const { id: roomId } = await room();
     const agent = await call.post("/agents", { name: "Bot", identifier: "bot" });
-    // Those of another organization are not theirs, whatever they are called.
-    const stranger = api.as(await api.strangerKey());
+    // Agents of another organization are never shown, even if they have the same identifier.
+    const stranger = api.as(await api.createForeignKey());
     for (const identifier of ["bot", "nobody"]) await stranger.post("/agents", { name: "Other", identifier });
     const path = `/rooms/${roomId}/participants`;
     const made = await call.post(path, {
@@ -135,7 +135,7 @@ describe("a participant", () => {
     expect(await call.get(path)).toEqual([guest]);
   });
 
-  it("exists once for each account in the room, and once in each conversation", async () => {
+  it("is unique for each account in the room and in each conversation", async () => {
     const { id: roomId } = await room();
     const path = `/rooms/${roomId}/participants`;
     const inRoom = { accountId: ownerId };
@@ -161,7 +161,7 @@ describe("a participant", () => {
     expect((await call("GET", `/rooms/${roomId}/participants/${id}`)).status).toBe(404);
   });
 
-  it("is found in its own room alone, and joins only that room's conversations", async () => {
+  it("is found only in its own room, and joins only that room's conversations", async () => {
     const [one, other] = [await room(), await room()];
     const { id } = await call.post(`/rooms/${one.id}/participants`, {});
     const others = `/rooms/${other.id}/participants`;
@@ -169,11 +169,11 @@ describe("a participant", () => {
       expect((await call(method, `${others}/${id}`, body)).status).toBe(404);
     expect(await call.get(`/rooms/${one.id}/participants/${id}`)).toMatchObject({ isAdmin: false });
     const { id: conversationId } = await call.post("/conversations", { roomId: one.id });
-    expect(await call.refusal("POST", others, { conversationId })).toMatchObject({ status: 404 });
+    expect(await call.expectRejection("POST", others, { conversationId })).toMatchObject({ status: 404 });
     expect((await call("GET", `${others}?conversationId=${conversationId}`)).status).toBe(404);
   });
 
-  it("is refused when its room has a thousand", async () => {
+  it("is rejected if its room already has 1,000 participants", async () => {
     const { id: roomId, organizationId } = await room();
     const now = new Date();
     await api.database.db
@@ -205,7 +205,7 @@ describe("a participant", () => {
 });
 
 describe("a message", () => {
-  it("is kept byte for byte, and shown with its room and conversation", async () => {
+  it("is stored byte for byte, and returned with its room and conversation", async () => {
     const made = await room();
     const payload = Array.from({ length: 256 }, (_, byte) => byte);
     const attachments = [
@@ -244,38 +244,38 @@ describe("a message", () => {
     [{ content: "a", attachments: Array(17).fill({ name: "x" }) }, "attachments"],
     [{ content: "" }, "content"],
     [{ content: "a", aiRole: 1.5 }, "aiRole"],
-    // The author is the caller.
+    // A request cannot set the author, which is always the caller.
     [{ content: "a", authorId: "acc_1" }, "authorId"],
-  ])("is refused with an attachment or a field that does not fit: %j", async (body, path) => {
+  ])("is rejected with the invalid attachment or field of %j", async (body, path) => {
     const { id } = await room();
-    expect(await call.refusal("POST", `/rooms/${id}/messages`, body)).toEqual({
+    expect(await call.expectRejection("POST", `/rooms/${id}/messages`, body)).toEqual({
       status: 400,
       code: "invalid_parameters",
       paths: [path],
     });
   });
 
-  it("is refused in a room that allows none, and in its conversations", async () => {
+  it("is rejected in a room that does not allow messages, and in its conversations", async () => {
     const { id } = await room({ allowMessages: false });
     const conversation = await call.post("/conversations", { roomId: id });
     for (const path of [`/rooms/${id}/messages`, `/conversations/${conversation.id}/messages`])
-      expect(await call.refusal("POST", path, { content: "a" })).toMatchObject({ status: 409 });
+      expect(await call.expectRejection("POST", path, { content: "a" })).toMatchObject({ status: 409 });
     expect(await call.get(`/rooms/${id}/messages`)).toEqual([]);
   });
 
-  it("keeps its place in the order of creation, page by page, and is found in its own room alone", async () => {
+  it("is listed in order of creation on every page, and is found only in its own room", async () => {
     const [one, other] = [await room(), await room()];
     const path = `/rooms/${one.id}/messages`;
     for (let n = 0; n < 12; n++) await call.post(path, { content: String(n) });
     const first = await call("GET", `${path}?limit=7`);
     const second = await call("GET", `${path}?limit=7&offset=7`);
-    const said = [...first.body, ...second.body].map(({ content }) => content);
-    expect(said).toEqual(Array.from({ length: 12 }, (_, n) => String(n)));
+    const contents = [...first.body, ...second.body].map(({ content }) => content);
+    expect(contents).toEqual(Array.from({ length: 12 }, (_, n) => String(n)));
     expect(first.headers.get("x-total-count")).toBe("12");
     const inside = (await call.get(`/rooms/${one.id}`)).messages.map(
       ({ content }: { content: string }) => content,
     );
-    expect(inside).toEqual(said);
+    expect(inside).toEqual(contents);
     const misplaced = `/rooms/${other.id}/messages/${first.body[0].id}`;
     for (const [method, body] of [["GET"], ["PUT", { content: "b" }], ["DELETE"]] as const)
       expect((await call(method, misplaced, body)).status).toBe(404);

@@ -14,7 +14,7 @@ const task = async (body: object = {}) => (await api.call("POST", "/tasks", { ti
 const move = (id: string, parentId: string | null) => api.call("PUT", `/tasks/${id}`, { parentId });
 
 let trees = 0;
-/** Tasks 0 to `count` - 1 as the API would have made them, the n-th below the one that `parent` says; answers how their ids go. */
+/** Inserts tasks 0 to `count` - 1 like the API does. `parent` computes the parent of task n. Returns a function from n to the task's id. */
 async function insert(count: number, parent: RawBuilder<unknown>): Promise<(n: number) => string> {
   const prefix = `task_${String(++trees).padStart(10, "0")}`;
   await sql`
@@ -32,14 +32,14 @@ interface Tree {
 }
 
 describe("a tree of tasks", () => {
-  it("is shown whole, with ten thousand levels or a thousand children of one task", async () => {
+  it("is returned whole, with 10,000 levels or with 1,000 children of one task", async () => {
     const idOf = await insert(1_001, sql`0`);
     const { children } = await api.call.get(`/tasks/${idOf(0)}`);
     const titles = children.map(({ title }: { title: string }) => title);
     expect(titles).toEqual(Array.from({ length: 1_000 }, (_, n) => String(n + 1)));
 
     const idOfChain = await insert(10_000, sql`n - 1`);
-    // Deeper than the check of all answers goes.
+    // Bypasses the test API, because its check of each response cannot handle 10,000 levels.
     const answer = await answerTree(api.database.db, { organizationId }, idOfChain(0));
     let at = (await answer.json()) as Tree;
     let depth = 1;
@@ -70,7 +70,7 @@ describe("a tree of tasks", () => {
     expect(queries.filter((sql) => sql.includes("tasks"))).toHaveLength(1);
   });
 
-  it("refuses a move of a task below itself, its child or its grandchild", async () => {
+  it("rejects a move of a task below itself, its child or its grandchild", async () => {
     const root = await task();
     const child = await task({ parentId: root.id });
     const grandchild = await task({ parentId: child.id });
@@ -89,7 +89,7 @@ describe("a tree of tasks", () => {
     expect((await move(child.id, grandchild.id)).status).toBe(200);
   });
 
-  it("gets no circle from moves at the same time that would close one together", async () => {
+  it("contains no cycle after concurrent moves that would form one together", async () => {
     for (let round = 0; round < 4; round++) {
       const [a, b, c] = [await task(), await task(), await task()];
       const moves = await Promise.all([move(a.id, b.id), move(b.id, c.id), move(c.id, a.id)]);
@@ -99,7 +99,7 @@ describe("a tree of tasks", () => {
     expect(rows).toEqual([]);
   });
 
-  it("takes moves and new tasks at the same time without a deadlock", async () => {
+  it("accepts concurrent moves and new tasks without a deadlock", async () => {
     const [a, b] = [await task(), await task()];
     const all = Array.from({ length: 12 }, (_, n) =>
       n % 3 === 0 ? move(a.id, n % 2 ? null : b.id) : task({ parentId: n % 3 === 1 ? a.id : b.id }),
@@ -109,7 +109,7 @@ describe("a tree of tasks", () => {
     expect(await Promise.all(trees)).toEqual([200, 200]);
   });
 
-  it("takes ten thousand tasks and no more, whether made or moved there", async () => {
+  it("is limited to 10,000 tasks, whether they are created or moved there", async () => {
     const idOf = await insert(9_999, sql`(n - 1) / 10`);
     const [root, leaf] = [idOf(0), idOf(9_998)];
     const pair = await task();
@@ -122,7 +122,7 @@ describe("a tree of tasks", () => {
     expect(await task({ parentId: root })).toMatchObject({ parentId: root });
   });
 
-  it("takes 16 MiB of content in all its tasks together, and no more", async () => {
+  it("is limited to 16 MiB of content in all its tasks together", async () => {
     const size = 16 * 1024 * 1024;
     const { id: root } = await task();
     const { id: running } = await task({ parentId: root });
@@ -138,7 +138,7 @@ describe("a tree of tasks", () => {
   });
 });
 
-/** Tasks that are above themselves. */
+/** Finds a task that is its own ancestor. */
 function findCircles() {
   return sql`
     WITH RECURSIVE above AS (

@@ -17,12 +17,12 @@ interface Tree {
   readonly title: string;
   readonly children: readonly Tree[];
 }
-/** `a(b(c) d)` */
+/** Formats a tree as its titles, with children in parentheses: `a(b(c) d)`. */
 const shape = ({ title, children }: Tree): string =>
   children.length === 0 ? title : `${title}(${children.map(shape).join(" ")})`;
 const shapeOf = async (id: string): Promise<string> => shape(await call.get(`/tasks/${id}`));
 
-it("a tree of tasks is built, started, ended, failed, canceled, moved and deleted by the API alone", async () => {
+it("the API can build a tree of tasks and start, end, fail, cancel, move and delete its tasks", async () => {
   const root = await task({ title: "release" });
   const build = await task({ title: "build", parentId: root.id });
   const test = await task({ title: "test", parentId: root.id });
@@ -50,13 +50,13 @@ it("a tree of tasks is built, started, ended, failed, canceled, moved and delete
   await put(test.id, { parentId: null });
   expect([await shapeOf(root.id), await shapeOf(test.id)]).toEqual(["release(build)", "test(unit browser)"]);
 
-  expect(await call.refusal("DELETE", `/tasks/${test.id}`)).toMatchObject({ status: 409 });
+  expect(await call.expectRejection("DELETE", `/tasks/${test.id}`)).toMatchObject({ status: 409 });
   for (const { id } of [unit, browser, test]) await call.delete(`/tasks/${id}`);
   expect((await call("GET", `/tasks/${test.id}`)).status).toBe(404);
 });
 
 describe("a task", () => {
-  it("has every field, null where there is no value", async () => {
+  it("has every field, with null for missing values", async () => {
     const made = await task();
     expect(made).toEqual({
       id: expect.stringMatching(/^task_/),
@@ -84,7 +84,7 @@ describe("a task", () => {
     expect(await call.get(`/tasks/${made.id}`)).toEqual(made);
   });
 
-  it("names an executor, an app, a state and any target, and forgets an app or state that is deleted", async () => {
+  it("refers to an executor, an app, a state and any target, and loses its reference to a deleted app or state", async () => {
     const blueprint = await call.post("/blueprints", { title: "b" });
     const app = await call.post("/apps/install", { blueprintId: blueprint.id });
     const state = await call.post("/states", { name: "s" });
@@ -95,7 +95,7 @@ describe("a task", () => {
     const changed = await put(made.id, patch);
     expect(changed).toMatchObject({ ...named, kind: "default", input: { e: false } });
     expect(changed.params).toEqual(patch.params);
-    expect((await call.refusal("PUT", `/tasks/${made.id}`, { kind: null })).paths).toEqual(["kind"]);
+    expect((await call.expectRejection("PUT", `/tasks/${made.id}`, { kind: null })).paths).toEqual(["kind"]);
     await call.delete(`/apps/${app.id}`);
     await call.delete(`/states/${state.id}`);
     expect(await call.get(`/tasks/${made.id}`)).toMatchObject({
@@ -105,7 +105,7 @@ describe("a task", () => {
     });
   });
 
-  it("goes from created to running to one end and no other way, which sets its times", async () => {
+  it("changes only from created to running to one final status, and sets its times with each change", async () => {
     const actions = { start: {}, end: {}, cancel: {}, fail: { errors: [{ code: "c", message: "m" }] } };
     const ends = { end: "completed", cancel: "canceled", fail: "failed" };
     const does = async (id: string, name: keyof typeof actions) =>
@@ -126,7 +126,7 @@ describe("a task", () => {
     }
   });
 
-  it("ends once when several requests end or cancel it at the same time", async () => {
+  it("ends once if several requests end or cancel it concurrently", async () => {
     const { id } = await task();
     await act(id, "start");
     const ends = Array.from({ length: 6 }, (_, n) =>
@@ -137,11 +137,11 @@ describe("a task", () => {
   });
 
   it.each([
-    ["a status of its own", { title: "a", status: "running" }, "status"],
-    ["a time of its own", { title: "a", startedAt: "2026-01-01T00:00:00.000Z" }, "startedAt"],
+    ["a status", { title: "a", status: "running" }, "status"],
+    ["a start time", { title: "a", startedAt: "2026-01-01T00:00:00.000Z" }, "startedAt"],
     ["too much input", { title: "a", input: "x".repeat(70_000) }, "input"],
-  ])("is refused with %s", async (_, body, path) => {
-    expect(await call.refusal("POST", "/tasks", body)).toEqual({
+  ])("is rejected with %s in the request", async (_, body, path) => {
+    expect(await call.expectRejection("POST", "/tasks", body)).toEqual({
       status: 400,
       code: "invalid_parameters",
       paths: [path],
@@ -151,14 +151,14 @@ describe("a task", () => {
   it("cannot end with both an output and errors", async () => {
     const { id } = await task();
     const body = { output: 1, errors: [{ code: "c", message: "m" }] };
-    expect(await call.refusal("POST", `/tasks/${id}/end`, body)).toEqual({
+    expect(await call.expectRejection("POST", `/tasks/${id}/end`, body)).toEqual({
       status: 400,
       code: "invalid_parameters",
       paths: ["output"],
     });
   });
 
-  it("is listed by parent and status, without its children", async () => {
+  it("can be listed by parent and status, without its children", async () => {
     const root = await task({ title: "root" });
     const [a, b] = [await task({ parentId: root.id }), await task({ parentId: root.id })];
     await task({ parentId: a.id });
@@ -173,6 +173,6 @@ describe("a task", () => {
       children: [],
     }));
     expect(await call.get(`/tasks?parentId=${root.id}`)).toEqual(shown);
-    expect(await call.refusal("GET", "/tasks?status=gone")).toMatchObject({ status: 400 });
+    expect(await call.expectRejection("GET", "/tasks?status=gone")).toMatchObject({ status: 400 });
   });
 });

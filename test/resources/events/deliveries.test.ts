@@ -16,7 +16,7 @@ type App = Awaited<ReturnType<typeof install>>;
 const listed = (app: App, query = "") => spine.api.call.get(`/apps/${app.id}/deliveries${query}`);
 const whole = (app: App, id: string) => spine.api.call.get(`/apps/${app.id}/deliveries/${id}`);
 
-/** A delivery whose record is written. */
+/** Sends a delivery and waits until its record is written. */
 async function deliver(app: App, body: unknown, headers: Record<string, string> = {}) {
   const result = await spine.deliver(app.channels[0].id, body, headers);
   await spine.path.recorder.flush();
@@ -24,7 +24,7 @@ async function deliver(app: App, body: unknown, headers: Record<string, string> 
 }
 const pushed = (id: string, data: unknown = { n: 1 }) => ({ type: "push", id, data });
 
-// One that is made too late is not written, and what makes the first of them is loaded for it.
+// The first delivery loads code, and its record may therefore be too late to be written. Repeats until a record is written.
 beforeAll(async () => {
   const app = await install();
   await until(async () => {
@@ -34,7 +34,7 @@ beforeAll(async () => {
 });
 
 describe("the record of a delivery", () => {
-  it("tells how it came, what each path yielded, and what came of it", async () => {
+  it("contains the request, the values of each path and the outcome", async () => {
     const app = await install();
     const text = '{"type":"push","id":"1","data":{"n":10000000000000000001}}';
     const result = await deliver(app, text, { "x-request-id": "req-1", "x-other": "kept" });
@@ -84,10 +84,10 @@ describe("the record of a delivery", () => {
     expect(explanation[0].events).toMatchObject([{ status: "duplicate" }]);
   });
 
-  it("is found by request, event, entry, status, channel and time, in either order", async () => {
+  it("can be found by request, event, entry, status, channel and time, in either order", async () => {
     const app = await install();
     const sent = await deliver(app, pushed("one"), { "x-request-id": "req-a" });
-    // Records of one millisecond stand in the order of their ids, which is none.
+    // Records of the same millisecond have no defined order, so the second delivery waits for the next one.
     const sentAtMs = Date.now();
     await until(() => Date.now() > sentAtMs);
     await deliver(app, { type: "push", id: "two", data: "no object" }, { "x-request-id": "req-b" });
@@ -102,24 +102,26 @@ describe("the record of a delivery", () => {
     expect(await idsBy("?status=quarantined")).toEqual(["req-b"]);
     expect(await idsBy("?channel=main&from=2020-01-01T00:00:00Z")).toEqual(["req-a", "req-b"]);
     expect(await idsBy("?to=2020-01-01T00:00:00Z")).toEqual([]);
-    expect(await spine.api.call.refusal("GET", `/apps/${app.id}/deliveries?channel=other`)).toMatchObject({
+    expect(
+      await spine.api.call.expectRejection("GET", `/apps/${app.id}/deliveries?channel=other`),
+    ).toMatchObject({
       status: 404,
     });
   });
 
-  it("shows the outcome by the definitions of then beside that by today's", async () => {
+  it("shows the original outcome and the outcome with the current definitions", async () => {
     const app = await install();
     await deliver(app, { kind: "push", id: "1", data: {} });
     const [{ id, status }] = await listed(app);
-    const mended = [{ ...events[0], typePath: "$.kind" }];
-    await spine.api.call.put(`/apps/${app.id}/channels/main`, { events: mended });
+    const fixed = [{ ...events[0], typePath: "$.kind" }];
+    await spine.api.call.put(`/apps/${app.id}/channels/main`, { events: fixed });
     const { items, explanation } = await whole(app, id);
     expect([status, items[0].definitions[0].typePath.path]).toEqual(["quarantined", "$.type"]);
     expect(items[0].failures).toMatchObject([{ reason: "no_match" }]);
     expect(explanation[0].events).toMatchObject([{ type: "push", status: "new" }]);
   });
 
-  it("has neither credentials nor secrets, in no part of it", async () => {
+  it("contains neither credentials nor secrets in any part", async () => {
     const app = await install({ verification: { scheme: "token", in: "body", name: "$.token" } });
     const [{ id: address }] = app.channels;
     const token = "s3cret-t0ken";
@@ -144,7 +146,7 @@ describe("the record of a delivery", () => {
       for (const hidden of [token, address, "an-api-key"]) expect(text).not.toContain(hidden);
   });
 
-  it("of a refused delivery holds its headers and the reason alone", async () => {
+  it("contains only the headers and the reason if the delivery was rejected", async () => {
     const app = await install({ verification: { scheme: "token", in: "header", name: "x-token" } });
     await spine.api.call.put(`/apps/${app.id}/channels/main`, {
       config: { secrets: [{ value: "right-token" }] },
@@ -157,13 +159,13 @@ describe("the record of a delivery", () => {
     expect(shown.headers).toEqual({ "content-type": "application/json", "x-other": "kept" });
   });
 
-  it("is not made where the channel turns that off", async () => {
+  it("is not written if the channel turns delivery records off", async () => {
     const app = await install({ deliveryRecords: false });
     await deliver(app, pushed("1"));
     expect(await listed(app)).toEqual([]);
   });
 
-  it("is read by callers with deliveries.read, and each look at one stands in the audit", async () => {
+  it("can be read by callers with deliveries.read, and each read is recorded in the audit", async () => {
     const app = await install();
     await deliver(app, pushed("1"));
     const caller = spine.api.as(await spine.api.keyWith("deliveries.read"));
@@ -172,12 +174,12 @@ describe("the record of a delivery", () => {
     const audit = await spine.api.call.get(`/audit?entity=delivery&entityId=${id}`);
     expect(audit).toMatchObject([{ action: "read" }]);
     const other = spine.api.as(await spine.api.keyWith("apps.read", "channels.read"));
-    expect(await other.refusal("GET", `/apps/${app.id}/deliveries`)).toMatchObject({ status: 403 });
+    expect(await other.expectRejection("GET", `/apps/${app.id}/deliveries`)).toMatchObject({ status: 403 });
   });
 });
 
-describe("what the newest deliveries would become", () => {
-  it("is counted by type and reason beside what they became, by other definitions or today's", async () => {
+describe("a preview of the newest deliveries", () => {
+  it("counts events and failures by type and reason, before and after a change of the definitions", async () => {
     const app = await install();
     for (const [id, type] of [
       ["1", "push"],
@@ -188,7 +190,7 @@ describe("what the newest deliveries would become", () => {
     const path = `/apps/${app.id}/deliveries/preview`;
     const same = await spine.api.call.post(path, { channelId: "main" });
     expect(same).toMatchObject({
-      looked: 3,
+      examined: 3,
       events: [{ name: "push", before: 1, after: 1 }],
       failures: [{ name: "no_match", before: 2, after: 2 }],
     });
@@ -209,22 +211,22 @@ describe("what the newest deliveries would become", () => {
     expect(other.items.filter(({ isChanged }: { isChanged: boolean }) => isChanged)).toHaveLength(2);
     expect(await spine.api.call.get(`/apps/${app.id}/events`)).toHaveLength(1);
     const wrong = { channelId: "main", events: [{ type: "a", idPath: "$.[" }] };
-    expect(await spine.api.call.refusal("POST", path, wrong)).toMatchObject({ status: 400 });
+    expect(await spine.api.call.expectRejection("POST", path, wrong)).toMatchObject({ status: 400 });
   });
 
-  it("is told of a bounded number of items", async () => {
+  it("covers a bounded number of items", async () => {
     const app = await install({ itemsPath: "$.items", onNoMatch: "reject" });
     for (let n = 0; n < 6; n++) await deliver(app, { items: Array.from({ length: 1_000 }, () => 0) });
-    const { looked, failures, items } = await spine.api.call.post(`/apps/${app.id}/deliveries/preview`, {
+    const { examined, failures, items } = await spine.api.call.post(`/apps/${app.id}/deliveries/preview`, {
       channelId: "main",
     });
-    expect([looked, failures[0].after]).toEqual([5, 5_000]);
+    expect([examined, failures[0].after]).toEqual([5, 5_000]);
     for (const { explanation } of items) expect(explanation).toHaveLength(100);
   });
 });
 
 describe("the readings of a delivery's events", () => {
-  it("tell of each subscription whether it has read, holds, retries, or gave up", async () => {
+  it("show for each subscription whether the event is unread, pending, acknowledged, retried or a dead letter", async () => {
     const app = await install();
     const subscribe = async (handler?: object) =>
       (await spine.api.call.post(`/apps/${app.id}/events/subscribe`, { eventUid: "*", handler })).id;
@@ -264,8 +266,8 @@ describe("the readings of a delivery's events", () => {
   });
 });
 
-describe("what is deleted for privacy", () => {
-  it("goes from the records too: an event, by its entry, and a repeat of its delivery", async () => {
+describe("deleting data for privacy", () => {
+  it("also removes the delivery records of a deleted event and of a repeated delivery", async () => {
     const app = await install();
     await deliver(app, pushed("kept"));
     const sent = await deliver(app, pushed("gone", { person: "x" }));
@@ -275,12 +277,12 @@ describe("what is deleted for privacy", () => {
     const { topic, entryId } = sent.outcome.events[0] ?? { topic: "", entryId: "" };
     await spine.api.call.delete(`/apps/${app.id}/events/${encodeURIComponent(topic)}/${entryId}`);
     expect(await listed(app)).toMatchObject([{ events: [{ id: "kept" }] }]);
-    // A gateway that holds one still does not write it.
+    // The gateway drops records that it has not yet written, because the deletion may cover them.
     await deliver(app, pushed("late"));
     expect(await listed(app)).toHaveLength(1);
   });
 
-  it("goes from the records too, though its delivery held more than a record names, and was too large for its body to be kept", async () => {
+  it("also removes the records of deliveries whose events or body are too large for a record", async () => {
     const app = await install({ itemsPath: "$" });
     const pushes = (type: string) =>
       Array.from({ length: 150 }, (_, n) => ({ ...pushed(`${n}`, { text: "x".repeat(1_000) }), type }));
@@ -300,7 +302,7 @@ describe("what is deleted for privacy", () => {
     expect(await listed(other)).toEqual([]);
   });
 
-  it("goes from the records too: a quarantined item, and a channel", async () => {
+  it("also removes the delivery records of a deleted quarantined item or channel", async () => {
     const app = await install();
     await deliver(app, { type: "push", id: "1", data: "no object" });
     const [{ id }] = await spine.api.call.get(`/apps/${app.id}/quarantine`);
@@ -321,8 +323,8 @@ describe("what is deleted for privacy", () => {
   });
 });
 
-it("the overview counts an organization's newest deliveries, its backlog and its dead letters, and no other's", async () => {
-  const stranger = spine.api.as(await spine.api.strangerKey());
+it("the overview counts the newest deliveries, backlog and dead letters of only the caller's organization", async () => {
+  const stranger = spine.api.as(await spine.api.createForeignKey());
   const empty = await stranger.get("/overview");
   expect(empty).toEqual({
     bus: { ready: true, durability: expect.any(String), memoryUsedFraction: expect.any(Number) },

@@ -45,7 +45,7 @@ async function install() {
   return {
     appId: app.id as string,
     channelId,
-    /** Sends events of the three types in turn; answers their numbers. */
+    /** Sends events of the three types in turn. Returns their numbers. */
     async send(count: number, more: object = {}): Promise<number[]> {
       const sent: number[] = [];
       for (let i = 0; i < count; i++) {
@@ -58,7 +58,7 @@ async function install() {
   };
 }
 
-/** As if the events of an app had been appended at another time. */
+/** Rewrites the entries of an app's topics as if they had been appended at another time. */
 async function moveEntries(appId: string, timeMs: number): Promise<void> {
   const { client } = spine.server;
   const topics = await spine.api.database.db
@@ -76,7 +76,7 @@ async function moveEntries(appId: string, timeMs: number): Promise<void> {
 const numberOf = ({ data = "" }: { data: string | undefined }): number => JSON.parse(data).data.n;
 const sorted = (numbers: readonly number[]) => [...numbers].sort((a, b) => a - b);
 
-/** Each type has a topic: order is promised within it. */
+/** Checks the order per event type. Each type has its own topic, and order is guaranteed only within a topic. */
 function expectInOrder(numbers: readonly number[]): void {
   for (const rest of [0, 1, 2]) {
     const ofTopic = numbers.filter((n) => n % 3 === rest);
@@ -85,7 +85,7 @@ function expectInOrder(numbers: readonly number[]): void {
 }
 
 describe("the stream of an app's events", () => {
-  it("begins now and gives each event as getEvent answers it", async () => {
+  it("starts with new events and sends each event as getEvent returns it", async () => {
     const { appId, channelId, send } = await install();
     await send(3);
     const response = await request(appId);
@@ -100,14 +100,14 @@ describe("the stream of an app's events", () => {
     expect(event?.data).toContain("9007199254740993");
   });
 
-  it("gives only events of the requested type", async () => {
+  it("sends only events of the requested type", async () => {
     const { appId, send } = await install();
     const reader = await follow(appId, { type: "b" });
     await send(7);
     expect((await reader.take(2)).map(numberOf)).toEqual([1, 4]);
   });
 
-  it("resumes after the last event id without a gap or a repeat, over several topics", async () => {
+  it("resumes after the last event id without a gap or a repeat, across several topics", async () => {
     const { appId, send } = await install();
     const sent: number[] = [];
     const seen: number[] = [];
@@ -125,11 +125,11 @@ describe("the stream of an app's events", () => {
     expectInOrder(seen);
   });
 
-  it("loses nothing of what a reader lacks when it is cut off before it has read any of it", async () => {
+  it("resends all events that a reader is missing after its connection was cut before it read any", async () => {
     const { appId, send } = await install();
     const one = { type: "a" };
     const other = await follow(appId);
-    // With the second event this worker knows until when all topics have been read.
+    // The second event ensures that this worker knows up to which time it has read all topics.
     for (const n of [0, 1]) {
       await send(1, one);
       expect((await other.take(1)).map(numberOf)).toEqual([n]);
@@ -141,17 +141,17 @@ describe("the stream of an app's events", () => {
     await cut.close();
     const reader = await follow(appId, { after });
     await send(1, one);
-    // In the order of their topic: who has the last one has been given all before it.
+    // Events of one topic arrive in order, so a reader with the last event has also received all earlier ones.
     const seen: number[] = [];
     while (seen.at(-1) !== 2) seen.push(...(await reader.take(1)).map(numberOf));
     expect(seen).toEqual([0, 1, 2]);
   });
 
-  it("leaves events on the bus while a reader is slow, and gives all of them later", async () => {
+  it("leaves events on the bus while a reader is slow, and sends all of them later", async () => {
     const { appId, channelId, send } = await install();
     const slow = await follow(appId);
     const quick = await follow(appId);
-    // Three times what a line may hold, then an event that is deleted before the slow reader comes to it.
+    // Sends three times the size of a reader's buffer, then an event that is deleted before the slow reader reaches it.
     const filler = "x".repeat(20_000);
     const sent = await send(39, { filler });
     const { events } = await spine.send(channelId, { type: "a", n: 1_000, filler });
@@ -164,7 +164,7 @@ describe("the stream of an app's events", () => {
     for (const reader of [slow, quick]) expect((await reader.take(1)).map(numberOf)).toEqual([next]);
   });
 
-  it("answers a HEAD without holding one of the key's places", async () => {
+  it("responds to a HEAD request without counting it as one of the key's streams", async () => {
     const { appId } = await install();
     for (let i = 0; i < 21; i++) {
       const head = await request(appId, { method: "HEAD" });
@@ -174,7 +174,7 @@ describe("the stream of an app's events", () => {
     await follow(appId);
   });
 
-  it("refuses the 21st stream of a key until another of its streams ends", async () => {
+  it("rejects the 21st stream of a key until another of its streams ends", async () => {
     const { appId } = await install();
     const key = await spine.api.keyWith("apps.read");
     for (let i = 0; i < 20; i++) await follow(appId, { key });
@@ -185,15 +185,15 @@ describe("the stream of an app's events", () => {
     await follow(appId, { key });
   });
 
-  it("refuses a Last-Event-ID that is not one of its own", async () => {
+  it("rejects a Last-Event-ID that the stream cannot have sent", async () => {
     const { appId } = await install();
     for (const after of ["x", "1.2", "1.abcdefgh:1", `1${".abcdefgh:1-1".repeat(101)}`, "1.abcdefgh:01-1"])
       expect([after, (await request(appId, { after })).status]).toEqual([after, 400]);
   });
 });
 
-describe("the stream of an app's events, by a clock that the test moves", () => {
-  // One for all: times that are remembered from before stay in the past.
+describe("the stream of an app's events, with a fake clock", () => {
+  // All tests share one fake clock, so that times remembered by an earlier test stay in the past.
   beforeAll(() => {
     const nowMs = performance.now();
     vi.useFakeTimers({ toFake: ["performance", "setInterval", "clearInterval"] });
@@ -207,7 +207,7 @@ describe("the stream of an app's events, by a clock that the test moves", () => 
     const { appId, channelId, send } = await install();
     const reader = await follow(appId);
     const take = async () => (await reader.take(1)).map(numberOf);
-    // Topics are listed after each reading, if that is due: with the second event they have been.
+    // A worker lists the topics after a read if the list is due. The second event ensures that it has done so.
     for (const n of [0, 1]) {
       await send(1);
       expect(await take()).toEqual([n]);
@@ -221,7 +221,7 @@ describe("the stream of an app's events, by a clock that the test moves", () => 
     expect(await take()).toEqual([42]);
   });
 
-  it("ends within five seconds when its key is revoked, and no other key's stream does", async () => {
+  it("ends within five seconds after its key is revoked, while streams of other keys continue", async () => {
     const { appId, send } = await install();
     const key = await spine.api.keyWith("apps.read");
     const ended = await follow(appId, { key });
@@ -237,7 +237,7 @@ describe("the stream of an app's events, by a clock that the test moves", () => 
     expect(await kept.take(1)).toHaveLength(1);
   });
 
-  it("ends within two seconds when its app is deleted, and no other app's stream does", async () => {
+  it("ends within two seconds after its app is deleted, while streams of other apps continue", async () => {
     const [deleted, other] = [await install(), await install()];
     const ended = await follow(deleted.appId);
     const kept = await follow(other.appId);

@@ -21,7 +21,7 @@ async function installWithEvents(count: number) {
     const { events } = await spine.send(app.channels[0].id, { t: types[i % types.length], id: String(i) });
     entries.push(...events.map(({ topic, entryId }) => ({ topic, entryId })));
   }
-  // Within a millisecond every topic counts for itself.
+  // Sequence numbers within a millisecond are counted per topic, so entries are ordered by id and then by topic.
   const keyOf = ({ topic, entryId }: { topic: string; entryId: string }) => `${entryId} ${topic}`;
   entries.sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
   return { app, entries };
@@ -35,7 +35,7 @@ const at = (appId: string, { topic, entryId }: { topic: string; entryId: string 
 /** The fields that every entry has. */
 const REQUIRED = ["specversion", "1.0", "id", "1", "source", "/other", "type", "push"] as const;
 
-describe("an event in an answer", () => {
+describe("an event in a response", () => {
   it("is CloudEvents JSON with the data as received, digit for digit", async () => {
     const app = await install();
     const text = '{"t":"push","id":"1","big":12345678901234567890,"one":1.0,"e":1E+2,"s":"\\u00e9"}';
@@ -60,7 +60,7 @@ describe("an event in an answer", () => {
     expect(json).not.toContain(app.channels[0].id);
   });
 
-  it("holds text as a string and bytes in base64", async () => {
+  it("contains text as a string and bytes in base64", async () => {
     const app = await spine.install({ uid: "raw", kind: "webhook", events: [{ type: "all" }] });
     const [{ id: channelId }] = app.channels;
     await spine.send(channelId, "1,2\n", { "content-type": "text/csv" });
@@ -71,7 +71,7 @@ describe("an event in an answer", () => {
     expect(body[1]).not.toHaveProperty("data");
   });
 
-  it("is valid JSON even if another writer left data that is not", async () => {
+  it("is valid JSON even if another writer stored data that is not", async () => {
     const { app, entries } = await installWithEvents(1);
     const topic = entries[0]?.topic ?? "";
     const written = [...REQUIRED, "datacontenttype", "application/json", "data", '{"a":'];
@@ -91,7 +91,7 @@ describe("the events of an app", () => {
     expect(pages.map(({ headers }) => headers.get("x-total-count"))).toEqual(["11", "11", "11", "11"]);
   });
 
-  it("are filtered by type and by the time they were appended", async () => {
+  it("can be filtered by type and by the time they were appended", async () => {
     const { app, entries } = await installWithEvents(6);
     const byType = await spine.api.call("GET", `/apps/${app.id}/events?type=${encodeURIComponent("a/b c%")}`);
     expect(placesOf(byType.body)).toEqual(entries.filter(({ topic }) => topic.endsWith("c%25")));
@@ -107,7 +107,7 @@ describe("the events of an app", () => {
     expect(placesOf(to.body)).toEqual(entries.filter((entry) => msOf(entry) < ms));
   });
 
-  it("are merged in order from topics with more entries than one read takes", async () => {
+  it("are merged in order from topics that have more entries than one read returns", async () => {
     const app = await install();
     const rows = await spine.api.database.db
       .selectFrom("topics")
@@ -128,21 +128,21 @@ describe("the events of an app", () => {
     expect(all.map(({ entryId }: { entryId: string }) => entryId)).toEqual(ids);
   });
 
-  it("are refused for a malformed time, a page over 200 or an offset out of reach", async () => {
+  it("cannot be listed with a malformed time, a limit over 200 or an offset that is too high", async () => {
     const app = await install();
     for (const [query, path] of [
       ["from=yesterday", "from"],
       ["limit=201", "limit"],
       ["offset=9999", "offset"],
     ]) {
-      const refusal = await spine.api.call.refusal("GET", `/apps/${app.id}/events?${query}`);
+      const refusal = await spine.api.call.expectRejection("GET", `/apps/${app.id}/events?${query}`);
       expect(refusal).toEqual({ status: 400, code: "invalid_parameters", paths: [path] });
     }
   });
 });
 
 describe("one event", () => {
-  it("is found by topic (slashes encoded or not) and entry id, and deleted", async () => {
+  it("can be found and deleted by topic and entry id, with slashes in the topic encoded or not", async () => {
     const { app, entries } = await installWithEvents(2);
     const event = entries.find(({ topic }) => topic.endsWith("c%25"));
     if (!event) throw new Error("nothing was published");
@@ -158,7 +158,7 @@ describe("one event", () => {
     expect(await spine.server.client.xlen(event.topic)).toBe(0);
   });
 
-  it("is deleted with every copy: quarantine, dead letters of handlers and readers; none comes back", async () => {
+  it("is deleted with every copy in quarantine and dead letters, and no copy is written again", async () => {
     const app = await install();
     const [channel] = app.channels;
     const person = { t: "push", id: "7", name: "Ada Lovelace" };
@@ -185,18 +185,18 @@ describe("one event", () => {
     const letters = `/apps/${app.id}/subscriptions/${subscriptionId}/dead-letters`;
     expect(await spine.api.call.get(letters)).toEqual([]);
     expect(await spine.redis.call("xlen", [dead])).toBe(1);
-    // A handler that had it in hand gives it up only now.
+    // A handler that held the event during the deletion gives up only now.
     await insertDeadLetter(db, letter, Date.now());
     expect(await spine.api.call.get(letters)).toEqual([]);
     expect((await spine.api.call("DELETE", at(app.id, event))).status).toBe(404);
   });
 
-  describe("deleted, in quarantine", () => {
+  describe("when it is deleted", () => {
     const long = { note: "n".repeat(64) };
     const idsIn = async (appId: string): Promise<string[]> =>
       (await spine.api.call.get(`/apps/${appId}/quarantine`)).map(({ id }: { id: string }) => id);
 
-    /** Makes an event of each delivery, and a record in quarantine. */
+    /** Installs an app that makes an event and a quarantined item of each delivery. */
     async function installHalf(path: { idPath?: string }) {
       const events = [
         { type: "kept", payloadPath: "$.data", ...path },
@@ -206,12 +206,12 @@ describe("one event", () => {
       return { app, send: (body: object) => spine.send(app.channels[0].id, body) };
     }
 
-    /** Without data. */
+    /** Returns a CloudEvent without data. */
     const bare = (id: string) => ({ specversion: "1.0", id, source: "/s", type: "all" });
     it.each([
       ["equal data", "webhook", () => long, "application/json"],
-      ["none", "cloudevents", bare, "application/cloudevents+json"],
-    ])("leaves what a pause has buffered under other ids, with %s", async (_, kind, bodyOf, type) => {
+      ["no data", "cloudevents", bare, "application/cloudevents+json"],
+    ])("leaves deliveries with other ids and %s in the pause buffer", async (_, kind, bodyOf, type) => {
       const app = await spine.install({ uid: "beat", kind, events: [{ type: "all" }] });
       const [{ id: channelId }] = app.channels;
       const send = (id: string) => spine.send(channelId, bodyOf(id), { "content-type": type });
@@ -226,9 +226,9 @@ describe("one event", () => {
     });
 
     it.each([
-      ["ids of their own", long, { idPath: "$.id" }],
-      ["too little data to be known by", {}, {}],
-    ])("leaves other deliveries of equal data, with %s", async (_, data, path) => {
+      ["have ids from an idPath", long, { idPath: "$.id" }],
+      ["have too little data to identify them", {}, {}],
+    ])("leaves other quarantined deliveries with equal data if they %s", async (_, data, path) => {
       const { app, send } = await installHalf(path);
       const [event] = (await send({ id: "1", data })).events;
       if (!event) throw new Error("nothing was published");
@@ -237,7 +237,7 @@ describe("one event", () => {
       expect(await idsIn(app.id)).toContain(other.quarantine[0]?.id);
     });
 
-    it("takes the delivery of an event without an id of its own, by its data", async () => {
+    it("also deletes its quarantined delivery by its data if its definition has no idPath", async () => {
       const { app, send } = await installHalf({});
       const [event] = (await send({ data: long })).events;
       if (!event) throw new Error("nothing was published");
@@ -247,7 +247,7 @@ describe("one event", () => {
     });
   });
 
-  it("is deleted from the dead letters where its topic has it no more", async () => {
+  it("is deleted from the dead letters even if its topic no longer contains it", async () => {
     const app = await install();
     const { events } = await spine.send(app.channels[0].id, { t: "push", id: "8" });
     const [event] = events;
@@ -286,7 +286,7 @@ describe("one event", () => {
   });
 });
 
-it("events are listed the newest first, and searched by channel, id and a field of their data", async () => {
+it("events can be listed newest first, and searched by channel, id and a field of their data", async () => {
   const events = ["a", "b"].map((type) => ({ type, typePath: "$.type", idPath: "$.id" }));
   const app = await spine.install(
     { uid: "one", kind: "webhook", config: {}, events },
@@ -320,7 +320,7 @@ it("events are listed the newest first, and searched by channel, id and a field 
     ["path=$..a&value=1", "path"],
     ["path=a&value=1", "path"],
   ])
-    expect(await spine.api.call.refusal("GET", `/apps/${app.id}/events?${query}`)).toMatchObject({
+    expect(await spine.api.call.expectRejection("GET", `/apps/${app.id}/events?${query}`)).toMatchObject({
       status: 400,
       paths: [path],
     });

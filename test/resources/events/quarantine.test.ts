@@ -15,7 +15,7 @@ const redrive = (appId: string, id: string, body?: object) =>
   spine.api.call("POST", `/apps/${appId}/quarantine/${id}/redrive`, body);
 const entriesOf = (appId: string) => spine.api.call("GET", `/apps/${appId}/events`).then(({ body }) => body);
 
-/** An item without an id: one record. */
+/** Sends an item without an id. Returns the id of its quarantine record. */
 async function quarantineOne(
   app: { channels: { id: string }[] },
   body: unknown = { data: 1 },
@@ -25,7 +25,7 @@ async function quarantineOne(
 }
 
 describe("a quarantined item", () => {
-  it("is shown whole, without the channel's address or any credential", async () => {
+  it("is returned whole, without the channel's address or any credential", async () => {
     const app = await install({
       verification: {
         scheme: "hmac",
@@ -69,7 +69,7 @@ describe("a quarantined item", () => {
     expect(JSON.stringify(body)).not.toContain(signature);
   });
 
-  it("shows neither a secret in its body nor an address, and is run again as it arrived", async () => {
+  it("hides secrets and addresses in its body, but is redriven with the original body", async () => {
     const verification = { scheme: "token", in: "body", name: "$.token" };
     const app = await install({ verification });
     const [{ id: channelId }] = app.channels;
@@ -114,7 +114,7 @@ describe("a quarantined item", () => {
     expect((await entriesOf(app.id))[0].data).toEqual(sent.data);
   });
 
-  it("of a delivery that was not verified is kept without what stands where its secret should", async () => {
+  it("is stored without the wrong secret if verification of its delivery failed", async () => {
     const app = await install({ verification: { scheme: "token", in: "body", name: "$.token" } });
     const [{ id: channelId }] = app.channels;
     await change(app, { config: { secrets: [{ value: "the-right-token" }] } });
@@ -129,14 +129,14 @@ describe("a quarantined item", () => {
     expect(texts.join()).not.toContain("another-right-token");
   });
 
-  it("shows a body that is no text in base64", async () => {
+  it("shows a binary body in base64", async () => {
     const app = await install();
     const id = await quarantineOne(app, Buffer.from([0x7b, 0xff]));
     const { body } = await spine.api.call("GET", `/apps/${app.id}/quarantine/${id}`);
     expect(body).toMatchObject({ reason: "invalid_body", body: "e/8=", bodyEncoding: "base64" });
   });
 
-  it("is deleted for good", async () => {
+  it("can be deleted permanently", async () => {
     const app = await install();
     const id = await quarantineOne(app);
     const path = `/apps/${app.id}/quarantine/${id}`;
@@ -148,7 +148,7 @@ describe("a quarantined item", () => {
 });
 
 describe("the list of quarantined items", () => {
-  it("is in order of arrival, in pages with the full count; a repeated item is one, with its count", async () => {
+  it("is in order of arrival, in pages with the full count, and shows a repeated item once with its count", async () => {
     const app = await install();
     const ids = [];
     for (let i = 0; i < 3; i++) ids.push(await quarantineOne(app, { data: i }));
@@ -162,7 +162,7 @@ describe("the list of quarantined items", () => {
     expect(Object.keys(body[0])).not.toContain("body");
   });
 
-  it("can be narrowed to a channel, a reason, and a time", async () => {
+  it("can be filtered by channel, reason and time", async () => {
     const app = await spine.install(
       { uid: "main", kind: "webhook", events },
       { uid: "second", kind: "webhook", events },
@@ -186,7 +186,7 @@ describe("the list of quarantined items", () => {
     expect((await list(app.id, "?from=bad")).body.details[0].path).toBe("from");
   });
 
-  it("leaves out the items of a deleted channel, which cannot be read or re-driven either", async () => {
+  it("excludes the items of a deleted channel, which cannot be read or redriven either", async () => {
     const app = await install();
     const id = await quarantineOne(app);
     await spine.api.call("DELETE", `/apps/${app.id}/channels/${app.channels[0].id}`);
@@ -196,8 +196,8 @@ describe("the list of quarantined items", () => {
   });
 });
 
-describe("a re-drive", () => {
-  it("publishes by the channel's present definitions, and takes the item out of quarantine", async () => {
+describe("a redrive", () => {
+  it("publishes with the channel's current definitions, and removes the item from quarantine", async () => {
     const app = await install();
     const id = await quarantineOne(app, { key: "k1", data: 7 });
     await change(app, { events: [{ ...events[0], idPath: "$.key" }] });
@@ -216,7 +216,7 @@ describe("a re-drive", () => {
     expect((await list(app.id)).body).toEqual([]);
   });
 
-  it("keeps an item that fails again as the same record", async () => {
+  it("keeps the record of an item that fails again for the same reason", async () => {
     const app = await install();
     const id = await quarantineOne(app);
     expect((await redrive(app.id, id)).body).toMatchObject({
@@ -228,7 +228,7 @@ describe("a re-drive", () => {
     expect((await list(app.id)).body).toMatchObject([{ id, count: 2 }]);
   });
 
-  it("keeps an item that fails for another reason once, under that reason", async () => {
+  it("keeps a single record with the new reason for an item that fails for another reason", async () => {
     const app = await install();
     const id = await quarantineOne(app, { key: "k" });
     await change(app, { events: [{ ...events[0], idPath: "$.key" }] });
@@ -238,7 +238,7 @@ describe("a re-drive", () => {
     expect(left).toMatchObject([{ id: body.quarantine[0].id, reason: "payload_missing" }]);
   });
 
-  it("publishes an item under a new id on request, but only one with a conflicting id", async () => {
+  it("publishes an item under a new id on request, but only if its id conflicts", async () => {
     const app = await install();
     const [{ id: channelId }] = app.channels;
     await spine.send(channelId, { id: "1", data: "a" });
@@ -256,7 +256,7 @@ describe("a re-drive", () => {
     expect((await redrive(app.id, other, { force: true })).status).toBe(400);
   });
 
-  it("of a delivery that failed as a whole handles each of its items", async () => {
+  it("processes each item of a delivery that failed as a whole", async () => {
     const app = await install({ itemsPath: "$.items" });
     const id = await quarantineOne(app, { list: [{ id: "1", data: 1 }, { id: "2" }, { id: "3", data: 3 }] });
     expect((await list(app.id)).body).toMatchObject([{ id, item: null, reason: "invalid_body" }]);
@@ -273,7 +273,7 @@ describe("a re-drive", () => {
     expect((await list(app.id)).body).toMatchObject([{ item: 1, reason: "payload_missing", count: 1 }]);
   });
 
-  it("publishes once, also under a new id, when three requests come at the same time", async () => {
+  it("publishes once for three concurrent requests, even under a new id", async () => {
     const app = await install();
     const [{ id: channelId }] = app.channels;
     await spine.send(channelId, { id: "1", data: "a" });
@@ -285,7 +285,7 @@ describe("a re-drive", () => {
     expect((await entriesOf(app.id)).map(({ data }: { data: string }) => data)).toEqual(["a", "b"]);
   });
 
-  it("refuses a delivery whose signature is not valid", async () => {
+  it("rejects a delivery whose signature is not valid", async () => {
     const app = await install();
     const channel = await spine.path.rules.find(app.channels[0].id);
     if (!channel) throw new Error("no channel");
@@ -309,7 +309,7 @@ describe("a re-drive", () => {
     expect((await list(app.id)).body).toHaveLength(1);
   });
 
-  it("of many takes the items that fit the filter, in order of arrival, and answers for each", async () => {
+  it("processes all items that match a filter, in order of arrival, and returns a result for each", async () => {
     const app = await install();
     const ids = [];
     for (let i = 0; i < 3; i++) ids.push(await quarantineOne(app, { key: `k${i}`, data: i }));
@@ -344,7 +344,7 @@ describe("a re-drive", () => {
   });
 });
 
-it("an item is not found under another app of its organization, nor by a strange id", async () => {
+it("an item is not found under another app of its organization, or by a malformed id", async () => {
   const app = await install();
   const other = await install();
   const id = await quarantineOne(app);
@@ -360,14 +360,14 @@ it("an item is not found under another app of its organization, nor by a strange
   expect((await list(app.id)).body).toHaveLength(1);
 });
 
-it("what is in quarantine is counted by reason and definition, with first and last arrival", async () => {
+it("quarantine groups count items by reason and definition, with their first and last arrival", async () => {
   const app = await install();
   await quarantineOne(app, { data: 1 });
   await quarantineOne(app, { data: 2 });
   await quarantineOne(app, { data: 2 });
   await quarantineOne(app, { id: "1" });
   const grouped = await spine.api.call.get(`/apps/${app.id}/quarantine/groups?channelId=main`);
-  expect(grouped).toMatchObject({ matched: 3, looked: 3 });
+  expect(grouped).toMatchObject({ matched: 3, examined: 3 });
   const byReason = Object.fromEntries(
     grouped.groups.map((group: { reason: string }) => [group.reason, group]),
   );
@@ -378,5 +378,5 @@ it("what is in quarantine is counted by reason and definition, with first and la
   const { firstAt, lastAt } = byReason.id_missing;
   expect(firstAt <= lastAt).toBe(true);
   const none = await spine.api.call.get(`/apps/${app.id}/quarantine/groups?reason=no_match`);
-  expect(none).toEqual({ matched: 0, looked: 0, groups: [] });
+  expect(none).toEqual({ matched: 0, examined: 0, groups: [] });
 });

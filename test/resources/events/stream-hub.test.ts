@@ -21,8 +21,8 @@ beforeEach(() => {
   return () => stopping.abort();
 });
 
-/** The topics' tail, of which a reading is kept back once it has found an entry. */
-function keptBackAt(entryId: string) {
+/** Creates a tail whose read pauses, until `release` is called, once it has found the given entry. */
+function pauseReadAt(entryId: string) {
   const tail = createTail({ redis });
   const found = Promise.withResolvers<void>();
   const released = Promise.withResolvers<void>();
@@ -47,7 +47,7 @@ const hubOf = (tail: Tail): StreamHub =>
     log: createLog({ level: "silent" }),
   });
 
-/** A reader of the topic, from that time on. */
+/** Creates a reader of the topic that starts at `JOINED_MS`. */
 function readerOf(hub: StreamHub, tail: Tail) {
   const ids: string[] = [];
   const client = createStreamClient({
@@ -69,9 +69,9 @@ const append = (entryId: string) =>
     ...["time", "2026-01-01T00:00:00Z", "datacontenttype", "application/json", "data", "{}"],
   );
 
-describe("the shared reading of event streams", () => {
-  it("passes over nothing for a reader that follows a topic anew while a reading of it is on its way", async () => {
-    const { tail, found, release } = keptBackAt("1002-0");
+describe("the shared reader of event streams", () => {
+  it("skips no entry for a new reader of a topic that joins while a read of that topic is in flight", async () => {
+    const { tail, found, release } = pauseReadAt("1002-0");
     const hub = hubOf(tail);
     const first = readerOf(hub, tail);
     hub.join(first.member, [topic], JOINED_MS, JOINED_MS);
@@ -88,10 +88,10 @@ describe("the shared reading of event streams", () => {
   });
 
   it.each([
-    ["until when its topics were read", [2_000, 1_000]],
-    // A listing takes no whole milliseconds.
-    ["when they were listed", [1_000, 2_000.5]],
-  ] as const)("tells a new reader no place past the time %s", async (_, [nowAgoMs, listedAgoMs]) => {
+    ["up to which its topics were read", [2_000, 1_000]],
+    // The time of a topic list is not always an integer.
+    ["at which its topics were listed", [1_000, 2_000.5]],
+  ] as const)("gives a new reader no position after the time %s", async (_, [nowAgoMs, listedAgoMs]) => {
     const tail = createTail({ redis });
     const hub = hubOf(tail);
     const other = readerOf(hub, tail);

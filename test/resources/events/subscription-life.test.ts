@@ -32,7 +32,7 @@ async function subscribe(): Promise<Subscribed> {
   };
 }
 
-/** Reads until its signal aborts; answers what it has handled so far, and in how many rounds it found nothing. */
+/** Reads until the signal aborts. Returns the handled event ids and the number of idle rounds so far. */
 function read(subscription: string, signal: AbortSignal) {
   const seen = { handled: [] as unknown[], idleRounds: 0 };
   const running = runEngine({
@@ -51,7 +51,7 @@ function read(subscription: string, signal: AbortSignal) {
 }
 
 describe("a subscription", () => {
-  it("is announced to all gateways with each change of its life", async () => {
+  it("adds a row to the change feed when it is paused, resumed, rewound or deleted", async () => {
     const { id, path } = await subscribe();
     const { db } = spine.api.database;
     const announced = async (): Promise<number> => {
@@ -72,14 +72,14 @@ describe("a subscription", () => {
     expect(await announced()).toBeGreaterThan(before);
   });
 
-  it("gives its readers nothing within a second of a pause, and goes on where it was when resumed", async () => {
-    // How old a reader's look at the subscription is: it looks again after a second.
+  it("sends its readers no events from one second after a pause, and continues at the same place after it is resumed", async () => {
+    // Readers check the subscription's state once a second. The fake clock triggers that check.
     vi.useFakeTimers({ toFake: ["performance"] });
     const { id, path, send } = await subscribe();
     const stop = new AbortController();
     const { seen, running } = read(id, stop.signal);
-    /** Rounds that have begun after now have ended. */
-    const roundsGoBy = async () => {
+    /** Waits for three idle rounds, so that at least one of them both began and ended after the call. */
+    const waitForRounds = async () => {
       const enough = seen.idleRounds + 3;
       await until(() => seen.idleRounds >= enough);
     };
@@ -88,9 +88,9 @@ describe("a subscription", () => {
     const paused = await spine.api.call.post(`${path}/pause`);
     expect(paused).toMatchObject({ state: "paused", topics: [expect.any(String)] });
     vi.advanceTimersByTime(1_001);
-    await roundsGoBy();
+    await waitForRounds();
     await send(2, 3, 4);
-    await roundsGoBy();
+    await waitForRounds();
     expect(seen.handled).toEqual([1]);
     expect(await spine.api.call.get(path)).toMatchObject({ lag: 3 });
     expect(await spine.api.call.post(`${path}/resume`)).toMatchObject({ state: "active" });
@@ -102,14 +102,14 @@ describe("a subscription", () => {
     expect((await spine.api.call.get(path)).lag).toBe(0);
   });
 
-  it("cannot be paused when it is paused, nor resumed when it is active", async () => {
+  it("cannot be paused while it is paused, or resumed while it is active", async () => {
     const { path } = await subscribe();
-    expect(await spine.api.call.refusal("POST", `${path}/resume`)).toMatchObject({ status: 409 });
+    expect(await spine.api.call.expectRejection("POST", `${path}/resume`)).toMatchObject({ status: 409 });
     await spine.api.call.post(`${path}/pause`);
-    expect(await spine.api.call.refusal("POST", `${path}/pause`)).toMatchObject({ status: 409 });
+    expect(await spine.api.call.expectRejection("POST", `${path}/pause`)).toMatchObject({ status: 409 });
   });
 
-  it("leaves no key in Redis when it is deleted while paused", async () => {
+  it("leaves no key in Redis if it is deleted while it is paused", async () => {
     const { id, path } = await subscribe();
     await spine.api.call.post(`${path}/pause`);
     expect(await spine.server.client.exists(`inlet:sub:${id}:paused`)).toBe(1);
@@ -120,7 +120,7 @@ describe("a subscription", () => {
 });
 
 describe("a rewind of a subscription", () => {
-  it("moves its group to another place, and tells how many entries readers had in hand", async () => {
+  it("moves its consumer group to another position, and returns the number of dropped pending entries", async () => {
     const { id, path, topic, send } = await subscribe();
     await send(1, 2, 3);
     await spine.server.client.xreadgroup("GROUP", id, "me", "COUNT", 2, "STREAMS", topic, ">");
@@ -133,10 +133,10 @@ describe("a rewind of a subscription", () => {
     });
   });
 
-  it("is refused without a place that exists", async () => {
+  it("is rejected without a valid start position", async () => {
     const { path } = await subscribe();
     for (const body of [{}, { startAt: "soon" }]) {
-      expect(await spine.api.call.refusal("POST", `${path}/rewind`, body)).toEqual({
+      expect(await spine.api.call.expectRejection("POST", `${path}/rewind`, body)).toEqual({
         status: 400,
         code: "invalid_parameters",
         paths: ["startAt"],

@@ -15,7 +15,7 @@ const channel = (uid: string, ...types: string[]) => ({
 });
 const subscribe = (appId: string, body: object): Promise<Answer> =>
   spine.api.call("POST", `/apps/${appId}/events/subscribe`, body);
-/** A subscription after the call that made it. */
+/** Returns a created subscription as lists show it, without `connectedChannels`. */
 const listed = (made: object): object => ({ ...made, connectedChannels: undefined });
 const read = async (topic: string, group: string): Promise<string[]> => {
   const reply = await spine.server.client.xreadgroup(
@@ -33,7 +33,7 @@ const read = async (topic: string, group: string): Promise<string[]> => {
 };
 
 describe("subscribing to an app's events", () => {
-  it("makes the subscription, its group on every topic, and the set of its topics in Redis", async () => {
+  it("creates the subscription, its group on every topic, and the set of its topics in Redis", async () => {
     const app = await spine.install(channel("main", "push", "a:b c"), channel("second", "x"));
     const { status, body } = await subscribe(app.id, { eventUid: "main:*" });
     expect(status).toBe(200);
@@ -62,7 +62,7 @@ describe("subscribing to an app's events", () => {
     expect((await subscribe(app.id, { eventUid: "main:*" })).body.id).not.toBe(body.id);
   });
 
-  it("covers one type, which may hold colons, one channel, or the whole app", async () => {
+  it("covers one type, which may contain colons, one channel, or the whole app", async () => {
     const app = await spine.install(channel("main", "push", "a:b"), channel("second", "x"));
     const covered = async (eventUid: string) =>
       (await subscribe(app.id, { eventUid })).body.topics.map(
@@ -74,7 +74,7 @@ describe("subscribing to an app's events", () => {
     expect(await covered("*")).toEqual(["main.a:b", "main.push", "second.x"]);
   });
 
-  it("starts now, at the first entry, or at a time, with the entries of that millisecond", async () => {
+  it("starts now, at the first entry, or at a given time including the entries of that millisecond", async () => {
     const app = await spine.install(channel("main", "push"));
     const [{ id: channelId }] = app.channels;
     const send = async () => (await spine.send(channelId, { n: Math.random() })).events[0]?.entryId ?? "";
@@ -94,7 +94,7 @@ describe("subscribing to an app's events", () => {
     expect((await read(topic, now.id)).length).toBe(0);
   });
 
-  it("tells how many entries are undelivered, also when it starts between two entries", async () => {
+  it("returns the number of undelivered entries, even if it starts between two entries", async () => {
     const app = await spine.install(channel("main", "push"));
     const [{ id: channelId }] = app.channels;
     await spine.send(channelId, { n: 1 });
@@ -111,7 +111,7 @@ describe("subscribing to an app's events", () => {
     expect(await lag()).toBe(0);
   });
 
-  it("tells how long the oldest undelivered entry waits, and counts pending entries and dead letters", async () => {
+  it("returns the age of the oldest undelivered entry, and counts pending entries and dead letters", async () => {
     const { server, api } = spine;
     const app = await spine.install(channel("main", "a", "b"));
     const [{ id: channelId }] = app.channels;
@@ -147,10 +147,10 @@ describe("subscribing to an app's events", () => {
     const shown = { lag: 1, lagSeconds: expect.any(Number), pending: 1, deadLetters: 2 };
     expect(await api.call.get(path)).toMatchObject(shown);
     expect(await api.call.get(`/apps/${app.id}/subscriptions`)).toMatchObject([shown]);
-    expect(await api.call.refusal("GET", `${path.slice(0, -1)}_/lag`)).toMatchObject({ status: 404 });
+    expect(await api.call.expectRejection("GET", `${path.slice(0, -1)}_/lag`)).toMatchObject({ status: 404 });
   });
 
-  it("refuses an event name, time or handler that it cannot read", async () => {
+  it("rejects an invalid event uid, time or handler", async () => {
     const app = await spine.install(channel("main", "push"));
     for (const [body, path] of [
       [{ eventUid: "main" }, "eventUid"],
@@ -160,7 +160,7 @@ describe("subscribing to an app's events", () => {
       [{ eventUid: "*", startAt: "2026-01-01" }, "startAt"],
       [{ eventUid: "*", handler: { url: "https://x.example", timeoutMs: 1 } }, "handler.timeoutMs"],
     ] as const) {
-      expect(await spine.api.call.refusal("POST", `/apps/${app.id}/events/subscribe`, body)).toEqual({
+      expect(await spine.api.call.expectRejection("POST", `/apps/${app.id}/events/subscribe`, body)).toEqual({
         status: 400,
         code: "invalid_parameters",
         paths: [path],
@@ -168,7 +168,7 @@ describe("subscribing to an app's events", () => {
     }
   });
 
-  it("answers 404 for an app, channel, definition or connection that does not exist", async () => {
+  it("responds with 404 for an app, channel, definition or connection that does not exist", async () => {
     const app = await spine.install(channel("main", "push"));
     const status = async (appId: string, body: object) => (await subscribe(appId, body)).status;
     expect(await status(`${app.id.slice(0, -3)}000`, { eventUid: "*" })).toBe(404);
@@ -180,7 +180,7 @@ describe("subscribing to an app's events", () => {
     expect(await subscriptionRows(app.id)).toBe(1);
   });
 
-  it("answers 409 for an app without channels, and for more than 1,000 topics", async () => {
+  it("responds with 409 for an app without channels, and for more than 1,000 topics", async () => {
     const empty = await spine.install();
     expect((await subscribe(empty.id, { eventUid: "*" })).status).toBe(409);
     const types = Array.from({ length: 1_000 }, (_, i) => `t${i}`);
@@ -191,14 +191,14 @@ describe("subscribing to an app's events", () => {
     expect([most.status, most.body.topics.length, most.body.lag]).toEqual([200, 1_000, 0]);
   });
 
-  it("answers 503 while Redis is away and leaves no row; the list goes on, without how far readers are", async () => {
+  it("responds with 503 and writes no row while Redis is unavailable, while lists still work without reader positions", async () => {
     const server = await startRedis();
     await using away = await startTestSpine({ server });
     const app = await away.install(channel("main", "push"));
     const path = `/apps/${app.id}/events/subscribe`;
     const made = await away.api.call.post(path, { eventUid: "*" });
     server.signal("SIGKILL");
-    expect(await away.api.call.refusal("POST", path, { eventUid: "*" })).toEqual({
+    expect(await away.api.call.expectRejection("POST", path, { eventUid: "*" })).toEqual({
       status: 503,
       code: "unavailable",
     });
@@ -236,7 +236,7 @@ describe("the subscriptions of an app", () => {
       organizationId: app.organizationId,
     });
     const changes = await db.selectFrom("changes").select(["kind", "key"]).where("key", "=", id).execute();
-    // One for its creation.
+    // One row is for the creation and one for the deletion.
     expect(changes).toHaveLength(2);
     for (const method of ["GET", "DELETE"]) {
       expect((await spine.api.call(method, `/apps/${app.id}/subscriptions/${id}`)).status).toBe(404);

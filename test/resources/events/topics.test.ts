@@ -8,7 +8,7 @@ const types = ["a", "b", "c"];
 const install = () =>
   spine.install({ uid: "main", kind: "webhook", events: types.map((type) => ({ type, typePath: "$.t" })) });
 
-it("a topic is listed with its entries and its readers, an unused one as empty", async () => {
+it("a topic is listed with its entries and readers, and an unused topic is listed as empty", async () => {
   const app = await install();
   const [{ id: channelId }] = app.channels;
   const subscription = await spine.api.call.post(`/apps/${app.id}/events/subscribe`, {
@@ -43,7 +43,7 @@ it("a topic is listed with its entries and its readers, an unused one as empty",
   expect(JSON.stringify(body)).not.toContain(channelId);
 });
 
-it("topics are listed in pages, in order of creation, then name", async () => {
+it("topics are listed in pages, by creation time and then by name", async () => {
   const app = await install();
   await spine.api.call.post(`/apps/${app.id}/channels`, {
     uid: "a",
@@ -56,7 +56,7 @@ it("topics are listed in pages, in order of creation, then name", async () => {
   expect(await list("?limit=2&offset=1")).toEqual(["b", "c"]);
 });
 
-it("a topic that a deleted channel has left is still listed", async () => {
+it("a topic of a deleted channel is still listed", async () => {
   const app = await install();
   const [{ id: channelId }] = app.channels;
   await spine.send(channelId, { t: "a" });

@@ -6,7 +6,7 @@ const api = opened(createTestApi);
 const { call } = api;
 
 describe("an account", () => {
-  it("starts as a member without permissions, and is shown with identities and memberships", async () => {
+  it("starts as a member without permissions, and is returned with its identities and memberships", async () => {
     const account = await call.post("/iam/accounts", {
       name: "Ada",
       firstName: "Ada",
@@ -30,17 +30,17 @@ describe("an account", () => {
     expect(await call.get("/iam/accounts?limit=200")).toContainEqual(shown);
   });
 
-  it("is changed by a merge patch, but stays a person or a service", async () => {
+  it("is changed by a merge patch, but cannot change between person and service", async () => {
     const { id } = await call.post("/iam/accounts", { name: "Ada", language: "en" });
     const put = (patch: object) => call.put(`/iam/accounts/${id}`, patch);
     expect(await put({ lastName: "Lovelace" })).toMatchObject({ lastName: "Lovelace", language: "en" });
     expect(await put({ language: null })).toMatchObject({ lastName: "Lovelace", language: null });
-    expect(await call.refusal("PUT", `/iam/accounts/${id}`, { isService: true })).toMatchObject({
+    expect(await call.expectRejection("PUT", `/iam/accounts/${id}`, { isService: true })).toMatchObject({
       paths: ["isService"],
     });
   });
 
-  it("goes from pending to active to disabled, step by step, and never back", async () => {
+  it("changes from pending to active to disabled, without skipping a step or going back", async () => {
     const { id } = await call.post("/iam/accounts", { name: "Ada" });
     const become = async (status: string) => (await call("PUT", `/iam/accounts/${id}`, { status })).status;
     expect(await become("disabled")).toBe(409);
@@ -50,13 +50,13 @@ describe("an account", () => {
     expect(await become("disabled")).toBe(200);
     expect(await become("active")).toBe(409);
     const disabled = { name: "Eve", status: "disabled" };
-    expect(await call.refusal("POST", "/iam/accounts", disabled)).toMatchObject({
+    expect(await call.expectRejection("POST", "/iam/accounts", disabled)).toMatchObject({
       status: 400,
       paths: ["status"],
     });
   });
 
-  it("locks out its API keys when it is disabled", async () => {
+  it("has its API keys rejected after it is disabled", async () => {
     const { key, accountId } = await call.post("/iam/api-keys", { name: "k", permissions: ["iam.read"] });
     const theirs = api.as(key);
     expect((await theirs("GET", "/iam/accounts")).status).toBe(200);
@@ -64,12 +64,12 @@ describe("an account", () => {
     expect((await theirs("GET", "/iam/accounts")).status).toBe(401);
   });
 
-  it("cannot be deleted while it has API keys; its identities and places in groups go with it", async () => {
+  it("cannot be deleted while it has API keys, and is deleted with its identities and group memberships", async () => {
     const { id: keyId, accountId } = await call.post("/iam/api-keys", { name: "k" });
     const path = `/iam/accounts/${accountId}`;
     const group = await call.post("/iam/groups", { name: "g", members: [accountId] });
     const identity = await call.post("/iam/identities", { accountId, identifier: "deleted" });
-    expect(await call.refusal("DELETE", path)).toMatchObject({ status: 409, code: "conflict" });
+    expect(await call.expectRejection("DELETE", path)).toMatchObject({ status: 409, code: "conflict" });
     await call.delete(`/iam/api-keys/${keyId}`);
     expect(await call.delete(path)).toEqual({ id: accountId });
     expect((await call("GET", path)).status).toBe(404);
@@ -77,9 +77,9 @@ describe("an account", () => {
     expect((await call("GET", `/iam/identities/${identity.id}`)).status).toBe(404);
   });
 
-  it("of the first start cannot be deleted", async () => {
+  it("that was created at the first start cannot be deleted", async () => {
     const [{ id }] = await call.get("/iam/accounts");
-    expect(await call.refusal("DELETE", `/iam/accounts/${id}`)).toMatchObject({ status: 409 });
+    expect(await call.expectRejection("DELETE", `/iam/accounts/${id}`)).toMatchObject({ status: 409 });
     expect((await call("GET", `/iam/accounts/${id}`)).status).toBe(200);
   });
 
@@ -91,7 +91,7 @@ describe("an account", () => {
     expect((await call.get(`/iam/accounts/${id}`)).memberships).toHaveLength(1);
   });
 
-  it("that is a member of a second organization is shown there with that membership alone, and not changed", async () => {
+  it("can be read in a second organization with only that membership, but cannot be changed there", async () => {
     const made = await call.post("/organizations", { name: "second" });
     const theirs = api.as(made.apiKey.key);
     const account = await call.post("/iam/accounts", { name: "guest" });
@@ -113,7 +113,7 @@ describe("an account", () => {
     expect(seen).toMatchObject({ name: "guest", identities: [], memberships: [{ organizationId: made.id }] });
     expect(seen.memberships).toHaveLength(1);
     expect((await call.get(path)).memberships).toHaveLength(1);
-    expect(await theirs.refusal("PUT", path, { status: "disabled" })).toMatchObject({ status: 403 });
-    expect(await theirs.refusal("DELETE", path)).toMatchObject({ status: 403 });
+    expect(await theirs.expectRejection("PUT", path, { status: "disabled" })).toMatchObject({ status: 403 });
+    expect(await theirs.expectRejection("DELETE", path)).toMatchObject({ status: 403 });
   });
 });

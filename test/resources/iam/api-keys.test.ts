@@ -9,7 +9,7 @@ const make = (grant: object = {}) => call.post("/iam/api-keys", { name: "k", ...
 const put = (id: string, patch: object) => call.put(`/iam/api-keys/${id}`, patch);
 
 describe("an API key", () => {
-  it("is told once, is stored as a hash, and opens only operations that its permissions allow", async () => {
+  it("is returned once, is stored as a hash, and allows only the operations that its permissions cover", async () => {
     const { key, ...shown } = await make({ permissions: ["spaces.read"] });
     const spaces = await call.get("/spaces");
     expect(key).toMatch(/^ik_[a-z0-9]{40}$/);
@@ -23,7 +23,7 @@ describe("an API key", () => {
       expiresAt: null,
     });
     expect(await api.as(key).get("/spaces")).toEqual(spaces);
-    expect(await api.as(key).refusal("GET", "/iam/roles")).toMatchObject({ status: 403 });
+    expect(await api.as(key).expectRejection("GET", "/iam/roles")).toMatchObject({ status: 403 });
     expect(await call.get(`/iam/api-keys/${shown.id}`)).toEqual(shown);
     const listed = await call.get("/iam/api-keys?limit=200");
     expect(listed).toContainEqual(shown);
@@ -32,7 +32,7 @@ describe("an API key", () => {
     expect(JSON.stringify(rows)).not.toContain(key.slice(12));
   });
 
-  it("gets a service account of its own, unless an account is named", async () => {
+  it("gets a new service account, unless the request names an account", async () => {
     const { accountId } = await make({ name: "robot" });
     expect(await call.get(`/iam/accounts/${accountId}`)).toMatchObject({
       name: "robot",
@@ -49,20 +49,22 @@ describe("an API key", () => {
     });
   });
 
-  it("is made for the caller's own account or a new one, and names its maker", async () => {
-    const [{ id: maker }] = await call.get("/iam/accounts");
-    expect(await make()).toMatchObject({ createdById: maker });
+  it("can be created for the caller's own account or a new one, and names the account that created it", async () => {
+    const [{ id: creatorId }] = await call.get("/iam/accounts");
+    expect(await make()).toMatchObject({ createdById: creatorId });
     const { id } = await call.post("/iam/accounts", { name: "Ada", status: "active" });
     const body = { name: "k", accountId: id };
-    expect(await call.refusal("POST", "/iam/api-keys", body)).toMatchObject({ status: 403 });
-    expect(await call.refusal("POST", "/iam/api-keys", { ...body, accountId: "acc_x" })).toMatchObject({
+    expect(await call.expectRejection("POST", "/iam/api-keys", body)).toMatchObject({ status: 403 });
+    expect(
+      await call.expectRejection("POST", "/iam/api-keys", { ...body, accountId: "acc_x" }),
+    ).toMatchObject({
       status: 404,
     });
-    // The operator has made the first one.
+    // The operator created the first key outside the API, so no account is its creator.
     expect((await call.get("/iam/api-keys"))[0]).toMatchObject({ createdById: null });
   });
 
-  it("follows changes of its roles and of its own permissions at once", async () => {
+  it("applies changes of its roles and of its own permissions immediately", async () => {
     const role = await call.post("/iam/roles", { name: "followed" });
     const made = await make({ roleIds: [role.id], permissions: ["iam.read"] });
     const theirs = api.as(made.key);
@@ -79,7 +81,7 @@ describe("an API key", () => {
     expect(await status()).toEqual([403, 403]);
   });
 
-  it("is changed by a merge patch, but stays its account's", async () => {
+  it("is changed by a merge patch, but cannot move to another account", async () => {
     const space = await call.post("/spaces", { name: "other" });
     const { id } = await make({ permissions: ["iam.read"] });
     expect(await put(id, { defaultSpaceId: space.id })).toMatchObject({
@@ -91,12 +93,12 @@ describe("an API key", () => {
       name: "new",
       defaultSpaceId: null,
     });
-    expect(await call.refusal("PUT", `/iam/api-keys/${id}`, { accountId: "acc_x" })).toMatchObject({
+    expect(await call.expectRejection("PUT", `/iam/api-keys/${id}`, { accountId: "acc_x" })).toMatchObject({
       paths: ["accountId"],
     });
   });
 
-  it("opens nothing after its expiry, which a later change can lift", async () => {
+  it("is rejected after its expiry, and works again after the expiry is removed", async () => {
     const expiresAt = "2999-01-31T10:30:00+01:00";
     const made = await make({ permissions: ["iam.read"], expiresAt });
     expect(made.expiresAt).toBe("2999-01-31T09:30:00.000Z");
@@ -104,27 +106,31 @@ describe("an API key", () => {
     expect((await theirs("GET", "/iam/roles")).status).toBe(200);
     const past = new Date(Date.now() - 1_000);
     await api.database.db.updateTable("apiKeys").set({ expiresAt: past }).where("id", "=", made.id).execute();
-    // A write makes the gateway forget the keys that it has looked up.
+    // A write clears the gateway's cache of API keys.
     await put(made.id, { name: "new" });
     expect((await theirs("GET", "/iam/roles")).status).toBe(401);
     expect(await put(made.id, { expiresAt: null })).toMatchObject({ expiresAt: null });
     expect((await theirs("GET", "/iam/roles")).status).toBe(200);
   });
 
-  it("is refused with a permission that does not exist, or an expiry that is no time or has passed", async () => {
-    expect(await call.refusal("POST", "/iam/api-keys", { name: "k", permissions: ["apps.fly"] })).toEqual({
+  it("is rejected with a permission that does not exist, or with an expiry that is malformed or in the past", async () => {
+    expect(
+      await call.expectRejection("POST", "/iam/api-keys", { name: "k", permissions: ["apps.fly"] }),
+    ).toEqual({
       status: 400,
       code: "invalid_parameters",
       paths: ["permissions[0]"],
     });
-    expect(await call.refusal("POST", "/iam/api-keys", { name: "k", expiresAt: "tomorrow" })).toMatchObject({
+    expect(
+      await call.expectRejection("POST", "/iam/api-keys", { name: "k", expiresAt: "tomorrow" }),
+    ).toMatchObject({
       paths: ["expiresAt"],
     });
     const { body } = await call("POST", "/iam/api-keys", { name: "k", expiresAt: "2020-01-01T00:00:00Z" });
     expect(body.details).toEqual([{ path: "expiresAt", message: "must be in the future" }]);
   });
 
-  it("is revoked for good when deleted, and never shown again", async () => {
+  it("is revoked permanently when it is deleted, and is never returned again", async () => {
     const { id, key } = await make({ permissions: ["iam.read"] });
     expect((await api.as(key)("GET", "/iam/roles")).status).toBe(200);
     const before = await call("GET", "/iam/api-keys?limit=200");
@@ -147,11 +153,11 @@ describe("an API key", () => {
 });
 
 describe("a caller cannot grant more than it holds", () => {
-  it("by a new key, directly or by a role", async () => {
+  it("with a new key, directly or through a role", async () => {
     const role = await call.post("/iam/roles", { name: "writers", permissions: ["apps.write"] });
     const limited = api.as(await api.keyWith("iam.write", "apps.read"));
     for (const grant of [{ permissions: ["apps.write"] }, { roleIds: [role.id] }, { permissions: ["*"] }]) {
-      expect(await limited.refusal("POST", "/iam/api-keys", { name: "k", ...grant })).toMatchObject({
+      expect(await limited.expectRejection("POST", "/iam/api-keys", { name: "k", ...grant })).toMatchObject({
         status: 403,
         code: "permission_denied",
       });
@@ -159,7 +165,7 @@ describe("a caller cannot grant more than it holds", () => {
     await limited.post("/iam/api-keys", { name: "k", permissions: ["apps.read"] });
   });
 
-  it("by adding permissions to a key, or by letting it last longer", async () => {
+  it("when adding permissions to a key or extending its expiry", async () => {
     const limited = api.as(await api.keyWith("iam.write", "apps.read"));
     const expiresAt = "2100-01-01T00:00:00.000Z";
     const strong = await make({ permissions: ["apps.write"], expiresAt });
@@ -173,17 +179,21 @@ describe("a caller cannot grant more than it holds", () => {
   });
 });
 
-describe("a caller cannot take more than it holds", () => {
-  it("from another key: neither revoke it, nor lessen it, nor let it end sooner", async () => {
+describe("a caller cannot take away more than it holds", () => {
+  it("when it revokes another key, removes its permissions or shortens its expiry", async () => {
     const limited = api.as(await api.keyWith("iam.write", "apps.read"));
     const role = await call.post("/iam/roles", { name: "strong writers", permissions: ["apps.write"] });
     for (const grant of [{ permissions: ["*"] }, { permissions: ["apps.write"] }, { roleIds: [role.id] }]) {
       const { id } = await make(grant);
       const path = `/iam/api-keys/${id}`;
       const denied = { status: 403, code: "permission_denied" };
-      expect(await limited.refusal("DELETE", path)).toMatchObject(denied);
-      expect(await limited.refusal("PUT", path, { permissions: [], roleIds: [] })).toMatchObject(denied);
-      expect(await limited.refusal("PUT", path, { expiresAt: "2100-01-01T00:00:00Z" })).toMatchObject(denied);
+      expect(await limited.expectRejection("DELETE", path)).toMatchObject(denied);
+      expect(await limited.expectRejection("PUT", path, { permissions: [], roleIds: [] })).toMatchObject(
+        denied,
+      );
+      expect(await limited.expectRejection("PUT", path, { expiresAt: "2100-01-01T00:00:00Z" })).toMatchObject(
+        denied,
+      );
     }
     const weak = await make({ permissions: ["apps.read"] });
     expect(await limited.put(`/iam/api-keys/${weak.id}`, { permissions: [] })).toMatchObject({
@@ -197,28 +207,34 @@ describe("a caller cannot take more than it holds", () => {
     const denied = { status: 403, code: "permission_denied" };
     const { accountId } = await make({ permissions: ["apps.write"] });
     const account = `/iam/accounts/${accountId}`;
-    expect(await limited.refusal("PUT", account, { status: "disabled" })).toMatchObject(denied);
+    expect(await limited.expectRejection("PUT", account, { status: "disabled" })).toMatchObject(denied);
     expect(await limited.put(account, { name: "new" })).toMatchObject({ name: "new" });
     const member = await call.post("/iam/accounts", { name: "Ada", status: "active" });
     const membership = `/iam/memberships/${member.memberships[0].id}`;
     await call.put(membership, { permissions: ["apps.write", "apps.read"] });
     const identity = await call.post("/iam/identities", { accountId: member.id, identifier: "taken" });
-    expect(await limited.refusal("PUT", membership, { permissions: ["apps.read"] })).toMatchObject(denied);
-    expect(await limited.refusal("DELETE", membership)).toMatchObject(denied);
-    expect(await limited.refusal("DELETE", `/iam/identities/${identity.id}`)).toMatchObject(denied);
-    expect(await limited.refusal("DELETE", `/iam/accounts/${member.id}`)).toMatchObject(denied);
+    expect(await limited.expectRejection("PUT", membership, { permissions: ["apps.read"] })).toMatchObject(
+      denied,
+    );
+    expect(await limited.expectRejection("DELETE", membership)).toMatchObject(denied);
+    expect(await limited.expectRejection("DELETE", `/iam/identities/${identity.id}`)).toMatchObject(denied);
+    expect(await limited.expectRejection("DELETE", `/iam/accounts/${member.id}`)).toMatchObject(denied);
     await limited.put(membership, { permissions: ["apps.write"] });
     const role = await call.post("/iam/roles", { name: "taken from", permissions: ["*"] });
-    expect(await limited.refusal("PUT", `/iam/roles/${role.id}`, { permissions: [] })).toMatchObject(denied);
+    expect(await limited.expectRejection("PUT", `/iam/roles/${role.id}`, { permissions: [] })).toMatchObject(
+      denied,
+    );
     const cleaner = api.as(await api.keyWith("organizations.write"));
     const [{ id }] = await call.get("/organizations");
-    expect(await cleaner.refusal("DELETE", `/organizations/${id}`)).toMatchObject(denied);
+    expect(await cleaner.expectRejection("DELETE", `/organizations/${id}`)).toMatchObject(denied);
   });
 
   it("but may revoke itself without any permission", async () => {
     const { id, key } = await make();
     const other = await make();
-    expect(await api.as(key).refusal("DELETE", `/iam/api-keys/${other.id}`)).toMatchObject({ status: 403 });
+    expect(await api.as(key).expectRejection("DELETE", `/iam/api-keys/${other.id}`)).toMatchObject({
+      status: 403,
+    });
     const { accessToken } = await api.as(other.key).post("/auth/tokens");
     expect(await api.as(accessToken).delete(`/iam/api-keys/${other.id}`)).toEqual({ id: other.id });
     expect(await api.as(key).delete(`/iam/api-keys/${id}`)).toEqual({ id });
@@ -226,15 +242,15 @@ describe("a caller cannot take more than it holds", () => {
   });
 });
 
-describe("the last key that may do all", () => {
+describe("the last key with all permissions", () => {
   const LOST = { status: 409, code: "conflict" };
 
-  it("is neither revoked nor lessened, by itself either, and its account is not disabled", async () => {
+  it("cannot be revoked, restricted or have its account disabled, even if the key itself is the caller", async () => {
     const made = await call.post("/organizations", { name: "kept" });
     const owner = api.as(made.apiKey.key);
     const { id, accountId } = made.apiKey;
     const path = `/iam/api-keys/${id}`;
-    // Neither of these lets anybody in.
+    // These two keys do not count: one lacks permissions, and the other expires.
     await owner.post("/iam/api-keys", { name: "weak", permissions: ["iam.write"] });
     const late = await owner.post("/iam/api-keys", {
       name: "late",
@@ -243,52 +259,54 @@ describe("the last key that may do all", () => {
     });
     const past = { expiresAt: new Date(0) };
     await api.database.db.updateTable("apiKeys").set(past).where("id", "=", late.id).execute();
-    expect(await owner.refusal("DELETE", path)).toMatchObject(LOST);
-    expect(await owner.refusal("PUT", path, { permissions: ["iam.write"] })).toMatchObject(LOST);
-    expect(await owner.refusal("PUT", `/iam/accounts/${accountId}`, { status: "disabled" })).toMatchObject(
-      LOST,
-    );
+    expect(await owner.expectRejection("DELETE", path)).toMatchObject(LOST);
+    expect(await owner.expectRejection("PUT", path, { permissions: ["iam.write"] })).toMatchObject(LOST);
+    expect(
+      await owner.expectRejection("PUT", `/iam/accounts/${accountId}`, { status: "disabled" }),
+    ).toMatchObject(LOST);
     await owner.put(path, { name: "new" });
     await owner.delete(`/iam/api-keys/${late.id}`);
 
     const next = await owner.post("/iam/api-keys", { name: "next", permissions: ["*"] });
     await owner.delete(path);
     expect((await owner("GET", "/spaces")).status).toBe(401);
-    expect(await api.as(next.key).refusal("DELETE", `/iam/api-keys/${next.id}`)).toMatchObject(LOST);
+    expect(await api.as(next.key).expectRejection("DELETE", `/iam/api-keys/${next.id}`)).toMatchObject(LOST);
   });
 
-  it("is given no end, nor one after all others end", async () => {
+  it("cannot get an expiry, or an expiry after those of all other keys", async () => {
     const made = await call.post("/organizations", { name: "without end" });
     const owner = api.as(made.apiKey.key);
     const path = `/iam/api-keys/${made.apiKey.id}`;
     const until = (year: number) => ({ expiresAt: `${year}-01-01T00:00:00Z` });
-    expect(await owner.refusal("PUT", path, until(2100))).toMatchObject(LOST);
+    expect(await owner.expectRejection("PUT", path, until(2100))).toMatchObject(LOST);
     const other = await owner.post("/iam/api-keys", {
       name: "other",
       permissions: ["*"],
       ...until(2100),
     });
-    expect(await owner.refusal("PUT", path, until(2101))).toMatchObject(LOST);
+    expect(await owner.expectRejection("PUT", path, until(2101))).toMatchObject(LOST);
     await owner.put(path, until(2099));
-    expect(await owner.refusal("PUT", `/iam/api-keys/${other.id}`, until(2099))).toMatchObject(LOST);
+    expect(await owner.expectRejection("PUT", `/iam/api-keys/${other.id}`, until(2099))).toMatchObject(LOST);
     await owner.put(path, { expiresAt: null });
     await owner.put(`/iam/api-keys/${other.id}`, until(2099));
   });
 
-  it("keeps the role by which it may", async () => {
+  it("keeps the role that grants its permissions", async () => {
     const made = await call.post("/organizations", { name: "by role" });
     const owner = api.as(made.apiKey.key);
     const role = await owner.post("/iam/roles", { name: "all", permissions: ["*"] });
     await owner.put(`/iam/api-keys/${made.apiKey.id}`, { permissions: [], roleIds: [role.id] });
-    expect(await owner.refusal("PUT", `/iam/roles/${role.id}`, { permissions: [] })).toMatchObject(LOST);
-    expect(await owner.refusal("PUT", `/iam/api-keys/${made.apiKey.id}`, { roleIds: [] })).toMatchObject(
+    expect(await owner.expectRejection("PUT", `/iam/roles/${role.id}`, { permissions: [] })).toMatchObject(
       LOST,
     );
+    expect(
+      await owner.expectRejection("PUT", `/iam/api-keys/${made.apiKey.id}`, { roleIds: [] }),
+    ).toMatchObject(LOST);
     await owner.post("/iam/api-keys", { name: "next", permissions: ["*"] });
     await owner.put(`/iam/roles/${role.id}`, { permissions: ["iam.read"] });
   });
 
-  it("stays when all of them are revoked at the same time", async () => {
+  it("stays if all keys are revoked concurrently", async () => {
     const made = await call.post("/organizations", { name: "at once" });
     const owner = api.as(made.apiKey.key);
     const others = await Promise.all(

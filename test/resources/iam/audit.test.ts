@@ -3,9 +3,9 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { hashOfToken } from "../../../src/data/accounts/api-keys.ts";
 import { recordAudit } from "../../../src/data/accounts/audit.ts";
 import type { Author } from "../../../src/data/accounts/audit-entry.ts";
-import { startRefusalCounts } from "../../../src/data/accounts/refusals.ts";
+import { startRejectionCounts } from "../../../src/data/accounts/rejections.ts";
 import { createLog } from "../../../src/log.ts";
-import { buryIn } from "../../conformance/victim.ts";
+import { insertDeadLetterFor } from "../../conformance/victim.ts";
 import { opened } from "../../support/opened.ts";
 import { startTestSpine } from "../../support/spine.ts";
 
@@ -26,7 +26,7 @@ const note = (entry: Parameters<typeof recordAudit>[2], atMs: number, by: Author
   api.database.db.transaction().execute((trx) => recordAudit(trx, by, entry, atMs));
 
 describe("the audit list", () => {
-  it("tells account, change and time, oldest first, and is filtered by entity, account and time", async () => {
+  it("shows account, change and time, oldest first, and can be filtered by entity, account and time", async () => {
     const start = Date.parse("2026-01-01T00:00:00.000Z");
     await note({ action: "create", entity: "role", id: "role_1" }, start);
     await note({ action: "update", entity: "role", id: "role_1", fields: ["name"] }, start + 1_000);
@@ -62,7 +62,7 @@ describe("the audit list", () => {
     });
   });
 
-  it("refuses an unknown entity, a malformed time and a limit of 0", async () => {
+  it("rejects an unknown entity, a malformed time and a limit of 0", async () => {
     for (const query of ["entity=pigeon", "from=yesterday", "limit=0"])
       expect((await api.call("GET", `/audit?${query}`)).status).toBe(400);
   });
@@ -141,8 +141,8 @@ describe("a change through the API", () => {
   });
 });
 
-describe("what is no change in the database", () => {
-  it("is recorded too: who deleted an event, used quarantine and dead letters, was given a token", async () => {
+describe("an operation that changes no configuration", () => {
+  it("is also recorded, such as deleting an event, using quarantine and dead letters, or issuing a token", async () => {
     const { call } = api;
     const app = await spine.install({
       uid: "main",
@@ -164,7 +164,7 @@ describe("what is no change in the database", () => {
     await call.post(`${quarantine}/${first}/redrive`);
     await call.post(`${quarantine}/redrive`);
     await call.delete(`${quarantine}/${second}`);
-    const letter = await buryIn(api.database.db, subscription.id);
+    const letter = await insertDeadLetterFor(api.database.db, subscription.id);
     const letters = `/apps/${app.id}/subscriptions/${subscription.id}/dead-letters`;
     await call.get(letters);
     await call.get(`${letters}/${letter}`);
@@ -196,7 +196,7 @@ describe("what is no change in the database", () => {
 });
 
 describe("the audit's export", () => {
-  it("has every record that the filters leave, one a line, beyond a page and in order", async () => {
+  it("contains every record that matches the filters, one per line and in order, without a page limit", async () => {
     const start = Date.parse("2025-01-01T00:00:00.000Z");
     await api.database.db.transaction().execute(async (trx) => {
       for (let i = 0; i < 501; i++) {
@@ -216,10 +216,10 @@ describe("the audit's export", () => {
   });
 });
 
-describe("refused requests", () => {
+describe("rejected requests", () => {
   const refusals = async (by = api.call) => (await by.get("/audit/rejections")) as Record<string, unknown>[];
 
-  it("are counted by caller and address; those of unknown tokens for the operator alone", async () => {
+  it("are counted by caller and address, and those with unknown tokens are visible only to the operator", async () => {
     const reader = await api.keyWith("audit.read");
     for (let i = 0; i < 3; i++) expect((await api.as(reader)("GET", "/apps")).status).toBe(403);
     for (let i = 0; i < 2; i++) expect((await api.as("ik_unknown")("GET", "/apps")).status).toBe(401);
@@ -237,21 +237,22 @@ describe("refused requests", () => {
     );
     expect((await api.as(reader)("GET", "/apps")).status).toBe(403);
     expect(await refusals()).toContainEqual(expect.objectContaining({ keyId, count: 4 }));
-    expect(await refusals(api.as(await api.strangerKey()))).toEqual([]);
+    expect(await refusals(api.as(await api.createForeignKey()))).toEqual([]);
   });
 
-  it("from all addresses of an IPv6 /64 are counted as one while nobody knows who asks", async () => {
+  it("from all addresses of an IPv6 /64 are counted together if the caller is unknown", async () => {
     for (const remoteAddress of ["2001:db8:0:9::1", "2001:db8:0:9:ffff::2"])
       await api.app.request("/v1/apps", {}, { incoming: { socket: { remoteAddress } } });
     const found = (await refusals()).filter(({ address }) => String(address).startsWith("2001:db8:0:9:"));
     expect(found).toMatchObject([{ address: "2001:db8:0:9::/64", status: 401, count: 2 }]);
   });
 
-  it("of more callers in an hour than are told apart are counted as others, of each organization for itself", async () => {
+  it("from callers over the hourly limit are counted as others, separately for each organization", async () => {
     const { db } = api.database;
     const log = createLog({ level: "silent" });
     const hour = new Date("2020-01-01T02:00:00Z");
-    const start = () => startRefusalCounts({ db, clock: () => hour.getTime(), log, writeEveryMs: 3_600_000 });
+    const start = () =>
+      startRejectionCounts({ db, clock: () => hour.getTime(), log, writeEveryMs: 3_600_000 });
     await using one = start();
     await using other = start();
     const unknown = { organizationId: "", accountId: "", keyId: "", status: 401 } as const;
@@ -276,16 +277,16 @@ describe("refused requests", () => {
       .select(["organizationId", "address", "count"])
       .where("hour", "=", hour)
       .execute();
-    const countOf = (of: string) => rows.find(({ address }) => address === of)?.count;
+    const countOf = (wanted: string) => rows.find(({ address }) => address === wanted)?.count;
     expect(rows.filter(({ organizationId }) => organizationId === "")).toHaveLength(5_001);
     expect(["loud", "late", "others", "b"].map(countOf)).toEqual([8, undefined, 1_002, 1]);
   });
 
-  it("of more callers than are told apart are counted as others, and none is lost when they cannot be written", async () => {
+  it("from callers over the limit are counted as others, and counts are kept if a write fails", async () => {
     const { db } = api.database;
     const log = createLog({ level: "silent" });
     const clock = () => Date.parse("2020-01-01T00:30:00Z");
-    await using counts = startRefusalCounts({ db, clock, log, writeEveryMs: 3_600_000 });
+    await using counts = startRejectionCounts({ db, clock, log, writeEveryMs: 3_600_000 });
     const { organizationId } = author;
     const refusal = { organizationId, accountId: "", keyId: "", status: 401 } as const;
     for (let i = 0; i < 5_002; i++) counts.note({ ...refusal, address: `2001:db8::${i.toString(16)}` });

@@ -9,7 +9,7 @@ const ISSUER = "https://id.example.com";
 const addAccount = () => call.post("/iam/accounts", { name: "Ada", status: "active" });
 
 describe("an identity", () => {
-  it("is made, shown with its account, listed, changed and deleted", async () => {
+  it("can be created, read with its account, listed, changed and deleted", async () => {
     const { identities: _, memberships, ...account } = await addAccount();
     const input = {
       accountId: account.id,
@@ -38,24 +38,24 @@ describe("an identity", () => {
     });
     expect(await call.put(path, { info: { a: null, c: 2 } })).toMatchObject({ info: { a: null, c: 2 } });
     expect(await call.put(path, { info: null })).toMatchObject({ info: null });
-    expect(await call.refusal("PUT", path, { accountId: account.id })).toMatchObject({
+    expect(await call.expectRejection("PUT", path, { accountId: account.id })).toMatchObject({
       paths: ["accountId"],
     });
     expect(await call.delete(path)).toEqual({ id: identity.id });
     expect((await call("GET", path)).status).toBe(404);
   });
 
-  it("is refused with an invalid email address or too much info", async () => {
+  it("is rejected with an invalid email address or too much info", async () => {
     const { id: accountId } = await addAccount();
     const body = { accountId, identifier: "refused", email: "nobody", info: "i".repeat(20_000) };
-    expect(await call.refusal("POST", "/iam/identities", body)).toEqual({
+    expect(await call.expectRejection("POST", "/iam/identities", body)).toEqual({
       status: 400,
       code: "invalid_parameters",
       paths: ["email", "info"],
     });
   });
 
-  it("exists once in its organization, whatever others have written", async () => {
+  it("is unique in its organization only", async () => {
     const { id: accountId } = await addAccount();
     const other = await call.post("/organizations", { name: "other" });
     const theirs = api.as(other.apiKey.key);
@@ -70,32 +70,35 @@ describe("an identity", () => {
     expect(await status({ accountId, identifier: "once", provider: ISSUER })).toBe(409);
   });
 
-  it("cannot be given to an account that may do more than the caller", async () => {
+  it("cannot be added to an account that has more permissions than the caller", async () => {
     const account = await addAccount();
     const role = await call.post("/iam/roles", { name: "a", permissions: ["apps.write"] });
     await call.put(`/iam/memberships/${account.memberships[0].id}`, { roleIds: [role.id] });
     const limited = api.as(await api.keyWith("iam.write"));
     const body = { accountId: account.id, provider: ISSUER, identifier: "mallory" };
-    expect(await limited.refusal("POST", "/iam/identities", body)).toMatchObject({ status: 403 });
+    expect(await limited.expectRejection("POST", "/iam/identities", body)).toMatchObject({ status: 403 });
     const { id } = await call.post("/iam/identities", { ...body, identifier: "lent" });
     const path = `/iam/identities/${id}`;
-    expect(await limited.refusal("PUT", path, { identifier: "mallory" })).toMatchObject({ status: 403 });
+    expect(await limited.expectRejection("PUT", path, { identifier: "mallory" })).toMatchObject({
+      status: 403,
+    });
     await limited.put(path, { phone: "+1" });
   });
 
-  it("is given to an account that is in use only by that account itself, or by a caller who may do all", async () => {
+  it("can be added to an account in use only by that account, or by a caller with all permissions", async () => {
     const grant = { name: "k", permissions: ["iam.write", "apps.write"] };
     const [mine, theirs] = [await call.post("/iam/api-keys", grant), await call.post("/iam/api-keys", grant)];
     const strong = api.as(mine.key);
     const body = { provider: ISSUER, identifier: "eve" };
     const denied = { status: 403, code: "permission_denied" };
-    const give = (accountId: string) => strong.refusal("POST", "/iam/identities", { ...body, accountId });
+    const add = (accountId: string) =>
+      strong.expectRejection("POST", "/iam/identities", { ...body, accountId });
     expect(await give(theirs.accountId)).toMatchObject(denied);
     const fresh = await addAccount();
     const first = await strong.post("/iam/identities", { ...body, accountId: fresh.id });
-    expect(await give(fresh.id)).toMatchObject(denied);
+    expect(await add(fresh.id)).toMatchObject(denied);
     const path = `/iam/identities/${first.id}`;
-    expect(await strong.refusal("PUT", path, { identifier: "mallory" })).toMatchObject(denied);
+    expect(await strong.expectRejection("PUT", path, { identifier: "mallory" })).toMatchObject(denied);
     await strong.put(path, { phone: "+1" });
     await strong.post("/iam/identities", { ...body, identifier: "own", accountId: mine.accountId });
     await call.put(path, { identifier: "ada" });

@@ -5,7 +5,7 @@ import { opened } from "../../support/opened.ts";
 const api = opened(createTestApi);
 const { call } = api;
 
-/** An account that is no member. */
+/** Creates an account that is not a member of the organization. Returns its id. */
 async function addOutsider(): Promise<string> {
   const { id, memberships } = await call.post("/iam/accounts", { name: "Ada" });
   await call.delete(`/iam/memberships/${memberships[0].id}`);
@@ -13,7 +13,7 @@ async function addOutsider(): Promise<string> {
 }
 
 describe("a membership", () => {
-  it("is shown with its organization, permissions and roles", async () => {
+  it("is returned with its organization, permissions and roles", async () => {
     const role = await call.post("/iam/roles", { name: "shown", permissions: ["apps.read"] });
     const accountId = await addOutsider();
     const input = { accountId, role: 2, roleIds: [role.id], permissions: ["iam.read"] };
@@ -28,7 +28,7 @@ describe("a membership", () => {
       role: 2,
       roles: [role],
     });
-    // What there is of them is not told as none.
+    // The embedded organization omits these lists instead of showing them as empty.
     expect([roles.length, members.length, spaces.length, groups]).not.toContain(0);
     expect(membership.organization).toEqual(organization);
     expect(await call.get(`/iam/accounts/${accountId}`)).toMatchObject({
@@ -38,10 +38,10 @@ describe("a membership", () => {
     expect(await call.get("/iam/memberships?limit=200")).toContainEqual(membership);
   });
 
-  it("exists once for each account", async () => {
+  it("is unique for each account", async () => {
     const accountId = await addOutsider();
     await call.post("/iam/memberships", { accountId });
-    expect(await call.refusal("POST", "/iam/memberships", { accountId })).toMatchObject({
+    expect(await call.expectRejection("POST", "/iam/memberships", { accountId })).toMatchObject({
       status: 409,
       code: "conflict",
     });
@@ -58,22 +58,25 @@ describe("a membership", () => {
       roles: [role],
       permissions: [{ name: "apps.read" }],
     });
-    expect(await call.refusal("PUT", path, { accountId })).toMatchObject({ paths: ["accountId"] });
-    expect(await call.refusal("PUT", path, { role: null })).toMatchObject({ status: 400, paths: ["role"] });
+    expect(await call.expectRejection("PUT", path, { accountId })).toMatchObject({ paths: ["accountId"] });
+    expect(await call.expectRejection("PUT", path, { role: null })).toMatchObject({
+      status: 400,
+      paths: ["role"],
+    });
     expect(await call.delete(path)).toEqual({ id });
     expect((await call("GET", path)).status).toBe(404);
     expect((await call("GET", `/iam/accounts/${accountId}`)).status).toBe(200);
   });
 
-  it("is refused with a negative role number, or a permission that does not exist", async () => {
+  it("is rejected with a negative role number, or with a permission that does not exist", async () => {
     const accountId = await addOutsider();
-    expect(await call.refusal("POST", "/iam/memberships", { accountId, role: -1 })).toEqual({
+    expect(await call.expectRejection("POST", "/iam/memberships", { accountId, role: -1 })).toEqual({
       status: 400,
       code: "invalid_parameters",
       paths: ["role"],
     });
     const permissions = ["*", "all"];
-    expect(await call.refusal("POST", "/iam/memberships", { accountId, permissions })).toMatchObject({
+    expect(await call.expectRejection("POST", "/iam/memberships", { accountId, permissions })).toMatchObject({
       paths: ["permissions[1]"],
     });
   });
@@ -83,13 +86,15 @@ describe("a membership", () => {
     const limited = api.as(await api.keyWith("iam.write", "apps.read"));
     const accountId = await addOutsider();
     for (const grant of [{ permissions: ["apps.write"] }, { roleIds: [role.id] }, { permissions: ["*"] }]) {
-      expect(await limited.refusal("POST", "/iam/memberships", { accountId, ...grant })).toMatchObject({
+      expect(
+        await limited.expectRejection("POST", "/iam/memberships", { accountId, ...grant }),
+      ).toMatchObject({
         status: 403,
       });
     }
     const { id } = await call.post("/iam/memberships", { accountId, permissions: ["apps.write"] });
     const path = `/iam/memberships/${id}`;
-    expect(await limited.refusal("PUT", path, { roleIds: [role.id] })).toMatchObject({ status: 403 });
+    expect(await limited.expectRejection("PUT", path, { roleIds: [role.id] })).toMatchObject({ status: 403 });
     await limited.put(path, { role: 3 });
     await limited.put(path, { permissions: ["apps.read", "apps.write"] });
   });

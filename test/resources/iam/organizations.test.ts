@@ -6,7 +6,7 @@ const api = opened(createTestApi);
 const { call } = api;
 
 describe("an organization", () => {
-  it("is shown with its roles, groups, spaces and members", async () => {
+  it("is returned with its roles, groups, spaces and members", async () => {
     const { apiKey } = await call.post("/organizations", { name: "shown" });
     const owner = api.as(apiKey.key);
     const role = await owner.post("/iam/roles", { name: "a", permissions: ["apps.read"] });
@@ -26,7 +26,7 @@ describe("an organization", () => {
     expect(await owner.get(`/organizations/${organization.id}`)).toEqual(organization);
   });
 
-  it("is the only one that its callers list", async () => {
+  it("is the only organization that its callers can list", async () => {
     await call.post("/organizations", { name: "other" });
     const { body, headers } = await call("GET", "/organizations");
     expect([body.length, headers.get("x-total-count")]).toEqual([1, "1"]);
@@ -43,13 +43,13 @@ describe("an organization", () => {
       name: "new",
       tenantId: null,
     });
-    expect(await owner.refusal("PUT", path, { name: "" })).toMatchObject({ paths: ["name"] });
-    expect(await owner.refusal("PUT", path, { members: [] })).toMatchObject({ paths: ["members"] });
+    expect(await owner.expectRejection("PUT", path, { name: "" })).toMatchObject({ paths: ["name"] });
+    expect(await owner.expectRejection("PUT", path, { members: [] })).toMatchObject({ paths: ["members"] });
   });
 });
 
 describe("a new organization", () => {
-  it("comes with a space and a first key with all permissions in it, told once", async () => {
+  it("is created with a space and a first key with all permissions, which is returned once", async () => {
     const made = await call.post("/organizations", { name: "other", iamId: "iam-1" });
     const { apiKey, ...organization } = made;
     expect(organization).toMatchObject({ name: "other", iamId: "iam-1", groups: [], roles: [] });
@@ -62,17 +62,19 @@ describe("a new organization", () => {
     expect((await call("GET", `/organizations/${organization.id}`)).status).toBe(404);
   });
 
-  it("is made by callers of the operator's organization only", async () => {
+  it("can be created only by callers of the operator's organization", async () => {
     const { apiKey } = await call.post("/organizations", { name: "tenant" });
-    expect(await api.as(apiKey.key).refusal("POST", "/organizations", { name: "mine" })).toMatchObject({
+    expect(
+      await api.as(apiKey.key).expectRejection("POST", "/organizations", { name: "mine" }),
+    ).toMatchObject({
       status: 403,
       code: "permission_denied",
     });
   });
 
-  it("needs organizations.write", async () => {
+  it("requires the permission organizations.write", async () => {
     const reader = api.as(await api.keyWith("organizations.read"));
-    expect(await reader.refusal("POST", "/organizations", { name: "other" })).toMatchObject({
+    expect(await reader.expectRejection("POST", "/organizations", { name: "other" })).toMatchObject({
       status: 403,
       code: "permission_denied",
     });
@@ -97,7 +99,7 @@ describe("deleting an organization", () => {
     }
   });
 
-  it("is refused while anything else is in it", async () => {
+  it("is rejected while the organization contains any other resource", async () => {
     const made = await call.post("/organizations", { name: "other" });
     const theirs = api.as(made.apiKey.key);
     const remove = async () => (await theirs("DELETE", `/organizations/${made.id}`)).status;
@@ -121,9 +123,9 @@ describe("deleting an organization", () => {
     expect(await remove()).toBe(200);
   });
 
-  it("is refused for the organization of the first start", async () => {
+  it("is rejected for the organization that was created at the first start", async () => {
     const [first] = await call.get("/organizations");
-    expect(await call.refusal("DELETE", `/organizations/${first.id}`)).toMatchObject({ status: 409 });
+    expect(await call.expectRejection("DELETE", `/organizations/${first.id}`)).toMatchObject({ status: 409 });
     expect(await call.get("/organizations")).toEqual([first]);
   });
 });

@@ -6,12 +6,12 @@ import { opened } from "../../support/opened.ts";
 const api = opened(createTestApi);
 const { call } = api;
 
-/** For tests that list roles: an organization without any. */
-const newOrganization = async (): Promise<Caller> => api.as(await api.strangerKey());
+/** Creates an organization without roles, for tests that list roles. */
+const newOrganization = async (): Promise<Caller> => api.as(await api.createForeignKey());
 const create = (role: object, as: Caller = call) => as.post("/iam/roles", role);
 
 describe("a role", () => {
-  it("shows its permissions by their names, each as the organization's entity", async () => {
+  it("returns its permissions by name, each as the organization's permission entity", async () => {
     const role = await create({ name: "Operators", permissions: ["iam.read", "apps.read", "apps.read"] });
     const listed = await call.get("/iam/permissions");
     const named = (name: string) => listed.find((one: { name: string }) => one.name === name);
@@ -28,7 +28,7 @@ describe("a role", () => {
     expect(await create({ name: "Nothing" })).toMatchObject({ permissions: {} });
   });
 
-  it("is changed by a merge patch: arrays replace, null clears, absent fields stay", async () => {
+  it("is changed by a merge patch that replaces arrays, clears fields with null and keeps absent fields", async () => {
     const { id } = await create({ name: "patched", description: "first", permissions: ["apps.read"] });
     const put = (patch: object) => call.put(`/iam/roles/${id}`, patch);
     expect(await put({ name: "renamed" })).toMatchObject({ name: "renamed", description: "first" });
@@ -38,81 +38,87 @@ describe("a role", () => {
       description: null,
       permissions: {},
     });
-    expect(await call.refusal("PUT", `/iam/roles/${id}`, { name: null, permissions: null })).toMatchObject({
+    expect(
+      await call.expectRejection("PUT", `/iam/roles/${id}`, { name: null, permissions: null }),
+    ).toMatchObject({
       paths: ["name", "permissions"],
     });
   });
 
-  it("is gone when deleted", async () => {
+  it("is not found after it is deleted", async () => {
     const { id } = await create({ name: "deleted" });
     expect(await call.delete(`/iam/roles/${id}`)).toEqual({ id });
     expect((await call("GET", `/iam/roles/${id}`)).status).toBe(404);
     expect((await call("DELETE", `/iam/roles/${id}`)).status).toBe(404);
   });
 
-  it("is refused with an empty name, or a permission that does not exist", async () => {
-    expect(await call.refusal("POST", "/iam/roles", { name: "" })).toMatchObject({ paths: ["name"] });
+  it("is rejected with an empty name, or with a permission that does not exist", async () => {
+    expect(await call.expectRejection("POST", "/iam/roles", { name: "" })).toMatchObject({ paths: ["name"] });
     const permissions = ["apps.fly", "apps.read"];
-    expect(await call.refusal("POST", "/iam/roles", { name: "a", permissions })).toEqual({
+    expect(await call.expectRejection("POST", "/iam/roles", { name: "a", permissions })).toEqual({
       status: 400,
       code: "invalid_parameters",
       paths: ["permissions[0]"],
     });
   });
 
-  it("has a name that is unique in its organization alone", async () => {
+  it("has a name that is unique in its organization only", async () => {
     const { id } = await create({ name: "unique" });
     await create({ name: "other" });
-    expect(await call.refusal("POST", "/iam/roles", { name: "unique" })).toMatchObject({ status: 409 });
-    expect(await call.refusal("PUT", `/iam/roles/${id}`, { name: "other" })).toMatchObject({ status: 409 });
+    expect(await call.expectRejection("POST", "/iam/roles", { name: "unique" })).toMatchObject({
+      status: 409,
+    });
+    expect(await call.expectRejection("PUT", `/iam/roles/${id}`, { name: "other" })).toMatchObject({
+      status: 409,
+    });
     expect(await create({ name: "unique" }, await newOrganization())).toMatchObject({ name: "unique" });
   });
 
-  it("cannot be deleted while an API key or a member holds it", async () => {
+  it("cannot be deleted while an API key or a member has it", async () => {
     const { id } = await create({ name: "held" });
     const key = await call.post("/iam/api-keys", { name: "k", roleIds: [id] });
     const [member] = await call.get("/iam/memberships");
-    expect(await call.refusal("DELETE", `/iam/roles/${id}`)).toMatchObject({ status: 409 });
+    expect(await call.expectRejection("DELETE", `/iam/roles/${id}`)).toMatchObject({ status: 409 });
     await call.put(`/iam/memberships/${member.id}`, { roleIds: [id] });
     await call.delete(`/iam/api-keys/${key.id}`);
-    expect(await call.refusal("DELETE", `/iam/roles/${id}`)).toMatchObject({ status: 409 });
+    expect(await call.expectRejection("DELETE", `/iam/roles/${id}`)).toMatchObject({ status: 409 });
     await call.put(`/iam/memberships/${member.id}`, { roleIds: [] });
     await call.delete(`/iam/roles/${id}`);
   });
 });
 
 describe("a caller with few permissions", () => {
-  it("cannot make a role with more than it holds, nor add to one or take from it what it does not hold", async () => {
+  it("cannot create a role with permissions it lacks, or add such permissions to a role or remove them", async () => {
     const limited = api.as(await api.keyWith("iam.write", "iam.read", "apps.read"));
     const denied = { status: 403, code: "permission_denied" };
     for (const permissions of [["apps.write"], ["*"]]) {
       const body = { name: "denied", permissions };
-      expect(await limited.refusal("POST", "/iam/roles", body)).toMatchObject(denied);
+      expect(await limited.expectRejection("POST", "/iam/roles", body)).toMatchObject(denied);
     }
     const { id } = await create({ name: "strong", permissions: ["apps.write"] });
     const path = `/iam/roles/${id}`;
     const more = { permissions: ["apps.write", "blueprints.write"] };
-    expect(await limited.refusal("PUT", path, more)).toMatchObject(denied);
+    expect(await limited.expectRejection("PUT", path, more)).toMatchObject(denied);
     await limited.put(path, { description: "new" });
-    expect(await limited.refusal("PUT", path, { permissions: ["apps.read"] })).toMatchObject(denied);
+    expect(await limited.expectRejection("PUT", path, { permissions: ["apps.read"] })).toMatchObject(denied);
     await limited.put(path, { permissions: ["apps.read", "apps.write"] });
     await limited.put(path, { permissions: ["apps.write"] });
     await call.put(path, { permissions: [] });
-    // What was taken away cannot be given back by a caller that does not hold it.
-    expect(await limited.refusal("PUT", path, { permissions: ["apps.write"] })).toMatchObject(denied);
+    // A caller that lacks a permission cannot restore it after another caller removed it.
+    expect(await limited.expectRejection("PUT", path, { permissions: ["apps.write"] })).toMatchObject(denied);
   });
 
-  it("needs iam.read to list roles and iam.write to make one", async () => {
+  it("needs iam.read to list roles and iam.write to create one", async () => {
     const reader = api.as(await api.keyWith("iam.read"));
     await reader.post("/iam/roles/list");
-    expect(await reader.refusal("POST", "/iam/roles", { name: "a" })).toMatchObject({ status: 403 });
+    expect(await reader.expectRejection("POST", "/iam/roles", { name: "a" })).toMatchObject({ status: 403 });
     const other = api.as(await api.keyWith("apps.read"));
-    expect(await other.refusal("POST", "/iam/roles/list", {})).toMatchObject({ status: 403 });
+    expect(await other.expectRejection("POST", "/iam/roles/list", {})).toMatchObject({ status: 403 });
   });
 });
 
 describe("the list of roles", () => {
-  it("is paged by the body, or by the query", async () => {
+  it("can be paginated in the body or in the query", async () => {
     const owner = await newOrganization();
     for (const name of ["a", "b", "c"]) await create({ name }, owner);
     const { body, headers } = await owner("POST", "/iam/roles/list", { pagination: { limit: 1, offset: 1 } });
@@ -126,12 +132,12 @@ describe("the list of roles", () => {
     const past = await owner("POST", "/iam/roles/list", { pagination: { offset: 9 } });
     expect([past.body, past.headers.get("x-total-count")]).toEqual([[], "3"]);
     const tooMany = { pagination: { limit: 201 } };
-    expect(await owner.refusal("POST", "/iam/roles/list", tooMany)).toMatchObject({
+    expect(await owner.expectRejection("POST", "/iam/roles/list", tooMany)).toMatchObject({
       paths: ["pagination.limit"],
     });
   });
 
-  it("is read by one query, however many roles there are", async () => {
+  it("is read with one query, regardless of the number of roles", async () => {
     const owner = await newOrganization();
     await addRoles(owner, 1_000);
     const page = { pagination: { limit: 200, offset: 500 } };
@@ -153,7 +159,7 @@ describe("the list of roles", () => {
   });
 });
 
-it("writes each change of a role to the audit and to the change feed", async () => {
+it("each change of a role is recorded in the audit and in the change feed", async () => {
   const owner = await newOrganization();
   const role = await create({ name: "noted" }, owner);
   await owner.put(`/iam/roles/${role.id}`, { description: "new" });

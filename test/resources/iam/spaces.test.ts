@@ -6,7 +6,7 @@ const api = opened(createTestApi);
 const { call } = api;
 
 describe("a space", () => {
-  it("is made, shown, listed, changed and deleted", async () => {
+  it("can be created, read, listed, changed and deleted", async () => {
     const space = await call.post("/spaces", { name: "Test" });
     expect(space).toEqual({
       id: expect.stringMatching(/^spc_/),
@@ -31,13 +31,13 @@ describe("a space", () => {
     const blueprint = await call.post("/blueprints", { title: "b" });
     const app = await call.post("/apps/install", { blueprintId: blueprint.id, spaceId: space.id });
     const path = `/spaces/${space.id}`;
-    expect(await call.refusal("DELETE", path)).toMatchObject({ status: 409, code: "conflict" });
+    expect(await call.expectRejection("DELETE", path)).toMatchObject({ status: 409, code: "conflict" });
     expect(await call.get(path)).toEqual(space);
     await call.delete(`/apps/${app.id}`);
     await call.delete(path);
   });
 
-  it("is cleared from API keys that had it as their default when it is deleted", async () => {
+  it("is cleared as the default space of API keys when it is deleted", async () => {
     const { id: defaultSpaceId } = await call.post("/spaces", { name: "Test" });
     const key = await call.post("/iam/api-keys", { name: "k", defaultSpaceId });
     expect(key).toMatchObject({ defaultSpaceId });
@@ -45,8 +45,8 @@ describe("a space", () => {
     expect(await call.get(`/iam/api-keys/${key.id}`)).toMatchObject({ defaultSpaceId: null });
   });
 
-  it("of the first start cannot be deleted", async () => {
+  it("that was created at the first start cannot be deleted", async () => {
     const [{ id }] = await call.get("/spaces");
-    expect(await call.refusal("DELETE", `/spaces/${id}`)).toMatchObject({ status: 409 });
+    expect(await call.expectRejection("DELETE", `/spaces/${id}`)).toMatchObject({ status: 409 });
   });
 });

@@ -16,7 +16,7 @@ interface Sent {
   readonly headers: Headers;
 }
 
-/** Posts with that key; answers the text, to compare byte by byte. */
+/** Posts with an idempotency key. Returns the response as text, so that tests can compare it byte by byte. */
 async function post(path: string, body: unknown, key: string, as = token): Promise<Sent> {
   const response = await api.app.request(`/v1${path}`, {
     method: "POST",
@@ -32,7 +32,7 @@ const countBlueprints = async (title: string): Promise<number> => {
 };
 
 describe("a creating request with an Idempotency-Key", () => {
-  it("is done once; a repetition is answered byte for byte as the first time", async () => {
+  it("runs once, and a repeat gets the first response byte for byte", async () => {
     const first = await post("/blueprints", { title: "once" }, "k-once");
     const again = await post("/blueprints", { title: "once" }, "k-once");
     expect([first.status, again.status]).toEqual([200, 200]);
@@ -43,13 +43,13 @@ describe("a creating request with an Idempotency-Key", () => {
     expect(await countBlueprints("once")).toBe(1);
   });
 
-  it("counts as the same request with its fields in any order", async () => {
+  it("counts as the same request if its fields are in another order", async () => {
     const first = await post("/blueprints", { title: "order", description: "d" }, "k-order");
     const again = await post("/blueprints", { description: "d", title: "order" }, "k-order");
     expect(again.text).toBe(first.text);
   });
 
-  it("is refused if the key was used for another request", async () => {
+  it("is rejected if the key was used for another request", async () => {
     await post("/blueprints", { title: "mine" }, "k-other");
     for (const [path, body] of [
       ["/blueprints", { title: "yours" }],
@@ -62,7 +62,7 @@ describe("a creating request with an Idempotency-Key", () => {
   });
 
   it("is independent of the same key of another organization", async () => {
-    const stranger = await api.strangerKey();
+    const stranger = await api.createForeignKey();
     const ours = await post("/blueprints", { title: "shared" }, "k-shared");
     const theirs = await post("/blueprints", { title: "shared" }, "k-shared", stranger);
     expect(theirs.status).toBe(200);
@@ -88,7 +88,7 @@ describe("a creating request with an Idempotency-Key", () => {
     }
   });
 
-  it("is done once if ten come at the same moment; the others get the same answer or a conflict", async () => {
+  it("runs once if ten are sent concurrently, and the others get the same response or a conflict", async () => {
     const sent = await Promise.all(
       Array.from({ length: 10 }, () => post("/blueprints", { title: "crowd" }, "k-crowd")),
     );
@@ -99,7 +99,7 @@ describe("a creating request with an Idempotency-Key", () => {
     expect((await post("/blueprints", { title: "crowd" }, "k-crowd")).text).toBe(done[0]?.text);
   });
 
-  it("is answered with the same refusal again, even if its cause is gone", async () => {
+  it("gets the same error response again, even if the cause is gone", async () => {
     const body = { title: "taken", uid: "taken" };
     const { id } = JSON.parse((await post("/blueprints", body, "k-taken-1")).text);
     const refused = await post("/blueprints", body, "k-taken-2");
@@ -109,7 +109,7 @@ describe("a creating request with an Idempotency-Key", () => {
     expect((await post("/blueprints", body, "k-taken-3")).status).toBe(200);
   });
 
-  it("is done again after an internal error", async () => {
+  it("runs again after an internal error", async () => {
     const { schema } = api.database.db;
     await schema.alterTable("blueprints").renameTo("elsewhere").execute();
     const failed = await post("/blueprints", { title: "later" }, "k-later");
@@ -118,7 +118,7 @@ describe("a creating request with an Idempotency-Key", () => {
     expect((await post("/blueprints", { title: "later" }, "k-later")).status).toBe(200);
   });
 
-  it("is a conflict if the outcome of the first is unknown", async () => {
+  it("is a conflict if the outcome of the first request is unknown", async () => {
     await post("/blueprints", { title: "lost" }, "k-lost");
     const { db } = api.database;
     await db.updateTable("idempotencyKeys").set({ sealedAnswer: null }).where("key", "=", "k-lost").execute();
@@ -126,7 +126,7 @@ describe("a creating request with an Idempotency-Key", () => {
     expect(await countBlueprints("lost")).toBe(1);
   });
 
-  it("is done again after 24 hours; older keys are deleted", async () => {
+  it("runs again after 24 hours, and older keys are deleted", async () => {
     const { db } = api.database;
     await post("/blueprints", { title: "old" }, "k-old-1");
     await post("/blueprints", { title: "old" }, "k-old-2");
@@ -147,13 +147,13 @@ describe("a creating request with an Idempotency-Key", () => {
     expect(kept).toEqual([{ key: "k-old-1" }]);
   });
 
-  it("is answered again only while the caller has the permission", async () => {
+  it("gets the stored response only while the caller has the permission", async () => {
     await post("/blueprints", { title: "secret" }, "k-allowed");
     const reader = await api.keyWith("blueprints.read");
     expect((await post("/blueprints", { title: "secret" }, "k-allowed", reader)).status).toBe(403);
   });
 
-  it("is not answered again to another API key of the same account", async () => {
+  it("gets no stored response with another API key of the same account", async () => {
     const create = { name: "root", permissions: ["*"] };
     const first = await post("/iam/api-keys", { name: "mighty", permissions: ["*"] }, "k-mighty");
     const { accountId, key: mighty } = JSON.parse(first.text);
@@ -167,7 +167,7 @@ describe("a creating request with an Idempotency-Key", () => {
     expect((await post("/iam/api-keys", create, "k-root", accessToken)).text).toBe(made.text);
   });
 
-  it("stores the answer encrypted, since it may hold credentials", async () => {
+  it("has its response stored encrypted, because the response may contain credentials", async () => {
     const blueprint = { title: "sealed", channels: [{ uid: "main", kind: "webhook" }] };
     const { id } = JSON.parse((await post("/blueprints", blueprint, "k-sealed-1")).text);
     const { text } = await post("/apps/install", { blueprintId: id }, "k-sealed-2");
@@ -177,19 +177,19 @@ describe("a creating request with an Idempotency-Key", () => {
     expect((await post("/apps/install", { blueprintId: id }, "k-sealed-2")).text).toBe(text);
   });
 
-  it.each(["", "with space", "x".repeat(256), "ü"])("is refused for the malformed key %j", async (key) => {
+  it.each(["", "with space", "x".repeat(256), "ü"])("is rejected with the malformed key %j", async (key) => {
     const headers = { "idempotency-key": key };
     const { status, body } = await api.call("POST", "/blueprints", { title: "a" }, headers);
     expect([status, body.details?.[0]?.path]).toEqual([400, "Idempotency-Key"]);
   });
 });
 
-it("every operation that stores something new accepts an Idempotency-Key", async () => {
+it("every operation that creates a stored resource accepts an Idempotency-Key", async () => {
   const document: OpenApi = await (await api.app.request("/v1/openapi.json")).json();
   const without = operationsOf(document)
     .map(({ method, path }) => document.paths[path][method])
     .filter(({ operationId }) => /^(create|install|register|subscribe)/.test(operationId))
     .filter(({ parameters }) => !JSON.stringify(parameters).includes("parameters/IdempotencyKey"));
-  // An access token is signed, not stored.
+  // Inlet does not store access tokens, so this operation needs no key.
   expect(without.map(({ operationId }) => operationId)).toEqual(["createAccessToken"]);
 });

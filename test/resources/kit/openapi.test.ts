@@ -20,13 +20,13 @@ const everyOperation = () =>
       .map(([method, operation]) => ({ path, method, operation })),
   );
 
-describe("the document", () => {
+describe("the OpenAPI document", () => {
   it("is valid OpenAPI 3.1 without a broken reference", async () => {
     expect(document.openapi).toMatch(/^3\.1\./);
     await SwaggerParser.validate(structuredClone(document));
   });
 
-  it("is public, and requires a bearer token for everything else", async () => {
+  it("is public, and declares a bearer token for every other operation", async () => {
     expect(document.paths["/openapi.json"].get.security).toEqual([]);
     expect(document.security).toEqual([{ bearer: [] }]);
   });
@@ -56,7 +56,7 @@ describe("the document", () => {
     }
   });
 
-  it("describes every tag, those of events first", () => {
+  it("describes every tag, and lists the tags for events first", () => {
     const tags: readonly { readonly name: string; readonly description?: string }[] = document.tags;
     const used = new Set(everyOperation().flatMap(({ operation }) => operation.tags));
     expect(new Set(tags.map(({ name }) => name))).toEqual(used);
@@ -64,7 +64,7 @@ describe("the document", () => {
     for (const { description } of tags) expect(description).toMatch(/^[A-Z].*[.]$/s);
   });
 
-  it("names contact and licence, and describes each operation and its refusals", () => {
+  it("names contact and license, and describes each operation and its error responses", () => {
     expect(document.info).toMatchObject({
       contact: { name: expect.any(String) },
       license: { identifier: "Apache-2.0" },
@@ -78,7 +78,7 @@ describe("the document", () => {
     }
   });
 
-  it("refers to every component, each by a name that was given to it", () => {
+  it("uses every component, and names each schema in PascalCase", () => {
     const text = JSON.stringify(document);
     const unused = Object.entries<object>(document.components)
       .filter(([group]) => group !== "securitySchemes")
@@ -103,7 +103,7 @@ describe("the document", () => {
     "NewChannel",
     "BlueprintChannel",
     "BlueprintChannelInput",
-  ])("tells the settings of a %s by its kind", (name) => {
+  ])("describes the settings of a %s by its kind", (name) => {
     const { schemas } = document.components;
     const { discriminator, oneOf } = schemas[name];
     expect(discriminator.propertyName).toBe("kind");
@@ -128,7 +128,7 @@ describe("the document", () => {
       .split("/")
       .reduce((at: OpenApi, step) => at[step], document);
 
-  it("tells the headers of every answer", () => {
+  it("lists the headers of every response", () => {
     const limits = ["RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"];
     for (const { path, operation } of everyOperation()) {
       const inApi = document.paths[path].servers === undefined;
@@ -145,7 +145,7 @@ describe("the document", () => {
     }
   });
 
-  it("gives examples that fit its schemas", () => {
+  it("contains only examples that match their schemas", () => {
     const ajv = new Ajv2020({
       strict: false,
       allErrors: true,
@@ -174,7 +174,7 @@ describe("the document", () => {
           findings.push(`${method} ${path} ${name}: ${ajv.errorsText(valid.errors)}`);
       }
     }
-    // Parameters, headers, and each part of a schema.
+    // Checks the examples of parameters, headers and each part of a schema.
     JSON.parse(JSON.stringify(document), (_, part) => {
       const examples: readonly unknown[] = part?.schema && "example" in part ? [part.example] : [];
       const inside: readonly unknown[] = Array.isArray(part?.examples) ? part.examples : [];
@@ -195,7 +195,7 @@ describe("the document", () => {
     JSON.parse(JSON.stringify(schema), (key, value) => (key === "$ref" ? `document${value}` : value));
 });
 
-describe("the document and the router", () => {
+describe("the OpenAPI document and the router", () => {
   it("have the same routes", () => {
     const mounted = new Set(
       api.app.routes
@@ -206,12 +206,12 @@ describe("the document and the router", () => {
     expect([...mounted].sort()).toEqual([...described].sort());
   });
 
-  /** `{topic}/{entryId}` is matched as one. */
+  /** Converts a route to a documented path. The router matches `{topic}/{entryId}` as one parameter. */
   const documented = (path: string): string =>
     path.replace(/:place\{.*\}$/, "{topic}/{entryId}").replace(/:(\w+)/g, "{$1}");
 });
 
-describe("the check of answers against the document", () => {
+describe("the check of responses against the OpenAPI document", () => {
   let checked: ReturnType<typeof createDocumentCheck>;
   beforeAll(() => {
     checked = createDocumentCheck(document);
@@ -226,7 +226,7 @@ describe("the check of answers against the document", () => {
       ...part,
     });
 
-  it("finds undocumented statuses, paths and fields, and missing headers and fields", async () => {
+  it("reports undocumented statuses, paths and fields, and missing headers and fields", async () => {
     expect(check({ status: 418 })).toContain("status");
     expect(check({})).toContain("header");
     const { id } = await api.call.post("/blueprints", { title: "a" });
@@ -239,15 +239,15 @@ describe("the check of answers against the document", () => {
   });
 });
 
-it("the document also describes hooks, health, metrics and pages, each with its own server", () => {
+it("the OpenAPI document also describes hooks, health, metrics and pages, each with its own server", () => {
   for (const path of ["/hooks/{channelId}", "/healthz", "/readyz", "/metrics", "/docs", "/console"]) {
     expect(document.paths[path].servers).toHaveLength(1);
   }
   expect(document.paths["/hooks/{channelId}"].servers[0].url).toBe("https://hooks.example");
 });
 
-describe("the page on the API", () => {
-  it("lists the paths of the document, all of them and no other", () => {
+describe("the documentation page of the API", () => {
+  it("lists exactly the paths of the OpenAPI document", () => {
     const page = readFileSync(new URL("../../../src/docs/api.md", import.meta.url), "utf8");
     const listed = [...page.matchAll(/^\| (`\/.*?`) \|/gm)].flatMap(([, cell = ""]) =>
       [...cell.replaceAll("\\|", "|").matchAll(/`([^`]+)`/g)].flatMap(([, path = ""]) => expand(path)),
@@ -257,7 +257,7 @@ describe("the page on the API", () => {
   });
 });
 
-/** `/a[/b]/(c|d)` as the paths that it stands for. */
+/** Expands a pattern like `/a[/b]/(c|d)` to all the paths that it covers. */
 function expand(path: string): readonly string[] {
   const optional = /^(.*?)\[([^\]]*)\](.*)$/.exec(path);
   if (optional) {

@@ -4,7 +4,7 @@ import { opened } from "../../support/opened.ts";
 
 const api = opened(() => createTestApi({ rowsPerResource: 3 }));
 
-/** Creates until it is refused; answers how many were made, and the refusal. */
+/** Creates rows until a request is rejected. Returns the number of rows and the rejection. */
 async function fill(by: Caller, path: string, body: (n: number) => object) {
   for (let n = 0; n < 6; n++) {
     const answer = await by("POST", path, body(n));
@@ -14,8 +14,8 @@ async function fill(by: Caller, path: string, body: (n: number) => object) {
 }
 
 describe("rows of an organization", () => {
-  it("end at the limit of each resource, by a 409 that names it; another organization's do not", async () => {
-    const [first, second] = [api.as(await api.strangerKey()), api.as(await api.strangerKey())];
+  it("are limited per resource and organization, with a 409 that names the setting", async () => {
+    const [first, second] = [api.as(await api.createForeignKey()), api.as(await api.createForeignKey())];
     const full = { made: 3, status: 409, message: expect.stringContaining("rowsPerResource") };
     expect(await fill(first, "/rooms", (n) => ({ title: String(n) }))).toEqual(full);
     expect(await fill(first, "/collections", (n) => ({ name: String(n) }))).toEqual(full);
@@ -26,8 +26,8 @@ describe("rows of an organization", () => {
     expect(await fill(first, "/rooms", (n) => ({ title: String(n) }))).toEqual({ ...full, made: 0 });
   });
 
-  it("are counted over all that they are inside: participants, variables, channels, apps", async () => {
-    const by = api.as(await api.strangerKey());
+  it("are counted across all parents, for example participants across all rooms", async () => {
+    const by = api.as(await api.createForeignKey());
     const rooms = [await by.post("/rooms", { title: "a" }), await by.post("/rooms", { title: "b" })];
     const join = (n: number) =>
       by("POST", `/rooms/${rooms[n % 2].id}/participants`, { firstName: String(n) });
@@ -45,8 +45,8 @@ describe("rows of an organization", () => {
     expect(variables).toMatchObject({ made: 3, status: 409 });
   });
 
-  it("are refused together where they come together: nothing of a request that brings too many is kept", async () => {
-    const by = api.as(await api.strangerKey());
+  it("are all rejected if one request would create too many", async () => {
+    const by = api.as(await api.createForeignKey());
     const refused = { status: 409, body: { message: expect.stringContaining("rowsPerResource") } };
     const state = await by.post("/states", { name: "s" });
     const variables = (count: number) => Array.from({ length: count }, (_, n) => ({ name: `v${n}` }));
@@ -61,7 +61,7 @@ describe("rows of an organization", () => {
     const more = ["c", "d"].map((uid) => ({ uid, kind: "webhook", title: uid }));
     await by.put(`/blueprints/${blueprintId}`, { title: "x", channels: [...channels, ...more] });
     expect(await by("POST", `/apps/${app.id}/upgrade`)).toMatchObject(refused);
-    // Two go, and two come: nothing is more than before. Two go, and four come: that is one too many.
+    // Replacing two channels with two others keeps the total. Replacing two with four exceeds the limit of three.
     const upgradeTo = async (uids: readonly string[]) => {
       const wanted = uids.map((uid) => ({ uid, kind: "webhook", title: uid }));
       await by.put(`/blueprints/${blueprintId}`, { title: "x", channels: wanted });
@@ -78,8 +78,8 @@ describe("rows of an organization", () => {
     expect(await by.get("/conversations")).toEqual([]);
   });
 
-  it("count what others bring with them: the first message of a conversation, the account of a key", async () => {
-    const by = api.as(await api.strangerKey());
+  it("are also counted if another request creates them, such as a conversation's first message or a key's account", async () => {
+    const by = api.as(await api.createForeignKey());
     const room = await by.post("/rooms", { title: "r" });
     const { id } = await by.post("/conversations", { roomId: room.id });
     for (const content of ["1", "2", "3"]) await by.post(`/conversations/${id}/messages`, { content });
@@ -88,7 +88,7 @@ describe("rows of an organization", () => {
     expect((await by("POST", "/conversations/CreateLiveConversation", { roomId: room.id })).status).toBe(200);
     const key = (n: number) => ({ name: String(n), permissions: ["rooms.read"] });
     await by.post("/iam/accounts", { name: "another" });
-    // Its first account and key are there already.
+    // The organization already has its first account and key.
     expect(await fill(by, "/iam/api-keys", key)).toMatchObject({
       made: 1,
       status: 409,
@@ -96,7 +96,7 @@ describe("rows of an organization", () => {
     });
   });
 
-  it("have no end in the operator's organization", async () => {
+  it("are unlimited in the operator's organization", async () => {
     expect(await fill(api.call, "/rooms", (n) => ({ title: String(n) }))).toEqual({ made: 6 });
   });
 });

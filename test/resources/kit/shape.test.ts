@@ -41,7 +41,7 @@ const row = {
 };
 
 describe("a shape", () => {
-  it("answers a row with the API's times and decimals, and without hidden fields", () => {
+  it("renders a row with the API's times and decimals, and without hidden fields", () => {
     const cards = [{ id: "card_1" }];
     expect(board.render(row, { cards })).toEqual({
       id: "brd_1",
@@ -62,12 +62,12 @@ describe("a shape", () => {
     expect(board.render(row)).toMatchObject({ cards: [], cover: null });
   });
 
-  it("answers values that were written under other limits", () => {
+  it("renders values that were written under other limits", () => {
     expect(board.input.safeParse({ name: "long ago" }).success).toBe(false);
     expect(board.entity.parse(board.render(row))).toMatchObject({ name: "long ago" });
   });
 
-  it("takes the writable fields in a POST, and the changeable ones in a PUT", () => {
+  it("accepts the writable fields in a POST, and the changeable fields in a PUT", () => {
     const changeable = ["uid", "spaceId", "name", "rate", "opensAt", "tags"];
     expect(Object.keys(board.content.shape)).toEqual(changeable);
     expect(Object.keys(board.input.shape).sort()).toEqual([...changeable, "owner"].sort());
@@ -75,7 +75,7 @@ describe("a shape", () => {
     expect(board.patch.safeParse({ owner: "me" }).success).toBe(false);
   });
 
-  it("documents a field with its description and example, but limits where it is written alone", () => {
+  it("documents a field with its description and example, but documents limits only for inputs", () => {
     const schemas = createSchemaWriter();
     schemas.output(board.entity);
     const { properties } = schemas.components().Board as { properties: Record<string, unknown> };
@@ -83,7 +83,7 @@ describe("a shape", () => {
     expect(schemas.input(board.input)).toMatchObject({ properties: { name: { maxLength: 3 } } });
   });
 
-  it("writes times and JSON as their columns keep them", () => {
+  it("converts times and JSON to the format of their columns", () => {
     const { opensAt, tags, name } = board.fields;
     expect(opensAt.toColumn("2026-01-31T10:30:00+01:00")).toEqual(createdAt);
     expect([opensAt.toColumn(null), tags.toColumn(["a"]), name.toColumn("a")]).toEqual([null, '["a"]', "a"]);

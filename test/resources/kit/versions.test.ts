@@ -28,7 +28,7 @@ describe.each([
   ["a form", makeForm],
   ["a channel", makeChannel],
 ])("%s", (_, make) => {
-  it("is answered with a strong ETag, which every write changes", async () => {
+  it("is returned with a strong ETag, which every write changes", async () => {
     const { path, etag } = await make();
     expect(etag).toMatch(/^"[^"]+"$/);
     expect((await api.call("GET", path)).headers.get("etag")).toBe(etag);
@@ -37,7 +37,7 @@ describe.each([
     expect((await api.call("GET", path)).headers.get("etag")).toBe(changed);
   });
 
-  it("is changed and deleted only in the version that If-Match names", async () => {
+  it("is changed or deleted only if If-Match names the current version", async () => {
     const { path, etag } = await make();
     const current =
       (await api.call("PUT", path, { title: "b" }, { "if-match": etag })).headers.get("etag") ?? "";
@@ -54,7 +54,7 @@ describe.each([
     expect((await api.call("DELETE", path, undefined, { "if-match": "*" })).status).toBe(404);
   });
 
-  it("is changed by one of three requests that saw the same version", async () => {
+  it("is changed by only one of three requests with the same version", async () => {
     const { path, etag } = await make();
     const answers = await Promise.all(
       ["b", "c", "d"].map((title) => api.call("PUT", path, { title }, { "if-match": etag })),
@@ -62,7 +62,7 @@ describe.each([
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 409, 409]);
   });
 
-  it("is answered 304 when If-None-Match names its version", async () => {
+  it("gets a 304 response if If-None-Match names its current version", async () => {
     const { path, etag } = await make();
     for (const known of [etag, `W/${etag}`, `"other", ${etag}`, "*"]) {
       const answer = await api.call("GET", path, undefined, { "if-none-match": known });
@@ -73,7 +73,7 @@ describe.each([
     expect((await api.call("GET", missing, undefined, { "if-none-match": "*" })).status).toBe(404);
   });
 
-  it("refuses a body that does not fit before it compares versions", async () => {
+  it("has its body validated before its version is compared", async () => {
     const { path } = await make();
     const answer = await api.call("PUT", path, { title: "" }, { "if-match": '"other"' });
     expect(answer.status).toBe(400);

@@ -6,7 +6,7 @@ const api = opened(createTestApi);
 const { call } = api;
 
 describe("a state", () => {
-  it("is made, shown, listed, changed and deleted", async () => {
+  it("can be created, read, listed, changed and deleted", async () => {
     const state = await call.post("/states", { name: "Checkout", description: "of the shop" });
     expect(state).toEqual({
       id: expect.stringMatching(/^state_/),
@@ -27,7 +27,7 @@ describe("a state", () => {
     expect((await call("GET", `/states/${state.id}`)).status).toBe(404);
   });
 
-  it("deletes its variables with itself", async () => {
+  it("is deleted with its variables", async () => {
     const { id } = await call.post("/states", { name: "a" });
     await call.post(`/states/${id}/variables`, [{ name: "a" }]);
     const variables = () =>

@@ -15,14 +15,14 @@ interface Named {
 }
 const makeState = async (): Promise<string> => (await call.post("/states", { name: "state" })).id;
 const add = (body: unknown, headers = {}) => call("POST", `/states/${stateId}/variables`, body, headers);
-const refusal = (body: unknown) => call.refusal("POST", `/states/${stateId}/variables`, body);
+const refusal = (body: unknown) => call.expectRejection("POST", `/states/${stateId}/variables`, body);
 const list = (query = ""): Promise<readonly Named[]> => call.get(`/states/${stateId}/variables${query}`);
 const names = async () => (await list()).map(({ name }) => name);
 
 const SCHEMA = { type: "object", properties: { a: { type: "integer" } }, required: ["a"] };
 
 describe("a request to add variables", () => {
-  it("adds all in their order and answers the state", async () => {
+  it("adds all variables in their order and returns the state's id", async () => {
     const given = [
       { name: "b", scopeId: "chat", groupIds: ["g2", "g1"], tags: ["t"], schema: SCHEMA },
       ...["a", "d", "c"].map((name) => ({ name })),
@@ -43,7 +43,7 @@ describe("a request to add variables", () => {
     expect(variables[4]).toMatchObject({ schema: true });
   });
 
-  it("adds none when one does not fit, and names each field", async () => {
+  it("adds no variable if one is invalid, and names each invalid field", async () => {
     const wrong = [{ name: "a" }, { scopeId: 1 }, { name: "", tags: [""], schema: "x", extra: 1 }];
     expect((await refusal(wrong)).paths).toEqual([
       ...["[1].name", "[1].scopeId", "[2].name", "[2].tags[0]", "[2].schema", "[2].extra"],
@@ -67,7 +67,7 @@ describe("a request to add variables", () => {
     [{ $ref: "https://elsewhere.example/schema" }, "[1].schema/$ref"],
     [{ pattern: "(" }, "[1].schema/pattern"],
     [{ $schema: "urn:mine" }, "[1].schema/$schema"],
-  ])("adds none when one has the invalid schema %o", async (schema, path) => {
+  ])("adds no variable if one has the invalid schema %o", async (schema, path) => {
     const body = [
       { name: "a", schema: SCHEMA },
       { name: "b", schema },
@@ -76,7 +76,7 @@ describe("a request to add variables", () => {
     expect(await names()).toEqual([]);
   });
 
-  it("takes a name once in each scope, and once without a scope", async () => {
+  it("accepts a name once in each scope, and once without a scope", async () => {
     const given = [{ name: "a" }, { name: "a", scopeId: "x" }, { name: "a", scopeId: "y" }, { name: "A" }];
     expect((await add(given)).status).toBe(200);
     for (const one of given) {
@@ -92,7 +92,7 @@ describe("a request to add variables", () => {
     expect((await add(given)).status).toBe(200);
   });
 
-  it("adds a name once when four requests add it at the same time", async () => {
+  it("adds a name once if four requests add it concurrently", async () => {
     const answers = await Promise.all(
       [1, 2, 3, 4].map((n) => add([{ name: `own ${n}` }, { name: "shared" }])),
     );
@@ -101,7 +101,7 @@ describe("a request to add variables", () => {
     expect(await names()).toHaveLength(2);
   });
 
-  it("is repeated from the first answer when a request comes again with its Idempotency-Key", async () => {
+  it("gets the first response again if it is repeated with the same Idempotency-Key", async () => {
     const headers = { "idempotency-key": "once" };
     const first = await add([{ name: "a" }], headers);
     const second = await add([{ name: "a" }], headers);
@@ -119,7 +119,7 @@ describe("a variable", () => {
   };
   const at = (id: string, state = stateId) => `/states/${state}/variables/${id}`;
 
-  it("is shown, listed in pages and deleted", async () => {
+  it("can be read, listed in pages and deleted", async () => {
     await add([{ name: "a" }, { name: "b" }, { name: "c" }]);
     const [, second] = await list();
     expect(await list("?limit=1&offset=1")).toEqual([second]);
@@ -132,7 +132,7 @@ describe("a variable", () => {
     expect(await names()).toEqual(["a", "c"]);
   });
 
-  it("is changed by a merge patch, its schema as a whole", async () => {
+  it("is changed by a merge patch that replaces its schema as a whole", async () => {
     const { id } = await one({ name: "a", scopeId: "x", tags: ["t"], schema: SCHEMA });
     const put = (patch: object) => call.put(at(id), patch);
     const schema = { properties: { b: { const: null } } };
@@ -149,13 +149,13 @@ describe("a variable", () => {
       [{ schema: { title: "a".repeat(70_000) } }, ["schema"]],
       [{ name: null, tags: null, stateId: "x" }, ["name", "tags", "stateId"]],
     ] as const)
-      expect((await call.refusal("PUT", at(id), patch)).paths).toEqual(paths);
+      expect((await call.expectRejection("PUT", at(id), patch)).paths).toEqual(paths);
     await add([{ name: "c" }]);
-    expect(await call.refusal("PUT", at(id), { name: "c" })).toMatchObject({ status: 409 });
+    expect(await call.expectRejection("PUT", at(id), { name: "c" })).toMatchObject({ status: 409 });
     await put({ name: "c", scopeId: "y" });
   });
 
-  it("keeps the changes of all requests that come at the same time", async () => {
+  it("applies all of several concurrent changes", async () => {
     const { id } = await one();
     const patches = [{ tags: ["t"] }, { groupIds: ["g"] }, { schema: { type: "string" } }];
     const answers = await Promise.all(patches.map((patch) => call("PUT", at(id), patch)));
@@ -163,7 +163,7 @@ describe("a variable", () => {
     expect((await call("GET", at(id))).body).toMatchObject(Object.assign({}, ...patches));
   });
 
-  it("is found in its own state alone", async () => {
+  it("is found only in its own state", async () => {
     const { id } = await one();
     const other = await makeState();
     for (const [method, body] of [["GET"], ["PUT", { name: "b" }], ["DELETE"]] as const)

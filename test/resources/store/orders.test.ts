@@ -2,7 +2,6 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { type Caller, createTestApi } from "../../support/api.ts";
 import { opened } from "../../support/opened.ts";
 
-/** Has the store; `api.call` is its caller too. */
 let artifactId: string;
 let storeId: string;
 let pricingPlanId: string;
@@ -13,9 +12,10 @@ const step = (id: string, name: string, call: Caller = seller, body: object = {}
   call("POST", `/stores/orders/${id}/${name}`, body);
 
 const api = opened(createTestApi);
+/** Caller of the organization that owns the store. */
 const seller = opened(() => api.call);
-const buyer = opened(async () => api.as(await api.strangerKey()));
-const third = opened(async () => api.as(await api.strangerKey()));
+const buyer = opened(async () => api.as(await api.createForeignKey()));
+const third = opened(async () => api.as(await api.createForeignKey()));
 beforeAll(async () => {
   storeId = (await seller.post("/stores", { name: "Store", isPublic: true, commissionRate: 12.5 })).id;
   const categoryId = (await seller.post("/stores/categories", { storeId, name: "All" })).id;
@@ -26,7 +26,7 @@ beforeAll(async () => {
   pricingPlanId = (await seller.post(`/stores/artifacts/${artifactId}/pricing-plans`, plan)).id;
 });
 
-it("an organization finds a public store of another one, orders, pays, installs, reviews and is refunded", async () => {
+it("an organization can find another organization's public store, order, pay, install, review and get a refund", async () => {
   const [store] = (await buyer("GET", "/stores?isPublic=true")).body;
   const [category] = (await buyer("GET", `/stores/categories?storeId=${store.id}`)).body;
   const [artifact] = (await buyer("GET", `/stores/artifacts?categoryId=${category.id}`)).body;
@@ -96,7 +96,7 @@ it("an organization finds a public store of another one, orders, pays, installs,
 });
 
 describe("an order", () => {
-  it("goes from pending to paid to an end, or from pending to an end, and no other way", async () => {
+  it("changes only from pending to paid, or from either of them to a final status", async () => {
     const steps = ["pay", "refund", "expire", "cancel"];
     const reached = async (...taken: string[]) => {
       const statusOf = async (id: string) => (await seller.get(`/stores/orders/${id}`)).status;
@@ -124,13 +124,13 @@ describe("an order", () => {
     expect((await seller("GET", "/stores/orders?status=other")).status).toBe(400);
   });
 
-  it("is paid once when several payments are reported at the same time", async () => {
+  it("is paid once if several payments are reported concurrently", async () => {
     const { id } = await order();
     const answers = await Promise.all([1, 2, 3].map(() => step(id, "pay")));
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 409, 409]);
   });
 
-  it("is paid only at the total that the payment names", async () => {
+  it("is paid only if its total matches the total of the payment", async () => {
     const { id } = await order({ tax: "0.1" });
     expect((await step(id, "pay", seller, { total: "19.90" })).status).toBe(409);
     expect((await seller("PUT", `/stores/orders/${id}`, { tax: "0" })).body.total).toBe("19.90");
@@ -138,7 +138,7 @@ describe("an order", () => {
     expect((await seller("PUT", `/stores/orders/${id}`, { tax: "1" })).status).toBe(409);
   });
 
-  it("is paid and refunded by the store alone, deleted by the buyer alone, and canceled by either", async () => {
+  it("can be paid and refunded only by the store, deleted only by the buyer, and canceled by either", async () => {
     const { id } = await order();
     const path = `/stores/orders/${id}`;
     for (const name of ["pay", "refund", "expire"]) {
@@ -154,7 +154,7 @@ describe("an order", () => {
     expect((await buyer("DELETE", `/stores/orders/${paid.id}`)).status).toBe(409);
   });
 
-  it("keeps its amounts when plan and store change, and they cannot be deleted before it", async () => {
+  it("keeps its amounts when plan and store change, and prevents the deletion of its plan and artifact", async () => {
     const made = await order();
     const plan = `/stores/artifacts/${artifactId}/pricing-plans/${pricingPlanId}`;
     await seller("PUT", plan, { price: "5", interval: "month" });
@@ -171,7 +171,7 @@ describe("an order", () => {
     ).toBe(409);
   });
 
-  it("expires with the interval of its plan, and opens no installation after that", async () => {
+  it("expires after the interval of its plan, and allows no installation after that", async () => {
     const blueprintId = (await seller.post("/blueprints", { title: "monthly", channels })).id;
     const artifact = await seller.post("/stores/artifacts", {
       kind: "blueprint",
@@ -196,10 +196,10 @@ describe("an order", () => {
     expect((await buyer("POST", "/apps/install", { artifactId: artifact.id })).status).toBe(409);
   });
 
-  it("is refused with a plan of another artifact, a tax that is no amount, or an artifact that is not published", async () => {
+  it("is rejected with a plan of another artifact, an invalid tax, or an artifact that is not published", async () => {
     const other = await seller.post("/stores/artifacts", { kind: "form", title: "f", storeId });
     const refused = (body: object) =>
-      buyer.refusal("POST", "/stores/orders", { artifactId, pricingPlanId, ...body });
+      buyer.expectRejection("POST", "/stores/orders", { artifactId, pricingPlanId, ...body });
     expect((await refused({ artifactId: other.id })).status).toBe(404);
     expect((await refused({ pricingPlanId: "plan_x" })).status).toBe(404);
     for (const tax of ["-1", "1e3", "01", "1.00000", "1,5"])
@@ -208,7 +208,9 @@ describe("an order", () => {
     const plan = { name: "P", price: "1", currency: "EUR" };
     const { id } = await seller.post(`/stores/artifacts/${draft.id}/pricing-plans`, plan);
     const unpublished = { artifactId: draft.id, pricingPlanId: id };
-    expect(await seller.refusal("POST", "/stores/orders", unpublished)).toMatchObject({ status: 409 });
+    expect(await seller.expectRejection("POST", "/stores/orders", unpublished)).toMatchObject({
+      status: 409,
+    });
     expect(await refused(unpublished)).toMatchObject({ status: 404 });
   });
 });
@@ -225,7 +227,7 @@ describe("a pricing plan", () => {
       ["interval", "week"],
     ] as const) {
       const body = { name: "B", price: "1", currency: "EUR", [String(field)]: value };
-      expect(await seller.refusal("POST", path, body)).toMatchObject({ status: 400, paths: [field] });
+      expect(await seller.expectRejection("POST", path, body)).toMatchObject({ status: 400, paths: [field] });
     }
     const twice = await Promise.all(
       [1, 2].map(() => seller("POST", path, { name: "B", price: "1", currency: "EUR" })),
@@ -234,7 +236,7 @@ describe("a pricing plan", () => {
     expect((await seller("DELETE", `${path}/${plan.id}`)).body).toEqual({ id: plan.id });
   });
 
-  it("at a price of zero, like none at all, lets every organization install", async () => {
+  it("with a price of zero lets every organization install, like an artifact without plans", async () => {
     const blueprintId = (await seller.post("/blueprints", { title: "free", channels })).id;
     const { id } = await seller.post("/stores/artifacts", {
       kind: "blueprint",

@@ -5,7 +5,7 @@ import { opened } from "../../support/opened.ts";
 let storeId: string;
 const api = opened(createTestApi);
 const { call } = api;
-const stranger = opened(async () => api.as(await api.strangerKey()));
+const stranger = opened(async () => api.as(await api.createForeignKey()));
 beforeAll(async () => {
   storeId = (await call.post("/stores", { name: "Store", isPublic: true })).id;
 });
@@ -14,14 +14,14 @@ const artifact = async (): Promise<string> =>
   (await call.post("/stores/artifacts", { kind: "form", title: "f", storeId })).id;
 const review = (artifactId: string, as: Caller = call, body: object = {}) =>
   as.post("/stores/reviews", { artifactId, rating: 4, ...body });
-/** Another account of the store's organization. */
+/** Returns a caller with another account of the store's organization. */
 async function colleague(): Promise<Caller> {
   const grant = { name: "k", permissions: ["stores.read", "stores.write"] };
   return api.as((await call.post("/iam/api-keys", grant)).key);
 }
 
 describe("a review", () => {
-  it("is its author's, rates from one to five, and is changed by a body that repeats its id", async () => {
+  it("belongs to its author, has a rating from one to five, and is changed by a body that repeats its id", async () => {
     const artifactId = await artifact();
     const made = await review(artifactId, call, { title: "Good" });
     expect(made).toEqual({
@@ -40,14 +40,14 @@ describe("a review", () => {
     const path = `/stores/reviews/${id}`;
     expect(await call.put(path, { id, rating: 1, title: null })).toMatchObject({ rating: 1, title: null });
     expect(await call.put(path, { id })).toMatchObject({ rating: 1 });
-    const refused = async (patch: object) => (await call.refusal("PUT", path, patch)).paths;
+    const refused = async (patch: object) => (await call.expectRejection("PUT", path, patch)).paths;
     for (const rating of [0, 6, 1.5]) expect(await refused({ id, rating })).toEqual(["rating"]);
     expect(await refused({ id: `${id}x`, rating: 2 })).toEqual(["id"]);
     expect(await refused({ rating: 2 })).toEqual(["id"]);
     expect(await refused({ id, isVerified: true })).toEqual(["isVerified"]);
   });
 
-  it("exists once for each reviewer of an artifact, also when requests come at the same time", async () => {
+  it("is unique for each reviewer of an artifact, even in concurrent requests", async () => {
     const artifactId = await artifact();
     const body = { artifactId, rating: 4 };
     const answers = await Promise.all([1, 2, 3].map(() => call("POST", "/stores/reviews", body)));
@@ -57,7 +57,7 @@ describe("a review", () => {
     expect([listed.body.length, listed.headers.get("x-total-count")]).toEqual([2, "2"]);
   });
 
-  it("can be changed by its reviewer alone, and deleted by its reviewer or the store's organization", async () => {
+  it("can be changed only by its reviewer, and deleted by its reviewer or the store's organization", async () => {
     const artifactId = await artifact();
     const [mine, theirs] = [(await review(artifactId)).id, (await review(artifactId, stranger)).id];
     const other = await colleague();
@@ -67,13 +67,15 @@ describe("a review", () => {
       [call, theirs],
       [other, mine],
     ] as const)
-      expect(await as.refusal("PUT", `/stores/reviews/${id}`, { id, rating: 1 })).toMatchObject(denied);
-    expect(await stranger.refusal("DELETE", `/stores/reviews/${mine}`)).toMatchObject(denied);
+      expect(await as.expectRejection("PUT", `/stores/reviews/${id}`, { id, rating: 1 })).toMatchObject(
+        denied,
+      );
+    expect(await stranger.expectRejection("DELETE", `/stores/reviews/${mine}`)).toMatchObject(denied);
     expect(await other.delete(`/stores/reviews/${theirs}`)).toEqual({ id: theirs });
     expect(await call.delete(`/stores/reviews/${mine}`)).toEqual({ id: mine });
   });
 
-  it("is of a published artifact, and hidden from others when that is rejected", async () => {
+  it("requires a published artifact, and is hidden from others if the artifact is rejected", async () => {
     const artifactId = await artifact();
     const { id } = await review(artifactId);
     const path = `/stores/reviews/${id}`;

@@ -4,16 +4,17 @@ import { opened } from "../../support/opened.ts";
 
 const api = opened(createTestApi);
 const { call } = api;
-const stranger = opened(async () => api.as(await api.strangerKey()));
+const stranger = opened(async () => api.as(await api.createForeignKey()));
 
 const store = (body: object = {}) => call.post("/stores", { name: "Store", ...body });
 const put = (id: string, patch: object) => call.put(`/stores/${id}`, { id, ...patch });
-/** The fields for which a change is refused. */
-const refused = async (id: string, body: object) => (await call.refusal("PUT", `/stores/${id}`, body)).paths;
+/** Returns the fields for which a change is rejected. */
+const refused = async (id: string, body: object) =>
+  (await call.expectRejection("PUT", `/stores/${id}`, body)).paths;
 const ids = (list: readonly { readonly id: string }[]) => list.map(({ id }) => id);
 
 describe("a store", () => {
-  it("is closed when made, and has every field", async () => {
+  it("is private and closed to submissions by default, and is returned with every field", async () => {
     expect(await store()).toEqual({
       id: expect.stringMatching(/^store_/),
       organizationId: expect.stringMatching(/^org_/),
@@ -32,7 +33,7 @@ describe("a store", () => {
     });
   });
 
-  it("is changed by a body that repeats its id, and by no other", async () => {
+  it("is changed only by a body that repeats its id", async () => {
     const { id } = await store({ description: "d" });
     const other = await store();
     const patch = { commissionRate: 12.5, termsUrl: "https://example.com/terms", description: null };
@@ -42,7 +43,7 @@ describe("a store", () => {
     expect(await refused(id, { id, isPublic: null, name: null })).toEqual(["name", "isPublic"]);
   });
 
-  it("takes a commission from 0 to 100 percent in steps of 0.0001, and addresses of the web alone", async () => {
+  it("accepts a commission from 0 to 100 percent in steps of 0.0001, and only http(s) URLs", async () => {
     const { id } = await store();
     for (const commissionRate of [0, 100, 0.0001, 99.9999])
       expect((await put(id, { commissionRate })).commissionRate).toBe(commissionRate);
@@ -68,21 +69,21 @@ describe("a store", () => {
     const { id: storeId } = await store();
     await call.post("/stores/categories", { storeId, name: "Some" });
     const artifact = await call.post("/stores/artifacts", { kind: "form", title: "f", storeId });
-    expect(await call.refusal("DELETE", `/stores/${storeId}`)).toMatchObject({ status: 409 });
+    expect(await call.expectRejection("DELETE", `/stores/${storeId}`)).toMatchObject({ status: 409 });
     await call.delete(`/stores/artifacts/${artifact.id}`);
     expect(await call.delete(`/stores/${storeId}`)).toEqual({ id: storeId });
   });
 });
 
 describe("a category", () => {
-  it("has a name that is unique in its store, also when requests come at the same time", async () => {
+  it("has a name that is unique in its store, even in concurrent requests", async () => {
     const { id: storeId } = await store();
     const create = () => call("POST", "/stores/categories", { storeId, name: "Same" });
     const answers = await Promise.all([create(), create(), create()]);
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 409, 409]);
     const other = await call.post("/stores/categories", { storeId, name: "Other" });
     const path = `/stores/categories/${other.id}`;
-    expect(await call.refusal("PUT", path, { name: "Same" })).toMatchObject({ status: 409 });
+    expect(await call.expectRejection("PUT", path, { name: "Same" })).toMatchObject({ status: 409 });
     await call.post("/stores/categories", { storeId: (await store()).id, name: "Same" });
   });
 
@@ -91,19 +92,21 @@ describe("a category", () => {
     const { id: categoryId } = await call.post("/stores/categories", { storeId, name: "Some" });
     const artifact = await call.post("/stores/artifacts", { kind: "form", title: "f", storeId, categoryId });
     const path = `/stores/categories/${categoryId}`;
-    expect(await call.refusal("DELETE", path)).toMatchObject({ status: 409, code: "conflict" });
+    expect(await call.expectRejection("DELETE", path)).toMatchObject({ status: 409, code: "conflict" });
     await call.put(`/stores/artifacts/${artifact.id}`, { categoryId: null });
     expect(await call.delete(path)).toEqual({ id: categoryId });
   });
 
-  it("holds artifacts of its own store alone, and can be read by others while that store is public", async () => {
+  it("contains only artifacts of its own store, and can be read by others while that store is public", async () => {
     const mine = await store({ isPublic: true });
     const other = await store();
     const theirs = { storeId: mine.id, name: "theirs" };
-    expect(await stranger.refusal("POST", "/stores/categories", theirs)).toMatchObject({ status: 404 });
+    expect(await stranger.expectRejection("POST", "/stores/categories", theirs)).toMatchObject({
+      status: 404,
+    });
     const { id: categoryId } = await call.post("/stores/categories", { storeId: mine.id, name: "Some" });
     const misplaced = { kind: "form", title: "f", storeId: other.id, categoryId };
-    expect(await call.refusal("POST", "/stores/artifacts", misplaced)).toMatchObject({ status: 404 });
+    expect(await call.expectRejection("POST", "/stores/artifacts", misplaced)).toMatchObject({ status: 404 });
     const path = `/stores/categories/${categoryId}`;
     await stranger.get(path);
     expect(ids(await stranger.get(`/stores/categories?storeId=${mine.id}`))).toEqual([categoryId]);
@@ -117,22 +120,22 @@ describe("a category", () => {
 describe("an artifact of another organization", () => {
   const submit = (storeId: string) =>
     stranger("POST", "/stores/artifacts", { kind: "form", title: "theirs", storeId });
-  const decide = (id: string, what: string, as: Caller = call) =>
-    as("POST", `/stores/artifacts/${id}/${what}`, {});
+  const decide = (id: string, decision: string, as: Caller = call) =>
+    as("POST", `/stores/artifacts/${id}/${decision}`, {});
 
-  it("is refused by a store that takes no submissions; a store that is not public is not found", async () => {
+  it("is rejected by a store that does not allow submissions, and a private store is not found", async () => {
     const { id } = await store({ isPublic: true });
     expect((await submit(id)).status).toBe(409);
     await put(id, { allowSubmissions: true, isPublic: false });
     expect((await submit(id)).status).toBe(404);
   });
 
-  it("is published by an approval, and needs another one after its second change", async () => {
+  it("is published by an approval, and needs another approval after its second change", async () => {
     const { id } = await store({ isPublic: true, allowSubmissions: true });
     const { body: artifact } = await submit(id);
     expect(artifact.status).toBe("pending");
     const path = `/stores/artifacts/${artifact.id}`;
-    const third = api.as(await api.strangerKey());
+    const third = api.as(await api.createForeignKey());
     expect((await third("GET", path)).status).toBe(404);
     expect((await third("GET", `/stores/artifacts?storeId=${id}`)).body).toEqual([]);
     expect((await call("GET", path)).body.status).toBe("pending");
@@ -148,7 +151,7 @@ describe("an artifact of another organization", () => {
     expect((await third("GET", path)).status).toBe(404);
   });
 
-  it("is published at once in a store that asks for no approval, until that store rejects it", async () => {
+  it("is published immediately in a store that requires no approval, until that store rejects it", async () => {
     const { id } = await store({ isPublic: true, allowSubmissions: true, requireApproval: false });
     const { body: artifact } = await submit(id);
     expect(artifact.status).toBe("published");

@@ -9,7 +9,7 @@ let sipTrunkId: string;
 let organizationId: string;
 const api = opened(createTestApi);
 const { call } = api;
-const stranger = opened(async () => api.as(await api.strangerKey()));
+const stranger = opened(async () => api.as(await api.createForeignKey()));
 beforeAll(async () => {
   sipTrunkId = await trunkOf(call);
   organizationId = (await call.get("/organizations"))[0].id;
@@ -20,10 +20,10 @@ const trunkOf = async (as: Caller, sipProvider = "sip_provider_1"): Promise<stri
   (await as.post("/telephony/sip-trunks", { name: "trunk", sipProvider })).id;
 const register = (body: object, as: Caller = call) =>
   as("POST", `${PATH}/register`, { sipProvider: "sip_provider_1", sipTrunkId, ...body });
-const act = (what: "assign" | "unassign", body: object) => call("POST", `${PATH}/${what}`, body);
+const act = (action: "assign" | "unassign", body: object) => call("POST", `${PATH}/${action}`, body);
 
 let next = 0;
-/** One that nobody has: a mobile number of the United Kingdom. */
+/** Returns an unregistered mobile number of the United Kingdom. */
 const fresh = () => ({ countryCode: "GB", phoneNumber: `07400 1${String(10_000 + next++)}` });
 const number = async () => (await register(fresh())).body;
 
@@ -34,7 +34,7 @@ const example = (country: CountryCode) => {
 };
 
 describe("the E.164 form", () => {
-  it("is found for a number of every country, as written there or abroad", async () => {
+  it("is found for a number of every country in national, international and E.164 format", async () => {
     const wrong: string[] = [];
     for (const country of getCountries()) {
       const { number: e164 } = example(country);
@@ -59,7 +59,7 @@ describe("the E.164 form", () => {
     ["GB", "112"],
     ["US", "+1 555 555 5555"],
     ["IT", `+39${"1".repeat(60)}`],
-  ])("is not found for a number of %s written %s", async (country, text) => {
+  ])("is not found in %s for the invalid number %s", async (country, text) => {
     expect(await toE164(country, text)).toMatchObject({ ok: false, error: { path: "phoneNumber" } });
   });
 
@@ -85,7 +85,7 @@ describe("registering a phone number", () => {
     "ZA",
     "KE",
     "IM",
-  ] as const)("keeps a number of %s in its E.164 form", async (countryCode) => {
+  ] as const)("stores a number of %s in its E.164 form", async (countryCode) => {
     const phoneNumber = example(countryCode).formatNational();
     const { status, body } = await register({ countryCode, phoneNumber });
     expect(status).toBe(200);
@@ -103,7 +103,7 @@ describe("registering a phone number", () => {
     expect(await call.get(`${PATH}/${body.id}`)).toEqual(body);
   });
 
-  it("names the country, the number or the carrier that does not fit", async () => {
+  it("is rejected with the name of the field if the country, the number or the carrier is invalid", async () => {
     const fit = { ...fresh(), sipProvider: "sip_provider_1", sipTrunkId };
     for (const [unfit, field] of [
       [{ countryCode: "gb" }, "countryCode"],
@@ -111,10 +111,10 @@ describe("registering a phone number", () => {
       [{ phoneNumber: "1" }, "phoneNumber"],
       [{ countryCode: "FR" }, "phoneNumber"],
       [{ sipProvider: "other" }, "sipProvider"],
-      // Not the trunk's carrier.
+      // A valid carrier, but not the carrier of the trunk.
       [{ sipProvider: "sip_provider_2" }, "sipProvider"],
     ] as const)
-      expect(await call.refusal("POST", `${PATH}/register`, { ...fit, ...unfit })).toEqual({
+      expect(await call.expectRejection("POST", `${PATH}/register`, { ...fit, ...unfit })).toEqual({
         status: 400,
         code: "invalid_parameters",
         paths: [field],
@@ -127,7 +127,7 @@ describe("registering a phone number", () => {
     expect((await register({ ...body, sipProvider: "sip_provider_2" }, stranger)).status).toBe(404);
   });
 
-  it("takes a number once in all organizations, however written, and does not name its holder", async () => {
+  it("accepts a number once across all organizations and formats, and does not reveal its owner", async () => {
     const theirs = await trunkOf(stranger);
     const { id, e164 } = await number();
     for (const [as, trunk] of [
@@ -150,7 +150,7 @@ describe("registering a phone number", () => {
     expect((await register(again, stranger)).status).toBe(200);
   });
 
-  it("takes a number once when four requests come at the same time", async () => {
+  it("accepts a number once if four requests register it concurrently", async () => {
     const wanted = fresh();
     const theirs = await trunkOf(stranger);
     const answers = await Promise.all(
@@ -163,7 +163,7 @@ describe("registering a phone number", () => {
 });
 
 describe("a registered number", () => {
-  it("is unassigned, still shown to its organization, and assigned again", async () => {
+  it("can be unassigned, stays visible to its organization, and can be assigned again", async () => {
     const made = await number();
     await call.put(`${PATH}/${made.id}`, { status: "active", channelId: "ch_voice" });
     const { status, body: unassigned } = await act("unassign", { phoneNumberId: made.id });
@@ -173,7 +173,7 @@ describe("a registered number", () => {
     expect(await call.get(`${PATH}?limit=200`)).toContainEqual(unassigned);
     expect((await act("unassign", { phoneNumberId: made.id })).status).toBe(409);
     expect((await call("PUT", `${PATH}/${made.id}`, { channelId: "x" })).status).toBe(409);
-    // Of no organization now, it is still hidden from the others.
+    // The unassigned number has no organization, but other organizations still cannot see it.
     for (const [method, path, body] of [
       ["GET", `${PATH}/${made.id}`],
       ["PUT", `${PATH}/${made.id}`, { channelId: "x" }],
@@ -189,13 +189,13 @@ describe("a registered number", () => {
     expect((await act("assign", { phoneNumberId: made.id })).status).toBe(409);
   });
 
-  it("is unassigned once when three requests come at the same time", async () => {
+  it("is unassigned once if three requests unassign it concurrently", async () => {
     const { id } = await number();
     const answers = await Promise.all([1, 2, 3].map(() => act("unassign", { phoneNumberId: id })));
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 409, 409]);
   });
 
-  it("can change its channel, its status and its trunk of the same carrier, and nothing else", async () => {
+  it("can change only its channel, its status and its trunk, which must have the same carrier", async () => {
     const { id } = await number();
     const path = `${PATH}/${id}`;
     const trunkId = await trunkOf(call);
@@ -210,10 +210,10 @@ describe("a registered number", () => {
       [{ e164: "+4930901820" }, "e164"],
       [{ organizationId: null }, "organizationId"],
     ] as const)
-      expect(await call.refusal("PUT", path, patch)).toMatchObject({ status: 400, paths: [field] });
+      expect(await call.expectRejection("PUT", path, patch)).toMatchObject({ status: 400, paths: [field] });
   });
 
-  it("is listed in pages and deleted", async () => {
+  it("can be listed in pages and deleted", async () => {
     const { id } = await number();
     const total = Number((await call("GET", PATH)).headers.get("x-total-count"));
     const last = await call.get(`${PATH}?limit=1&offset=${total - 1}`);

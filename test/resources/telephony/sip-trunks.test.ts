@@ -10,7 +10,7 @@ const trunk = (body: object = {}) =>
   call.post(PATH, { name: "Office", sipProvider: "sip_provider_1", ...body });
 
 describe("a SIP trunk", () => {
-  it("is made, shown, listed, changed and deleted", async () => {
+  it("can be created, read, listed, changed and deleted", async () => {
     const made = await trunk({ host: "sip.example.com", port: 5080, transport: "tcp" });
     expect(made).toEqual({
       id: expect.stringMatching(/^trk_/),
@@ -35,15 +35,16 @@ describe("a SIP trunk", () => {
     expect(await call.get(PATH)).toEqual([]);
   });
 
-  it("is refused with a carrier, port, transport or host that does not fit", async () => {
+  it("is rejected with an invalid carrier, port, transport or host", async () => {
     const fit = { name: "a", sipProvider: "sip_provider_1" };
-    const refused = async (body: object) => (await call.refusal("POST", PATH, { ...fit, ...body })).paths;
+    const refused = async (body: object) =>
+      (await call.expectRejection("POST", PATH, { ...fit, ...body })).paths;
     const wrong = { sipProvider: "carrier", host: "a b", port: 0, transport: "sctp" };
     expect(await refused(wrong)).toEqual(Object.keys(wrong));
     for (const host of ["", "a..b", "-a.example", "a.example:5060", "sip:a.example", "user@a.example"])
       expect([host, await refused({ host })]).toEqual([host, ["host"]]);
     const { id } = await trunk();
-    expect(await call.refusal("PUT", `${PATH}/${id}`, { sipProvider: "carrier" })).toMatchObject({
+    expect(await call.expectRejection("PUT", `${PATH}/${id}`, { sipProvider: "carrier" })).toMatchObject({
       status: 400,
       paths: ["sipProvider"],
     });
@@ -59,7 +60,7 @@ describe("a SIP trunk", () => {
     });
   });
 
-  it("with numbers, assigned or not, cannot change its carrier nor be deleted", async () => {
+  it("cannot change its carrier or be deleted while it has numbers, even unassigned ones", async () => {
     const { id } = await trunk();
     const number = {
       countryCode: "DE",

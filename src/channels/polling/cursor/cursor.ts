@@ -10,7 +10,7 @@ import type { Position, PositionContext } from "./position.ts";
 
 /** The stored form of a cursor, as JSON. */
 const cursorSchema = z.strictObject({
-  /** The discriminator that wrote `position`. */
+  /** Name of the discriminator that wrote `position`. */
   by: z.string(),
   position: z.unknown(),
   validators: validatorsSchema.optional(),
@@ -20,7 +20,7 @@ const cursorSchema = z.strictObject({
 export interface PollCursor {
   readonly position: Position;
   readonly validators?: z.output<typeof validatorsSchema> | undefined;
-  /** Start of the last completed poll. Stored only if the request uses `{{lastPollAt}}`. */
+  /** Start of the last completed poll, in ms since the Unix epoch. Stored only if the request uses `{{lastPollAt}}`. */
   readonly lastPollAtMs?: number | undefined;
 }
 
@@ -35,8 +35,8 @@ export function formatPollCursor({ settings }: Plan, cursor: PollCursor): string
 }
 
 /**
- * Restores the position from a stored cursor, or starts a new one if `text` is `undefined`. The error message is shown to the channel's
- * owner.
+ * Restores the position from a stored cursor. If `text` is `undefined`, starts at a new position. The message of an error is shown to the
+ * channel's owner.
  */
 export function parsePollCursor(
   { discriminator, settings }: Plan,
@@ -51,8 +51,9 @@ export function parsePollCursor(
 }
 
 /**
- * API form of a cursor, depending on the discriminator: `{"timestamp": "2026-01-31T09:30:00.000Z"}`, `{"sequence": "42"}`, `{"token": "…"}`
- * or `{"seen": …}`. Setting a cursor defines from where items count as new, and discards all other remembered state.
+ * The cursor as the API shows it. Its form depends on the discriminator: `{"timestamp": "2026-01-31T09:30:00.000Z"}`, `{"sequence": "42"}`,
+ * `{"token": "…"}` or `{"seen": …}`. Setting a cursor defines the point after which items count as new. It discards everything else that
+ * the source remembers.
  */
 export const pollCursorFormat: CursorFormat = {
   show(text) {

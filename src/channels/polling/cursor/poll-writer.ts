@@ -11,14 +11,14 @@ import { createPositionFullError } from "./position.ts";
 /** Maximum number of items per delivery. */
 const MAX_ITEMS = 500;
 
-/** `cut` means that `maxItemsPerPoll` items are published and more are available. */
+/** The result of publishing a page. `cut` means that the poll has published `maxItemsPerPoll` items and more are available. */
 export type Published =
   | { readonly kind: "through" | "cut" }
   | { readonly kind: "ended"; readonly end: SourceEnd };
 
 export type PollWriter = ReturnType<typeof createPollWriter>;
 
-/** Publishes new items and moves the cursor with them. Each stored cursor covers exactly the items published so far. */
+/** Publishes the new items of a poll. Each write also stores a cursor that includes exactly the items published so far. */
 export function createPollWriter(
   plan: Plan,
   run: Pick<SourceRun, "cursor" | "ingest" | "moveTo" | "signal">,
@@ -39,7 +39,7 @@ export function createPollWriter(
   let stored = run.cursor;
   let count = 0;
 
-  /** Stores the cursor if it has changed. Throws the same errors as `moveTo`. */
+  /** Stores the cursor if it has changed. Throws the same errors as `moveTo` of the run. */
   async function save(): Promise<void> {
     const text = formatPollCursor(plan, cursor);
     if (text === stored) return;
@@ -54,7 +54,7 @@ export function createPollWriter(
     hasMoved: () => stored !== run.cursor,
     /**
      * Publishes the new items of a page.
-     * @param endPage called after all items are added, before the cursor with the last of them is written
+     * @param endPage called after all items are added to the position, before the write that stores the cursor with the last of them
      * @throws the errors of `ingest` and `Position`
      */
     async publish(fetched: FetchedPage, endPage: () => void): Promise<Published> {
@@ -84,10 +84,11 @@ export function createPollWriter(
         if (done === fresh.length) return { kind: "through" };
       }
     },
-    /** Completes a poll that read all pages. The validators of the first page are used from the next poll on. */
+    /** Completes a poll that read all pages. Stores the validators of the first page, which the next poll sends with its request. */
     finish(pages: number, validators: Validators | undefined): void {
       const isConditional = settings.conditional || discriminator.isConditional === true;
-      // The first page may stay unchanged while a later one changes. In descending order, each new item changes the first page.
+      // Validators of the first page are only useful if every new item changes that page. In descending order it does. In other orders a
+      // later page may change while the first stays the same.
       const coversAllPages = pages === 1 || settings.order === "descending";
       position.endWalk(pages);
       cursor = {

@@ -3,55 +3,58 @@ import type { PageRequest } from "../pagination/page-request.ts";
 import type { TemplateValue } from "../request/template-values.ts";
 
 /**
- * The position of a source during one poll. The poll calls `cursor` for the request. For each page it calls `select`, then `add` for some
- * of the selected items at a time, just before the write that publishes them with the result of `save`. With the last items of a page it
- * calls `endPage`, and after the last page `endWalk`.
- * The saved state covers exactly the items added before, so a poll may end after any write. After a failed write, the position must not be
- * used any more.
+ * The position of a source during one poll.
+ * The poll calls `cursor` to build the request. For each page it calls `select`, then publishes the selected items in one or more writes.
+ * Before each write it calls `add` with the items of that write, and stores the result of `save` in the same write. Before the last write
+ * of a page it also calls `endPage`. After the last page it calls `endWalk`.
+ * The saved state includes exactly the items added so far, so a poll may end after any write. After a failed write, the position must not
+ * be used any more.
  */
 export interface Position {
-  /** The value of `{{cursor}}` when a walk over the pages starts. `undefined` if there is no value yet. */
+  /** The value of `{{cursor}}` for the first page. `undefined` if there is no value yet. */
   readonly cursor: () => TemplateValue | undefined;
-  /** The value of `{{cursor}}` when a walk restarts after the last page. Walks of a position without `head` never restart. */
+  /** The value of `{{cursor}}` when the poll starts over from the first page. Without this method, a poll never starts over. */
   readonly head?: () => TemplateValue | undefined;
-  /** A URL that replaces the request's own. */
+  /** URL to request instead of the one in the settings. */
   readonly url?: () => string | undefined;
-  /** The page at which an earlier walk was interrupted. */
+  /** The page to continue at, if an earlier poll was interrupted between pages. */
   readonly resumeAt?: () => PageRequest | undefined;
-  /** True while items are only remembered, not selected, because of `startAt: "now"`. */
+  /** True while the first poll only remembers the existing items without publishing them, because of `startAt: "now"`. */
   readonly isPriming: () => boolean;
-  /** How many more items can be added. While negative, the position must not be written. */
+  /** How many more items the position can remember. While the number is negative, the position must not be stored. */
   readonly remainingCapacity: () => number;
-  /** The page's new items, in the order to publish them. */
+  /** Returns the new items of the page, in the order in which to publish them. */
   readonly select: (page: Page) => readonly PageItem[];
   readonly add: (items: readonly PageItem[]) => void;
-  /** In newest-first order: whether all items after this page are known. */
+  /** Returns whether all items after this page are already known. Only used when pages list the newest items first. */
   readonly reachesKnown: (page: Page) => boolean;
-  /** Completes a page. `next` is the following page. Returns true if more items are available at once from the new position. */
+  /**
+   * Completes a page. Returns true if more items are available at once from the new position.
+   * @param next the page that follows, if any
+   */
   readonly endPage: (page: Page, next: PageRequest | undefined) => boolean;
-  /** Completes a walk over all pages. `pages` is the number of pages read. */
+  /** Completes the reading of all pages. `pages` is the number of pages read. */
   readonly endWalk: (pages: number) => void;
-  /** Whether pages had items, but all of them below the position. The server may have restarted its numbering. */
+  /** Returns true if pages had items, but all of them below the position. A possible cause is that the server restarted its numbering. */
   readonly isBehind?: () => boolean;
   /** Called when the server reports that the content has not changed since the last poll. */
   readonly unchanged?: () => void;
-  /** Called when the server no longer knows the page or the position. Returns false if the position cannot recover. */
+  /** Called when the server no longer knows the page or the position. Returns false if the position cannot recover from that. */
   readonly expire?: (target: "page" | "position") => boolean;
-  /** Returns JSON for `restore`. */
+  /** Returns a JSON value from which `restore` can create the same position. */
   readonly save: () => unknown;
 }
 
-/** Inputs for creating a position. */
 export interface PositionContext {
   readonly nowMs: number;
-  /** When the source first ran or was last reset. */
+  /** When the source first ran or was last reset, in ms since the Unix epoch. */
   readonly startedAtMs: number;
 }
 
-/** Maximum number of keys in a cursor. The cursor is written with every page, so it must stay small. */
+/** Maximum number of item keys in a cursor. The limit exists because the cursor is written with every page. */
 export const MAX_KEYS = 50_000;
 
-/** Thrown when a page does not allow the position to continue. The code and message are shown to the channel's owner. */
+/** Thrown when a page lacks the value that the next position needs. The code and message are shown to the channel's owner. */
 export class PositionError extends Error {
   override readonly name = "PositionError";
   readonly code: "position_full" | "token_missing";

@@ -3,13 +3,16 @@ import { z } from "zod";
 import type { RulePath } from "../../../normalize/compile.ts";
 import type { PageItem } from "../fetch/page.ts";
 
-/** 22 base64url characters hold 132 bits of a hash. A collision would drop an item, but is practically impossible at this length. */
+/**
+ * Length of an item key: 22 base64url characters hold 132 bits of a hash. Two items with the same key would lose one of them, but at this
+ * length that is practically impossible.
+ */
 export const KEY_CHARS = 22;
 
 /** Returns a short key that identifies an item, from its id and version or from its content. */
 export type ItemKey = (item: PageItem) => string;
 
-/** Without an id, the hash of the whole content identifies the item. */
+/** Returns the function that computes an item's key. If the settings name no id path, the key is a hash of the whole item. */
 export function createItemKey(idPath: RulePath | undefined, versionPath: RulePath | undefined): ItemKey {
   return (item) => {
     const id = idPath && item.read(idPath);
@@ -22,15 +25,15 @@ export function createItemKey(idPath: RulePath | undefined, versionPath: RulePat
 export const keyOf = (words: readonly string[]): string =>
   hash("sha256", JSON.stringify(words), "base64url").slice(0, KEY_CHARS);
 
-/** Stored form: pairs of a stamp and the concatenated keys that share it. */
+/** Stored form of remembered keys: a list of pairs. Each pair is a stamp and all keys with that stamp, concatenated. */
 export const seenKeysSchema = z.array(
   z.tuple([z.string(), z.string().regex(/^(?:[A-Za-z0-9_-]{22})+$/, "must be keys of 22 characters")]),
 );
 export type WrittenKeys = z.output<typeof seenKeysSchema>;
 
 /**
- * Remembered keys, each with a stamp that decides when it is forgotten. A stamp is a time or an order key. The keys are part of the cursor,
- * which is written with every page, so callers must bound their number.
+ * Remembered item keys. Each key has a stamp (a time or an order key) that decides when it is forgotten. The keys are part of the cursor,
+ * which is written with every page, so callers must limit their number.
  */
 export class SeenKeys<S extends number | bigint | string> {
   readonly #stamps = new Map<string, S>();
@@ -64,7 +67,7 @@ export class SeenKeys<S extends number | bigint | string> {
     return this.#stamps.get(key);
   }
 
-  /** Gives a known key the new stamp and moves it to the end. */
+  /** Adds a key. If the key is already known, it gets the new stamp and moves to the end. */
   add(key: string, stamp: S): void {
     this.#stamps.delete(key);
     this.#stamps.set(key, stamp);
@@ -74,7 +77,7 @@ export class SeenKeys<S extends number | bigint | string> {
     for (const [key, stamp] of this.#stamps) if (isOver(stamp)) this.#stamps.delete(key);
   }
 
-  /** Forgets the oldest keys until at most `size` are left, but none of `kept`. */
+  /** Forgets the oldest keys until at most `size` are left. Keys in `kept` are never forgotten. */
   forgetFirst(size: number, kept?: ReadonlySet<string>): void {
     for (const key of this.#stamps.keys()) {
       if (this.#stamps.size <= size) return;
@@ -82,7 +85,7 @@ export class SeenKeys<S extends number | bigint | string> {
     }
   }
 
-  /** Keeps the order of the keys, except that keys with the same stamp are grouped. */
+  /** Returns the stored form. The keys stay in order, except that keys with the same stamp are grouped. */
   write(): WrittenKeys {
     const groups = new Map<string, string[]>();
     for (const [key, stamp] of this.#stamps) {

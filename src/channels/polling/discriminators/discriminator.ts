@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import type { Refuse } from "../../../event/setting-fields.ts";
+import type { ReportIssue } from "../../../event/setting-fields.ts";
 import type { Finding } from "../../../lib/errors.ts";
 import type { Result } from "../../../lib/result.ts";
 import type { RulePath } from "../../../normalize/compile.ts";
@@ -12,20 +12,20 @@ import type { StartAt } from "../settings/start-at.ts";
 
 export type Order = z.output<typeof polledItemSettings.order>;
 
-/** The channel's compiled settings outside of `discriminator`. */
+/** The compiled settings of a channel that a discriminator needs, apart from its own settings. */
 export interface DiscriminatorContext {
   readonly paths: PathReader;
   readonly itemId: RulePath | undefined;
   readonly versionPath: RulePath | undefined;
-  /** Identifies items by `itemId` and `versionPath`. */
+  /** Returns the key that identifies an item, computed from `itemId` and `versionPath`. */
   readonly itemKey: ItemKey;
   readonly order: Order;
   readonly startAt: StartAt;
 }
 
-/** Other settings of the channel, for checks against those of the discriminator. */
+/** Settings of the channel against which the discriminator's own settings are checked. */
 export interface CheckContext {
-  /** The `value` in `startAt`, if it has one. */
+  /** The `value` of the `startAt` setting, if it has one. */
   readonly startValue: string | undefined;
   readonly order: Order;
   readonly isPaged: boolean;
@@ -41,9 +41,9 @@ export interface DiscriminatorSchema extends z.ZodType<{ readonly by: string }> 
 export interface Discriminator<S extends DiscriminatorSchema = DiscriminatorSchema> {
   /** Schema of `config.discriminator`. `by` is the discriminator's name. */
   readonly settings: S;
-  /** The kind of the `{{cursor}}` placeholder. `undefined` if the request cannot use it. */
+  /** Returns the type of value that `{{cursor}}` stands for, or `undefined` if requests cannot use this placeholder. */
   cursorKind(settings: z.output<S>): TemplateValue["kind"] | undefined;
-  /** Returns `undefined` if a path does not compile. `context.paths` holds the finding. */
+  /** Compiles the settings. Returns `undefined` if a path does not compile. The finding is then in `context.paths`. */
   create(settings: z.output<S>, context: DiscriminatorContext): CompiledDiscriminator | undefined;
   /**
    * Converts a stored position to its API form.
@@ -51,22 +51,22 @@ export interface Discriminator<S extends DiscriminatorSchema = DiscriminatorSche
    */
   show(saved: unknown): unknown;
   /** Rejects settings that would lose or duplicate items or have no effect. Findings use the names of the channel's settings. */
-  check(settings: z.output<S>, context: CheckContext, refuse: Refuse): void;
+  check(settings: z.output<S>, context: CheckContext, refuse: ReportIssue): void;
 }
 
-/** For discriminators that do not order items. */
-export function rejectStartValue({ startValue }: CheckContext, refuse: Refuse): void {
+/** Rejects a `value` in `startAt`. For discriminators that do not order items. */
+export function rejectStartValue({ startValue }: CheckContext, refuse: ReportIssue): void {
   if (startValue !== undefined)
     refuse("startAt.value", "is not supported by this discriminator; use `now` or `earliest`");
 }
 
-/** The discriminator of one channel. */
+/** A discriminator with the settings of one channel. */
 export interface CompiledDiscriminator {
-  /** Whether an item's order decides if it is new. */
+  /** Whether an item is new because of its order key, rather than because it was not seen before. */
   readonly isOrdered?: boolean;
   /** Whether each request is conditional, so that the server can respond with 304. */
   readonly isConditional?: boolean;
-  /** How a response indicates that the server no longer knows the position. */
+  /** Describes the error response by which the server reports that it no longer knows the position. */
   readonly expiredOn?: {
     readonly statuses: readonly number[];
     readonly path: RulePath | undefined;
@@ -74,8 +74,8 @@ export interface CompiledDiscriminator {
   };
   /** Creates the position of a source that was never polled. */
   readonly start: (context: PositionContext) => Position;
-  /** Returns `undefined` if `saved` was not written by `save`. */
+  /** Restores a position from `saved`. Returns `undefined` if `save` did not write this value. */
   readonly restore: (saved: unknown, context: PositionContext) => Position | undefined;
-  /** Converts a position set through the API to the form that `save` writes. Each finding names the invalid field. */
+  /** Converts a position that was set through the API to the form that `save` writes. Each finding names the invalid field. */
   readonly parse: (value: unknown) => Result<unknown, readonly Finding[]>;
 }

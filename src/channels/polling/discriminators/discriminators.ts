@@ -17,7 +17,11 @@ export const DISCRIMINATORS: ReadonlyMap<string, Discriminator> = new Map(
   [first, ...others].map((one: Discriminator) => [one.settings.shape.by.value, one]),
 );
 
-/** @throws Error when no discriminator has this name */
+/**
+ * Returns the discriminator with this name.
+ *
+ * @throws Error when there is none
+ */
 export function getDiscriminator(by: string): Discriminator {
   const found = DISCRIMINATORS.get(by);
   if (found === undefined) throw new Error(`unknown discriminator ${by}`);

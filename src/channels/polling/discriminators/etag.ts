@@ -13,7 +13,7 @@ const settings = z.strictObject({
     ),
 });
 
-/** Compares each version of a document with the previous one. */
+/** Detects new items by comparing a document with its previous version. An ETag tells whether the document has changed. */
 export const etag: Discriminator<typeof settings> = {
   settings,
   cursorKind: () => undefined,
@@ -34,7 +34,7 @@ const ONE_DOCUMENT =
 const MUST_BE =
   'must be "none" (all items in the document count as new) or "all" (all current items count as known)';
 
-/** Remembers the items of the last version read. */
+/** Creates a position that remembers the items of the last version that was read. */
 function createPosition({ itemKey, order }: DiscriminatorContext, saved: SavedSeen): Position {
   const keys = SeenKeys.read(saved.keys ?? [], Number);
   let isPriming = saved.isPriming ?? false;
@@ -44,7 +44,8 @@ function createPosition({ itemKey, order }: DiscriminatorContext, saved: SavedSe
   return {
     cursor: () => undefined,
     isPriming: () => isPriming,
-    // While a version is published in parts, the keys of the previous version are remembered too.
+    // While the items of a new version are published, the keys of the previous version are remembered as well. So there are up to twice as
+    // many keys.
     remainingCapacity: () => 2 * MAX_KEYS - keys.size,
     select({ items }) {
       if (items.length > MAX_KEYS) throw createPositionFullError();
@@ -64,5 +65,5 @@ function createPosition({ itemKey, order }: DiscriminatorContext, saved: SavedSe
   };
 }
 
-/** The single stamp of all keys. */
+/** All keys have this stamp, because they are forgotten together. */
 const VERSION = 0;

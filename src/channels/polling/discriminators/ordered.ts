@@ -5,54 +5,54 @@ import type { PageItem } from "../fetch/page.ts";
 import type { TemplateValue } from "../request/template-values.ts";
 import type { Order } from "./discriminator.ts";
 
-/** The value that orders items. */
+/** A value by which items are ordered, such as a time or a sequence number. */
 export type OrderKey = number | bigint | string;
 
 /** Reads and compares order keys. */
 export interface Ordering<K extends OrderKey> {
   readonly read: (item: PageItem, nowMs: number) => K | undefined;
-  /** Parses the output of `String(orderKey)`. */
+  /** Parses an order key from the text that `String(orderKey)` returned. */
   readonly parse: (text: string) => K | undefined;
-  /** The lowest order key at which items may still be new, given the highest one seen. */
+  /** Returns the lowest order key at which items may still be new, given the highest one seen. Late items may lie between the two. */
   readonly subtractLookBack: (orderKey: K) => K;
   readonly valueOf: (orderKey: K) => TemplateValue;
   readonly keyOf: (item: PageItem, orderKey: K) => string;
-  /** The item key for this order key, if only one item can have it. Otherwise `undefined`. */
+  /** Returns the item key for this order key if only one item can have it. Otherwise returns `undefined`. */
   readonly uniqueKeyAt: (orderKey: K) => string | undefined;
 }
 
-/** Maximum number of remembered items without an order key. They are forgotten after a day in which no page showed them. */
+/** Maximum number of remembered items that have no order key. Each is forgotten once no page has shown it for a day. */
 const MAX_UNORDERED = 1000;
 const UNORDERED_MS = 86_400_000;
-/** Minimum age of a stamp before it is refreshed, because each refresh costs a write. */
+/** Minimum age of a stamp before it is refreshed. Refreshing it more often would cost too many writes. */
 const UNORDERED_STEP_MS = UNORDERED_MS / 8;
 
 const text = z.string().max(4096);
 
 export const savedOrderedSchema = z.strictObject({
-  /** All items up to this order key are settled, except late ones. */
+  /** All items up to this order key are handled, except late ones. */
   at: text.optional(),
-  /** Items below this order key are never published, however late they arrive. */
+  /** Items below this order key are never published, even if they arrive late. */
   from: text.optional(),
-  /** The highest order key seen, if pages are unordered. */
+  /** The highest order key seen so far. Stored if pages are unordered. */
   high: text.optional(),
-  /** The highest order key at the end of the previous walk. */
+  /** The highest order key seen when the previous poll had read all pages. */
   settled: text.optional(),
   keys: seenKeysSchema.default([]),
-  /** Items without an order key. Stored cursors use this name. */
+  /** Keys of items without an order key. The name `strays` is part of stored cursors, so it cannot change. */
   strays: seenKeysSchema.default([]),
   isPriming: z.boolean().default(false),
 });
 export type SavedOrdered = z.input<typeof savedOrderedSchema>;
 
 /**
- * A position in an order. Items below `at`, minus a margin for late items, are old. Other items are new unless their keys were published.
- * Several items may share the order key `at`, so their keys decide which of them were published.
- * If pages are unordered, `at` stays until all pages are read. It then moves to the highest order key of the previous walk. So the next
- * walk still finds an item that was written to a page already read. A walk of a single page sees everything at once and needs no such
- * delay.
- * An item without an order key is published once and does not move the position. The same applies to an order key in the future, which
- * would make all later items old.
+ * Creates a position for items that have an order key. Items more than the look-back below `at` are old. Other items are new unless their
+ * keys were published. The keys are needed because several items may share the order key `at`.
+ * If pages are unordered, `at` does not move until all pages are read. It then moves only to the highest order key that the previous poll
+ * had seen. So an item that the server adds to a page that was already read is still found by the next poll. A poll of a single page sees
+ * everything at once and moves `at` directly.
+ * An item without an order key is published once and does not move `at`. The same applies to an order key in the future, because it would
+ * make all later items old.
  */
 export function createOrderedPosition<K extends OrderKey>(
   ordering: Ordering<K>,
@@ -137,7 +137,7 @@ export function createOrderedPosition<K extends OrderKey>(
         if (isOld) continue;
         const key = ordering.keyOf(item, orderKey);
         if (keys.has(key) || !isFirst(key)) continue;
-        // The item was published while its order key was still in the future.
+        // The order key was in the future at an earlier poll, so the item was published then and remembered without it.
         if (isKnownUnordered(item)) keys.add(key, orderKey);
         else ordered.push({ item, orderKey });
       }

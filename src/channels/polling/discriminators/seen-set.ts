@@ -29,10 +29,12 @@ const settings = z.strictObject({
   ),
 });
 
-/** A stamp is refreshed after this fraction of the maximum age, because each refresh costs a write. */
+/**
+ * A stamp is refreshed once it is older than the maximum age divided by this number. Refreshing it more often would cost too many writes.
+ */
 const STEPS = 32;
 
-/** Remembers the keys of all items seen. */
+/** Detects new items by remembering the keys of all items seen. */
 export const seenSet: Discriminator<typeof settings> = {
   settings,
   cursorKind: () => undefined,
@@ -57,12 +59,12 @@ function createPosition(
 ): Position {
   const step = Math.ceil(maxAgeSeconds / STEPS);
   const nowSeconds = Math.floor(nowMs / 1000);
-  /** The stamp of items seen in this poll. */
+  /** Stamp of the items seen in this poll: the current time, rounded up to a step. */
   const stamp = Math.ceil(nowSeconds / step) * step;
   const keys = SeenKeys.read(saved.keys ?? [], Number);
   keys.forget((seenSeconds) => seenSeconds < nowSeconds - maxAgeSeconds);
   const knownBefore: ReadonlySet<string> = new Set(keys.keys());
-  /** Keys seen by this poll. They are not evicted by other items of the same poll. */
+  /** Keys of the items seen in this poll. Other items of the same poll must not evict them. */
   const touched = new Set<string>();
   let isPriming = saved.isPriming ?? false;
 

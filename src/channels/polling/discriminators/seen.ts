@@ -8,22 +8,25 @@ import type { CompiledDiscriminator, DiscriminatorContext } from "./discriminato
 /** The stored form of a position that consists of remembered keys. */
 export const savedSeenSchema = z.strictObject({
   keys: seenKeysSchema.default([]),
-  /** True until the first poll has remembered all existing items without publishing them. */
+  /** True until the first poll is complete. That poll remembers all existing items without publishing them. */
   isPriming: z.boolean().default(false),
 });
 export type SavedSeen = z.input<typeof savedSeenSchema>;
 
 const shownSchema = z.strictObject({ seen: z.enum(["all", "none"]) });
 
-/** Returns the number of keys, or `all` while priming. The items behind the hashed keys are not known. */
+/**
+ * Returns the API form of a position: the number of remembered keys, or `all` while the first poll only remembers existing items. The items
+ * themselves are not shown, because only their hashes are stored.
+ */
 export function showSeen(saved: unknown): { readonly seen: number | "all" } {
   const { isPriming, keys } = savedSeenSchema.parse(saved);
   return { seen: isPriming ? "all" : SeenKeys.read(keys, Number).size };
 }
 
 /**
- * Creates a discriminator whose position consists of remembered keys.
- * @param mustBe the finding for any value other than `all` and `none`
+ * Compiles a discriminator whose position consists of remembered keys.
+ * @param mustBe the finding for a position other than `all` or `none`
  */
 export const compileSeen = (
   { startAt }: Pick<DiscriminatorContext, "startAt">,
@@ -48,7 +51,7 @@ export function writeSeen(keys: SeenKeys<number>, isPriming: boolean): SavedSeen
   return { ...(written.length > 0 && { keys: written }), ...(isPriming && { isPriming }) };
 }
 
-/** Returns the unknown items without repeats, oldest first. */
+/** Returns the unknown items by key, without duplicates, oldest first. */
 export function unknownItems(
   items: readonly PageItem[],
   order: "ascending" | "descending" | "unordered",

@@ -24,11 +24,11 @@ const settings = z.strictObject({
   ),
 });
 
-/** Longer values are not plausible sequence numbers and would be slow to compare on every poll. */
+/** Maximum number of digits in a sequence number. Longer values are implausible, and comparing them on every poll would be slow. */
 const MAX_DIGITS = 100;
 const MAX_TEXT = 512;
 
-/** Detects new items by the highest number, or text, seen so far. */
+/** Detects new items by the highest sequence number or text seen so far. */
 export const sequence: Discriminator<typeof settings> = {
   settings,
   cursorKind: () => "text",
@@ -78,7 +78,7 @@ function compileOrdered<K extends bigint | string>(
     restore(saved, context) {
       const read = savedOrderedSchema.safeParse(saved);
       if (!read.success) return undefined;
-      // Reject a cursor from settings that compared order keys differently.
+      // Rejects a cursor that was stored while the settings compared order keys in another way.
       if (read.data.at !== undefined && ordering.parse(read.data.at) === undefined) return undefined;
       return createOrderedPosition(ordering, order, read.data, context);
     },
@@ -90,7 +90,7 @@ function compileOrdered<K extends bigint | string>(
   };
 }
 
-/** A string keeps numbers of any size exact. A number is allowed if JSON can represent it exactly. */
+/** API form of the position. A string keeps numbers of any size exact. A JSON number is also accepted if it is a safe integer. */
 const shownSchema = z.strictObject({ sequence: z.union([z.string(), z.int()]) });
 
 const MUST_BE = "must be an integer (a string beyond 2^53), or a text when `compare` is text";

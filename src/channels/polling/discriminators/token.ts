@@ -79,7 +79,7 @@ interface TokenOptions extends Pick<DiscriminatorContext, "itemKey" | "order"> {
   readonly hasMorePath: RulePath | undefined;
 }
 
-/** Detects new items by a token of the server, which represents everything sent so far. */
+/** Detects new items with a token from the server. The token stands for everything that the server has sent so far. */
 export const token: Discriminator<typeof settings> = {
   settings,
   cursorKind: ({ as }) => (as === "value" ? "text" : undefined),
@@ -130,8 +130,8 @@ const isHttp = (text: string): boolean => /^https?:\/\//i.test(text);
 const shownSchema = z.strictObject({ token: text(MAX_TOKEN_CHARS) });
 
 /**
- * Holds a token, and the page reached in the walk that started with it. Published items are remembered until a new token arrives. If the
- * pages cannot be continued or bring no token, the walk restarts and skips those items.
+ * Creates a position that consists of a token and the next page to read with it. Published items are remembered until the server sends a
+ * new token. If the next page is gone or no page has a token, reading starts over from the first page and skips the remembered items.
  */
 function createPosition(
   { as, header, onExpired }: TokenSettings,
@@ -155,10 +155,10 @@ function createPosition(
     return found;
   }
 
-  /** Includes the content, so that a changed item counts as another one even with the same id. */
+  /** Returns a key that includes the item's content, so that a changed item counts as new even if its id is the same. */
   const changeKey = (item: PageItem): string => keyOf([itemKey(item), item.contentHash()]);
 
-  /** A restarted walk begins with the newest token. */
+  /** Returns the newest token. It is also used when reading starts over from the first page. */
   const cursor: Position["cursor"] = () =>
     token === undefined || as === "url" ? undefined : { kind: "text", text: token };
 
@@ -219,5 +219,5 @@ function createPosition(
   };
 }
 
-/** The single stamp of all keys. */
+/** All keys have this stamp, because they are forgotten together. */
 const WALK = 0;

@@ -24,7 +24,7 @@ export interface CallDeps {
   readonly clock: Clock;
   readonly outbound: Pick<Outbound, "request">;
   readonly random: () => number;
-  /** Rejects when the signal aborts. */
+  /** Waits for a number of milliseconds. Rejects if the signal aborts first. */
   readonly wait: (ms: number, options: { readonly signal: AbortSignal }) => Promise<void>;
 }
 
@@ -35,13 +35,16 @@ export interface Call {
   readonly signal: AbortSignal;
 }
 
-/** The result of a call. `sent` is the last request sent, with credentials. It has none if they could not be added. */
+/**
+ * The result of a call. `sent` is the last request that was sent, with its credentials. If no credentials could be added, it is the request
+ * without them.
+ */
 export interface Called {
   readonly answer: OutboundResponse | SourceEnd;
   readonly sent: AuthorizedRequest;
 }
 
-/** Failures that may be gone a moment later. */
+/** Network failures that are often gone a moment later, so that an immediate retry is worthwhile. */
 const TRANSIENT_FAILURES: readonly OutboundFailure[] = ["unresolved", "refused", "timeout", "reset"];
 const TRANSIENT_STATUSES: readonly number[] = [500, 502, 503, 504];
 
@@ -88,11 +91,11 @@ export async function callServer({ outbound, random, wait, clock }: CallDeps, ca
   }
 }
 
-/** An immediate retry would ignore the server's request to wait. */
+/** Returns whether the server asks to wait. Then the call must not be retried at once. */
 const requestsWait = (response: OutboundResponse, { retryAfter }: PollingSettings): boolean =>
   retryAfter.honour && notBeforeOf(response, 0) !== undefined;
 
-/** Returns `undefined` if the status indicates a page. */
+/** Returns how the poll ends because of the response status, or `undefined` if the status indicates a page. */
 export function findStatusFailure(
   response: OutboundResponse,
   settings: PollingSettings,
@@ -104,7 +107,10 @@ export function findStatusFailure(
   return endForStatus(status, findNotBeforeMs(response, settings, nowMs));
 }
 
-/** Returns when the server allows the next call, in ms since the Unix epoch. `undefined` if it does not say, or the settings ignore it. */
+/**
+ * Returns the earliest time for the next call that the server requested, in ms since the Unix epoch. Returns `undefined` if the server
+ * requested none, or if the settings ignore such requests.
+ */
 export function findNotBeforeMs(
   response: Pick<OutboundResponse, "headers" | "status">,
   { retryAfter }: PollingSettings,

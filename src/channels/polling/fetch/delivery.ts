@@ -7,7 +7,7 @@ import type { PageReader } from "./page-reader.ts";
 import { replaceWithNulls } from "./replace-with-nulls.ts";
 import { redactValues } from "./secrets.ts";
 
-/** Headers about the connection or the transfer, and credentials meant for the client. */
+/** Headers that are not part of a delivery: those about the connection or the transfer, and those with credentials for the client. */
 const DROPPED_HEADERS: ReadonlySet<string> = new Set([
   "authentication-info",
   "connection",
@@ -32,9 +32,9 @@ export interface DeliveryOptions {
 }
 
 /**
- * Builds a delivery with some of a page's items. Every other item is replaced by `null`. Numbers, whitespace and everything around the
- * items stay as received. The `content-type` header describes the resulting body.
- * Returns `undefined` if `itemsPath` would not find the same items in the result, because it depends on other items.
+ * Builds a delivery that contains some items of a page. Every other item is replaced by `null`. Numbers, whitespace and everything around
+ * the items stay as received. The `content-type` header describes the resulting body.
+ * Returns `undefined` if `itemsPath` would not find the same items in this body, because the path depends on other items.
  * @throws UnavailableError
  */
 export async function createPageDelivery(
@@ -59,7 +59,10 @@ function keepOnly({ items, kind, text }: Page, kept: readonly PageItem[]): strin
   return replaceWithNulls(text, spansOf(false), spansOf(true));
 }
 
-/** Keeps each item on its line number. Missing lines become `null`, because empty lines do not count as items. */
+/**
+ * Returns the page's lines with every line that was not chosen replaced by `null`. An empty line would not count as an item, so the chosen
+ * items would change their line number.
+ */
 function keepLines(items: readonly PageItem[], chosen: ReadonlySet<PageItem>): string {
   const lines: string[] = [];
   for (const item of items) {
@@ -70,7 +73,7 @@ function keepLines(items: readonly PageItem[], chosen: ReadonlySet<PageItem>): s
   return `${lines.join("\n")}\n`;
 }
 
-/** Returns the items' texts in page order. */
+/** Returns the text of each item, in page order. */
 const getItemTexts = ({ text }: Page, items: readonly PageItem[]): string[] =>
   items
     .toSorted((a, b) => a.index - b.index)

@@ -14,24 +14,24 @@ import type { PageReader } from "./page-reader.ts";
 import { redactSent } from "./secrets.ts";
 import { readValidators, type Validators, withConditions } from "./validators.ts";
 
-/** The page to request, with the values for the request. */
+/** Describes the page to request and the values of the placeholders in the request. */
 export interface PageQuery {
   readonly at: PageRequest;
   readonly context: TemplateContext;
-  /** For the first page: a URL that replaces the one in the settings. */
+  /** URL of the first page, if it replaces the one in the settings. */
   readonly url: string | undefined;
-  /** Validators of the first page. `undefined` if the request is unconditional. */
+  /** Validators of the first page, which make the request conditional. `undefined` for an unconditional request. */
   readonly validators: Validators | undefined;
 }
 
 export interface FetchedPage {
   readonly kind: "page";
   readonly page: Page;
-  /** The page that follows. */
+  /** The next page. `undefined` after the last one. */
   readonly next: PageRequest | undefined;
   readonly redact: Redact;
   readonly validators: Validators | undefined;
-  /** When the server allows the next call, in ms since the Unix epoch. */
+  /** Earliest time for the next call that the server requested, in ms since the Unix epoch. */
   readonly notBeforeMs: number | undefined;
   readonly bytes: number;
   readonly arrivedAtMs: number;
@@ -44,7 +44,7 @@ export type Fetched =
   | { readonly kind: "expired"; readonly target: "page" | "position"; readonly end: Failed }
   | { readonly kind: "ended"; readonly end: SourceEnd };
 
-/** One HTTP call as the server saw it, for dry runs. */
+/** One HTTP request and its response, as shown in a dry run. */
 export interface Exchange {
   readonly sent: AuthorizedRequest;
   readonly response: OutboundResponse | undefined;
@@ -59,18 +59,18 @@ export interface PageFetcherDeps extends CallDeps {
 
 export interface PageFetcher {
   /**
-   * Server failures are returned, not thrown.
+   * Fetches one page. Failures of the server are returned, not thrown.
    * @throws the signal's reason, PathBudgetError, UnavailableError
    */
   readonly fetch: (query: PageQuery) => Promise<Fetched>;
-  /** Allows pages to be requested again. Otherwise a repeated page counts as a loop. */
+  /** Allows pages to be requested again. Without this call, requesting a page twice counts as an endless loop. */
   readonly forget: () => void;
 }
 
 /** Statuses by which a server rejects the URL or token of a page that it issued itself. */
 const PAGE_GONE: readonly number[] = [400, 404, 410];
 
-/** Fetches the pages of one walk. */
+/** Creates a function that fetches the pages of one poll. */
 export function createPageFetcher(
   deps: PageFetcherDeps,
   { plan, run }: { readonly plan: Plan; readonly run: Pick<SourceRun, "credentials" | "signal"> },
@@ -82,8 +82,8 @@ export function createPageFetcher(
   const requested = new Set<string>();
 
   /**
-   * Returns why the request must not be sent, or `undefined` if it may. Requests outside the channel's origin need a connection, which
-   * checks the origin when it adds credentials.
+   * Returns why the request must not be sent, or `undefined` if it may be sent. A request outside the channel's own origin needs a
+   * connection. The connection checks the origin when it adds credentials.
    */
   const findCallRejection = ({ body, headers, url }: OutboundRequest): SourceEnd | undefined => {
     if (credentials === undefined && new URL(url).origin !== origin) {
@@ -141,7 +141,7 @@ export function createPageFetcher(
     };
   }
 
-  /** Checks the body of an error response, if it can be parsed. */
+  /** Returns whether an error response says that the position has expired. Returns false if its body cannot be parsed. */
   async function reportsExpired(response: OutboundResponse): Promise<boolean> {
     const { expiredOn } = plan.discriminator;
     const read = await reader.document(response);
@@ -188,7 +188,7 @@ function isEqual(
 ): boolean {
   if (path === undefined || equals === undefined) return false;
   const found = page.read(path);
-  // Compare as numbers, because the page keeps numbers as written.
+  // Compares as numbers, because the page returns numbers as the text that the server wrote.
   return typeof equals === "number"
     ? typeof found === "string" && found !== "" && Number(found) === equals
     : String(found) === String(equals);

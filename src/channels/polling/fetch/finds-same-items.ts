@@ -3,15 +3,16 @@ import { MAX_PAGE_ITEMS, splitItems } from "../../../normalize/body/items.ts";
 import type { RulePath } from "../../../normalize/compile.ts";
 
 /**
- * Returns whether `itemsPath` finds the given items in a page that contains only these items. It does not find them if the path depends on
- * positions or on other items.
+ * Returns whether `itemsPath` finds exactly the given items in a page that contains no others. It does not if the path depends on the
+ * positions of items or on other items.
  */
 export function findsSameItems(text: string, items: readonly string[], itemsPath: RulePath): boolean {
   const read = readBody(Buffer.from(text), undefined);
   if (!read.ok) return false;
   const split = splitItems(read.value, itemsPath, { left: Number.POSITIVE_INFINITY }, MAX_PAGE_ITEMS);
   if (split.kind !== "items") return false;
-  // A filter may skip the `null` gaps, which changes the items' indexes. So only the texts are compared.
+  // Only the texts of the items are compared. Their indexes may differ, because a filter in the path may skip the `null` values between
+  // them.
   const found = split.items.flatMap((item) =>
     "value" in item && item.value !== null ? [item.json?.text] : [],
   );

@@ -7,8 +7,8 @@ import { findsSameItems } from "./finds-same-items.ts";
 import { type PageContent, type PageFault, type PageFormat, type PageItem, readContent } from "./page.ts";
 
 /**
- * The protocol for parsing a large page in another thread. The bytes are sent there once, with all paths that the poll may read. The
- * response holds the page's text, the positions of its items and the values of those paths, so that no page is parsed twice.
+ * A request to another thread that parses large pages. The page's bytes are sent only once, together with all paths that the poll may read.
+ * The response contains the page's text, the positions of its items and the values of those paths, so that the page is parsed only once.
  */
 export type LargeRequest =
   | {
@@ -20,7 +20,7 @@ export type LargeRequest =
       readonly itemPaths: readonly string[];
       readonly pagePaths: readonly string[];
     }
-  /** Asks whether `itemsPath` finds these items in the text. */
+  /** Asks whether `itemsPath` finds the given items in the text. */
   | {
       readonly kind: "findsSameItems";
       readonly text: string;
@@ -34,30 +34,35 @@ export type LargeResult =
   | { readonly kind: "budget"; readonly message: string }
   | { readonly kind: "findsSameItems"; readonly isSame: boolean };
 
-/** A page with one array per field instead of one object per item. Sending many small objects would take longer than parsing the page. */
+/**
+ * A page in the form in which threads exchange it: one array per field instead of one object per item. Sending many small objects would
+ * take longer than parsing the page.
+ */
 interface SentPage extends Pick<PageContent, "kind" | "text" | "contentType" | "itemCount"> {
   readonly indexes: Uint32Array;
   /** Start and end of each item. `undefined` if items are lines or the page is a single item. */
   readonly spans: Uint32Array | undefined;
   readonly lines: readonly string[] | undefined;
-  /** The hashes of all items, `HASH_CHARS` characters each. */
+  /** The content hashes of all items, concatenated. Each has `HASH_CHARS` characters. */
   readonly hashes: string;
-  /** One column per item path. */
+  /** The values of item paths, one column per path. */
   readonly columns: readonly Column[];
-  /** One value per page path. */
+  /** The values of page paths, one per path. */
   readonly values: readonly unknown[];
 }
 
-/** The values of one path for all items. Each distinct text is sent once, so the total size is bounded by the page. */
+/**
+ * The values of one path for all items. Each distinct text is sent once, so all columns together cannot become much larger than the page.
+ */
 interface Column {
   readonly texts: readonly string[];
-  /** Per item: 0 for no value, or the index of its text plus 1. */
+  /** For each item, the index of its text plus 1, or 0 if the item has no value. */
   readonly places: Uint32Array;
 }
 
 const HASH_CHARS = 43;
 
-/** Runs in the parsing thread. */
+/** Parses the page. Runs in the thread that parses large pages. */
 export function readLargePage(request: LargeRequest): LargeResult {
   const paths = createPollPathReader(request.syntax);
   if (request.kind === "findsSameItems") {
@@ -90,7 +95,7 @@ function toSentPage(content: PageContent, { ofItem, ofPage }: ReadPaths): SentPa
   const hasSpans = items.some(({ span }) => span !== undefined);
   return {
     kind,
-    // Lines are sent separately.
+    // The text of each line is sent in a separate list.
     text: isLines ? "" : text,
     contentType,
     itemCount,
@@ -120,7 +125,7 @@ function toColumn(items: readonly PageItem[], path: RulePath): Column {
 }
 
 /**
- * Runs in the polling thread.
+ * Creates a page from the response of the parsing thread. Runs in the thread that polls.
  * @param paths the paths of the request, in the same order
  */
 export function toPageContent(sent: SentPage, { ofItem, ofPage }: ReadPaths): PageContent {

@@ -15,21 +15,22 @@ export interface PageReaderDeps {
   readonly readInWorker: ReadInWorker;
 }
 
-/** Parses the pages of one poll. Large pages are parsed in another thread, with the same result. */
+/** Parses the pages of one poll. Large pages are parsed in another thread. The result is the same either way. */
 export interface PageReader {
   /**
-   * @param secretQuery names of query parameters that hold secrets
-   * @throws PathBudgetError, also when the returned page is read
+   * Parses a response as a page.
+   * @param secretQuery names of query parameters that contain secrets
+   * @throws PathBudgetError, which reading values from the returned page can also throw
    * @throws UnavailableError
    */
   readonly page: (
     answer: OutboundResponse,
     secretQuery: readonly string[],
   ) => Promise<Result<Page, PageFault>>;
-  /** Parses a response that may not be a page. The result has no items. Throws the same errors as `page`. */
+  /** Parses a response that may not be a page, such as an error response. The result has no items. Throws the same errors as `page`. */
   readonly document: (answer: OutboundResponse) => Promise<Result<PageContent, PageFault>>;
   /**
-   * Whether `itemsPath` finds the given items in the text. Returns an error if the check was too expensive.
+   * Returns whether `itemsPath` finds exactly the given items in the text. Returns a fault if the check would take too much CPU time.
    * @throws UnavailableError
    */
   readonly findsSameItems: (text: string, items: readonly string[]) => Promise<Result<boolean, PageFault>>;

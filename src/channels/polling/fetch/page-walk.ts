@@ -7,7 +7,7 @@ import type { Plan } from "../settings/plan.ts";
 import type { Fetched, FetchedPage, PageFetcher } from "./fetch-page.ts";
 import type { Page } from "./page.ts";
 
-/** A fetched page, or the end of the poll if there is none. */
+/** A fetched page, or how the poll ended if there is no page. */
 export type Walked = FetchedPage | { readonly kind: "ended"; readonly end: SourceEnd };
 
 export interface PageWalkDeps {
@@ -21,10 +21,10 @@ export interface PageWalkDeps {
 export type PageWalk = ReturnType<typeof createPageWalk>;
 
 /**
- * Moves from page to page in one poll.
- * Pages selected by number or offset are unsafe if items are added or deleted meanwhile. If the walk can restart (`restartsWalk`), each
- * later page is only accepted if the previous page still ends as before. Otherwise items have shifted past the reader, and the walk
- * restarts.
+ * Reads the pages of one poll, one after the other.
+ * If pages are selected by number or offset, items that are added or deleted meanwhile shift the later pages, so items could be missed. If
+ * `restartsWalk` is set, this function therefore fetches the previous page again before it accepts the next one. If that page no longer
+ * ends with the same item, reading starts over from the first page.
  */
 export function createPageWalk({ fetcher, nowMs, plan, run, writer }: PageWalkDeps) {
   const { position } = writer;
@@ -35,7 +35,7 @@ export function createPageWalk({ fetcher, nowMs, plan, run, writer }: PageWalkDe
   let items = 0;
   let hasRestarted = false;
 
-  /** Whether the limits of a poll allow no further page. */
+  /** Returns whether the poll has reached its limit of pages or items. */
   const isAtLimit = (): boolean => pages >= plan.pagination.maxPages || items >= plan.pagination.maxItems;
 
   async function ask(page: PageRequest): Promise<Fetched> {
@@ -61,7 +61,7 @@ export function createPageWalk({ fetcher, nowMs, plan, run, writer }: PageWalkDe
     return values;
   }
 
-  /** Returns true if no item can have been skipped between the previous page and this one. */
+  /** Fetches the previous page again if needed. Returns true if no item can have been skipped between that page and the current one. */
   async function confirm(): Promise<boolean | Walked> {
     if (!plan.restartsWalk || before === undefined || at.kind === "first") return true;
     fetcher.forget();
@@ -77,10 +77,10 @@ export function createPageWalk({ fetcher, nowMs, plan, run, writer }: PageWalkDe
     return { kind: "ended", end: doneAt(notBeforeMs) };
   }
 
-  /** Returns `undefined` if the walk has restarted. */
+  /** Handles a page or position that the server no longer knows. Returns `undefined` if reading starts over from the first page. */
   async function expire({ end, target }: Extract<Fetched, { kind: "expired" }>): Promise<Walked | undefined> {
     if (hasRestarted || position.expire?.(target) !== true) {
-      // Only a page expired, so the next poll can request other pages.
+      // Only this page is gone. The position is still valid, so the next poll can request other pages.
       if (target === "page") return { kind: "ended", end: failed(end.code, end.message, end.notBeforeMs) };
       const { discriminator } = plan.settings;
       const stops = discriminator.by === "token" && discriminator.onExpired === "stop";
@@ -102,7 +102,7 @@ export function createPageWalk({ fetcher, nowMs, plan, run, writer }: PageWalkDe
   return {
     pages: () => pages,
     isAtLimit,
-    /** Fetches the page. If the server no longer knows it, restarts the walk once. */
+    /** Fetches the current page. If the server no longer knows it, reading starts over from the first page, but only once. */
     async fetch(): Promise<Walked> {
       for (;;) {
         const fetched = await ask(at);
@@ -132,7 +132,10 @@ export function createPageWalk({ fetcher, nowMs, plan, run, writer }: PageWalkDe
         }
       }
     },
-    /** @param from the value of `{{cursor}}` from this page on; `undefined` keeps the current value */
+    /**
+     * Selects the page to fetch next.
+     * @param from value of `{{cursor}}` from this page on; `undefined` leaves it unchanged
+     */
     goTo(page: PageRequest, from?: TemplateValue): void {
       at = page;
       if (from !== undefined || page.kind === "first") cursor = from;
@@ -145,7 +148,7 @@ const SHIFTING: Walked = {
   end: failed("pages_shift", "Items change faster than the pages can be read"),
 };
 
-/** Returns the item count and the hash of the last item. */
+/** Returns the number of items and the hash of the last one. Used to detect that items have shifted. */
 const describePageEnd = ({ itemCount, items }: Page): string => `${itemCount} ${items.at(-1)?.contentHash()}`;
 
 const instant = (ms: number): TemplateValue => ({ kind: "instant", ms, format: "iso" });

@@ -1,6 +1,6 @@
 import { CronExpressionParser } from "cron-parser";
 import { z } from "zod";
-import { integer, refuseIn, text } from "../../../event/setting-fields.ts";
+import { createIssueReporter, integer, text } from "../../../event/setting-fields.ts";
 import type { PollSchedule } from "../../source.ts";
 
 /** Shortest time between two polls, for intervals and cron schedules. */
@@ -23,7 +23,7 @@ export const scheduleSettings = z
     timezone: text(64).default("UTC").describe("IANA time zone of `cron`, such as Europe/Zurich."),
   })
   .superRefine(({ cron, timezone }, context) => {
-    const refuse = refuseIn(context);
+    const refuse = createIssueReporter(context);
     if (!isTimezone(timezone)) return refuse("timezone", "is not an IANA time zone");
     const flaw = cron === undefined ? undefined : findCronError(cron, timezone);
     if (flaw !== undefined) refuse("cron", flaw);

@@ -1,4 +1,4 @@
-import { type Refuse, refuseIn } from "../../../event/setting-fields.ts";
+import { createIssueReporter, type ReportIssue } from "../../../event/setting-fields.ts";
 import { getDiscriminator } from "../discriminators/discriminators.ts";
 import { compilePlan, type Plan } from "./plan.ts";
 import { pollingObject } from "./settings-shape.ts";
@@ -6,7 +6,7 @@ import { pollingObject } from "./settings-shape.ts";
 /** The `config` of a polling channel. Also rejects combinations of settings that are only valid separately. */
 export const pollingSettings = pollingObject
   .superRefine((settings, context) => {
-    const refuse = refuseIn(context);
+    const refuse = createIssueReporter(context);
     const plan = compilePlan(settings);
     if (plan.ok) checkPlan(plan.value, refuse);
     else for (const { path, message } of plan.error) refuse(path, message);
@@ -14,7 +14,7 @@ export const pollingSettings = pollingObject
   .describe("Inlet calls a URL on a schedule and publishes the new items.");
 
 /** Rejects combinations of settings that would lose or duplicate items or have no effect. */
-function checkPlan(plan: Plan, refuse: Refuse): void {
+function checkPlan(plan: Plan, refuse: ReportIssue): void {
   const { request, settings } = plan;
   const { conditional, decode, discriminator, itemsPath, order, pagination, retry, startAt, successOn } =
     settings;
@@ -45,7 +45,7 @@ function checkPlan(plan: Plan, refuse: Refuse): void {
 function checkPagination(
   { discriminator, request, restartsWalk, settings }: Plan,
   pagination: NonNullable<Plan["settings"]["pagination"]>,
-  refuse: Refuse,
+  refuse: ReportIssue,
 ): void {
   const { by } = pagination;
   const isNamed = request.names.has("page");

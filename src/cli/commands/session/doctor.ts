@@ -25,11 +25,11 @@ export function define(command: Command, context: CommandContext): void {
     .option("--gateway-only", "check only the gateway, not this machine")
     .action(async ({ url, config, output: format, gatewayOnly = false }: DoctorOptions) => {
       const output = createOutput(io, format);
-      const { lookAtInstallation } = await import("../../doctor/installation.ts");
-      const { lookAtGateway } = await import("../../doctor/gateway.ts");
+      const { checkInstallation } = await import("../../doctor/installation.ts");
+      const { checkGateway } = await import("../../doctor/gateway.ts");
       const found = [
-        ...(gatewayOnly ? [] : await lookAtInstallation(io.env, config)),
-        ...(await lookAtGateway(io, url)),
+        ...(gatewayOnly ? [] : await checkInstallation(io.env, config)),
+        ...(await checkGateway(io, url)),
       ];
       output.list(found, [
         { title: "check", value: ({ check }) => check, whole: true },

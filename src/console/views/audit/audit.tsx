@@ -8,7 +8,7 @@ import { newestFirst, usePages } from "../../kit/list/use-pages.ts";
 import { ApiCall } from "../../kit/text/api-call.tsx";
 import { Time } from "../../kit/text/time.tsx";
 import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
-import { Refusals } from "./refusals.tsx";
+import { Rejections } from "./rejections.tsx";
 
 type AuditRecord = Schemas["AuditRecord"];
 
@@ -120,7 +120,7 @@ export default function Audit() {
       )}
       <ApiCall call={{ method: "GET", path: `/audit${formatQuery(values)}` }} label="API call of this list" />
       <ApiCall call={{ method: "GET", path: `/audit/export` }} label="Full export as JSON lines" />
-      <Refusals />
+      <Rejections />
     </Page>
   );
 }

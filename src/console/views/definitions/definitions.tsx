@@ -10,7 +10,7 @@ import { Page } from "../../kit/layout/page.tsx";
 import { ApiCall } from "../../kit/text/api-call.tsx";
 import { hasPermission } from "../../session/session.ts";
 import { parseDefinitions } from "./parse-definitions.ts";
-import { TryOn } from "./try-on.tsx";
+import { TryOn } from "./preview.tsx";
 import "./definitions.css";
 
 interface Props {

@@ -17,14 +17,14 @@ import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
 import { hasPermission } from "../../session/session.ts";
 import { ItemPanel } from "./item.tsx";
 import { type Group, groupsOf, type Kept, loadKept, MAX_LOADED, type Scope } from "./records.ts";
-import { type Look, RedriveDialog } from "./redrive-dialog.tsx";
+import { type PreviewPart, RedriveDialog } from "./redrive-dialog.tsx";
 import type { Target } from "./run-again.ts";
 import "./quarantine.css";
 
 interface Running {
   readonly what: string;
   readonly target: Target;
-  readonly looks: readonly Look[];
+  readonly previewParts: readonly PreviewPart[];
 }
 
 const FILTERS = ["channel", "type", "reason", "id", "from", "to"] as const;
@@ -190,7 +190,7 @@ function ofGroup(group: Group, groups: readonly Group[], scope: Scope, isWhole: 
     target: isAlone
       ? { is: "scope", scope: within, count: items.length }
       : { is: "items", ids: items.map(({ id }) => id).reverse() },
-    looks: [{ scope: within, ids: new Set(items.map(({ id }) => id)) }],
+    previewParts: [{ scope: within, ids: new Set(items.map(({ id }) => id)) }],
   };
 }
 
@@ -201,7 +201,7 @@ function ofAll(groups: readonly Group[], scope: Scope, of: number | readonly Kep
   return {
     what: `all ${formatCount(count)}`,
     target: ids ? { is: "items", ids: [...ids].reverse() } : { is: "scope", scope, count },
-    looks: [...new Set(groups.map(({ channelUid }) => channelUid))].map((channelId) => ({
+    previewParts: [...new Set(groups.map(({ channelUid }) => channelUid))].map((channelId) => ({
       scope: { ...scope, channelId },
       ...(ids && { ids: new Set(ids) }),
     })),
@@ -215,7 +215,7 @@ function ofSome({ channelUid, reason }: Group, chosen: readonly Kept[]): Running
   return {
     what: ids.length === 1 ? "one item" : `${formatCount(ids.length)} items`,
     target: { is: "items", ids },
-    looks: [{ scope: { channelId: channelUid, reason, ...(from && { from }) }, ids: new Set(ids) }],
+    previewParts: [{ scope: { channelId: channelUid, reason, ...(from && { from }) }, ids: new Set(ids) }],
   };
 }
 

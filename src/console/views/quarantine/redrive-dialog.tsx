@@ -18,20 +18,20 @@ interface Props {
   readonly what: string;
   readonly target: Target;
   /** Parts that can be previewed, one per channel, with the items of each. */
-  readonly looks: readonly Look[];
+  readonly previewParts: readonly PreviewPart[];
   readonly onClose: () => void;
   /** Called when at least one item has left quarantine. */
   readonly onDone: () => void;
 }
 
-export interface Look {
+export interface PreviewPart {
   readonly scope: Scope & { readonly channelId: string };
   /** `undefined` for all items. */
   readonly ids?: ReadonlySet<string>;
 }
 
 /** Dialog that previews a redrive, runs it, and shows the results. */
-export function RedriveDialog({ appId, what, target, looks, onClose, onDone }: Props) {
+export function RedriveDialog({ appId, what, target, previewParts, onClose, onDone }: Props) {
   const [counts, setCounts] = useState<Counts>();
   const stopping = useRef(new AbortController());
   useEffect(() => () => stopping.current.abort(), []);
@@ -52,7 +52,7 @@ export function RedriveDialog({ appId, what, target, looks, onClose, onDone }: P
     <Dialog title={`Redrive ${what}`} onClose={onClose} wide>
       <div class="stack">
         {counts === undefined ? (
-          <Preview appId={appId} looks={looks} count={count} />
+          <Preview appId={appId} previewParts={previewParts} count={count} />
         ) : (
           <Outcome counts={counts} of={count} isDone={isDone} />
         )}
@@ -81,27 +81,27 @@ function callOf(appId: string, target: Target): ShownCall {
 }
 
 const LOOKED = 200;
-type Looked = Schemas["QuarantinePreview"]["items"][number];
+type PreviewedItem = Schemas["QuarantinePreview"]["items"][number];
 
 interface Previewed {
-  readonly looked: number;
+  readonly examined: number;
   readonly released: number;
   readonly staying: readonly (readonly [reason: string, count: number])[];
 }
 
 function Preview({
   appId,
-  looks,
+  previewParts,
   count,
 }: {
   readonly appId: string;
-  readonly looks: readonly Look[];
+  readonly previewParts: readonly PreviewPart[];
   readonly count: number;
 }) {
   const loaded = useLoad<Previewed>(
     async (signal) => {
-      const items: Looked[] = [];
-      for (const { scope, ids } of looks) {
+      const items: PreviewedItem[] = [];
+      for (const { scope, ids } of previewParts) {
         const found = await unwrap(
           api.POST("/apps/{appId}/quarantine/preview", {
             params: { path: { appId } },
@@ -116,7 +116,7 @@ function Preview({
         if (!item.isReleased) staying.set(reasonNow(item), (staying.get(reasonNow(item)) ?? 0) + 1);
       }
       return {
-        looked: items.length,
+        examined: items.length,
         released: items.filter(({ isReleased }) => isReleased).length,
         staying: [...staying].sort(([, a], [, b]) => b - a),
       };
@@ -125,7 +125,7 @@ function Preview({
   );
   return (
     <WhenLoaded loaded={loaded} lines={2}>
-      {({ looked, released, staying }) => (
+      {({ examined, released, staying }) => (
         <div class="stack" role="status">
           <dl class="tally">
             <div>
@@ -134,7 +134,7 @@ function Preview({
             </div>
             <div>
               <dt>would stay</dt>
-              <dd>{formatCount(looked - released)}</dd>
+              <dd>{formatCount(examined - released)}</dd>
             </div>
           </dl>
           {staying.length > 0 && (
@@ -151,8 +151,8 @@ function Preview({
           )}
           <p class="faint">
             With the current definitions
-            {looked < count && `, of the first ${formatCount(looked)} of ${formatCount(count)}`}. This is a
-            preview. A redrive runs in order of arrival and publishes each event once.
+            {examined < count && `, of the first ${formatCount(examined)} of ${formatCount(count)}`}. This is
+            a preview. A redrive runs in order of arrival and publishes each event once.
           </p>
         </div>
       )}
@@ -161,7 +161,7 @@ function Preview({
 }
 
 /** Returns the reason why an item would stay. Falls back to the item's stored reason. */
-const reasonNow = ({ explanation, reason }: Looked): string =>
+const reasonNow = ({ explanation, reason }: PreviewedItem): string =>
   explanation.flatMap(({ failures }) => failures)[0]?.reason ??
   (explanation.some(({ events }) => events.some(({ status }) => status === "conflict"))
     ? "id_conflict"

@@ -2,7 +2,7 @@ import { sql } from "kysely";
 import { recordAudit } from "../../../data/accounts/audit.ts";
 import { recordChange } from "../../../data/changes.ts";
 import { resumeReauthorized } from "../../../data/channels/channel-states.ts";
-import { forgetRefusal, forgetTokens } from "../../../data/connections/connection-tokens.ts";
+import { clearRejection, forgetTokens } from "../../../data/connections/connection-tokens.ts";
 import { openConnectionSecrets, sealConnectionSecrets } from "../../../data/connections/connections.ts";
 import type { Queryable, Trx } from "../../../data/database.ts";
 import type { Keyring } from "../../../data/keyring/keyring.ts";
@@ -50,7 +50,7 @@ export async function updateConnection(
     ];
     const change = computeGrantChange(after, { state: before.state, settings, allowedOrigins });
     if (change.discardsTokens) await forgetTokens(trx, id);
-    else await forgetRefusal(trx, id);
+    else await clearRejection(trx, id);
     const row = await trx
       .updateTable("connections")
       .set({

@@ -14,7 +14,7 @@ import { defineRoute } from "../../kit/route.ts";
 import { ROW_LIMIT_CONFLICT } from "../../kit/row-limit.ts";
 import { standardResource } from "../../kit/standard-resource.ts";
 import { contentInput, conversation, roomIdInput, titleInput } from "../conversation-entities.ts";
-import { insideOf } from "../inside.ts";
+import { loadEmbedded } from "../embedded-entities.ts";
 import { lockOpenRoom, lockRoom } from "../room-scope.ts";
 
 /** A conversation groups messages of a room. A live conversation has its own token for guests without an account. */
@@ -41,7 +41,7 @@ export const conversations = standardResource({
     await join(trx, row, joining, nowMs);
   },
   async inside(db, rows) {
-    const inside = await insideOf(
+    const inside = await loadEmbedded(
       db,
       "conversation_id",
       rows.map(({ id }) => id),

@@ -5,7 +5,7 @@ import { readNewestPerOwner } from "../../kit/newest-per-owner.ts";
 import { ACCOUNTS, SPACES } from "../../kit/references.ts";
 import { standardResource } from "../../kit/standard-resource.ts";
 import { conversation, room } from "../conversation-entities.ts";
-import { insideOf } from "../inside.ts";
+import { loadEmbedded } from "../embedded-entities.ts";
 
 /** A room holds conversations, messages and participants. */
 export const rooms = standardResource({
@@ -24,7 +24,7 @@ export const rooms = standardResource({
     const ids = rows.map(({ id }) => id);
     const parts = { table: "conversations", owner: "room_id", columns: sql`*` };
     const conversations = await readNewestPerOwner<Row<"conversations">>(db, parts, ids);
-    const inside = await insideOf(db, "room_id", ids);
+    const inside = await loadEmbedded(db, "room_id", ids);
     return ({ id }) => {
       const { items, total } = conversations(id);
       const begun = items.map((row) => conversation.render(row));

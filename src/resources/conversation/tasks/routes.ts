@@ -8,7 +8,7 @@ import type { Kit, RowDeps } from "../../kit/resource-spec.ts";
 import { defineRoute } from "../../kit/route.ts";
 import { standardResource } from "../../kit/standard-resource.ts";
 import { task, taskEndInput, taskStatus } from "./schema.ts";
-import { answerTree, holdMoves, refuseCycle, requireRoomInTree, sizeBelow } from "./tree.ts";
+import { answerTree, holdMoves, rejectCycle, requireRoomInTree, sizeBelow } from "./tree.ts";
 
 type Task = Row<"tasks">;
 const TASKS: Reference = { table: "tasks", prefix: "task", words: "task" };
@@ -50,7 +50,7 @@ export const tasks = standardResource({
     const contentBytes = bytesOf(values);
     const grown = contentBytes - (before?.contentBytes ?? 0);
     if (parentId !== null && parentId !== before?.parentId) {
-      if (before) await refuseCycle(trx, id, parentId);
+      if (before) await rejectCycle(trx, id, parentId);
       const { tasks, bytes } = before ? await sizeBelow(trx, id) : { tasks: 1, bytes: 0 };
       await requireRoomInTree(trx, parentId, { tasks, bytes: bytes + grown });
     } else if (before && grown > 0) await requireRoomInTree(trx, id, { tasks: 0, bytes: grown });

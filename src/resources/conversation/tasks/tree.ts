@@ -100,7 +100,7 @@ export async function holdMoves(trx: Trx, { organizationId }: Caller): Promise<v
 }
 
 /** Call it after `holdMoves`. @throws ApiError 400 if the new parent is the task itself or one of its subtasks */
-export async function refuseCycle(trx: Trx, id: string, parentId: string): Promise<void> {
+export async function rejectCycle(trx: Trx, id: string, parentId: string): Promise<void> {
   const { rows } = await sql`
     WITH RECURSIVE above AS (
       SELECT id, parent_id FROM tasks WHERE id = ${parentId}

@@ -45,7 +45,7 @@ const countSchema = z.array(
 
 const previewResultSchema = z
   .object({
-    looked: z.int().meta({
+    examined: z.int().meta({
       description: `Number of previewed deliveries. Deliveries without a stored body are skipped, and the preview stops after ${MAX_PREVIEWED_ITEMS} items.`,
     }),
     events: countSchema.meta({ description: "Number of events by type." }),
@@ -116,7 +116,7 @@ export const preview = (deps: PreviewDeps): Route =>
         characters += JSON.stringify(explanation).length;
         items.push({ id, isChanged, explanation });
       }
-      return { looked: items.length, events: types.counted(), failures: reasons.counted(), items };
+      return { examined: items.length, events: types.counted(), failures: reasons.counted(), items };
     },
   );
 

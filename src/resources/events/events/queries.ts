@@ -98,7 +98,7 @@ async function searchEvents(
   most: number,
 ): Promise<readonly string[]> {
   const found: string[] = [];
-  let looked = 0;
+  let examined = 0;
   let characters = 0;
   let some: EntryPlace[] = [];
   const look = async (): Promise<void> => {
@@ -113,9 +113,9 @@ async function searchEvents(
   };
   for await (const place of places) {
     some.push(place);
-    looked++;
+    examined++;
     if (some.length === EVENTS_AT_ONCE) await look();
-    if (found.length >= most || looked >= MAX_SEARCHED || characters >= MAX_ANSWER_CHARACTERS) break;
+    if (found.length >= most || examined >= MAX_SEARCHED || characters >= MAX_ANSWER_CHARACTERS) break;
   }
   await look();
   return found;

@@ -11,7 +11,7 @@ import { listPage, mapPage, omitUndefined } from "../../kit/list-page.ts";
 import { pathId } from "../../kit/params.ts";
 import type { Resource } from "../../kit/resource.ts";
 import { defineRoute } from "../../kit/route.ts";
-import { listQuerySchema, looksSchema, problemSchema, render } from "./schema.ts";
+import { listQuerySchema, problemCheckSchema, problemSchema, render } from "./schema.ts";
 
 export interface ProblemsDeps {
   readonly db: Queryable;
@@ -54,7 +54,7 @@ export const problems: Resource<ProblemsDeps> = {
           description:
             "Lists each kind of problem with the time of its last check. Some kinds can only be checked with Redis. While Redis is unavailable, or shortly after another gateway has taken over the checks, problems of these kinds are neither opened nor resolved.",
           query: shortListQuery,
-          answer: listOf(looksSchema),
+          answer: listOf(problemCheckSchema),
         },
         async ({ query: { limit, offset } }) => {
           const rows = await db.selectFrom("problemLooks").selectAll().execute();

@@ -64,10 +64,12 @@ export const listQuerySchema = z.object({
     .describe("Id of an app. Selects problems that concern it or its channels and subscriptions."),
 });
 
-export const looksSchema = z
+export const problemCheckSchema = z
   .object({
     kind,
-    lastCheckedAt: timestamp.nullable().meta({ description: "Time of the last check. Null if never checked." }),
+    lastCheckedAt: timestamp
+      .nullable()
+      .meta({ description: "Time of the last check. Null if never checked." }),
     failingSince: timestamp.nullable().meta({
       description:
         "Time since which checks fail. Until they work again, listed problems may be outdated and new ones missing. Null if checks work.",

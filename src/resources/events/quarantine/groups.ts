@@ -14,7 +14,7 @@ const MAX_GROUPED = 2_000;
 const groupsSchema = z
   .object({
     matched: z.int().meta({ description: "Number of items that match the filters." }),
-    looked: z.int().meta({
+    examined: z.int().meta({
       description: `Number of items in the groups. Only the newest ${MAX_GROUPED} matching items are grouped.`,
     }),
     groups: z.array(
@@ -66,7 +66,7 @@ export const groups = (
       const found = [...byKind.values()].map(summarize).sort((a, b) => b.lastAtMs - a.lastAtMs);
       return {
         matched: total,
-        looked: records.length,
+        examined: records.length,
         groups: found.map(({ firstAtMs, lastAtMs, ...group }) => ({
           ...group,
           firstAt: formatTimestamp(firstAtMs),

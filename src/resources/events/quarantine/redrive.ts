@@ -11,7 +11,7 @@ import type { Redrive } from "../../../ingest/write.ts";
 import type { Clock } from "../../../lib/clock.ts";
 import type { SchemaCompiler } from "../../../lib/json-schema/compiled-schema.ts";
 import type { Log } from "../../../log.ts";
-import { type RedriveResult, redriveResultOf, refusedResult } from "./schema.ts";
+import { createRejectedResult, type RedriveResult, redriveResultOf } from "./schema.ts";
 
 export interface QuarantineDeps {
   readonly db: Queryable;
@@ -59,10 +59,10 @@ export async function redriveItem(
 ): Promise<RedriveResult> {
   const { id, item, definitions, reason, organizationId } = record;
   if (reason === "signature_invalid") {
-    return refusedResult(id, "The delivery has an invalid signature and can never be redriven.");
+    return createRejectedResult(id, "The delivery has an invalid signature and can never be redriven.");
   }
   const channel = await findCompiledChannel(record.channelNumber);
-  if (!channel) return refusedResult(id, "The channel was deleted.");
+  if (!channel) return createRejectedResult(id, "The channel was deleted.");
   const { asNewId, signal } = options;
   const result = await redrive(channel, { id, item, definitions, asNewId, delivery }, { signal });
   const outcome = redriveResultOf(id, result);

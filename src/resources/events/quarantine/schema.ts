@@ -172,7 +172,7 @@ export const redriveResultSchema = z
   .meta({ id: "RedriveResult", description: "Result of redriving a quarantined item." });
 export type RedriveResult = Shown<z.output<typeof redriveResultSchema>>;
 
-export const refusedResult = (id: string, message: string): RedriveResult => ({
+export const createRejectedResult = (id: string, message: string): RedriveResult => ({
   id,
   status: "refused",
   message,
@@ -195,13 +195,13 @@ export function redriveResultOf(id: string, result: IngestResult): RedriveResult
       return { id, status: quarantine.length > 0 ? "kept" : "released", message: null, events, quarantine };
     }
     case "tooManyItems":
-      return refusedResult(id, `The delivery has more than ${result.limit} items.`);
+      return createRejectedResult(id, `The delivery has more than ${result.limit} items.`);
     case "rejected":
-      return refusedResult(id, "The channel rejects the item.");
+      return createRejectedResult(id, "The channel rejects the item.");
     // These results do not occur: a quarantined delivery is either verified or never redriven, and is never a handshake.
     case "unverified":
     case "handshake":
-      return refusedResult(id, "The delivery could not be verified.");
+      return createRejectedResult(id, "The delivery could not be verified.");
     default:
       return result satisfies never;
   }

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { readRedisTimeMs } from "../../../bus/groups/groups.ts";
 import { rewindSubscription } from "../../../bus/groups/subscription-groups.ts";
-import { undoUncovered } from "../../../delivery/undo-uncovered.ts";
+import { removeUncoveredGroups } from "../../../delivery/remove-uncovered-groups.ts";
 import type { Caller } from "../../../http/context.ts";
 import { type AppScope, appScopeOf } from "../../apps/app-scope.ts";
 import type { Resource } from "../../kit/resource.ts";
@@ -70,7 +70,7 @@ export const subscriptionLife: Resource<SubscriptionsDeps> = {
           const { id } = changed.row;
           const { topics } = changed;
           const dropped = await rewindSubscription(groups, { id, startMs, topics }).finally(() =>
-            undoUncovered(deps, new Map([[id, topics]])),
+            removeUncoveredGroups(deps, new Map([[id, topics]])),
           );
           return { ...(await renderOne(deps, changed)), dropped };
         },

@@ -11,7 +11,7 @@ import type { EntityDeps } from "../../../channels/entity.ts";
 import type { Queryable } from "../../../data/database.ts";
 import type { Keyring } from "../../../data/keyring/keyring.ts";
 import { countDeadLettersOf } from "../../../data/subscriptions/dead-letters.ts";
-import { undoUncovered } from "../../../delivery/undo-uncovered.ts";
+import { removeUncoveredGroups } from "../../../delivery/remove-uncovered-groups.ts";
 import { deleted } from "../../../http/fields.ts";
 import { pageQuerySchema } from "../../../http/page.ts";
 import type { Clock } from "../../../lib/clock.ts";
@@ -191,7 +191,7 @@ export async function tryEnsureGroups(
   const { groups, log } = deps;
   try {
     await ensureGroups(groups, { id, startMs, topics, isPaused: state === "paused" }).finally(() =>
-      undoUncovered(deps, new Map([[id, topics]])),
+      removeUncoveredGroups(deps, new Map([[id, topics]])),
     );
   } catch (err) {
     log.warn(

@@ -51,9 +51,7 @@ export const subscribeSchema = z.strictObject({
     .min(1)
     .nullish()
     .describe("Id of a connection for the covered channels that fetch."),
-  startAt: placeSchema
-    .describe("Start position: `now`, `earliest` or an RFC 3339 time.")
-    .default("now"),
+  startAt: placeSchema.describe("Start position: `now`, `earliest` or an RFC 3339 time.").default("now"),
   handler: handlerSchema.nullish(),
 });
 

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { AUDIT_ACTIONS, AUDIT_ENTITIES } from "../../../data/accounts/audit-entry.ts";
-import type { RefusalCounts } from "../../../data/accounts/refusals.ts";
+import type { RejectionCounts } from "../../../data/accounts/rejections.ts";
 import type { Queryable } from "../../../data/database.ts";
 import type { Row } from "../../../data/tables.ts";
 import type { Caller } from "../../../http/context.ts";
@@ -13,7 +13,7 @@ import { defineRoute } from "../../kit/route.ts";
 
 export interface AuditDeps {
   readonly db: Queryable;
-  readonly refusals: Pick<RefusalCounts, "note" | "write">;
+  readonly refusals: Pick<RejectionCounts, "note" | "write">;
 }
 
 const times = {

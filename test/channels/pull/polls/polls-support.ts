@@ -74,8 +74,8 @@ export function startPollsWorker(
     findSource: async (number) =>
       worker.active?.has(number) === false
         ? undefined
-        : { channel: channelOf(number), topics: [], hasBegun: false },
-    noteBegun: async () => {},
+        : { channel: channelOf(number), topics: [], hasRunBefore: false },
+    recordFirstRun: async () => {},
     credentialsOf: () => {
       throw new Error("this worker has no credentials");
     },

@@ -18,7 +18,7 @@ it("percentages are rounded half up to four decimals, without trailing zeros", (
   expect(percentOf("100", "0")).toBe("0");
 });
 
-it("a percentage of an amount is never larger than it, and is exact to half of the last decimal", () => {
+it("a percentage of an amount is never larger than the amount, and is exact to half of the last decimal", () => {
   const decimal = (max: number) =>
     fc.tuple(fc.integer({ min: 0, max }), fc.integer({ min: 0, max: 9_999 })).map(([whole, fraction]) => ({
       text: `${whole}.${String(fraction).padStart(4, "0")}`,
@@ -29,8 +29,8 @@ it("a percentage of an amount is never larger than it, and is exact to half of t
       const share = BigInt(percentOf(amount.text, rate.text).replace(".", ""));
       const exact = amount.units * rate.units;
       expect(share <= amount.units).toBe(true);
-      const off = share * 1_000_000n - exact;
-      expect(off > -500_000n - 1n && off <= 500_000n).toBe(true);
+      const error = share * 1_000_000n - exact;
+      expect(error > -500_000n - 1n && error <= 500_000n).toBe(true);
     }),
   );
 });

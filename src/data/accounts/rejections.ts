@@ -5,7 +5,7 @@ import type { Log } from "../../log.ts";
 import type { Queryable } from "../database.ts";
 
 /** A rejected request to the management API. Ids are empty if the caller is unknown. */
-export interface Refusal {
+export interface AccessRejection {
   readonly organizationId: string;
   readonly accountId: string;
   readonly keyId: string;
@@ -15,8 +15,8 @@ export interface Refusal {
 }
 
 /** Counts rejected requests in memory and writes the counts every few seconds. Disposal writes the remaining counts. */
-export interface RefusalCounts extends AsyncDisposable {
-  readonly note: (refusal: Refusal) => void;
+export interface RejectionCounts extends AsyncDisposable {
+  readonly note: (refusal: AccessRejection) => void;
   /** Writes the counts of this worker. @throws UnavailableError */
   readonly write: () => Promise<void>;
 }
@@ -27,16 +27,16 @@ const MAX_COUNTED = 5_000;
 const OTHERS = "others";
 const HOUR_MS = 3_600_000;
 
-export function startRefusalCounts(deps: {
+export function startRejectionCounts(deps: {
   readonly db: Queryable;
   readonly clock: Clock;
   readonly log: Log;
   readonly writeEveryMs?: number;
-}): RefusalCounts {
+}): RejectionCounts {
   const { db, clock, log, writeEveryMs = WRITE_EVERY_MS } = deps;
-  let counts = new Map<string, { readonly refusal: Refusal; count: number }>();
+  let counts = new Map<string, { readonly refusal: AccessRejection; count: number }>();
 
-  function note(refusal: Refusal, more = 1): void {
+  function note(refusal: AccessRejection, more = 1): void {
     const { organizationId, accountId, keyId, address, status } = refusal;
     const key = `${organizationId} ${accountId} ${keyId} ${status} ${address}`;
     const known = counts.get(key);
@@ -90,7 +90,7 @@ export function startRefusalCounts(deps: {
 
 /** Adds to existing rows. New callers get a row while the organization has free rows in this hour, the most frequent first. */
 const addCounts = (
-  rows: readonly (Refusal & { readonly count: number })[],
+  rows: readonly (AccessRejection & { readonly count: number })[],
   { hour, lastAt }: { readonly hour: Date; readonly lastAt: Date },
 ) => sql`
   WITH given AS (

@@ -40,11 +40,11 @@ export interface LiveSource {
   /** All topics that the channel has ever published to. */
   readonly topics: readonly string[];
   /** Whether the source has run before. */
-  readonly hasBegun: boolean;
+  readonly hasRunBefore: boolean;
 }
 
 /** Looks up channels of any organization. Event processing needs this, because a channel's address is the only credential of a sender. */
-export interface LiveChannels {
+export interface StoredChannels {
   /** Finds a channel by its current or a former address. @throws UnavailableError */
   readonly findById: (channelId: string) => Promise<AddressedChannel | undefined>;
   /** @throws UnavailableError */
@@ -53,10 +53,10 @@ export interface LiveChannels {
   readonly findSource: (number: number) => Promise<LiveSource | undefined>;
 }
 
-export function createLiveChannels(deps: {
+export function createStoredChannels(deps: {
   readonly db: Queryable;
   readonly keyring: Keyring;
-}): LiveChannels {
+}): StoredChannels {
   const { db, keyring } = deps;
   const topics = sql<Readonly<Record<string, string>> | null>`
     (SELECT jsonb_object_agg(t.type, t.topic) FROM topics AS t WHERE t.channel_number = channels.number)`;
@@ -89,12 +89,12 @@ export function createLiveChannels(deps: {
   }, SOURCE_LOOK_UPS);
   const findByNumber = async (number: number): Promise<StoredChannel | undefined> => {
     const row = await channels.where("number", "=", number).executeTakeFirst();
-    return row && liveChannel(keyring, row);
+    return row && toStoredChannel(keyring, row);
   };
   return {
     async findById(channelId) {
       const row = await findRow(channelId);
-      if (row) return { channel: liveChannel(keyring, row), leftMs: undefined };
+      if (row) return { channel: toStoredChannel(keyring, row), leftMs: undefined };
       const former = await findFormerAddress(db, keyring, channelId);
       const channel = former && (await findByNumber(former.channelNumber));
       return channel && { channel, leftMs: former.leftMs };
@@ -102,7 +102,13 @@ export function createLiveChannels(deps: {
     findByNumber,
     async findSource(number) {
       const row = await findSourceRow(number);
-      return row && { channel: liveChannel(keyring, row), topics: row.allTopics, hasBegun: row.hasBegun };
+      return (
+        row && {
+          channel: toStoredChannel(keyring, row),
+          topics: row.allTopics,
+          hasRunBefore: row.hasRunBefore,
+        }
+      );
     },
   };
 }
@@ -111,9 +117,9 @@ const LOOK_UPS = { maxKeys: 200, maxCalls: 4 } as const;
 /** The event loop prepares all sources of a query in one iteration, at 0.2 ms for a new one. 200 of them would delay deliveries. */
 const SOURCE_LOOK_UPS = { maxKeys: 25, maxCalls: 2 } as const;
 
-type LiveRow = ChannelRow & { readonly topics: Readonly<Record<string, string>> | null };
+type StoredChannelRow = ChannelRow & { readonly topics: Readonly<Record<string, string>> | null };
 
-function liveChannel(keyring: Keyring, row: LiveRow): StoredChannel {
+function toStoredChannel(keyring: Keyring, row: StoredChannelRow): StoredChannel {
   return {
     identity: identityOf(row),
     version: row.version,

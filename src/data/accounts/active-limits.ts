@@ -5,7 +5,7 @@ import type { Queryable } from "../database.ts";
 import { type LimitDefaults, type Limits, limitsInForce } from "./limits.ts";
 
 /** Active limits of all organizations, held in memory for use on each delivery. The change feed triggers updates. */
-export interface LimitsInForce extends AsyncDisposable {
+export interface ActiveLimits extends AsyncDisposable {
   readonly of: (organizationId: string) => Limits;
 }
 
@@ -16,12 +16,12 @@ const LOOK_AGAIN_MS = 60_000;
  *
  * @throws UnavailableError if the first read fails
  */
-export async function startLimitsInForce(deps: {
+export async function startActiveLimits(deps: {
   readonly db: Queryable;
   readonly changes: ChangeSubscriptions;
   readonly defaults: LimitDefaults;
   readonly log: Log;
-}): Promise<LimitsInForce> {
+}): Promise<ActiveLimits> {
   const { db, changes, defaults, log } = deps;
   const others = limitsInForce(defaults, undefined, false);
   let own: ReadonlyMap<string, Limits> = new Map();

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { noteBegun } from "../../../src/data/channels/sources.ts";
+import { recordFirstRun } from "../../../src/data/channels/sources.ts";
 import { opened } from "../../support/opened.ts";
 import { startTestSpine } from "../../support/spine.ts";
 
@@ -34,9 +34,9 @@ describe("a source", () => {
 
   it("is marked as started after its start was recorded", async () => {
     const { number } = await install({ run: "always" });
-    expect(await spine.path.findSource(number)).toMatchObject({ hasBegun: false });
-    await noteBegun(spine.api.database.db, number);
-    expect(await spine.path.findSource(number)).toMatchObject({ hasBegun: true });
+    expect(await spine.path.findSource(number)).toMatchObject({ hasRunBefore: false });
+    await recordFirstRun(spine.api.database.db, number);
+    expect(await spine.path.findSource(number)).toMatchObject({ hasRunBefore: true });
   });
 
   it("is not found without a subscription, while paused or after deletion, even in a batch with others", async () => {

@@ -7,9 +7,9 @@ import { formatCount } from "../../kit/text/numbers.ts";
 import { Time } from "../../kit/text/time.tsx";
 import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
 
-type Refusal = Schemas["AuditRejection"];
+type Rejection = Schemas["AuditRejection"];
 
-const COLUMNS: readonly Column<Refusal>[] = [
+const COLUMNS: readonly Column<Rejection>[] = [
   { title: "Last", width: "9rem", cell: ({ lastAt }) => <Time at={lastAt} /> },
   { title: "Status", width: "6rem", cell: ({ status }) => status },
   {
@@ -27,8 +27,8 @@ const COLUMNS: readonly Column<Refusal>[] = [
 ];
 
 /** Rejected requests (401, 403), counted per hour. */
-export function Refusals() {
-  const pages = usePages<Refusal>(
+export function Rejections() {
+  const pages = usePages<Rejection>(
     (page, signal) => unwrapList(api.GET("/audit/rejections", { params: { query: page }, signal })),
     [],
   );
@@ -39,7 +39,7 @@ export function Refusals() {
       {pages.count === 0 && <Empty title="No rejected requests" />}
       {pages.count !== undefined && pages.count > 0 && (
         <Table
-          label="Refusals"
+          label="Rejections"
           columns={COLUMNS}
           count={pages.count}
           rowAt={pages.rowAt}

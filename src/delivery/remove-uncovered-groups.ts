@@ -5,7 +5,7 @@ import { lockTopic } from "../data/channels/topics.ts";
 import type { Queryable } from "../data/database.ts";
 import { listCoverage } from "../data/subscriptions/subscriptions.ts";
 
-export interface UndoUncoveredDeps {
+export interface RemoveUncoveredDeps {
   readonly db: Queryable;
   readonly redis: RedisBus;
   readonly groups: Groups;
@@ -14,16 +14,19 @@ export interface UndoUncoveredDeps {
 type TopicsOfSubscriptions = ReadonlyMap<string, readonly string[]>;
 
 /**
- * Removes consumer groups that no subscription needs any more. Call it after groups were or may have been created.
+ * Removes consumer groups that no subscription needs. Call it after groups were created, or may have been created.
  *
- * A channel or subscription may have been deleted, and its Redis data removed, just before its groups were created. Then the groups
- * are removed again, together with streams created for them and with the keys of deleted subscriptions. If an outage prevents this,
- * the housekeeper removes the groups later with their retired topic.
+ * A channel or subscription may have been deleted, and its Redis data removed, just before its groups were created. This function then
+ * removes these groups again. It also removes streams that were created only for them, and the keys of deleted subscriptions. If an outage
+ * prevents this, the housekeeper removes the groups later with their retired topic.
  *
  * @param made topics with possibly new groups, by subscription
  * @throws UnavailableError
  */
-export async function undoUncovered(deps: UndoUncoveredDeps, made: TopicsOfSubscriptions): Promise<void> {
+export async function removeUncoveredGroups(
+  deps: RemoveUncoveredDeps,
+  made: TopicsOfSubscriptions,
+): Promise<void> {
   const { db, groups } = deps;
   const coverage = await listCoverage(db, [...made.keys()]);
   for (const [id, topics] of made) if (!coverage.has(id)) await removeSubscription(deps, id, topics);
@@ -31,7 +34,7 @@ export async function undoUncovered(deps: UndoUncoveredDeps, made: TopicsOfSubsc
   for (const [topic, ids] of Map.groupBy(uncoveredOf(left, coverage), ([, topic]) => topic)) {
     const on: TopicsOfSubscriptions = new Map(ids.map(([id]) => [id, [topic]]));
     await db.transaction().execute(async (trx) => {
-      // A new channel with the same uid may be taking over the topic and its groups.
+      // Locks the topic, because a new channel with the same uid may be taking over the topic and its groups.
       await lockTopic(trx, topic);
       const uncovered = uncoveredOf(on, await listCoverage(trx, [...on.keys()]));
       for (const [id] of uncovered) await groups.remove(topic, id);

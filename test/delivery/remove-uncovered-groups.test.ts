@@ -4,7 +4,7 @@ import type { Groups } from "../../src/bus/groups/groups.ts";
 import { settleRemovals } from "../../src/data/removals.ts";
 import { clearRemoval } from "../../src/delivery/clear-removal.ts";
 import { startGroupReconciler } from "../../src/delivery/group-reconciler.ts";
-import { undoUncovered } from "../../src/delivery/undo-uncovered.ts";
+import { removeUncoveredGroups } from "../../src/delivery/remove-uncovered-groups.ts";
 import { createLog } from "../../src/log.ts";
 import { createTestChanges } from "../support/changes.ts";
 import { opened } from "../support/opened.ts";
@@ -97,7 +97,7 @@ it("keeps the groups of a topic that a new channel is taking over", async () => 
     .executeTakeFirstOrThrow();
   const undone = await db.transaction().execute(async (trx) => {
     await trx.updateTable("topics").set({ channelNumber: number }).where("topic", "=", topic).execute();
-    const undoing = undoUncovered({ ...spine, db }, new Map([[id, [topic]]]));
+    const undoing = removeUncoveredGroups({ ...spine, db }, new Map([[id, [topic]]]));
     await until(async () => {
       const { rows } = await sql<{ waiting: boolean }>`
         SELECT 1 FROM pg_stat_activity WHERE datname = ${connection.database} AND wait_event_type = 'Lock'`.execute(

@@ -111,7 +111,7 @@ function OnNewest({ appId, channelUid, events }: OnProps) {
   const { result, problem } = useTried<Preview>(`/apps/${appId}/deliveries/preview`, body);
   if (problem) return <ProblemNote problem={problem} />;
   if (result === undefined) return <Loading lines={4} />;
-  if (result.looked === 0) {
+  if (result.examined === 0) {
     return (
       <Empty title="No recorded delivery has a body">
         <p>
@@ -125,7 +125,7 @@ function OnNewest({ appId, channelUid, events }: OnProps) {
   return (
     <div class="stack" role="status">
       <p>
-        Compared with the newest {formatCount(result.looked)} deliveries,{" "}
+        Compared with the newest {formatCount(result.examined)} deliveries,{" "}
         {changed.length === 0
           ? "all would have the same result."
           : `${formatCount(changed.length)} would have a different result.`}
