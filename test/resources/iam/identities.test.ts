@@ -93,7 +93,7 @@ describe("an identity", () => {
     const denied = { status: 403, code: "permission_denied" };
     const add = (accountId: string) =>
       strong.expectRejection("POST", "/iam/identities", { ...body, accountId });
-    expect(await give(theirs.accountId)).toMatchObject(denied);
+    expect(await add(theirs.accountId)).toMatchObject(denied);
     const fresh = await addAccount();
     const first = await strong.post("/iam/identities", { ...body, accountId: fresh.id });
     expect(await add(fresh.id)).toMatchObject(denied);
