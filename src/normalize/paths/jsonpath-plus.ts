@@ -42,8 +42,8 @@ export class PlusQuery extends JSONPathClass {
   constructor(steps: readonly string[]) {
     super({ autostart: false, eval: false, path: "$", json: null });
     this.#steps = steps;
-    // Set what the library's `evaluate()` would set. That method is not used, because it parses the path again on every
-    // call.
+    // Set this option here, because the library's `evaluate()` would set it. That method is not used, because it parses the
+    // path again on every call.
     this.currEval = false;
   }
 
