@@ -12,7 +12,7 @@ const TOLD_EVERY = 20;
  *
  * @param options.onAway called with the reason after each failed attempt
  * @returns the result of `work`
- * @throws UnavailableError at once if the server rejects the user or has no such database
+ * @throws UnavailableError immediately if the server rejects the user or does not have the database
  * @throws any other error of `work`, or the reason of `signal` when it aborts
  */
 export async function awaitDatabase<T>(

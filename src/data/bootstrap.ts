@@ -15,9 +15,9 @@ export interface BootstrapOptions {
   readonly db: Queryable;
   readonly keyring: Keyring;
   readonly clock: Clock;
-  /** Configured API key, accepted in addition to the stored ones. */
+  /** API key from the configuration, accepted in addition to the keys in the database. */
   readonly apiKey?: string | undefined;
-  /** Channel of the `welcome` app that an empty database gets as an example. Its settings were parsed by the channel kind. */
+  /** Channel of the example app `welcome`, which is created in an empty database. The channel kind has already parsed its settings. */
   readonly welcome?: NewChannel | undefined;
 }
 
@@ -38,7 +38,7 @@ export interface Bootstrapped {
 }
 
 const NAME = "default";
-/** Sealing context of the stored result of the first start. */
+/** Context to which the stored result of the first start is bound by its encryption. */
 export const FIRST_START_PLACE = "untold_first_start/facts";
 
 /**
@@ -71,8 +71,8 @@ export async function bootstrapWithin(
 }
 
 /**
- * Calls `tell` with the result of the first start, and deletes the stored result after `tell` resolved. If it was already reported,
- * `tell` gets an empty object. If `tell` fails or the process dies, the next start reports it again. If several gateways call this
+ * Calls `tell` with the result of the first start, and deletes the stored result after `tell` resolved. Passes an empty object if the
+ * result was already reported. If `tell` fails or the process dies, the next start reports the result again. If several gateways call this
  * together, only one gets the result, because the others skip the locked row.
  *
  * @throws UnavailableError, or the error of `tell`

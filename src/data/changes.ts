@@ -7,7 +7,7 @@ import type { Queryable, Trx } from "./database.ts";
 /** A change that may make cached data outdated. */
 export interface Change {
   /**
-   * Kind of the changed object, which determines the key.
+   * Kind of the changed object. It determines what `key` contains.
    *
    * - The key of `channel` and `source` is the internal channel id. A `source` change means that the cursor was set manually.
    * - The key of `access` and `limits` is the organization's id. `access` covers keys, roles, memberships, accounts and identities.
@@ -36,18 +36,20 @@ export async function recordChanges(trx: Trx, changes: readonly Change[]): Promi
     .execute();
 }
 
-/** Maximum feed staleness. A worker above it stops using its caches and its sources. */
+/** If a worker has not read the change feed for longer than this, it stops using its caches and stops its sources. */
 export const MAX_STALENESS_MS = 600_000;
 
 /** A cache or loop that reacts to changes in the database. */
 export interface ChangeListener {
-  /** Called for each change. May be called again for the same change: if it throws, the next poll repeats all changes. */
+  /** Called for each change. If a listener throws, the next poll repeats all changes, so the same change may be reported again. */
   readonly onChange: (change: Change) => void;
   /** Called when changes may have been missed. The listener must drop all cached data. */
   readonly onReset: () => void;
 }
 
-/** Subscribes to changes. Earlier commits are not reported, so read the current state after subscribing. */
+/**
+ * Lets a cache or loop subscribe to changes. Commits before the subscription are not reported, so read the current state after subscribing.
+ */
 export type ChangeSubscriptions = Pick<ChangeFeed, "subscribe">;
 
 export interface ChangeFeedOptions {
@@ -57,22 +59,25 @@ export interface ChangeFeedOptions {
   readonly pollEveryMs?: number;
   /** Minimum time for which a change stays in the table. */
   readonly retentionSeconds?: number;
-  /** Maximum number of changes per poll. Above it, all listeners are reset instead. */
+  /** Maximum number of changes reported per poll. If there are more, `onReset` is called on all listeners instead. */
   readonly maxChanges?: number;
 }
 
 export interface ChangeFeed extends AsyncDisposable {
   readonly subscribe: (listener: ChangeListener) => void;
-  /** Time since the start of the last successful read. All earlier commits have been reported. */
+  /** Time in ms since the start of the last successful read. All commits before that read have been reported. */
   readonly stalenessMs: () => number;
   /** Reads immediately, in addition to the schedule. When it resolves, all commits before the call have been reported. */
   readonly readNow: () => Promise<void>;
 }
 
-/** Fraction of the retention after which a reader resets. The margin is needed because a snapshot is older than its timestamp. */
+/**
+ * If more than this fraction of the retention time passes between two reads, all listeners are reset. The margin is needed because a
+ * snapshot is older than its timestamp.
+ */
 const TRUSTED_SHARE = 0.9;
 
-/** Snapshot of a read in PostgreSQL's text format, with the time of PostgreSQL's clock. */
+/** The snapshot that a read used, in PostgreSQL's text format, and its time by PostgreSQL's clock. */
 interface Mark {
   readonly snapshot: string;
   readonly xmin: bigint;
@@ -83,8 +88,8 @@ interface Mark {
  * Starts the change feed, which reads committed changes once a second. Fill caches only after it has started.
  *
  * A read returns the rows that are visible now and were not visible in the snapshot of the last read. Each row is therefore reported
- * exactly once, in whatever order transactions commit. A long transaction in any database of the server holds back `xmin` and
- * makes the scan longer, but blocks no reader.
+ * exactly once, in whatever order transactions commit. A long transaction in any database of the server keeps `xmin` low. Each read then
+ * scans more rows, but no reader is blocked.
  *
  * @throws UnavailableError if the first read fails. Later failures are logged and retried.
  */
@@ -100,7 +105,7 @@ export async function startChangeFeed(options: ChangeFeedOptions): Promise<Chang
     const startedAtMs = clock();
     const next = await readChanges(options, mark);
     const awayMs = next.mark.atMs - mark.atMs;
-    // xmin decreases when the server was replaced by one that lacks the last transactions.
+    // A lower xmin than before means that the server was replaced by one that lacks the most recent transactions.
     const missed = awayMs > retentionSeconds * 1_000 * TRUSTED_SHARE || next.mark.xmin < mark.xmin;
     for (const listener of listeners) {
       if (missed || next.overflow) listener.onReset();
@@ -110,7 +115,7 @@ export async function startChangeFeed(options: ChangeFeedOptions): Promise<Chang
     lastReadAtMs = startedAtMs;
   };
 
-  // A read in flight may have started before the caller's commit, so callers that arrive during it share the next read.
+  // A read in flight may have started before the caller's commit. So callers that arrive during a read share the read after it.
   const readNow = (): Promise<void> => {
     if (!reading) {
       reading = read().finally(() => {
@@ -148,7 +153,7 @@ export async function startChangeFeed(options: ChangeFeedOptions): Promise<Chang
   };
 }
 
-/** Reads the current snapshot. In a single statement, `pg_current_snapshot()` is the snapshot that also selects its rows. */
+/** Reads the current snapshot. `pg_current_snapshot()` returns the snapshot that the statement itself uses to select rows. */
 async function readMark(db: Queryable): Promise<Mark> {
   const { rows } = await sql<MarkRow>`
     SELECT ${MARK_COLUMNS}`.execute(db);
@@ -194,9 +199,9 @@ function toMark(row: MarkRow | undefined): Mark {
 /**
  * Deletes rows that have been visible for at least the retention time.
  *
- * A row's own timestamp is not usable, because a transaction may commit long after it wrote the row. So the age of a row is measured
- * from the moment when all transactions up to its own had finished. Rows with a transaction id above the server's newest one came
- * from a dump of another server, and are deleted too.
+ * A row's own timestamp is not usable, because a transaction may commit long after it wrote the row. So the age of a row is measured from
+ * the moment when all transactions up to its own had finished. Also deletes rows with a transaction id above the server's newest one,
+ * because they came from a dump of another server.
  */
 async function pruneChanges(db: Queryable, retentionSeconds: number): Promise<void> {
   const due = await db

@@ -20,7 +20,7 @@ export type DatabaseConnection =
 export interface DatabaseOptions {
   readonly connection: DatabaseConnection;
   readonly maxConnections?: number;
-  /** Statement timeout. 0 turns it off. */
+  /** Maximum duration of a statement. 0 turns the limit off. */
   readonly statementTimeoutMs?: number;
   readonly connectTimeoutMs?: number;
 }
@@ -52,8 +52,8 @@ export function openDatabase(options: DatabaseOptions): Database {
     application_name: "inlet",
     types: { getTypeParser },
   });
-  // The pool already handles lost connections: it drops idle ones, and queries on others fail. Without listeners, these error events
-  // would end the process.
+  // Ignores these events, because the pool already handles lost connections: it drops idle ones, and queries on others fail. Without
+  // listeners, the error events would end the process.
   pool.on("error", () => {});
   pool.on("connect", (client) => client.on("error", () => {}));
 
@@ -64,7 +64,7 @@ export function openDatabase(options: DatabaseOptions): Database {
   return { db, [Symbol.asyncDispose]: () => closeOnce(db, pool) };
 }
 
-/** Returns whether the error is a unique violation, optionally of the given constraint only. */
+/** Returns true if the error is a unique violation. With `constraint`, only a violation of that constraint counts. */
 export function isUniqueViolation(error: unknown, constraint?: string): boolean {
   return (
     error instanceof pg.DatabaseError &&
@@ -73,20 +73,20 @@ export function isUniqueViolation(error: unknown, constraint?: string): boolean 
   );
 }
 
-/** Returns whether the error is a foreign key violation: other rows refer to the row that was to be deleted. */
+/** Returns true if the error is a foreign key violation, for example because other rows refer to a row that was to be deleted. */
 export const isForeignKeyViolation = (error: unknown): boolean =>
   error instanceof pg.DatabaseError && error.code === "23503";
 
 /**
- * Returns whether the server permanently rejects the connection because of a wrong user, password or database. The driver itself
- * reports some password errors, with a message that starts with `SASL`.
+ * Returns true if the server permanently rejects the connection because of a wrong user, password or database. The driver itself detects
+ * some password errors. Their message starts with `SASL`.
  */
 export function isConnectionRefused({ cause }: UnavailableError): boolean {
   if (cause instanceof pg.DatabaseError) return /^(28|3D)/.test(cause.code ?? "");
   return cause instanceof Error && cause.message.startsWith("SASL");
 }
 
-/** Describes host and database for messages, without credentials. */
+/** Returns host and database as a text for messages, without credentials. */
 function placeOf(connection: DatabaseConnection): string {
   const { host, port, database } = new pg.Client("url" in connection ? connection.url : connection);
   return `${host.startsWith("/") ? host : `${host}:${port}`}, database ${database}`;
@@ -104,7 +104,10 @@ function getTypeParser(oid: number, format?: "text" | "binary") {
   return oid === INT8 ? Number : pg.types.getTypeParser(oid, format ?? "text");
 }
 
-/** Wraps the pool so that errors become `UnavailableError`. Each client has one wrapper, because Kysely keeps state per client. */
+/**
+ * Wraps the pool so that connection errors and temporary query errors become `UnavailableError`. Each client has one wrapper, because
+ * Kysely keeps state per client.
+ */
 function translatePool(pool: pg.Pool, place: string) {
   const wrappers = new WeakMap<pg.PoolClient, PostgresPoolClient>();
   return {
@@ -130,7 +133,7 @@ function translateClient(client: pg.PoolClient): PostgresPoolClient {
       return await client.query(sql, parameters);
     } catch (error) {
       if (!isUnavailable(error)) throw error;
-      // After a lost connection or an abandoned query the client's state is unknown.
+      // The error came from the driver, not from the server. After a lost connection or an abandoned query, the client must not be reused.
       broken ||= !(error instanceof pg.DatabaseError);
       throw new UnavailableError("PostgreSQL does not respond", { cause: error });
     }
@@ -142,12 +145,12 @@ function translateClient(client: pg.PoolClient): PostgresPoolClient {
   };
 }
 
-/** Custom error code of the trigger `require_master_key`: the written value was sealed under a former master key. */
+/** Error code that the trigger `require_master_key` raises if a written value was encrypted under a former master key. */
 const OTHER_MASTER_KEY = "IN001";
 
 /**
- * Returns whether a retry can help. The codes come from PostgreSQL's appendix A: connection exceptions, insufficient resources, operator
- * intervention (statement timeouts and shutdown), read-only servers, deadlocks and serialization failures.
+ * Returns true if a retry of the query can succeed. The codes come from PostgreSQL's appendix A: connection exceptions, insufficient
+ * resources, operator intervention (statement timeouts and shutdown), read-only servers, deadlocks and serialization failures.
  */
 function isUnavailable(error: unknown): boolean {
   if (error instanceof TypeError || error instanceof RangeError) return false;

@@ -2,7 +2,7 @@ import type { ExpressionBuilder } from "kysely";
 import type { Queryable } from "./database.ts";
 import type { Tables } from "./tables.ts";
 
-/** A request with an idempotency key, which runs only once. Keys are scoped to the account and the organization. */
+/** A request with an idempotency key. Requests with the same key run only once per account and organization. */
 export interface NamedRequest {
   readonly organizationId: string;
   readonly accountId: string;
@@ -26,10 +26,10 @@ export type Claim =
   | { readonly kind: "unfinished" };
 
 const KEPT_MS = 24 * 60 * 60 * 1_000;
-/** Number of expired keys that each claim deletes. It exceeds one, so that the table shrinks. */
+/** Maximum number of expired keys that each claim deletes. It exceeds one, so that the table can shrink. */
 const CLEARED_AT_ONCE = 20;
 
-/** Claims the key for this request, or returns how it is already used. A key expires after 24 hours. */
+/** Claims the idempotency key for this request. If the key is already in use, returns how. A key expires after 24 hours. */
 export async function claimKey(db: Queryable, named: NamedRequest, nowMs: number): Promise<Claim> {
   const oldest = new Date(nowMs - KEPT_MS);
   const row = { ...named, sealedAnswer: null, createdAt: new Date(nowMs) };
@@ -53,19 +53,19 @@ export async function claimKey(db: Queryable, named: NamedRequest, nowMs: number
     .select(["request", "sealedAnswer"])
     .where(isNamed(named))
     .executeTakeFirst();
-  // The key was released in the meantime. The client may retry, as for a request in flight.
+  // The key was released between the two queries. The client can retry, as it would for a request in flight.
   if (!known) return { kind: "unfinished" };
   if (!known.request.equals(named.request)) return { kind: "other" };
   const { sealedAnswer } = known;
   return sealedAnswer === null ? { kind: "unfinished" } : { kind: "answered", sealedAnswer };
 }
 
-/** Stores the response of a request for its repetitions. */
+/** Stores the response of a request, so that repetitions of the request get the same response. */
 export async function keepAnswer(db: Queryable, named: NamedRequest, sealedAnswer: string): Promise<void> {
   await db.updateTable("idempotencyKeys").set({ sealedAnswer }).where(isNamed(named)).execute();
 }
 
-/** Returns the sealing context of the response. */
+/** Returns the context to which the encrypted response is bound. */
 export const answerPlace = (named: Pick<NamedRequest, "organizationId" | "accountId" | "key">): string =>
   `idempotency_keys/${named.organizationId}/${named.accountId}/${named.key}`;
 

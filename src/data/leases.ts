@@ -4,7 +4,7 @@ import type { Queryable } from "./database.ts";
 export interface LeaseClaim {
   /** Name of the work that only one gateway does at a time. */
   readonly name: string;
-  /** Unique id of the holder. */
+  /** Unique id of the gateway that claims or holds the lease. */
   readonly holder: string;
   readonly ttlMs: number;
 }
@@ -13,8 +13,8 @@ export interface LeaseClaim {
  * Claims or renews a lease by PostgreSQL's clock. If it returns true, the holder has the lease for `ttlMs`, measured from the start
  * of the call.
  *
- * A lease is a row instead of an advisory lock. An advisory lock occupies a connection permanently, fails behind a transaction pooler,
- * and stays with a gateway whose machine stopped responding.
+ * A lease is stored as a row instead of an advisory lock. An advisory lock would occupy a connection permanently and fail behind a
+ * transaction pooler. It would also stay with a gateway whose machine stopped responding.
  */
 export async function claimLease(db: Queryable, claim: LeaseClaim): Promise<boolean> {
   const { rows } = await sql`

@@ -11,7 +11,7 @@ import { checkClusterMajor, initCluster, SUPERUSER } from "./local-postgres/clus
 import { findPostmaster, removeStaleLocks } from "./local-postgres/postmaster.ts";
 import { callAs, chooseServerUser, ownDirectory, type ServerUser } from "./local-postgres/server-user.ts";
 
-/** Options of `pg` for a unix socket in a private directory. No password is needed. */
+/** Connection options for `pg`. The server listens on a unix socket in a private directory, so no password is needed. */
 export interface PostgresSocket {
   readonly host: string;
   readonly port: number;
@@ -25,7 +25,7 @@ export interface LocalPostgres extends SupervisedServer {
 }
 
 export interface LocalPostgresOptions {
-  /** Absolute path without symbolic links. This process holds its lock (`acquireDataLock`). */
+  /** Absolute path without symbolic links. This process must hold the directory's lock (`acquireDataLock`). */
   readonly dataDir: string;
   readonly log: Log;
   /** Cancels the start. To stop a running server, dispose it. */
@@ -41,7 +41,7 @@ const CANNOT_CONNECT_NOW = "57P03";
 const SOCKET_NAME = `.s.PGSQL.${PORT}`;
 
 /**
- * Settings for little memory, one machine and no network. Durability (fsync, synchronous_commit, full_page_writes) keeps
+ * PostgreSQL settings for little memory, one machine and no network. Durability (fsync, synchronous_commit, full_page_writes) keeps
  * PostgreSQL's defaults.
  */
 const SETTINGS: Readonly<Record<string, string>> = {
@@ -107,7 +107,8 @@ export async function startLocalPostgres(options: LocalPostgresOptions): Promise
         return pid;
       },
       probe: () => probe({ ...connection, database: "postgres" }),
-      // Fast shutdown, then immediate shutdown. The next start recovers from the latter as from a crash (postgres(1)).
+      // Requests a fast shutdown first, then an immediate one. After an immediate shutdown, the next start recovers as after a crash
+      // (postgres(1)).
       stopSignals: ["SIGINT", "SIGQUIT"],
       stopGraceMs: 20_000,
       maxSilenceMs: 60_000,

@@ -31,14 +31,17 @@ const DIRECTORY = new URL("./migrations/", import.meta.url);
 /** Key of the advisory lock: an arbitrary number that must never change. */
 const LOCK = 4_713_201;
 const FILE_NAME = /^(\d{4})_([a-z0-9_]+)\.sql$/;
-/** Comment line of a migration with which earlier versions still work, back to the given migration number. */
+/**
+ * Comment line in a migration. It states that earlier versions still work with it, back to the one whose newest migration has this number.
+ */
 const SERVED_FROM = /^-- served from (\d{4})$/m;
 
 /**
  * Migrates the database to this version. Applies missing SQL files (`NNNN_name.sql`) in order, each in its own transaction, and records
  * their checksums. Only one process migrates at a time. The others wait and then find the database up to date.
  *
- * A file may contain `-- served from NNNN`. Without it, earlier versions reject the migrated database.
+ * A file may contain the line `-- served from NNNN` to let earlier versions use the migrated database. Without it, they reject the
+ * database.
  *
  * @throws MigrationError if the database is too new for this version, or if an applied file has changed
  */

@@ -4,9 +4,9 @@ import { UnavailableError } from "../lib/errors.ts";
 import type { Queryable, Trx } from "./database.ts";
 
 /**
- * Data in Redis that must be removed after a row was deleted. For a channel, these are its groups, cursor, dedupe state and quarantine,
- * and its topics if `purge` is set. Without `purge`, topics stay until retention trims them. For a subscription, these are its groups
- * and its set of topics.
+ * Data in Redis that must be removed after a channel or subscription was deleted. For a channel, this is its groups, cursor, dedupe state
+ * and quarantine. With `purge`, its topics are removed too; otherwise they stay until retention has trimmed them. For a subscription, this
+ * is its groups and its set of topics.
  */
 export type Removal =
   | {
@@ -30,8 +30,9 @@ export async function recordRemovals(trx: Trx, removals: readonly Removal[], now
 }
 
 /**
- * Carries out up to `limit` pending removals, oldest first, and deletes each one after `carryOut` resolved. Several gateways can share
- * the work. `carryOut` must be idempotent. A failed removal moves to the end, so that it does not block the others.
+ * Carries out up to `limit` pending removals, oldest first. Deletes the record of each removal after `carryOut` has resolved. Several
+ * gateways can share the work. `carryOut` must be idempotent. A failed removal moves to the end of the list, so that it does not block the
+ * others.
  *
  * @returns the number of completed removals
  * @throws UnavailableError immediately if Redis is unavailable
@@ -102,14 +103,14 @@ async function newestId(db: Queryable): Promise<number> {
   return newest ?? 0;
 }
 
-/** Gives the removal a new id at the end. The current call ignores new ids, so it tries each removal only once. */
+/** Moves a removal to the end of the list by giving it a new id. The current call ignores new ids, so it tries each removal only once. */
 async function putLast(db: Queryable, id: number): Promise<void> {
   await sql`UPDATE removals SET id = DEFAULT WHERE id = ${id}`.execute(db);
 }
 
 /**
- * Excludes topics that a new channel with the same uid has taken over. Locks the other topics, so that a channel that is about to take
- * one over waits until it is cleared.
+ * Returns the removal without the topics that a new channel with the same uid has taken over. Locks the remaining topics. So a channel that
+ * is about to take over one of them waits until its data is removed.
  */
 async function withoutTakenTopics(trx: Trx, removal: Removal): Promise<Removal> {
   if (removal.kind !== "channel" || removal.topics.length === 0) return removal;

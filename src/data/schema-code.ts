@@ -13,7 +13,7 @@ const compress = promisify(gzip);
 const decompress = promisify(gunzip);
 
 const MAX_CODE_BYTES = 64 * 1024 * 1024;
-/** Interval at which the use of an entry is recorded. Entries unused for 30 days are deleted. */
+/** Minimum time between two records of the use of an entry. Entries that were not used for 30 days are deleted. */
 const NOTE_USE_MS = 24 * 3_600_000;
 const MAX_UNUSED_MS = 30 * NOTE_USE_MS;
 const MAX_KEPT_BYTES = 512 * 1024 * 1024;

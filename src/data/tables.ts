@@ -22,7 +22,7 @@ interface ChannelsTable extends Timestamps {
   /** Hash for looking up the address, which is a credential. `null` if an earlier version stored the address in `id`. */
   addressHash: ColumnType<Buffer | null, Buffer, Buffer>;
   sealedAddress: ColumnType<string | null, string, string>;
-  /** Plain address, while gateways of earlier versions may run that read only this column. */
+  /** Address in plain text. Stored only while gateways of earlier versions may run, which read only this column. */
   id: string | null;
   appId: string;
   organizationId: string;
@@ -36,13 +36,13 @@ interface ChannelsTable extends Timestamps {
   events: Json<readonly Definition[]>;
   connectionId: string | null;
   state: ChannelState;
-  /** Number of the pause with unprocessed buffered deliveries. `null` when there are none. Later pauses have greater numbers. */
+  /** Number of the pause that has unprocessed buffered deliveries. `null` when there is none. Later pauses have higher numbers. */
   pause: ColumnType<number | null, never, number | null>;
-  /** Whether the app's blueprint defines the channel. Channels added later have false. */
+  /** Whether the app's blueprint defines the channel. False for channels that were added to the app later. */
   fromBlueprint: Generated<boolean>;
   /** Whether a pull channel has started to run. */
   hasRunBefore: Generated<boolean>;
-  /** Incremented by each write. An update applies only to the version that it was based on. */
+  /** Incremented when the channel is changed. An update applies only if the row still has the version that the update is based on. */
   version: Generated<number>;
   /** Whether the channel belongs to the system app, to which only Inlet publishes. */
   isSystem: Generated<boolean>;
@@ -51,14 +51,14 @@ interface ChannelsTable extends Timestamps {
 /** Former addresses of channels that are still valid. The current address is in the channel's row. */
 interface ChannelAddressesTable {
   addressHash: ColumnType<Buffer | null, Buffer, Buffer>;
-  /** Plain address, like `id` of a channel. */
+  /** Address in plain text, like the column `id` of `channels`. */
   id: string | null;
   channelNumber: number;
   createdAt: Timestamp;
   expiresAt: Timestamp;
 }
 
-/** Topics of channel definitions. A row outlives its channel until its stream is empty. */
+/** Topics of channel definitions. After its channel is deleted, a row stays until the topic's stream is empty. */
 interface TopicsTable {
   topic: string;
   organizationId: string;
@@ -108,9 +108,9 @@ interface ConnectionTokensTable {
   leaseHolder: string | null;
   leaseExpiresAt: ColumnType<Date | null, never, Date | null>;
   refusedAt: ColumnType<Date | null, never, Date | null>;
-  /** Whether a request to the issuer is in flight. Reset when its result is stored. */
+  /** Whether a token request to the issuer is in flight. Reset when the result of the request is stored. */
   asking: ColumnType<boolean, never, boolean>;
-  /** Time at which a response was lost that may have contained the next refresh token. */
+  /** Time at which Inlet noticed that a response of the issuer was lost. The response may have contained the next refresh token. */
   answerLostAt: ColumnType<Date | null, never, Date | null>;
 }
 
@@ -177,7 +177,7 @@ interface ClusterTable {
   accountId: ColumnType<string | null, never, string>;
   /** Time at which topic limits were first applied. `null` before that. */
   limitedSince: ColumnType<Date | null, never, Date>;
-  /** Default limit at the time when organizations last got their current size as limit. `null` means 2 GiB. */
+  /** Default limit that applied when organizations above it last got their current size as their own limit. `null` means 2 GiB. */
   limitedToBytes: ColumnType<number | null, never, number>;
   /** Whether addresses are also stored in plain text for gateways of earlier versions. */
   plainAddresses: boolean;
@@ -198,7 +198,7 @@ interface ChangesTable {
   createdAt: ColumnType<Date, never, never>;
 }
 
-/** The table has one row. All transactions below `xid` had finished at the time `at`. */
+/** Bookkeeping for deleting old changes. The table has one row: at the time `at`, all transactions below `xid` had finished. */
 interface ChangesPrunedTable {
   singleton: Generated<boolean>;
   xid: string;
@@ -219,7 +219,7 @@ interface LeasesTable {
   expiresAt: Timestamp;
 }
 
-/** Responses to creating requests, by the idempotency keys of their clients. */
+/** Responses to requests that create objects, by the idempotency keys of their clients. */
 interface IdempotencyKeysTable {
   organizationId: string;
   accountId: string;
@@ -310,7 +310,9 @@ interface ProblemLooksTable {
   failingSince: ColumnType<Date | null, Date | null, Date | null>;
 }
 
-/** All tables. Standard resources, including apps, blueprints and connections, add theirs next to their field definitions. */
+/**
+ * All database tables. Standard resources, including apps, blueprints and connections, add their tables next to their field definitions.
+ */
 export interface Tables {
   cluster: ClusterTable;
   untoldFirstStart: UntoldFirstStartTable;

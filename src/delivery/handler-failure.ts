@@ -1,6 +1,6 @@
 import type { HandlerAttempt } from "../event/handler.ts";
 
-/** What to do about an attempt that got no response, by error code. */
+/** Cause and fix of an attempt that got no response, by error code. */
 const REMEDIES: Readonly<Record<string, string>> = {
   blocked:
     "The handler's address is not public. Add its network to INLET_ALLOW_NETWORKS and restart Inlet, or use a public address.",
@@ -22,7 +22,7 @@ const REMEDIES: Readonly<Record<string, string>> = {
   internal: "Inlet had an internal error. Its log contains the cause.",
 };
 
-/** What to do about a response other than 2xx. The first entry whose condition matches the status applies. */
+/** Fixes for a response other than 2xx. The first entry whose condition matches the status applies. */
 const OF_STATUS: readonly (readonly [fits: (status: number) => boolean, remedy: string])[] = [
   [
     (status) => status === 401 || status === 403,

@@ -18,7 +18,7 @@ const NO_DETAILS = {
   profilePictureAssetId: null,
 } as const;
 
-/** Inserts an account and its membership of the organization, without permissions. */
+/** Inserts an account and makes it a member of the organization, without permissions. */
 export async function insertAccount(
   trx: Trx,
   organizationId: string,

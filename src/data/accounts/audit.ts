@@ -9,8 +9,8 @@ export const recordAudit = (trx: Trx, author: Author, entry: AuditEntry, nowMs: 
   recordAccess(trx, author, [entry], nowMs);
 
 /**
- * Records an action outside the database: reading stored data, or deleting data from the bus. Call it before the action, so that
- * an action that cannot be recorded does not happen.
+ * Records actions that happen outside the database, such as reading stored events or deleting them from Redis. Call it before the action,
+ * so that an action that cannot be recorded does not happen.
  *
  * @throws UnavailableError
  */
@@ -21,7 +21,7 @@ export async function recordAccess(
   nowMs: number,
 ): Promise<void> {
   if (entries.length === 0) return;
-  // Entries with the same time are listed in the order of their ids.
+  // Sorts the ids, because entries with the same time are listed in the order of their ids.
   const ids = entries.map(() => createId("aud", nowMs)).sort();
   const rows = entries.map(({ action, entity, id, fields = [] }, at) => ({
     id: ids[at] ?? createId("aud", nowMs),

@@ -17,16 +17,16 @@ export interface KnownKey {
   readonly expiresAtMs: number;
 }
 
-/** Reason why a key is inactive. `disabled` means that its account is not active. */
+/** Reason why an API key is inactive. `disabled` means that the key's account is not active. */
 export type KeyEnd = "revoked" | "disabled";
 
-/** An active account found by an identity. It is valid only for the organization that created the identity. */
+/** An active account that was found by one of its identities. Valid only for the organization that created the identity. */
 export interface KnownAccount {
   readonly id: string;
   readonly identityId: string;
   readonly provider: string;
   readonly organizationId: string;
-  /** Permissions of the membership and its roles. `undefined` when the account is not a member. */
+  /** Permissions of the account's membership and its roles. `undefined` when the account is not a member of the organization. */
   readonly permissions: ReadonlySet<string> | undefined;
 }
 
@@ -50,7 +50,10 @@ export interface Callers {
   /** Returns why a key is inactive, or `undefined` if the key is active or unknown. */
   readonly findEnd: (token: string) => Promise<KeyEnd | undefined>;
   readonly findKeyById: (keyId: string) => Promise<KnownKey | undefined>;
-  /** Queries the database each time, because a token ends with its conversation. Only unknown tokens are cached: they never become valid. */
+  /**
+   * Queries the database each time, because a token becomes invalid when its conversation ends. Caches only unknown tokens, which never
+   * become valid.
+   */
   readonly findConversation: (liveToken: string) => Promise<KnownConversation | undefined>;
   readonly findAccount: (
     organizationId: string,
@@ -62,7 +65,7 @@ export interface Callers {
   readonly forget: () => void;
 }
 
-/** Even with a slow lookup on top, this stays below the five seconds in which a revocation must take effect. */
+/** Maximum age of a cached lookup. A revocation must take effect within five seconds, so this leaves two seconds for a slow lookup. */
 const MAX_AGE_MS = 3_000;
 const MAX_ENTRIES = 10_000;
 
@@ -115,7 +118,7 @@ export function createCallers({ db }: { readonly db: Queryable }): Callers {
   };
 }
 
-/** Runs one query for existing and unknown keys alike, so that timing reveals nothing about a key. */
+/** Runs the same query for existing and unknown keys, so that response times reveal nothing about a key. */
 async function readKey(db: Queryable, condition: RawBuilder<unknown>): Promise<FoundKey | undefined> {
   const { rows } = await sql<KeyRow>`
     SELECT api_keys.id, account_id, api_keys.organization_id, space_id, expires_at,
@@ -183,7 +186,7 @@ interface AccountRow extends Omit<KnownAccount, "permissions"> {
   readonly permissions: readonly string[];
 }
 
-/** SQL for the permissions of a row and of its roles. Roles of other organizations are ignored. */
+/** SQL expression for the permissions of an API key or membership, including those of its roles. Ignores roles of other organizations. */
 const permissionsOf = (table: "api_keys" | "memberships"): RawBuilder<unknown> => sql`
   ARRAY(
     SELECT unnest(${sql.ref(`${table}.permissions`)})

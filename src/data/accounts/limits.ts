@@ -21,7 +21,7 @@ export interface LimitDefaults {
   readonly others: Readonly<Record<LimitName, number>>;
 }
 
-/** Returns the active limits of an organization: its own ones, then the defaults. */
+/** Returns the active limits of an organization: its own value for each limit if set, otherwise the default. */
 export function limitsInForce(
   { operators, others }: LimitDefaults,
   own: Readonly<Record<LimitName, number | null>> | undefined,

@@ -5,8 +5,11 @@ const PREFIX = "lt_";
 const TOKEN_BYTES = 25;
 const FORM = /^lt_[0-9a-hjkmnp-tv-z]{40}$/;
 
-/** Creates a live token: `lt_` and 40 characters from 200 random bits. The database stores only its hash. */
+/**
+ * Creates a live token, which gives access to one conversation: `lt_` and 40 characters that encode 200 random bits. The database stores
+ * only the hash of the token.
+ */
 export const createLiveToken = (): string => PREFIX + encodeBase32(randomBytes(TOKEN_BYTES));
 
-/** Returns whether a token has the format of a live token. No other token has this format. */
+/** Returns true if a token has the format of a live token. No other kind of token has this format. */
 export const isLiveToken = (token: string): boolean => FORM.test(token);

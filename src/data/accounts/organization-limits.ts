@@ -6,14 +6,14 @@ import type { Row } from "../tables.ts";
 export interface TopicLimit {
   /** Maximum size in bytes. `undefined` when there is no limit. */
   readonly bytes: number | undefined;
-  /** Action above the limit: reject new deliveries, or trim the oldest events even if they are unread. */
+  /** Action above the limit: `refuse` rejects new deliveries, and `trim` deletes the oldest events even if they are unread. */
   readonly overLimit: Row<"organizationLimits">["overLimit"];
 }
 
 /** Returns the limit of an organization: its own or the default. The operator's organization has no limit by default. */
 export type TopicLimitOf = (organizationId: string) => TopicLimit;
 
-/** Bytes stored by each organization. `isWhole` is false if a sum lacks a topic. */
+/** Bytes stored by each organization. `isWhole` is false if the size of a topic is missing from a sum. */
 export interface HeldBytes {
   readonly held: ReadonlyMap<string, number>;
   readonly isWhole: boolean;
@@ -21,20 +21,21 @@ export interface HeldBytes {
 
 export interface DefaultTopicBytes {
   readonly bytes: number;
-  /** Whether the value was derived from the memory of Redis instead of configured. */
+  /** Whether this limit is computed from Redis `maxmemory` rather than configured. */
   readonly isDerived: boolean;
 }
 
-/** Fixed default of earlier versions, which did not derive it from the memory of Redis. */
+/** Default limit of earlier versions in bytes. It was fixed instead of computed from Redis `maxmemory`. */
 export const MOST_DEFAULT_BYTES = 2 * 1024 ** 3;
 
 /**
  * Reads the topic limits.
  *
- * An organization that is over the default on first use gets its current size as its own limit, so that an upgrade never blocks it.
- * The same happens when a derived default shrinks because Redis has less memory. This step is permanent, so it waits for complete sums.
+ * If an organization is over the default when limits are first applied, its current size becomes its own limit. So an upgrade never blocks
+ * an organization. The same happens when a computed default shrinks because Redis has less memory. This step is permanent, so it waits for
+ * complete sums.
  *
- * @returns `undefined` until the sums are complete; no limits apply until then
+ * @returns `undefined` while the step above waits for complete sums. No limits apply until then.
  */
 export async function readTopicLimits(
   db: Queryable,

@@ -10,7 +10,7 @@ export interface NewOrganization {
   readonly accountId: string;
 }
 
-/** Creates an organization with a first space and a service account as its first member. The account has no key yet. */
+/** Creates an organization with a first space, and a service account as its first member. Does not create an API key for the account. */
 export async function createOrganization(
   trx: Trx,
   names: { readonly organization: string; readonly space: string; readonly account: string },

@@ -9,7 +9,9 @@ export interface AccessRejection {
   readonly organizationId: string;
   readonly accountId: string;
   readonly keyId: string;
-  /** The client's address. For an unknown caller with IPv6, its /64 network, because one host can use all addresses of a /64. */
+  /**
+   * The client's address. For an unknown caller that uses IPv6, this is its /64 network, because one host can use all addresses of a /64.
+   */
   readonly address: string;
   readonly status: 401 | 403;
 }
@@ -22,7 +24,10 @@ export interface RejectionCounts extends AsyncDisposable {
 }
 
 const WRITE_EVERY_MS = 10_000;
-/** Maximum number of distinct counters between two writes, and per organization and hour. The rest is counted as `others`. */
+/**
+ * Maximum number of distinct counters between two writes, and also per organization and hour. Requests beyond it share the counter
+ * `others`.
+ */
 const MAX_COUNTED = 5_000;
 const OTHERS = "others";
 const HOUR_MS = 3_600_000;
@@ -54,7 +59,7 @@ export function startRejectionCounts(deps: {
     const rows = [...writing.values()].map(({ refusal, count }) => ({ ...refusal, count }));
     try {
       await db.transaction().execute(async (trx) => {
-        // Gateways that write at the same time would not see each other's rows and could exceed the limit.
+        // Lets only one gateway write at a time. Otherwise gateways would not see each other's new rows and could exceed `MAX_COUNTED`.
         await sql`SELECT pg_advisory_xact_lock(hashtextextended('refusals', 0))`.execute(trx);
         await addCounts(rows, { hour, lastAt }).execute(trx);
       });
@@ -88,7 +93,10 @@ export function startRejectionCounts(deps: {
   };
 }
 
-/** Adds to existing rows. New callers get a row while the organization has free rows in this hour, the most frequent first. */
+/**
+ * Builds the statement that adds counts to existing rows. New callers get their own row, the most frequent first, until the organization
+ * has `MAX_COUNTED` rows in this hour.
+ */
 const addCounts = (
   rows: readonly (AccessRejection & { readonly count: number })[],
   { hour, lastAt }: { readonly hour: Date; readonly lastAt: Date },

@@ -3,7 +3,9 @@ import { upToEntries } from "../../lib/up-to-entries.ts";
 
 /** A short-lived cache of lookups. */
 export interface SingleFlightCache<V> {
-  /** Returns the value of the key, at most `maxAgeMs` old, or `undefined`. Rejects with the error of the lookup. */
+  /**
+   * Returns the value of the key, which is at most `maxAgeMs` old. Returns `undefined` if the lookup found none, and rejects if it failed.
+   */
   readonly get: (key: string) => Promise<V | undefined>;
   /** Drops all entries, so that each later call starts a new lookup. */
   readonly clear: () => void;
@@ -15,7 +17,7 @@ export interface SingleFlightCache<V> {
  */
 export function createSingleFlightCache<V extends object>(options: {
   readonly load: (key: string) => Promise<V | undefined>;
-  /** Maximum age, measured from the start of the lookup, because the result may be that old. */
+  /** Maximum age of a value in ms. Measured from the start of the lookup, because the lookup may have read the value right then. */
   readonly maxAgeMs: number;
   readonly maxEntries: number;
 }): SingleFlightCache<V> {

@@ -25,7 +25,7 @@ export interface SystemChannel {
 const AT_ONCE = 200;
 
 /**
- * Creates missing system apps and adds missing definitions to existing system channels.
+ * Creates the system app of each organization that has none, and adds missing event definitions to existing system channels.
  *
  * Never removes a definition, because a gateway of an earlier version may still use it. The audit log has no entry for these
  * changes, because no caller requested them.
@@ -113,12 +113,12 @@ async function makeSystemApp(
       await trx.updateTable("channels").set({ isSystem: true }).where("number", "=", number).execute();
     });
   } catch (error) {
-    // The previous lease holder created it at the same time.
+    // The previous lease holder has created the system app at the same time.
     if (!isUniqueViolation(error, "apps_system")) throw error;
   }
 }
 
-/** Finds the system channel of an organization. Returns `undefined` if it was not created yet. */
+/** Finds the channel through which Inlet publishes events about an organization. Returns `undefined` if it was not created yet. */
 export async function findSystemChannel(
   db: Queryable,
   organizationId: string,

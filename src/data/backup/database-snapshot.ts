@@ -6,7 +6,7 @@ import { opensCheck } from "../keyring/keyring.ts";
 import type { PostgresSocket } from "../local-postgres.ts";
 import type { AppliedMigration } from "../migrate.ts";
 
-/** A table and its columns, without generated ones. */
+/** A table and its columns, except generated columns. */
 export interface TableShape {
   readonly name: string;
   readonly columns: readonly string[];
@@ -21,16 +21,19 @@ export interface DatabaseSnapshot extends AsyncDisposable {
   readonly masterKeyId: string | undefined;
   readonly isMasterKey: (key: Buffer) => boolean;
   readonly tables: readonly TableShape[];
-  /** Streams the rows of a table in the text format of COPY. `rows` is valid after the stream ended. Copy one table at a time. */
+  /**
+   * Streams the rows of a table in the text format of COPY. `rows` returns their number once the stream has ended. Copy one table at a
+   * time.
+   */
   readonly copy: (table: TableShape) => { readonly content: Readable; readonly rows: () => number };
-  /** Returns the last value of each sequence. Read them after the rows, so that no row has a value above its sequence. */
+  /** Returns the last value of each sequence. Call it after copying all rows, so that no row contains a higher value than its sequence. */
   readonly sequences: () => Promise<Readonly<Record<string, string>>>;
 }
 
 /**
- * Tables that a backup leaves out, because their rows are only valid on this server. A restore applies the migrations itself.
- * Leases and changes belong to running gateways and to transactions of this server. Schema code is compiled again, because code
- * must not be loaded from a file.
+ * Tables that a backup leaves out, because their rows are only valid on this server. A restore applies the migrations itself. Leases and
+ * changes belong to running gateways and to transactions of this server. Compiled schema code is left out because executable code must not
+ * be loaded from a backup. It is compiled again after a restore.
  */
 const LEFT_OUT = ["schema_migrations", "leases", "changes", "changes_pruned", "schema_code"];
 
@@ -45,7 +48,7 @@ export async function openDatabaseSnapshot(connection: PostgresSocket): Promise<
   client.on("error", () => {});
   await client.connect();
   let copying: Readable | undefined;
-  // `end` would wait for an unfinished copy, so the socket is destroyed instead.
+  // Destroys the socket if a copy is unfinished, because `end` would wait for it.
   opening.defer(async () => {
     if (copying?.readableEnded === false) client.connection.stream.destroy();
     else await client.end();

@@ -29,13 +29,13 @@ export async function openDatabaseLoad(connection: PostgresSocket): Promise<Data
   await client.connect();
   opening.defer(() => client.end());
   await client.query("BEGIN");
-  // Disables foreign key checks and triggers: tables are loaded in any order, and triggers already ran on the original rows.
+  // Disables foreign key checks, because tables are loaded in any order, and triggers, because they already ran for the original rows.
   await client.query("SET LOCAL session_replication_role = replica");
   const owned = opening.move();
   return {
     async load({ name, columns }, content) {
       const table = pg.escapeIdentifier(name);
-      // A migration may have inserted rows that the snapshot contains in their current form.
+      // A migration may have inserted rows into the table. The snapshot contains the current form of these rows.
       await client.query(`DELETE FROM ${table}`);
       const list = columns.map(pg.escapeIdentifier).join(", ");
       const rows = client.query(copyFrom(`COPY ${table} (${list}) FROM STDIN`));

@@ -4,7 +4,7 @@ import type { Queryable } from "../database.ts";
 import type { Keyring } from "../keyring/keyring.ts";
 import type { ChannelRow } from "../tables.ts";
 
-/** Returns the sealing context of a channel's address. */
+/** Returns the context to which a sealed channel address is bound, so that it cannot be decrypted in another place. */
 export const addressPlace = (channelNumber: number): string => `channels/${channelNumber}/address`;
 
 /** Hashes an address for lookup, so that the stored value does not reveal the address. */
@@ -32,12 +32,15 @@ export function openAddress(
 export const hasAddress = (keyring: Pick<Keyring, "addressHashKey">, address: string) =>
   sql<boolean>`(address_hash = ${hashOfAddress(keyring, address)} OR id = ${address})`;
 
-/** Returns the value of the plain address column: the address while gateways of earlier versions may run, otherwise `null`. */
+/**
+ * Returns the value for the column that stores the address in plain text. It is the address while gateways of earlier versions may run,
+ * otherwise `null`.
+ */
 export async function plainAddress(db: Queryable, address: string): Promise<string | null> {
   return (await keepsPlainAddresses(db)) ? address : null;
 }
 
-/** Returns whether gateways of earlier versions, which read the plain address column, may still run. */
+/** Returns true while gateways of earlier versions may still run, which find channels by their address in plain text. */
 export async function keepsPlainAddresses(db: Queryable): Promise<boolean> {
   const { plainAddresses } = await db
     .selectFrom("cluster")

@@ -25,8 +25,8 @@ const MAX_SECRETS = 16;
  * Creates a function that stores a secret sent by the provider, if the channel has no secret yet, and activates the channel unless it
  * is paused. Deliveries are verified with this secret from then on.
  *
- * The function returns true if the secret is stored, even from an earlier call: the provider may repeat a request whose response was
- * lost. If two secrets arrive together, only one is stored.
+ * The function returns true if the channel now has this secret, even if an earlier call stored it. That matters because a provider may
+ * repeat a request whose response was lost. If two secrets arrive at the same time, only one is stored.
  */
 export const createCaptureSecret =
   ({ db, keyring, nowMs }: CaptureDeps) =>

@@ -10,7 +10,7 @@ import { hasAddress, hashOfAddress, openAddress, plainAddress, sealAddress } fro
 export const MAX_FORMER_ADDRESSES = 10;
 
 export interface Rotation {
-  /** Maximum time in seconds for which former addresses stay valid. 0 ends all of them at once. */
+  /** Maximum time in seconds for which former addresses stay valid. 0 makes all of them invalid immediately. */
   readonly graceSeconds: number;
   readonly nowMs: number;
 }
@@ -71,7 +71,10 @@ export async function rotateAddress(
     .executeTakeFirstOrThrow();
 }
 
-/** Finds the channel of a former address that is still valid, and the remaining time. */
+/**
+ * Finds the channel that had this address before, and the time in ms for which the address stays valid. Returns `undefined` if it is no
+ * longer valid.
+ */
 export async function findFormerAddress(
   db: Queryable,
   keyring: Keyring,

@@ -3,7 +3,7 @@ import type { ChannelRow } from "../tables.ts";
 
 type Settings = Readonly<Record<string, unknown>>;
 
-/** Encrypts the secret settings into one text that is bound to the channel. Returns `null` if there are no secrets. */
+/** Encrypts the secret settings as one text, which can be decrypted only for this channel. Returns `null` if there are no secrets. */
 export function sealSettings(keyring: Keyring, channelNumber: number, secrets: Settings): string | null {
   if (Object.keys(secrets).length === 0) return null;
   return keyring.seal(JSON.stringify(secrets), settingsPlace(channelNumber));
@@ -18,5 +18,5 @@ export function openSettings(
   return JSON.parse(keyring.open(channel.sealedSettings, settingsPlace(channel.number)));
 }
 
-/** Returns the sealing context of a channel's secret settings. */
+/** Returns the context to which a channel's encrypted settings are bound. */
 export const settingsPlace = (channelNumber: number): string => `channels/${channelNumber}/settings`;

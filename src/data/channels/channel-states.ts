@@ -3,13 +3,13 @@ import { recordChange } from "../changes.ts";
 import type { Queryable, Trx } from "../database.ts";
 import type { ChannelRow } from "../tables.ts";
 
-/** States of a channel that is not stopped: it works, or its setup is incomplete. */
+/** States of a channel that is not stopped. It is active, or its setup is incomplete. */
 export type ReadyState = "active" | "needsSetup" | "needsConnection";
 
 /**
  * Returns the state of a channel that is not stopped.
  *
- * @param setUp `needsSetup` if the channel kind finds that a required setting is missing
+ * @param setUp result of the channel kind's check: `needsSetup` if a required setting is missing
  */
 export function readyState(
   setUp: "active" | "needsSetup",
@@ -30,8 +30,8 @@ export const TRIED_STATES: readonly ChannelRow["state"][] = ["active", "error", 
 export type StoppedState = "paused" | "error" | "needsReauth";
 
 /**
- * Pauses a channel. Has no effect if it is already paused. With `buffersWhilePaused`, deliveries are buffered under the number of
- * this pause, and are processed after the channel is resumed.
+ * Pauses a channel. Has no effect if it is already paused. With `buffersWhilePaused`, the pause gets a number, and deliveries are buffered
+ * under it. They are processed after the channel is resumed.
  *
  * @param row channel row, locked by the transaction
  */
@@ -46,8 +46,8 @@ export async function pauseChannel(
 }
 
 /**
- * Resumes a channel that was paused or stopped by an error. Has no effect on other channels. Buffered deliveries still precede
- * new ones, so `pause` keeps its number until all of them are processed.
+ * Resumes a channel that was paused or stopped by an error. Has no effect on other channels. Buffered deliveries must be processed before
+ * new ones, so the row keeps the number of the pause until then.
  *
  * @param row channel row, locked by the transaction
  */
@@ -63,14 +63,15 @@ export async function resumeChannel(
 
 const STOPPED: readonly ChannelRow["state"][] = ["paused", "error", "needsReauth"] satisfies StoppedState[];
 
-/** State of a channel as found by running its source. */
+/** State of a pull channel, as its running source reports it. */
 export type FoundState = "active" | StoppedState;
 
 /**
- * Sets the state of a pull channel, unless the channel was changed since the source observed it. `paused` stops the source. With
- * `error` and `needsReauth` the running source continues with its own backoff. The version stays the same, because no setting changed.
+ * Sets the state of a pull channel that its source reports, unless the channel was changed since the source read it. `paused` stops the
+ * source. With `error` and `needsReauth` the running source continues with its own backoff. The version stays the same, because no setting
+ * changed.
  *
- * @returns whether the state changed
+ * @returns true if the state changed
  */
 export async function setFoundState(
   db: Queryable,

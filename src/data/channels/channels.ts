@@ -12,7 +12,7 @@ import { sealSettings } from "./channel-secrets.ts";
 import { readyState } from "./channel-states.ts";
 import { insertTopics, retireTopics, writeTopics } from "./topics.ts";
 
-/** Writable fields of a channel. The channel kind has parsed the settings and split off the secrets. */
+/** Writable fields of a channel. The channel kind has already parsed the settings and separated the secrets from them. */
 export interface ChannelContent {
   readonly title: string | null;
   readonly config: BlueprintChannel["config"];
@@ -136,8 +136,8 @@ const columnsOf = (
 });
 
 /**
- * Deletes a channel with its secrets, and records the removal of its remaining data in Redis. Its topics stay until retention
- * trims them. With `purge`, they are removed too.
+ * Deletes a channel with its secrets, and schedules the removal of its data in Redis. Its topics stay until retention has trimmed them.
+ * With `purge`, they are removed too.
  */
 export async function deleteChannel(
   trx: Trx,

@@ -18,7 +18,7 @@ export interface SourceRow extends ChannelIdentity {
 
 const PAGE = 5_000;
 
-/** Lists the channels of the given kinds in all organizations, ordered by number. */
+/** Lists the channels of the given kinds in all organizations, ordered by internal channel id. */
 export async function listSources(
   db: Queryable,
   kinds: readonly ChannelKindName[],
@@ -37,7 +37,7 @@ export async function listSources(
   return (await Array.fromAsync(pages)).flat();
 }
 
-/** Subquery that selects the numbers of those given channels that should run. */
+/** Returns a subquery that selects which of the given channels should run. */
 export const wantedAmong = (db: Queryable, channelNumbers: readonly number[]) =>
   db
     .selectFrom("channels as c")
@@ -45,7 +45,7 @@ export const wantedAmong = (db: Queryable, channelNumbers: readonly number[]) =>
     .where("c.number", "in", channelNumbers)
     .where(sql<boolean>`${isTried} AND ${isAskedFor}`);
 
-/** Records that a source has started. From then on a missing cursor in Redis means that it was lost. */
+/** Records that a source has started. From then on, a cursor that is missing in Redis counts as lost. */
 export async function recordFirstRun(db: Queryable, channelNumber: number): Promise<void> {
   await db
     .updateTable("channels")
@@ -55,7 +55,7 @@ export async function recordFirstRun(db: Queryable, channelNumber: number): Prom
     .execute();
 }
 
-/** Returns those given channels that are active but do not run, because no subscription covers them. */
+/** Returns which of the given channels are active but do not run, because no subscription covers them or they lack a connection. */
 export async function findIdleSources(
   db: Queryable,
   channelNumbers: readonly number[],
@@ -72,14 +72,17 @@ export async function findIdleSources(
 
 const isTried = sql<boolean>`c.state IN (${sql.join(TRIED_STATES)})`;
 
-/** SQL condition for a channel that always runs or that a subscription covers. Splitting at a colon works, because a uid contains none. */
+/**
+ * SQL condition for a channel that has its required connection, and that always runs or is covered by a subscription. Splitting `event_uid`
+ * at a colon is safe, because a channel's uid contains none.
+ */
 const isAskedFor = sql<boolean>`(
   (c.connection_id IS NOT NULL OR c.config->>'connection' IS DISTINCT FROM 'required')
   AND (c.config->>'run' = 'always' OR EXISTS (
     SELECT FROM subscriptions AS s
     WHERE s.app_id = c.app_id AND (s.event_uid = '*' OR split_part(s.event_uid, ':', 1) = c.uid))))`;
 
-/** Reads the settings of the given channels, without secrets. Deleted channels are missing. */
+/** Reads the settings of the given channels, without secrets. The result omits deleted channels. */
 export async function readSourceConfigs(
   db: Queryable,
   channelNumbers: readonly number[],
@@ -99,7 +102,7 @@ export async function readSourceConfigs(
 /** A channel with the setting `expectEverySeconds`. */
 export interface ExpectedChannel extends Omit<ChannelIdentity, "kind"> {
   readonly expectEverySeconds: number;
-  /** Time of the last change. Silence is measured from here at the earliest. */
+  /** Time of the channel's last change. Time without events before it does not count as silence. */
   readonly updatedAt: Date;
   readonly topics: readonly string[];
 }

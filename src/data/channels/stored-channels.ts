@@ -11,15 +11,18 @@ import { openSettings } from "./channel-secrets.ts";
 import { identityOf } from "./channels.ts";
 import { wantedAmong } from "./sources.ts";
 
-/** A channel for processing events. It contains decrypted secrets, so never log or return it. */
+/**
+ * A channel with everything that is needed to process its events. It contains decrypted secrets, so never log it or return it to API
+ * callers.
+ */
 export interface StoredChannel {
   readonly identity: ChannelIdentity;
-  /** Version of the row, which each write changes. */
+  /** Version of the row. Changes of the channel increment it, but state changes that its source reports do not. */
   readonly version: number;
   readonly state: ChannelState;
-  /** Number of the pause whose buffered deliveries are not yet processed. New deliveries must wait behind them. */
+  /** Number of the pause whose buffered deliveries are not all processed yet. New deliveries must be buffered behind them. */
   readonly pause: number | undefined;
-  /** All settings of the kind as stored, including secrets. The kind's schema adds the defaults of newer settings. */
+  /** All settings as stored, including secrets. Parsing them with the channel kind's schema adds the defaults of newer settings. */
   readonly settings: Readonly<Record<string, unknown>>;
   readonly definitions: readonly Definition[];
   /** Topic names by event type. */
@@ -30,7 +33,7 @@ export interface StoredChannel {
 /** A channel found by its address. */
 export interface AddressedChannel {
   readonly channel: StoredChannel;
-  /** Remaining time of a former address in ms. `undefined` for the current address, which does not expire. */
+  /** Time in ms for which a former address stays valid. `undefined` for the current address, which does not expire. */
   readonly leftMs: number | undefined;
 }
 
@@ -49,7 +52,7 @@ export interface StoredChannels {
   readonly findById: (channelId: string) => Promise<AddressedChannel | undefined>;
   /** @throws UnavailableError */
   readonly findByNumber: (number: number) => Promise<StoredChannel | undefined>;
-  /** Finds a pull channel that its subscriptions and settings allow to run. @throws UnavailableError */
+  /** Finds a pull channel if it should run according to its state, settings and subscriptions. @throws UnavailableError */
   readonly findSource: (number: number) => Promise<LiveSource | undefined>;
 }
 
@@ -68,7 +71,7 @@ export function createStoredChannels(deps: {
     .selectAll()
     .select(topics.as("topics"))
     .where("isSystem", "=", false);
-  /** Batched, because with many rarely used channels one query per lookup would saturate the database. */
+  /** Batches lookups. With many rarely used channels, one query per lookup would saturate the database. */
   const findRow = batched(async (channelIds: readonly string[]) => {
     const ids = new Map(channelIds.map((id) => [hashOfAddress(keyring, id).toString("hex"), id]));
     const hashes = [...ids.keys()].map((hex) => Buffer.from(hex, "hex"));
@@ -79,7 +82,7 @@ export function createStoredChannels(deps: {
       rows.map((row) => [ids.get(row.addressHash?.toString("hex") ?? "") ?? row.id ?? "", row] as const),
     );
   }, LOOK_UPS);
-  /** Batched, because thousands of sources start together when a worker takes over. */
+  /** Batches lookups, because thousands of sources start at the same time when a worker takes over shards. */
   const findSourceRow = batched(async (numbers: readonly number[]) => {
     const rows = await channels
       .select(allTopics.as("allTopics"))
@@ -114,7 +117,10 @@ export function createStoredChannels(deps: {
 }
 
 const LOOK_UPS = { maxKeys: 200, maxCalls: 4 } as const;
-/** The event loop prepares all sources of a query in one iteration, at 0.2 ms for a new one. 200 of them would delay deliveries. */
+/**
+ * All sources of one query are prepared in the same event loop iteration, which takes 0.2 ms for each new source. So 200 sources would
+ * delay deliveries.
+ */
 const SOURCE_LOOK_UPS = { maxKeys: 25, maxCalls: 2 } as const;
 
 type StoredChannelRow = ChannelRow & { readonly topics: Readonly<Record<string, string>> | null };

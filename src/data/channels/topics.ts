@@ -5,7 +5,7 @@ import type { Queryable, Trx } from "../database.ts";
 import type { AppRow, TopicRow } from "../tables.ts";
 
 /**
- * Updates the topics of a channel to match its definitions: adds missing topics and retires those of removed definitions. Takes over
+ * Updates the topics of a channel to match its definitions. Adds missing topics and retires topics of removed definitions. Takes over the
  * topics of a deleted channel with the same uid. Existing topics keep their names, even if an earlier version formatted them differently.
  */
 export async function writeTopics(
@@ -56,7 +56,7 @@ async function topicRows(
     .where("appId", "=", appId)
     .where("channelUid", "in", uids)
     .execute();
-  // A uid contains no space.
+  // A space can separate the parts of the key, because a uid contains no space.
   const stored = new Map(known.map(({ channelUid, type, topic }) => [`${channelUid} ${type}`, topic]));
   return channels.flatMap(({ uid: channelUid, number: channelNumber, events, retention }) =>
     events.map(({ type }) => ({
@@ -73,7 +73,7 @@ async function topicRows(
   );
 }
 
-/** A statement has at most 65,535 parameters ("Bind" in PostgreSQL's protocol), and each row needs eleven. */
+/** Maximum rows per INSERT. A statement can have at most 65,535 parameters ("Bind" in PostgreSQL's protocol), and each row needs eleven. */
 const ROWS_AT_ONCE = 5_000;
 
 async function insertRows(trx: Trx, rows: Awaited<ReturnType<typeof topicRows>>): Promise<void> {
@@ -125,7 +125,10 @@ export async function listTopicsOf(db: Queryable, channelNumber: number): Promis
   return rows.map(({ topic }) => topic);
 }
 
-/** Locks the topic's row, if it exists. Until the transaction ends, no channel can take the topic over and no removal can clear it. */
+/**
+ * Locks the topic's row, if it exists. Until the transaction ends, no other channel can take over the topic, and no removal can delete its
+ * data.
+ */
 export async function lockTopic(trx: Trx, topic: string): Promise<void> {
   await trx.selectFrom("topics").select("topic").where("topic", "=", topic).forUpdate().execute();
 }

@@ -18,7 +18,7 @@ export interface PendingAuthorization {
 /** Maximum number of pending authorizations per connection. A new one replaces the oldest. */
 const MAX_PENDING = 20;
 
-/** Stores an authorization for the callback, under a hash of the `state` parameter. */
+/** Stores a pending authorization under the hash of its `state` parameter, by which the callback finds it. */
 export async function insertAuthorization(
   trx: Trx,
   keyring: Keyring,
@@ -90,7 +90,10 @@ export async function takeAuthorization(
   return { connectionId, connectionVersion, redirectUri, verifier, author };
 }
 
-/** Returns whether the author's API key, or without a key the account's membership, is still active in the organization. */
+/**
+ * Returns true if the author still has access to the organization: through the API key if one was used, otherwise through the account's
+ * membership.
+ */
 async function isInForce(
   db: Queryable,
   { organizationId, accountId, keyId }: Author & { readonly accountId: string },
@@ -118,6 +121,6 @@ async function isInForce(
 
 const hashOf = (state: string): Buffer => createHash("sha256").update(state).digest();
 
-/** Returns the sealing context of the PKCE verifier. */
+/** Returns the context to which an encrypted PKCE verifier is bound. */
 export const verifierPlace = (connectionId: string, stateHash: Buffer): string =>
   `connections/${connectionId}/authorizations/${stateHash.toString("hex")}`;

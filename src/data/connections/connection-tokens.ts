@@ -4,7 +4,7 @@ import type { Keyring } from "../keyring/keyring.ts";
 import type { Row } from "../tables.ts";
 import { writeConnectionState } from "./connections.ts";
 
-/** Tokens received from an issuer. */
+/** Tokens received from the token issuer of a connection. */
 export interface IssuedTokens {
   readonly accessToken: string;
   /** Time in ms from which the token is renewed before use. `undefined` when the issuer states no expiry. */
@@ -16,7 +16,7 @@ export interface IssuedTokens {
 export interface StoredTokens {
   /** Number of token responses stored so far. */
   readonly generation: number;
-  /** `undefined` when there is none, or when it was requested with settings that have changed. */
+  /** `undefined` when there is none, or when the connection's settings have changed since it was requested. */
   readonly accessToken: string | undefined;
   readonly renewAtMs: number | undefined;
   readonly refreshToken: string | undefined;
@@ -24,11 +24,11 @@ export interface StoredTokens {
   readonly rejectedAtMs: number | undefined;
 }
 
-/** A claim on the right to request tokens from the issuer, based on the given generation. */
+/** A claim to be the only worker that requests tokens from the issuer. Valid while `generation` is the newest one. */
 export interface RenewalTurn {
   readonly connectionId: string;
   readonly generation: number;
-  /** Unique id of the holder. */
+  /** Unique id of the worker that holds the claim. */
   readonly holder: string;
 }
 
@@ -69,8 +69,9 @@ export async function readTokens(
 }
 
 /**
- * Claims the renewal for `leaseMs` by PostgreSQL's clock. Fails if another holder has it or if newer tokens were stored. After the
- * lease of a dead holder expired, another worker can claim it. The issuer's response may then be lost, and this is recorded.
+ * Claims the right to request tokens for `leaseMs`, by PostgreSQL's clock. Returns false if another worker holds the claim or if newer
+ * tokens were stored. When the lease of a dead worker has expired, another one can claim it. The dead worker may have lost a response of
+ * the issuer, so this is recorded.
  */
 export async function claimRenewal(db: Queryable, turn: RenewalTurn, leaseMs: number): Promise<boolean> {
   const { rows } = await sql`
@@ -88,9 +89,10 @@ export async function claimRenewal(db: Queryable, turn: RenewalTurn, leaseMs: nu
 }
 
 /**
- * Releases the renewal. No worker can claim it for `restMs`, so that workers do not call a failing issuer one after the other.
+ * Releases the claim without storing tokens. No worker can claim the renewal again for `restMs`, so that workers do not call a failing
+ * issuer one after the other.
  *
- * @param isAnswerLost whether the issuer may have sent tokens that did not arrive
+ * @param options.isAnswerLost whether the issuer may have sent tokens that did not arrive
  */
 export async function yieldRenewal(
   db: Queryable,
@@ -105,11 +107,11 @@ export async function yieldRenewal(
 }
 
 /**
- * Stores new tokens, unless others were stored since the claim. Does not check the current holder, because a slow holder may have
- * the only refresh token that works.
+ * Stores new tokens, unless other tokens were stored since the claim. Accepts tokens from a worker that no longer holds the claim, because
+ * a slow worker may have received the only refresh token that works.
  *
- * @param connectionVersion version of the settings used for the request
- * @returns whether the tokens were stored
+ * @param options.connectionVersion version of the connection's settings that the request used
+ * @returns true if the tokens were stored
  */
 export async function storeTokens(
   trx: Trx,
@@ -144,7 +146,9 @@ export async function storeTokens(
 
 const ANSWERED = { asking: false, answerLostAt: null } as const;
 
-/** A permanent rejection by the issuer: of the grant, or of the client and its settings. */
+/**
+ * A permanent rejection by the issuer. `needsReauth` means that it rejects the grant, `error` that it rejects the client or its settings.
+ */
 export interface TokenRejection {
   readonly state: "needsReauth" | "error";
   /** Error code of the issuer. */
@@ -154,7 +158,7 @@ export interface TokenRejection {
 /**
  * Records a permanent rejection, if the claim is still valid and no newer tokens were stored.
  *
- * @returns whether an earlier response was lost that may have contained the refresh token that works
+ * @returns true if the issuer rejects the grant and an earlier response was lost, which may have contained the valid refresh token
  */
 export async function recordRejection(
   trx: Trx,
@@ -189,7 +193,7 @@ const REFUSED = {
 } as const;
 
 /**
- * Deletes all tokens because the grant or the client is being replaced. Tokens from a request in flight are not stored any more.
+ * Deletes all tokens of a connection because its grant or client is being replaced. Tokens from a request in flight will not be stored.
  *
  * @returns the new generation
  */
@@ -203,7 +207,10 @@ export async function forgetTokens(trx: Trx, connectionId: string): Promise<numb
   return rows[0]?.generation ?? 0;
 }
 
-/** Clears a recorded rejection, so that the next request goes to the issuer at once. The cause may be fixed. */
+/**
+ * Clears a recorded rejection, because its cause may be fixed. The next use of the connection then requests tokens from the issuer
+ * immediately.
+ */
 export async function clearRejection(trx: Trx, connectionId: string): Promise<void> {
   await trx
     .updateTable("connectionTokens")
@@ -217,6 +224,6 @@ function open(keyring: Keyring, row: Row<"connectionTokens">): Sealed {
   return JSON.parse(keyring.open(row.sealedTokens, tokensPlace(row.connectionId, row.generation)));
 }
 
-/** Returns the sealing context of the tokens. */
+/** Returns the context to which the encrypted tokens of a connection are bound. */
 export const tokensPlace = (connectionId: string, generation: number): string =>
   `connections/${connectionId}/tokens/${generation}`;

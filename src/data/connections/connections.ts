@@ -8,7 +8,7 @@ import type { ConnectionRow, ConnectionState } from "../tables.ts";
 
 type Settings = Readonly<Record<string, unknown>>;
 
-/** Encrypts the secret settings into one text that is bound to the connection. */
+/** Encrypts the secret settings as one text, which can be decrypted only for this connection. */
 export const sealConnectionSecrets = (keyring: Keyring, connectionId: string, secrets: Settings): string =>
   keyring.seal(JSON.stringify(secrets), connectionSecretsPlace(connectionId));
 
@@ -18,7 +18,7 @@ export const openConnectionSecrets = (
   { id, sealedSecrets }: Pick<ConnectionRow, "id" | "sealedSecrets">,
 ): Settings => JSON.parse(keyring.open(sealedSecrets, connectionSecretsPlace(id)));
 
-/** Returns the sealing context of a connection's secret settings. */
+/** Returns the context to which a connection's encrypted settings are bound. */
 export const connectionSecretsPlace = (connectionId: string): string => `connections/${connectionId}/secrets`;
 
 /** Finds a connection of the organization by id. */
@@ -34,13 +34,15 @@ export function findConnection(
     .executeTakeFirst();
 }
 
-/** Describes for the operator why a connection does not work. */
+/** Tells the operator why a connection does not work. */
 export interface ConnectionError {
   readonly code: string;
   readonly message: string;
 }
 
-/** Sets the state of a connection. When it becomes `ok`, channels that stopped because of its grant are resumed. */
+/**
+ * Sets the state of a connection. When the state becomes `ok`, resumes channels that stopped because the connection's grant was rejected.
+ */
 export async function writeConnectionState(
   trx: Trx,
   id: string,
@@ -60,7 +62,7 @@ export async function writeConnectionState(
   if (state === "ok") await resumeReauthorized(trx, id, nowMs);
 }
 
-/** Records the time of use, at most once a minute. */
+/** Records that a connection is used now. Writes at most once a minute. */
 export async function noteConnectionUse(db: Queryable, id: string): Promise<void> {
   await sql`
     UPDATE connections SET last_used_at = clock_timestamp()

@@ -10,7 +10,10 @@ import {
 } from "../../lib/secrets/secret.ts";
 import type { Queryable } from "../database.ts";
 
-/** Encrypts and decrypts the secrets in the database. `row` binds a sealed text to its location, such as `channels/17/settings`. */
+/**
+ * Encrypts and decrypts the secrets in the database. `row` names the place where a sealed text is stored, such as `channels/17/settings`.
+ * It can be decrypted only with the same `row`.
+ */
 export interface Keyring {
   readonly seal: (plaintext: string, row: string) => string;
   /**
@@ -29,7 +32,7 @@ export interface Keyring {
   /** Key for the MACs of compiled code in the database, derived from the master key. */
   readonly codeMacKey: Buffer;
   /**
-   * Switches to the current master key of the database. Returns false if the keyring does not have that key.
+   * Makes `seal` use the current master key of the database. Returns false if this gateway does not have that key.
    *
    * @throws UnavailableError
    */
@@ -41,7 +44,7 @@ export class WrongMasterKeyError extends Error {
   override readonly name = "WrongMasterKeyError";
 }
 
-/** Plaintext of the check value, which only the right master key decrypts. */
+/** Plaintext of the check value in the database. Only the right master key can decrypt the check value. */
 export const CHECK_TEXT = "inlet master key";
 export const CHECK_ROW = "cluster/masterKeyCheck";
 export const CHANNEL_ID_KEY_ROW = "cluster/channelIdKey";
@@ -54,8 +57,8 @@ const RANDOM_KEY_BYTES = 32;
  * The first gateway of a new database stores the check value and creates the keys for channel ids and access tokens. If several
  * gateways start together, one wins and all use its keys.
  *
- * @param options.newMasterKey the key of a master key rotation that is planned or already done; a gateway with both keys works
- * during the whole rotation
+ * @param options.newMasterKey new key of a master key rotation that is planned or already done. A gateway that has both keys works during
+ * the whole rotation.
  * @throws WrongMasterKeyError
  */
 export async function openKeyring(options: {
@@ -73,7 +76,7 @@ export async function openKeyring(options: {
       masterKeyId: key.id,
       masterKeyCheck: sealSecret(key, CHECK_TEXT, CHECK_ROW),
       sealedChannelIdKey: sealRandomKey(key, CHANNEL_ID_KEY_ROW),
-      // No gateway of an earlier version has used this database.
+      // Plain addresses are not needed, because no gateway of an earlier version has used this new database.
       plainAddresses: false,
       createdAt: new Date(clock()),
     })
@@ -107,13 +110,13 @@ export async function openKeyring(options: {
   };
 }
 
-/** Returns whether the database is sealed under the given master key. */
+/** Returns true if the secrets in the database are encrypted under the given master key. */
 export async function isMasterKeyOf(db: Queryable, masterKey: Buffer): Promise<boolean> {
   const stored = await db.selectFrom("cluster").select("masterKeyCheck").executeTakeFirst();
   return stored !== undefined && opensCheck(createSealingKey(masterKey), stored.masterKeyCheck);
 }
 
-/** Decrypts a text with the key under which it was sealed. */
+/** Decrypts a text with whichever of the keys it was sealed under. */
 function openUnder(keys: readonly SealingKey[], sealed: string, row: string): string {
   let other: unknown;
   for (const key of keys) {
@@ -148,7 +151,7 @@ const sealRandomKey = (key: SealingKey, row: string): string =>
 const openRandomKey = (key: SealingKey, sealed: string, row: string): Buffer =>
   Buffer.from(openSecret(key, sealed, row), "base64url");
 
-/** Returns whether the check value was created with this key. */
+/** Returns true if the check value was created with this key. */
 export function opensCheck(key: SealingKey, check: string): boolean {
   try {
     return openSecret(key, check, CHECK_ROW) === CHECK_TEXT;

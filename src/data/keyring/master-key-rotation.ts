@@ -19,7 +19,7 @@ import {
   WrongMasterKeyError,
 } from "./keyring.ts";
 
-/** A column of sealed texts, with the context that each text is bound to. */
+/** A database column of encrypted texts. `placeOf` returns the context to which the text of a row is bound. */
 interface SealedColumn<Row> {
   readonly table: string;
   readonly column: string;
@@ -86,7 +86,10 @@ export const SEALED_COLUMNS: readonly SealedColumn<never>[] = [
 
 const BATCH = 500;
 
-/** Result of a rotation. `already` means that an earlier rotation already set the new key. */
+/**
+ * Result of a rotation. `already` means that the database already uses the new key. `resealed` is the number of secrets that were encrypted
+ * again.
+ */
 export type Rotation = { readonly kind: "rotated"; readonly resealed: number } | { readonly kind: "already" };
 
 export interface RotationOptions {
@@ -99,7 +102,7 @@ export interface RotationOptions {
 }
 
 /**
- * Reseals all secrets under a new master key. It is one transaction, so it either reseals everything or changes no data.
+ * Encrypts all secrets again, under a new master key. Runs in one transaction, so it either changes all secrets or none.
  *
  * Gateways can read during the rotation, but their writes of secrets wait. Afterwards, writes sealed under the old key are rejected.
  * The change feed tells gateways about the new key.
@@ -144,7 +147,7 @@ interface Keys {
   readonly to: SealingKey;
 }
 
-/** A row addressed by its ctid, which is stable here because the table lock excludes other writers. */
+/** A row to reseal. `place` is its ctid, which cannot change because the table lock excludes other writers. */
 type SealedRow = Readonly<Record<string, unknown>> & { readonly place: string; readonly sealed: string };
 
 async function resealColumn(

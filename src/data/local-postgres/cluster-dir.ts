@@ -20,7 +20,7 @@ const run = promisify(execFile);
 
 export const SUPERUSER = "inlet";
 
-/** Uses no system locale, so that a system upgrade with a new C library cannot corrupt indexes. */
+/** Arguments of `initdb`. They avoid system locales, so that an upgrade of the C library cannot corrupt indexes. */
 const INITDB_ARGS = [
   `--username=${SUPERUSER}`,
   "--auth=trust",
@@ -30,7 +30,10 @@ const INITDB_ARGS = [
   "--builtin-locale=C.UTF-8",
 ];
 
-/** Checks that the directory is missing or has the major version of this release. @throws Error with instructions otherwise */
+/**
+ * Checks that the data directory does not exist or was created by the PostgreSQL version of this release. @throws Error with instructions
+ * if not
+ */
 export function checkClusterMajor(clusterDir: string): void {
   if (!existsSync(clusterDir)) return;
   const versionFile = join(clusterDir, "PG_VERSION");
@@ -49,8 +52,8 @@ export function checkClusterMajor(clusterDir: string): void {
 }
 
 /**
- * Creates the data directory of a new cluster. It is created under a temporary name and renamed when complete, so that an existing
- * directory is never partial. Removes the remains of earlier attempts.
+ * Creates the data directory of a new cluster. The directory has a temporary name until it is complete, so that `clusterDir` is never
+ * incomplete. Removes the remains of earlier attempts.
  */
 export async function initCluster(options: {
   readonly clusterDir: string;

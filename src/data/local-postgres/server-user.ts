@@ -21,8 +21,8 @@ const run = promisify(execFile);
  * System user that runs PostgreSQL, which refuses to run as root.
  *
  * - `self` is the user of this process.
- * - `namespace` is an ordinary user inside a user namespace that maps to root outside. It can use files of root, even below a
- *   parent directory with mode 0700.
+ * - `namespace` is an ordinary user inside a user namespace, which maps to this process's user (usually root) outside. It can use files of
+ *   root, even below a parent directory with mode 0700.
  * - `other` is another system account. The server enters its directory before it switches users and calls it `/proc/self/cwd`, so
  *   that it needs no access to the parent directories.
  */
@@ -35,13 +35,16 @@ export interface ServerUserOptions {
   readonly binaries: PostgresBinaries;
   readonly dataDir: string;
   readonly clusterDir: string;
-  /** Directory to which root copies the binaries if the account cannot access the package. */
+  /** Directory to which the binaries are copied if the chosen account cannot access the package. */
   readonly sharedBinariesDir?: string;
 }
 
 const SHARED_BINARIES_DIR = "/var/lib/inlet";
 
-/** Chooses a user that works on this machine and binaries that it can run. @throws Error with instructions if there is none */
+/**
+ * Chooses a system user that can run PostgreSQL on this machine, and binaries that this user can run. @throws Error with instructions if
+ * there is no such user
+ */
 export async function chooseServerUser(
   options: ServerUserOptions,
 ): Promise<{ readonly user: ServerUser; readonly binaries: PostgresBinaries }> {

@@ -4,14 +4,14 @@ import type { ProblemAbout } from "../../event/problem.ts";
 import type { Queryable } from "../database.ts";
 import type { HandlerError } from "../tables.ts";
 
-/** Names an object that a problem can affect. */
+/** An object that a problem can affect, with the names that are shown for it. */
 export interface Named {
   readonly organizationId: string;
   readonly subject: string;
   readonly about: ProblemAbout;
 }
 
-/** Maximum number of reported objects per organization and kind. Objects with a higher number or id are omitted. */
+/** Maximum number of reported objects per organization and kind of object. Those with the lowest ids are reported. */
 const MOST = 1_000;
 
 interface ChannelNames {
@@ -41,7 +41,7 @@ const channelNames = sql`
     row_number() OVER (PARTITION BY c.organization_id ORDER BY c.number) AS place
   FROM channels AS c JOIN apps AS a ON a.id = c.app_id`;
 
-/** Returns channels by number. Deleted channels are missing. */
+/** Returns the given channels by internal channel id. The result omits deleted channels. */
 export async function nameChannels(
   db: Queryable,
   numbers: readonly number[],
@@ -115,7 +115,7 @@ export async function listAtRisk(db: Queryable): Promise<readonly Named[]> {
   return rows.map(namedSubscription);
 }
 
-/** Returns those given subscriptions that are active, by id, with a bounded number per organization. */
+/** Returns which of the given subscriptions are active, by id. Returns at most `MOST` per organization. */
 export async function nameActive(db: Queryable, ids: readonly string[]): Promise<ReadonlyMap<string, Named>> {
   if (ids.length === 0) return new Map();
   const { rows } = await sql<SubscriptionNames>`

@@ -17,7 +17,7 @@ export interface Sighting {
   readonly organizationId: string;
   /** Id of the affected object. Together with `kind` it identifies the problem. */
   readonly subject: string;
-  /** `raised` opens a problem. `near` opens none, but keeps an open one open. */
+  /** `raised` opens a problem. `near` does not open a problem, but keeps an open one from being resolved. */
   readonly level: "raised" | "near";
   readonly severity: ProblemSeverity;
   readonly about: ProblemAbout;
@@ -89,7 +89,7 @@ export function openProblem(
   });
 }
 
-/** Updates open problems with the latest findings. */
+/** Updates open problems with the results of the latest check. */
 export async function refreshProblems(
   db: Queryable,
   seen: readonly (Sighting & { readonly id: string })[],
@@ -112,7 +112,7 @@ export async function refreshProblems(
     WHERE p.id = s.id AND p.state <> 'resolved'`.execute(db);
 }
 
-/** Resolves a problem and records the event for it. Returns `undefined` if it is not open any more. */
+/** Resolves a problem and records the event about it. Returns `undefined` if the problem is no longer open. */
 export function resolveProblem(
   db: Queryable,
   id: string,
@@ -171,7 +171,10 @@ export async function deletePublishedChange(db: Queryable, number: number): Prom
   await db.deleteFrom("problemEvents").where("number", "=", number).execute();
 }
 
-/** Deletes resolved problems that are too old or too many. Keeps problems with unpublished events. */
+/**
+ * Deletes resolved problems that are older than `RESOLVED_KEPT_DAYS`, or beyond the newest `MOST_RESOLVED` of an organization. Keeps
+ * problems with unpublished events.
+ */
 export async function expireProblems(db: Queryable, nowMs: number): Promise<void> {
   const before = new Date(nowMs - RESOLVED_KEPT_DAYS * 86_400_000);
   await sql`

@@ -10,7 +10,9 @@ const MOST_LETTERS = 10_000;
 const KEPT_DAYS = 30;
 const EXPIRED_AT_ONCE = 1_000;
 
-/** Stores a dead letter, or updates the one of the same event. Has no effect if the subscription or the event was deleted. */
+/**
+ * Stores a dead letter, or updates the existing dead letter of the same event. Has no effect if the subscription or the event was deleted.
+ */
 export async function insertDeadLetter(db: Queryable, letter: NewDeadLetter, nowMs: number): Promise<void> {
   const { subscriptionId, fields, attempts, ...others } = letter;
   await sql`
@@ -49,7 +51,7 @@ export async function expireDeadLetters(
   }
 }
 
-/** Counts the dead letters of the given subscriptions. Subscriptions without dead letters are missing. */
+/** Counts the dead letters of each given subscription. The result omits subscriptions without dead letters. */
 export async function countDeadLettersOf(
   db: Queryable,
   subscriptionIds: readonly string[],
@@ -64,7 +66,7 @@ export async function countDeadLettersOf(
   return new Map(rows.map(({ subscriptionId, total }) => [subscriptionId, total]));
 }
 
-/** Counts the dead letters of all subscriptions that have any. */
+/** Counts the dead letters of each subscription. The result omits subscriptions without dead letters. */
 export async function countDeadLetters(db: Queryable): Promise<ReadonlyMap<string, number>> {
   const rows = await db
     .selectFrom("deadLetters")
@@ -74,7 +76,7 @@ export async function countDeadLetters(db: Queryable): Promise<ReadonlyMap<strin
   return new Map(rows.map(({ subscriptionId, total }) => [subscriptionId, total]));
 }
 
-/** Returns whether the event was deleted for privacy. */
+/** Returns true if the event was deleted for privacy reasons. */
 export async function isDeletedEvent(db: Queryable, topic: string, entryId: string): Promise<boolean> {
   const row = await db
     .selectFrom("deletedEvents")

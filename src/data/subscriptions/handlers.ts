@@ -15,13 +15,13 @@ export interface HandledSubscription {
   readonly state: "active" | "paused";
   readonly handler: HandlerSettings;
   readonly secret: string;
-  /** Whether it is a subscription of the system app. Such a handler gets no events about its own subscription. */
+  /** Whether this subscription is to events of the system app. Its handler gets no events about the subscription itself. */
   readonly isOfSystem: boolean;
 }
 
 const PAGE = 200;
 
-/** Returns the sealing context of a handler's secret. */
+/** Returns the context to which a handler's encrypted secret is bound. */
 export const handlerSecretPlace = (subscriptionId: string): string =>
   `subscriptions/${subscriptionId}/handler`;
 
@@ -67,7 +67,7 @@ function readRow(
   };
 }
 
-/** Sets whether the subscription's state shows its handler as failing. */
+/** Stores whether the handler of a subscription is failing. */
 export async function setHandlerFailing(db: Queryable, id: string, isFailing: boolean): Promise<void> {
   await db
     .updateTable("subscriptions")

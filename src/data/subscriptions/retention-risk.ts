@@ -1,13 +1,13 @@
 import { sql } from "kysely";
 import type { Queryable } from "../database.ts";
 
-/** A subscription whose retention risk changed. */
+/** A subscription that started or stopped being at risk of losing unread events to retention. */
 export interface RiskChange {
   readonly id: string;
   readonly organizationId: string;
 }
 
-/** Marks subscriptions as at risk. Returns those that were not marked before. */
+/** Marks subscriptions as at risk of losing unread events. Returns those that were not marked before. */
 export async function markAtRisk(db: Queryable, ids: readonly string[]): Promise<readonly RiskChange[]> {
   if (ids.length === 0) return [];
   return db
@@ -19,7 +19,7 @@ export async function markAtRisk(db: Queryable, ids: readonly string[]): Promise
     .execute();
 }
 
-/** Removes the mark from all other subscriptions. Returns those that had it. */
+/** Removes the mark from all subscriptions except those in `atRisk`. Returns the subscriptions that had been marked. */
 export function clearRisk(db: Queryable, atRisk: readonly string[]): Promise<readonly RiskChange[]> {
   return db
     .updateTable("subscriptions")

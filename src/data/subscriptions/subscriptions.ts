@@ -7,7 +7,7 @@ export type SubscriptionRow = Row<"subscriptions">;
 /** A topic that a subscription covers. */
 export interface CoveredTopic {
   readonly topic: string;
-  /** Time since which the topic, the channel and the subscription all exist. The consumer group should exist from then on. */
+  /** Time at which the last of topic, channel and subscription was created. The consumer group should exist from then on. */
   readonly since: Date;
 }
 
@@ -15,8 +15,8 @@ export interface CoveredTopic {
 export type SubscriptionStart = Pick<SubscriptionRow, "id" | "startMs" | "state">;
 
 /**
- * Returns the topics that each subscription covers, ordered by creation and name. Deleted subscriptions are missing. Retired topics
- * are included while their channel and their row exist, because their last entries must still be read.
+ * Returns the topics that each subscription covers, ordered by creation and name. The result omits deleted subscriptions. It includes
+ * retired topics while their channel and their row exist, because their last entries must still be read.
  */
 export async function listCoverage(
   db: Queryable,
@@ -68,7 +68,7 @@ export function pageSubscriptions(
   return query.execute();
 }
 
-/** Returns those given subscriptions that exist. */
+/** Returns which of the given subscriptions exist. */
 export function findSubscriptionStarts(
   db: Queryable,
   ids: readonly string[],
@@ -77,7 +77,7 @@ export function findSubscriptionStarts(
   return db.selectFrom("subscriptions").select(["id", "startMs", "state"]).where("id", "in", ids).execute();
 }
 
-/** Returns the apps that have topics of the given channels, including deleted channels. */
+/** Returns the ids of the apps that have topics of the given channels. Also finds topics of deleted channels. */
 export async function listAppsOfChannels(
   db: Queryable,
   channelNumbers: readonly number[],

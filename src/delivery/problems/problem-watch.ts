@@ -75,7 +75,7 @@ const MOST_FAILING = 8;
 const OPEN_STATES = ["opened", "acknowledged"] as const satisfies ProblemState[];
 
 /**
- * Starts to check for problems periodically. Each check compares what it found with the open problems.
+ * Starts to check for problems periodically. Each check compares the problems that it found with the open ones.
  *
  * A problem's state change and the event about it are written in one transaction. The event is deleted from the database after it was
  * published. Its id consists of the problem's id and the change, so publishing it again after a crash has no effect. While Redis is
