@@ -1,8 +1,9 @@
 /**
- * Memoizes values derived from a channel's secrets. Verifiers are shared between channels and must not retain secrets, so results
- * are cached per secrets array, by identity.
+ * Memoizes values that are derived from the secrets of a channel. Channels share verifiers, so a verifier must not retain
+ * secrets. The results are therefore cached by the identity of the array of secrets.
  *
- * @returns a function that maps an array of secrets to the derived values; an equal but different array is derived again
+ * @returns a function that maps an array of secrets to derived values. Values are derived again for an equal but different
+ *   array
  */
 export function memoizePerSecret<T>(
   make: (secret: string) => T,

@@ -12,7 +12,7 @@ const path = z.string().min(1).max(1_024);
 
 const values = z.record(z.string(), z.string());
 
-/** An example delivery of a provider, without the credentials and signatures that Inlet reads from headers and query. */
+/** An example delivery of a provider. It contains no credentials or signatures that Inlet reads from headers or the query. */
 const sampleSchema = z
   .strictObject({
     headers: values.describe("Header names are in lower case. Times and ids are example values."),
@@ -25,7 +25,7 @@ const sampleSchema = z
   })
   .describe("An example delivery of the provider, for trying out a channel. It yields at least one event.");
 
-/** A provider described as data: verification, handshakes and paths of its deliveries. */
+/** Describes a provider: how deliveries are verified, its handshakes, and the paths of values in its deliveries. */
 export const presetSchema = z.strictObject({
   preset: z
     .string()
@@ -80,12 +80,12 @@ export const presetSchema = z.strictObject({
 });
 export type Preset = z.output<typeof presetSchema>;
 
-/** Providers by name. */
+/** All presets by name. Each one describes a provider. */
 export type Presets = ReadonlyMap<string, Preset>;
 
 const FOLDER = fileURLToPath(new URL("./presets/", import.meta.url));
 
-/** Reads every preset in the folder, one file per provider. @throws Error that names the first invalid file */
+/** Reads all presets from a folder, which contains one file per provider. @throws Error that names the first invalid file */
 export function readPresets(folder: string = FOLDER): Presets {
   const files = readdirSync(folder).filter((file) => file.endsWith(".json"));
   const names = files.map((file) => basename(file, ".json")).sort();

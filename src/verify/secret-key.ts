@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
 
-/** Settings that turn the text of a secret into key bytes. */
+/** Settings that determine how the text of a secret becomes the bytes of a key. */
 export const secretKeySchema = z
   .strictObject({
     encoding: z.enum(["utf8", "base64", "hex"]).default("utf8").describe("Encoding of the secret."),
@@ -21,7 +21,10 @@ export const secretKeySchema = z
   .describe("How to derive the key from a secret.");
 export type SecretKeySettings = z.output<typeof secretKeySchema>;
 
-/** Derives the key from a secret; `undefined` if the secret has another encoding or is empty without its prefix. */
+/**
+ * Derives the key from a secret. Returns `undefined` if the secret has a different encoding, or is empty after its prefix is
+ * removed.
+ */
 export function deriveKey(settings: SecretKeySettings, secret: string): Buffer | undefined {
   const { encoding, stripPrefix = "", append = "", hash } = settings;
   const stripped = secret.startsWith(stripPrefix) ? secret.slice(stripPrefix.length) : secret;
@@ -31,13 +34,13 @@ export function deriveKey(settings: SecretKeySettings, secret: string): Buffer |
   return hash === undefined ? appended : createHash(hash).update(appended).digest();
 }
 
-/** Returns why a secret yields no key, or `undefined` if it yields one. */
+/** Returns the reason why no key can be derived from a secret, or `undefined` if one can. */
 export const findWrongKey = (settings: SecretKeySettings, secret: string): string | undefined =>
   deriveKey(settings, secret) === undefined
     ? `must be valid ${settings.encoding}, and not empty without its prefix`
     : undefined;
 
-/** Accepts standard and URL-safe base64, because people paste secrets in either form. */
+/** Decodes a secret. Accepts both standard and URL-safe base64, because people paste secrets in either form. */
 function decodeSecret(text: string, encoding: SecretKeySettings["encoding"]): Buffer | undefined {
   switch (encoding) {
     case "utf8":

@@ -7,12 +7,12 @@ import { VERIFICATION_SCHEMES } from "./schemes.ts";
 
 const [first, ...others] = VERIFICATION_SCHEMES;
 
-/** Verification settings of a channel that inherits the scheme from its preset. */
+/** Verification settings of a channel that uses the scheme of its preset. */
 const presetVerification = z
   .looseObject({ scheme: z.literal("preset").describe("Uses the verification of the channel's preset.") })
   .describe("Uses the verification of the channel's `preset`. Settings given here override the preset's.");
 
-/** A secret with an optional validity window, so that a new secret can be added before the old one expires. */
+/** A secret with an optional validity window. The window makes it possible to add a new secret before the old one expires. */
 const secretSchema = z
   .strictObject({
     value: z.string().min(1).max(4_096).describe("The secret itself."),
@@ -36,7 +36,7 @@ export const handshakesField = z
     "Setup requests of the provider that are not deliveries, and the responses to them. The first match responds.",
   );
 
-/** How to read deliveries and respond to them; a preset or a channel can set each field. */
+/** Settings for reading deliveries and responding to them. A preset or a channel can contain each of these settings. */
 export const deliverySettings = {
   readAs: z
     .enum(["application/json", "application/x-www-form-urlencoded"])
@@ -55,7 +55,7 @@ export const deliverySettings = {
     ),
 } as const;
 
-/** Settings of every push channel that identify its sender. */
+/** Settings that every push channel has for its sender. */
 export const senderSettings = {
   preset: z
     .string()
@@ -104,11 +104,17 @@ export const senderSettings = {
   ...deliverySettings,
 } as const;
 
-/** Parses the sender settings of any channel. Pull channels have none and are trusted, because the gateway calls them itself. */
+/**
+ * Parses the sender settings of any channel. Pull channels have none. Their data is trusted, because the gateway calls the
+ * source itself.
+ */
 export const senderConfigSchema = z.object(senderSettings);
 export type SenderConfig = z.output<typeof senderConfigSchema>;
 
-/** Replaces the default scheme `none` by `preset` on a channel with a preset, so that the API shows the effective scheme. */
+/**
+ * Replaces the default scheme `none` by `preset` if a channel has a preset. The API then shows the scheme that is actually
+ * used.
+ */
 export const inheritPresetVerification = <T extends Pick<SenderConfig, "preset" | "verification">>(
   config: T,
 ): T =>

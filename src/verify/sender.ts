@@ -9,7 +9,7 @@ import type { Preset, Presets } from "./presets.ts";
 import { findScheme, type VerificationSettings, verificationSchema } from "./schemes.ts";
 import { type Secret, type SenderConfig, senderConfigSchema } from "./sender-settings.ts";
 
-/** A channel's sender settings, merged with those of its preset. */
+/** The sender settings of a channel, merged with those of its preset. */
 export interface Sender
   extends Pick<SenderConfig, "allowedAddresses" | "shadow" | "allowHandshakes" | "readAs"> {
   readonly verification: VerificationSettings;
@@ -17,11 +17,11 @@ export interface Sender
   readonly handshakes: readonly Handshake[];
   readonly answer: NonNullable<SenderConfig["answer"]>;
   readonly forms: FormReading;
-  /** Default paths for definitions that set none. */
+  /** Paths that apply to definitions which set none of their own. */
   readonly paths: Pick<Preset, "typePath" | "idPath" | "itemsPath">;
 }
 
-/** Merges a channel's settings over those of its preset, and validates the result as a whole. */
+/** Merges the settings of a channel over those of its preset. Validates the merged settings. */
 export function resolveSender(
   config: SenderConfig,
   presets: Presets,
@@ -61,7 +61,7 @@ export function resolveSender(
   });
 }
 
-/** Whether verification needs a secret that is not set yet. Until it is set, the channel's hooks respond with 401. */
+/** Returns whether verification needs a secret that is not set yet. Until it is set, the channel's hooks respond with 401. */
 export function lacksSecret({
   verification,
   secrets,
@@ -71,13 +71,16 @@ export function lacksSecret({
   return findScheme(verification).needsSecret(verification);
 }
 
-/** Whether stored settings lack a secret or are no longer valid; no delivery can be verified in either case. */
+/** Returns whether stored settings lack a secret or are no longer valid. In either case, no delivery can be verified. */
 export function needsSetup(settings: unknown, presets: Presets): boolean {
   const sender = parseSender(settings, presets);
   return sender === undefined || lacksSecret(sender);
 }
 
-/** Whether the settings reject unverified requests. Also true for invalid settings, which accept no request. */
+/**
+ * Returns whether the channel rejects requests that fail verification. Also true for invalid settings, with which every request
+ * is rejected.
+ */
 export function verifiesSenders(settings: unknown, presets: Presets): boolean {
   const sender = parseSender(settings, presets);
   return sender === undefined || (sender.verification.scheme !== "none" && !sender.shadow);
@@ -107,8 +110,8 @@ function findWrongSecrets(
 }
 
 /**
- * Finds handshakes that could be used to forge deliveries. If signatures do not cover the body, a text that a handshake signs for
- * anyone could serve as the signature of a delivery.
+ * Finds handshakes that an attacker could use to forge deliveries. Such a handshake signs a text for anyone. If the signatures
+ * of deliveries do not cover the body, the result could be used as the signature of a delivery.
  */
 function findSigningOracles(
   { signsBody, of }: VerificationSettings,
@@ -123,7 +126,7 @@ function findSigningOracles(
   );
 }
 
-/** Whether a handshake returns a text signed with the channel's secret to any caller. */
+/** Returns whether a handshake signs a text with the channel's secret and returns the result to any caller. */
 export const signsForAnyone = ({ requireVerified, respond }: Handshake): boolean =>
   !requireVerified && [respond.body, ...Object.values(respond.headers)].some((text) => SIGNS.test(text));
 

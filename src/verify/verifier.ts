@@ -3,22 +3,27 @@ import type { RawRequest } from "../event/received.ts";
 import { err, type Result } from "../lib/result.ts";
 import type { KeySource } from "./keys/key-source.ts";
 
-/** Input of a verifier besides the request itself. */
+/** Input that a verifier needs in addition to the request. */
 export interface VerifyContext {
-  /** Secrets that were valid when the request arrived, in the channel's order. */
+  /** The secrets that were valid when the request arrived, in the order of the channel's settings. */
   readonly secrets: readonly string[];
   /** Public base URL of the gateway: the part of a channel's address before `/hooks/…`. */
   readonly hooksUrl: string;
-  /** Content-Type to read the body as, when it differs from the one that the sender declares. */
+  /** Content type to use for reading the body, if it differs from the one that the sender declares. */
   readonly readAs?: string | undefined;
   readonly keys: KeySource;
-  /** Whether a handshake of the channel signs texts for any caller. A signature over such a text does not prove the sender. */
+  /**
+   * Whether a handshake of the channel signs texts for any caller. A signature over such a text does not prove who sent a
+   * request.
+   */
   readonly signsForAnyone?: boolean;
 }
 
 /**
- * Places where a scheme reads credentials and signatures. Headers (names in lower case) and query parameters are removed from the
- * delivery. Values at body paths cannot be removed, but are never displayed.
+ * Places where a scheme reads credentials and signatures. Headers (names in lower case) and query parameters at these places
+ * are removed from the delivery.
+ *
+ * Values in the body cannot be removed, but they are never displayed.
  */
 export interface Consumed {
   readonly consumedHeaders: readonly string[];
@@ -26,24 +31,33 @@ export interface Consumed {
   readonly consumedBody: readonly string[];
 }
 
-/** The facts that a scheme proved. */
+/** Facts about a delivery that its verification has proved. */
 export interface Verification {
-  /** The sender's delivery id, only where the signature covers it. */
+  /** Delivery id from the sender. `undefined` if the signature does not cover it. */
   readonly deliveryId?: string | undefined;
-  /** Digest of the signed bytes. The same bytes under another id or type are a replay. `undefined` if replays are not checked. */
+  /**
+   * Digest of the signed bytes. The same signed bytes with a different id or type are a replay. `undefined` if replays are not
+   * checked.
+   */
   readonly boundTo?: string | undefined;
-  /** SHA-256 of the body in 43 base64url characters. Set only if the signature covers exactly the body; then equal to `boundTo`. */
+  /**
+   * SHA-256 of the body, in 43 base64url characters. Set only if the signature covers exactly the body. It then equals
+   * `boundTo`.
+   */
   readonly bodyHash?: string | undefined;
 }
 
-/** An item's index is appended to the delivery id, and an event id has at most 512 characters. */
+/** Maximum length of a delivery id. The index of an item is appended to it, and an event id has at most 512 characters. */
 const MAX_LENGTH = 256;
 
-/** Whether a text can be a delivery id. Lone surrogates are rejected: UTF-8 would turn all of them into the same character. */
+/**
+ * Returns whether a text can be a delivery id. Rejects lone surrogates, because UTF-8 would turn all of them into the same
+ * character.
+ */
 export const isDeliveryId = (text: string): boolean =>
   text !== "" && text.length <= MAX_LENGTH && text.isWellFormed();
 
-/** Reason for a failed verification. The set is closed, because the reason is also a metric label. */
+/** Reason why verification failed. The reasons are a fixed set, because they are also values of a metric label. */
 export type FailureReason =
   | "address"
   | "no_secret"
@@ -53,7 +67,7 @@ export type FailureReason =
   | "mismatch"
   | "unavailable";
 
-/** A failed verification. The message is for logs and operators and must never reach the sender. */
+/** Describes why verification failed. The message is for logs and operators, and must never reach the sender. */
 export interface VerificationFailure {
   readonly reason: FailureReason;
   readonly message: string;
@@ -66,13 +80,13 @@ export const reject = (reason: FailureReason, message: string): Result<never, Ve
 
 const NO_SECRET = reject("no_secret", "the channel has no currently valid secret");
 
-/** A compiled verification scheme. All channels with the same settings share one. */
+/** A compiled verification scheme. All channels with the same settings share one verifier. */
 export interface Verifier extends Consumed {
-  /** Whether it fetches public keys. Only such verifiers receive a key source. */
+  /** Whether the verifier fetches public keys. Only such verifiers receive a key source. */
   readonly fetchesKeys?: boolean;
   /**
-   * Checks one request over its raw bytes and compares secrets in constant time. Returns a promise only if keys must be fetched or
-   * the signature library is asynchronous.
+   * Verifies the raw bytes of a request. Compares secrets in constant time. Returns a promise only if keys must be fetched, or
+   * if the signature library is asynchronous.
    *
    * @throws UnavailableError if the keys cannot be fetched
    */
@@ -80,25 +94,30 @@ export interface Verifier extends Consumed {
 }
 
 /**
- * A verification scheme: one file in `schemes/` and one line in `schemes.ts`. `settings` is a strict object whose `scheme` is the
- * literal name. The schema must reject inconsistent settings when they are written.
+ * A verification scheme. To add one, add a file to `schemes/` and a line to `schemes.ts`.
+ *
+ * `settings` is a strict object, and its member `scheme` is the literal name of the scheme. The schema must reject inconsistent
+ * settings, so that they are never stored.
  */
 export interface VerificationScheme {
   readonly scheme: string;
   readonly settings: z.ZodObject;
-  /** Whether the scheme needs a secret whatever its settings. */
+  /** Whether the scheme needs a secret with any settings. */
   readonly alwaysNeedsSecret: boolean;
-  /** Whether verification with these settings requires a secret. Without one, the channel is `needsSetup`. */
+  /** Returns whether verification with these settings needs a secret. A channel without the secret has the state `needsSetup`. */
   readonly needsSecret: (settings: unknown) => boolean;
-  /** Returns why a secret does not fit the settings, or `undefined` if it does. The message never contains the secret. */
+  /**
+   * Returns the reason why a secret does not fit the settings, or `undefined` if it does. The reason never contains the secret.
+   */
   readonly findWrongSecret: (settings: unknown, secret: string) => string | undefined;
-  /** @throws z.ZodError if the settings do not match the schema `settings` */
+  /** Creates a verifier. @throws z.ZodError if the settings do not match the schema `settings` */
   readonly create: (settings: unknown) => Verifier;
 }
 
 /**
- * Defines a scheme from its typed parts and erases the type of its settings, so that all schemes fit in one list. If the settings
- * need a secret and none is valid, the scheme fails with `no_secret` without calling the verifier.
+ * Defines a scheme from typed parts. The result hides the type of the settings, so that all schemes fit in one list.
+ *
+ * If the settings need a secret and no secret is valid, verification fails with `no_secret` without calling the verifier.
  */
 export function defineScheme<S extends z.ZodObject>(parts: {
   readonly scheme: string;

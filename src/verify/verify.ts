@@ -20,13 +20,19 @@ import { lacksSecret, type Sender, signsForAnyone } from "./sender.ts";
 import type { Secret } from "./sender-settings.ts";
 import { type FailureReason, reject as rejection, type Verdict, type Verification } from "./verifier.ts";
 
-/** A delivery that failed verification. It has the shape of a verified one for quarantine, is only displayed, and is never parsed. */
+/**
+ * A delivery that failed verification. It has the shape of a verified delivery, so that quarantine can display it. It is never
+ * parsed.
+ */
 export type UnverifiedDelivery = Omit<VerifiedDelivery, "deliveryId" | "boundTo" | "bodyHash">;
 
 export interface RejectedRequest {
-  /** For logs and operators; never sent to the sender. */
+  /** Explains the rejection in logs and to operators. It is never sent to the sender. */
   readonly message: string;
-  /** Returns the request without its credentials and signatures: a signature that is wrong here may be valid elsewhere. */
+  /**
+   * Returns the request without its credentials and signatures. They are removed even though they are invalid here, because
+   * they may be valid elsewhere.
+   */
   readonly redacted: () => UnverifiedDelivery;
 }
 
@@ -34,22 +40,29 @@ export type Verified = Result<VerifiedDelivery, RejectedRequest>;
 
 export interface CompiledSender extends Pick<Handshakes, "methods"> {
   /**
-   * Verifies a raw request and returns a delivery that may be parsed. Returns a promise only if the scheme is asynchronous.
+   * Verifies a raw request and returns a delivery that may be parsed. Returns a promise only if the verification scheme is
+   * asynchronous.
    *
    * @throws UnavailableError if the sender's keys cannot be fetched
    */
   readonly verify: (request: RawRequest) => Verified | Promise<Verified>;
-  /** Finds the handshake that a request matches, among those that need no verification; `undefined` if none matches. */
+  /** Finds the handshake that a request matches, among those that need no verification. Returns `undefined` if none matches. */
   readonly findOpenHandshake: Handshakes["findOpen"];
-  /** Finds the matching handshake among those that need verification. Deliveries accepted only by shadow mode match none. */
+  /**
+   * Finds the handshake that a request matches, among those that need verification. A delivery that only shadow mode accepted
+   * matches none.
+   */
   readonly findHandshake: (request: RawRequest, delivery: VerifiedDelivery) => MatchedHandshake | undefined;
-  /** Creates a redactor for a delivery. It removes the channel's secrets, signatures in the body, and channel addresses. */
+  /**
+   * Creates a function that redacts texts of a delivery. It replaces the channel's secrets, signatures in the body, and channel
+   * addresses.
+   */
   readonly createRedactor: (delivery: Pick<VerifiedDelivery, "headers" | "body">) => Redact;
-  /** Whether a delivery failed verification and was accepted only because the channel is in shadow mode. */
+  /** Returns whether a delivery failed verification, but was accepted because the channel is in shadow mode. */
   readonly isShadowed: (delivery: VerifiedDelivery) => boolean;
-  /** Whether verification fetches public keys. Only such channels need a key source. */
+  /** Whether verification fetches public keys. Only channels that fetch keys need a key source. */
   readonly fetchesKeys: boolean;
-  /** Rejects a request without verifying it, with the same redaction as `verify`. */
+  /** Rejects a request without verifying it. Redacts the request in the same way as `verify`. */
   readonly reject: (request: RawRequest, message: string) => RejectedRequest;
 }
 
@@ -57,13 +70,13 @@ export interface SenderDeps {
   /** Public base URL of the gateway: the part of a channel's address before `/hooks/…`. */
   readonly hooksUrl: string;
   readonly keys: KeySource;
-  /** Called for each request that fails verification and is accepted because the channel is in shadow mode. */
+  /** Called for each request that fails verification but is accepted, because the channel is in shadow mode. */
   readonly onShadowed: (reason: FailureReason) => void;
 }
 
 /**
- * Headers that are always removed from `$headers`, whatever the scheme. They contain credentials, or the channel's address, which is
- * a credential too and which proxies repeat (Kong, Envoy, Traefik, nginx, IIS).
+ * Headers that are always removed from `$headers`, whatever the scheme. They contain credentials, or the address of the
+ * channel, which is also a credential. Proxies repeat the address in these headers (Kong, Envoy, Traefik, nginx, IIS).
  */
 const CREDENTIAL_HEADERS = [
   "authorization",
@@ -102,17 +115,20 @@ export function compileSenderProgram(sender: Omit<Sender, "secrets">) {
     verifier,
     isAddressRejected: compileAddresses(sender.allowedAddresses),
     key: secretKeySchema.parse(verification.key),
-    /** Places to hide, with the channel's handshakes enabled (`open`) and disabled (`shut`). */
+    /**
+     * Places in requests whose values are hidden. `open` applies if the channel's handshakes are enabled, and `shut` if they
+     * are disabled.
+     */
     hidden: { open: compileHidden(sender.handshakes), shut: compileHidden([]) },
-    // Includes disabled handshakes: signatures that they returned earlier remain valid.
+    // Include disabled handshakes, because signatures that they returned earlier are still valid.
     isSigning: sender.handshakes.some(signsForAnyone),
   };
 }
 
 /**
- * Compiles a sender's settings once, for use with each of its requests.
+ * Compiles the settings of a sender once, for use with all of its requests.
  *
- * @param program an existing program of the same settings, to avoid compiling them again
+ * @param program existing program of the same settings, which avoids compiling them again
  */
 export const compileSender = (
   sender: Sender,
@@ -120,7 +136,9 @@ export const compileSender = (
   program: SenderProgram = compileSenderProgram(sender),
 ): CompiledSender => new ActiveSender(sender, deps, program);
 
-/** A class keeps memory per channel small, because there can be many thousands of channels with their own secrets. */
+/**
+ * Implemented as a class to keep the memory per channel small. There can be many thousands of channels with their own secrets.
+ */
 class ActiveSender implements CompiledSender {
   readonly methods: readonly string[];
   readonly findOpenHandshake: Handshakes["findOpen"];
@@ -130,7 +148,7 @@ class ActiveSender implements CompiledSender {
   readonly #hidden: SenderProgram["hidden"]["open"];
   readonly #handshakes: Handshakes;
   readonly #secrets: SecretWindows;
-  /** Deliveries that only shadow mode accepted; `undefined` if the channel is not in shadow mode. */
+  /** Deliveries that were accepted only because of shadow mode. `undefined` if the channel is not in shadow mode. */
   readonly #shadowed: WeakSet<VerifiedDelivery> | undefined;
 
   constructor(sender: Sender, deps: SenderDeps, program: SenderProgram) {
@@ -232,7 +250,7 @@ class ActiveSender implements CompiledSender {
       : err(this.reject(request, message));
   }
 
-  /** Accepts an unverified request in shadow mode, as a delivery without verified facts. */
+  /** Accepts an unverified request because of shadow mode. The resulting delivery has no verified facts. */
   #accept(request: RawRequest, reason: FailureReason, shadowed: WeakSet<VerifiedDelivery>): Verified {
     this.#deps.onShadowed(reason);
     const delivery = this.#redact(request);
@@ -240,7 +258,10 @@ class ActiveSender implements CompiledSender {
     return ok(delivery);
   }
 
-  /** Handles an error of the verifier. Without keys the delivery is rejected as unavailable, so that its sender retries. */
+  /**
+   * Handles an error that the verifier has thrown. If keys cannot be fetched, shadow mode accepts the request. Otherwise,
+   * rethrows the error so that the sender retries.
+   */
   #fail(request: RawRequest, error: unknown): Verified {
     if (this.#shadowed && error instanceof UnavailableError)
       return this.#accept(request, "unavailable", this.#shadowed);
@@ -253,7 +274,7 @@ interface SecretWindow extends Pick<Secret, "value" | "name"> {
   readonly toMs: number;
 }
 
-/** Secrets with their validity windows. */
+/** The secrets of a channel with their validity windows. */
 class SecretWindows {
   readonly #windows: readonly SecretWindow[];
   #last: readonly string[] = NO_SECRETS;
@@ -272,8 +293,11 @@ class SecretWindows {
   }
 
   /**
-   * Returns the secrets that are valid at a time, in configured order: those named `wanted`, or those without a name. While the
-   * valid secrets are unchanged, returns the same array, because derived values are cached by array identity.
+   * Returns the secrets that are valid at a time, in configured order. With `wanted`, returns the secrets of that name;
+   * otherwise, those without a name.
+   *
+   * Returns the same array as long as the valid secrets without a name do not change, because derived values are cached by
+   * array identity.
    */
   at(nowMs: number, wanted?: string): readonly string[] {
     const valid: string[] = [];
@@ -292,7 +316,10 @@ const NO_SECRETS: readonly string[] = [];
 
 const ADDRESS_NOT_ALLOWED = rejection("address", "the client address is not in `allowedAddresses`");
 
-/** Compiles the check for rejected client addresses; `undefined` if all addresses may send deliveries. */
+/**
+ * Compiles a function that returns whether a client address is rejected. Returns `undefined` if all addresses may send
+ * deliveries.
+ */
 function compileAddresses(networks: Sender["allowedAddresses"]) {
   if (networks === undefined) return undefined;
   const isAllowed = createNetworkCheck(networks.flatMap((text) => parseNetwork(text) ?? []));
@@ -315,17 +342,23 @@ function handshakesEnabled(sender: Sender): boolean {
   }
 }
 
-/** Overrides the content type. The result has no prototype, because all values from a sender are kept in such objects. */
+/**
+ * Replaces the content type in a set of headers. The result has no prototype, like all objects that contain values from a
+ * sender.
+ */
 const withContentType = (headers: Values, type: string): Values =>
   Object.assign(Object.create(null), headers, { "content-type": type });
 
 /**
- * Removes hidden names, and channel addresses inside values, which a proxy or a `Referer` may repeat. Returns the same object if
- * it contains neither, which is nearly always.
+ * Removes values with hidden names. Also removes channel addresses from the other values, because a proxy or a `Referer` header
+ * may repeat them.
+ *
+ * Returns the same object if it contains neither, which is nearly always the case.
  */
 function hideValues(values: Values, hidden: ReadonlySet<string>): Values {
   const kept = omitValues(values, hidden);
-  // Not `for…in`: V8 collects no type feedback for its reads when all objects share a shape, and re-optimizes the function repeatedly.
+  // Do not use `for…in`. V8 collects no type feedback for its reads if all objects have the same shape, and then re-optimizes
+  // the function repeatedly.
   for (const name of Object.keys(kept)) {
     const value = kept[name];
     if (value !== undefined && holdsChannelId(value))

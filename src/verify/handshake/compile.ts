@@ -9,35 +9,41 @@ import type { Consumed } from "../verifier.ts";
 import { compileReply } from "./reply.ts";
 import type { Condition, Handshake } from "./settings.ts";
 
-/** A request that matches a handshake, and the actions that the handshake requires. */
+/** The result of matching a request to a handshake. The gateway must perform these actions before it responds. */
 export interface MatchedHandshake {
-  /** Secret in the request, to store before responding; `undefined` if there is no secret to store. */
+  /** Secret from the request, which must be stored before responding. `undefined` if there is no secret to store. */
   readonly captured: Result<string, string> | undefined;
-  /** URL in the request, to call before responding. */
+  /** URL from the request, which must be called before responding. `undefined` if there is no URL to call. */
   readonly visit: Result<string, string> | undefined;
   readonly reply: () => Result<HandshakeReply, string>;
 }
 
 export interface Handshakes {
-  /** HTTP methods that the channel's address accepts: POST, and the methods of its handshakes. */
+  /** HTTP methods that the channel's address accepts. They are POST and the methods of the channel's handshakes. */
   readonly methods: readonly string[];
-  /** Finds a match among the handshakes that need no verification. */
+  /** Finds the handshake that a request matches, among those that need no verification. */
   readonly findOpen: (request: RawRequest) => MatchedHandshake | undefined;
-  /** Finds a match among the handshakes that need verification. Call it only after verification, because it may parse the body. */
+  /**
+   * Finds the handshake that a request matches, among those that need verification. Call this only for a verified request,
+   * because it may parse the body.
+   */
   readonly findVerified: (request: RawRequest) => MatchedHandshake | undefined;
 }
 
-/** Returns the secrets that are valid at a time, in configured order: those with the given name, or those without a name. */
+/**
+ * Returns the secrets that are valid at a time, in configured order. With `name`, returns the secrets of that name. Otherwise,
+ * returns the secrets without a name, which verify deliveries.
+ */
 export type SecretsAt = (nowMs: number, name?: string) => readonly string[];
 
 interface HandshakeDeps {
   readonly secretsAt: SecretsAt;
-  /** All secrets that verify deliveries, including those outside their validity window. */
+  /** All secrets that verify deliveries, including those that are outside their validity window. */
   readonly ownSecrets: readonly string[];
   readonly readAs: string | undefined;
-  /** Derives a key from a secret as the channel's verification scheme does. */
+  /** Derives the HMAC key from a secret in the same way as the channel's verification scheme. */
   readonly hmacKeyOf: (secret: string) => Buffer | undefined;
-  /** Whether a text is a valid secret for the channel's verification scheme. */
+  /** Returns whether a text is a valid secret for the channel's verification scheme. */
   readonly isSecret: (text: string) => boolean;
 }
 
@@ -45,7 +51,7 @@ const MAX_CAPTURED_LENGTH = 4_096;
 const DELIVERY_METHOD = "POST";
 
 /**
- * Compiles a channel's handshakes. A request matches the first handshake whose conditions all hold.
+ * Compiles the handshakes of a channel. If a request matches several handshakes, the first one applies.
  *
  * @throws Error for settings that `handshakeSchema` rejects
  */
@@ -76,7 +82,7 @@ const NO_HANDSHAKES: Handshakes = {
   findVerified: () => undefined,
 };
 
-/** Lists the places where handshakes carry secrets, so that these are hidden. */
+/** Lists the places in requests where handshakes transport secrets, so that the values there can be hidden. */
 export function consumedByHandshakes(handshakes: readonly Handshake[]): Consumed {
   const secretPlaces = handshakes.flatMap(({ when, captureSecret }) => [
     ...when.all.filter(({ equalsSecret }) => equalsSecret !== undefined),
@@ -92,7 +98,7 @@ export function consumedByHandshakes(handshakes: readonly Handshake[]): Consumed
 
 function compileHandshake(handshake: Handshake, deps: HandshakeDeps) {
   const { when, requireVerified, captureSecret, visit } = handshake;
-  // Check the body last: most requests are deliveries and fail the cheaper conditions.
+  // Check conditions on the body last. Most requests are deliveries, which already fail the cheaper conditions.
   const { body: ofBody = [], others = [] } = Object.groupBy(when.all, (one) =>
     one.in === "body" ? "body" : "others",
   );
@@ -132,7 +138,10 @@ function compileHandshake(handshake: Handshake, deps: HandshakeDeps) {
   };
 }
 
-/** Returns the secret to store, or `undefined` if the channel already has this secret. A different secret is an error. */
+/**
+ * Returns the secret to store. Returns `undefined` if the channel already has this secret, and an error if it has a different
+ * one.
+ */
 function capture(
   text: string | undefined,
   { ownSecrets, isSecret }: HandshakeDeps,
@@ -161,7 +170,10 @@ function compileCondition(
   return (view) => isSecretIn(read(view) ?? "", secretsAt(view.request.arrivedAtMs, equalsSecret));
 }
 
-/** Compiles a byte search for texts that the conditions require in the body. It avoids parsing nearly every delivery. */
+/**
+ * Compiles a search for the texts that the body must contain to meet the conditions. It searches the raw bytes, and avoids
+ * parsing the body of nearly every delivery.
+ */
 function compileBodyPrefilter(conditions: readonly Condition[]): (view: RequestView) => boolean {
   const needles = conditions.flatMap(({ name, equals, absent }) => {
     const needle = equals ?? /\.(?<last>[A-Za-z0-9_]+)$/.exec(name)?.groups?.last ?? "";
@@ -170,5 +182,5 @@ function compileBodyPrefilter(conditions: readonly Condition[]): (view: RequestV
   return ({ request }) => needles.every((needle) => request.body.includes(needle));
 }
 
-/** Texts of these characters are spelled the same in JSON and in forms. */
+/** Matches texts whose spelling is the same in JSON and in forms. */
 const SAME_IN_ALL_FORMATS = /^[A-Za-z0-9_.-]+$/;

@@ -7,28 +7,31 @@ import { compileSource, type RequestView } from "../message/request-view.ts";
 import { findSource, findWrongName } from "../message/source.ts";
 import type { ReplySettings } from "./settings.ts";
 
-/** Values that a response template can use. */
+/** Values that are available to the template of a response. */
 export interface ReplySource {
   readonly view: RequestView;
-  /** Returns the named secret; `undefined` if the channel has no valid secret of this name. */
+  /** Returns the secret with this name. Returns `undefined` if the channel has no valid secret of this name. */
   readonly secret: (name: string) => string | undefined;
-  /** Returns the key that verifies deliveries; `undefined` if the channel has no valid secret. */
+  /** Returns the HMAC key that verifies deliveries. Returns `undefined` if the channel has no valid secret. */
   readonly hmacKey: () => Buffer | undefined;
 }
 
-/** Renders the response to a request; the error names the missing value. */
+/** Renders the response to a handshake request. The error names the value that is missing from the request. */
 export type RenderReply = (source: ReplySource) => Result<HandshakeReply, string>;
 
 interface Rendering extends ReplySource {
   lacking: string | undefined;
 }
 
-/** Maximum length of one value of the request that is returned in the response. */
+/** Maximum length of a value that the response returns to the sender. */
 const MAX_ECHO_LENGTH = 4_096;
-/** Texts that a handshake may sign. They must not be usable as a delivery or as the beginning of one. */
+/**
+ * Matches texts that a handshake may sign for a sender. Such a text must not be usable as a delivery, or as the beginning of
+ * one.
+ */
 const SIGNABLE = /^[A-Za-z0-9_~+/-]{1,256}={0,2}$/;
 const HEADER_VALUE = /^[\x20-\x7e]*$/;
-/** Headers that change how the response is interpreted, or redirect its reader. */
+/** Matches headers that change how the response is interpreted, or that redirect the client. A handshake must not set them. */
 const FORBIDDEN_HEADER =
   /^(?:content-.*|access-control-.*|set-cookie.*|location|refresh|connection|transfer-encoding|trailer|upgrade|keep-alive|date|x-content-type-options|x-request-id|alt-svc|clear-site-data|link|www-authenticate|strict-transport-security)$/i;
 
@@ -113,7 +116,10 @@ function findReader(name: string): Result<(source: ReplySource) => string | unde
   return ok(({ view }) => read(view));
 }
 
-/** Whether a template is valid JSON with all placeholders inside quotes. A value outside quotes could make the JSON invalid. */
+/**
+ * Returns whether a template is valid JSON whose placeholders are all inside quotes. A value that is inserted outside quotes
+ * could make the JSON invalid.
+ */
 function isJsonTemplate(text: string): boolean {
   try {
     JSON.parse(text.replace(/\{\{[^{}]*\}\}/g, 'a\\"b'));

@@ -14,7 +14,7 @@ export const handshakeSchema = handshakeShape
   )
   .describe("A setup request that is not a delivery, and the response to it.");
 
-/** Finds conditions that contradict each other, or that a delivery could match. */
+/** Finds conditions that contradict each other, and handshakes that a delivery could match. */
 function findWrongConditions({ when: { method, all } }: Handshake, note: NoteWrong): void {
   all.forEach(({ equals, equalsSecret, absent }, index) => {
     const said = [equals, equalsSecret, absent].filter((word) => word !== undefined).length;
@@ -22,7 +22,8 @@ function findWrongConditions({ when: { method, all } }: Handshake, note: NoteWro
   });
   if (method !== "POST") return;
   const present = all.filter(({ absent }) => absent !== true);
-  // A delivery can contain a field of any name, so a field's presence is only conclusive together with another field's absence.
+  // A delivery can contain a body field of any name. The presence of a field is therefore only conclusive if another field
+  // must be absent.
   const tellsApart = present.some(
     ({ in: where, equals, equalsSecret }) =>
       where !== "body" || equals !== undefined || equalsSecret !== undefined,

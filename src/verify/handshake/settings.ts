@@ -4,7 +4,7 @@ import { nameField, requestSourceSchema } from "../message/source.ts";
 
 export const HANDSHAKE_METHODS = ["GET", "HEAD", "OPTIONS", "PUT", "POST"] as const;
 
-/** Name of a secret that is used by handshakes instead of verifying deliveries. */
+/** Name of a secret. Handshakes use named secrets, while secrets without a name verify deliveries. */
 export const secretName = z
   .string()
   .regex(/^[A-Za-z][A-Za-z0-9_-]{0,63}$/, "must be a letter, then letters, digits, _ and -");
@@ -50,7 +50,7 @@ const respondSchema = z.strictObject({
   ).default(""),
 });
 
-/** Fields of a handshake, without the checks that involve several fields. */
+/** The fields of a handshake. Checks that involve several fields are added in `schema.ts`. */
 export const handshakeShape = z.strictObject({
   title: z.string().min(1).max(255).describe("Title of the handshake, shown to people."),
   when: whenSchema.describe("Conditions that identify the request."),

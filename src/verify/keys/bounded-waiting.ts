@@ -1,10 +1,15 @@
 import { UnavailableError } from "../../lib/errors.ts";
 import type { KeySource } from "./key-source.ts";
 
-/** Maximum number of a channel's deliveries that wait for a key fetch. Each of them keeps its body in memory. */
+/**
+ * Maximum number of deliveries per channel that wait for keys to be fetched. Each waiting delivery keeps its body in memory.
+ */
 const MAX_WAITING = 64;
 
-/** Wraps a key source for one channel. Requests beyond `MAX_WAITING` fail as unavailable, so that their senders retry. */
+/**
+ * Wraps the key source of a channel. While `MAX_WAITING` deliveries wait, further ones that need a fetch fail with
+ * UnavailableError, so that their senders retry.
+ */
 export function boundWaiting(keys: KeySource): KeySource {
   let waiting = 0;
 

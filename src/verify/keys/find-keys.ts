@@ -10,21 +10,24 @@ import type { signatureKeysSchema } from "./settings.ts";
 type KeySettings = z.output<typeof signatureKeysSchema>;
 type Keys = readonly PublicKey[];
 
-/** Candidate keys for a request. */
+/** Public keys that may verify a request. */
 export interface FoundKeys {
-  /** A promise only if the keys must be fetched first. */
+  /** The keys. A promise only if they must be fetched first. */
   readonly keys: Keys | Promise<Keys>;
-  /** Fetches the current keys if the cached ones did not match; resolves to `undefined` if they were fetched moments ago. */
+  /** Fetches the keys again if none of the cached keys matches. Resolves with `undefined` if they were fetched moments ago. */
   readonly renew?: () => Promise<Keys | undefined>;
 }
 
-/** @throws UnavailableError if the keys cannot be fetched; the returned promises reject with it too */
+/**
+ * Finds the keys for a request. @throws UnavailableError if the keys cannot be fetched. The returned promises reject with the
+ * same error
+ */
 export type FindKeys = (view: RequestView, context: VerifyContext) => Result<FoundKeys, VerificationFailure>;
 
 export const areKeysFetched = ({ from }: Pick<KeySettings, "from">): boolean =>
   from === "url" || from === "request";
 
-/** Compiles the lookup of keys for a request. @param parse parses a secret as a key, for `from: "secrets"` */
+/** Compiles a function that finds the keys for a request. @param parse converts a secret to keys, for `from: "secrets"` */
 export function compileKeys(
   settings: KeySettings,
   parse: (secret: string) => Keys | undefined = parsePublicKeys,

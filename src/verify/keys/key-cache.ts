@@ -5,24 +5,28 @@ import type { KeySource } from "./key-source.ts";
 import { type PublicKey, parsePublicKeys } from "./parse-keys.ts";
 
 /**
- * Fetches an https URL that the settings name or pin. Follows no redirects, and limits the time to a few seconds and the size to a
- * few hundred KiB.
+ * Fetches an https URL that the settings contain, or that matches one of their pins. Does not follow redirects. Limits the time
+ * to a few seconds, and the size to a few hundred KiB.
  *
- * @throws if the fetch fails
+ * @throws Error if the fetch fails
  */
 export type FetchPinned = (url: string, options: { readonly signal: AbortSignal }) => Promise<Buffer>;
 
 const HOUR_MS = 3_600_000;
 const FRESH_MS = HOUR_MS;
-/** Maximum age of cached keys that are used while they cannot be fetched again. */
+/** Maximum age at which cached keys are still used if fetching them again fails. */
 const STALE_MS = 24 * HOUR_MS;
-/** Pause after a failed fetch, and between two fetches of keys that did not match. */
+/** Minimum interval between two fetches of the same URL, after a failed fetch or if the fetched keys did not match. */
 const RETRY_PAUSE_MS = 30_000;
-/** Maximum number of cached URLs per organization. */
+/** Maximum number of URLs whose keys are cached per organization. */
 const MAX_ADDRESSES = 200;
-/** Default limit on concurrent fetches per organization, because requests can name any number of URLs to fetch. */
+/**
+ * Default limit on concurrent key fetches per organization. A limit is necessary because requests can name any number of URLs.
+ */
 export const DEFAULT_KEY_FETCHES = 16;
-/** Concurrent fetches of an organization without a limit: bounded by the sockets and memory of the process. */
+/**
+ * Concurrent key fetches of an organization without its own limit. The sockets and memory of the process require this bound.
+ */
 const MOST_KEY_FETCHES = 256;
 const MAX_ORGANIZATIONS = 10_000;
 
@@ -32,9 +36,10 @@ interface Known {
 }
 
 /**
- * Creates a key cache per organization, so that slow or numerous key URLs of one organization do not affect another.
+ * Creates one key cache per organization. Slow or numerous key URLs of one organization therefore do not affect the others.
  *
- * @param fetchesOf returns the maximum number of concurrent fetches of an organization; `undefined` for no limit of its own
+ * @param fetchesOf returns the maximum number of concurrent fetches of an organization; `undefined` if it has no limit of its
+ *   own
  */
 export function createKeyCaches(
   fetchPinned: FetchPinned,
@@ -45,7 +50,7 @@ export function createKeyCaches(
     memoMethod: (organizationId) =>
       createKeyCache(fetchPinned, () => fetchesOf(organizationId) ?? MOST_KEY_FETCHES),
   });
-  // Create the cache on first use: most organizations have no sender whose keys are fetched.
+  // Create each cache on first use, because few organizations have a sender whose keys must be fetched.
   return (organizationId) => ({
     get: (url, nowMs) => caches.memo(organizationId).get(url, nowMs),
     renew: (url, nowMs) => caches.memo(organizationId).renew(url, nowMs),
@@ -53,12 +58,13 @@ export function createKeyCaches(
 }
 
 /**
- * Caches keys by URL for one hour. Concurrent requests share one fetch, and a failed fetch is not repeated for 30 seconds. The
- * current time is taken from the requests.
+ * Caches the keys of each URL for one hour. Concurrent requests share one fetch. A failed fetch is not repeated for 30 seconds.
+ *
+ * The current time is the arrival time of the request that needs the keys.
  */
 function createKeyCache(fetchPinned: FetchPinned, mostFetches: () => number): KeySource {
   const known = new LRUCache<string, Known>(upToEntries(MAX_ADDRESSES));
-  // A separate cache, so that URLs without keys cannot evict URLs with keys.
+  // Use a separate cache for the times of fetches, so that URLs without keys cannot evict URLs with keys.
   const triedAtMs = new LRUCache<string, number>(upToEntries(MAX_ADDRESSES));
   const fetching = new Map<string, Promise<readonly PublicKey[]>>();
 

@@ -3,25 +3,31 @@ import { createPublicKey, type KeyObject, X509Certificate } from "node:crypto";
 /** A public key with its metadata. */
 export interface PublicKey {
   readonly key: KeyObject;
-  /** `kid` of a JWK. */
+  /** Key id: the member `kid` of a JWK. */
   readonly id: string | undefined;
-  /** `alg` of a JWK: the only algorithm that the key may be used with. */
+  /** The only algorithm that the key may be used with: the member `alg` of a JWK. */
   readonly algorithm: string | undefined;
-  /** Validity of a certificate in ms since 1970; both ends are inclusive. */
+  /** Validity period of a certificate in ms since 1970. Both limits are inclusive. */
   readonly validity: { readonly fromMs: number; readonly toMs: number } | undefined;
 }
 
 const MAX_KEYS = 64;
 
 const PEM_BLOCK = /-----BEGIN (?<label>[A-Z0-9 ]+)-----[\sA-Za-z0-9+/=]+-----END \k<label>-----/g;
-/** Prefix of the 32 bytes of an Ed25519 key in its SubjectPublicKeyInfo (RFC 8410). */
+/** First bytes of every SubjectPublicKeyInfo with an Ed25519 key (RFC 8410). The 32 bytes of the key follow. */
 const ED25519_SPKI = Buffer.from("302a300506032b6570032100", "hex");
 const ED25519_BYTES = 32;
 
 /**
- * Parses public keys. Accepts PEM public keys and certificates (RFC 7468), a JWK or JWKS (RFC 7517), and an object of PEM texts by
- * key id. Also accepts DER in base64 and a bare Ed25519 key in hex or base64. Returns `undefined` for any other text, for more than
- * 64 keys, and for private or symmetric keys, which must not be entered here.
+ * Parses public keys in any of these forms:
+ * - PEM public keys and certificates (RFC 7468)
+ * - a JWK or JWKS (RFC 7517)
+ * - a JSON object of PEM texts by key id
+ * - DER in base64
+ * - a bare Ed25519 key in hex or base64
+ *
+ * Returns `undefined` for any other text, and for more than 64 keys. Private and symmetric keys must not be entered here, so
+ * they are rejected in the same way.
  */
 export function parsePublicKeys(text: string): readonly PublicKey[] | undefined {
   try {
@@ -42,7 +48,7 @@ export const isValidAt = ({ validity }: PublicKey, nowMs: number): boolean =>
 const unlessEmptyOrTooMany = (keys: readonly PublicKey[]): readonly PublicKey[] | undefined =>
   keys.length > 0 && keys.length <= MAX_KEYS ? keys : undefined;
 
-/** Wraps a key that has no metadata. */
+/** Wraps a key that has no id, algorithm or validity period. */
 export const toPublicKey = (key: KeyObject): PublicKey => ({
   key,
   id: undefined,
@@ -70,7 +76,7 @@ function parseJson(json: unknown): readonly PublicKey[] {
   if ("kty" in json) return [parseJwk(json)];
   if ("keys" in json) {
     if (!Array.isArray(json.keys) || json.keys.length > MAX_KEYS) return [];
-    // A key set may contain keys of unsupported types and keys that are not for signatures; skip them.
+    // Skip keys of unsupported types and keys that are not for signatures. A key set may contain both.
     return json.keys.filter(isForSignatures).flatMap((jwk) => {
       try {
         return [parseJwk(jwk)];

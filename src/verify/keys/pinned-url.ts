@@ -1,23 +1,28 @@
 import { err, ok, type Result, unwrap } from "../../lib/result.ts";
 
-/** Whether a URL matches a pin. */
+/** Returns whether a URL matches a pin, which is a URL pattern. */
 type Pin = (url: string) => boolean;
 
 const LABEL = /^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?|\*)$/;
 const PIN = /^https:\/\/(?<host>[^/?#@:]+)(?<path>\/[^?#]*)(?<query>\?\*)?$/;
 const MAX_URL_LENGTH = 4_096;
 const MIN_FIXED_LABELS = 2;
-/** A host label. It excludes `s3…`, because anyone can own a bucket whose name precedes `s3.amazonaws.com`. */
+/**
+ * Matches one label of a host name, except labels that begin with `s3`. Anyone can own a host such as
+ * `<bucket>.s3.amazonaws.com`.
+ */
 const ANY_LABEL = "(?!s3)[a-z0-9-]{1,63}";
 const LITERAL_PATH = /^[A-Za-z0-9._~*/-]+$/;
 
 /**
- * Compiles a pin `https://host/path`. In the host, `*` is one whole label that does not begin with `s3`; the last two labels are
- * fixed. In the path, `*` is a run of letters, digits, `.`, `_`, `~` and `-`. Each path segment may have one `*`, because two would
- * allow exponential backtracking. `?*` at the end accepts any query.
+ * Compiles a pin, which is a pattern `https://host/path` for URLs.
  *
- * A URL must be in canonical form to match, so that the compared URL is the one that is called. It has no port, user, fragment, dot
- * segments or other query, and no percent-encoding in the path.
+ * In the host, `*` stands for one whole label that does not begin with `s3`. The last two labels must be fixed. In the path,
+ * `*` stands for any number of letters, digits, `.`, `_`, `~` and `-`. A path segment may contain only one `*`, because two
+ * would allow exponential backtracking. `?*` at the end accepts any query.
+ *
+ * Only URLs in canonical form match, so that the compared URL is the one that is called. Such a URL has no port, user,
+ * fragment, dot segments or other query. Its path contains no percent-encoding.
  */
 export function compilePin(text: string): Result<Pin, string> {
   const { host, path, query } = PIN.exec(text)?.groups ?? {};
@@ -38,7 +43,7 @@ export function compilePin(text: string): Result<Pin, string> {
   return ok((url) => url.length <= MAX_URL_LENGTH && isCanonical(url) && pattern.test(url));
 }
 
-/** Compiles pins into one check that accepts a URL if any pin matches. @throws Error for pins that `compilePin` rejects */
+/** Compiles a check that accepts a URL if at least one pin matches. @throws Error for pins that `compilePin` rejects */
 export function compilePins(texts: readonly string[]): Pin {
   const pins = texts.map((text) => unwrap(compilePin(text), text));
   return (url) => pins.some((isPinned) => isPinned(url));

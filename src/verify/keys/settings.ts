@@ -32,7 +32,7 @@ const fetched = {
   url: httpsUrl.describe("URL of the keys. Must be https; redirects are not followed."),
 };
 
-/** Pins that a URL from a request must match before Inlet calls it. */
+/** URL patterns. Inlet calls a URL from a request only if it matches one of them. */
 export const pinsField = z
   .array(
     z

@@ -2,9 +2,9 @@ import { type KeyObject, verify } from "node:crypto";
 
 interface KeyKind {
   readonly type: "ed25519" | "ec" | "rsa";
-  /** OpenSSL name of the curve. */
+  /** OpenSSL name of the elliptic curve. */
   readonly curve?: string;
-  /** Hash of the message; `null` if the algorithm defines its own. */
+  /** Hash function for the message. `null` if the algorithm defines its own. */
   readonly hash: string | null;
 }
 
@@ -23,7 +23,7 @@ export const SIGNATURE_ALGORITHMS = Object.keys(KINDS) as SignatureAlgorithm[];
 const MIN_RSA_BITS = 2_048;
 const MIN_WEAK_RSA_BITS = 1_024;
 
-/** Whether a key has the algorithm's type and sufficient length. Other keys are never tried. */
+/** Returns whether a key has the type that the algorithm needs, and is long enough. Other keys are never tried. */
 export function isKeyForAlgorithm(
   key: KeyObject,
   algorithm: SignatureAlgorithm,
@@ -44,7 +44,7 @@ export interface SignatureForm {
   readonly ecdsaFormat: "der" | "ieee-p1363";
 }
 
-/** Verifies a signature over `content`. The key must satisfy `isKeyForAlgorithm`. */
+/** Returns whether a signature over `content` is valid. The key must satisfy `isKeyForAlgorithm`. */
 export function isSignatureValid(
   key: KeyObject,
   { algorithm, ecdsaFormat }: SignatureForm,

@@ -1,6 +1,6 @@
 import { err, ok, type Result } from "../../lib/result.ts";
 
-/** Returns the values at a path; an empty array if there are none. */
+/** Returns the values at a path in a body. Returns an empty array if there are none. */
 export type BodyPath = (root: unknown) => readonly unknown[];
 
 export type Step = { readonly key: string | number } | { readonly key: undefined };
@@ -8,12 +8,16 @@ export type Step = { readonly key: string | number } | { readonly key: undefined
 const STEP =
   /\.(?<name>[\p{L}_][\p{L}\p{N}_-]*)|\[(?:'(?<single>[^'\\]*)'|"(?<double>[^"\\]*)"|(?<index>0|[1-9]\d{0,5})|(?<all>\*))\]/uy;
 
-/** Maximum number of values that a path may yield. Credentials, ids and timestamps never come in larger numbers. */
+/**
+ * Maximum number of values that a path may yield. Paths of real senders, for credentials, ids and timestamps, yield far fewer.
+ */
 const MAX_VALUES = 1_000;
 
 /**
- * Parses a path that verification evaluates on a body. It supports a subset of RFC 9535: the root, member names (`.name`,
- * `['any name']`), indexes from 0 and `[*]`. The body is untrusted at this point, so evaluation must not cost more than one walk.
+ * Parses a path into a body that has not been verified yet. The supported subset of RFC 9535 consists of the root, member names
+ * (`.name`, `['any name']`), indexes from 0, and `[*]`.
+ *
+ * The body is untrusted, so evaluating a path must not cost more than visiting each value once.
  */
 export function parseBodyPath(text: string): Result<readonly Step[], string> {
   if (!text.startsWith("$")) return err("must begin with $");
@@ -34,7 +38,7 @@ export function parseBodyPath(text: string): Result<readonly Step[], string> {
   return ok(steps);
 }
 
-/** Compiles a path of the syntax that `parseBodyPath` accepts. */
+/** Compiles a path that `parseBodyPath` accepts into a function that reads the values. */
 export function compileBodyPath(text: string): Result<BodyPath, string> {
   const parsed = parseBodyPath(text);
   if (!parsed.ok) return parsed;

@@ -4,7 +4,7 @@ import type { SignedMessageSettings } from "./settings.ts";
 import { compileSigningString, type Reads, toReadKey, WEAK_BODY } from "./signing-string.ts";
 import { findWrongName, type MessageSource } from "./source.ts";
 
-/** Zod check for settings of a signature that contradict each other. */
+/** A zod check that finds contradictions in the settings of a signature. */
 export const checkMessage = checkSettings<SignedMessageSettings>((settings, note) => {
   let isSound = true;
   const noteFirst: NoteWrong = (path, message) => {
@@ -36,7 +36,7 @@ function findWrongPairs(settings: SignedMessageSettings, note: NoteWrong): void 
   }
 }
 
-/** Finds settings that depend on another setting that is not set. */
+/** Finds settings that need another setting which is missing. */
 function findMissingCompanions(settings: SignedMessageSettings, note: NoteWrong): void {
   const { items, timestamp, deliveryId, toleranceSeconds, signedHeaders, parameters } = settings;
   if (toleranceSeconds !== undefined && timestamp === undefined) {
@@ -61,7 +61,7 @@ function findMissingCompanions(settings: SignedMessageSettings, note: NoteWrong)
   }
 }
 
-/** Finds settings that read a value that the signature does not cover. */
+/** Finds settings that read a value from a part of the request that the signature does not cover. */
 function findUnsignedSources(settings: SignedMessageSettings, reads: Reads, note: NoteWrong): void {
   const { timestamp, toleranceSeconds, deliveryId, bodyHash, signsBody, parameters } = settings;
   const coversHash = bodyHash !== undefined && isCovered(bodyHash.source, reads);
@@ -98,13 +98,16 @@ function isCovered(source: MessageSource, reads: Reads): boolean {
   return source.in === "body" && (reads.has("body") || reads.has(getTopMember(source.name)));
 }
 
-/** Returns the top-level member of a path. If the whole member is signed, so is every value inside it. */
+/**
+ * Returns the top-level member that a path leads into, as a name in `Reads`. If the whole member is signed, every value inside
+ * it is signed too.
+ */
 const getTopMember = (path: string): string => `body:${/^\$(?:\.[^.[]+)?/.exec(path)?.[0] ?? ""}`;
 
 const isOmitted = ({ in: where, name }: MessageSource, omit: readonly string[]): boolean =>
   omit.some((omitted) => name === omitted || (where === "body" && name === `$.${omitted}`));
 
-/** Finds settings that the template does not use. */
+/** Finds settings that have no effect, because the template does not use them. */
 function findUnusedSettings({ template = "", ...settings }: SignedMessageSettings, note: NoteWrong): void {
   for (const field of ["parameters", "signedHeaders"] as const) {
     if (settings[field] !== undefined && !new RegExp(`\\{\\{\\s*${field}\\b`).test(template))

@@ -3,9 +3,9 @@ import { crc32 } from "node:zlib";
 import { err, ok, type Result } from "../../lib/result.ts";
 import { ENCODINGS, type Encoding, HASHES, type HashName } from "./settings.ts";
 
-/** A text, or bytes of a body or hash. */
+/** A value that a filter receives or returns: a text, or the bytes of a body or hash. */
 type Filtered = string | Buffer;
-/** @param hmacKey key of the filters hmac-…; `undefined` if the channel has no valid secret */
+/** A filter of a placeholder. @param hmacKey key for the `hmac-…` filters; `undefined` if the channel has no valid secret */
 type Filter = (value: Filtered, hmacKey?: Buffer) => Filtered;
 
 const TEXT_FILTERS: Readonly<Record<string, (text: string) => string>> = {
@@ -18,10 +18,10 @@ const TEXT_FILTERS: Readonly<Record<string, (text: string) => string>> = {
 const HMAC = /^hmac-(?<hash>sha1|sha256|sha512)$/;
 
 /**
- * Compiles the filters that follow `|` in a placeholder. Hashes yield bytes, which become hex unless an encoding follows. A text
- * filter after a hash receives the hex.
+ * Compiles the filters after `|` in a placeholder. A hash filter yields bytes, which become hex unless an encoding filter
+ * follows. A text filter after a hash receives the hex.
  *
- * @param allowed filters that are available here in addition to text filters and hashes
+ * @param allowed filters that are available in addition to text filters and hashes
  */
 export function compileFilters(
   names: readonly string[],
@@ -38,7 +38,7 @@ export function compileFilters(
   );
 }
 
-/** Whether the first filter operates on the raw bytes of a body instead of its text. */
+/** Returns whether the first filter needs the raw bytes of a body instead of its text. */
 export const takesBytes = ([first]: readonly string[]): boolean =>
   first !== undefined && (isHash(first) || isEncoding(first) || first === "crc32" || HMAC.test(first));
 

@@ -13,16 +13,18 @@ import type { SignedMessageSettings } from "./settings.ts";
 import { compileSignatures, isHashOf } from "./signature.ts";
 import { compileSigningString } from "./signing-string.ts";
 
-/** The signed parts of a request, parsed by the channel's settings but not yet verified. */
+/**
+ * The signatures of a request and the content that they cover. Both are parsed by the channel's settings, but not yet verified.
+ */
 export interface SignedMessage {
   readonly view: RequestView;
-  /** At least one. */
+  /** The signatures in the request, at least one. */
   readonly signatures: readonly Buffer[];
-  /** Returns the signed bytes in consecutive pieces. */
+  /** Returns the signed bytes, split into consecutive pieces. */
   readonly bytes: (secret: string) => readonly (string | Buffer)[];
-  /** Whether the signed bytes contain the secret. */
+  /** Whether the signed bytes contain the secret, so that they differ for each secret. */
   readonly dependsOnSecret: boolean;
-  /** Returns the facts that a valid signature proves. */
+  /** Returns the facts that are proved if the signature is valid. */
   readonly proved: () => Verification;
 }
 
@@ -34,8 +36,10 @@ type ReadMessage = (
 const NO_FACTS: Verification = {};
 
 /**
- * Compiles the settings of a signature over a message. The compiled function checks the timestamp, and the hash that some senders
- * sign instead of the body. The caller checks the signature itself.
+ * Compiles the settings of a message signature into a function that parses a request. The function checks the timestamp. Some
+ * senders sign a hash of the body instead of the body, and the function also checks this hash.
+ *
+ * The caller must check the signature itself.
  *
  * @throws Error for settings that `checkMessage` rejects
  */
@@ -97,10 +101,10 @@ function compileTimestampCheck({ timestamp, toleranceSeconds }: SignedMessageSet
 }
 
 const DIGITS = /^\d{1,15}$/;
-/** RFC 3339 section 5.6, with T and Z in upper case, as all known senders write them. */
+/** Matches a timestamp as in RFC 3339 section 5.6. T and Z must be in upper case, as all known senders write them. */
 const RFC_3339 = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:Z|[+-]\d{2}:\d{2})$/;
 
-/** Parses a timestamp to ms since 1970; `undefined` if the text is not a valid timestamp. */
+/** Converts a timestamp to ms since 1970. Returns `undefined` if the text is not a valid timestamp. */
 function parseTimestamp(
   text: string,
   unit: NonNullable<SignedMessageSettings["timestamp"]>["unit"],
@@ -119,7 +123,10 @@ function parseTimestamp(
   }
 }
 
-/** Computes SHA-256 of the signed bytes in 43 base64url characters. */
+/**
+ * Computes the SHA-256 digest of the signed bytes, in 43 base64url characters. If the signed bytes are exactly the body, it is
+ * also the hash of the body.
+ */
 function boundTo(pieces: readonly (string | Buffer)[], body: Buffer): Verification {
   if (pieces.length === 1 && pieces[0] === body) {
     const bodyHash = hash("sha256", body, "base64url");
@@ -130,7 +137,7 @@ function boundTo(pieces: readonly (string | Buffer)[], body: Buffer): Verificati
   return { boundTo: hashing.digest("base64url") };
 }
 
-/** Compiles the check that the body matches the hash in the request. */
+/** Compiles a function that checks whether the body matches the hash in the request. */
 function compileBodyHashCheck(settings: NonNullable<SignedMessageSettings["bodyHash"]>) {
   const read = compileSource(settings.source);
   return (view: RequestView): Result<never, VerificationFailure> | undefined => {

@@ -5,13 +5,16 @@ import { unwrap } from "../../lib/result.ts";
 import { compileBodyPath } from "./body-path.ts";
 import type { MessageSource, RequestSource } from "./source.ts";
 
-/** Reads one value of a request; `undefined` if it is missing or occurs more than once. */
+/** Reads one value of a request. Returns `undefined` if the value is missing or occurs more than once. */
 export type ReadText = (view: RequestView) => string | undefined;
 
-/** A request with its query and body parsed on first access. */
+/** A request whose query and body are parsed when they are first accessed. */
 export class RequestView {
   readonly request: RawRequest;
-  /** Other items in the value that contains the signature, by key or by position. A repeated key has an array. */
+  /**
+   * All items of the value that contains the signature, by key, or by position if they have no keys. The values of a repeated
+   * key are in an array.
+   */
   items: Values = NO_ITEMS;
   readonly #readAs: string | undefined;
   #query: Values | undefined;
@@ -27,7 +30,7 @@ export class RequestView {
     return this.#query;
   }
 
-  /** Fields of a form, or the JSON value; `undefined` for any other body. */
+  /** The fields of a form, or the JSON value of the body. `undefined` for any other body. */
   get body(): unknown {
     return this.#parsed().value;
   }
@@ -56,7 +59,7 @@ function parse({ headers, body }: RawRequest, readAs: string | undefined) {
   }
 }
 
-/** Compiles a reader of one value. @throws Error for a path that `findWrongName` rejects */
+/** Compiles a function that reads one value of a request. @throws Error for a name that `findWrongName` rejects */
 export function compileSource({ in: where, name }: MessageSource): ReadText {
   switch (where) {
     case "header": {
@@ -79,7 +82,7 @@ export function compileSource({ in: where, name }: MessageSource): ReadText {
   }
 }
 
-/** Compiles a check whether a value is present, of any type and any number of times. */
+/** Compiles a function that returns whether a value is present. The value may have any type and occur any number of times. */
 export function compilePresence({ in: where, name }: RequestSource): (view: RequestView) => boolean {
   if (where === "header") return ({ request }) => request.headers[name.toLowerCase()] !== undefined;
   if (where === "query") return ({ query }) => query[name] !== undefined;
@@ -87,7 +90,9 @@ export function compilePresence({ in: where, name }: RequestSource): (view: Requ
   return ({ body }) => path(body).length > 0;
 }
 
-/** Compiles a reader of all texts at a body path. It returns `undefined` if any value is not a scalar. */
+/**
+ * Compiles a function that reads all texts at a path in the body. It returns `undefined` if any of the values is not a scalar.
+ */
 export function compileTexts(name: string): (view: RequestView) => readonly string[] | undefined {
   const path = unwrap(compileBodyPath(name), `the path ${name}`);
   return ({ body }) => {
@@ -96,7 +101,7 @@ export function compileTexts(name: string): (view: RequestView) => readonly stri
   };
 }
 
-/** Converts a scalar to text, numbers in JavaScript notation; `undefined` for any other value. */
+/** Converts a scalar to text, with numbers in JavaScript notation. Returns `undefined` for any other value. */
 export function scalarToText(value: unknown): string | undefined {
   if (typeof value === "string") return value;
   return typeof value === "number" || typeof value === "boolean" ? String(value) : undefined;
@@ -105,7 +110,7 @@ export function scalarToText(value: unknown): string | undefined {
 const single = (value: string | readonly string[] | undefined): string | undefined =>
   typeof value === "string" ? value : undefined;
 
-/** Decodes a header as UTF-8, as senders sign it. Node decodes headers as Latin-1. */
+/** Decodes a header as UTF-8, because senders sign the UTF-8 text. Node.js decodes headers as Latin-1. */
 export function headerText(value: string | readonly string[] | undefined): string | undefined {
   if (typeof value !== "string") return undefined;
   return /[\u0080-\u00ff]/.test(value) ? Buffer.from(value, "latin1").toString("utf8") : value;

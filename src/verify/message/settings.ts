@@ -75,7 +75,7 @@ const signedHeadersSchema = z
     "Defines the text of {{signedHeaders}}: the headers that the sender lists as signed, at most 32.",
   );
 
-/** Settings of a signature over a message: location, signed text, and other facts that the signature proves. */
+/** Settings of a message signature: where it is, which text it covers, and which other facts it proves. */
 export const signedMessageSettings = {
   in: z
     .enum(["header", "query", "body"])

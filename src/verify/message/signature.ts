@@ -11,15 +11,18 @@ type SignaturePlace = Pick<
   "in" | "name" | "alsoNamed" | "prefix" | "items" | "encoding"
 >;
 
-/** Reads the unverified signatures of a request, at least one. Stores the other items of the same value in the view. */
+/**
+ * Reads the signatures of a request, at least one, without verifying them. Also stores the other items of the value that
+ * contains a signature in the view.
+ */
 type ReadSignatures = (view: RequestView) => Result<readonly Buffer[], VerificationFailure>;
 
 const HEX = /^(?:[\da-f]{2})+$/i;
-/** Maximum number of signatures per request; real senders send far fewer. */
+/** Maximum number of signatures in a request. Real senders send far fewer. */
 const MAX_SIGNATURES = 16;
 const MAX_ITEMS = 64;
 
-/** Compiles a reader for the signatures of a request. */
+/** Compiles a function that reads the signatures of a request. */
 export function compileSignatures(place: SignaturePlace): ReadSignatures {
   const { items, prefix = "", encoding } = place;
   const where = `the ${place.in === "body" ? "value in the body" : place.in} ${place.name}`;
@@ -46,7 +49,7 @@ export function compileSignatures(place: SignaturePlace): ReadSignatures {
   };
 }
 
-/** Lists the places of signatures, so that they are removed from deliveries. */
+/** Lists the places of signatures in requests. Values at these places are removed from deliveries. */
 export function consumedBy(
   place: Pick<SignaturePlace, "in" | "name"> & { readonly alsoNamed?: readonly string[] },
 ): Consumed {
@@ -58,7 +61,10 @@ export function consumedBy(
   };
 }
 
-/** Compiles the split of a value into items. Stores all items in the view and returns the signatures; none if there are too many. */
+/**
+ * Compiles a function that splits a value into items. It stores all items in the view and returns the signatures among them. If
+ * there are too many items, it returns none.
+ */
 function compileItems({ separator, assign, key }: NonNullable<SignaturePlace["items"]>) {
   const separators = new RegExp(`[${RegExp.escape(separator)}]`);
   return (value: string, view: RequestView): readonly string[] => {
@@ -81,18 +87,21 @@ function compileItems({ separator, assign, key }: NonNullable<SignaturePlace["it
 
 const unquoted = (text: string): string => (/^"[^"]*"$/.test(text) ? text.slice(1, -1) : text);
 
-/** Decodes a signature; `undefined` unless the text is the canonical encoding of its bytes, apart from padding. */
+/**
+ * Decodes a signature. Returns `undefined` unless the text is the canonical encoding of the decoded bytes. Missing padding is
+ * accepted.
+ */
 export function decode(text: string, prefix: string, encoding: Encoding): Buffer | undefined {
   if (!text.startsWith(prefix)) return undefined;
   const encoded = text.slice(prefix.length);
-  // Node ignores invalid characters or stops at them, so check the text before or after decoding.
+  // Check the text, because Node.js ignores invalid characters or stops decoding at them.
   if (encoding === "hex") return HEX.test(encoded) ? Buffer.from(encoded, "hex") : undefined;
   const bytes = Buffer.from(encoded, encoding);
   const isSpelledSo = unpadded(bytes.toString(encoding)) === unpadded(encoded);
   return isSpelledSo && bytes.length > 0 ? bytes : undefined;
 }
 
-/** Whether a text is the hash of the body in the format of the settings. */
+/** Returns whether a text is the hash of the body, in the format that the settings describe. */
 export function isHashOf(
   body: Buffer,
   text: unknown,

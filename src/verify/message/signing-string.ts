@@ -6,23 +6,23 @@ import { compileSource, type ReadText, type RequestView } from "./request-view.t
 import type { SignedMessageSettings } from "./settings.ts";
 import { findSource, type MessageSource } from "./source.ts";
 
-/** A template and the settings that its placeholders refer to. */
+/** A template for the signed text, and the settings that its placeholders need. */
 type SigningParts = Pick<
   SignedMessageSettings,
   "template" | "timestamp" | "deliveryId" | "parameters" | "signedHeaders"
 >;
 
-/** Renders the signed text in consecutive pieces; the error names a value that the request lacks. */
+/** Renders the signed text, split into consecutive pieces. The error names a value that is missing from the request. */
 type SigningString = (view: RequestView, use: SigningUse) => Result<readonly (string | Buffer)[], string>;
 
 interface SigningUse {
-  /** The secret to try; empty if the template does not use it. */
+  /** The secret that is being tried. Empty if the template does not use the secret. */
   readonly secret: string;
-  /** The part of the channel's address before `/hooks/…`. */
+  /** Public base URL of the gateway: the part of a channel's address before `/hooks/…`. */
   readonly baseUrl: string;
 }
 
-/** Names of the values that a template reads: `body`, `header:x-id`, `item:t`. */
+/** Names of the values that a template reads, such as `body`, `header:x-id` or `item:t`. */
 export type Reads = ReadonlySet<string>;
 
 interface CompiledSigning {
@@ -30,7 +30,10 @@ interface CompiledSigning {
   readonly reads: Reads;
 }
 
-/** Marks a template that reads the body only through a checksum, for which a different body can be constructed. */
+/**
+ * Added to the names of read values if a template reads the body only through a checksum. A different body with the same
+ * checksum can be constructed.
+ */
 export const WEAK_BODY = "weak body";
 
 interface Rendering extends SigningUse {
@@ -38,14 +41,14 @@ interface Rendering extends SigningUse {
   missing: string | undefined;
 }
 
-/** The placeholder of the raw body, which is hashed as bytes instead of text. */
+/** Matches the placeholder of the raw body. The body is hashed as bytes, not as text. */
 const RAW_BODY = /\{\{\s*body\s*\}\}/;
 const BODY_ONLY: Reads = new Set(["body"]);
-/** Maximum occurrences of the body in a template. Each one is another pass over all bytes. */
+/** Maximum number of times that a template may contain the body. Each occurrence requires another pass over all bytes. */
 const MAX_BODIES = 2;
 const MAX_PLACEHOLDERS = 32;
 
-/** Compiles the signed text; without a template it is the raw body. */
+/** Compiles the template for the signed text. Without a template, the signed text is the raw body. */
 export function compileSigningString(parts: SigningParts): Result<CompiledSigning, string> {
   const { template } = parts;
   if (template === undefined) return ok({ render: ({ request }) => ok([request.body]), reads: BODY_ONLY });
@@ -152,11 +155,11 @@ function compileNamedSource(
   return ok(({ view }) => read(view));
 }
 
-/** Formats a source as a name in `Reads`, headers in lower case. */
+/** Formats the location of a value as a name in `Reads`. Header names are in lower case. */
 export const toReadKey = ({ in: where, name }: MessageSource): string =>
   `${where}:${where === "header" ? name.toLowerCase() : name}`;
 
-/** Lists the values that a signature over these parameters covers: the whole form or query, or the named parameters. */
+/** Lists the values that a signature over parameters covers. These are the whole form or query, or the named parameters. */
 function listReadsOfParameters({ of, names, omit }: ParameterSettings): readonly string[] {
   const place = of === "query" ? "query" : "body";
   if (names === undefined) return [place];
@@ -175,7 +178,7 @@ const REQUEST_READERS: Readonly<Record<string, Read>> = {
 
 const HOOKS = "/hooks/";
 
-/** Computes the URL as the sender knows it: the public base URL, followed by the path and query as received. */
+/** Returns the URL that the sender used: the public base URL, followed by the path and query as received. */
 function computeUrl({ view, baseUrl }: Rendering): string {
   const { target } = view.request;
   const start = target.indexOf(HOOKS);

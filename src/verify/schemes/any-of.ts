@@ -2,7 +2,10 @@ import { z } from "zod";
 import { UnavailableError } from "../../lib/errors.ts";
 import { defineScheme, reject, type Verdict, type VerificationScheme, type Verifier } from "../verifier.ts";
 
-/** Creates the scheme `anyOf`, which accepts a delivery if any of several schemes does. @param schemes allowed members */
+/**
+ * Creates the scheme `anyOf`. It accepts a delivery if at least one of several schemes does. @param schemes the schemes that
+ * can be combined
+ */
 export function createAnyOf(
   schemes: readonly [VerificationScheme, ...VerificationScheme[]],
 ): VerificationScheme {
@@ -46,8 +49,8 @@ export function createAnyOf(
 }
 
 /**
- * Tries the verifiers from `index` on, synchronously while each of them is synchronous. An unavailable verifier only matters if no
- * other verifier accepts the request.
+ * Tries the verifiers from `index` on. Works synchronously as long as the verifiers do. An unavailable verifier matters only if
+ * no other verifier accepts the request.
  *
  * @throws UnavailableError if no verifier accepts the request and at least one was unavailable
  */

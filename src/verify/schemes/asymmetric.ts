@@ -71,7 +71,7 @@ const settings = shape
   )
   .describe("Deliveries signed with a private key.");
 
-/** Verifies a signature with the sender's public keys, over the raw body or a text that contains it. */
+/** Verifies a signature with public keys of the sender. The signature covers the raw body, or a text that contains it. */
 export const asymmetric = defineScheme({
   scheme: "asymmetric",
   settings,
@@ -116,7 +116,7 @@ export const asymmetric = defineScheme({
           );
         const judge = (keys: readonly PublicKey[]): Verdict | Promise<Verdict> => {
           if (isRight(keys)) return ok(proved());
-          // The sender may have rotated its keys since the last fetch.
+          // Try again with newly fetched keys, because the sender may have rotated its keys since the last fetch.
           const renewed = found.value.renew?.();
           return renewed
             ? renewed.then((others) => (others && isRight(others) ? ok(proved()) : mismatch))
@@ -148,7 +148,7 @@ function isSignedBy(
   });
 }
 
-/** Limit on keys × signatures × secrets, because each attempt hashes the signed bytes again. */
+/** Maximum number of verification attempts (keys × signatures × secrets). Each attempt hashes the signed bytes again. */
 const MAX_ATTEMPTS = 64;
 
 function compileAlgorithm({ algorithm, algorithmFrom }: AsymmetricSettings) {

@@ -42,8 +42,10 @@ const settings = shape
   .describe("Deliveries signed with a shared secret.");
 
 /**
- * Verifies an HMAC of the raw body, or of a text that contains it, with any of the channel's secrets. Tries every secret with every
- * signature in constant time, so that timing reveals no near match.
+ * Verifies an HMAC with any of the channel's secrets. The HMAC covers the raw body, or a text that contains it.
+ *
+ * Compares every secret with every signature in constant time. Timing therefore does not reveal that a signature is nearly
+ * correct.
  */
 export const hmac = defineScheme({
   scheme: "hmac",
@@ -82,7 +84,10 @@ export const hmac = defineScheme({
   },
 });
 
-/** Characters that a text signed by a handshake can contain, after all filters. */
+/**
+ * Matches texts that a handshake can sign. It allows all characters that remain possible after the filters of the handshake's
+ * template.
+ */
 const HANDSHAKE_SIGNABLE = /^[A-Za-z0-9_~+/=%-]*$/;
 const MAX_HANDSHAKE_BYTES = 16_384;
 
@@ -91,14 +96,17 @@ function couldHandshakeSign(pieces: readonly (string | Buffer)[]): boolean {
   return pieces.every((piece) => HANDSHAKE_SIGNABLE.test(piece.toString()));
 }
 
-/** Compiles the signing function for a secret. It is `undefined` if no key can be derived from the secret. */
+/**
+ * Compiles a function that returns the HMAC function for a secret. It returns `undefined` if no key can be derived from the
+ * secret.
+ */
 export function compileDigest({
   algorithm,
   construction,
   key,
 }: HmacSettings): (secret: string) => Hmac | undefined {
   const { encoding, stripPrefix, append, hash } = key;
-  // Most senders use the text of the secret as the key.
+  // Avoid deriving a key if possible. For most senders, the text of the secret is the key.
   const isPlainText =
     encoding === "utf8" && stripPrefix === undefined && append === undefined && hash === undefined;
   const keyOf = (secret: string) => (isPlainText ? secret : deriveKey(key, secret));

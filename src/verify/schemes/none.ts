@@ -4,7 +4,7 @@ import { defineScheme } from "../verifier.ts";
 
 const VERIFIED = ok({});
 
-/** Accepts every request. The channel's address is the only credential. */
+/** Accepts every request. The only credential is the address of the channel. */
 export const none = defineScheme({
   scheme: "none",
   settings: z

@@ -37,8 +37,10 @@ const PUBLIC_KEY_PREFIX = "whpk_";
 const ED25519_BYTES = 32;
 
 /**
- * Standard Webhooks 1.0.0 (specification, "Signature scheme"). `webhook-signature` lists signatures separated by spaces, `v1,…` or
- * `v1a,…` in base64, over `id.timestamp.body`. Secrets of one version never verify signatures of the other.
+ * Verifies signatures of Standard Webhooks 1.0.0 (specification, "Signature scheme"). The header `webhook-signature` lists
+ * signatures `v1,…` or `v1a,…` in base64, separated by spaces. They cover the text `id.timestamp.body`.
+ *
+ * A secret for one signature version never verifies signatures of the other version.
  */
 export const standardWebhooks = defineScheme({
   scheme: "standardWebhooks",
@@ -64,7 +66,7 @@ export const standardWebhooks = defineScheme({
       keys: { from: "secrets" },
     });
     const parts = new WeakMap<readonly string[], ReturnType<typeof splitSecrets>>();
-    /** Returns identical arrays for the same array of secrets, because both verifiers cache by array identity. */
+    /** Splits secrets by signature version. Returns the same arrays each time, because both verifiers cache by array identity. */
     function getParts(secrets: readonly string[]): ReturnType<typeof splitSecrets> {
       const known = parts.get(secrets) ?? splitSecrets(secrets);
       parts.set(secrets, known);
@@ -86,7 +88,7 @@ export const standardWebhooks = defineScheme({
 
 export type StandardSettings = z.output<typeof settings>;
 
-/** Converts the settings to `hmac` settings for the symmetric signatures (v1). */
+/** Converts the settings to those of the scheme `hmac`, which verifies the symmetric signatures (v1). */
 export const toHmacSettings = (options: StandardSettings) => ({
   scheme: "hmac",
   ...toMessageSettings(options),

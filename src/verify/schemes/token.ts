@@ -52,8 +52,8 @@ const settings = shape
   .describe("A shared secret that the sender includes in each delivery.");
 
 /**
- * Verifies a shared secret in the delivery. Compares digests instead of texts, so that timing reveals neither the length of the
- * secret nor how much of it matches.
+ * Verifies a shared secret that the delivery contains. Compares digests instead of texts. Timing therefore reveals neither the
+ * length of the secret nor how much of it matches.
  */
 export const token = defineScheme({
   scheme: "token",
@@ -84,7 +84,10 @@ export const token = defineScheme({
   },
 });
 
-/** Returns all tokens in a request, each of which must match; `undefined` if the request has no readable token. */
+/**
+ * Returns all tokens in a request, each of which must be a secret of the channel. Returns `undefined` if the request has no
+ * readable token.
+ */
 type ReadTokens = (request: RawRequest, readAs: string | undefined) => readonly string[] | undefined;
 
 function compileReader({ in: where, name = "", prefix = "" }: TokenSettings): ReadTokens {
@@ -96,7 +99,7 @@ function compileReader({ in: where, name = "", prefix = "" }: TokenSettings): Re
         const inHeader = /^bearer +(?<token>\S+)$/i.exec(headerText(headers.authorization) ?? "")?.groups
           ?.token;
         const inQuery = queryValues(target)[BEARER_PARAMETER];
-        // RFC 6750 section 2 allows one method per request, not both.
+        // Reject a request with a token in both places. RFC 6750 section 2 allows only one method per request.
         if (inQuery === undefined) return one(inHeader);
         return inHeader === undefined && typeof inQuery === "string" ? one(inQuery) : undefined;
       };
@@ -119,11 +122,14 @@ function compileReader({ in: where, name = "", prefix = "" }: TokenSettings): Re
   }
 }
 
-/** Decodes the Basic credentials (RFC 7617) to `user:password`, as UTF-8. */
+/** Returns the Basic credentials (RFC 7617) as `user:password`, decoded as UTF-8. */
 function basicCredentials(header: string): string | undefined {
   const encoded = /^basic +(?<encoded>[A-Za-z0-9+/]+={0,2})$/i.exec(header)?.groups?.encoded;
   return encoded === undefined ? undefined : Buffer.from(encoded, "base64").toString("utf8");
 }
 
-/** RFC 6750 section 2.3. "HTTP 1.1 Web Hooks for Event Delivery" 1.0.2 requires targets to accept it (section 3.2). */
+/**
+ * Query parameter with a bearer token (RFC 6750 section 2.3). "HTTP 1.1 Web Hooks for Event Delivery" 1.0.2 requires receivers
+ * to accept it (section 3.2).
+ */
 const BEARER_PARAMETER = "access_token";

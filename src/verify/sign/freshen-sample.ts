@@ -4,7 +4,10 @@ import { type OutgoingRequest, putInto } from "./place.ts";
 
 type Paths = Pick<Preset, "typePath" | "idPath" | "itemsPath" | "verification">;
 
-/** Turns a sample into a new event: sets a fresh id and, if `type` is given, the type. The error explains why the type cannot be set. */
+/**
+ * Turns a provider's sample into a new event. Sets a new id, and the type if `type` is given. The error explains why the type
+ * cannot be set.
+ */
 export function freshenSample(
   request: OutgoingRequest,
   paths: Paths,
@@ -22,7 +25,7 @@ export function freshenSample(
   return putInto(fresh, place, () => type);
 }
 
-/** Makes the signed bytes unique if the channel uses them to detect replays (`bindDedupe`). */
+/** Makes the signed bytes unique if the channel detects replays by the signed bytes (`bindDedupe`). */
 function withUniqueBytes(
   request: OutgoingRequest,
   { verification }: Paths,
@@ -40,7 +43,7 @@ function findIdPlaces({ idPath, itemsPath, verification }: Paths): readonly Plac
     readonly scheme: string;
     readonly headerPrefix?: string;
   };
-  // Standard Webhooks sign the id in this header.
+  // In Standard Webhooks, this header contains the signed id.
   const signed = scheme === "standardWebhooks" ? [{ in: "header", name: `${headerPrefix}id` } as const] : [];
   const place = idPath === undefined ? undefined : parsePlace(idPath, itemsPath);
   return place === undefined ? signed : [...signed, place];
@@ -49,7 +52,10 @@ function findIdPlaces({ idPath, itemsPath, verification }: Paths): readonly Plac
 const IN_HEADER = /^\$headers\['([^']+)'\]$/;
 const IN_QUERY = /^\$query(?:\.(\w+)|\['([^']+)'\])$/;
 
-/** Converts a path to a place, using the first of several items; `undefined` if verification paths cannot express it. */
+/**
+ * Converts a path of the preset to a place in the request. If there are several items, uses the first one. Returns `undefined`
+ * for a path that is too complex.
+ */
 function parsePlace(path: string, itemsPath = "$"): Place | undefined {
   const header = IN_HEADER.exec(path)?.[1];
   if (header !== undefined) return { in: "header", name: header };
@@ -62,10 +68,14 @@ function parsePlace(path: string, itemsPath = "$"): Place | undefined {
 const DIGITS = "0123456789";
 const LOWER = "abcdefghijklmnopqrstuvwxyz";
 
-/** Creates a random id of the same form. Keeps the part before the last separator, unless the id is all hexadecimal. */
+/**
+ * Creates a random id of the same form as an existing one. Keeps the part before the last separator, unless all characters are
+ * hexadecimal.
+ */
 function createSimilarId(before: unknown, random: () => number): unknown {
   if (typeof before === "number") return Math.floor((0.1 + 0.9 * random()) * 10 ** String(before).length);
-  // A number beyond double precision is represented by its source text, not as a number.
+  // A number beyond double precision is not of type `number`, because its source text is kept instead. Use a random number
+  // then.
   const text = typeof before === "string" ? before : `${Math.floor(random() * 1e15)}`;
   const pick = (letters: string): string => letters[Math.floor(random() * letters.length)] ?? "";
   if (/^[0-9a-f-]+$/i.test(text)) {

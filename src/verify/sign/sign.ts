@@ -17,7 +17,7 @@ export interface SignOptions {
   /** Public base URL of the gateway: the part of a channel's address before `/hooks/…`. */
   readonly hooksUrl: string;
   readonly nowMs: number;
-  /** Content type that the channel reads bodies as, when it differs from the one that the sender declares. */
+  /** Content type that the channel uses to read bodies, if it differs from the one that the sender declares. */
   readonly readAs?: string | undefined;
 }
 
@@ -25,8 +25,8 @@ type Settings = Readonly<Record<string, unknown>> & { readonly scheme?: unknown 
 type Signed = Result<OutgoingRequest, string>;
 
 /**
- * Signs a request as its provider would, with a shared secret and the current time. The result has been verified with the same
- * settings. The error explains why the request cannot be signed here.
+ * Signs a request as its provider would, with a shared secret and the current time. Verifies the result with the same settings.
+ * The error explains why the request cannot be signed.
  */
 export async function signRequest(
   request: OutgoingRequest,
@@ -65,7 +65,10 @@ async function signWith(request: OutgoingRequest, way: Settings, options: SignOp
   }
 }
 
-/** Checks the signed request with the verifier itself, so that the CLI never sends a request that the channel would reject. */
+/**
+ * Verifies a signed request in the same way as the channel. The CLI therefore never sends a request that the channel would
+ * reject.
+ */
 async function isVerified(signed: OutgoingRequest, way: Settings, options: SignOptions): Promise<boolean> {
   const { secret, hooksUrl, nowMs, readAs } = options;
   const context = { secrets: [secret], hooksUrl, readAs, keys: NO_KEYS };
@@ -76,7 +79,7 @@ async function isVerified(signed: OutgoingRequest, way: Settings, options: SignO
   ).ok;
 }
 
-/** Key source without keys, because schemes with shared secrets fetch none. */
+/** A key source without keys. Schemes with shared secrets fetch none. */
 const NO_KEYS: KeySource = { get: () => [], renew: async () => undefined };
 
 function signMessage(request: OutgoingRequest, settings: HmacSettings, options: SignOptions): Signed {
@@ -107,7 +110,7 @@ function signMessage(request: OutgoingRequest, settings: HmacSettings, options: 
   const place = { in: settings.in, name: settings.name };
   const write = (signature: string): Signed =>
     prepared.ok ? putInto(prepared.value, place, () => writeValue(signature, settings, beside)) : prepared;
-  // Writes a placeholder first, because the signed text may include other items of the signature's header.
+  // Write a placeholder signature first, because the signed text may include other items of the same header.
   const length = createHash(settings.algorithm).update("").digest().length;
   const empty = write(Buffer.alloc(length, 1).toString(settings.encoding));
   if (!empty.ok) return empty;
@@ -121,7 +124,7 @@ function signMessage(request: OutgoingRequest, settings: HmacSettings, options: 
     : write(signature.toString(settings.encoding));
 }
 
-/** Formats the value that contains the signature and the items next to it, such as a timestamp. */
+/** Formats the value that contains the signature. It may also contain other items, such as a timestamp. */
 function writeValue(
   signature: string,
   { prefix = "", items }: Pick<SignedMessageSettings, "prefix" | "items">,

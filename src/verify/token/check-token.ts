@@ -21,15 +21,15 @@ interface TokenCheck {
   readonly findKeys: FindKeys;
 }
 
-/** Unverified header of a token, which names its algorithm and key. */
+/** Header of a token, which names its algorithm and key. It is not verified. */
 interface TokenHeader {
   readonly algorithm: string;
   readonly keyId: string | undefined;
 }
 
 /**
- * Checks a token's signature, then its claims (RFC 7519 section 7.2). The token's header can only select from the keys and
- * algorithms in the settings.
+ * Verifies the signature of a token, then its claims (RFC 7519 section 7.2). The token's header can only select among the keys
+ * and algorithms in the settings.
  *
  * @throws UnavailableError if the keys cannot be fetched
  */
@@ -69,7 +69,10 @@ function parseTokenHeader(token: string): TokenHeader | undefined {
   }
 }
 
-/** Whether a key is currently valid and matches the token's algorithm and key id. A key or token without an id matches any. */
+/**
+ * Returns whether a key is currently valid and matches the algorithm and key id of a token. If the key or the token has no id,
+ * any id matches.
+ */
 const matchesKey = (one: PublicKey, { algorithm, keyId }: TokenHeader, nowMs: number): boolean =>
   (one.id === undefined || keyId === undefined || one.id === keyId) &&
   (one.algorithm === undefined || one.algorithm === algorithm) &&
@@ -88,7 +91,7 @@ function toVerifyOptions(settings: JwtSettings, nowMs: number): JWTVerifyOptions
   };
 }
 
-/** Verifies the token with one key; `undefined` if the key did not sign it. */
+/** Verifies a token with one key. Returns `undefined` if the token was not signed with this key. */
 async function verifyWithKey(
   key: KeyObject,
   token: string,
@@ -105,7 +108,7 @@ async function verifyWithKey(
         `the token's claim ${error.claim} is missing or has the wrong value`,
       );
     }
-    // Other errors mean a wrong signature, a key of another type, or a payload that is not a token.
+    // All other errors mean that this key does not verify the token: wrong signature, other key type, or malformed payload.
     return undefined;
   }
 }

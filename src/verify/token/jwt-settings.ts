@@ -5,7 +5,7 @@ import { ENCODINGS } from "../message/settings.ts";
 import { requestSourceSchema } from "../message/source.ts";
 import { secretKeySchema } from "../secret-key.ts";
 
-/** Algorithms that sign with a private key, which only the sender has. */
+/** Algorithms that sign with a private key. Only the sender has this key. */
 export const PUBLIC_KEY_ALGORITHMS = [
   "RS256",
   "RS384",
@@ -85,7 +85,7 @@ const shape = z.strictObject({
 
 export type JwtSettings = z.output<typeof shape>;
 
-/** Whether the tokens are signed with shared secrets instead of private keys. */
+/** Returns whether tokens with these algorithms are signed with shared secrets instead of private keys. */
 export const usesSharedSecrets = (algorithms: readonly string[]): boolean =>
   algorithms.every((name) => name.startsWith("HS"));
 
