@@ -14,10 +14,10 @@ import { senderConfigSchema } from "../verify/sender-settings.ts";
 import { channelKindNameSchema } from "./entity.ts";
 import type { ChannelKinds } from "./kind.ts";
 
-/** A complete, valid example. */
+/** A complete, valid channel, used as an example in the API documentation. */
 export const CHANNEL_EXAMPLE = { uid: "main", kind: "webhook", events: [{ type: "push", idPath: "$.id" }] };
 
-/** A channel as written in a blueprint or for an app. `config` is validated later, by the channel's kind. */
+/** A channel as a client writes it, in a blueprint or for an app. The channel's kind validates `config` later. */
 export const channelInputSchema = z
   .strictObject({
     uid: channelUidSchema,
@@ -34,12 +34,12 @@ export const channelInputSchema = z
 
 export type ChannelInput = z.output<typeof channelInputSchema>;
 
-/** The parts of a channel that must compile: paths and schemas. */
+/** The parts of a channel that must be compiled: paths and schemas. */
 export interface DefinitionSource {
   readonly profile: KindProfile;
   readonly config: CommonSettings;
   readonly definitions: readonly Definition[];
-  /** The organization that compile time is charged to. */
+  /** The organization whose share of CPU time pays for compiling. */
   readonly organizationId: string;
 }
 
@@ -52,14 +52,14 @@ export interface SettingsDeps {
   readonly presets: Presets;
 }
 
-/** The part of a channel that its kind validates. */
+/** The part of a channel that the channel's kind validates. */
 export interface ChannelSettings {
   readonly kind: string;
   readonly config: Readonly<Record<string, unknown>>;
   readonly events: readonly Definition[];
 }
 
-/** Validated settings, with defaults filled in and secrets separated. */
+/** Validated settings with defaults filled in. Secret settings are separated from the others. */
 export interface CheckedSettings {
   readonly kind: ChannelKindName;
   readonly config: Readonly<Record<string, unknown>>;
@@ -69,10 +69,12 @@ export interface CheckedSettings {
   readonly state: "active" | "needsSetup";
 }
 
-/** A channel with a preset and no definitions publishes every delivery as this type. */
+/** Definitions of a channel that has a preset but no definitions of its own. Every delivery is published with this type. */
 const CATCH_ALL_DEFINITIONS: readonly Definition[] = [{ type: "received", typePath: null }];
 
-/** Validates the settings with the channel's kind and compiles the definitions. Compile time is charged to the organization. */
+/**
+ * Validates the settings with the channel's kind and compiles the definitions. The CPU time for compiling is charged to the organization.
+ */
 export async function checkSettings(
   deps: SettingsDeps,
   settings: ChannelSettings,
@@ -111,7 +113,9 @@ export async function checkSettings(
   });
 }
 
-/** Fills in the preset's defaults. They are stored with the channel, and explicit settings win. */
+/**
+ * Adds the preset's defaults to the settings. Settings that are given explicitly take precedence. The result is stored with the channel.
+ */
 function withPresetDefaults(config: ChannelSettings["config"], presets: Presets): unknown {
   const { onConflict } = (typeof config.preset === "string" && presets.get(config.preset)) || {};
   const { dedupe = {} } = config;
@@ -124,7 +128,7 @@ const toFinding = ({ path, message }: WrongSetting): Finding => ({
   message,
 });
 
-/** Returns the secret settings found in a blueprint. Blueprints can be read and copied, so they must not contain secrets. */
+/** Returns a finding for each secret setting in a blueprint. Blueprints can be read and copied, so they must not contain secrets. */
 export function findSecretSettings(deps: SettingsDeps, settings: ChannelSettings): readonly Finding[] {
   const kind = deps.channelKinds.get(settings.kind);
   return (kind?.secretSettings ?? [])

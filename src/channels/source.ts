@@ -6,40 +6,40 @@ import type { Credentials } from "../net/credentials.ts";
 
 /** One stream frame or poll page that the gateway fetched. Secrets are already removed. */
 export interface FetchedDelivery {
-  /** Visible to the channel's rules and stored in quarantine records. Header names are lowercase. */
+  /** Headers that the channel's rules can read and quarantine records store. Their names are lowercase. */
   readonly headers: Values;
   readonly body: Buffer;
   readonly arrivedAtMs: number;
-  /** Event id to use when no `idPath` yields one. */
+  /** Event id to use if no `idPath` finds one. */
   readonly deliveryId?: string;
 }
 
 /**
- * One run of a source: one stream connection or one poll. All writes are fenced. After another worker takes the source over, or someone
- * sets the cursor, `ingest` and `moveTo` throw `StaleSourceError` and the run ends.
+ * One run of a source: one stream connection or one poll. All writes are fenced. When another worker takes the source over or someone sets
+ * its cursor, `ingest` and `moveTo` throw `StaleSourceError` and the run ends.
  */
 export interface SourceRun {
   readonly channel: ChannelHandle;
-  /** The channel's `config` with decrypted secrets, as parsed by the kind's schema. */
+  /** The channel's `config` with decrypted secrets, as the kind's schema parsed it. */
   readonly settings: unknown;
   readonly credentials: Credentials | undefined;
-  /** The last stored cursor. `undefined` on the first run and after a reset. */
+  /** The cursor that was stored last. `undefined` on the first run and after a reset. */
   readonly cursor: string | undefined;
   /** When the source first ran or its cursor was last reset, in ms since the Unix epoch. `startAt: "now"` refers to this time. */
   readonly startedAtMs: number;
   /**
-   * Publishes a delivery and moves the cursor to `cursor` in the same write. Without `cursor` the stored cursor stays. May be called before
-   * earlier calls resolve: writes keep the order of the calls, and after one fails all later ones fail.
-   * @throws UnavailableError when the result of the write is unknown. The run must end; the next run starts at the stored cursor.
+   * Publishes a delivery and moves the cursor to `cursor` in the same write. Without `cursor`, the stored cursor does not change. May be
+   * called before earlier calls resolve. Writes keep the order of the calls, and after one fails, all later ones fail.
+   * @throws UnavailableError when the result of the write is unknown. The run must end. The next run starts at the stored cursor.
    * @throws StaleSourceError
    */
   readonly ingest: (
     delivery: FetchedDelivery,
     options: { readonly cursor?: string; readonly signal: AbortSignal },
   ) => Promise<IngestResult>;
-  /** Moves the cursor without publishing. Throws the same errors as `ingest`. */
+  /** Moves the cursor without publishing a delivery. Throws the same errors as `ingest`. */
   readonly moveTo: (cursor: string, options: { readonly signal: AbortSignal }) => Promise<void>;
-  /** The channel kind calls this when the stream is open or the poll has its response. */
+  /** Must be called by the channel kind when the stream is open or the poll has its response. */
   readonly opened: () => void;
   /** Reports a problem that does not stop the source, such as a gap or a truncated page. */
   readonly warn: (code: string, message: string) => void;
@@ -50,8 +50,8 @@ export interface SourceRun {
 /** One connection of a stream source. */
 export interface StreamRun extends SourceRun {
   /**
-   * Publishes deliveries in order with as few writes as possible. Each write moves the cursor past its own deliveries. Behaves like
-   * `ingest` otherwise and shares its write order.
+   * Publishes deliveries in order with as few writes as possible. Each write also moves the cursor past the deliveries in it. In all other
+   * respects it behaves like `ingest`, and both share one write order.
    * @param options.cursorAfter returns the cursor to store after the delivery at index `n`, counted from 0
    */
   readonly ingestAll: (
@@ -62,12 +62,13 @@ export interface StreamRun extends SourceRun {
 
 /**
  * How a run ended.
- * - `done` continues as scheduled, but not before `notBeforeMs`.
- * - `failed` continues after a growing backoff. If failures with `isRejection` persist for minutes, the channel gets `stateIfPersistent`.
- * - `finished` means that the server announced the end (HTTP 204 or `stopOn`). Only a person can resume the source.
- * - `broken` means that the channel's settings do not produce a valid request.
- * - `needsReauth` means that the OAuth grant is no longer valid, so there are no credentials.
- * In state `error` or `needsReauth`, the source is retried at long intervals and recovers automatically.
+ * - `done`: the source continues on schedule, but not before `notBeforeMs`.
+ * - `failed`: the source continues after a growing wait. If failures with `isRejection` last for minutes, the channel's state becomes
+ * `stateIfPersistent`.
+ * - `finished`: the server announced the end (HTTP 204 or `stopOn`). Only a person can resume the source.
+ * - `broken`: no valid request can be built from the channel's settings.
+ * - `needsReauth`: the OAuth grant is no longer valid, so there are no credentials.
+ * In the channel states `error` and `needsReauth`, the source is retried at long intervals and recovers automatically.
  */
 export type SourceEnd =
   | { readonly kind: "done"; readonly notBeforeMs?: number }
@@ -77,21 +78,21 @@ export type SourceEnd =
       readonly message: string;
       readonly notBeforeMs?: number;
       readonly isRejection?: true;
-      /** The channel state to set if the rejection persists. Defaults to `error`. */
+      /** The channel state to set if rejections persist. Defaults to `error`. */
       readonly stateIfPersistent?: "needsReauth";
     }
   | { readonly kind: "finished"; readonly message: string }
   | { readonly kind: "broken"; readonly code: string; readonly message: string }
   | { readonly kind: "needsReauth"; readonly message: string };
 
-/** Backoff between the connections of a stream. */
+/** Wait between the connections of a stream. It grows with each failure. */
 export interface ReconnectPolicy {
   readonly initialMs: number;
   readonly maxMs: number;
   readonly factor: number;
   /** Fraction of each wait that is random, from 0 to 1. */
   readonly jitter: number;
-  /** A stream that stayed open this long resets the backoff to `initialMs`. */
+  /** A stream that stays open for this long resets the wait to `initialMs`. */
   readonly resetAfterMs: number;
 }
 
@@ -124,10 +125,10 @@ export interface DryRun {
 /** A source that any worker can poll on a schedule. */
 export interface PolledSource {
   readonly schedule: (settings: unknown) => PollSchedule;
-  /** Scheme, host and port that the polls call. Limits the concurrent polls per server. */
+  /** Returns the origin (scheme, host and port) that the polls call. The number of concurrent polls is limited per origin. */
   readonly origin: (settings: unknown) => string;
   readonly poll: (run: SourceRun) => Promise<SourceEnd>;
-  /** Runs one poll of at most one page. `cursor` replaces the stored cursor. */
+  /** Runs a poll of at most one page without publishing. `cursor` replaces the stored cursor. */
   readonly dryRun: (
     run: Pick<SourceRun, "channel" | "settings" | "credentials" | "cursor" | "startedAtMs" | "signal">,
   ) => Promise<DryRun>;
@@ -135,7 +136,7 @@ export interface PolledSource {
 
 /** Converts the cursors of a pull kind to and from their API form. */
 export interface CursorFormat {
-  /** Returns the JSON value that the API shows. */
+  /** Converts a stored cursor to the JSON value that the API returns. */
   readonly show: (cursor: string) => unknown;
   /** Parses a cursor set through the API. Each finding names the invalid field. */
   readonly parse: (value: unknown, settings: unknown) => Result<string, readonly Finding[]>;

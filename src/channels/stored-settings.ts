@@ -7,7 +7,7 @@ import { err, ok, type Result } from "../lib/result.ts";
 /** Stored settings with the current defaults filled in. */
 export interface StoredSettings<T> {
   readonly settings: T;
-  /** Stored values that a new write would reject. They still apply. */
+  /** Stored values that would be rejected if they were written now. They still apply. */
   readonly outdated: readonly Finding[];
 }
 
@@ -28,7 +28,7 @@ export function readStoredSettings<T>(
   const unknown = read.error.issues.flatMap((issue) =>
     issue.code === "unrecognized_keys" ? issue.keys.map((key) => formatPath([...issue.path, key])) : [],
   );
-  // Try again without the invalid values, then without the top-level settings that contain them.
+  // Tries again without the invalid values, and then without the top-level settings that contain them.
   for (const paths of [fields.map(aboveLists), fields.map((path) => path.slice(0, 1))]) {
     const rest = structuredClone(stored);
     for (const path of paths) removeAt(rest, path);
@@ -43,7 +43,7 @@ export function readStoredSettings<T>(
 }
 
 /**
- * Parses stored settings that were parsed successfully before.
+ * Parses stored settings that were parsed before without an error.
  *
  * @throws Error when they cannot be parsed
  */
@@ -53,7 +53,7 @@ export function getStoredSettings<T>(schema: z.ZodType<T>, stored: unknown): T {
   throw new Error(read.error.map(({ path, message }) => `${path}: ${message}`).join("; "));
 }
 
-/** Shortens a path at the first list. Removing one element would shift the others, so the whole list is removed. */
+/** Shortens a path so that it ends at the first list in it. Removing one element would shift the others, so the whole list is removed. */
 function aboveLists(path: Path): Path {
   const index = path.findIndex((step) => typeof step === "number");
   return index < 0 ? path : path.slice(0, index);
@@ -68,7 +68,7 @@ function removeAt(value: unknown, path: Path): void {
   if (isObject(parent) && name !== undefined) delete parent[name];
 }
 
-/** Restores a removed value if its parent still exists. */
+/** Puts a removed value back if its parent still exists. */
 function putBack(value: unknown, path: Path, member: unknown): void {
   const parent = valueAt(value, path.slice(0, -1));
   const name = path.at(-1);

@@ -19,26 +19,34 @@ import type { Plan } from "./settings/plan.ts";
 export type PollDeps = Omit<PageFetcherDeps, "observe" | "reader"> & PageReaderDeps;
 
 export interface PollOptions {
-  /** Called after each HTTP call. */
+  /** Called after each HTTP request, for dry runs. */
   readonly observe?: (exchange: Exchange) => void;
-  /** Reads a single page. */
+  /** Whether to stop after the first page. */
   readonly isDryRun?: boolean;
-  /** Called when a poll has completed. `isBehind` is true if all items that it saw are below the cursor. */
+  /**
+   * Called when a poll has completed.
+   *
+   * @param isBehind true if all items that the poll saw are below the cursor
+   */
   readonly onPollEnd?: (isBehind: boolean) => void;
 }
 
-/** A longer poll ends after its current page, to free its slot for other sources. The next poll continues. */
+/** A poll that takes longer ends after its current page, so that its slot is free for other sources. The next poll continues there. */
 const MAX_POLL_MS = 120_000;
-/** Maximum size of the pages held back for publishing. Above it, the pages with the newest items are dropped. */
+/**
+ * Maximum total size of pages that wait in memory to be published. Above it, the pages with the newest items are dropped and read again
+ * later.
+ */
 const MAX_HELD_BYTES = 8 * 1024 * 1024;
 
 /**
- * Runs one poll: reads pages from the stored cursor on, publishes the new items in order, and moves the cursor with each write. A poll that
- * ends at any point continues exactly there.
- * Pages that arrive oldest first or unordered are published as they arrive. Pages that arrive newest first are read up to the first known
- * item and then published in reverse. If the new pages exceed the memory limit, only the oldest are published, and the next poll reads down
- * to them. So the cursor never has unpublished items behind it.
- * @throws UnavailableError, StaleSourceError as `run.ingest` does; the reason of the run's signal
+ * Runs one poll. It reads pages from the stored cursor on, publishes their new items in order, and moves the cursor with each write. If a
+ * poll is interrupted, the next one continues exactly at that point.
+ * Pages that arrive unordered or oldest first are published as they arrive. Pages that arrive newest first are read up to the first known
+ * item and then published in reverse order. If the new pages exceed the memory limit, only the oldest of them are published. The next poll
+ * then reads down to those. So there are never unpublished items behind the cursor.
+ * @throws UnavailableError and StaleSourceError, as `run.ingest` does
+ * @throws the abort reason of the run's signal
  */
 export async function pollSource(
   deps: PollDeps,
@@ -98,7 +106,7 @@ async function pollForwards(poll: Poll): Promise<SourceEnd> {
     if (published.kind === "cut") return continueAt(poll, notBeforeMs);
     if (isDryRun || (next === undefined && !hasMore)) return doneAt(notBeforeMs);
     const limit = findLimit(poll, fetched);
-    // The cursor has moved, so the next poll starts further on.
+    // If the cursor has moved, the limit is no failure, because the next poll starts further on.
     if (limit !== undefined) return writer.hasMoved() ? continueAt(poll, notBeforeMs) : limit;
     if (next === undefined || (plan.restartsWalk && !isSame(headBefore, position.head?.()))) {
       walk.goTo(FIRST_PAGE, position.head?.());
@@ -128,7 +136,7 @@ async function pollBackwards(poll: Poll): Promise<SourceEnd> {
     }
     if (next === undefined || isDryRun || position.reachesKnown(page)) break;
     const limit = findLimit(poll, fetched);
-    // While priming, keys need not be complete, because later walks stop at the first known item.
+    // The first poll with `startAt: "now"` need not remember all items, because later polls stop at the first known one.
     if (limit !== undefined && !position.isPriming()) return limit;
     if (limit !== undefined) break;
     walk.goTo(next);
@@ -154,7 +162,7 @@ async function pollBackwards(poll: Poll): Promise<SourceEnd> {
   return isCut || hasMore ? continueAt(poll, notBeforeMs) : doneAt(notBeforeMs);
 }
 
-/** Returns how a poll that made no progress ends at a limit, or `undefined` if the next page may be read. */
+/** Returns how the poll ends if it has reached a limit without progress. Returns `undefined` if the next page may be read. */
 function findLimit({ isOverdue, walk }: Poll, { notBeforeMs }: FetchedPage): SourceEnd | undefined {
   if (walk.isAtLimit()) return failed("page_limit", AT_LIMIT);
   if (isOverdue())

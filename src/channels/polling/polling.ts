@@ -14,7 +14,7 @@ import { compilePlan, type Plan } from "./settings/plan.ts";
 import { toPollSchedule } from "./settings/schedule-settings.ts";
 import { pollingSettings } from "./settings/settings.ts";
 
-/** Polls an HTTP endpoint and detects new items. */
+/** Channel kind that polls an HTTP endpoint and publishes the new items. */
 export const polling: ChannelKind = {
   kind: "polling",
   settings: pollingSettings,
@@ -34,14 +34,14 @@ export const polling: ChannelKind = {
   },
 };
 
-/** Number of consecutive polls before the warning. A single one can be caused by a deleted item. */
+/** Number of consecutive polls behind the cursor before a warning. A single one can be caused by a deleted item. */
 const BEHIND_TIMES = 3;
 const MAX_BEHIND = 10_000;
 const BEHIND =
   "Several polls in a row returned only items below the cursor. If the server restarted its numbering or was restored, set or reset the cursor";
 
 export function createPolledSource(deps: PollDeps): PolledSource {
-  /** Compiled plans, keyed by the settings object that an active channel keeps for all its polls. */
+  /** Compiled plans by settings object. An active channel uses the same settings object for all its polls. */
   const plans = new WeakMap<object, Plan>();
 
   function planOf(settings: unknown): Plan {
@@ -53,7 +53,7 @@ export function createPolledSource(deps: PollDeps): PolledSource {
     return plan.value;
   }
 
-  /** Per channel, the number of consecutive polls on this worker whose items were all below the cursor. */
+  /** For each channel, the number of consecutive polls in this process whose items were all below the cursor. */
   const behind = new LRUCache<number, number>(upToEntries(MAX_BEHIND));
 
   function countBehind(run: SourceRun, isBehind: boolean): void {

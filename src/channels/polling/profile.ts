@@ -2,7 +2,7 @@ import { z } from "zod";
 import { pathText } from "../../event/setting-fields.ts";
 import { BODY_ROOT, HEADERS_ROOT, type KindProfile } from "../../normalize/profile.ts";
 
-/** Settings that identify and order the items of a polling channel. The descriptions are shown to users. */
+/** Settings that identify and order the items of a polling channel. Their descriptions are shown to users. */
 export const polledItemSettings = {
   itemId: pathText
     .optional()
@@ -25,8 +25,8 @@ export const polledItemSettings = {
 const polledItemSchema = z.object(polledItemSettings);
 
 /**
- * A delivery is a page as received, with `null` in place of each item that is not new. So paths and quarantine records still see the page
- * around an item and keep the item indexes, and known items are not stored twice.
+ * How rules read a polled delivery. The delivery is a page as received, with `null` in place of each item that is not new. Therefore paths
+ * and quarantine records still see the page around an item, and item indexes stay the same. Known items are not stored twice.
  */
 export const pollingProfile: KindProfile = {
   roots: new Map([

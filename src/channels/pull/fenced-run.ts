@@ -10,12 +10,15 @@ import { OrderedWrites } from "./ordered-writes.ts";
 import { SLOW_RETRY_MS } from "./source-end.ts";
 import { SourceReport } from "./source-report.ts";
 
-/** Estimated overhead of a delivery in flight, in addition to its body. */
+/** Estimated memory overhead of a delivery in flight, in bytes, in addition to its body. */
 const DELIVERY_BYTES = 512;
-/** Upper bound for a wait requested by the server, so that an absurd `Retry-After` cannot stop a source for good. */
+/** Longest wait that a server can request. Without this limit, an absurd `Retry-After` would stop the source for good. */
 const MAX_WAIT_MS = 24 * 3_600_000;
 const MAX_MESSAGE_CHARS = 500;
-/** A restart or maintenance page also rejects requests. Only this many rejections in a row over this time count as persistent. */
+/**
+ * A server that restarts or is in maintenance also rejects requests. So rejections only count as persistent after this many in a row over
+ * this time.
+ */
 const PERSISTENT_REJECTION = { count: 5, forMs: 10 * 60_000, retryInMs: SLOW_RETRY_MS };
 /** A stream that stays open this long counts as healthy even without events. */
 const HEALTHY_AFTER_MS = 30_000;
@@ -34,13 +37,14 @@ export interface FencedRunOptions<C> {
 interface Written {
   readonly cursor?: string;
   readonly signal: AbortSignal;
-  /** Number of items in the deliveries, if known before the write. */
+  /** Number of items in the deliveries, if it is known before the write. */
   readonly items?: number | undefined;
 }
 
 /**
- * One run of an acquired source. Its epoch fences every write, and the writes keep their order. A single object per open stream saves
- * memory, since a worker may hold thousands.
+ * One run of a source that this worker has acquired. Every write includes the source's epoch, so Redis rejects it if another worker has
+ * taken over. Writes keep their order. The class is a single object per open stream to save memory, because a worker may have thousands of
+ * streams.
  */
 export class FencedRun<C extends SourceChannel> implements OpenRun, StreamRun {
   readonly channel: C;
@@ -61,7 +65,7 @@ export class FencedRun<C extends SourceChannel> implements OpenRun, StreamRun {
   #hasWritten = false;
   #isHealthy: boolean;
   #healthyTimer: NodeJS.Timeout | undefined;
-  /** Whether the caller reports the lag. Its value is more accurate than the one measured here. */
+  /** Whether the channel kind reports the lag itself. Its value is more accurate than the one that this class measures. */
   #isLagReported = false;
 
   constructor(deps: RunDeps<C>, inFlight: Limiter, options: FencedRunOptions<C>) {
@@ -85,7 +89,7 @@ export class FencedRun<C extends SourceChannel> implements OpenRun, StreamRun {
     this.#report = new SourceReport((facts) => states.write(number, epoch, facts, clock()));
     this.#isHealthy = channel.state === "active";
     this.#report.note({ state: "connecting", owner, nextAtMs: null });
-    // Redis has lost the cursor of a source that ran before.
+    // The source has run before but has no cursor, so Redis has lost it.
     if (acquired.isFirst && hasRunBefore) {
       deps.observe({ kind: "cursorLost", channel });
       this.warn("cursor_lost", CURSOR_LOST);
@@ -96,7 +100,7 @@ export class FencedRun<C extends SourceChannel> implements OpenRun, StreamRun {
     return this;
   }
 
-  // Arrow functions, because channel kinds may destructure the run and would lose `this` with methods.
+  // These are arrow functions, because channel kinds may destructure the run, and methods would lose `this`.
   readonly ingest: StreamRun["ingest"] = (delivery, options) =>
     this.#publish([delivery], options, (written) =>
       this.#deps.ingest(this.channel, toVerifiedDelivery(delivery), written),
@@ -171,7 +175,7 @@ export class FencedRun<C extends SourceChannel> implements OpenRun, StreamRun {
     }
   }
 
-  /** Publishes deliveries in one write, after all earlier writes and within the organization's rate. */
+  /** Publishes deliveries in one write. The write waits for all earlier writes and for the organization's rate limit. */
   #publish<T extends IngestResult | readonly IngestResult[]>(
     deliveries: readonly FetchedDelivery[],
     options: Written,
@@ -197,7 +201,7 @@ export class FencedRun<C extends SourceChannel> implements OpenRun, StreamRun {
       arrivedAtMs = Math.min(arrivedAtMs, delivery.arrivedAtMs);
     }
     using _ = await this.#inFlight.acquire(bytes, { signal: options.signal, whose });
-    // The lease may have ended during the wait. A run must not write after that.
+    // This worker's lease may have ended during the wait. A run must not write after that.
     this.signal.throwIfAborted();
     const position = this.#positionAt(version, options.cursor);
     const result = await write({ signal: options.signal, position });
@@ -217,7 +221,7 @@ export class FencedRun<C extends SourceChannel> implements OpenRun, StreamRun {
     return cursor === undefined ? { epoch, version } : { epoch, version, value: cursor };
   }
 
-  /** Sets the channel back to `active` after a failure. */
+  /** Sets the channel back to `active` if it recovers from a failure. */
   async #recover(): Promise<void> {
     if (this.#isHealthy) return;
     this.#isHealthy = true;
@@ -231,7 +235,11 @@ export class FencedRun<C extends SourceChannel> implements OpenRun, StreamRun {
     return { code, message: message.slice(0, MAX_MESSAGE_CHARS), atMs: this.#deps.clock() };
   }
 
-  /** @param nowMs when the run ended. The caller reads the clock early because it may be adjusted while earlier writes settle. */
+  /**
+   * Stores how the run ended.
+   *
+   * @param nowMs when the run ended. The caller reads the clock before earlier writes settle, because the clock may be adjusted meanwhile.
+   */
   async #writeEnd(end: SourceEnd, plan: RunPlan, nowMs: number): Promise<void> {
     const { positions, setState, observe } = this.#deps;
     const { channel } = this;

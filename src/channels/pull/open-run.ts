@@ -18,13 +18,13 @@ export interface OpenRun {
   readonly run: StreamRun;
   /** Number of consecutive failed runs before this one, on any worker. */
   readonly failures: number;
-  /** Whether this run has published a delivery. */
+  /** Returns whether this run has published a delivery. */
   readonly hasWritten: () => boolean;
-  /** Adds facts to the source's visible state. They are written shortly afterwards, in a batch. */
+  /** Adds facts to the source's visible state. They are written a little later, together with others. */
   readonly report: (facts: { readonly lagMs?: number }) => void;
   /**
-   * Records how the run ended: its state, the failure count, and the earliest time of the next run. Waits for pending writes first.
-   * @param end `undefined` when this worker ended the run (pause or hand-over). Then no failure is counted.
+   * Waits for pending writes, then stores how the run ended: the source's state, the failure count, and the earliest time of the next run.
+   * @param end `undefined` when this worker ended the run because of a pause or hand-over. Such an end does not count as a failure.
    * @throws UnavailableError
    */
   readonly end: (end: SourceEnd | undefined, plan?: RunPlan) => Promise<void>;
@@ -33,7 +33,7 @@ export interface OpenRun {
 export interface RunPlan {
   /** When the next run should start, in ms since the Unix epoch. */
   readonly nextAtMs?: number | undefined;
-  /** Number of consecutive failures including this run. Defaults to one more after `failed`, and to 0 after other ends. */
+  /** Number of consecutive failures including this run. By default, `failed` adds one, and any other end resets it to 0. */
   readonly failures?: number;
   readonly progress?: RunEnding["progress"];
 }
@@ -42,7 +42,7 @@ export interface RunDeps<C extends SourceChannel = SourceChannel> {
   readonly credentialsOf: CredentialsOf;
   readonly positions: SourcePositions;
   readonly states: SourceStates;
-  /** Limits the rate of the organization's deliveries. */
+  /** Limits how fast the organization's sources publish deliveries. */
   readonly pace: SourcePace;
   readonly ingest: IngestFetched<C>;
   readonly gather: GatherFetched<C>;
@@ -50,20 +50,21 @@ export interface RunDeps<C extends SourceChannel = SourceChannel> {
     channel: C,
     options: { readonly signal: AbortSignal; readonly position: SourcePosition },
   ) => Promise<void>;
-  /** Sets a channel's state unless the channel was changed since. Returns whether the state changed. */
+  /** Sets the state of a channel, unless the channel was changed in the meantime. Returns whether the state changed. */
   readonly setState: (
     channel: { readonly number: number; readonly version: number },
     state: FoundState,
   ) => Promise<boolean>;
   /**
-   * Whether writes may be sent without waiting for earlier ones. False on a Redis Cluster, where a write can be visible before its cursor.
+   * Whether a write may be sent before the previous one has completed. False on a Redis Cluster, where a later write could become visible
+   * before the cursor of the earlier one.
    */
   readonly isPipelined: boolean;
   readonly clock: Clock;
   readonly observe: (event: SourceObservation) => void;
 }
 
-/** Reported to metrics and the log. */
+/** An event in the life of a source, reported to metrics and the log. */
 export type SourceObservation =
   | { readonly kind: "ended"; readonly channel: ChannelHandle; readonly end: SourceEnd }
   | {
@@ -73,6 +74,6 @@ export type SourceObservation =
       readonly end: SourceEnd;
     }
   | { readonly kind: "recovered" | "cursorLost"; readonly channel: ChannelHandle }
-  /** The first response of a run. `isAgain` is false on the first run of the source. */
+  /** The source's connection or poll has its first response. `isAgain` is false on the very first run of the source. */
   | { readonly kind: "opened"; readonly channel: ChannelHandle; readonly isAgain: boolean }
   | { readonly kind: "refused"; readonly channel: ChannelHandle; readonly stale: "epoch" | "cursor" };

@@ -1,20 +1,20 @@
 import { StaleSourceError } from "../../bus/errors.ts";
 
-/** Sends a write that moves the cursor from `version` to `version + 1`. */
+/** Sends one write to Redis. The write increments the version of the stored cursor from `version` to `version + 1`. */
 export type SendWrite<T> = (version: number) => Promise<T>;
 
 interface Write {
   readonly version: number;
-  /** Whether a write sent from now on reaches Redis after this one. */
+  /** Whether this write was sent, so that any later write reaches Redis after it. */
   isSent: boolean;
   readonly done: Promise<void>;
 }
 
 /**
- * Sends the writes of one source run in order, without waiting for each response. The bus rejects a write if the previous write has not yet
- * stored its cursor version. This also happens to valid writes while the previous one is in progress, because it is large or must
- * quarantine a conflict first. A rejected write has stored no data, so it is sent again once the previous write is done, and so are the
- * writes after it.
+ * Sends the writes of one source run in order, without waiting for each response.
+ * Redis rejects a write if the previous one has not yet stored its cursor version. This can happen to valid writes when the previous write
+ * is still in progress, because it is large or has to quarantine a conflict first. A rejected write has stored no data. It is sent again
+ * once the previous write is done, and so are all writes after it.
  */
 export class OrderedWrites {
   readonly #isPipelined: boolean;
@@ -22,15 +22,15 @@ export class OrderedWrites {
   #failure: { readonly error: unknown } | undefined;
 
   /**
-   * @param options.isPipelined false on a Redis Cluster, where events can be visible before their cursor version. Then each write waits for
-   * the previous one.
+   * @param options.isPipelined false if each write must wait for the previous one. That is necessary on a Redis Cluster, where events can
+   * become visible before their cursor version.
    */
   constructor(options: { readonly version: number; readonly isPipelined: boolean }) {
     this.#isPipelined = options.isPipelined;
     this.#last = { version: options.version, isSent: true, done: Promise.resolve() };
   }
 
-  /** Sends a write after all earlier ones. After a failed write, no later write is sent. */
+  /** Sends a write after all earlier ones. Once a write has failed, no more writes are sent. */
   add<T>(send: SendWrite<T>): Promise<T> {
     if (this.#failure) return Promise.reject(this.#failure.error);
     const before = this.#last;
@@ -39,7 +39,7 @@ export class OrderedWrites {
     this.#last = write;
     done.catch(() => {});
     const sent = this.#sendInOrder(before, write, send);
-    // `done` must not hold the result, or it would stay in memory until the next write.
+    // `done` must not resolve to the result, because the result would then stay in memory until the next write.
     sent.then(
       () => resolve(),
       (error: unknown) => {
@@ -50,7 +50,7 @@ export class OrderedWrites {
     return sent;
   }
 
-  /** Resolves when all writes have settled. Never rejects. */
+  /** Resolves when all writes have succeeded or failed. Never rejects. */
   settled(): Promise<void> {
     return this.#last.done.then(noop, noop);
   }

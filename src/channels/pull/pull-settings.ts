@@ -1,8 +1,8 @@
 import { z } from "zod";
 
 /**
- * Settings of every pull kind, to be spread after `commonSettings`. A fetched delivery has no sender to notify, so failed items are always
- * quarantined.
+ * Settings that every pull kind adds to `commonSettings`. There is no choice what happens to failed items: no sender could be notified, so
+ * they are always quarantined.
  */
 export const pullSettings = {
   connection: z

@@ -2,10 +2,10 @@ import { z } from "zod";
 import { createIssueReporter, text } from "../../event/setting-fields.ts";
 import { FRAMING_HEADERS } from "../../lib/framing-headers.ts";
 
-/** Headers set by the connection, the body or the protocol, for every kind. */
+/** Headers that users cannot set for any kind, because the connection, the body or the protocol sets them. */
 const RESERVED_HEADERS: readonly string[] = ["accept-encoding", "proxy-connection", ...FRAMING_HEADERS];
 
-/** Settings are visible to everyone who may read the channel, so these headers are not allowed. */
+/** Headers that carry credentials. They are not allowed, because everyone who may read the channel can see its settings. */
 const SECRET_HEADERS: readonly string[] = [
   "api-key",
   "authorization",
@@ -17,12 +17,18 @@ const SECRET_HEADERS: readonly string[] = [
 
 const MAX_HEADERS = 50;
 
-/** RFC 9110, section 5.1. */
+/** Valid header name (RFC 9110, section 5.1). */
 const FIELD_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
-/** RFC 9110, section 5.5. Whitespace around a value is not part of it and would be lost in transit. */
+/**
+ * Valid header value (RFC 9110, section 5.5). Leading and trailing whitespace is not allowed, because it is not part of a value and would
+ * be lost in transit.
+ */
 export const FIELD_VALUE = /^(?:[\x21-\x7e\x80-\xff](?:[\t\x20-\x7e\x80-\xff]*[\x21-\x7e\x80-\xff])?)?$/;
 
-/** Returns why a URL is not allowed in visible settings, or `undefined` if it is. Credentials belong in a connection. */
+/**
+ * Returns why a URL is not allowed in settings that users can see, or `undefined` if it is allowed. Credentials must be stored in a
+ * connection instead.
+ */
 export function findUrlError(text: string): string | undefined {
   const url = URL.parse(text);
   if (url === null) return "is not a URL";
@@ -45,7 +51,11 @@ export const urlSettings = (findError = findUrlError) =>
 const INVALID_HEADER_VALUE =
   "is not a valid header value: line breaks and surrounding whitespace are not allowed";
 
-/** @param reserved lowercase names of headers that the kind sets itself */
+/**
+ * Creates the schema of the `headers` setting.
+ *
+ * @param reserved lowercase names of headers that the channel kind sets itself
+ */
 export const headersSettings = (reserved: readonly string[]) =>
   z
     .record(

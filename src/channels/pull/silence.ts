@@ -14,21 +14,21 @@ export interface SilenceDeps {
   readonly log: Log;
 }
 
-/** Finds channels of any kind that have had no event for longer than `expectEverySeconds`. */
+/** Finds channels that have received no event for longer than their `expectEverySeconds`. Works for all channel kinds. */
 export interface SilenceWatch {
   /**
    * Logs each channel that has become silent since the last check, and returns all silent channels.
    * @throws UnavailableError
    */
   readonly check: (signal: AbortSignal) => Promise<readonly ExpectedChannel[]>;
-  /** Number of silent channels found by the last check. */
+  /** Returns the number of silent channels that the last check found. */
   readonly silent: () => number;
 }
 
 const PAGE = 500;
 const AT_ONCE = 8;
 
-/** Returns whether a channel's last event is older than `expectEverySeconds`. A change of the channel restarts that time. */
+/** Returns whether a channel's last event is older than its `expectEverySeconds`. Changing the channel restarts that time. */
 export async function isSilent(
   { topics, clock }: Pick<SilenceDeps, "topics" | "clock">,
   channel: Pick<ExpectedChannel, "topics" | "updatedAt" | "expectEverySeconds">,

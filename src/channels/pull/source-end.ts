@@ -34,17 +34,17 @@ export const doneAt = (notBeforeMs: number | undefined): SourceEnd =>
 export const SLOW_RETRY_MS = 15 * 60_000;
 
 /**
- * Statuses by which a server rejects the request as invalid. 403 and 404 are missing because servers also send them during a deployment or
- * before a permission is granted.
+ * Response statuses by which a server rejects the request as invalid. 403 and 404 are not in the list, because servers also send them
+ * during a deployment or before a permission is granted.
  */
 const REJECTION_STATUSES: readonly number[] = [
   400, 401, 405, 406, 410, 411, 413, 414, 415, 422, 431, 501, 505,
 ];
 
-/** These failures depend on settings or host names, so they are likely to repeat. */
+/** Failures that depend on settings or host names, so they are likely to repeat. */
 const PERMANENT_FAILURES: readonly OutboundFailure[] = ["blocked", "redirects"];
 
-/** Returns the end of a run whose response has an unexpected status. */
+/** Returns how a run ends after a response with an unexpected status. */
 export function endForStatus(status: number, notBeforeMs: number | undefined): Failed {
   const hint = status === 401 ? ". It requires credentials, but the channel has no connection" : "";
   const message = `The server responded with status ${status}${hint}`;
@@ -52,12 +52,15 @@ export function endForStatus(status: number, notBeforeMs: number | undefined): F
   return isRejection ? rejected(`http_${status}`, message) : failed(`http_${status}`, message, notBeforeMs);
 }
 
-/** Minimum wait after rejected credentials. Each attempt may refresh a token, and some servers lock an account after several failures. */
+/**
+ * Minimum wait after the server rejected the credentials. Each attempt may refresh a token, and some servers lock an account after several
+ * failures.
+ */
 const CREDENTIALS_RETRY_MS = 60_000;
 
 /**
- * Returns the end of a run whose credentials were rejected with 401. A server may briefly reject valid credentials after a restart, so this
- * counts as a failure, not as `needsReauth`.
+ * Returns how a run ends after the server rejected its credentials with 401. A server may briefly reject valid credentials after a restart,
+ * so this counts as a failure and not as `needsReauth`.
  */
 export function credentialsRejected(nowMs: number, notBeforeMs: number | undefined): Failed {
   const message = "The server rejected the connection's credentials (401)";
@@ -66,7 +69,7 @@ export function credentialsRejected(nowMs: number, notBeforeMs: number | undefin
 }
 
 /**
- * Returns the end of a run whose call or credentials failed.
+ * Returns how a run ends after a request failed or its credentials could not be obtained.
  * @throws the error itself if neither the server nor the credentials caused it
  */
 export function endForCallError(error: unknown): SourceEnd {
@@ -80,7 +83,7 @@ export function endForCallError(error: unknown): SourceEnd {
   return PERMANENT_FAILURES.includes(code) ? rejected(code, message) : failed(code, message);
 }
 
-/** Returns the end of a run that threw, or `undefined` if another worker has taken the source over. */
+/** Returns how a run ends after it threw an error. Returns `undefined` if another worker has taken the source over. */
 export function endForThrownError(error: unknown, log: Log): SourceEnd | undefined {
   if (error instanceof StaleSourceError) return undefined;
   if (error instanceof UnavailableError) {
@@ -98,7 +101,7 @@ export const withoutCredentials = (request: OutboundRequest): AuthorizedRequest 
   generation: undefined,
 });
 
-/** Sends a request with its credentials. If the server responds with 401, renews the credentials and tries once more. */
+/** Sends a request with its credentials. If the server responds with 401, renews the credentials and sends the request once more. */
 export async function callAuthorized<R extends { readonly status: number }>(
   {
     credentials,

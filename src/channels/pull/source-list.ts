@@ -7,9 +7,9 @@ import { readStoredSettings } from "../stored-settings.ts";
 /** A pull source that should run. */
 export interface DesiredSource {
   readonly identity: ChannelIdentity;
-  /** Incremented by every change of the channel. */
+  /** Version of the channel, which every change increments. */
   readonly version: number;
-  /** The channel's `config` with defaults filled in, without its secret settings. */
+  /** The channel's `config` without its secret settings. Defaults are filled in. */
   readonly settings: unknown;
 }
 
@@ -19,13 +19,13 @@ export interface SourceListDeps {
   readonly runtimes: ReadonlyMap<ChannelKindName, Pick<ChannelRuntime, "stream" | "polled">>;
 }
 
-/** The sources found by one check. */
+/** The sources that one check of the database found. */
 export interface SourceSnapshot {
   /** All channels of pull kinds, including those that should not run. */
   readonly all: readonly SourceRow[];
   /** The stream sources that should run, keyed by internal channel id. */
   readonly streams: ReadonlyMap<number, SourceRow>;
-  /** The polled sources that should run. Unchanged sources are the same objects as in the previous check. */
+  /** The polled sources that should run. An unchanged source is the same object as in the previous check. */
   readonly polled: readonly DesiredSource[];
 }
 
@@ -37,7 +37,7 @@ export function createSourceList(deps: SourceListDeps): () => Promise<SourceSnap
 
   function desiredSource(row: SourceRow, config: Readonly<Record<string, unknown>>): DesiredSource {
     const { number, uid, kind, appId, organizationId, version } = row;
-    // Required secrets are missing here, so strict parsing could fail. The defaults were filled in when the channel was stored.
+    // These settings lack the secret ones, so strict parsing could fail. The defaults were filled in when the channel was stored.
     const own = channelKinds.get(kind);
     const read = own && readStoredSettings(own.settings, config);
     return {
@@ -58,7 +58,7 @@ export function createSourceList(deps: SourceListDeps): () => Promise<SourceSnap
       const before = known.get(row.number);
       const config = configs.get(row.number);
       if (before?.version === row.version) next.set(row.number, before);
-      // Without a config, the channel was deleted after it was listed.
+      // If there is no config, the channel was deleted after it was listed.
       else if (config !== undefined) next.set(row.number, desiredSource(row, config));
     }
     known = next;

@@ -4,13 +4,13 @@ import { unlessAborted } from "../../lib/wait.ts";
 
 export interface SourcePace {
   /**
-   * Resolves when `count` deliveries of the organization may be published (default 1). Charges `items` to the rate (default: one per
-   * delivery). Returns `undefined` if they may be published at once. Rejects if the signal aborts first.
+   * Waits until `count` deliveries of the organization may be published (default 1). Charges `items` to the rate (default: one per
+   * delivery). Returns `undefined` if no wait is needed. Rejects if the signal aborts first.
    */
   readonly wait: (organizationId: string, options: PaceOptions) => Promise<void> | undefined;
-  /** Charges extra items after a delivery was let through. The rate goes into debt, and later deliveries wait until it is paid off. */
+  /** Charges extra items after a delivery was published. The balance may become negative, and later deliveries wait until it recovers. */
   readonly overdraw: (organizationId: string, items: number) => void;
-  /** Maximum number of deliveries to publish as one batch: as many as the rate allows in a quarter of a second. */
+  /** Returns how many deliveries to publish at most as one batch: as many as the rate allows in a quarter of a second. */
   readonly maxBatchSize: (organizationId: string) => number;
 }
 
@@ -21,21 +21,27 @@ export interface PaceOptions {
 }
 
 export interface SourcePaceDeps {
-  /** The organization's rate in items per second. `undefined` when it is unlimited. */
+  /** Returns the organization's rate limit in items per second, or `undefined` if it is unlimited. */
   readonly deliveriesPerSecondOf: (organizationId: string) => number | undefined;
   /** Monotonic clock in milliseconds. */
   readonly nowMs?: () => number;
   readonly sleep?: Sleep;
 }
 
-/** Caps how long the first delivery of a batch waits for the last one. */
+/**
+ * Limits the size of a batch to the deliveries that the rate allows in this time, because the first delivery of a batch waits for the last
+ * one.
+ */
 const MAX_BATCH_SECONDS = 0.25;
-/** Shortest sleep. One timer per delivery would cost more CPU than the deliveries. */
+/**
+ * Minimum sleep in milliseconds. Shorter sleeps would need one timer per delivery, and the timers would cost more CPU time than the
+ * deliveries.
+ */
 const MIN_SLEEP_MS = 10;
 
 /**
- * Limits how fast each organization's sources publish, with token buckets as for hooks. Deliveries over the rate wait in order instead of
- * being rejected, which slows the server down by backpressure. Organizations do not delay each other.
+ * Limits how fast each organization's sources publish, with the same token buckets as for hooks. Deliveries over the limit wait in order
+ * instead of being rejected, which slows the server down by backpressure. Organizations do not delay each other.
  */
 export function createSourcePace(deps: SourcePaceDeps): SourcePace {
   const { deliveriesPerSecondOf, nowMs = () => performance.now(), sleep = sleepByClock } = deps;
@@ -49,7 +55,7 @@ export function createSourcePace(deps: SourcePaceDeps): SourcePace {
     if (rate !== undefined && items > 0) buckets.overdraw(organizationId, items, rate, nowMs());
   }
 
-  /** The last waiter of each organization. These promises never reject. */
+  /** For each organization, a promise that resolves when its last waiting delivery is done. These promises never reject. */
   const lines = new Map<string, Promise<void>>();
 
   async function waitForTurns(
@@ -81,7 +87,7 @@ export function createSourcePace(deps: SourcePaceDeps): SourcePace {
       return undefined;
     }
     const turn = waitForTurns(organizationId, left, items - count, before, signal);
-    // Waits for the previous waiter too, so that an aborted one does not let later deliveries overtake.
+    // Also waits for the previous delivery. Otherwise later deliveries could overtake it when this one is aborted.
     const last = Promise.allSettled([before, turn]).then(leave);
     function leave(): void {
       if (lines.get(organizationId) === last) lines.delete(organizationId);

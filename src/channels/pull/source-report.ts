@@ -2,14 +2,17 @@ import type { SourceFacts } from "../../bus/sources/source-states.ts";
 
 /** Minimum interval between writes of facts that change with every event. */
 const WRITE_EVERY_MS = 5_000;
-/** Delay before a state or an error is written. A poll changes its state several times in this time, and only the last one is written. */
+/**
+ * Delay before a state or an error is written. A poll changes its state several times within this delay, and only the last state is
+ * written.
+ */
 const WRITE_SOON_MS = 100;
 const RETRY_MS = 1_000;
 
-/** Writes facts. Resolves to false if another worker owns the source now; then no more facts are written. */
+/** Writes facts about a source to Redis. Resolves to false if another worker owns the source now. After that, no more facts are written. */
 export type WriteFacts = (facts: SourceFacts) => Promise<boolean>;
 
-/** Batches the visible state of one run and writes it to Redis. */
+/** Collects the visible state of one run and writes it to Redis in batches. */
 export class SourceReport {
   readonly #write: WriteFacts;
   #pending: SourceFacts = {};
@@ -24,7 +27,7 @@ export class SourceReport {
     this.#write = write;
   }
 
-  /** Adds facts. A state or an error is written soon, together with all pending facts. Other facts wait longer. */
+  /** Adds facts. A state or an error is written soon, together with all pending facts. Other facts are written later. */
   note(facts: SourceFacts): void {
     if (this.#isClosed) return;
     this.#pending = { ...this.#pending, ...facts };
@@ -51,7 +54,7 @@ export class SourceReport {
     try {
       if (!(await this.#write(facts))) this.#isClosed = true;
     } catch {
-      // Facts noted since the failed write are newer, so they win.
+      // Newer facts take precedence over the ones whose write failed.
       this.#pending = { ...facts, ...this.#pending };
       if (!this.#isClosed) this.#schedule(RETRY_MS);
     }
@@ -61,13 +64,13 @@ export class SourceReport {
     if (this.#writing !== undefined) return;
     this.#writing = this.#writePending().finally(() => {
       this.#writing = undefined;
-      // A failed write has already scheduled its retry.
+      // If a write has failed, its retry is already scheduled.
       if (this.#timer !== undefined || this.#isClosed || Object.keys(this.#pending).length === 0) return;
       this.#schedule(isUrgent(this.#pending) ? WRITE_SOON_MS : WRITE_EVERY_MS);
     });
   }
 
-  /** Schedules a write in at most `inMs`. An earlier pending write stays. */
+  /** Schedules a write in at most `inMs`. If an earlier write is already scheduled, that one is kept. */
   #schedule(inMs: number): void {
     const atMs = performance.now() + inMs;
     if (this.#timer !== undefined && this.#dueAtMs <= atMs) return;

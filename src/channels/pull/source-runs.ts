@@ -6,7 +6,7 @@ import type { OpenRun, RunDeps, SourceChannel } from "./open-run.ts";
 /** Opens runs of sources. A run is one stream connection or one poll. */
 export interface SourceRuns {
   /**
-   * Takes the source over and fences its previous owner, unless the source must not run yet.
+   * Acquires the source for this worker and fences its previous owner, unless the source must not run yet.
    * @param options.owner the worker's name, shown in the source's state
    * @param options.skipBackoff whether to ignore the backoff of earlier failures, because a person changed the channel
    * @param options.spacing minimum time between runs; none by default
@@ -29,16 +29,16 @@ export interface SourceRuns {
 export type OpeningRun =
   | { readonly kind: "open"; readonly open: OpenRun }
   /**
-   * The source must not run for `waitMs`. `backoff` follows a failure or a server's request to wait. `interval` means that the interval
-   * since the last run has not passed.
+   * The source must not run for another `waitMs`. `backoff` means that it must wait after a failure or because the server requested it.
+   * `interval` means that the interval since the last run has not passed.
    */
   | { readonly kind: "backoff" | "interval"; readonly waitMs: number }
-  /** The source should not run: its channel is deleted or inactive, or has no subscription. */
+  /** The source should not run, because its channel is deleted, inactive or has no subscription. */
   | { readonly kind: "none" };
 
 export interface WantedSource<C extends SourceChannel = SourceChannel> {
   readonly channel: C;
-  /** All topics ever created for the channel. */
+  /** Names of all topics that were ever created for the channel. */
   readonly topics: readonly string[];
   /** Whether the first run of the source is recorded in the database. */
   readonly hasRunBefore: boolean;
@@ -46,23 +46,26 @@ export interface WantedSource<C extends SourceChannel = SourceChannel> {
 
 export interface SourceRunsDeps<C extends SourceChannel = SourceChannel> extends RunDeps<C> {
   /**
-   * Returns `undefined` if the channel is inactive or has no subscription.
+   * Returns the source of a channel, or `undefined` if the channel is inactive or has no subscription.
    * @throws UnavailableError
    */
   readonly findSource: (channelNumber: number) => Promise<WantedSource<C> | undefined>;
   /**
-   * Records the first run of a source.
+   * Records in the database that the source has run.
    * @throws UnavailableError
    */
   readonly recordFirstRun: (channelNumber: number) => Promise<void>;
 }
 
-/** Limit over all sources of this worker. It is lower than the bus's own limit, so that sources wait instead of being rejected. */
+/**
+ * Maximum bytes in flight over all sources of this worker. It is lower than the limit of the Redis connection, so that sources wait instead
+ * of being rejected.
+ */
 const MAX_BYTES_IN_FLIGHT = 16 * 1024 * 1024;
 
 export function createSourceRuns<C extends SourceChannel>(deps: SourceRunsDeps<C>): SourceRuns {
   const { findSource, recordFirstRun, positions } = deps;
-  /** Sources whose first run is recorded. */
+  /** Sources whose first run is recorded in the database. */
   const started = new Set<number>();
   const inFlight = createLimiter(MAX_BYTES_IN_FLIGHT);
   return {
@@ -74,7 +77,7 @@ export function createSourceRuns<C extends SourceChannel>(deps: SourceRunsDeps<C
       const hasRunBefore = started.has(channelNumber) || source.hasRunBefore;
       const acquired = await positions.takeOver({ number: channelNumber, topics }, { skipBackoff, spacing });
       if (acquired.kind !== "acquired") return acquired;
-      // Recorded only after a successful take-over. Otherwise a source that never had a cursor would be reported as having lost it.
+      // Recorded only after the source was acquired. Otherwise a source that never had a cursor would be reported as having lost it.
       if (!hasRunBefore) await recordFirstRun(channelNumber);
       started.add(channelNumber);
       return {

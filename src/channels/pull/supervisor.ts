@@ -29,32 +29,35 @@ export interface SupervisorDeps extends SourceListDeps {
 }
 
 export interface SupervisorTiming {
-  /** Interval between full checks. Changes are picked up at once. */
+  /** Interval between full checks. Changes of single channels start a check at once. */
   readonly checkEveryMs: number;
   /** Minimum time between two checks, however many changes arrive. */
   readonly minCheckGapMs: number;
-  /** How long to wait for the runs of a released shard to end. The next owner fences any run that is still active. */
+  /** How long to wait for the runs of a released shard to end. After that, the next owner fences any run that is still active. */
   readonly graceMs: number;
 }
 
 /** Runs the sources of this worker's shards. Disposal ends them and releases the shards. */
 export interface Supervisor extends AsyncDisposable {
-  /** Number of sources in this worker's shards by state. The sum over all workers counts each source once. */
+  /** Returns the number of sources in this worker's shards by state. Added up over all workers, each source is counted once. */
   readonly countStates: () => ReadonlyMap<SourceState, number>;
   readonly shards: () => ReadonlySet<number>;
-  /** Number of live workers. */
+  /** Returns the number of live workers. */
   readonly workers: () => number;
 }
 
 const TIMING: SupervisorTiming = { checkEveryMs: 30_000, minCheckGapMs: 200, graceMs: 1_500 };
-/** Maximum number of streams that connect at the same time. Without it, thousands would compete for CPU and hit the same server at once. */
+/**
+ * Maximum number of streams that connect at the same time. Without this limit, thousands of streams would compete for CPU time and call the
+ * same servers at once.
+ */
 const STARTS_AT_ONCE = 64;
 const RETRY: Backoff = { initialMs: 1_000, maxMs: 1_000, factor: 1, jitter: 0 };
 const NO_SOURCES: SourceSnapshot = { all: [], streams: new Map(), polled: [] };
 
 /**
- * Starts and stops sources until the running ones match the desired ones. A stream source runs once, on the worker that holds its shard.
- * Polled sources are passed to `polls`. The desired state is read from the database, so it survives restarts.
+ * Starts the supervisor, which starts and stops sources until the running ones match the desired ones. A stream runs only on the worker
+ * that holds its shard. Polled sources are passed to `polls`. The desired state is read from the database, so it survives restarts.
  */
 export function startSupervisor(deps: SupervisorDeps): Supervisor {
   const { runtimes, runs, polls, worker, changes, clock, log, random = Math.random } = deps;
@@ -114,7 +117,7 @@ export function startSupervisor(deps: SupervisorDeps): Supervisor {
     onRecovered: () => log.info({ event: "supervisor.recovered" }, "sources are listed again"),
   });
 
-  /** A run uses the settings and credentials from its start, so a change must restart it. */
+  /** Restarts a stream after a change, because a run keeps the settings and credentials with which it started. */
   function restart(channelNumber: number): void {
     runners.restart(channelNumber);
     polls.requestPoll(channelNumber);
@@ -154,7 +157,7 @@ export function startSupervisor(deps: SupervisorDeps): Supervisor {
   };
 }
 
-/** Returns the source state that follows from the channel's state, or `undefined` if the run decides. */
+/** Returns the state of the source if it follows from the channel's state, or `undefined` if the current run decides it. */
 function findChannelState(state: SourceSnapshot["all"][number]["state"]): SourceState | undefined {
   return state === "paused" || state === "error" || state === "needsReauth" ? state : undefined;
 }

@@ -4,10 +4,10 @@ import { ApiError, createApiError, type ErrorResponse, invalidParameters } from 
 import { freeBuffer } from "../../lib/free-buffer.ts";
 import { type HeldBody, LARGE_BODY_BYTES } from "../body-budget.ts";
 
-/** `chunkSize` is the size of the decoded chunks, in bytes. */
+/** Creates a decoder for a compressed body. `chunkSize` is the size of each decoded chunk, in bytes. */
 type CreateDecoder = (options: { readonly chunkSize: number }) => Transform;
 
-/** Content codings of RFC 9110 section 8.4.1, and zstd (RFC 8878). */
+/** Decoders by content coding: those of RFC 9110 section 8.4.1, and zstd (RFC 8878). */
 const DECODERS: ReadonlyMap<string, CreateDecoder> = new Map<string, CreateDecoder>([
   ["gzip", createGunzip],
   ["x-gzip", createGunzip],
@@ -19,15 +19,16 @@ const DECODERS: ReadonlyMap<string, CreateDecoder> = new Map<string, CreateDecod
 /** Highest compression ratio of DEFLATE: 258 bytes from 2 bits (RFC 1951). */
 const MAX_DEFLATE_RATIO = 1_032;
 const MIN_CHUNK_BYTES = 16 * 1024;
-/** Assumed compression ratio if the format does not state the decoded size. */
+/** Compression ratio to assume if the format does not state the decoded size. */
 const TYPICAL_RATIO = 16;
 const MAX_GUESSED_BYTES = 256 * 1024;
 
 export const findDecoder = (encoding: string): CreateDecoder | undefined => DECODERS.get(encoding);
 
 /**
- * Chooses the chunk size for decoding. Each chunk costs one turn of the event loop. A gzip body ends with its decoded size (RFC 1952
- * section 2.3.1), so it usually decodes in one chunk. The extra byte avoids a second chunk, which a decoder allocates when one is full.
+ * Returns the chunk size for decoding. Larger chunks are faster, because each chunk costs one turn of the event loop. A gzip body ends with
+ * its decoded size (RFC 1952 section 2.3.1), so it usually decodes in one chunk. One extra byte is added, because a decoder whose chunk is
+ * exactly full allocates another one.
  */
 function computeChunkSize(body: Buffer, encoding: string, maxBytes: number): number {
   const isGzip = encoding.endsWith("gzip") && body.length >= 4;
@@ -45,15 +46,15 @@ interface Decoding {
 }
 
 /**
- * Decodes a compressed body. Each chunk is charged to the budget, because a small body can decode to a large one. A large body is decoded
- * once its organization has room for it. A body that turns out large during decoding pauses until there is room.
+ * Decodes a compressed body. Each chunk is charged to the memory budget, because a small body can decode to a large one. A large body waits
+ * until its organization has room for it. A body that turns out to be large while it is decoded pauses until there is room.
  *
  * @throws ApiError
  */
 export async function decodeBody(body: Buffer, decoding: Decoding): Promise<Buffer> {
   const { encoding, maxBytes, held } = decoding;
   const chunkSize = computeChunkSize(body, encoding, maxBytes);
-  // A small body waits too if its organization has used up its decoding rate.
+  // A small body also waits if its organization has used up its decoding rate.
   const waits = chunkSize > LARGE_BODY_BYTES || !held.mayDecode();
   if (waits && !(await held.waitToDecode(chunkSize))) throw createBudgetError();
   if (!held.grow(chunkSize, chunkSize)) throw createBudgetError();
@@ -104,7 +105,7 @@ function decodeChunks(
   });
 }
 
-/** Concatenates the chunks and frees their memory. For bodies of several megabytes, garbage collection would come too late. */
+/** Concatenates the chunks and frees their memory at once. With bodies of several megabytes, garbage collection would free it too late. */
 export function concatAndFree(chunks: readonly Buffer[], bytes: number): Buffer {
   const [first] = chunks;
   if (chunks.length === 1 && first !== undefined) return first;
@@ -113,7 +114,10 @@ export function concatAndFree(chunks: readonly Buffer[], bytes: number): Buffer 
   return whole;
 }
 
-/** Closes the connection: the rest of the body is not read, so no further request can follow. */
+/**
+ * Response for a body that is too large. It closes the connection, because the rest of the body is not read and no further request could
+ * follow.
+ */
 export const payloadTooLarge = (maxBytes: number): ErrorResponse => ({
   code: "payload_too_large",
   message: `The body is larger than ${maxBytes} bytes.`,

@@ -26,13 +26,16 @@ import type { HookLimits } from "./rate-limit.ts";
 import { findHeadRejection, readHeaderValues } from "./read-delivery.ts";
 import type { CountedRejection } from "./receive-delivery.ts";
 
-/** The path in front of the channel id. */
+/** Path prefix of all channel addresses. The channel id follows. */
 const HOOKS_PATH = "/hooks/";
-/** A request target in absolute form (RFC 9112 section 3.2.2). */
+/** Matches a channel address that is sent as a complete URL (RFC 9112 section 3.2.2, absolute form). */
 const WHOLE_ADDRESS = /^https?:\/\/[^/]*\/hooks\//i;
-/** Size of one socket read. A longer body arrives in several reads. */
+/** Size of one read from a socket, in bytes. A longer body arrives in several reads. */
 const MAX_SOCKET_READ_BYTES = 64 * 1024;
-/** A sender that still sends after an early response may miss it if the socket closes at once. Reading continues for this long. */
+/**
+ * How long to continue reading a body after an early response. If the socket closed at once, a sender that is still sending could miss the
+ * response.
+ */
 const DRAIN_MS = 500;
 
 export interface HooksDeps<C extends ChannelHandle = ChannelHandle> {
@@ -45,8 +48,8 @@ export interface HooksDeps<C extends ChannelHandle = ChannelHandle> {
   readonly runtimes: ReadonlyMap<ChannelKindName, ChannelRuntime<C>>;
   readonly limits: Pick<HookLimits, "checkArrival" | "clientOf">;
   /**
-   * Called when a request to an existing channel is rejected outside `ingest`, for example by its rate limit, size or content type.
-   * `request` is lazy: it is only built if the recorder samples this request.
+   * Called when a request to an existing channel is rejected outside `ingest`, for example because of its rate, size or content type.
+   * `request` is a function because the request is only built if the recorder samples it.
    */
   readonly onRejected: (
     channel: C,
@@ -60,11 +63,11 @@ export interface HooksDeps<C extends ChannelHandle = ChannelHandle> {
 }
 
 /**
- * Creates the handler of all push channel addresses. It finds the channel and passes the request to its kind. The address is a credential,
- * so it never appears in log lines or responses.
+ * Creates the handler of all requests to channel addresses. It finds the channel and passes the request to the channel's kind. The address
+ * is a credential, so it never appears in log lines or responses.
  *
- * Bypasses `Request` and `Response`: building them and awaiting their promises costs more CPU than the write to Redis. Hono only matches
- * the one route.
+ * The handler avoids `Request` and `Response`: building them and awaiting their promises would cost more CPU time than the write to Redis.
+ * Hono only matches the one route.
  */
 export function createHooks<C extends ChannelHandle>(deps: HooksDeps<C>): AnswerDirectly {
   const { findChannel, runtimes, limits, metrics, log } = deps;
@@ -74,11 +77,11 @@ export function createHooks<C extends ChannelHandle>(deps: HooksDeps<C>): Answer
     const exchange = createExchange(env as Arrived);
     const fail = (thrown: unknown): void => reject(exchange, toApiError(thrown), { cause: thrown });
     try {
-      // On the fast path no header repeats.
+      // The fast path has already rejected requests with repeated headers.
       if (!(exchange.incoming instanceof PlainRequest)) requireOneHost(exchange.incoming);
       const found = findChannel(req.param("channelId"));
       if (!(found instanceof Promise)) receive(found, exchange);
-      // `node:http` has taken over the request by then, and looks up the channel again.
+      // The fast path does not wait: it hands the request off to `node:http`, which looks the channel up again.
       else if (isUnread(exchange.incoming)) found.catch(() => {});
       else found.then((channel) => receive(channel, exchange)).catch(fail);
     } catch (error) {
@@ -99,7 +102,7 @@ export function createHooks<C extends ChannelHandle>(deps: HooksDeps<C>): Answer
       return;
     }
     const { incoming, outgoing, sinceMs, requestId } = exchange;
-    // The head is acceptable, so `node:http` reads the request again. Count it only then.
+    // The fast path only checks the head here. If the head is acceptable, `node:http` reads the request again, and it is counted then.
     if (isUnread(incoming) && findHeadRejection(incoming, channel) === undefined) return;
     const fail = (thrown: unknown): void => reject(exchange, toApiError(thrown), { channel, cause: thrown });
     const answer = (reply: HookReply | ErrorResponse): void => {
@@ -140,7 +143,7 @@ export function createHooks<C extends ChannelHandle>(deps: HooksDeps<C>): Answer
     return { incoming, outgoing, requestId, sinceMs };
   }
 
-  /** Counts, logs and sends an error response. */
+  /** Counts and logs a rejection, and sends the error response. */
   function reject(
     exchange: Exchange,
     rejection: ErrorResponse,
@@ -235,9 +238,9 @@ export function createHooks<C extends ChannelHandle>(deps: HooksDeps<C>): Answer
       route(arrived);
       return outgoing.headersSent;
     }
-    // A body larger than one socket read is still arriving, so deferring it to the end of the tick gains nothing, and rejecting it early
-    // frees
-    // the connection sooner. If other requests are deferred, it waits too, because they may precede it on the same connection.
+    // A body larger than one socket read is still arriving, so deferring the request to the end of the tick gains nothing. Handling it now
+    // can also free the connection sooner. If other requests are deferred, it is deferred too, because they may precede it on the same
+    // connection.
     const isLong = Number(incoming.headers["content-length"]) > MAX_SOCKET_READ_BYTES;
     if (isLong && routeLater.isEmpty()) route(arrived);
     else routeLater(arrived);
@@ -267,7 +270,7 @@ interface RejectionContext<C> {
 
 const NO_BYTES = Buffer.alloc(0);
 const NO_CHANNEL: ErrorResponse = { code: "not_found", message: "There is no such channel.", headers: {} };
-/** Built once, so that guessing addresses costs the gateway as little as possible. */
+/** Response for an unknown address. It is built only once, so that guessing addresses costs the gateway little. */
 const NO_CHANNEL_REPLY = replyTo(NO_CHANNEL);
 
 const isCounted = (rejection: ErrorResponse): rejection is CountedRejection => "isCounted" in rejection;
@@ -289,7 +292,7 @@ function replyTo(rejection: ErrorResponse): HookReply {
   };
 }
 
-/** Returns the path of a target the way Hono does. Most targets are a plain path that needs no decoding. */
+/** Returns the path of a request target in the same way as Hono. Most targets are a plain path that needs no decoding. */
 function parsePath({ url: target }: Pick<Request, "url">): string {
   if (!target.startsWith("/")) return getPath({ url: target } as Request);
   if (target.includes("%") || target.includes("#"))
@@ -298,7 +301,7 @@ function parsePath({ url: target }: Pick<Request, "url">): string {
   return end < 0 ? target : target.slice(0, end);
 }
 
-/** A response may repeat text from the request. It must not be cached or rendered by a browser. */
+/** Headers of every response. A response may repeat text from the request, so it must not be cached or rendered by a browser. */
 const COMMON_HEADERS = Object.entries({ "cache-control": "no-store", "x-content-type-options": "nosniff" });
 const COMMON_LIST = COMMON_HEADERS.flat();
 const COMMON_LINES = COMMON_HEADERS.map(([name, value]) => `${name}: ${value}\r\n`).join("");
@@ -310,22 +313,21 @@ function send({ incoming, outgoing, requestId }: Exchange, { status, headers, bo
     outgoing.send(status, `${COMMON_LINES}x-request-id: ${requestId}\r\n${lengthLine}`, headers, body);
     return;
   }
-  // Node uses a flat list as it is. An object would be checked entry by entry.
+  // Node uses a flat list as it is, but checks an object entry by entry.
   const list = [...COMMON_LIST, "x-request-id", requestId];
   if (status !== 204) list.push("content-length", length);
   for (const name in headers) list.push(name, headers[name] ?? "");
   outgoing.writeHead(status, list);
-  // The response was sent before the body was read. A body that already arrived is read in the next turn of the event loop. Node itself
-  // closes
-  // the connection if this is its last response.
+  // The response is sent before the body was read. Waits one turn of the event loop, in which Node reads a body that has already arrived.
+  // If this is the last response of the connection, Node closes it.
   if (incoming instanceof IncomingMessage && !incoming.complete && headers.connection !== "close")
     outgoing.on("finish", () => setImmediate(endReading, incoming));
   outgoing.end(body);
 }
 
-/** Closes a connection whose sender keeps sending an unwanted body. Node would read it until the request timeout. */
+/** Closes the connection if the sender keeps sending a body after the response. Otherwise Node would read it until the request timeout. */
 function endReading(incoming: IncomingMessage): void {
-  // A timer would keep the whole request in memory until it fires.
+  // Returns before a timer is created, because the timer would keep the whole request in memory until it fires.
   if (incoming.complete) return;
   const timer = setTimeout(() => {
     if (!incoming.complete) incoming.socket.destroySoon();

@@ -6,29 +6,25 @@ import { ApiError, type ErrorResponse } from "../../http/problem.ts";
 import type { ClientAddress, ClientAddressOf } from "../../lib/addresses/client-address.ts";
 import { createRateBuckets } from "../../lib/rate-buckets.ts";
 
-/**
- * Rate limits for deliveries to the hooks of this process. A rejected delivery is not stored. The response tells the sender when to retry.
- */
+/** Rate limits for push deliveries to this process. A rejected delivery is not stored. The response tells the sender when to retry. */
 export interface HookLimits {
   /**
-   * Called before the request is read. Takes from the bucket of this sender for this channel. The buckets of the channel and its
-   * organization
-   * are only checked, so that unverified senders cannot use up the limits of verified ones. If either is empty, the body is neither read
-   * nor
-   * verified.
+   * Called before the body is read. Takes a token from the bucket of this sender for this channel. The buckets of the channel and the
+   * organization are only checked, so that unverified senders cannot use up the limits of verified ones. If any of them is empty, the body
+   * is neither read nor verified.
    *
    * @returns a 429 response, or `undefined` if the request may be read
    */
   readonly checkArrival: (channel: ChannelHandle, client: ClientAddress) => ErrorResponse | undefined;
   /**
-   * Called after verification. Takes from the buckets of the channel and its organization.
+   * Called after verification. Takes one token each from the buckets of the channel and the organization.
    *
    * @throws ApiError 429
    */
   readonly checkVerified: (channel: ChannelHandle) => void;
   /**
-   * Called with the number of items in a delivery, which the organization's limit counts. One delivery may overdraw the bucket. The next
-   * deliveries are rejected until it is refilled.
+   * Called with the number of items in a delivery, because the organization's limit counts items. A single delivery may take more tokens
+   * than the bucket has. Then the next deliveries are rejected until the balance has recovered.
    */
   readonly countItems: (channel: ChannelHandle, items: number) => void;
   readonly clientOf: (incoming: Incoming) => ClientAddress;
@@ -36,9 +32,9 @@ export interface HookLimits {
 
 export interface HookLimitsDeps {
   readonly clientAddressOf: ClientAddressOf;
-  /** Default limit of a channel, and of each sender to it. */
+  /** Default limit in requests per second, for each channel and for each sender to a channel. */
   readonly requestsPerSecond: number;
-  /** Returns the limit of an organization, in items per second. `undefined` means unlimited. */
+  /** Returns the organization's limit in items per second. `undefined` means unlimited. */
   readonly requestsPerSecondOf: (organizationId: string) => number | undefined;
   /** Returns whether the topics of an organization exceed their storage limit. */
   readonly isOverLimit: (organizationId: string) => boolean;
@@ -50,7 +46,7 @@ const FULL = "This organization has reached its topic storage limit.";
 const TOO_MANY = "Too many deliveries. Try again later.";
 const RETRY_LATER = { "Retry-After": "30" };
 
-/** Keeps token buckets in memory. Each gateway counts for itself, so that no delivery waits for a shared counter. */
+/** Creates rate limits with token buckets in memory. Each process counts for itself, so that no delivery waits for a shared counter. */
 export function createHookLimits(deps: HookLimitsDeps): HookLimits {
   const {
     clientAddressOf,
@@ -90,14 +86,14 @@ export function createHookLimits(deps: HookLimitsDeps): HookLimits {
     },
     countItems({ identity: { organizationId } }, items) {
       const organizationRate = requestsPerSecondOf(organizationId);
-      // `checkVerified` has already taken one token.
+      // `checkVerified` has already taken a token for the first item.
       if (organizationRate !== undefined && items > 1)
         organizations.overdraw(organizationId, items - 1, organizationRate, nowMs());
     },
   };
 }
 
-/** Wraps `ingest` with the rate limits for push channels. */
+/** Returns an `ingest` function for push channels that applies the rate limits. */
 export const limitedIngest =
   <C extends ChannelHandle>(
     ingest: Ingest<C>,

@@ -13,13 +13,19 @@ const NO_BYTES = Buffer.alloc(0);
 
 type Arrival = Required<Pick<RawRequest, "arrivedAtMs" | "clientAddress" | "requestId">>;
 
-/** Exactly one of them is called, once. Callbacks, because promises would cost as much per delivery as parsing its JSON. */
+/**
+ * Callbacks for the result of reading. Exactly one of them is called, once. They are not a promise, because promises would cost as much per
+ * delivery as parsing its JSON.
+ */
 export interface ReadCallbacks<T> {
   readonly done: (value: T) => void;
   readonly failed: (error: unknown) => void;
 }
 
-/** Returns the rejection that follows from the request head alone: 413 or 415. Returned rather than thrown, so that floods stay cheap. */
+/**
+ * Returns a 413 or 415 response if the request head alone is reason to reject the request. The response is returned instead of thrown, so
+ * that a flood of such requests stays cheap.
+ */
 export function findHeadRejection({ headers }: Incoming, channel: ChannelHandle): ErrorResponse | undefined {
   if (!channel.acceptsContentType(headers["content-type"])) {
     return unsupported("This Content-Type is not accepted.");
@@ -29,10 +35,11 @@ export function findHeadRejection({ headers }: Incoming, channel: ChannelHandle)
 }
 
 /**
- * Reads one request to a push channel within the channel's limits. The caller has already checked it with `findHeadRejection`. Reading
- * through a web `Request` would cost about 50 µs more.
+ * Reads one request to a push channel within the channel's limits. The caller must have checked the request with `findHeadRejection`. This
+ * function does not use a web `Request`, which would cost about 50 µs more.
  *
- * `failed` receives 413, 415, 400 if the body is incomplete or does not match its `Content-Encoding`, or 503 if the budget is used up.
+ * On failure, `failed` is called with 413, 415 or 503, or with 400. 503 means that the memory budget is used up. 400 means that the body is
+ * incomplete or does not match its `Content-Encoding`.
  */
 export function readDelivery(
   incoming: Incoming,
@@ -60,7 +67,7 @@ export function readDelivery(
 /**
  * Reads and decodes a request body. `maxBytes` limits both the encoded and the decoded size.
  *
- * @param held is charged for the body, also after this function
+ * @param held the body's share of the memory budget. The body stays charged to it after this function returns.
  */
 function readBody(
   request: Incoming,
@@ -101,8 +108,8 @@ function readBytes(
 }
 
 /**
- * Reads a body that has already arrived, as almost all do, without listening for events. The sender may have disconnected.
- * `findHeadRejection` has already rejected requests whose body is `unread`.
+ * Reads a body that has already arrived, without listening for events. This is the case for almost all bodies. The sender may have
+ * disconnected since. Requests with an `unread` body were already rejected by `findHeadRejection`.
  */
 function readWhole(
   request: Incoming,
@@ -117,7 +124,7 @@ function readWhole(
   else failed(createBudgetError());
 }
 
-/** Reads a body as it arrives. Events cost a third of an async iterator. */
+/** Reads a body while it arrives. Uses events, which cost a third of an async iterator. */
 function readIncrementally(
   request: IncomingMessage,
   maxBytes: number,
@@ -146,12 +153,12 @@ function readIncrementally(
   const onAbort = (): void => {
     if (!isOver) stop(incompleteBodyError());
   };
-  // The sender disconnected while the channel was looked up, so no more events follow.
+  // The sender disconnected while the channel was looked up, so no event will follow.
   if (request.destroyed) {
     onAbort();
     return;
   }
-  // Each event fires at most once, so `once` would add nothing. An `error` without a listener is followed by `close`.
+  // `on` is enough, because `end` and `close` fire at most once. Without a listener for `error`, a failed request still emits `close`.
   request.on("data", onData);
   request.on("end", () => {
     isOver = true;
@@ -171,9 +178,8 @@ const unsupported = (message: string): ErrorResponse => ({
 });
 
 /**
- * Returns all header values. Node joins or drops repeated headers, so they are read from the raw list if a name repeats. On the fast path
- * no
- * name repeats.
+ * Returns all header values. If a name repeats, they are read from the raw list, because Node joins or drops repeated headers. On the fast
+ * path, no name repeats.
  */
 export function readHeaderValues(incoming: Incoming): Values {
   if (incoming instanceof PlainRequest) return incoming.headers;
@@ -183,7 +189,7 @@ export function readHeaderValues(incoming: Incoming): Values {
   const { collected } = new ValueCollector();
   for (const name of names) {
     const value = headers[name];
-    // A header that Node returns as a list with one value.
+    // Node represents some headers as a list even if they occur once.
     if (typeof value !== "string") return collectRawHeaders(rawHeaders);
     collected[name] = value;
   }

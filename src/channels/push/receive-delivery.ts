@@ -6,16 +6,16 @@ import { HeldBody } from "../body-budget.ts";
 import type { ChannelKindDeps, HookReply, HookRequest } from "../kind.ts";
 import { findHeadRejection, readDelivery } from "./read-delivery.ts";
 
-/** An error response for a delivery that `ingest` rejected and counted. */
+/** An error response for a delivery that `ingest` has rejected and already counted. */
 export interface CountedRejection extends ErrorResponse {
   readonly isCounted: true;
-  /** For the log only. The sender does not see it. */
+  /** Reason for the log. The sender does not receive it. */
   readonly reason?: string;
 }
 
 /**
- * Creates a function that reads a request, passes it to `ingest` and returns the response. It returns an `ErrorResponse` if the head is
- * unacceptable or `ingest` rejects the delivery. Any other failure rejects with an `ApiError`.
+ * Creates a function that reads a request, passes it to `ingest` and returns the response. It returns an `ErrorResponse` if the request
+ * head is not acceptable or `ingest` rejects the delivery. On any other failure it throws an `ApiError`.
  */
 export function createReceiveDelivery<C extends ChannelHandle>({
   ingest,
@@ -36,7 +36,8 @@ export function createReceiveDelivery<C extends ChannelHandle>({
       let body: Buffer | undefined;
       const settle = (result: IngestResult): void => {
         held.release();
-        // Redis has confirmed the whole delivery. After a failure the body may still be in use, so it is left to the garbage collector.
+        // Redis has confirmed the whole delivery, so the body is no longer used. After a failure the body may still be in use and is left
+        // to the garbage collector.
         if (result.kind === "accepted" && body !== undefined) freeBuffer(body);
         try {
           resolve(replyTo(channel, result));
@@ -47,7 +48,7 @@ export function createReceiveDelivery<C extends ChannelHandle>({
       const take = (request: RawRequest): void => {
         ({ body } = request);
         try {
-          // A sender that disconnects does not cancel its delivery. A body that was read is always processed.
+          // The signal never aborts if the sender disconnects. Once a body was read, its delivery is always processed.
           const result = ingest(
             channel,
             request,
@@ -80,7 +81,7 @@ export function requireMethod({ incoming }: Pick<HookRequest, "incoming">, metho
 const JSON_TYPE = { "content-type": "application/json" };
 const ACCEPTED: HookReply = { status: 200, headers: {} };
 
-/** A 200 response promises that every event is on its topic. */
+/** Returns the response to an accepted delivery. A 200 response promises that every event is on its topic. */
 function replyTo(
   { answer }: Pick<ChannelHandle, "answer">,
   result: IngestResult,

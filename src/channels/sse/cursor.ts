@@ -6,8 +6,8 @@ import { getStoredSettings } from "../stored-settings.ts";
 import { MAX_ID_CHARS, sseSettings } from "./settings.ts";
 
 /**
- * A position in a stream: the `n`th event under `lastEventId`. The event that carries the id counts as the first. An empty id means the
- * server has sent no id or has reset it, so the stream cannot be resumed.
+ * A position in an event stream: the `n`th event since the server sent the id `lastEventId`. The event that carries the id is the first. An
+ * empty id means that the server has sent none or has reset it, so the stream cannot be resumed.
  */
 const cursorSchema = z.strictObject({
   lastEventId: z
@@ -21,10 +21,14 @@ export type SseCursor = z.output<typeof cursorSchema>;
 
 export const formatSseCursor = ({ lastEventId, n }: SseCursor): string => JSON.stringify({ lastEventId, n });
 
-/** @throws Error when the text was not written by `formatSseCursor` */
+/**
+ * Parses a stored cursor.
+ *
+ * @throws Error when the text was not written by `formatSseCursor`
+ */
 export const parseSseCursor = (text: string): SseCursor => cursorSchema.parse(JSON.parse(text));
 
-/** Cursors look like `{"lastEventId": "42", "n": 1}` in the API. `n` is optional on input. */
+/** The cursor as the API shows it, for example `{"lastEventId": "42", "n": 1}`. `n` is optional when a client sets the cursor. */
 export const sseCursorFormat: CursorFormat = {
   show: parseSseCursor,
   parse(value, settings) {
@@ -41,5 +45,5 @@ export const sseCursorFormat: CursorFormat = {
   },
 };
 
-/** Whether a header can carry the id (RFC 9110, section 5.5). */
+/** Returns whether the id can be sent as a header value (RFC 9110, section 5.5). */
 export const isSendable = (id: string): boolean => /^[\t\x20-\x7e\u0080-\uffff]*$/.test(id);

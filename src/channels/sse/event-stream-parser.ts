@@ -1,19 +1,19 @@
 import { MAX_ID_CHARS } from "./settings.ts";
 
-/** The messages of a stream, in order. */
+/** One message of an event stream. */
 export type StreamMessage =
   | Frame
-  /** A block without data that sets the last event id. */
+  /** Lines without data that only set the last event id. */
   | { readonly kind: "checkpoint"; readonly id: string }
   | { readonly kind: "retry"; readonly ms: number };
 
 /** One event of the stream. */
 export interface Frame {
   readonly kind: "frame";
-  /** `message` when the stream names no event. */
+  /** The event name. `message` if the stream does not name the event. */
   readonly event: string;
   readonly data: string;
-  /** The id in the event's own block. `undefined` when the block has none and the previous id carries over. */
+  /** The id that this event sets. `undefined` if it sets none, so that the id of the previous event still applies. */
   readonly id: string | undefined;
 }
 
@@ -28,29 +28,31 @@ type Field = (typeof FIELDS)[number];
 const LF = 0x0a;
 const CR = 0x0d;
 const BYTE_ORDER_MARK = "\uFEFF";
-/** Number of bytes needed to identify a line's field: a byte order mark plus the longest field name and its colon. */
+/** Number of bytes after which the field of a line is known: a byte order mark, the longest field name and a colon. */
 const FIELD_BYTES = 3 + "event:".length;
 const PREFIX_BYTES = "data: ".length;
 const MAX_BYTES_A_CHAR = 3;
-/** V8 copies shorter substrings. A longer one is a slice that keeps its whole parent string in memory. */
+/**
+ * Minimum length at which V8 represents a substring as a slice that keeps its whole parent string in memory. V8 copies shorter substrings.
+ */
 const MIN_SLICE_CHARS = 13;
 const NO_BYTES = Buffer.alloc(0);
 
 /**
- * Parses one event stream, split into any chunks (WHATWG HTML, section "Interpreting an event stream"). Buffers at most one line and the
- * data of one event, and never comments or unknown fields. An incomplete event at the end of the stream is dropped.
+ * Parses one event stream that arrives in chunks of any size (WHATWG HTML, section "Interpreting an event stream"). It buffers at most one
+ * line and the data of one event, but no comments or unknown fields. An incomplete event at the end of the stream is dropped.
  */
 export class EventStreamParser {
   readonly #maxEventBytes: number;
   readonly #maxLineBytes: number;
-  /** Start of a line that has not ended yet. */
+  /** Bytes of a line whose end has not arrived yet. */
   #line = NO_BYTES;
   #lineBytes = 0;
-  /** Field of the incomplete line, once enough bytes have arrived to identify it. */
+  /** Field name of the incomplete line, once enough bytes have arrived to know it. */
   #lineField: Field | "ignored" | undefined;
   #isAfterCr = false;
   #isAtStart = true;
-  /** Data lines of the current event: those from earlier chunks, and those from the current chunk. `undefined` when there are none. */
+  /** Data lines of the current event that arrived in earlier chunks. `undefined` if there are none. */
   #earlierData: string | undefined;
   #data: string | undefined;
   #event = "";
@@ -62,13 +64,14 @@ export class EventStreamParser {
   }
 
   /**
-   * Yields the messages that the chunk completes. Parses lazily, so the caller must drain the generator before passing the next chunk.
+   * Yields the messages that this chunk completes. Parsing is lazy, so the caller must consume all messages before it passes the next
+   * chunk.
    * @throws EventTooLargeError
    */
   *read(chunk: Uint8Array): Generator<StreamMessage, void, undefined> {
     let bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length);
     if (bytes.length === 0) return;
-    // Skip the LF of a CRLF that was split between two chunks.
+    // Skips the LF of a CRLF that was split between two chunks.
     if (this.#isAfterCr && bytes[0] === LF) bytes = bytes.subarray(1);
     this.#isAfterCr = chunk.at(-1) === CR;
     const end = Math.max(bytes.lastIndexOf(LF), bytes.lastIndexOf(CR)) + 1;
@@ -77,7 +80,7 @@ export class EventStreamParser {
     this.#keepEvent();
   }
 
-  /** Decodes only whole lines, so that no character is split. Line endings become LF. */
+  /** Decodes complete lines only, so that no character is split. Line endings become LF. */
   #decode(bytes: Buffer): string {
     const isIgnored = this.#lineField === "ignored";
     const head = this.#line.subarray(0, this.#lineBytes);
@@ -137,7 +140,7 @@ export class EventStreamParser {
     return { kind: "frame", event, data, id };
   }
 
-  /** Buffers the start of an incomplete line, unless its field is ignored. */
+  /** Buffers the start of an incomplete line, unless its field is ignored anyway. */
   #keepLine(rest: Buffer): void {
     if (rest.length === 0 || this.#lineField === "ignored") return;
     const total = this.#lineBytes + rest.length;
@@ -164,7 +167,10 @@ export class EventStreamParser {
     this.#lineBytes = 0;
   }
 
-  /** Copies the fields of the current event. Slices would keep whole chunks in memory, which may be full of comments. */
+  /**
+   * Copies the fields of the current event. Without a copy, they would keep whole chunks in memory, even if those consist mostly of
+   * comments.
+   */
   #keepEvent(): void {
     if (this.#data !== undefined) this.#earlierData = joined(this.#earlierData, detached(this.#data));
     this.#data = undefined;

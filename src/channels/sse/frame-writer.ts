@@ -1,32 +1,33 @@
 import type { FetchedDelivery, StreamRun } from "../source.ts";
 import { formatSseCursor, parseSseCursor, type SseCursor } from "./cursor.ts";
 
-/** Reading stops at this many unwritten frames. Enough to fill a batch while another one is being written. */
+/** Maximum number of frames that are read but not yet written. It is large enough to fill one batch while another one is being written. */
 const MAX_FRAMES = 512;
 const MAX_BYTES = 4 * 1024 * 1024;
-/** Maximum size of one write. Half of the frames can be gathered while the other half is being written. */
+/** Maximum number of frames in one write. Half of the frames can be collected while the other half is being written. */
 const MAX_GATHERED_FRAMES = MAX_FRAMES / 2;
 const MAX_GATHERED_BYTES = MAX_BYTES / 4;
-/** Minimum interval between cursor writes for skipped events. */
+/** Minimum interval between writes that only move the cursor past skipped events. */
 const SAVE_EVERY_MS = 1000;
 
 /**
- * Thrown when a frame was neither published nor quarantined. Later frames must not be written, because they would move the cursor past it.
+ * Thrown when a frame was neither published nor quarantined. No later frame may be written, because that would move the cursor past this
+ * one.
  */
 export class RejectedFrameError extends Error {
   override readonly name = "RejectedFrameError";
 }
 
 /**
- * Writes frames in order, in batches, with several writes in flight. After the first failure it sends no more writes and calls `onFailure`
- * once.
+ * Writes frames in order and in batches. Several writes may be in flight. After the first failure it sends no more writes and calls
+ * `onFailure` once.
  */
 export class FrameWriter {
   readonly #run: StreamRun;
   readonly #onFailure: (error: unknown) => void;
   /** Number of writes in flight. */
   #writes = 0;
-  /** Number of frames in flight or gathered. */
+  /** Number of frames that are in flight or wait for the next batch. */
   #frames = 0;
   #bytes = 0;
   #gathered: FetchedDelivery[] = [];
@@ -37,7 +38,7 @@ export class FrameWriter {
   #timer: NodeJS.Timeout | undefined;
   #failed = false;
   #wake: (() => void) | undefined;
-  /** Called when no write is in flight any more. */
+  /** Called when the last write in flight has completed. */
   #onIdle: (() => void) | undefined;
 
   constructor(run: StreamRun, onFailure: (error: unknown) => void) {
@@ -46,7 +47,7 @@ export class FrameWriter {
     this.#cursor = run.cursor === undefined ? undefined : parseSseCursor(run.cursor);
   }
 
-  /** Returns `undefined` if more frames may be read now. Otherwise resolves as soon as reading may continue. */
+  /** Waits until more frames may be read. Returns `undefined` if they may be read now. */
   waitForRoom(): Promise<void> | undefined {
     if (this.#hasRoom()) return undefined;
     this.#send();
@@ -55,7 +56,7 @@ export class FrameWriter {
     });
   }
 
-  /** Gathers a frame. The batch is sent when it is full, or at the next `flush`. */
+  /** Adds a frame to the next batch. The batch is sent when it is full or `flush` is called. */
   write(delivery: FetchedDelivery, to: SseCursor): void {
     if (this.#failed) return;
     const size = delivery.body.length;
@@ -70,19 +71,22 @@ export class FrameWriter {
       this.#send();
   }
 
-  /** Sends the gathered frames. If a write is in flight, they are sent when it is done, together with frames added meanwhile. */
+  /**
+   * Sends the current batch. If a write is in flight, the batch is sent when that write is done, together with frames that were added
+   * meanwhile.
+   */
   flush(): void {
     if (this.#writes === 0) this.#send();
   }
 
-  /** Moves the cursor past a skipped event, with a delay that merges several moves. */
+  /** Moves the cursor past a skipped event. The write is delayed, so that several moves become one write. */
   skip(to: SseCursor): void {
     if (this.#failed || isSame(to, this.#unsaved ?? this.#cursor)) return;
     this.#unsaved = to;
     this.#timer ??= setTimeout(() => this.#save(), SAVE_EVERY_MS);
   }
 
-  /** Sends the rest and waits for all writes. No frame may be written afterwards. */
+  /** Sends the last batch and waits for all writes. No frame may be added afterwards. */
   async close(): Promise<void> {
     this.#send();
     this.#save();
@@ -103,7 +107,7 @@ export class FrameWriter {
     this.#onFailure(error);
   }
 
-  /** Never rejects. */
+  /** Waits for a write and counts it as done. Never rejects. */
   async #track(write: Promise<void>, count: number, size: number): Promise<void> {
     this.#writes += 1;
     try {

@@ -1,28 +1,31 @@
 import { hash } from "node:crypto";
 import type { SseCursor } from "./cursor.ts";
 
-/** The last event id of an event, and the delivery id derived from it. */
+/** The position of an event in its stream, and the delivery id derived from it. */
 export interface EventPosition {
   readonly lastEventId: string;
-  /** `undefined` until the server has sent an id. */
+  /** The delivery id. `undefined` until the server has sent an event id. */
   readonly deliveryId: string | undefined;
   readonly cursor: SseCursor;
 }
 
-/** Same limit as for event ids elsewhere. */
+/** Maximum length of a delivery id. Event ids have the same limit everywhere. */
 const MAX_DELIVERY_ID_CHARS = 512;
 
 /**
- * Derives delivery ids from the last event ids of one connection (WHATWG HTML, "server-sent events"). The event that carries an id gets
- * that id. Later events with the same id, or without one, get `/2`, `/3` and so on appended.
- * A server that receives `Last-Event-ID: 42` resends the events after 42. The count restarts at that event, so a resent event gets the same
- * delivery id as before.
+ * Derives delivery ids from the event ids of one connection (WHATWG HTML, "server-sent events"). The event that carries an id gets that id
+ * as its delivery id. Later events with the same id, or without an id, get `/2`, `/3` and so on appended.
+ * A server that receives `Last-Event-ID: 42` sends all events after 42 again. The count also restarts at that event, so an event gets the
+ * same delivery id when it is sent again.
  * @param resumeId the last event id sent to the server; empty if none was sent
  */
 export class Numbering {
   #lastEventId: string;
   #n: number;
-  /** True until an event carries the resume id on this connection. That event was resent, so it counts as the first with this id. */
+  /**
+   * True until an event carries the resume id on this connection. Such an event was sent again, so it counts as the first event with this
+   * id.
+   */
   #isResumed = true;
 
   constructor(resumeId: string) {
@@ -30,7 +33,7 @@ export class Numbering {
     this.#n = resumeId === "" ? 0 : 1;
   }
 
-  /** Handles a block that sets an id but has no data. Only the position changes. */
+  /** Handles lines that set an id but have no data. Only the position changes. */
   checkpoint(id: string): SseCursor {
     this.#lastEventId = id;
     this.#n = id === "" ? 0 : 1;
@@ -38,7 +41,11 @@ export class Numbering {
     return { lastEventId: id, n: this.#n };
   }
 
-  /** @param id the id in the event's own block; `undefined` when it has none */
+  /**
+   * Returns the position and the delivery id of the next event.
+   *
+   * @param id the id that this event sets; `undefined` if it sets none
+   */
   next(id: string | undefined): EventPosition {
     if (id !== undefined && (id !== this.#lastEventId || this.#isResumed)) {
       this.#lastEventId = id;
@@ -53,7 +60,7 @@ export class Numbering {
   }
 }
 
-/** Appends the counter. An id that is too long for a delivery id is replaced by its hash. */
+/** Appends the counter to the event id. If the id is too long for a delivery id, its hash is used instead. */
 function formatDeliveryId(lastEventId: string, n: number): string {
   const place = n === 1 ? "" : `/${n}`;
   const isShort = lastEventId.length + place.length <= MAX_DELIVERY_ID_CHARS;

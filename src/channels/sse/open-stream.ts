@@ -21,7 +21,7 @@ export interface OpenStreamDeps {
 
 export interface StreamRequest extends Pick<SourceRun, "credentials"> {
   readonly settings: SseSettings;
-  /** The last event id to send to the server. Empty for none. */
+  /** The last event id to send to the server. Empty if none is sent. */
   readonly resumeId: string;
   readonly signal: AbortSignal;
 }
@@ -30,8 +30,8 @@ export interface StreamRequest extends Pick<SourceRun, "credentials"> {
 const EVENT_STREAM = /^[\t\n\r ]*text\/event-stream[\t\n\r ]*(?:;|$)/i;
 
 /**
- * Requests the stream with the credentials of the channel's connection. Returns the body, or the end of the run if there is none. Failures
- * of the server, network or credentials are returned, not thrown.
+ * Requests the stream with the credentials of the channel's connection. Returns the body, or how the run ended if there is no body.
+ * Failures of the server, the network or the credentials are returned, not thrown.
  */
 export async function openStream(
   { outbound, clock }: OpenStreamDeps,
@@ -71,7 +71,7 @@ export async function openStream(
       : endForStatus(status, notBeforeMs);
   } catch (error) {
     if (signal.aborted) return { kind: "done" };
-    // The error message may quote a header and thus reveal a secret.
+    // The original error message may contain a header and thus a secret, so it is not shown.
     if (error instanceof TypeError)
       return broken("invalid_request", "The settings and credentials do not form a valid request");
     return endForCallError(error);
@@ -89,12 +89,12 @@ const getContentType = ({ headers }: OutboundStream): string =>
 const describeContentType = (contentType: string): string =>
   contentType === "" ? "no content type" : JSON.stringify(contentType.slice(0, 100));
 
-/** Some servers reject requests without a user agent. */
+/** Value of the `User-Agent` header. Some servers reject requests without one. */
 const USER_AGENT = "inlet";
 
 /**
  * Builds the request for the stream, without credentials.
- * @param resumeId the last event id; empty for none
+ * @param resumeId the last event id; empty if none is sent
  */
 function buildRequest(settings: SseSettings, resumeId: string): OutboundRequest {
   const { body, method, query, resume } = settings;
@@ -110,5 +110,8 @@ function buildRequest(settings: SseSettings, resumeId: string): OutboundRequest 
   return { method, url: url.href, headers, ...(body !== undefined && { body }) };
 }
 
-/** Ids are sent as UTF-8 (WHATWG HTML, "server-sent events"). Node expects one character per header byte, which is Latin-1. */
+/**
+ * Encodes an event id for a header. Ids are sent as UTF-8 (WHATWG HTML, "server-sent events"), but Node expects one Latin-1 character per
+ * byte.
+ */
 const toByteString = (text: string): string => Buffer.from(text).toString("latin1");

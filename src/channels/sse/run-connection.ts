@@ -16,7 +16,8 @@ import { type OpenStreamDeps, openStream } from "./open-stream.ts";
 import { MAX_ID_CHARS, type SseSettings } from "./settings.ts";
 
 /**
- * Runs one connection from its request to its end. Reads no faster than events can be written, so unread data stays in the server's socket.
+ * Runs one connection from its request to its end. It reads no faster than events can be written, so that unread data stays in the server's
+ * socket.
  * @param onRetry called with the server's `retry` value in ms
  * @throws the errors of `run.ingest` and `run.moveTo`
  */
@@ -49,7 +50,7 @@ interface ConnectionOptions {
   readonly onRetry: (ms: number) => void;
 }
 
-/** An open stream. A single object per stream saves memory, since a worker may hold thousands. */
+/** An open stream. It is a single object per stream to save memory, because a worker may have thousands of streams. */
 class Connection {
   readonly #clock: Clock;
   readonly #run: StreamRun;
@@ -94,13 +95,13 @@ class Connection {
 
   async #readBody(): Promise<void> {
     const parser = new EventStreamParser({ maxEventBytes: this.#settings.maxEventBytes });
-    // A separate function, because a local variable would keep the previous chunk in memory while waiting for the next one.
+    // The chunk is a parameter here, because a local variable of the loop would keep it in memory while waiting for the next chunk.
     const readChunk = (chunk: Uint8Array | undefined): boolean | Promise<boolean> =>
       chunk !== undefined && this.#readChunk(parser, chunk);
     while (await this.#body.read().then(readChunk));
   }
 
-  /** Returns false when the connection must read no further. */
+  /** Handles all messages in a chunk. Returns false if the connection must not be read any further. */
   async #readChunk(parser: EventStreamParser, chunk: Uint8Array): Promise<boolean> {
     for (const message of parser.read(chunk)) {
       this.#take(message);
@@ -116,7 +117,7 @@ class Connection {
     return this.#end !== undefined || this.#failure !== undefined || this.#run.signal.aborted;
   }
 
-  /** Stops reading. Only the first end counts. */
+  /** Stops reading and sets how the run ended. Only the first call has an effect. */
   #finish(end: SourceEnd): void {
     this.#end ??= end;
     void this.#body.cancel();
@@ -159,14 +160,14 @@ class Connection {
 
 const GAP = "The stream cannot be resumed, so events sent between the two connections are missing";
 
-/** Returns the last event id to resume after. Empty if there is none. */
+/** Returns the last event id after which the stream should resume. Empty if there is none. */
 function findResumeId(cursor: string | undefined, { resume, startAt }: SseSettings): string {
   if (resume.mode === "none") return "";
   if (cursor !== undefined) return parseSseCursor(cursor).lastEventId;
   return startAt === "now" ? "" : startAt.lastEventId;
 }
 
-/** Converts a read error to the end of the run. */
+/** Returns how the run ends after an error while reading. */
 function toSourceEnd(error: unknown): SourceEnd {
   if (error instanceof EventTooLargeError) return rejected("event_too_large", error.message);
   if (!(error instanceof OutboundError)) throw error;
@@ -182,8 +183,8 @@ const CONTENT_TYPES: Readonly<Record<SseSettings["dataFormat"], string>> = {
 };
 
 /**
- * Converts a frame to a delivery. The data becomes the body. The event name and the last event id become headers, from which `$event` and
- * `$lastEventId` read them.
+ * Converts a frame to a delivery. The frame's data becomes the body. The event name and the last event id become headers, so that the paths
+ * `$event` and `$lastEventId` can read them.
  */
 function toDelivery(
   { data, event }: Frame,

@@ -10,8 +10,8 @@ import { runConnection } from "./run-connection.ts";
 import { type SseSettings, sseSettings } from "./settings.ts";
 
 /**
- * Uses the delivery id as the event id (`42`, or `42/2` for the second event under that last event id). The item's index is appended if the
- * frame was split. The server may also send `42/2` as an id, so `remembered` includes the length of the server's part.
+ * Uses the delivery id as the event id: `42`, or `42/2` for the second event with that last event id. If the frame was split into items,
+ * the item's index is appended. A server may itself send `42/2` as an id, so `remembered` also includes the length of the server's part.
  */
 const ownId: NameItem = ({ deliveryId, headers }, { index, isBody }) => {
   if (deliveryId === undefined) return undefined;
@@ -19,13 +19,13 @@ const ownId: NameItem = ({ deliveryId, headers }, { index, isBody }) => {
   return { id, remembered: `${headers["last-event-id"]?.length ?? 0}:${id}` };
 };
 
-/** Keeps a connection open to a stream of server-sent events. */
+/** Channel kind that keeps a connection open to a stream of server-sent events. */
 export const sse: ChannelKind = {
   kind: "sse",
   settings: sseSettings,
   secretSettings: [],
   addressed: false,
-  // A delivery is one frame. Its event name and last event id are stored as headers.
+  // A delivery is one frame. Its event name and last event id become headers.
   profile: {
     roots: new Map<string, RootSource>([
       ["event", { valueIn: ({ delivery }) => delivery.headers.event }],
@@ -42,18 +42,21 @@ export const sse: ChannelKind = {
   },
 };
 
-/** The settings of an active channel are already parsed. Parsing them again would create a copy per open stream. */
+/** Returns the settings without parsing them. They are already parsed, and parsing them again would create one copy per open stream. */
 const settingsOf = (settings: unknown): SseSettings => settings as SseSettings;
 
 /** Maximum number of channels whose server-sent `retry` value is remembered. */
 const MAX_RETRIES = 10_000;
 
-/** Lower bound of `retry`. A server that ends every stream and asks for an immediate reconnect would otherwise keep its worker busy. */
+/**
+ * Minimum wait that a server can request with `retry`. Without it, a server that ends every stream and asks for an immediate reconnect
+ * would keep a worker busy.
+ */
 const MIN_RETRY_MS = 100;
 
 /**
- * Creates the source of server-sent events. A server's `retry` value stays active until the server sends another one, also across failed
- * attempts. It is capped at `maxMs`, and raised to `MIN_RETRY_MS` unless `initialMs` is lower.
+ * Creates the source of server-sent events. A `retry` value from the server applies until the server sends another one, even if attempts
+ * fail in between. It is capped at `maxMs`. Values below `MIN_RETRY_MS` are raised to it, unless `initialMs` is even lower.
  */
 export function createStreamSource(deps: OpenStreamDeps): StreamSource {
   const retries = new LRUCache<number, number>(upToEntries(MAX_RETRIES));

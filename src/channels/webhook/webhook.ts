@@ -4,7 +4,7 @@ import type { ChannelKind } from "../kind.ts";
 import { createReceiveDelivery, requireMethod } from "../push/receive-delivery.ts";
 import { webhookSettings } from "./settings.ts";
 
-/** External systems post their own format to the channel's address. */
+/** Channel kind for webhooks: external systems post their own format to the channel's address. */
 export const webhook: ChannelKind = {
   kind: "webhook",
   settings: webhookSettings,

@@ -13,7 +13,10 @@ import type { TemplateValue } from "../request/template-values.ts";
 export interface Position {
   /** The value of `{{cursor}}` for the first page. `undefined` if there is no value yet. */
   readonly cursor: () => TemplateValue | undefined;
-  /** The value of `{{cursor}}` when the poll starts over from the first page. Without this method, a poll never starts over. */
+  /**
+   * The value of `{{cursor}}` when reading starts over from the first page after new items were found. Positions without this method never
+   * start over in this way.
+   */
   readonly head?: () => TemplateValue | undefined;
   /** URL to request instead of the one in the settings. */
   readonly url?: () => string | undefined;

@@ -12,40 +12,43 @@ import { ItemReader } from "../../../normalize/item-reader.ts";
 import type { PathBudget } from "../../../normalize/paths/path.ts";
 import { replaceWithNulls } from "./replace-with-nulls.ts";
 
-/** An item of a page as received. */
+/** One item of a page, as received. */
 export interface PageItem {
-  /** Index among all matches of `itemsPath`, from 0. */
+  /** Index of the item among all matches of `itemsPath`, from 0. */
   readonly index: number;
-  /** Position in the page's text. `undefined` for a line, and for a page that is a single item. */
+  /** Position of the item in the page's text. `undefined` for a line, and for a page that is a single item. */
   readonly span: Span | undefined;
-  /** The text of a line, including a line with invalid JSON. */
+  /** The text of the line, even if its JSON is invalid. `undefined` if the page is not split into lines. */
   readonly line: string | undefined;
-  /** The string, number (as written) or boolean that the path selects. `undefined` if it selects none or several. */
+  /** Returns the string, number (as written) or boolean that the path selects. Returns `undefined` if it selects none or several. */
   read(path: RulePath): string | undefined;
-  /** SHA-256 of the whole item as 43 base64url characters. */
+  /** Returns the SHA-256 hash of the whole item as 43 base64url characters. */
   contentHash(): string;
 }
 
-/** The parsed body of a response. */
+/** The parsed body of a response, split into items. */
 export interface PageContent {
   readonly kind: Body["kind"];
   /** The text that contains the items. */
   readonly text: string;
-  /** The content type to parse that text with. */
+  /** The content type with which `text` can be parsed again. */
   readonly contentType: string;
-  /** In the order received, without `null` items. */
+  /** The items in the order received, without `null` items. */
   readonly items: readonly PageItem[];
   /** Number of items including `null` items. */
   readonly itemCount: number;
-  /** The first value that a path selects from the page. Numbers are strings as written. Any object or array becomes an empty object. */
+  /**
+   * Returns the first value that a path selects from the page. Numbers are returned as the text that the server wrote. Any object or array
+   * becomes an empty object.
+   */
   readonly read: (path: RulePath) => unknown;
 }
 
-/** A parsed response. */
+/** A parsed response with its headers. */
 export interface Page extends PageContent {
-  /** Lowercase names. Secrets are not removed yet. */
+  /** Headers of the response, with lowercase names. Secrets are not removed yet. */
   readonly headers: Values;
-  /** Resolves a URL found on the page or in its headers. Removes query parameters that the credentials add to each request. */
+  /** Resolves a URL from the page or its headers against the URL of the request. Removes query parameters that contain credentials. */
   readonly addressOf: (text: string) => string | undefined;
 }
 
@@ -58,7 +61,7 @@ export interface PageFault {
 export interface PageFormat {
   readonly decode?: Decoding | undefined;
   readonly itemsPath: RulePath | undefined;
-  /** Whether a page without a match of `itemsPath` is an empty page instead of an error. */
+  /** Whether a page counts as empty if `itemsPath` does not match. Otherwise such a page is an error. */
   readonly itemsOptional: boolean;
 }
 
@@ -71,12 +74,12 @@ const CONTENT_TYPES: Readonly<Record<Decoding, string>> = {
   xml: "application/xml",
 };
 
-/** Number of nodes that all paths over one page may visit together. */
+/** Maximum number of JSON nodes that all paths together may visit on one page. */
 const PAGE_PATH_BUDGET = 4_000_000;
 
 /**
- * Parses a response on this thread. An empty body is a page without items.
- * @throws PathBudgetError, also when the returned content is read
+ * Parses a response in the calling thread. An empty body is a page without items.
+ * @throws PathBudgetError, which reading values from the returned content can also throw
  */
 export function readContent(
   answer: Pick<OutboundResponse, "body" | "headers">,
@@ -104,17 +107,17 @@ export function readContent(
   });
 }
 
-/** Stands in for objects and arrays, whose content callers do not need. */
+/** Returned instead of any object or array, because callers do not need its content. */
 const COMPOUND = Object.freeze({});
 
-/** Returns the content type to parse the response with: from `decode` if set, otherwise from its header. */
+/** Returns the content type with which to parse the response: from the `decode` setting if present, otherwise from the response header. */
 export function resolveContentType(headers: Values, decode: Decoding | undefined): string | undefined {
   const received = [headers["content-type"]].flat()[0];
   const charset = parseBodyFormat(received)?.charset;
   return decode === undefined ? received : `${CONTENT_TYPES[decode]}${charset ? `; charset=${charset}` : ""}`;
 }
 
-/** Delivery bodies are UTF-8, so XML without a charset gets one. */
+/** Returns the content type of a delivery body. Delivery bodies are UTF-8, so XML without a charset gets `charset=utf-8`. */
 function normalizedContentType({ contentType, kind }: Body): string {
   if (kind === "ndjson") return CONTENT_TYPES.ndjson;
   const charset = parseBodyFormat(contentType)?.charset;
@@ -135,7 +138,7 @@ function readText(
   const read = readBody(isEmpty ? NULL : bytes, isEmpty ? undefined : told);
   if (!read.ok) return invalid(read.error.detail);
   if (kind !== "xml" || itemsPath === undefined) return ok({ body: read.value, isEmpty });
-  // Items are cut out of JSON text. An XML document that is split is therefore converted to the JSON that paths see.
+  // Items can only be cut out of JSON text. An XML document with `itemsPath` is therefore converted to the JSON form that paths see.
   const mapped = readBody(Buffer.from(JSON.stringify(read.value.value)), CONTENT_TYPES.json);
   return mapped.ok ? ok({ body: mapped.value, isEmpty }) : invalid(mapped.error.detail);
 }
@@ -179,7 +182,7 @@ type FoundItems = Pick<Page, "items" | "itemCount">;
 
 const NO_ITEMS = ok<FoundItems>({ items: [], itemCount: 0 });
 
-/** Whether each item can be cut out of the page separately. */
+/** Returns whether each item can be cut out of the page separately, which is impossible if one item contains another. */
 function isSeparable({ json, text = "" }: Body, itemsPath: RulePath | undefined, items: readonly PageItem[]) {
   if (json === undefined || itemsPath?.path.kind !== "query") return true;
   const spans = items.flatMap(({ span }) => span ?? []);
@@ -206,7 +209,7 @@ const readItem = ({ index, isBody, json }: Item, { kind }: Body, reader: ItemRea
   contentHash: () => reader.wholeItem().hash,
 });
 
-/** The other parts of a response that paths can read. */
+/** Converts a page to the form in which paths read a delivery. */
 const toVerifiedDelivery = (headers: Values, body: Body): VerifiedDelivery => ({
   method: "GET",
   headers,

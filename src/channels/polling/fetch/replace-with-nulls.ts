@@ -1,8 +1,11 @@
 import type { Span } from "../../../normalize/body/payload-slice.ts";
 
 /**
- * Replaces the `gone` values by `null`. Returns `undefined` if any of the `gone` or `kept` values contains another, because they cannot be
- * separated.
+ * Replaces some values in JSON text with `null`. Returns `undefined` if one of the values contains another, because they cannot be
+ * separated then.
+ *
+ * @param gone positions of the values to replace
+ * @param kept positions of the values to keep
  */
 export function replaceWithNulls(
   text: string,

@@ -4,8 +4,8 @@ import type { AuthorizedRequest } from "../../../net/credentials.ts";
 import type { DryRun } from "../../source.ts";
 
 /**
- * Returns a function that removes the request's credentials from text. Servers echo them in links that contain an API key, or in pages that
- * show the request.
+ * Returns a function that removes the request's credentials from text. Some servers repeat credentials in their responses, for example in
+ * links that contain an API key.
  */
 export function redactSent(sent: Omit<AuthorizedRequest, "generation">): Redact {
   const { request, secretHeaders, secretQuery } = sent;
@@ -24,7 +24,7 @@ export function redactValues(values: Values, redact: Redact): Values {
   return Object.assign(Object.create(null), Object.fromEntries(redacted));
 }
 
-/** Returns the request in a form that is safe to show. */
+/** Returns the request without its credentials, so that it can be shown. */
 export function redactRequest(sent: Omit<AuthorizedRequest, "generation">): DryRun["request"] {
   const { request, secretHeaders, secretQuery } = sent;
   const redact = redactSent(sent);
@@ -44,7 +44,7 @@ export function redactRequest(sent: Omit<AuthorizedRequest, "generation">): DryR
 
 /** Removes the query parameters that the credentials add to each request, so that the URL can be stored. */
 export function removeQueryParameters(url: URL | null, names: readonly string[]): string | undefined {
-  // Deleting a missing parameter would still re-encode the query.
+  // Only deletes existing parameters, because deleting a missing one would still re-encode the query.
   for (const name of names) if (url?.searchParams.has(name)) url.searchParams.delete(name);
   return url?.href;
 }

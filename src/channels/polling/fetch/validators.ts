@@ -2,9 +2,9 @@ import { hash } from "node:crypto";
 import { z } from "zod";
 import type { OutboundRequest, OutboundResponse } from "../../../net/outbound.ts";
 
-/** Validators by which a server detects that its response has not changed (RFC 9110, section 8.8). */
+/** Response headers by which a server detects that the response has not changed since (RFC 9110, section 8.8). */
 export const validatorsSchema = z.strictObject({
-  /** Hash of the request that the validators belong to. */
+  /** Hash of the request whose response had these validators. */
   of: z.string(),
   etag: z.string().optional(),
   lastModified: z.string().optional(),
@@ -14,7 +14,10 @@ export type Validators = z.output<typeof validatorsSchema>;
 
 const MAX_CHARS = 1024;
 
-/** Adds the conditional headers if the validators belong to the same request (RFC 9110, sections 13.1.2 and 13.1.3). */
+/**
+ * Adds `If-None-Match` and `If-Modified-Since` to the request if the validators belong to the same request (RFC 9110, sections 13.1.2 and
+ * 13.1.3).
+ */
 export function withConditions(
   request: OutboundRequest,
   validators: Validators | undefined,
@@ -31,7 +34,7 @@ export function withConditions(
   };
 }
 
-/** Returns `undefined` if the response has no validators. */
+/** Reads the validators of a response. Returns `undefined` if it has none. */
 export function readValidators(
   request: OutboundRequest,
   { headers }: OutboundResponse,
@@ -46,6 +49,6 @@ export function readValidators(
   return { of: hashRequest(request), etag, lastModified };
 }
 
-/** Hashes the request without credentials and conditional headers. */
+/** Returns a hash of the request without its credentials and conditional headers. */
 const hashRequest = ({ body = "", headers, method, url }: OutboundRequest): string =>
   hash("sha256", JSON.stringify([method, url, headers, body.toString()]), "base64url").slice(0, 22);

@@ -3,9 +3,9 @@ const LINK =
 const PARAMETER = /;\s*([!#$%&'*+.^_`|~0-9A-Za-z-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s",;]*))/g;
 
 /**
- * Returns the target of the first link with the relation (RFC 8288), or `undefined`. The target may be a relative URL. Only the first `rel`
- * of a link counts (section 3.3), and relations are case-insensitive. Links with an `anchor` are skipped, because they describe another
- * document.
+ * Returns the target URL of the first link with the given relation in `Link` headers (RFC 8288). Returns `undefined` if there is none. The
+ * URL may be relative. Only the first `rel` of a link counts (section 3.3), and case does not matter. Links with an `anchor` are skipped,
+ * because they describe another document.
  */
 export function findLink(
   header: string | readonly string[] | undefined,

@@ -1,11 +1,11 @@
 import { z } from "zod";
 
-/** The page to request. */
+/** Identifies the page to request: the first one, or a later one by number, token or URL. */
 export const pageRequestSchema = z.discriminatedUnion("kind", [
   z.strictObject({ kind: z.literal("first") }),
   z.strictObject({ kind: z.literal("url"), url: z.string() }),
   z.strictObject({ kind: z.literal("token"), token: z.string() }),
-  /** A page number, or an offset in items. */
+  /** Page number, or offset of the page's first item. */
   z.strictObject({ kind: z.literal("number"), number: z.int() }),
 ]);
 

@@ -7,17 +7,17 @@ import { findLink } from "./link-header.ts";
 import type { PageRequest } from "./page-request.ts";
 import type { PaginationSettings } from "./settings.ts";
 
-/** Leads from one page to the next. */
+/** A channel's pagination: finds the next page and builds the request for it. */
 export interface Pagination {
   readonly maxPages: number;
   readonly maxItems: number;
   /** Whether pages are selected by number or offset. Then an added or deleted item shifts all later pages. */
   readonly isCounted: boolean;
-  /** Request parameters that select the page. */
+  /** Returns the request parameters that select the page. */
   readonly parametersOf: (at: PageRequest) => PageParameters;
-  /** The value of `{{page}}`. */
+  /** Returns the value of `{{page}}`, or `undefined` if it has none. */
   readonly numberOf: (at: PageRequest) => string | undefined;
-  /** The next page, or `undefined` after the last one. The error message is shown to the channel's owner. */
+  /** Returns the page that follows, or `undefined` after the last one. The error message is shown to the channel's owner. */
   readonly next: (page: Page, at: PageRequest) => Result<PageRequest | undefined, string>;
 }
 
@@ -31,7 +31,7 @@ const ONE_PAGE: Pagination = {
   next: () => ok(undefined),
 };
 
-/** Longer values are not plausible URLs or tokens. */
+/** Maximum length of a page token or URL. Longer values are implausible. */
 const MAX_CHARS = 16_384;
 
 export function createPagination(settings: PaginationSettings | undefined, paths: PathReader): Pagination {
@@ -121,5 +121,5 @@ const isEmptyValue = (found: unknown): boolean =>
 
 const isText = (found: unknown): found is string => typeof found === "string" && found.length <= MAX_CHARS;
 
-/** XML has only text values. */
+/** Returns whether a value means true. The string `"true"` counts too, because XML only has text values. */
 export const isTrue = (value: unknown): boolean => value === true || value === "true";

@@ -19,11 +19,11 @@ import {
 } from "./template-values.ts";
 
 const MIB = 1024 * 1024;
-/** Deeper bodies are not plausible queries and would cost CPU on every request. */
+/** Maximum nesting depth of the request body. Deeper bodies are implausible and would cost CPU time on every request. */
 const MAX_BODY_DEPTH = 16;
 /**
- * Matches the URL up to its path. The part before the first placeholder must contain the whole origin, so that values cannot change which
- * server is called.
+ * Matches the URL up to its path. The text before the first placeholder must contain the whole origin, so that a placeholder cannot change
+ * which server is called.
  */
 const ORIGIN = /^https?:\/\/[^/?#\\{}]+(?:[/?]|$)/i;
 
@@ -33,7 +33,7 @@ const bodySchema = z
     message: `must not be nested deeper than ${MAX_BODY_DEPTH} levels`,
   });
 
-/** The request of a poll. All strings in it except names are templates. */
+/** The request that a poll sends. All strings in it are templates, except the names of headers and parameters. */
 export const requestSettings = z
   .strictObject({
     method: z
@@ -57,7 +57,7 @@ export const requestSettings = z
 
 export type RequestSettings = z.output<typeof requestSettings>;
 
-/** Returns the origin (scheme, host and port) of all calls of a channel. */
+/** Returns the origin (scheme, host and port) of the server that a channel calls. */
 export const parseOrigin = ({ url }: Pick<RequestSettings, "url">): string =>
   new URL(ORIGIN.exec(url)?.[0] ?? url).origin;
 
@@ -71,31 +71,31 @@ function findUrlTemplateError(text: string): string | undefined {
 
 /** Request parameters that select a page. */
 export interface PageParameters {
-  /** Replaces the whole URL including its query. */
+  /** URL to call instead of the whole configured URL, including its query. */
   readonly url?: string;
   readonly query?: Readonly<Record<string, string>>;
-  /** Members to add to an object body. */
+  /** Members to add to the request body, which must be an object. */
   readonly body?: Readonly<Record<string, string>>;
 }
 
 export interface RequestTemplate {
-  /** The placeholders used in the request. */
+  /** Names of the placeholders that the request contains. */
   readonly names: ReadonlySet<string>;
   /**
-   * Query parameters, headers and body members whose value does not exist yet are left out.
+   * Builds the request. Query parameters, headers and body members whose value does not exist yet are left out.
    * @throws InvalidRequestError when a value is not allowed in a header
    */
   readonly render: (context: TemplateContext, page: PageParameters) => OutboundRequest;
 }
 
-/** Thrown when a value received from the server makes the request invalid. The message is shown to the channel's owner. */
+/** Thrown when a value from the server cannot be put into the request. The message is shown to the channel's owner. */
 export class InvalidRequestError extends Error {
   override readonly name = "InvalidRequestError";
 }
 
 type Render<T> = (context: TemplateContext) => T;
 
-/** Compiles the channel's request. Each finding names the field with the invalid placeholder. */
+/** Compiles the templates of the channel's request. Each finding names the field with the invalid placeholder. */
 export function compileRequest(
   settings: RequestSettings,
   names: TemplateNames,
@@ -103,7 +103,10 @@ export function compileRequest(
   const findings: Finding[] = [];
   const used = new Set<string>();
 
-  /** @param own collects the placeholders of this text */
+  /**
+   * Compiles the template of one text.
+   * @param own receives the placeholder names in this text
+   */
   function compile(text: string, path: string, own = new Set<string>(), encodes = false): Render<string> {
     const template = compileTemplate<TemplateContext>(text, (placeholder) => {
       const { filters, name } = placeholder;
@@ -117,7 +120,9 @@ export function compileRequest(
     return () => "";
   }
 
-  /** Renders `undefined` while one of the text's values does not exist yet. `JSON.stringify` then drops the member. */
+  /**
+   * Compiles a template that renders `undefined` while one of its values does not exist yet. `JSON.stringify` then leaves the member out.
+   */
   function compileOptional(text: string, path: string): Render<string | undefined> {
     const own = new Set<string>();
     const render = compile(text, path, own);
@@ -176,7 +181,7 @@ export function compileRequest(
       const sent = renderBody(context, page);
       if (content !== undefined) rendered["content-type"] = "application/json";
       for (const [name, rendering] of headers(context)) {
-        // Whitespace around a header value is not part of it (RFC 9110, section 5.5).
+        // Whitespace around a header value is not part of the value (RFC 9110, section 5.5).
         const value = rendering.replace(/^[\t ]+|[\t ]+$/g, "");
         if (!FIELD_VALUE.test(value)) {
           throw new InvalidRequestError(

@@ -5,28 +5,28 @@ import { formatInstant, type TimestampFormat } from "../settings/timestamps.ts";
 /** The value of a placeholder in one request. */
 export type TemplateValue =
   | { readonly kind: "text"; readonly text: string }
-  /** `format` applies when the placeholder has no filter. */
+  /** A time. `format` is used if the placeholder has no filter. */
   | { readonly kind: "instant"; readonly ms: number; readonly format: TimestampFormat };
 
-/** The placeholder names and kinds available in a channel's requests. */
+/** The placeholders that a channel's requests may contain, by name, and the type of each value. */
 export type TemplateNames = ReadonlyMap<string, TemplateValue["kind"]>;
 
-/** The values for one request. A name without a value has none yet. */
+/** The placeholder values for one request. A missing name means that the value does not exist yet. */
 export type TemplateContext = ReadonlyMap<string, TemplateValue>;
 
 const INSTANT_FILTERS = ["iso", "epochSeconds", "epochMillis", "rfc2822", "date"] as const;
 type InstantFilter = (typeof INSTANT_FILTERS)[number];
 
-/** Filters that escape text. They follow the filter that formats a time. */
+/** Filters that escape text. They are applied after the filter that formats a time. */
 const TEXT_FILTERS: ReadonlyMap<string, (text: string) => string> = new Map([
-  // A token from a server may contain a lone surrogate, which cannot be encoded.
+  // `encodeURIComponent` throws on lone surrogates, which a token from a server may contain.
   ["urlencoded", (text) => encodeURIComponent(text.toWellFormed())],
   ["json", (text) => JSON.stringify(text).slice(1, -1)],
 ]);
 
 export const FILTER_NAMES: readonly string[] = [...INSTANT_FILTERS, ...TEXT_FILTERS.keys()];
 
-/** Returns a function that renders the placeholder. The error explains why the placeholder is invalid. */
+/** Returns a function that renders the placeholder, or an error that explains why the placeholder is invalid. */
 export function bindPlaceholder(
   { name, filters }: Placeholder,
   names: TemplateNames,

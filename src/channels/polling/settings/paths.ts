@@ -11,16 +11,16 @@ export interface ReadPaths {
   readonly ofPage: readonly RulePath[];
 }
 
-/** Compiles the paths of one channel. Findings use the names of the settings. */
+/** Compiles the paths in the settings of one channel. Each finding names the setting. */
 export interface PathReader {
-  /** Compiles a path whose `$` is an item. */
+  /** Compiles a path that is read from an item. `$` in it is the item. */
   readonly ofItem: CompilePath;
-  /** Compiles a path whose `$` is the body of a page. */
+  /** Compiles a path that is read from a page. `$` in it is the page's body. */
   readonly ofPage: CompilePath;
   /** Compiles `itemsPath`. It is excluded from `compiled`, because it only locates items. */
   readonly ofItems: CompilePath;
   readonly findings: readonly Finding[];
-  /** All paths compiled by `ofItem` and `ofPage`, without repeats. */
+  /** Returns all paths that `ofItem` and `ofPage` have compiled, without duplicates. */
   readonly compiled: () => ReadPaths;
 }
 

@@ -10,7 +10,7 @@ import type { TemplateNames, TemplateValue } from "../request/template-values.ts
 import { createPollPathReader, type ReadPaths } from "./paths.ts";
 import type { PollingSettings } from "./settings-shape.ts";
 
-/** The compiled settings of a channel. */
+/** The settings of a polling channel with all paths and templates compiled. */
 export interface Plan {
   readonly settings: PollingSettings;
   readonly request: RequestTemplate;
@@ -20,11 +20,14 @@ export interface Plan {
   readonly successPath: RulePath | undefined;
   /** All paths that a poll reads from items and pages. */
   readonly reads: ReadPaths;
-  /** Whether a walk restarts after each page that had new items, because selecting later pages by number is not safe. */
+  /**
+   * Whether reading starts over from the first page after each page that had new items. Set if pages are selected by number and the cursor
+   * is part of the request, because later pages may then have shifted.
+   */
   readonly restartsWalk: boolean;
 }
 
-/** Compiles paths and templates. Each finding names the invalid setting. */
+/** Compiles the paths and templates in the settings. Each finding names the invalid setting. */
 export function compilePlan(settings: PollingSettings): Result<Plan, readonly Finding[]> {
   const { order, startAt, successOn } = settings;
   const paths = createPollPathReader(settings.pathSyntax);

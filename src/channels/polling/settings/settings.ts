@@ -3,7 +3,7 @@ import { getDiscriminator } from "../discriminators/discriminators.ts";
 import { compilePlan, type Plan } from "./plan.ts";
 import { pollingObject } from "./settings-shape.ts";
 
-/** The `config` of a polling channel. Also rejects combinations of settings that are only valid separately. */
+/** The `config` of a polling channel. Also rejects settings that are valid separately but not together. */
 export const pollingSettings = pollingObject
   .superRefine((settings, context) => {
     const refuse = createIssueReporter(context);
@@ -13,7 +13,7 @@ export const pollingSettings = pollingObject
   })
   .describe("Inlet calls a URL on a schedule and publishes the new items.");
 
-/** Rejects combinations of settings that would lose or duplicate items or have no effect. */
+/** Rejects combinations of settings that would lose items, duplicate items or have no effect. */
 function checkPlan(plan: Plan, refuse: ReportIssue): void {
   const { request, settings } = plan;
   const { conditional, decode, discriminator, itemsPath, order, pagination, retry, startAt, successOn } =

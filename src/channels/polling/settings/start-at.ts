@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { text } from "../../../event/setting-fields.ts";
 
-/** The starting point of a source without a cursor. */
+/** Starting point of a source that has no cursor yet. */
 export const startAtSettings = z
   .union(
     [

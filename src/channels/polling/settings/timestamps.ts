@@ -2,19 +2,19 @@
 export const TIMESTAMP_FORMATS = ["iso", "epochSeconds", "epochMillis", "rfc2822"] as const;
 export type TimestampFormat = (typeof TIMESTAMP_FORMATS)[number];
 
-/** RFC 3339, section 5.6, plus common ISO 8601 forms: a date only, no seconds, no zone (read as UTC). */
+/** Timestamps of RFC 3339, section 5.6. Also accepts common ISO 8601 forms: a date only, no seconds, or no zone (read as UTC). */
 const ISO =
   /^(\d{4}-\d{2}-\d{2})(?:[Tt ](\d{2}:\d{2})(?::(\d{2})(?:[.,](\d{1,12}))?)?\s?([Zz]|[+-]\d{2}(?::?\d{2})?)?)?$/;
-/** RFC 5322, section 3.3, with the defined zones of its section 4.3. */
+/** Timestamps of RFC 5322, section 3.3, with the zone names that its section 4.3 defines. */
 const RFC2822 =
   /^(?:[A-Za-z]{3}, ?)?\d{1,2} [A-Za-z]{3} \d{4} \d{2}:\d{2}(?::\d{2})? (?:[+-]\d{4}|GMT|UTC?|Z|[ECMP][SD]T)$/;
 const NUMBER = /^[+-]?\d{1,20}(?:\.\d{1,20})?$/;
-/** Range of `Date` (ECMA-262). */
+/** Largest time that a `Date` can represent (ECMA-262), in ms before or after the Unix epoch. */
 const MAX_MS = 8.64e15;
 
 /**
- * Returns the time in ms since the Unix epoch, or `undefined` if the text is not a timestamp. Finer fractions are truncated, never rounded
- * up, so that a request for all items from this time on misses none.
+ * Parses a timestamp. Returns the time in ms since the Unix epoch, or `undefined` if the text is not a timestamp. Fractions of a
+ * millisecond are cut off, never rounded up, so that a request for all items from this time on misses none.
  */
 export function parseTimestamp(text: string, format: TimestampFormat): number | undefined {
   switch (format) {
@@ -31,7 +31,7 @@ export function parseTimestamp(text: string, format: TimestampFormat): number | 
   }
 }
 
-/** Formats a time for a server. Formats with whole seconds round down. */
+/** Formats a time for a request to a server. Formats with whole seconds round down. */
 export function formatInstant(ms: number, format: TimestampFormat | "date"): string {
   switch (format) {
     case "iso":
@@ -54,7 +54,7 @@ function parseIso(text: string): number | undefined {
   if (match === null) return undefined;
   const [, date, time, seconds = "00", fraction = "", zone = "Z"] = match;
   if (time === undefined) return inRange(Date.parse(`${date}T00:00:00.000Z`));
-  // Treat a leap second as the last second of its minute.
+  // A leap second (`60`) is read as the last second of its minute, because `Date` has no leap seconds.
   const second = seconds === "60" ? "59" : seconds;
   return inRange(
     Date.parse(`${date}T${time}:${second}.${fraction.slice(0, 3).padEnd(3, "0")}${zoneOf(zone)}`),

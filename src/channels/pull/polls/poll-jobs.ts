@@ -8,55 +8,61 @@ import { planFrom } from "./poll-timing.ts";
 
 export interface PollJobs {
   readonly handle: JobHandler<PollJob>;
-  /** Ends the channel's poll if it is in flight on this worker. If the channel should still be polled, another poll follows soon. */
+  /** Aborts the channel's poll if it is running on this worker. If the channel should still be polled, it is polled again soon. */
   readonly end: (channel: number) => void;
   /**
-   * Lets the channel's next poll ignore the backoff of earlier failures, because a person changed the channel. Expires after a few seconds.
+   * Makes the channel's next poll ignore the wait after earlier failures, because a person changed the channel. The effect ends after a few
+   * seconds.
    */
   readonly skipBackoff: (channel: number) => void;
 }
 
-/** Wait for a channel that this worker does not know, because it may be new. Changes reach all workers within two seconds. */
+/**
+ * How long a job waits if this worker does not know its channel. The channel may be new, and changes reach all workers within two seconds.
+ */
 const UNKNOWN_WAIT_MS = 2_000;
 /**
- * Interval between fallback checks of a queued job. Normally the release of a slot wakes the job, but the worker that should wake it may
- * have died. The interval is long because thousands of jobs may be queued.
+ * Interval at which a job that waits for a slot checks again. Normally, the worker that releases a slot wakes the job, but that worker may
+ * have died. The interval is long because thousands of jobs may wait.
  */
 const QUEUE_WAIT_MS = 30_000;
 /**
- * Wait of an extra poll that finds its source busy. It doubles with each start of the job. A poll requested in the meantime may have to
- * wait equally long.
+ * How long an extra poll waits if its source is busy. The time doubles with each start of the job. A poll that is requested meanwhile may
+ * have to wait equally long.
  */
 const BUSY_WAIT_MS = 1_000;
 const MAX_BUSY_WAIT_MS = 4_000;
-/** Wait of a job during an outage. It doubles with each start of the job. */
+/** How long a job waits during an outage of Redis or the database. The time doubles with each start of the job. */
 const OUTAGE_WAIT_MS = 2_000;
 const MAX_OUTAGE_WAIT_MS = 60_000;
-/** How long `skipBackoff` applies. Must exceed the delay of a requested poll. After this time, another worker may have run that poll. */
+/**
+ * How long a call of `skipBackoff` has an effect. It must be longer than the delay of a requested poll. After this time, another worker may
+ * have run that poll.
+ */
 const SKIP_BACKOFF_MS = 10_000;
-/** Minimum wait before a poll that this worker ended is started again. */
+/** Minimum wait before a poll that this worker aborted is started again. */
 const ENDED_WAIT_MS = 1_000;
 
 type PollOutcome = PolledOnce["result"] | "unwanted" | "busy" | "limited" | "unavailable";
 
-/** The outcome of a job. `againAtMs` requests an extra poll, outside the schedule. */
+/** The outcome of a job. `againAtMs` is the time of an extra poll, outside the schedule. */
 interface Handled {
   readonly result: PollOutcome;
   readonly againAtMs?: number | undefined;
 }
 
 /**
- * Handles poll jobs. A job only names a channel; its settings are looked up when the job runs. At most one extra job waits per source, so
- * no queue builds up behind a limit.
+ * Creates the handler of poll jobs. A job only names its channel, and the settings are read when the job runs. At most one extra job waits
+ * per source, so no queue builds up behind a limit.
  */
 export function createPollJobs(deps: PollsContext): PollJobs {
   const { queue, slots, targets, clock, log, metrics, random } = deps;
   const inFlight = new Map<number, AbortController>();
-  /** Expiry times per channel, in ascending order. */
+  /** For each channel, the time at which its `skipBackoff` expires. The times are in ascending order. */
   const skipBackoffUntil = new Map<number, number>();
   let failing = false;
 
-  /** For a channel that is no longer polled, only the number is known. */
+  /** Returns the log fields of a channel. If the channel is no longer polled, only its number is known. */
   function factsOf(channel: number): Readonly<Record<string, unknown>> {
     const target = targets.get(channel);
     return target === undefined ? { channel } : channelFacts(target.source.identity);
@@ -72,7 +78,7 @@ export function createPollJobs(deps: PollsContext): PollJobs {
     }
     const slotRequest = await slots.take({
       name: String(channel),
-      // Only an extra job waits for a slot. It was created when its wait began.
+      // Only an extra job can wait for a slot. It was created when its wait began.
       sinceMs: job.data.sinceMs ?? (job.scheduleId === undefined ? job.createdAtMs : clock()),
       semaphores: target.places,
     });
@@ -93,7 +99,7 @@ export function createPollJobs(deps: PollsContext): PollJobs {
       if (polled.dueAtMs !== undefined)
         await queue.schedule(target.scheduleId, planFrom(target.plan, polled.dueAtMs), { channel });
       if (polled.result !== "ended" || !targets.has(channel)) return polled;
-      // If this worker is shutting down, another one can continue at once.
+      // During a shutdown of this worker, another one can continue at once.
       return { ...polled, againAtMs: clock() + (signal.aborted ? 0 : ENDED_WAIT_MS) };
     } finally {
       if (inFlight.get(channel) === ending) inFlight.delete(channel);
@@ -107,8 +113,8 @@ export function createPollJobs(deps: PollsContext): PollJobs {
   }
 
   /**
-   * Skips a scheduled poll whose source is busy. An extra poll is postponed instead. The running poll may be about to request it, and a
-   * second one could not be added while this job exists.
+   * Returns the delay of an extra poll whose source is busy. It is postponed because the running poll may be about to request an extra poll
+   * too, and a second one cannot be added while this job exists. A scheduled poll is skipped instead.
    */
   function afterBusyMs({ scheduleId, starts }: Job<PollJob>): number | undefined {
     if (scheduleId !== undefined) return undefined;
@@ -152,7 +158,7 @@ export function createPollJobs(deps: PollsContext): PollJobs {
       metrics.polls.add(targets.get(job.data.channel)?.source.identity.kind ?? "unknown", result);
       if (againAtMs === undefined) return undefined;
       const delayMs = Math.max(againAtMs - clock(), 0);
-      // A scheduled job of an unknown channel is postponed in its schedule. An extra job in addition would poll the channel twice.
+      // For an unknown channel, the scheduled job itself is postponed. An extra job in addition would poll the channel twice.
       if (job.scheduleId === undefined || result === "unwanted") return { postponeMs: delayMs };
       await addPoll(queue, job.data.channel, delayMs).catch((error: unknown) => {
         log.debug(
@@ -174,6 +180,6 @@ export function createPollJobs(deps: PollsContext): PollJobs {
   };
 }
 
-/** Returns the wait after the given number of starts. */
+/** Returns the wait after the given number of starts. It doubles with each start, up to `mostMs`. */
 const doubled = (firstMs: number, starts: number, mostMs: number): number =>
   Math.min(firstMs * 2 ** Math.min(starts - 1, 10), mostMs);

@@ -11,25 +11,27 @@ import type { PollsContext, PollTarget } from "./poll-target.ts";
 import { failureWaitMs, nextPoll, planFrom } from "./poll-timing.ts";
 
 /**
- * The outcome of a poll, beyond how its run ended. `early` means that the backoff has not passed. `none` means that the source should not
- * run. `ended` means that this worker aborted the poll.
+ * The outcome of a poll:
+ * - `early`: the poll did not run, because it has to wait after a failure.
+ * - `none`: the poll did not run, because the source should not run.
+ * - `ended`: this worker aborted the poll.
  */
 export interface PolledOnce {
   readonly result: SourceEnd["kind"] | "early" | "none" | "ended";
-  /** When to run an extra poll, outside the schedule. */
+  /** Time of an extra poll, outside the schedule. */
   readonly againAtMs?: number | undefined;
-  /** Set when the poll came before its interval had passed. The interval is counted from this time. */
+  /** Set if the poll came before its interval had passed. The next interval is counted from this time. */
   readonly dueAtMs?: number;
 }
 
-/** How long a poll may take to end after its signal aborts. After that, its result is ignored. */
+/** How long a poll may take to end after it was aborted. After that, its result is ignored. */
 const ABORT_GRACE_MS = 1_000;
-/** A poll that comes early by at most this much waits instead of giving up its slots. */
+/** A poll that starts too early by at most this much waits for the right time and keeps its slots. */
 const SHORT_WAIT_MS = 250;
 
 /**
- * Runs one poll of a source whose slots are taken: opens a run, lets the kind poll, and records the end. If `signal` aborts (pause,
- * hand-over), the result of the poll is ignored.
+ * Runs one poll of a source. The caller has already taken the limit slots. This function opens a run, lets the channel kind poll, and
+ * stores how the run ended. If `signal` aborts because of a pause or hand-over, the result of the poll is ignored.
  * @throws UnavailableError when the run cannot be opened
  */
 export async function pollOnce(
@@ -78,7 +80,7 @@ export async function pollOnce(
     try {
       await openRun.end(end, { progress, nextAtMs: next.nextAtMs });
     } catch (error) {
-      // The published events and their cursor are stored. Only the visible end and a requested wait are lost.
+      // The events and the cursor are already stored. Only the visible result of the poll and a requested wait are lost.
       logOf(deps, target).warn(
         { event: "poll.end_not_written", err: error },
         "could not record the end of a poll",
@@ -90,20 +92,20 @@ export async function pollOnce(
   }
 }
 
-/** Creates the channel's logger on demand, because creating it costs as much as a query. */
+/** Creates the channel's logger only when it is needed, because that costs as much as a query. */
 const logOf = ({ log }: PollsContext, { source }: PollTarget): Log =>
   log.child(channelFacts(source.identity));
 
 interface NextRun {
-  /** Whether the next run needs an extra poll, outside the schedule. */
+  /** Whether the next run needs an extra poll, because the schedule has none at that time. */
   readonly isExtra: boolean;
-  /** `undefined` when only a person can resume the source. */
+  /** When the source runs next. `undefined` if only a person can resume it. */
   readonly nextAtMs: number | undefined;
 }
 
 /**
  * Decides when the source runs next.
- * @param retryAtMs earliest time of a retry after a failure
+ * @param retryAtMs earliest time of the next run after a failure
  */
 function planNextRun(
   end: SourceEnd | undefined,
@@ -121,7 +123,7 @@ function planNextRun(
     }
     case "done": {
       const { notBeforeMs = nowMs + 1 } = end;
-      // The source has more items available now.
+      // More items are available now.
       if (notBeforeMs <= nowMs) return { isExtra: true, nextAtMs: nowMs };
       return { isExtra: false, nextAtMs: nextTimeMs(plan, notBeforeMs) };
     }

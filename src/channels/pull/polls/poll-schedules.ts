@@ -7,11 +7,13 @@ import { mapBounded } from "../../../lib/map-bounded.ts";
 import { addPoll, type PollsContext, type PollTarget, removePoll } from "./poll-target.ts";
 import { latestDueMs, planFrom } from "./poll-timing.ts";
 
-/** Disposal keeps the schedules in Redis for the other workers. */
+/** Keeps the schedules of all polled sources up to date in Redis. Disposal does not remove them, because other workers still use them. */
 export interface PollSchedules extends AsyncDisposable {
-  /** Must be called when the targets have changed. */
+  /** Starts an update of the schedules. Must be called when the sources to poll have changed. */
   readonly wake: () => void;
-  /** Requests an extra poll of a target, outside the schedule. Every worker may call it for the same change; only one poll results. */
+  /**
+   * Requests an extra poll of a channel, outside the schedule. If several workers request it for the same change, only one poll results.
+   */
   readonly pollSoon: (channel: number) => void;
 }
 
@@ -19,27 +21,28 @@ const CALLS_AT_ONCE = 16;
 const RETRY_MS = 1_000;
 const RETRY: Backoff = { initialMs: RETRY_MS, maxMs: RETRY_MS, factor: 1, jitter: 0 };
 /**
- * The first poll of a new source does not wait for the schedule. Sources that start together are spread out, and each interval is counted
- * from the source's own first poll.
+ * Delay of a new source's first poll, which does not wait for the schedule. Each interval is then counted from this first poll, so that
+ * sources that start together are spread out.
  */
 const FIRST_POLL_MS = 100;
 const SPACING_MS = 5;
-/** Due times that differ by less than this belong to the same wait, computed twice. */
+/** If two due times differ by less than this, they result from the same requested wait, computed twice. */
 const SAME_TIME_MS = 5_000;
-/** Delay of a requested poll. Longer than a change takes to reach all workers. */
+/** Delay of a requested poll. It is longer than a change takes to reach all workers. */
 const SOON_MS = 1_500;
 
 /**
- * Keeps exactly one schedule per target in the job queue. Every worker does this for all targets. A schedule's id includes a hash of its
- * plan, so an existing schedule needs no write, and setting it twice is harmless. A periodic check restores schedules that a flushed Redis
- * has lost. It removes an unknown schedule only at the second sighting, since another worker may know newer settings.
+ * Keeps exactly one schedule per source in the job queue. Every worker does this for all sources. A schedule's id includes a hash of its
+ * plan. So an existing schedule needs no write, and setting it twice is harmless.
+ * A periodic check restores schedules that were lost when Redis was flushed. It removes an unknown schedule only when it sees it a second
+ * time, because another worker may know newer settings.
  */
 export function startPollSchedules(deps: PollsContext): PollSchedules {
   const { queue, targets, clock, log, random, reconcileEveryMs } = deps;
-  /** The id of each channel's schedule, if it is known to be stored in Redis. */
+  /** For each channel, the id of its schedule if that schedule is known to be in Redis. */
   const known = new Map<number, string>();
   const pendingPolls = new Set<number>();
-  /** The original due time of each schedule that `moveUp` moved to an earlier time. */
+  /** For each schedule that `moveUp` moved to an earlier time, its original due time. */
   const movedUp = new Map<number, number>();
   let unknownSchedules = new Set<string>();
   let reconcileAtMs = 0;
@@ -69,8 +72,8 @@ export function startPollSchedules(deps: PollsContext): PollSchedules {
   }
 
   /**
-   * Moves a schedule to an earlier time if it is due later than the plan and the backoff allow. A worker with a wrong clock must have stored
-   * it. If the same due time appears again, the server asked for the wait, and the time stays.
+   * Moves a schedule to an earlier time if its due time is later than the plan and any backoff allow. Such a time usually comes from a
+   * worker with a wrong clock. If the same due time appears again, the server requested that wait, and the time stays.
    */
   async function moveUp({ plan, scheduleId, source }: PollTarget, nextAtMs: number): Promise<void> {
     const { identity } = source;
@@ -85,7 +88,7 @@ export function startPollSchedules(deps: PollsContext): PollSchedules {
     );
   }
 
-  /** Runs `act` for each item. If Redis rejects an item, the others still run, and the first error is thrown at the end. */
+  /** Runs `act` for each item. If Redis rejects an item, the remaining items still run. The first error is thrown at the end. */
   async function each<T>(items: readonly T[], act: (item: T, index: number) => Promise<void>): Promise<void> {
     const refusals: unknown[] = [];
     await mapBounded(items, CALLS_AT_ONCE, async (item, i) => {
@@ -108,7 +111,7 @@ export function startPollSchedules(deps: PollsContext): PollSchedules {
     const channel = source.identity.number;
     if (!(await queue.isScheduled(scheduleId))) {
       const firstMs = Math.floor(clock()) + FIRST_POLL_MS + SPACING_MS * index;
-      // The interval is counted from the first poll. The schedule starts after it, or both would poll at the same instant.
+      // The interval is counted from the first poll. The schedule must start after it, because otherwise both would poll at the same time.
       const [fromMs, afterMs] = spacing === undefined ? [0, 0] : [firstMs + spacing.intervalMs, firstMs];
       await queue.schedule(scheduleId, planFrom(plan, fromMs), { channel }, afterMs);
       const plannedMs = nextTimeMs(plan, clock()) ?? Number.POSITIVE_INFINITY;

@@ -14,23 +14,23 @@ import type { DesiredSource } from "../source-list.ts";
 import type { SourceRuns } from "../source-runs.ts";
 import { toJobPlan, toRunSpacing } from "./poll-timing.ts";
 
-/** A job names only its channel. The settings are read when the job runs. */
+/** The data of a poll job. It only names the channel, because the settings are read when the job runs. */
 export interface PollJob {
   readonly channel: number;
-  /** When the job began to wait for a slot. `undefined` if it does not wait. */
+  /** When the job began to wait for a limit slot. `undefined` if it does not wait. */
   readonly sinceMs?: number;
 }
 
 export type PollQueue = Omit<JobQueue<PollJob>, "findFirst">;
 
-/** Maximum number of concurrent polls over all workers. */
+/** Maximum numbers of concurrent polls, counted over all workers. */
 export interface PollLimits {
   readonly perOrigin: number;
   readonly perOrganization: number;
 }
 
 export interface PollsDeps {
-  /** The caller that opened the queue disposes of it, after the polls. */
+  /** The queue of poll jobs. The caller that opened it also closes it, after the polls have ended. */
   readonly queue: PollQueue;
   readonly slots: Slots;
   readonly runs: SourceRuns;
@@ -50,13 +50,13 @@ export interface PollsDeps {
 export interface PollsTiming {
   /** Maximum duration of one poll. */
   readonly deadlineMs: number;
-  /** Interval between checks for lost and unknown schedules. */
+  /** Interval between checks for missing and unknown schedules. */
   readonly reconcileEveryMs: number;
   /** How long a shutdown waits for polls in flight before it aborts them. */
   readonly graceMs: number;
 }
 
-/** The dependencies with defaults filled in, and the source to poll for each internal channel id. */
+/** The dependencies with all defaults filled in. Also maps each internal channel id to the source to poll. */
 export interface PollsContext extends Omit<Required<PollsDeps>, "timing">, PollsTiming {
   readonly targets: ReadonlyMap<number, PollTarget>;
 }
@@ -66,15 +66,20 @@ export interface PollTarget {
   readonly source: DesiredSource;
   readonly polled: PolledSource;
   readonly plan: JobPlan;
-  /** `undefined` when a cron expression sets the poll times. */
+  /** Minimum time between two polls. `undefined` if a cron expression sets the times. */
   readonly spacing: RunSpacing | undefined;
-  /** Includes a hash of the plan. If a schedule with this id exists, its plan is current, whichever worker set it. */
+  /**
+   * Id of the schedule. It includes a hash of the plan. So if a schedule with this id exists, its plan is current, whichever worker set it.
+   */
   readonly scheduleId: string;
-  /** Starts with the source's own semaphore, which allows one poll at a time. */
+  /** The limit slots that a poll needs. The first one is the source's own, which allows one poll at a time. */
   readonly places: readonly Semaphore[];
 }
 
-/** @throws Error when the schedule is invalid or has no future time */
+/**
+ * Creates the schedule and limits of a source.
+ * @throws Error when the schedule is invalid or has no future time
+ */
 export function createPollTarget(
   source: DesiredSource,
   polled: PolledSource,
@@ -100,19 +105,22 @@ export function createPollTarget(
 }
 
 /**
- * Requests an extra poll, outside the schedule. Several requests for a source merge into one job at the earliest time. Resolves to false if
- * that job is being handled right now.
+ * Adds an extra poll, outside the schedule. Several requests for a source become one job at the earliest requested time. Resolves to false
+ * if that job is running right now.
  */
 export const addPoll = (queue: PollQueue, channel: number, delayMs: number): Promise<boolean> =>
   queue.add({ id: `again.${channel}`, data: { channel }, delayMs });
 
-/** Attempts to add a job. When a job starts to wait for a slot, its worker still holds it for some milliseconds. */
+/**
+ * Number of attempts to add a job. When a job starts to wait for a slot, its worker still holds it for some milliseconds, so the first
+ * attempt may fail.
+ */
 const TURN_TRIES = 5;
 const TURN_RETRY_MS = 100;
 
 /**
- * Adds an urgent job for a source whose slot became free. The worker that queued the source may still hold its job. Resolves to false in
- * that case; that worker then polls or checks again.
+ * Adds an urgent job for a source that was waiting for a slot, once that slot is free. Resolves to false if the worker that queued the
+ * source still holds its job. That worker then polls or checks again.
  */
 export async function addTurn(
   queue: Pick<PollQueue, "add">,

@@ -4,23 +4,25 @@ import type { RunSpacing } from "../../../bus/sources/source-positions.ts";
 import type { PollSchedule } from "../../source.ts";
 import { SLOW_RETRY_MS } from "../source-end.ts";
 
-/** Cap on the spread of cron times. A person who writes "3:00" expects a poll close to it. */
+/** Maximum random delay of a cron time. A person who writes "3:00" expects a poll close to that time. */
 const MAX_CRON_SPREAD_MS = 60_000;
-/** Wait after the first failure, at most half the time between two polls. */
+/** Wait after the first failure. It is shortened to half the time between two polls if that is less. */
 const FIRST_WAIT_MS = 30_000;
 const MIN_WAIT_MS = 1_000;
 const MIN_EVERY_MS = 100;
-/** A backoff is at most this many poll intervals, and at most an hour. One minute is always allowed. */
+/**
+ * Maximum wait after failures, as a number of poll intervals. The wait is also limited to one hour. At least one minute is always allowed.
+ */
 const MAX_WAIT_GAPS = 8;
 const MAX_WAIT_MS = 3_600_000;
 const ALWAYS_ALLOWED_WAIT_MS = 60_000;
 
-/** Minimum time between the starts of a failed or aborted poll and its retry, unless the interval is shorter. */
+/** Minimum time from the start of a failed or aborted poll to the start of its retry. A shorter poll interval takes precedence. */
 const RETRY_MS = 30_000;
 
 /**
- * Converts a schedule to a job plan. Jitter only lengthens an interval, by a different amount each time. Cron times are only delayed: half
- * of the jitter is fixed per channel, half is random each time.
+ * Converts a schedule to a plan for the job queue. Jitter lengthens each interval by a different random amount. Cron times are only
+ * delayed: half of the jitter is fixed per channel, half is random each time.
  */
 export function toJobPlan(schedule: PollSchedule, channelNumber: number): JobPlan {
   if ("everySeconds" in schedule) {
@@ -35,7 +37,7 @@ export function toJobPlan(schedule: PollSchedule, channelNumber: number): JobPla
   return { ...exact, offsetMs, jitterMs: Math.floor(spreadMs / 2) };
 }
 
-/** Counts the plan's interval from the given time. Cron plans are returned unchanged. */
+/** Returns the plan with its intervals counted from the given time. Cron plans are returned unchanged. */
 export const planFrom = (plan: JobPlan, atMs: number): JobPlan =>
   "everyMs" in plan ? { ...plan, offsetMs: Math.ceil(atMs) % plan.everyMs } : plan;
 
@@ -49,14 +51,20 @@ export function toRunSpacing(schedule: PollSchedule): RunSpacing | undefined {
 const toIntervalMs = ({ everySeconds }: { readonly everySeconds: number }): number =>
   Math.max(everySeconds * 1_000, MIN_EVERY_MS);
 
-/** Returns the backoff after `failures` earlier failures in a row and one more now. `random` is between 0 and 1. */
+/**
+ * Returns how long to wait after a failure. `failures` is the number of earlier failures in a row, without this one. `random` is between 0
+ * and 1.
+ */
 export function failureWaitMs(failures: number, plan: JobPlan, nowMs: number, random: number): number {
   const gap = gapMs(plan, nowMs);
   const first = Math.max(Math.min(FIRST_WAIT_MS, gap / 2), MIN_WAIT_MS);
   return Math.round(Math.min(first * 2 ** Math.min(failures, 20), longestWaitMs(gap)) * (0.75 + random / 2));
 }
 
-/** Returns the latest time at which a source can be due, by its plan or after a backoff. Excludes waits requested by the server. */
+/**
+ * Returns the latest time at which a source can be due, according to its plan or to the longest wait after failures. Waits requested by the
+ * server are not included.
+ */
 export function latestDueMs(plan: JobPlan, nowMs: number): number {
   if (!("everyMs" in plan)) return nextTimeMs(plan, nowMs) ?? Number.POSITIVE_INFINITY;
   return nowMs + plan.everyMs + plan.jitterMs + Math.max(longestWaitMs(plan.everyMs), 2 * SLOW_RETRY_MS);
@@ -67,13 +75,13 @@ const longestWaitMs = (gap: number): number =>
 
 export interface NextPoll {
   readonly atMs: number;
-  /** Whether the poll needs an extra job. False if the schedule already covers it. */
+  /** Whether the poll needs an extra job. False if the schedule already has a poll at that time. */
   readonly isExtra: boolean;
 }
 
 /**
- * Finds the next poll after `notBeforeMs`. The scheduled time is used unless it would more than double the wait. So a failed daily poll is
- * not a day late, and a failed minutely poll stays on its schedule.
+ * Finds the next poll at or after `notBeforeMs`. Uses the next scheduled time, unless that would more than double the wait. So a failed
+ * daily poll is not a whole day late, and a failed poll of every minute stays on its schedule.
  */
 export function nextPoll(plan: JobPlan, nowMs: number, notBeforeMs: number): NextPoll {
   const plannedMs = nextTimeMs(plan, Math.max(nowMs, notBeforeMs)) ?? Number.POSITIVE_INFINITY;
@@ -83,6 +91,6 @@ export function nextPoll(plan: JobPlan, nowMs: number, notBeforeMs: number): Nex
     : { atMs: plannedMs, isExtra: false };
 }
 
-/** Returns a number from 0 to 1 that is constant per channel and uniformly distributed over channels. */
+/** Returns a number from 0 to 1 that is always the same for a channel and evenly distributed over all channels. */
 const computeShare = (channelNumber: number): number =>
   createHash("sha256").update(String(channelNumber)).digest().readUInt32BE(0) / 2 ** 32;

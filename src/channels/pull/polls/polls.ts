@@ -13,23 +13,23 @@ import {
 /** Polls scheduled sources. Disposal aborts polls in flight and keeps the schedules for the other workers. */
 export interface Polls extends AsyncDisposable {
   /**
-   * Replaces the list of sources that should run, on any worker. An unchanged source must be the same object as before. Every worker calls
-   * this, so it is idempotent.
+   * Replaces the list of sources that should run, on whichever worker. An unchanged source must be the same object as before. Every worker
+   * calls this method, so it is idempotent.
    */
   readonly sync: (sources: readonly DesiredSource[]) => void;
-  /** Requests a poll without backoff, after someone set the source's cursor or changed its connection. */
+  /** Requests a poll that ignores the wait after failures. Called after someone set the source's cursor or changed its connection. */
   readonly requestPoll: (channelNumber: number) => void;
 }
 
 const TIMING: PollsTiming = { deadlineMs: 300_000, reconcileEveryMs: 30_000, graceMs: 2_000 };
 
 /**
- * Polls sources on schedule. Any worker can take a job, and a source has one poll at a time. A lost job costs one poll, and a superfluous
- * job finds its source busy or not due. No jobs run before the first `sync`.
+ * Starts polling sources on schedule. Any worker can take a job, and a source has at most one poll at a time. Lost or superfluous jobs do
+ * little harm: a lost one costs one poll, and a superfluous one finds its source busy or not due. No job runs before the first `sync`.
  */
 export function startPolls(deps: PollsDeps): Polls {
   const targets = new Map<number, PollTarget>();
-  /** Sources with an invalid schedule, to log each only once. */
+  /** Sources with an invalid schedule. Remembered so that each is logged only once. */
   let invalidSources = new Set<DesiredSource>();
   const context: PollsContext = { random: Math.random, ...deps, ...TIMING, ...deps.timing, targets };
   const { queue, runtimes, concurrency, limits, graceMs, clock, log } = context;
@@ -53,7 +53,7 @@ export function startPolls(deps: PollsDeps): Polls {
     }
   }
 
-  /** Replaces the targets, and aborts polls of removed or changed sources. */
+  /** Replaces the sources to poll. Aborts polls of sources that were removed or changed. */
   function replaceTargets(sources: readonly DesiredSource[]): void {
     const next = sources.flatMap((source) => findTarget(source) ?? []);
     invalidSources = new Set(sources.filter((source) => invalidSources.has(source)));

@@ -4,51 +4,51 @@ import type { Log } from "../../../log.ts";
 
 export interface ShardsDeps {
   readonly leases: ShardLeases;
-  /** Unique among all workers, including former ones. */
+  /** Name of this worker. No other worker has or had the same name. */
   readonly worker: string;
   readonly log: Log;
-  /** Called when the set of shards whose sources may run here changes. */
+  /** Called when the set of shards that this worker may run has changed. */
   readonly onHeld: (held: ReadonlySet<number>) => void;
   /**
-   * Resolves when the sources of these shards have stopped here, or after a grace period. The next owner fences any run that is still
-   * active.
+   * Stops the sources of these shards. Resolves when they have stopped or a grace period has passed. The next owner fences any run that is
+   * still active.
    */
   readonly vacate: (shards: ReadonlySet<number>) => Promise<void>;
   readonly timing?: Partial<ShardTiming>;
 }
 
 export interface ShardTiming {
-  /** How long a worker that stopped renewing keeps its shards. */
+  /** How long a worker keeps its shards after it stops renewing their leases. */
   readonly ttlMs: number;
-  /** Interval between ticks. Each tick renews the leases and takes free shards. At most a third of `ttlMs`. */
+  /** Interval between ticks. Each tick renews this worker's leases and takes free shards. Must be at most a third of `ttlMs`. */
   readonly tickEveryMs: number;
-  /** Maximum number of shards taken per tick. Leaves some for workers that start at the same time. */
+  /** Maximum number of shards that one tick takes. It leaves some shards for workers that start at the same time. */
   readonly maxTakenPerTick: number;
-  /** Maximum number of shards released per tick, so that a new worker does not interrupt all streams at once. */
+  /** Maximum number of shards that one tick releases, so that a new worker does not interrupt all streams at once. */
   readonly maxReleasedPerTick: number;
 }
 
 /** The shards of this worker. Disposal stops their sources and releases them. */
 export interface Shards extends AsyncDisposable {
   readonly held: () => ReadonlySet<number>;
-  /** Number of live workers at the last tick. */
+  /** Returns the number of live workers at the last tick. */
   readonly workers: () => number;
 }
 
 const TIMING: ShardTiming = { ttlMs: 15_000, tickEveryMs: 500, maxTakenPerTick: 64, maxReleasedPerTick: 8 };
-/** Unused fraction of a lease. Covers clock drift and the time that runs need to stop. */
+/** Fraction of a lease that a worker leaves unused, to allow for clock drift and the time that runs need to stop. */
 const SAFETY_MARGIN = 0.1;
 const NO_SHARDS: ReadonlySet<number> = new Set();
 
 /**
- * Holds a fair share of the shards. Their sources never run past the lease, measured by this process's monotonic clock. So a worker that
- * cannot renew has ended its runs before another worker may start them.
+ * Acquires a fair share of the shards for this worker. Its sources never run longer than the lease, measured with the monotonic clock of
+ * this process. So when a worker can no longer renew, its runs end before another worker may start them.
  */
 export function startShards(deps: ShardsDeps): Shards {
   const { leases, worker, log, onHeld, vacate } = deps;
   const { ttlMs, maxTakenPerTick, maxReleasedPerTick, ...timing } = { ...TIMING, ...deps.timing };
   const tickEveryMs = Math.min(timing.tickEveryMs, ttlMs / 3);
-  /** Shards being released. */
+  /** Shards that this worker is releasing. */
   const releasing = new Set<number>();
   const releases = new Set<Promise<void>>();
   let held = NO_SHARDS;
@@ -70,7 +70,7 @@ export function startShards(deps: ShardsDeps): Shards {
     } = await leases.renew(worker, { ttlMs, most: maxTakenPerTick });
     const leftMs = sentAtMs + ttlMs * (1 - SAFETY_MARGIN) - performance.now();
     if (signal.aborted) return;
-    // The response came so late that the lease may have ended.
+    // The response took so long that the lease may have ended already.
     if (leftMs <= 0) return setHeld([]);
     clearTimeout(watchdog);
     watchdog = setTimeout(expire, leftMs);
@@ -95,7 +95,7 @@ export function startShards(deps: ShardsDeps): Shards {
   function release(shards: readonly number[]): void {
     const released = vacate(new Set(shards))
       .then(() => leases.release(worker, shards))
-      // If this fails, the next tick still finds the shards leased, and keeps or releases them again.
+      // If releasing fails, the shards are still leased at the next tick, which then keeps or releases them.
       .catch((error: unknown) =>
         log.debug({ event: "shard_lease.shards_not_released", err: error }, "could not release shards"),
       )

@@ -16,24 +16,24 @@ export interface StreamRunnerDeps {
   readonly stream: StreamSource;
   /** This worker's name. */
   readonly owner: string;
-  /** Limits how many streams connect at the same time. */
+  /** Limits how many streams may be connecting at the same time. */
   readonly starts: Limiter;
   readonly clock: Clock;
   readonly random: () => number;
-  /** Logger that adds the channel's identity to each line. */
+  /** Logger that adds the channel's ids to each line. */
   readonly log: Log;
 }
 
 export type StreamState = "connecting" | "open" | "waiting";
 
-/** How long a stream may hold its start slot while it connects. After this time, the slot is free for other streams. */
+/** How long a connecting stream may occupy its start slot. After that, other streams can use the slot. */
 const MAX_START_MS = 2_000;
 const MAX_WAIT_MS = 24 * 3_600_000;
-/** How long a run may take to end after its signal aborts. */
+/** How long a run may take to end after it was aborted. */
 const MAX_ENDING_MS = 10_000;
 /**
- * Backoff between attempts that failed before reaching the server, or lost the source to another worker. The channel's own policy does not
- * cover these.
+ * Wait between attempts that failed before they reached the server, or that lost the source to another worker. The channel's reconnect
+ * policy only applies to failures of the server.
  */
 const ENGINE_BACKOFF: ReconnectPolicy = {
   initialMs: 250,
@@ -43,7 +43,10 @@ const ENGINE_BACKOFF: ReconnectPolicy = {
   resetAfterMs: 60_000,
 };
 
-/** Keeps one stream open: runs it in a loop until stopped. The runs record their results; this class decides when the next one starts. */
+/**
+ * Keeps one stream open by running it in a loop until it is stopped. Each run stores its own result. This class decides when the next run
+ * starts.
+ */
 export class StreamRunner {
   readonly #channelNumber: number;
   readonly #deps: StreamRunnerDeps;
@@ -53,10 +56,10 @@ export class StreamRunner {
   #current = new AbortController();
   #isStopping = false;
   #skipBackoff = false;
-  /** Number of consecutive attempts that could not start or lost the source. */
+  /** Number of attempts in a row that could not start or lost the source to another worker. */
   #failedStarts = 0;
   #openedAtMs: number | undefined;
-  /** The start slot, held until the stream is open. */
+  /** The start slot, which is released once the stream is open. */
   #start: Disposable | undefined;
   #startTimer: NodeJS.Timeout | undefined;
 
@@ -70,7 +73,7 @@ export class StreamRunner {
     return this.#state;
   }
 
-  /** Ends the current run and starts a new one at once, without backoff. */
+  /** Aborts the current run and starts a new one at once, without backoff. */
   restart(): void {
     this.#skipBackoff = true;
     this.#failedStarts = 0;
@@ -92,7 +95,7 @@ export class StreamRunner {
     }
   }
 
-  /** Runs the stream once. Returns the wait before the next run, in ms. */
+  /** Runs the stream once. Returns how long to wait before the next run, in ms. */
   async #runOnce(signal: AbortSignal): Promise<number> {
     const { log, random, starts } = this.#deps;
     try {
@@ -101,7 +104,7 @@ export class StreamRunner {
       this.#state = "connecting";
       const opening = await this.#openRun(signal);
       if (opening.kind === "open") return await this.#runOpened(opening.open);
-      // The supervisor normally stops this runner soon. If not, it checks again.
+      // The source should not run. The supervisor normally stops this runner soon. Otherwise the runner checks again after this time.
       return opening.kind === "none" ? ENGINE_BACKOFF.maxMs : opening.waitMs;
     } catch (error) {
       if (signal.aborted) return 0;
@@ -116,7 +119,7 @@ export class StreamRunner {
     }
   }
 
-  /** Lets another stream connect. */
+  /** Releases the start slot, so that another stream can connect. */
   #releaseStart(): void {
     clearTimeout(this.#startTimer);
     this.#start?.[Symbol.dispose]();
@@ -130,7 +133,7 @@ export class StreamRunner {
     this.#skipBackoff = false;
     this.#openedAtMs = undefined;
     const onOpened = (): void => {
-      // This signal belongs to a run that was already aborted.
+      // The aborted signal means that this run has already ended.
       if (signal.aborted) return;
       this.#openedAtMs = performance.now();
       this.#state = "open";
@@ -160,7 +163,8 @@ export class StreamRunner {
       return 0;
     }
     this.#failedStarts = 0;
-    // A server that closes its streams without sending an event gets a growing backoff, as after failures.
+    // Only a run that stayed open or received an event counts as good. A server that closes its streams without sending an event gets a
+    // growing backoff, as after a failure.
     const wasGood = openMs >= policy.resetAfterMs || (end.kind === "done" && open.hasWritten());
     const failures = wasGood ? 1 : open.failures + 1;
     const nextAtMs = this.#computeNextAtMs(end, failures, policy);
@@ -174,12 +178,15 @@ export class StreamRunner {
     const { clock, random } = this.#deps;
     const nowMs = clock();
     const notBeforeMs = Math.min(("notBeforeMs" in end && end.notBeforeMs) || 0, nowMs + MAX_WAIT_MS);
-    // The channel kind set the time, and the run did not fail.
+    // The run did not fail, and the channel kind has set the time of the next one.
     if (end.kind === "done" && notBeforeMs > 0 && failures === 1) return Math.max(nowMs, notBeforeMs);
     return Math.max(nowMs + backoffMs(policy, failures, random), notBeforeMs);
   }
 
-  /** Runs the stream to its end. Returns `left` if this worker stopped it, and `stale` if another worker took the source over. */
+  /**
+   * Runs the stream until it ends. Returns `left` if this worker stopped it, and `stale` if another worker took the source over or the
+   * cursor was set.
+   */
   async #runToEnd(stream: StreamSource, run: StreamRun): Promise<SourceEnd | "left" | "stale"> {
     const { log } = this.#deps;
     const { signal } = run;
@@ -189,7 +196,7 @@ export class StreamRunner {
         log.error({ event: "source.not_ended" }, "stream did not end in time; its next run fences it");
       return end === undefined || signal.aborted ? "left" : end;
     } catch (error) {
-      // After `stale`, the next run reads the current cursor.
+      // After `stale`, the next run starts at the cursor that is stored then.
       return signal.aborted ? "left" : (endForThrownError(error, log) ?? "stale");
     }
   }

@@ -8,12 +8,15 @@ interface Running {
 }
 
 /**
- * The streams that run on this worker.
+ * Creates the set of streams that run on this worker.
  * @param start creates the runner of a stream
  */
 export function createStreamRunners(start: (row: SourceRow) => StreamRunner) {
   const running = new Map<number, Running>();
-  /** Streams being stopped. They may restart only after they have ended, because two runs of one source would fence each other. */
+  /**
+   * Streams that are stopping, by internal channel id. Such a stream may restart only after it has ended, because two runs of one source
+   * would fence each other.
+   */
   const ending = new Map<number, Promise<void>>();
   let wanted: ReadonlyMap<number, SourceRow> = new Map();
 
@@ -47,9 +50,9 @@ export function createStreamRunners(start: (row: SourceRow) => StreamRunner) {
       }
     },
     restart: (channelNumber: number): void => running.get(channelNumber)?.runner.restart(),
-    /** Returns `undefined` if the stream does not run on this worker. */
+    /** Returns the state of a stream, or `undefined` if it does not run on this worker. */
     state: (channelNumber: number): StreamState | undefined => running.get(channelNumber)?.runner.state,
-    /** Resolves when the streams being stopped in these shards have ended. */
+    /** Resolves when all streams of these shards that are stopping have ended. */
     async ended(shards: ReadonlySet<number>): Promise<void> {
       await Promise.all(
         [...ending].flatMap(([number, ended]) => (shards.has(computeShard(number)) ? [ended] : [])),
