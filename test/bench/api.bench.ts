@@ -29,7 +29,7 @@ try {
   const create = async (): Promise<void> => {
     const name = `role ${ids.push("")}`;
     const role = await send(origin, "POST", "/iam/roles", { name, permissions: PERMISSIONS });
-    ids[Number(name.slice(5)) - 1] = idOf(role);
+    ids[Number(name.slice(5)) - 1] = parseId(role);
   };
   /** Creates a tree whose n-th task is a child of the task `parentOf(n)`, and returns its root. */
   const plant = async (parentOf: (n: number) => number): Promise<string> => {
@@ -37,7 +37,7 @@ try {
     for (let n = 0; n <= DESCENDANTS; n++) {
       const parentId = n === 0 ? null : tree[parentOf(n)];
       const task = { title: `task ${n}`, parentId, input: { n }, params: { retries: 3 } };
-      tree.push(idOf(await send(origin, "POST", "/tasks", task)));
+      tree.push(parseId(await send(origin, "POST", "/tasks", task)));
     }
     return tree[0] ?? "";
   };
@@ -94,19 +94,19 @@ async function measure(
   latenciesMs.sort((a, b) => a - b);
   const at = (share: number): number => latenciesMs[Math.floor(latenciesMs.length * share)] ?? 0;
   const measured = { p50Ms: at(0.5), p99Ms: at(0.99) };
-  const told = (name: keyof Latencies): string => {
+  const format = (name: keyof Latencies): string => {
     const ratio = baseline && ` (${(measured[name] / baseline[name]).toFixed(1)} × get role)`;
     return `${name.slice(0, 3)} ${measured[name].toFixed(2)} ms${ratio ?? ""}`;
   };
   const rate = Math.round(requests / seconds);
   console.log(
-    `${what.padEnd(11)} ${String(clients).padStart(2)} clients  ${told("p50Ms")}  ${told("p99Ms")}  ${rate}/s`,
+    `${what.padEnd(11)} ${String(clients).padStart(2)} clients  ${format("p50Ms")}  ${format("p99Ms")}  ${rate}/s`,
   );
   return measured;
 }
 
-function idOf(answer: string): string {
-  return (JSON.parse(answer) as { readonly id: string }).id;
+function parseId(body: string): string {
+  return (JSON.parse(body) as { readonly id: string }).id;
 }
 
 /** Sends a request and returns the body of a successful response. */
@@ -122,7 +122,7 @@ function send(origin: string, method: string, path: string, body?: object): Prom
     incoming.on("error", reject);
     incoming.on("end", () => {
       if (incoming.statusCode === 200) resolve(text);
-      else reject(new Error(`${method} ${path} answered ${incoming.statusCode}: ${text}`));
+      else reject(new Error(`${method} ${path} responded with ${incoming.statusCode}: ${text}`));
     });
   });
   outgoing.on("error", reject);

@@ -2,7 +2,7 @@
  * The baseline receiver: bare `node:http`, the body as one string, `JSON.parse`, one XADD of that string through ioredis, then 200. It
  * has no verification, matching, dedupe, batching or limits.
  *
- * usage: node floor.ts <redis socket>; prints its port.
+ * usage: node baseline.ts <redis socket>; prints its port.
  */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -16,7 +16,7 @@ const server = createServer((request, response) => {
   request.on("end", async () => {
     const text = Buffer.concat(chunks).toString();
     JSON.parse(text);
-    const entryId = await redis.xadd("floor", "MAXLEN", "~", 100_000, "*", "data", text);
+    const entryId = await redis.xadd("baseline", "MAXLEN", "~", 100_000, "*", "data", text);
     const body = JSON.stringify({ entryId });
     response.writeHead(200, {
       "content-type": "application/json",

@@ -61,7 +61,7 @@ async function send(count: number): Promise<void> {
       headers: { "content-type": "application/json" },
       body: JSON.stringify({ items }),
     });
-    if (!response.ok) throw new Error(`a delivery: ${response.status} ${await response.text()}`);
+    if (!response.ok) throw new Error(`delivery failed: ${response.status} ${await response.text()}`);
   }
 }
 
@@ -86,7 +86,7 @@ try {
   await page.locator(".badge", { hasText: "Live" }).waitFor();
   await takeTasks(page);
   await send(TAILED);
-  await page.getByText(`of ${TAILED.toLocaleString("en-US")} that came in`).waitFor();
+  await page.getByText(`of ${TAILED.toLocaleString("en-US")} events`).waitFor();
   await report(page, `${TAILED} events through the live tail`);
 
   await send(LISTED - TAILED);
@@ -126,7 +126,7 @@ async function report(page: Page, what: string): Promise<void> {
   const longest = Math.max(0, ...tasks);
   const over = tasks.filter((ms) => ms > GOAL_TASK_MS).length;
   console.log(
-    `${what}: ${tasks.length} tasks of 50 ms and more, the longest ${longest.toFixed(0)} ms, ${over} above ${GOAL_TASK_MS} ms (goal 0)`,
+    `${what}: ${tasks.length} tasks of at least 50 ms, the longest ${longest.toFixed(0)} ms, ${over} above ${GOAL_TASK_MS} ms (goal 0)`,
   );
   if (over > 0) misses.push(what);
 }

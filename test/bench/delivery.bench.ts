@@ -82,9 +82,9 @@ compare(
 );
 
 compare(
-  "the names of headers",
-  { label: "as Node has read them", run: () => readHeaderValues(arrived) },
-  { label: "read again", run: () => valuesOfRaw() },
+  "header names",
+  { label: "taken from Node", run: () => readHeaderValues(arrived) },
+  { label: "parsed again", run: () => valuesOfRaw() },
 );
 
 const secret = "a-secret-of-the-bench";
@@ -113,9 +113,9 @@ class PlainError extends Error {
 
 const deeply = (depth: number, make: () => Error): Error => (depth === 0 ? make() : deeply(depth - 1, make));
 compare(
-  "an error that is an answer",
+  "an error response",
   {
-    label: "no stack",
+    label: "without a stack",
     run: () => deeply(CALL_DEPTH, () => new ApiError("not_found", "There is no such channel.")),
   },
   {
@@ -128,10 +128,10 @@ const sender = senderOf({});
 const request = requestOf({ headers: readHeaderValues(arrived), body: "{}" });
 const hidden = new Set(["authorization", "cookie", "x-api-key"]);
 compare(
-  "a delivery without what nobody is shown",
+  "a delivery without secret headers",
   { label: "one pass", run: () => sender.reject(request, "").redacted() },
   {
-    label: "a copy, redacted",
+    label: "a filtered copy, redacted",
     run: () => {
       const { method, body, arrivedAtMs } = request;
       const kept = Object.entries(request.headers).filter(([name]) => !hidden.has(name));
@@ -150,16 +150,16 @@ const definitions = ["push", "issues", "pull_request"].map((type) => ({
 const source = { channel, profile: webhook.profile, config: settings(), definitions };
 const paths = createPathCache(10_000);
 compare(
-  "compile a channel of a blueprint that has others",
+  "compile a channel whose blueprint has others",
   { label: "paths shared", run: () => compileRules(source, paths) },
-  { label: "compiled anew", run: () => compileRules(source) },
+  { label: "each path compiled again", run: () => compileRules(source) },
 );
 
 let nowMs = Date.now();
 compare(
   "an id",
   { label: "bytes of a pool", run: () => createId("req", nowMs++) },
-  { label: "bytes asked for", run: () => createId("req", nowMs++, randomBytes(8)) },
+  { label: "bytes requested each time", run: () => createId("req", nowMs++, randomBytes(8)) },
 );
 
 const { deliveries } = createMetrics();
@@ -187,10 +187,10 @@ const fields = [
 ];
 fields.push("time", "2026-01-01T00:00:00.000Z", "datacontenttype", "application/json", "data", '{"a":1}');
 compare(
-  "an entry of a topic as the event of its reader",
-  { label: "written down at once", run: () => readEvent(fields) },
+  "a topic entry as the reader's event",
+  { label: "one object literal", run: () => readEvent(fields) },
   {
-    label: "attributes by name",
+    label: "attributes set by name",
     run() {
       const { attributes, text = "" } = readAttributes(fields);
       const event: Record<string, unknown> = attributes;
@@ -211,7 +211,7 @@ for (const bytes of [468, 11_700]) {
   compare(
     `a call of ${CALL_DELIVERIES} deliveries of ${bytes} B, as bytes`,
     {
-      label: "a buffer that is used again",
+      label: "a reused buffer",
       run() {
         const command = new SentCommand("evalsha", args(), buffers);
         command.toWritable(unused);

@@ -36,7 +36,7 @@ const GOALS = {
   large: 0.95,
   sliced: 0.75,
   signed: 0.75,
-  refused: 0.9,
+  rejected: 0.9,
   redis: 2.5,
   fastPath: 1.1,
 };
@@ -46,7 +46,7 @@ const goals = createGoals();
 await using stack = new AsyncDisposableStack();
 const redis = stack.use(await startBenchRedis());
 const settings = { rounds: ROUNDS, seconds: SECONDS, redisPid: redis.process.pid ?? 0 };
-const floor = await startNode(stack, "floor", "floor.ts", redis.socket);
+const baseline = await startNode(stack, "baseline", "baseline.ts", redis.socket);
 const gateway = stack.use(
   await startGatewayProcess({
     INLET_DATA_DIR: join(redis.dir, "data"),
@@ -56,7 +56,7 @@ const gateway = stack.use(
 );
 const [plain, sliced, signed, limited] = await installChannels();
 process.stdout.write(
-  `${ROUNDS} rounds of ${SECONDS} s, load of the machine ${loadavg()[0]?.toFixed(1)}; medians (least–most)\n`,
+  `${ROUNDS} rounds of ${SECONDS} s, machine load ${loadavg()[0]?.toFixed(1)}; medians (least–most)\n`,
 );
 
 const small = await bodyOf(468);
@@ -64,18 +64,18 @@ const large = await bodyOf(11_700);
 await compareWrites("468 B", small, plain, GOALS.small, GOALS.redis);
 await compareReaders("468 B, read by Node's HTTP server", small, plain);
 await compareWrites("11.7 kB", large, plain, GOALS.large);
-await compareWrites("11.7 kB, of which 5 kB are published", large, sliced, GOALS.sliced);
-await compareWrites("468 B, signed as by GitHub", await bodyOf(468, { id: "{id}" }), signed, GOALS.signed);
+await compareWrites("11.7 kB, with 5 kB published", large, sliced, GOALS.sliced);
+await compareWrites("468 B, signed like GitHub", await bodyOf(468, { id: "{id}" }), signed, GOALS.signed);
 
 const unknown = `/hooks/ch_${"0".repeat(36)}`;
-await compareRefusals("an address that nobody has", { path: unknown, status: 404 });
-await compareRefusals("more than a channel takes", { path: limited, status: 429 });
-await compareRefusals("a body that is too large", {
+await compareRejections("an unknown address", { path: unknown, status: 404 });
+await compareRejections("above the rate limit of a channel", { path: limited, status: 429 });
+await compareRejections("a body that is too large", {
   path: plain,
   status: 413,
   headers: { "content-length": "99999999" },
 });
-await compareRefusals("a wrong signature", {
+await compareRejections("a wrong signature", {
   path: signed,
   status: 401,
   headers: { "x-hub-signature-256": `sha256=${"0".repeat(64)}` },
@@ -89,27 +89,27 @@ async function compareWrites(title: string, body: string, path: string, goal: nu
   const secret = path === signed ? SECRET : undefined;
   const plan = { ...planOf(body), ...(secret !== undefined && { secret }) };
   const inlet = inletAt(path);
-  const [floors = [], inlets = []] = await alternate(settings, [
-    [floor, plan],
+  const [baselines = [], inlets = []] = await alternate(settings, [
+    [baseline, plan],
     [inlet, plan],
   ]);
   process.stdout.write(`\n${title}, ${CONNECTIONS} connections\n`);
-  print(floor.name, floors);
+  print(baseline.name, baselines);
   print(inlet.name, inlets);
   const extra = secret === undefined ? 0 : hmacMicros(body);
   if (extra > 0) process.stdout.write(`  HMAC alone, included in Inlet's time: ${extra.toFixed(1)} µs\n`);
-  const floorMicros = median(floors, "cpuMicros") + extra;
-  goals.check(`${title}: CPU of the baseline to Inlet's`, floorMicros / median(inlets, "cpuMicros"), goal);
-  const redisRatio = median(inlets, "redisMicros") / median(floors, "redisMicros");
+  const baselineMicros = median(baselines, "cpuMicros") + extra;
+  goals.check(`${title}: CPU of the baseline to Inlet's`, baselineMicros / median(inlets, "cpuMicros"), goal);
+  const redisRatio = median(inlets, "redisMicros") / median(baselines, "redisMicros");
   goals.check(`${title}: CPU of Redis, Inlet's to the baseline's`, redisRatio, redisGoal, "most");
 }
 
-/** The same delivery, with a header that hands it off to `node:http`. */
+/** Compares a delivery on the fast path with the same delivery handed off to `node:http` by a header. */
 async function compareReaders(title: string, body: string, path: string) {
   const plan = planOf(body);
-  const leftToNode = { ...plan, headers: { ...plan.headers, "x-left-to-node": "\u00e9" } };
+  const nodePlan = { ...plan, headers: { ...plan.headers, "x-left-to-node": "\u00e9" } };
   const [nodes = [], inlets = []] = await alternate(settings, [
-    [inletAt(path), leftToNode],
+    [inletAt(path), nodePlan],
     [inletAt(path), plan],
   ]);
   process.stdout.write(`\n${title}, ${CONNECTIONS} connections\n`);
@@ -120,7 +120,7 @@ async function compareReaders(title: string, body: string, path: string) {
 }
 
 /** Compares a rejection with a route that only sends the same response. */
-async function compareRefusals(
+async function compareRejections(
   title: string,
   {
     path,
@@ -136,22 +136,26 @@ async function compareRefusals(
   },
 ) {
   const plan = planOf(small);
-  const refused = { ...plan, headers: { ...plan.headers, ...headers }, status };
+  const rejectedPlan = { ...plan, headers: { ...plan.headers, ...headers }, status };
   await using servers = new AsyncDisposableStack();
-  const answer = JSON.stringify(await refusalOf(path, plan.body, refused));
-  const hono = await startNode(servers, "a route of Hono", "refusing.ts", "hono", answer);
-  const bare = await startNode(servers, "node:http", "refusing.ts", "bare", answer);
+  const response = JSON.stringify(await fetchRejection(path, plan.body, rejectedPlan));
+  const hono = await startNode(servers, "Hono route", "rejections.ts", "hono", response);
+  const bare = await startNode(servers, "node:http", "rejections.ts", "bare", response);
   const [honos = [], bares = [], inlets = []] = await alternate(settings, [
-    [{ ...hono, path: "/hooks/x" }, refused],
-    [{ ...bare, path: "/hooks/x" }, refused],
-    [inletAt(path), refused],
+    [{ ...hono, path: "/hooks/x" }, rejectedPlan],
+    [{ ...bare, path: "/hooks/x" }, rejectedPlan],
+    [inletAt(path), rejectedPlan],
   ]);
   process.stdout.write(`\nRejected: ${title} (${status})\n`);
   print(bare.name, bares);
   print(hono.name, honos);
   print("Inlet", inlets);
-  const least = median(honos, "cpuMicros") + extraMicros;
-  goals.check(`${title}: CPU of the route to Inlet's`, least / median(inlets, "cpuMicros"), GOALS.refused);
+  const baselineMicros = median(honos, "cpuMicros") + extraMicros;
+  goals.check(
+    `${title}: CPU of the route to Inlet's`,
+    baselineMicros / median(inlets, "cpuMicros"),
+    GOALS.rejected,
+  );
   goals.check(
     `${title}: CPU of node:http to Inlet's`,
     median(bares, "cpuMicros") / median(inlets, "cpuMicros"),
@@ -159,7 +163,7 @@ async function compareRefusals(
 }
 
 /** Sends a request that Inlet rejects. */
-async function refusalOf(
+async function fetchRejection(
   path: string,
   body: string,
   { headers, status }: Omit<RefusedAnswer, "body">,

@@ -43,7 +43,7 @@ const costly = rulesOf([{ type: "x", payloadPath: "$.big[?count($..*) > 1]" }], 
 const items = Array.from({ length: 1_000 }, () => ({ big: Array.from({ length: 100 }, () => [1, 2]) }));
 const delivery = deliveryOf(items);
 const deps = { validatorFor: () => ({ validate: () => undefined }), newEventId: () => "fresh" };
-measure("a delivery that uses up its path budget", () => normalize(costly, delivery, deps));
+measure("a delivery that exhausts its path budget", () => normalize(costly, delivery, deps));
 
 const documents: readonly (readonly [string, string])[] = [
   ["comments", `${"<!-- x -->".repeat(104_000)}<a/>`],
@@ -54,10 +54,10 @@ const documents: readonly (readonly [string, string])[] = [
 ];
 for (const [name, text] of documents) {
   const body = Buffer.from(text);
-  measure(`1 MB of XML, nothing but ${name}`, () => readBody(body, "application/xml"));
+  measure(`1 MB of XML with only ${name}`, () => readBody(body, "application/xml"));
 }
 const form = Buffer.from("a&".repeat(500_000));
-measure("1 MB of a form, fields of one name", () => readBody(form, "application/x-www-form-urlencoded"));
+measure("1 MB of form fields with one name", () => readBody(form, "application/x-www-form-urlencoded"));
 
 const pattern = compileLinearRegExp("^(a+)+$");
 const text = `${"a".repeat(100_000)}!`;

@@ -51,12 +51,12 @@ while (entries < EVENTS) {
 const entryBytes = (await bytesOf(topic)) / entries - Buffer.byteLength(body);
 let idBytes = 0;
 let idKeys = 0;
-for (const key of await remembering()) {
+for (const key of await listIdKeys()) {
   idBytes += await bytesOf(key);
   idKeys++;
 }
 process.stdout.write(
-  `${entries} events of ${Buffer.byteLength(body)} B on one topic; ids in ${idKeys} keys\n`,
+  `${entries} events of ${Buffer.byteLength(body)} B in one topic; ids in ${idKeys} keys\n`,
 );
 goals.check("bytes of Redis per entry, beyond its data", entryBytes, GOALS.entryBytes, "most");
 goals.check("bytes of Redis per remembered id", idBytes / entries, GOALS.idBytes, "most");
@@ -66,7 +66,7 @@ const after = await residentMiB();
 await setTimeout(REST_MS);
 const rested = await residentMiB();
 process.stdout.write(
-  `  the gateway: ${idle} MiB when it was ready, ${after} MiB after ${entries} events, ${rested} MiB after a minute of rest\n`,
+  `  gateway: ${idle} MiB at startup, ${after} MiB after ${entries} events, ${rested} MiB after a minute of rest\n`,
 );
 goals.tell();
 
@@ -75,7 +75,7 @@ async function bytesOf(key: string): Promise<number> {
 }
 
 /** Returns the keys that store the topic's remembered ids. */
-async function remembering(): Promise<readonly string[]> {
+async function listIdKeys(): Promise<readonly string[]> {
   const found = new Set<string>();
   const stream = client.scanStream({ match: `{${topic}}:*`, count: 1_000 });
   for await (const keys of stream) for (const key of keys as string[]) found.add(key);

@@ -35,12 +35,12 @@ await using elsewhere = startNormalizeQueue({
   newEventId: () => "fresh",
 });
 const ways = {
-  "read by this thread": async (request: unknown) => ok(polling.readLarge?.(request)),
-  "read by another": elsewhere.readFor(polling),
+  "read by the main thread": async (request: unknown) => ok(polling.readLarge?.(request)),
+  "read by a worker thread": elsewhere.readFor(polling),
 };
 const cases = { "$.rows": "$.rows", "$.rows[*], a query": "$.rows[*]" };
 
-console.log(`a page of ${(page.length / 1024 / 1024).toFixed(1)} MiB, ${ITEMS} items, none of them new`);
+console.log(`page of ${(page.length / 1024 / 1024).toFixed(1)} MiB, ${ITEMS} items, all already seen`);
 await measureProof();
 for (const [name, itemsPath] of Object.entries(cases)) {
   const settings = pollingSettings.parse({
@@ -66,7 +66,7 @@ for (const [name, itemsPath] of Object.entries(cases)) {
       cursor: undefined,
       startedAtMs: Date.now(),
       signal: new AbortController().signal,
-      ingest: () => Promise.reject(new Error("nothing of it is new")),
+      ingest: () => Promise.reject(new Error("the page has no new items")),
       async moveTo() {},
       opened() {},
       warn() {},

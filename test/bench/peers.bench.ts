@@ -45,8 +45,8 @@ const settings = {
   redisPid: redis.process.pid ?? 0,
   afterEach: emptyStreams,
 };
-const floorCommand = [process.execPath, join(import.meta.dirname, "floor.ts"), redis.socket];
-const floor = await startServer(stack, "floor", floorCommand);
+const baselineCommand = [process.execPath, join(import.meta.dirname, "baseline.ts"), redis.socket];
+const baseline = await startServer(stack, "baseline", baselineCommand);
 const gateway = stack.use(
   await startGatewayProcess({
     INLET_DATA_DIR: join(redis.dir, "data"),
@@ -57,12 +57,12 @@ const gateway = stack.use(
 const inlet = await installChannel();
 const peers = await startPeers({ stack, redisSocket: redis.socket, dir: redis.dir });
 process.stdout.write(
-  `${ROUNDS} rounds of ${SECONDS} s, load of the machine ${loadavg()[0]?.toFixed(1)}; medians (least–most)\n`,
+  `${ROUNDS} rounds of ${SECONDS} s, machine load ${loadavg()[0]?.toFixed(1)}; medians (least–most)\n`,
 );
 
 for (const [title, bytes] of SIZES) {
   const plan = planOf(await bodyOf(bytes));
-  const targets = [floor, inlet, ...peers.map(({ target }) => target)];
+  const targets = [baseline, inlet, ...peers.map(({ target }) => target)];
   const all = await alternate(
     settings,
     targets.map((target) => [target, plan]),

@@ -87,10 +87,10 @@ async function measureGateway(
 ): Promise<Measured> {
   const dir = await mkdtemp(join(tmpdir(), "inlet-bench-"));
   await using server = await startRedis();
-  let asked = 0;
+  let requests = 0;
   const upstream = createServer((_, response) => {
     response.setHeader("content-type", "application/json");
-    response.end(JSON.stringify([{ id: ++asked, amount: 12.5, state: "paid" }]));
+    response.end(JSON.stringify([{ id: ++requests, amount: 12.5, state: "paid" }]));
   }).listen(0, "127.0.0.1");
   try {
     await using gateway = await startGatewayProcess({
@@ -103,9 +103,9 @@ async function measureGateway(
     });
     const url = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}/items`;
     await installPolls(gateway, url, intervalSeconds);
-    await until(() => asked >= CHANNELS, { ceilingMs: LONG_MS, everyMs: 50 });
+    await until(() => requests >= CHANNELS, { ceilingMs: LONG_MS, everyMs: 50 });
     await delay(WARM_UP_MS);
-    return await measure(gateway, server, () => asked, seconds, what);
+    return await measure(gateway, server, () => requests, seconds, what);
   } finally {
     upstream.close();
     upstream.closeAllConnections();
@@ -121,26 +121,26 @@ interface Measured {
 async function measure(
   gateway: GatewayProcess,
   server: RedisServer,
-  asked: () => number,
+  countRequests: () => number,
   seconds: number,
   what: string,
 ): Promise<Measured> {
-  const askedBefore = asked();
+  const requestsBefore = countRequests();
   const before = await metricsOf(gateway);
   const redisBefore = await cpuSecondsOf(server);
   await delay(seconds * 1_000);
-  const polls = asked() - askedBefore;
+  const polls = countRequests() - requestsBefore;
   const after = await metricsOf(gateway);
   const redisMs = ((await cpuSecondsOf(server)) - redisBefore) * 1_000;
-  const of = (name: string): number => (after.get(name) ?? 0) - (before.get(name) ?? 0);
+  const increaseOf = (name: string): number => (after.get(name) ?? 0) - (before.get(name) ?? 0);
   print(`\n${what}, ${CHANNELS} channels, one new item each time`);
   print(`  polls       ${(polls / seconds).toFixed(1)}/s`);
-  print(`  delay       ${bucketPercentiles(of)}`);
-  const cpuMs = of("process_cpu_seconds_total") * 1_000;
+  print(`  delay       ${bucketPercentiles(increaseOf)}`);
+  const cpuMs = increaseOf("process_cpu_seconds_total") * 1_000;
   print(
     `  CPU a poll  ${(cpuMs / polls).toFixed(2)} ms in the gateway, ${(redisMs / polls).toFixed(2)} ms in Redis`,
   );
-  return { lateMs: lateWithin(of, 0.99), cpuMs: cpuMs / polls };
+  return { lateMs: lateWithin(increaseOf, 0.99), cpuMs: cpuMs / polls };
 }
 
 async function installPolls(gateway: GatewayProcess, url: string, intervalSeconds: number): Promise<void> {
@@ -182,7 +182,7 @@ function percentiles(lagsMs: number[]): string {
   lagsMs.sort((a, b) => a - b);
   const at = (share: number): string =>
     `${(lagsMs[Math.floor(lagsMs.length * share)] ?? Number.NaN).toFixed(0)} ms`;
-  return `p50 ${at(0.5)}  p99 ${at(0.99)}  most ${(lagsMs.at(-1) ?? Number.NaN).toFixed(0)} ms`;
+  return `p50 ${at(0.5)}  p99 ${at(0.99)}  max ${(lagsMs.at(-1) ?? Number.NaN).toFixed(0)} ms`;
 }
 
 /** Returns an upper bound in ms, from the buckets of the histogram. */
@@ -195,7 +195,7 @@ function lateWithin(of: (name: string) => number, share: number): number {
 
 function bucketPercentiles(of: (name: string) => number): string {
   const [p50, p99] = [0.5, 0.99].map((share) => `at most ${lateWithin(of, share)} ms`);
-  return `p50 ${p50}  p99 ${p99}  (${of("inlet_poll_lag_seconds_count")} by their schedule)`;
+  return `p50 ${p50}  p99 ${p99}  (${of("inlet_poll_lag_seconds_count")} scheduled)`;
 }
 
 function print(line: string): void {

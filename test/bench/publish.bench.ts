@@ -32,7 +32,7 @@ const client = new Redis({ path: redis.socket });
 client.on("error", () => {});
 try {
   const subjects = [
-    { name: "XADD, one field", run: () => pump(1, () => xadd("floor", "data", BODY)) },
+    { name: "XADD, one field", run: () => pump(1, () => xadd("baseline", "data", BODY)) },
     { name: "XADD, seven fields", run: () => pump(1, (n) => xadd("floor7", ...fieldsOf(`e${n}`))) },
     ...scripts.flatMap((script, at) =>
       [1, 4, 16].map((groups) => ({
@@ -52,12 +52,12 @@ try {
       if (round > 0) micros.get(name)?.push(((await cpuMicros()) - before) / EVENTS);
     }
   }
-  const floor = median(micros.get("XADD, one field") ?? []);
+  const baseline = median(micros.get("XADD, one field") ?? []);
   for (const [name, all] of micros) {
     const middle = median(all);
     const spread = `${Math.min(...all).toFixed(1)}–${Math.max(...all).toFixed(1)}`;
     process.stdout.write(
-      `${name.padEnd(40)} ${middle.toFixed(1)} µs (${spread}), ${(middle / floor).toFixed(2)} of the floor\n`,
+      `${name.padEnd(40)} ${middle.toFixed(1)} µs (${spread}), ${(middle / baseline).toFixed(2)} times the baseline\n`,
     );
   }
 } finally {

@@ -42,9 +42,9 @@ const goals = createGoals();
 await using stack = new AsyncDisposableStack();
 const redis = stack.use(await startBenchRedis());
 const redisPid = redis.process.pid ?? 0;
-const floor = await startServer(stack, "floor", [
+const baseline = await startServer(stack, "baseline", [
   process.execPath,
-  join(import.meta.dirname, "floor.ts"),
+  join(import.meta.dirname, "baseline.ts"),
   redis.socket,
 ]);
 const gateway = stack.use(
@@ -63,14 +63,14 @@ const target = { name: "Inlet", pid: gateway.pid, port, path };
 
 process.stdout.write(`${machine()}\n`);
 const [closed = []] = await alternate({ rounds: ROUNDS, seconds: SECONDS, redisPid }, [[target, plan]]);
-const most = median(closed, "perSecond");
+const maxRate = median(closed, "perSecond");
 
 const atGoal: Measured[] = [];
-const floors: Measured[] = [];
+const baselines: Measured[] = [];
 await client.call("LATENCY", "RESET");
 for (let round = 0; round < ROUNDS; round++) {
-  atGoal.push(await measure(target, most * GOAL_SHARE));
-  floors.push(await measure(floor, most * GOAL_SHARE));
+  atGoal.push(await measure(target, maxRate * GOAL_SHARE));
+  baselines.push(await measure(baseline, maxRate * GOAL_SHARE));
 }
 const syncsMs = await longestSyncsMs();
 
@@ -79,7 +79,7 @@ const all = SHARES.map((): Measured[] => []);
 let events = 0;
 for (let round = 0; round < ROUNDS; round++) {
   for (const [index, share] of SHARES.entries()) {
-    const measured = await measure(target, most * share);
+    const measured = await measure(target, maxRate * share);
     events += measured.requests;
     all[index]?.push(measured);
   }
@@ -88,16 +88,17 @@ const bytesOfRedis = ((await usedMemory()) - before.memory) / events;
 const bytesOfDisk = ((await appendedBytes()) - before.disk) / events;
 
 process.stdout.write(
-  `\n${BYTES} B, at most ${most.toFixed(0)} requests/s (64 connections that wait for their answers), ${ROUNDS} rounds of ${SECONDS} s, medians (least to most)\n\n` +
+  `\n${BYTES} B, at most ${maxRate.toFixed(0)} requests/s (64 connections that wait for each response), ${ROUNDS} rounds of ${SECONDS} s, medians (least to most)\n\n` +
     "| of the maximum | requests/s | p50 | p99 | p99.9 | sent late by the generator, p99 | CPU of the gateway, 1,000 events | CPU of Redis, 1,000 events |\n|---|---|---|---|---|---|---|---|\n",
 );
-for (const [index, share] of SHARES.entries()) printRow(`${share * 100} %`, most * share, all[index] ?? []);
-printRow(`${GOAL_SHARE * 100} %, in turns with the floor`, most * GOAL_SHARE, atGoal);
-printRow("the floor at that rate", most * GOAL_SHARE, floors);
+for (const [index, share] of SHARES.entries())
+  printRow(`${share * 100} %`, maxRate * share, all[index] ?? []);
+printRow(`${GOAL_SHARE * 100} %, alternating with the baseline`, maxRate * GOAL_SHARE, atGoal);
+printRow("the baseline at that rate", maxRate * GOAL_SHARE, baselines);
 process.stdout.write(
-  `| maximum | ${most.toFixed(0)} | | | | | ${median(closed, "cpuMicros").toFixed(0)} ms | ${median(closed, "redisMicros").toFixed(0)} ms |\n\n` +
-    `An event of ${BYTES} B takes ${bytesOfRedis.toFixed(0)} B of Redis, ${bytesOfDisk.toFixed(0)} B of its append-only file.\n` +
-    `In turns with the floor, seconds with a sync of the disk of a millisecond or more: ${syncsMs.length}; the longest of each ${spreadOf(syncsMs, 0)} ms.\n${machine()}\n`,
+  `| maximum | ${maxRate.toFixed(0)} | | | | | ${median(closed, "cpuMicros").toFixed(0)} ms | ${median(closed, "redisMicros").toFixed(0)} ms |\n\n` +
+    `An event of ${BYTES} B takes ${bytesOfRedis.toFixed(0)} B in Redis and ${bytesOfDisk.toFixed(0)} B in its append-only file.\n` +
+    `While alternating with the baseline, seconds with a disk sync of at least 1 ms: ${syncsMs.length}; longest sync in each: ${spreadOf(syncsMs, 0)} ms.\n${machine()}\n`,
 );
 goals.check("p99 at half of the maximum, ms", middle(atGoal, "p99Ms"), GOAL_MS, "most");
 goals.tell();
@@ -177,5 +178,5 @@ async function appendedBytes(): Promise<number> {
 
 function machine(): string {
   const [minute = 0, minutes = 0] = loadavg();
-  return `Node.js ${process.version}, load of the machine ${minute.toFixed(1)} (${minutes.toFixed(1)} over five minutes)`;
+  return `Node.js ${process.version}, machine load ${minute.toFixed(1)} (${minutes.toFixed(1)} over five minutes)`;
 }

@@ -2,7 +2,7 @@
  * The baseline for rejections: a Hono route that only responds, or Node's own server with `bare`. It sends the same response as the
  * gateway's rejection, built once, so that both pay the same cost for writing its headers.
  *
- * usage: node refusing.ts hono|bare '<a RefusedAnswer>'; prints its port.
+ * usage: node rejections.ts hono|bare '<a RefusedAnswer>'; prints its port.
  */
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";

@@ -36,7 +36,7 @@ const FEWEST = 10;
 const COUNTS = [FEW, FEWEST, 9_000, 30_000, 100_000].filter((count) => count <= MOST);
 const DEFINITIONS = 1_000;
 const WARM_SECONDS = 4;
-const MOST_WARMING = 40;
+const MAX_WARM_RUNS = 40;
 const GOALS = { cpu: 1.05, readySeconds: 5, channelBytes: 2_000 };
 
 interface Subject {
@@ -69,7 +69,7 @@ const env = {
   INLET_LOG_LEVEL: "warn",
 };
 const plan = planOf(await bodyOf(468));
-process.stdout.write(`load of the machine ${loadavg()[0]?.toFixed(1)}\n`);
+process.stdout.write(`machine load ${loadavg()[0]?.toFixed(1)}\n`);
 
 const types = Array.from({ length: DEFINITIONS }, (_, n) => (n === DEFINITIONS / 2 ? "push" : `type_${n}`));
 const pathsFile = join(dir, "paths.json");
@@ -96,7 +96,7 @@ const channels = await Promise.all(
 await compare("channels", channels);
 
 process.stdout.write(
-  `\nA gateway beside ${MOST} channels was ready after ${readySeconds.toFixed(1)} s (${readyCpuSeconds.toFixed(1)} s of a core)\n`,
+  `\nA gateway with ${MOST} channels was ready after ${readySeconds.toFixed(1)} s (${readyCpuSeconds.toFixed(1)} s of a core)\n`,
 );
 goals.check("seconds until the gateway is ready", readySeconds, GOALS.readySeconds, "most");
 const { stdout: line } = await run(process.execPath, [
@@ -107,7 +107,7 @@ goals.check("bytes of a cached channel, equal to others", cached.equal, GOALS.ch
 goals.check("bytes of a channel with its own secret", cached.secrets, GOALS.channelBytes, "most");
 goals.check("bytes of a channel with its own settings", cached.different, GOALS.channelBytes, "most");
 goals.check("bytes of a channel with a stream", cached.streams, GOALS.channelBytes, "most");
-process.stdout.write(`load of the machine ${loadavg()[0]?.toFixed(1)}\n`);
+process.stdout.write(`machine load ${loadavg()[0]?.toFixed(1)}\n`);
 goals.tell();
 
 /** Installs the channels with a gateway that stops afterwards. */
@@ -139,15 +139,17 @@ async function compare(title: string, subjects: readonly Subject[]): Promise<voi
   );
   for (const [index, { name }] of subjects.entries()) {
     const rounds = all[index] ?? [];
-    const cells = (["gateway", "redis", "postgres"] as const).map((key) => spreadOf(of(rounds, key)));
-    process.stdout.write(`| ${[name, median(of(rounds, "perSecond")).toFixed(0), ...cells].join(" | ")} |\n`);
+    const cells = (["gateway", "redis", "postgres"] as const).map((key) => spreadOf(figuresOf(rounds, key)));
+    process.stdout.write(
+      `| ${[name, median(figuresOf(rounds, "perSecond")).toFixed(0), ...cells].join(" | ")} |\n`,
+    );
   }
   const last = subjects.at(-1);
   if (firstCalls !== undefined && last?.pathsFile !== undefined) {
     const { perSecond, gateway: ofGateway, redis: ofRedis, postgres: ofPostgres } = firstCalls;
     const cells = [ofGateway, ofRedis, ofPostgres].map((value) => value.toFixed(1));
     process.stdout.write(
-      `| the first call of each of them | ${[perSecond.toFixed(0), ...cells].join(" | ")} |\n`,
+      `| first call of each channel | ${[perSecond.toFixed(0), ...cells].join(" | ")} |\n`,
     );
   }
   process.stdout.write("\n");
@@ -155,7 +157,7 @@ async function compare(title: string, subjects: readonly Subject[]): Promise<voi
   for (const [index, { name }] of subjects.entries()) {
     if (index === 0) continue;
     const ratioOf = (...keys: (keyof Measured)[]) =>
-      lowerQuartile(of(all[index] ?? [], ...keys)) / lowerQuartile(of(few, ...keys));
+      lowerQuartile(figuresOf(all[index] ?? [], ...keys)) / lowerQuartile(figuresOf(few, ...keys));
     const whole = ratioOf("gateway", "redis", "postgres");
     goals.check(`${name}: total CPU, to that of ${subjects[0]?.name}`, whole, GOALS.cpu, "most");
     goals.check(`${name}: CPU of the gateway alone`, ratioOf("gateway"));
@@ -164,7 +166,7 @@ async function compare(title: string, subjects: readonly Subject[]): Promise<voi
 }
 
 /** Returns the figure of each round, summed up if there are several processes. */
-function of(rounds: readonly Measured[], ...keys: readonly (keyof Measured)[]): readonly number[] {
+function figuresOf(rounds: readonly Measured[], ...keys: readonly (keyof Measured)[]): readonly number[] {
   return rounds.map((round) => keys.reduce((sum, key) => sum + round[key], 0));
 }
 
@@ -172,7 +174,7 @@ function of(rounds: readonly Measured[], ...keys: readonly (keyof Measured)[]): 
 async function warm(subject: Subject, count: number, known: number): Promise<Measured> {
   const first = await measure(subject, WARM_SECONDS, known);
   let requests = first.perSecond * WARM_SECONDS;
-  for (let times = 1; times < 2 || (known + requests < count && times < MOST_WARMING); times++) {
+  for (let times = 1; times < 2 || (known + requests < count && times < MAX_WARM_RUNS); times++) {
     const { perSecond } = await measure(subject, WARM_SECONDS, known + requests);
     requests += perSecond * WARM_SECONDS;
   }
@@ -188,12 +190,12 @@ async function measure(
   seconds: number,
   from?: number,
 ): Promise<Measured> {
-  const used = async () => ({
+  const readCpu = async () => ({
     gateway: await cpuSecondsOf(gateway.pid),
     redis: await cpuSecondsOf(redisPid),
     postgres: await postgres.cpuSeconds(),
   });
-  const before = await used();
+  const before = await readCpu();
   const whole: LoadPlan = {
     ...plan,
     path,
@@ -208,7 +210,7 @@ async function measure(
   ]);
   const { requests, failures, seconds: took } = JSON.parse(stdout) as LoadResult;
   if (failures > 0) throw new Error(`${failures} of ${requests} requests failed`);
-  const after = await used();
+  const after = await readCpu();
   const micros = (key: keyof typeof after) => ((after[key] - before[key]) * 1e6) / requests;
   return {
     perSecond: requests / took,

@@ -2,7 +2,7 @@
  * The baseline receiver of event streams: the `eventsource` package, `JSON.parse`, and one XADD of the data through ioredis. It has
  * no cursor, matching, dedupe, batching, backpressure or limits.
  *
- * usage: node sse-floor.ts <redis socket> <url> <streams>
+ * usage: node sse-baseline.ts <redis socket> <url> <streams>
  */
 import { EventSource } from "eventsource";
 import { Redis } from "ioredis";
@@ -12,12 +12,12 @@ const redis = new Redis({ path: socket });
 
 const opened = Array.from({ length: Number(streams) }, (_, n) => {
   const source = new EventSource(`${url}${n}`);
-  const take = ({ data }: MessageEvent): void => {
+  const append = ({ data }: MessageEvent): void => {
     JSON.parse(data);
-    void redis.xadd("floor", "MAXLEN", "~", 100_000, "*", "data", data);
+    void redis.xadd("baseline", "MAXLEN", "~", 100_000, "*", "data", data);
   };
-  source.addEventListener("message", take);
-  source.addEventListener("order", take);
+  source.addEventListener("message", append);
+  source.addEventListener("order", append);
   return source;
 });
 process.on("SIGTERM", () => {

@@ -1,5 +1,5 @@
 /**
- * Measures event streams against the baseline (`sse-floor.ts`), in one run on one Redis with `appendfsync always`.
+ * Measures event streams against the baseline (`sse-baseline.ts`), in one run on one Redis with `appendfsync always`.
  *
  * - The cost of an event from the socket to the topic, as CPU time of the receiver and of Redis separately, in alternating rounds.
  * - The memory of the gateway while Redis is slow and a stream never pauses.
@@ -26,8 +26,8 @@ const SIZES = [
   { bytes: 3_000, events: 30_000, goal: 1.2 },
 ] as const;
 /** Redis alternates between pausing and working for these times. */
-const SLOW = { stoppedMs: 450, runningMs: 50, times: 40, mostMoreMiB: 48 } as const;
-const OPENED_GOAL_SECONDS = 3;
+const SLOW = { stoppedMs: 450, runningMs: 50, times: 40, maxAddedMiB: 48 } as const;
+const OPEN_GOAL_SECONDS = 3;
 /** Number of streams opened first, to measure further streams in addition to them. */
 const FIRST_STREAMS = 1_000;
 const SMALL_YOUNG_GENERATION = "--max-semi-space-size=16";
@@ -73,25 +73,27 @@ async function measureEvents({ bytes, events, goal }: (typeof SIZES)[number]): P
   await using gateway = await startGateway();
   using sender = await startSender(bytes);
   const channels = await installStreams(gateway, [`${sender.origin}/flood/inlet`]);
-  const floor = startFloor(`${sender.origin}/flood/floor`, 1);
+  const baseline = startBaseline(`${sender.origin}/flood/baseline`, 1);
   await until(() => sender.open() === 2, { ceilingMs: LONG_MS });
   const inlets: Figures[] = [];
-  const floors: Figures[] = [];
+  const baselines: Figures[] = [];
   for (let round = 0; round <= ROUNDS; round++) {
     const ofInlet = await figuresOf(gateway.pid, topicOf(channels), events, () =>
       sender.send("inlet", events),
     );
-    const ofFloor = await figuresOf(floor.pid ?? 0, "floor", events, () => sender.send("floor", events));
+    const ofBaseline = await figuresOf(baseline.pid ?? 0, "baseline", events, () =>
+      sender.send("baseline", events),
+    );
     // The first round warms up both receivers.
     if (round > 0) inlets.push(ofInlet);
-    if (round > 0) floors.push(ofFloor);
+    if (round > 0) baselines.push(ofBaseline);
   }
-  floor.kill();
+  baseline.kill();
   print(`\n${bytes} B an event, one stream, ${ROUNDS} rounds of ${events} events, p25 (least–most)`);
-  tell("floor (eventsource + XADD)", floors);
-  tell("inlet", inlets);
+  printFigures("baseline (eventsource + XADD)", baselines);
+  printFigures("inlet", inlets);
   const cpu = (all: readonly Figures[]): number => lowerQuartile(all.map(({ micros }) => micros));
-  goals.check(`CPU time of an event of ${bytes} B, baseline : inlet`, cpu(floors) / cpu(inlets), goal);
+  goals.check(`CPU time of an event of ${bytes} B, baseline : inlet`, cpu(baselines) / cpu(inlets), goal);
 }
 
 interface Figures {
@@ -102,15 +104,15 @@ interface Figures {
 
 async function figuresOf(pid: number, topic: string, events: number, send: () => void): Promise<Figures> {
   const target = (await addedTo(topic)) + events;
-  const began = performance.now();
+  const startedAt = performance.now();
   const [micros = 0, redisMicros = 0] = await microsEach([pid, server.process.pid ?? 0], events, async () => {
     send();
     await until(async () => (await addedTo(topic)) >= target, { ceilingMs: LONG_MS, everyMs: 10 });
   });
-  return { micros, redisMicros, perSecond: (events * 1000) / (performance.now() - began) };
+  return { micros, redisMicros, perSecond: (events * 1000) / (performance.now() - startedAt) };
 }
 
-function tell(name: string, rounds: readonly Figures[]): void {
+function printFigures(name: string, rounds: readonly Figures[]): void {
   const perSecond = median(rounds.map((round) => round.perSecond)).toFixed(0);
   const [own, ofRedis] = (["micros", "redisMicros"] as const).map((key) =>
     spreadOf(rounds.map((round) => round[key])),
@@ -132,23 +134,23 @@ async function measureSlowRedis(): Promise<void> {
   await until(() => sender.open() === 1, { ceilingMs: LONG_MS });
   await figuresOf(gateway.pid, topicOf(channels), 100_000, () => sender.send("inlet", 100_000));
   const before = await rssOf(gateway.pid);
-  let most = before;
+  let peak = before;
   sender.send("inlet", 1_000_000);
   for (let times = 0; times < SLOW.times; times++) {
     server.process.kill("SIGSTOP");
     await delay(SLOW.stoppedMs);
-    most = Math.max(most, await rssOf(gateway.pid));
+    peak = Math.max(peak, await rssOf(gateway.pid));
     server.process.kill("SIGCONT");
     await delay(SLOW.runningMs);
   }
-  const moreMiB = (most - before) / MIB;
+  const addedMiB = (peak - before) / MIB;
   print(
-    `\nRedis stands still for ${SLOW.stoppedMs} of ${SLOW.stoppedMs + SLOW.runningMs} ms, ${SLOW.times} times`,
+    `\nRedis is paused for ${SLOW.stoppedMs} of ${SLOW.stoppedMs + SLOW.runningMs} ms, ${SLOW.times} times`,
   );
   print(
-    `  inlet                       ${(before / MIB).toFixed(0)} MiB before, ${(most / MIB).toFixed(0)} MiB at most`,
+    `  inlet                       ${(before / MIB).toFixed(0)} MiB before, ${(peak / MIB).toFixed(0)} MiB at most`,
   );
-  goals.check("additional MiB while Redis is slow", moreMiB, SLOW.mostMoreMiB, "most");
+  goals.check("additional MiB while Redis is slow", addedMiB, SLOW.maxAddedMiB, "most");
 }
 
 /**
@@ -168,17 +170,17 @@ async function measureSilent(streams: number): Promise<void> {
   await installStreams(gateway, urls.slice(0, first));
   await until(() => sender.open() === first, { ceilingMs: LONG_MS, everyMs: 100 });
   const before = first === 0 ? idle : await settled(gateway.pid);
-  const began = performance.now();
+  const startedAt = performance.now();
   const cpuBefore = await cpuSecondsOf(gateway.pid);
   await installStreams(gateway, urls.slice(first));
-  const installedSeconds = (performance.now() - began) / 1000;
+  const installedSeconds = (performance.now() - startedAt) / 1000;
   await until(() => sender.open() === streams, { ceilingMs: LONG_MS, everyMs: 100 });
-  const seconds = (performance.now() - began) / 1000;
+  const seconds = (performance.now() - startedAt) / 1000;
   const cpuSeconds = (await cpuSecondsOf(gateway.pid)) - cpuBefore;
   const after = await settled(gateway.pid);
   const inlet = (after - before) / (streams - first);
   print(
-    `\n${streams} open streams, each with one event${first === 0 ? "" : `; ${first} of them open before`}`,
+    `\n${streams} open streams, each with one event${first === 0 ? "" : `; ${first} of them were open before`}`,
   );
   print(`  inlet                       ${(inlet / 1024).toFixed(1)} KiB a stream`);
   if (first > 0)
@@ -186,18 +188,18 @@ async function measureSilent(streams: number): Promise<void> {
   print(`  all installed after ${installedSeconds.toFixed(1)} s, open after ${seconds.toFixed(1)} s`);
   print(`  CPU of the gateway          ${((cpuSeconds * 1e3) / (streams - first)).toFixed(2)} ms a stream`);
   using other = await startSender(100);
-  const single = startFloor(`${other.origin}/quiet/`, Math.max(1, first), nodeOptions);
+  const single = startBaseline(`${other.origin}/quiet/`, Math.max(1, first), nodeOptions);
   await until(() => other.open() === Math.max(1, first), { ceilingMs: LONG_MS });
   const alone = await settled(single.pid ?? 0);
   single.kill();
   await until(() => other.open() === 0, { ceilingMs: LONG_MS });
-  const many = startFloor(`${other.origin}/quiet/`, streams, nodeOptions);
+  const many = startBaseline(`${other.origin}/quiet/`, streams, nodeOptions);
   await until(() => other.open() === streams, { ceilingMs: LONG_MS });
-  const floor = ((await settled(many.pid ?? 0)) - alone) / (streams - first);
+  const baseline = ((await settled(many.pid ?? 0)) - alone) / (streams - first);
   many.kill();
-  print(`  baseline (eventsource+XADD) ${(floor / 1024).toFixed(1)} KiB a stream`);
+  print(`  baseline (eventsource+XADD) ${(baseline / 1024).toFixed(1)} KiB a stream`);
   if (streams === 1_000)
-    goals.check("seconds until 1,000 streams are open", seconds, OPENED_GOAL_SECONDS, "most");
+    goals.check("seconds until 1,000 streams are open", seconds, OPEN_GOAL_SECONDS, "most");
   if (streams === MEMORY_GOAL.streams)
     goals.check("bytes of memory per stream", inlet, MEMORY_GOAL.bytes, "most");
 }
@@ -258,8 +260,8 @@ async function startSender(bytes: number): Promise<Sender> {
   };
 }
 
-function startFloor(url: string, streams: number, nodeOptions = ""): ChildProcess {
-  const args = [here("sse-floor.ts"), socket, url, String(streams)];
+function startBaseline(url: string, streams: number, nodeOptions = ""): ChildProcess {
+  const args = [here("sse-baseline.ts"), socket, url, String(streams)];
   const env = { ...process.env, NODE_OPTIONS: nodeOptions };
   return spawn(process.execPath, args, { stdio: "inherit", env });
 }

@@ -34,7 +34,7 @@ export async function measure(name: string, work: () => unknown): Promise<void> 
   const { wallMs, cpuMs } = await longestStall(work);
   const tookMs = performance.now() - startedMs;
   console.log(
-    `${name.padEnd(28)} ${tookMs.toFixed(0).padStart(6)} ms, longest stall ${wallMs.toFixed(1)} ms, of this thread's own ${cpuMs.toFixed(1)} ms`,
+    `${name.padEnd(28)} ${tookMs.toFixed(0).padStart(6)} ms, longest stall ${wallMs.toFixed(1)} ms, ${cpuMs.toFixed(1)} ms CPU time`,
   );
 }
 

@@ -63,10 +63,10 @@ const { wallMs, cpuMs } = JSON.parse(await readFile(stalls, "utf8")) as {
   readonly cpuMs: number;
 };
 console.log(
-  `200 channels in ${(installedMs - startedMs).toFixed(0)} ms, 50 schemas in ${(compiledMs - installedMs).toFixed(0)} ms, meanwhile ${requests} deliveries, ${failures} refused`,
+  `200 channels in ${(installedMs - startedMs).toFixed(0)} ms, 50 schemas in ${(compiledMs - installedMs).toFixed(0)} ms, meanwhile ${requests} deliveries, ${failures} rejected`,
 );
 console.log(
-  `longest turn ${wallMs.toFixed(1)} ms by the clock, ${cpuMs.toFixed(1)} ms of the thread's own (goal ${GOAL_MS})`,
+  `longest stall: ${wallMs.toFixed(1)} ms wall time, ${cpuMs.toFixed(1)} ms CPU time (goal ${GOAL_MS})`,
 );
 if (cpuMs > GOAL_MS) {
   console.log(`MISSED by ${(cpuMs - GOAL_MS).toFixed(1)} ms`);

@@ -58,7 +58,7 @@ if (first === undefined) throw new Error("there is no gateway");
 const { path } = await installChannel(first);
 const plan = planOf(await bodyOf(468));
 
-process.stdout.write(`load of the machine ${loadavg()[0]?.toFixed(1)}\n`);
+process.stdout.write(`machine load ${loadavg()[0]?.toFixed(1)}\n`);
 for (const gateway of gateways) await load([gateway], WARM_SECONDS);
 const all = new Map(COUNTS.map((count) => [count, [] as Measured[]]));
 for (let round = 0; round < ROUNDS; round++) {
@@ -66,13 +66,13 @@ for (let round = 0; round < ROUNDS; round++) {
 }
 
 process.stdout.write(
-  `\n468 B, ${ROUNDS} rounds of ${SECONDS} s, the lower quartiles of processor time, medians of the rates (least to most)\n\n` +
+  `\n468 B, ${ROUNDS} rounds of ${SECONDS} s, lower quartiles of CPU time, medians of the rates (least to most)\n\n` +
     "| gateways | events/s | CPU of the gateways, an event | CPU of Redis, an event | cores of gateways to one of Redis |\n|---|---|---|---|---|\n",
 );
-const of = (rounds: readonly Measured[], key: keyof Measured) => rounds.map((round) => round[key]);
+const figuresOf = (rounds: readonly Measured[], key: keyof Measured) => rounds.map((round) => round[key]);
 for (const [count, rounds] of all) {
-  const [gatewayMicros, redisMicros] = [of(rounds, "gatewayMicros"), of(rounds, "redisMicros")];
-  const rates = of(rounds, "perSecond");
+  const [gatewayMicros, redisMicros] = [figuresOf(rounds, "gatewayMicros"), figuresOf(rounds, "redisMicros")];
+  const rates = figuresOf(rounds, "perSecond");
   const cells = [
     ...[
       count,
@@ -83,10 +83,11 @@ for (const [count, rounds] of all) {
   ];
   process.stdout.write(`| ${cells.join(" | ")} |\n`);
 }
-process.stdout.write(`\nload of the machine ${loadavg()[0]?.toFixed(1)}\n`);
+process.stdout.write(`\nmachine load ${loadavg()[0]?.toFixed(1)}\n`);
 for (const count of COUNTS.slice(1)) {
   const [some, one] = [all.get(count) ?? [], all.get(1) ?? []];
-  const ratioOf = (key: keyof Measured) => lowerQuartile(of(some, key)) / lowerQuartile(of(one, key));
+  const ratioOf = (key: keyof Measured) =>
+    lowerQuartile(figuresOf(some, key)) / lowerQuartile(figuresOf(one, key));
   goals.check(`CPU of Redis, ${count} gateways to one`, ratioOf("redisMicros"), GOAL, "most");
   // With more processes than cores, processes wait for each other, and smaller batches per iteration cost more.
   goals.check(`CPU of the gateways, ${count} to one`, ratioOf("gatewayMicros"));
@@ -96,9 +97,9 @@ goals.tell();
 /** Puts load on some of the gateways. */
 async function load(loaded: readonly (typeof gateways)[number][], seconds: number): Promise<Measured> {
   const pids = loaded.map(({ pid }) => pid);
-  const used = async (some: readonly number[]): Promise<number> =>
+  const sumCpuSeconds = async (some: readonly number[]): Promise<number> =>
     (await Promise.all(some.map(cpuSecondsOf))).reduce((sum, one) => sum + one, 0);
-  const before = { gateways: await used(pids), redis: await used([redisPid]) };
+  const before = { gateways: await sumCpuSeconds(pids), redis: await sumCpuSeconds([redisPid]) };
   const results = await Promise.all(
     loaded.map(async ({ origin }) => {
       const whole: LoadPlan = { ...plan, path, port: Number(new URL(origin).port), seconds };
@@ -114,7 +115,7 @@ async function load(loaded: readonly (typeof gateways)[number][], seconds: numbe
   const events = results.reduce((sum, { requests }) => sum + requests, 0);
   return {
     perSecond: results.reduce((sum, { requests, seconds: took }) => sum + requests / took, 0),
-    gatewayMicros: (((await used(pids)) - before.gateways) * 1e6) / events,
-    redisMicros: (((await used([redisPid])) - before.redis) * 1e6) / events,
+    gatewayMicros: (((await sumCpuSeconds(pids)) - before.gateways) * 1e6) / events,
+    redisMicros: (((await sumCpuSeconds([redisPid])) - before.redis) * 1e6) / events,
   };
 }

@@ -115,5 +115,5 @@ async function untilStored(port: number): Promise<void> {
     if (status === 200) return;
     await delay(50);
   }
-  throw new Error("the flow of Node-RED does not answer");
+  throw new Error("the flow of Node-RED does not respond");
 }
