@@ -41,7 +41,7 @@ interface ChannelsTable extends Timestamps {
   /** Whether the app's blueprint defines the channel. False for channels that were added to the app later. */
   fromBlueprint: Generated<boolean>;
   /** Whether a pull channel has started to run. */
-  hasRunBefore: Generated<boolean>;
+  hasBegun: Generated<boolean>;
   /** Incremented when the channel is changed. An update applies only if the row still has the version that the update is based on. */
   version: Generated<number>;
   /** Whether the channel belongs to the system app, to which only Inlet publishes. */

@@ -49,9 +49,9 @@ export const wantedAmong = (db: Queryable, channelNumbers: readonly number[]) =>
 export async function recordFirstRun(db: Queryable, channelNumber: number): Promise<void> {
   await db
     .updateTable("channels")
-    .set({ hasRunBefore: true })
+    .set({ hasBegun: true })
     .where("number", "=", channelNumber)
-    .where("hasRunBefore", "=", false)
+    .where("hasBegun", "=", false)
     .execute();
 }
 

@@ -109,7 +109,7 @@ export function createStoredChannels(deps: {
         row && {
           channel: toStoredChannel(keyring, row),
           topics: row.allTopics,
-          hasRunBefore: row.hasRunBefore,
+          hasRunBefore: row.hasBegun,
         }
       );
     },
