@@ -99,7 +99,7 @@ const startWorker = (stores: SharedStores, clock: Clock): Promise<GatewayProcess
       INLET_DATA_DIR: join(stores.dir, `clock-${clock}`),
       INLET_ALLOW_NETWORKS: "127.0.0.0/8",
       INLET_LOG_LEVEL: "warn",
-      NODE_OPTIONS: `--import=${join(import.meta.dirname, "ahead.ts")}`,
+      NODE_OPTIONS: `--import=${join(import.meta.dirname, "clock-ahead.ts")}`,
       CLOCK_AHEAD_MS: String(CLOCKS[clock]),
     },
     { sourcesTiming: { ttlMs: 2_000, tickEveryMs: 250, maxReleasedPerTick: 64 } },

@@ -100,7 +100,7 @@ describe("an authorization by a person", () => {
 
   it("is accepted once, within ten minutes, for unchanged settings, while the caller's key exists", async () => {
     const id = await rig.create(config());
-    const unknown = { status: 400, text: expect.stringContaining("not known") };
+    const unknown = { status: 400, text: expect.stringContaining("already used or has expired") };
     const used = await provider.browse((await begin(id)).href);
     expect((await callBack(used)).status).toBe(200);
     expect(await callBack(used)).toMatchObject(unknown);
@@ -140,20 +140,20 @@ describe("an authorization by a person", () => {
     [
       "another issuer's response",
       (url: URL) => url.searchParams.set("iss", "https://evil.example"),
-      "not the answer",
+      "does not come from",
     ],
-    ["a response without an issuer", (url: URL) => url.searchParams.delete("iss"), "not the answer"],
-    ["a response without a code", (url: URL) => url.searchParams.delete("code"), "not the answer"],
-    ["an invalid code", (url: URL) => url.searchParams.set("code", "<b>x"), "does not accept"],
-    ["two states", (url: URL) => url.searchParams.append("state", "x"), "not the answer"],
-    ["an invalid state", (url: URL) => url.searchParams.set("state", "<script>"), "not known"],
+    ["a response without an issuer", (url: URL) => url.searchParams.delete("iss"), "does not come from"],
+    ["a response without a code", (url: URL) => url.searchParams.delete("code"), "does not come from"],
+    ["an invalid code", (url: URL) => url.searchParams.set("code", "<b>x"), "rejected the authorization code"],
+    ["two states", (url: URL) => url.searchParams.append("state", "x"), "does not come from"],
+    ["an invalid state", (url: URL) => url.searchParams.set("state", "<script>"), "already used or has expired"],
     [
       "an error response",
       (url: URL) => {
         url.searchParams.delete("code");
         url.searchParams.set("error", "<script>access_denied");
       },
-      "not given",
+      "was denied",
     ],
   ])("rejects %s without revealing it", async (_, change, says) => {
     const id = await rig.create(config());
@@ -200,7 +200,7 @@ describe("an authorization by a person", () => {
       const { href } = await begin(id);
       const { status, text } = await callBack(await provider.browse(href.replace("localhost", "127.0.0.1")));
       expect(status).toBe(400);
-      expect(text).toMatch(/^oauth_issuer_needed: .*set `config\.issuer`/);
+      expect(text).toMatch(/^oauth_issuer_needed: .*Set `config\.issuer`/);
       expect(await rig.stateOf(id)).toBe("needsReauth");
       await rig.api.call("PUT", `/connections/${id}`, {
         config: { issuer: provider.issuer, authorizationEndpoint: null, clientSecret: CLIENT.clientSecret },

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { PostgresSocket } from "../../src/data/local-postgres.ts";
 
-const PROGRAM = join(import.meta.dirname, "own-servers.ts");
+const PROGRAM = join(import.meta.dirname, "embedded-servers.ts");
 
 export interface OwnServerReport {
   readonly state: string;
@@ -30,7 +30,7 @@ export interface OwnServerOptions {
   readonly uid?: number;
 }
 
-/** Runs `own-servers.ts` in its own process group and waits until its server is ready. */
+/** Runs `embedded-servers.ts` in its own process group and waits until its server is ready. */
 export async function startOwnServer(options: OwnServerOptions): Promise<OwnServerProcess> {
   const { dataDir, which, user, uid } = options;
   const args = ["--disable-warning=ExperimentalWarning", PROGRAM, dataDir, which];
