@@ -89,8 +89,7 @@ export interface GatewayDeps {
   readonly problemTiming?: Partial<ProblemTiming>;
   /**
    * Timeout of a channel lookup, a schema validation and a Redis write, in milliseconds. After it the sender receives 503. Defaults: 4,000,
-   * 4,000 and
-   * 3,500, because many senders give up after five seconds.
+   * 4,000 and 3,500, because many senders give up after five seconds.
    */
   readonly timeoutMs?: number;
   /** Awaited during shutdown, after `/readyz` reports that the gateway is stopping and before it stops accepting connections. */
@@ -99,8 +98,7 @@ export interface GatewayDeps {
 
 /**
  * Builds the object graph and starts serving. The port is bound before anything is written. Until the gateway is ready, `/readyz` says why
- * it
- * is not. When `signal` aborts, startup ends, and `/readyz` reports that the gateway is stopping.
+ * it is not. When `signal` aborts, startup ends, and `/readyz` reports that the gateway is stopping.
  *
  * @throws DataDirInUseError, RedisUnfitError, MigrationError, WrongMasterKeyError, or an Error that says what to do
  */

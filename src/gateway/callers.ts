@@ -13,7 +13,7 @@ import type { ShowLimitsDeps } from "../http/limits.ts";
 import type { ClientAddressOf } from "../lib/addresses/client-address.ts";
 import type { Foundation } from "./foundation.ts";
 
-/** Distinct wrong tokens per address. A person needs far fewer, and guessing a token takes far more. */
+/** Number of different wrong tokens that one address may send per minute. A person sends far fewer, and guessing a token takes far more. */
 const FAILED_TOKENS_PER_MINUTE = 60;
 
 export interface CallerPathDeps extends Pick<Foundation, "db" | "clock"> {

@@ -29,33 +29,33 @@ export interface CompileDeps extends Omit<SenderDeps, "onShadowed" | "keys"> {
   readonly channelKinds: ChannelKinds;
   readonly pathsOf: PathCache;
   readonly presets: Presets;
-  /** Called when an unverified request is accepted because the channel tries out its verification settings. */
+  /** Called when a request that fails verification is accepted anyway, because the channel only tries out its verification settings. */
   readonly onShadowed: (kind: ChannelKindName, reason: FailureReason) => void;
 }
 
-/** Shared by channels whose senders differ only in their secrets. */
+/** The compiled sender verification. Channels share it if their senders differ only in their secrets. */
 interface SharedSender extends Pick<CompiledChannel, "answer" | "acceptsContentType">, SharedPart {
   readonly verification: NonNullable<CompiledChannel["verification"]>;
   readonly program: SenderProgram;
   readonly deps: SenderDeps;
-  /** The sender of channels without secrets. */
+  /** The compiled sender for channels without secrets. */
   readonly bare: CompiledSender;
 }
 
-/** Shared by channels with equal definitions, whatever their other settings. */
+/** The compiled definitions. Channels with equal definitions share them, even if their other settings differ. */
 interface SharedDefinitions extends SharedPart {
   readonly compiled: Omit<CompiledDefinitions, "config">;
 }
 
-/** Shared by channels whose settings differ only in their secrets. */
+/** The parsed settings. Channels share them if their settings differ only in their secrets. */
 interface SharedSettings extends SharedPart {
-  /** Without secret settings. */
+  /** The settings without the secret ones. */
   readonly settings: CommonSettings;
-  /** The settings as the rules use them. */
+  /** The settings for the rules: without secrets, and with the preset's path to the items if the channel has none. */
   readonly rulesConfig: CommonSettings;
 }
 
-/** Shared by channels with equal settings and definitions. */
+/** Everything that channels with equal settings and equal definitions share. */
 interface SharedContent
   extends Pick<
     CompiledChannel,
@@ -64,17 +64,19 @@ interface SharedContent
   readonly definitions: SharedDefinitions;
   readonly rulesConfig: CommonSettings;
   readonly sender: CompiledSender;
-  /** Set for senders whose keys are fetched. Each organization and each channel then waits for its own keys. */
+  /**
+   * Creates the sender for one organization. Set if the verification keys must be fetched, so that each organization and each channel waits
+   * only for its own keys.
+   */
   readonly createSender: ((organizationId: string) => CompiledSender) | undefined;
 }
 
 /**
- * Creates a function that compiles stored channels. A channel compiled when it was written. If it no longer compiles, it is unavailable
- * until
- * someone fixes it, and its senders are asked to retry.
+ * Creates a function that compiles stored channels. Every channel could be compiled when it was written. If a channel no longer compiles,
+ * it is unavailable until someone fixes it, and its senders are asked to retry.
  *
- * Channels of one blueprint differ only in their names, those of one provider only in their secrets, and streams only in their URLs. Equal
- * parts are compiled once and shared across organizations, until no channel uses them.
+ * Many channels are almost equal. Channels of one blueprint differ only in their names, channels of one provider only in their secrets, and
+ * streams only in their URLs. So equal parts are compiled once and shared across organizations, as long as a channel uses them.
  *
  * @returns a function that throws `UnavailableError` when the channel does not compile
  */
@@ -94,7 +96,7 @@ export function createCompileChannel(deps: CompileDeps): (stored: StoredChannel)
       });
     }
     const parsed = read.value.settings;
-    // Sender verification must match the current schema, because it decides who may send.
+    // Verification settings must match the current schema even if they were stored earlier, because they decide who may send.
     const senderConfig = senderConfigSchema.safeParse(parsed);
     if (!senderConfig.success) {
       throw new UnavailableError(`channel ${number} has verification settings that are no longer valid`, {
@@ -116,7 +118,7 @@ export function createCompileChannel(deps: CompileDeps): (stored: StoredChannel)
       shareSettings(withoutSecrets(kind, parsed), itemsPath),
     );
     const sharedDefinitions = compileSharedDefinitions(kind, stored, sender, sharedSettings.rulesConfig);
-    // Channels that differ only in their secrets share the nested values.
+    // This is a shallow copy, so channels that differ only in their secrets share the nested values.
     const own = text.hasSecrets
       ? { ...sharedSettings.settings, ...onlySecrets(kind, parsed) }
       : sharedSettings.settings;
@@ -184,7 +186,7 @@ export function createCompileChannel(deps: CompileDeps): (stored: StoredChannel)
   ): SharedDefinitions {
     const filled = fillPaths(stored, paths);
     const { itemsPath, pathSyntax } = config;
-    // Everything that affects the compiled definitions.
+    // The key contains everything that affects the compiled definitions.
     const text = JSON.stringify([filled, forms, itemsPath, pathSyntax, profile.itemOptions?.(config)]);
     return definitions(hashKey(kind, text), () => {
       const result = compileDefinitions({ profile, forms, config, definitions: filled }, deps.pathsOf);
@@ -230,7 +232,7 @@ export function createCompileChannel(deps: CompileDeps): (stored: StoredChannel)
   };
 }
 
-/** Measured memory of each part: a fixed size, plus a multiple of its length as text. */
+/** Memory of each compiled part, as measured: a fixed number of bytes, plus a multiple of the part's length as text. */
 const SENDER_BYTES = 3_000;
 const DEFINITIONS_BYTES = 600;
 const SETTINGS_BYTES = 250;
@@ -244,14 +246,17 @@ interface ContentText {
   readonly definitions: string;
 }
 
-/** Returns a short hash of the texts. */
+/** Returns one hash of all texts, as a key for sharing. */
 const hashKey = (...texts: readonly string[]): string => hash("sha256", texts.join("\n"), "base64url");
 
-/** Uses the preset's path to the items if the channel sets none. */
+/** Returns the settings with the preset's path to the items, unless the channel sets its own path. */
 const withItemsPath = (settings: CommonSettings, itemsPath: string | undefined): CommonSettings =>
   itemsPath === undefined || settings.itemsPath !== undefined ? settings : { ...settings, itemsPath };
 
-/** PostgreSQL returns equal JSON with its keys in equal order, so the texts can be compared. */
+/**
+ * Returns the stored settings and definitions as text, for comparison. PostgreSQL returns equal JSON with its keys in the same order, so
+ * equal content has equal text.
+ */
 function serializeContent(kind: ChannelKind, { settings, definitions }: StoredChannel): ContentText {
   return {
     settings: JSON.stringify(withoutSecrets(kind, settings)),

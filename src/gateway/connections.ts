@@ -19,12 +19,15 @@ const ISSUER_LIMITS = {
   maxBytes: 1024 * 1024,
 } as const;
 
-/** Minimum interval between updates of a connection's last use. The database enforces it for all workers. */
+/** Minimum interval between writes of a connection's last use. The database enforces the interval for all workers together. */
 const RECORD_EVERY_MS = 60_000;
-/** With more connections, updates are sent too early, and the database ignores them. */
+/**
+ * Maximum number of connections whose last write is remembered. If there are more, some writes come too early, and the database ignores
+ * them.
+ */
 const MAX_RECORDED = 10_000;
 
-/** Provides the credentials of stored connections. Disposal waits for tokens that are being renewed. */
+/** Provides the credentials of stored connections. Disposal waits until tokens that are being renewed are stored. */
 export function createConnections(deps: ConnectionsDeps) {
   const { outbound, clock, log } = deps;
   const issuerFetch = outbound.fetch(ISSUER_LIMITS);
@@ -32,7 +35,7 @@ export function createConnections(deps: ConnectionsDeps) {
   const renewer = createRenewer({ store, fetch: issuerFetch, clock, log });
   return {
     credentialsOf: createCredentialsOf({ load: store.load, renewer, noteUse: createRecordUse(deps), clock }),
-    /** For requests to token issuers. Three such calls fit into the lease of a renewal. */
+    /** Makes requests to token issuers. Its timeout is so short that three requests fit into the lease of a token renewal. */
     issuerFetch,
     [Symbol.asyncDispose]: () => renewer[Symbol.asyncDispose](),
   };

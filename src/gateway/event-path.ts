@@ -40,9 +40,9 @@ export interface EventPathDeps
   > {
   readonly storedChannels: StoredChannels;
   readonly changes: Pick<ChangeFeed, "subscribe" | "stalenessMs">;
-  /** Public URL in front of `/hooks/{channelId}`. */
+  /** Public base URL of all channel addresses, without `/hooks/{channelId}`. */
   readonly hooksUrl: string;
-  /** Calls URLs that a channel's settings name or pin. */
+  /** Sends requests to URLs that a channel's settings contain or restrict. */
   readonly fetchPinned: FetchPinned;
   readonly captureSecret: AnswerHandshakeDeps["captureSecret"];
   readonly onAppended: (...appended: Appended) => void;
@@ -50,16 +50,16 @@ export interface EventPathDeps
   readonly limitsOf: (organizationId: string) => Limits;
   /** Returns whether the topics of an organization exceed their storage limit. */
   readonly isOverLimit: (organizationId: string) => boolean;
-  /** Timeout of a channel lookup and of a schema validation, in milliseconds. After it the sender receives 503. */
+  /** Timeout of a channel lookup and of a schema validation, in milliseconds. After that, the sender receives 503. */
   readonly timeoutMs?: number | undefined;
 }
 
 export type EventPath = ReturnType<typeof createEventPath>;
 
-/** Maximum compiled paths that channels share. Each takes about 1.2 kB. */
+/** Maximum number of compiled paths in the cache that channels share. Each takes about 1.2 kB. */
 const MAX_PATHS = 10_000;
 
-/** Creates the path of a delivery from a verified channel to the bus. */
+/** Creates the functions through which deliveries pass, from the verified channel to the bus. */
 export function createEventPath(deps: EventPathDeps) {
   const { redis, keyring, storedChannels, fetchPinned, metrics, clock, changes, onAppended } = deps;
   const quarantineBytesOf = (id: string) => deps.limitsOf(id).quarantineBytes ?? Number.MAX_SAFE_INTEGER;
@@ -127,7 +127,7 @@ export function createEventPath(deps: EventPathDeps) {
     answerHandshake: createAnswerHandshake({
       async captureSecret(channel, secret) {
         const isKept = await deps.captureSecret(channel, secret);
-        // Takes effect here at once, and in other gateways through the change feed.
+        // Removes the channel from the cache of this gateway at once. Other gateways learn of the change from the change feed.
         rules.drop(channel.number);
         return isKept;
       },
@@ -146,7 +146,7 @@ export function createEventPath(deps: EventPathDeps) {
     recorder,
     ingest,
     ...writer,
-    /** Like the writer's function, but sources wait while the topics of their organization are full. */
+    /** Writes fetched deliveries like the writer does. In addition, sources wait while the topics of their organization are full. */
     ingestFetched: ((channel, delivery, options) =>
       deps.isOverLimit(channel.identity.organizationId)
         ? rejectOverLimit()
@@ -162,12 +162,18 @@ export function createEventPath(deps: EventPathDeps) {
     pauses,
     drainPaused,
     readInWorker: normalizeQueue.readFor,
-    /** Returns the active channel with this internal channel id, or `undefined` if it was deleted. @throws UnavailableError */
+    /**
+     * Returns the active channel with this internal channel id, or `undefined` if it was deleted.
+     * @throws UnavailableError
+     */
     async findCompiledChannel(channelNumber: number): Promise<CompiledChannel | undefined> {
       const stored = await storedChannels.findByNumber(channelNumber);
       return stored && compileChannel(stored);
     },
-    /** Returns the channel with this internal channel id, if it should fetch events. @throws UnavailableError */
+    /**
+     * Returns the source of the channel with this internal channel id, if the channel should fetch events.
+     * @throws UnavailableError
+     */
     async findSource(channelNumber: number) {
       const source = await storedChannels.findSource(channelNumber);
       return source && { ...source, channel: compileChannel(source.channel) };
@@ -186,7 +192,10 @@ const rejectOverLimit = () =>
     }),
   );
 
-/** A stored schema compiled when it was written. A later failure is reported as unavailable, not as an invalid delivery. */
+/**
+ * Returns the schema validators of a channel. Every stored schema could be compiled when it was written. So if compiling fails now, the
+ * error is `UnavailableError` and the delivery does not count as invalid.
+ */
 function validators(schemas: SchemaCompiler) {
   const { signal } = new AbortController();
   return (
@@ -231,7 +240,7 @@ function count(metrics: Metrics, channel: ChannelIdentity, result: IngestResult)
 
 const PINNED_LIMITS = { totalTimeoutMs: 5_000, maxBytes: 256 * 1024, maxRedirects: 0 } as const;
 
-/** Fetches keys, certificates and confirmations from URLs that a channel's settings name or pin. */
+/** Creates a function that fetches keys, certificates and confirmations from URLs that a channel's settings contain or restrict. */
 export const createFetchPinned =
   (outbound: Pick<Outbound, "request">): FetchPinned =>
   async (url, { signal }) => {

@@ -25,7 +25,7 @@ export interface Foundation {
   readonly config: Config;
   readonly metrics: Metrics;
   readonly clock: Clock;
-  /** The clock of Redis. Workers use it to agree on due times. */
+  /** The clock of the Redis server. Workers use it so that they agree on due times. */
   readonly redisClock: Pick<RedisClock, "now" | "aheadMs">;
   readonly log: Log;
 }

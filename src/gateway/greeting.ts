@@ -2,23 +2,23 @@ import { type Bootstrapped, tellFirstStart } from "../data/bootstrap.ts";
 import type { RedisAddress } from "../lib/addresses/redis-address.ts";
 import type { Foundation } from "./foundation.ts";
 
-/** Resolves once the text was written. */
+/** Prints text for the operator. Resolves once the text is written. */
 export type Print = (text: string) => Promise<void>;
 
 export interface GreetingFacts {
   readonly baseUrl: string;
-  /** `undefined` if this gateway serves no documentation. */
+  /** URL of the documentation. `undefined` if this gateway serves none. */
   readonly docsUrl: string | undefined;
-  /** `undefined` if this gateway serves no console. */
+  /** URL of the console. `undefined` if this gateway serves none. */
   readonly consoleUrl: string | undefined;
   readonly hooksUrl: string;
-  /** The redis-cli command that connects to the Redis in use. */
+  /** The `redis-cli` command that connects to the gateway's Redis. */
   readonly redisCli: string;
 }
 
 /**
- * Prints a greeting for the person who started the gateway. The first API key is deleted only after it was printed. If printing fails, the
- * next start prints it again.
+ * Prints a greeting for the person who started the gateway. It contains the first API key, whose stored copy is deleted only after
+ * printing. If printing fails, the next start prints the key again.
  */
 export async function greet(
   { db, keyring, log }: Pick<Foundation, "db" | "keyring" | "log">,
@@ -40,7 +40,7 @@ export async function greet(
   }
 }
 
-/** Renders the greeting. The first start adds the API key and two commands to paste. */
+/** Returns the text of the greeting. On the first start it also contains the API key and two commands to paste. */
 function renderGreeting(
   { apiKey, welcome }: Bootstrapped,
   { baseUrl, docsUrl, consoleUrl, hooksUrl, redisCli }: GreetingFacts,
@@ -66,8 +66,8 @@ function renderGreeting(
 }
 
 /**
- * Formats the redis-cli command for a Redis address, quoted for a shell. redis-cli prompts for the password, because printed text ends up
- * in logs.
+ * Returns the `redis-cli` command for a Redis address, quoted for a shell. The command asks for the password instead of containing it,
+ * because printed text ends up in logs.
  */
 export function formatRedisCli(address: RedisAddress, { cluster }: { readonly cluster: boolean }): string {
   const { host = "127.0.0.1", port = 6379, path, db = 0, username, password, tls } = address;

@@ -12,14 +12,14 @@ import type { MasterKeyWatch } from "./master-keys.ts";
 import type { Sources } from "./sources.ts";
 import type { Stores } from "./stores.ts";
 
-/** Configuration changes are promised to take effect within two seconds. If the change feed is older, `/readyz` says so. */
+/** Time within which configuration changes take effect, as promised to users. If the change feed is older, `/readyz` reports that. */
 const PROMISE_MS = 2_000;
 
-/** Creates the checks of `/readyz`. They report whether the gateway can publish, and how durable its events are. */
+/** Creates the checks of `/readyz`. They report whether the gateway can publish and how durable its events are. */
 export function createHealthChecks(deps: {
   readonly stores: Pick<Stores, "problems">;
   readonly redis: Pick<RedisBus, "state">;
-  /** `undefined` if this worker runs no sources. */
+  /** The sources of this worker. `undefined` if it runs none. */
   readonly sources: Pick<Sources, "shards" | "workers"> | undefined;
   readonly masterKey: Pick<MasterKeyWatch, "problem">;
   readonly changes: Pick<ChangeFeed, "stalenessMs">;
@@ -55,7 +55,8 @@ export function createHealthChecks(deps: {
         const stalenessSeconds = Math.floor(stalenessMs / 1000);
         if (stalenessMs > MAX_STALENESS_MS)
           return { ok: false, reason: `the change feed has been unreadable for ${stalenessSeconds} s` };
-        // The gateway can still publish for known channels, so removing it from the load balancer would not help.
+        // A stale change feed is only reported. The gateway can still publish for known channels, so removing it from the load balancer
+        // would not help.
         const activeWithinTwoSeconds = stalenessMs <= PROMISE_MS + 1_000;
         return { ok: true, facts: { activeWithinTwoSeconds, stalenessSeconds } };
       },
@@ -67,7 +68,10 @@ export function createHealthChecks(deps: {
 const okUnless = (reason: string | false | undefined): CheckResult =>
   reason ? { ok: false, reason } : { ok: true };
 
-/** Always ok. A gateway without shards can still accept deliveries, and others run the sources. */
+/**
+ * Creates a check that reports the sources of this worker and is always ok. A gateway without shards can still accept deliveries, and other
+ * gateways run the sources.
+ */
 const sourcesCheck = (sources: Pick<Sources, "shards" | "workers">): HealthCheck => ({
   name: "sources",
   check: () => ({ ok: true, facts: { shards: sources.shards().size, workers: sources.workers() } }),
@@ -118,7 +122,7 @@ export function observeGateway({
   observeStorage(metrics, housekeeper);
 }
 
-/** Registers metrics of subscriptions. Only the gateway that holds the housekeeper lease has values. */
+/** Registers metrics of subscriptions. Only the gateway that holds the housekeeper lease reports values. */
 function observeBacklogs(metrics: Metrics, backlogs: () => readonly Backlog[]): void {
   const observe = (name: string, help: string, of: (backlog: Backlog) => number): void =>
     metrics.observeEach(name, help, ["app", "subscription"], () =>

@@ -1,13 +1,12 @@
 import type { OutgoingEvent } from "../event/event.ts";
 import type { Normalized } from "../normalize/normalize.ts";
 
-/** Below this length, copying the text is as cheap as a separate buffer. */
+/** Minimum length of a text that is moved as a buffer. Shorter texts are just as cheap to copy. */
 const MIN_CHARACTERS = 128 * 1024;
 
 /**
  * Converts large values to buffers that can be moved to another thread. Strings would be copied, and V8 would scan the whole heap to
- * collect
- * them. Returns the converted result and the buffers to move.
+ * collect the copies. Returns the converted result and the buffers to move.
  */
 export function withLargeValues(normalized: Normalized): readonly [Normalized, readonly ArrayBuffer[]] {
   if (normalized.kind !== "normalized") return [normalized, []];
@@ -24,7 +23,7 @@ export function withLargeValues(normalized: Normalized): readonly [Normalized, r
   return [{ ...normalized, events }, moved];
 }
 
-/** Restores `Buffer` objects in a result from another thread, where they arrive as plain byte arrays. */
+/** Restores the `Buffer` objects in a result from another thread. They arrive as plain byte arrays. */
 export function withBuffers(normalized: Normalized): Normalized {
   if (normalized.kind !== "normalized") return normalized;
   const events = normalized.events.map((event): OutgoingEvent => {

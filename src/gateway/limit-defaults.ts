@@ -5,24 +5,27 @@ import { LIMIT_NAMES, type LimitDefaults, type Limits } from "../data/accounts/l
 import { type DefaultTopicBytes, MOST_DEFAULT_BYTES } from "../data/accounts/organization-limits.ts";
 import { DEFAULT_KEY_FETCHES } from "../verify/keys/key-cache.ts";
 
-/** Half of one CPU core. Compiling 48 schemas of 75 KB needs less. */
+/**
+ * CPU time that an organization may use for compiling schemas, in milliseconds per minute. This is half of one CPU core. Compiling 48
+ * schemas of 75 KB takes less.
+ */
 const SCHEMA_COMPILE_MS_PER_MINUTE = 30_000;
 const MEBIBYTE = 1024 * 1024;
-/** Default limits for one organization, as a divisor of Redis' memory: for its topics and for its quarantine. */
+/** Divisor of Redis' memory limit for the default topic storage of one organization. The quarantine has its own divisor. */
 const TOPICS_DIVISOR = 4;
 const QUARANTINE_DIVISOR = 8;
 /**
- * The operator's own quarantine may be larger. It must still be limited: unverified senders can fill it, and a full Redis rejects all
- * events.
+ * Divisor for the quarantine of the operator's own organization, which may be larger. It must still be limited: unverified senders can fill
+ * it, and a full Redis rejects all events.
  */
 const OPERATORS_QUARANTINE_DIVISOR = 2;
 
 const UNLIMITED = Object.fromEntries(LIMIT_NAMES.map((name) => [name, undefined])) as Limits;
 
 /**
- * Computes the default limits of an organization. One organization must not be able to fill Redis, so the limits shrink with its memory.
+ * Computes the default limits of an organization. The limits depend on Redis' memory limit, so that one organization cannot fill Redis.
  *
- * @param maxMemoryBytes memory limit of Redis; default: unlimited
+ * @param maxMemoryBytes memory limit of Redis. `undefined` means unlimited.
  */
 export function computeLimitDefaults(
   config: Pick<

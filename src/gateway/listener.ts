@@ -7,23 +7,29 @@ import type { Config } from "../config.ts";
 import type { App, Fetch } from "../http/context.ts";
 import { createFastPath, type FastPath } from "../http/fast-path/fast-path.ts";
 
-/** A bound port. Disposal closes it. */
+/** A bound port. Disposal closes the port. */
 export interface Listener extends AsyncDisposable {
   readonly port: number;
   /**
-   * Serves `app` from now on. Disposing the result drains the listener. First it waits for `beforeClosing`, during which every response
-   * closes
-   * its connection. It then accepts no more connections and completes the requests in flight, for at most `DRAIN_MS`.
+   * Serves `app` from now on. Disposing the result drains the listener in two steps. First it waits for `beforeClosing`, and during that
+   * time each response closes its connection. Then it accepts no more connections and completes the requests in flight, for at most
+   * `DRAIN_MS`.
    */
   readonly serve: (app: App, beforeClosing?: () => Promise<unknown>) => AsyncDisposable;
 }
 
 const HEADERS_TIMEOUT_MS = 20_000;
-/** Enough for a body of 25 MiB over a slow line. A slower sender would only occupy a connection. */
+/**
+ * Maximum time for a client to send a whole request. It is enough for a body of 25 MiB over a slow line. A slower sender would only occupy
+ * a connection.
+ */
 const REQUEST_TIMEOUT_MS = 60_000;
-/** Longer than the idle timeout of common load balancers (60 s). Otherwise they could send into a closing connection. */
+/**
+ * Idle timeout of a connection. It is longer than that of common load balancers (60 s), which could otherwise send a request into a closing
+ * connection.
+ */
 const KEEP_ALIVE_MS = 75_000;
-/** How to fix an address that cannot be bound, by the system's error code. */
+/** Suggested actions if an address cannot be bound, by the system's error code. */
 const SUGGESTIONS: Readonly<Record<string, string>> = {
   EADDRINUSE:
     "another program uses this port: stop it, or set INLET_PORT to another port (0 chooses a free one)",
@@ -35,9 +41,8 @@ const DRAIN_MS = 20_000;
 const DRAIN_POLL_MS = 25;
 
 /**
- * Binds the port (0 chooses a free one). Rejects with an error that says how to fix the problem. Its cause is the system's error
- * (`EADDRINUSE`,
- * `EACCES`).
+ * Binds the port (0 chooses a free one). If that fails, rejects with an error that says how to fix the problem. The cause of that error is
+ * the system's error, such as `EADDRINUSE` or `EACCES`.
  *
  * @param starting handles requests until `serve` is called
  */
@@ -50,7 +55,7 @@ export async function startListener(
   const server = createServer((incoming, outgoing) => {
     if (!serving.answerDirectly?.(incoming, outgoing)) void answer(incoming, outgoing);
   });
-  // Node's own handlers for new connections. Node has no public API for them.
+  // Node's own handlers of new connections. They are read from the event listeners, because Node has no public API for them.
   const nodeConnectionListeners = server.listeners("connection");
   const fastPath = createFastPath({
     answer: (request, reply) => serving.answerDirectly?.(request, reply) ?? false,
@@ -97,7 +102,7 @@ async function drain(server: Server, fastPath: FastPath): Promise<void> {
   });
   const deadline = performance.now() + DRAIN_MS;
   while (!closed && performance.now() < deadline) {
-    // A keep-alive connection becomes idle only after its last response.
+    // Called after each last response, because a keep-alive connection is not idle before that.
     server.closeIdleConnections();
     fastPath.closeIdle();
     await delay(DRAIN_POLL_MS);

@@ -12,11 +12,11 @@ import {
 } from "../lib/secrets/master-key.ts";
 import type { Log } from "../log.ts";
 
-/** The master keys at the start of a gateway. */
+/** The master keys with which a gateway starts. */
 export interface MasterKeys {
-  /** Length: 32 bytes. */
+  /** The master key, 32 bytes long. */
   readonly masterKey: Buffer;
-  /** The key that replaces `masterKey`, or has already replaced it. */
+  /** The key of a rotation. It replaces `masterKey` or has already replaced it. */
   readonly newMasterKey: Buffer | undefined;
   /** The directory of the key files. `undefined` if the keys come from settings. */
   readonly dataDir: string | undefined;
@@ -24,7 +24,7 @@ export interface MasterKeys {
   readonly isNew?: boolean;
 }
 
-/** Loads the keys from the settings or from the data directory. The caller must hold the directory's lock. */
+/** Loads the keys from the settings or the data directory. The caller must hold the lock of the data directory. */
 export async function loadMasterKeys(
   { masterKey, newMasterKey }: Pick<Config, "masterKey" | "newMasterKey">,
   dataDir: string,
@@ -36,8 +36,8 @@ export async function loadMasterKeys(
 }
 
 /**
- * Opens the keyring and completes a key rotation that was interrupted between the database and the key file. A new key that does not match
- * the database is deleted, so that it cannot be mistaken for the right one.
+ * Opens the keyring. If a key rotation was interrupted after the database was updated, also updates the key file. A new key that does not
+ * match the database is deleted, so that nobody mistakes it for the right one.
  *
  * @throws WrongMasterKeyError
  */
@@ -58,7 +58,7 @@ export type MasterKeyWatch = ReturnType<typeof createMasterKeyWatch>;
 
 const CHANGED = "the master key has changed: restart this gateway with the new key";
 
-/** Watches whether the running gateway still has the current master key. */
+/** Creates a check of whether the running gateway still has the current master key. */
 export function createMasterKeyWatch(deps: {
   readonly keyring: Pick<Keyring, "reload">;
   readonly changes: ChangeSubscriptions;
@@ -80,6 +80,6 @@ export function createMasterKeyWatch(deps: {
     onChange: ({ kind }) => void (kind === "masterKey" && reload()),
     onReset: reload,
   });
-  /** `problem` is shown to the operator. It returns `undefined` if the key is current. */
+  /** `problem` returns a text for the operator, or `undefined` if the key is current. */
   return { problem: (): string | undefined => (isKnown ? undefined : CHANGED) };
 }

@@ -18,27 +18,29 @@ import { withBuffers } from "./large-values.ts";
 import type { SentRules, WorkerAnswer, WorkerRequest } from "./normalize-worker.ts";
 
 /**
- * CPU limit of one delivery. It is shorter than a sender's timeout, so that a costly delivery is quarantined instead of being retried
- * forever.
+ * Maximum CPU time of one delivery. It is shorter than a sender's timeout, so that a costly delivery is quarantined. Otherwise its sender
+ * would retry it again and again.
  */
 const MAX_CPU_MS = 3_000;
-/** The bodies of queued deliveries stay in memory. */
+/** Maximum number of queued deliveries per organization. It is limited because their bodies stay in memory. */
 const MAX_QUEUED_PER_LANE = 100;
-/** Additional fetched deliveries over all lanes. No sender waits for them, so the others of their source wait outside the queue. */
+/**
+ * Maximum number of fetched deliveries in the queue, for all organizations and in addition to the others. No sender waits for them, so the
+ * remaining deliveries of a source wait outside the queue.
+ */
 const MAX_PULLED = 50;
 const MAX_HEAP_MIB = 1_024;
 
 export interface NormalizeQueue extends AsyncDisposable {
   readonly normalize: Normalizer;
   readonly explain: Explainer;
-  /** Returns the function that runs a channel kind's `readLarge` on the worker. */
+  /** Returns a function that runs a channel kind's `readLarge` on the worker thread. */
   readonly readFor: (kind: Pick<ChannelKind, "kind" | "readLarge">) => ReadInWorker;
 }
 
 /**
- * Processes large deliveries on a worker thread, round-robin between organizations. Events come back as text, which needs no further
- * parsing.
- * Large values are moved as buffers.
+ * Starts a queue that processes large deliveries on a worker thread, round-robin between organizations. Events are returned as text that
+ * needs no further parsing. Large values are moved as buffers.
  */
 export function startNormalizeQueue(deps: NormalizeDeps): NormalizeQueue {
   const queue = createWorkerQueue<WorkerRequest, WorkerAnswer>({
@@ -59,7 +61,7 @@ export function startNormalizeQueue(deps: NormalizeDeps): NormalizeQueue {
     return known;
   }
 
-  /** Collects the rules with the generated code of their schemas. Compiles schemas that have no code yet. */
+  /** Returns the rules together with the generated code of their schemas. Compiles schemas that have no code yet. */
   async function createSentRules(rules: RuleSet): Promise<SentRules> {
     const { channel, config, definitions, topics, forms } = rules;
     const generated: SentRules["generated"][number][] = [];
@@ -71,7 +73,7 @@ export function startNormalizeQueue(deps: NormalizeDeps): NormalizeQueue {
     return { channel, config, definitions, topics, forms, generated };
   }
 
-  /** Runs the job with the rules that the worker has. If it lacks them, sends them and runs the job again. */
+  /** Runs the job with the rules that the worker thread has. If the thread does not have them, sends them and runs the job again. */
   async function runInWorker(
     kind: "normalize" | "explain",
     caller: JobOptions,
@@ -81,7 +83,8 @@ export function startNormalizeQueue(deps: NormalizeDeps): NormalizeQueue {
     const first = await queue.run(request, caller);
     if (first.kind !== "missing") return first;
     const sent = createSentRules(rules);
-    // Waiting for a compilation that continues without its caller would keep the delivery in memory.
+    // If the caller gives up, this stops waiting for the compilation, which continues. Otherwise the delivery would stay in memory until
+    // then.
     return queue.run({ ...request, rules: await unlessAbandoned(caller, sent) }, caller);
   }
 
@@ -94,7 +97,10 @@ export function startNormalizeQueue(deps: NormalizeDeps): NormalizeQueue {
     throw unexpected(answer);
   }
 
-  /** A source can fetch more deliveries at once than a lane holds. Rejecting them would force it to reconnect, so they wait here. */
+  /**
+   * Normalizes a fetched delivery. A source can fetch more deliveries at once than the queue accepts. They wait here, because rejecting
+   * them would force the source to reconnect.
+   */
   async function normalizePulled(...args: Parameters<Explainer>): Promise<Normalized> {
     const lane = args[0].channel.organizationId;
     using _ = await pulledLimiter.acquire(1, { signal: NEVER_ABORTED, whose: lane });
@@ -122,7 +128,7 @@ export function startNormalizeQueue(deps: NormalizeDeps): NormalizeQueue {
         const answer = await queue.run({ kind: "read", channelKind, request }, { lane });
         if (answer.kind === "exceeded") return err(TOO_COSTLY);
         if (answer.kind === "read") return ok(answer.read);
-        // The channel kind exists only in this gateway, for example in a test.
+        // The worker thread does not know a channel kind that exists only in this gateway, for example in a test. So it runs here.
         if (answer.kind === "unknownKind" && readLarge !== undefined) return ok(readLarge(request));
         throw unexpected(answer);
       },
@@ -130,7 +136,10 @@ export function startNormalizeQueue(deps: NormalizeDeps): NormalizeQueue {
   };
 }
 
-/** Copies the body and moves the copy. Sent directly, the body would be copied twice, together with the larger buffer it belongs to. */
+/**
+ * Copies the body of a request and moves the copy to the worker thread. If it were sent directly, the larger buffer that contains it would
+ * be copied too.
+ */
 function withOwnBody(request: WorkerRequest): readonly [WorkerRequest, readonly ArrayBuffer[]] {
   if (request.kind === "read") return [request, []];
   const { delivery } = request;

@@ -1,6 +1,6 @@
 /**
- * The program of the worker thread. It normalizes large deliveries, with rules and code that it receives once, and runs `readLarge` of
- * channel kinds.
+ * The program of the worker thread. It normalizes large deliveries and runs the `readLarge` functions of channel kinds. Rules and generated
+ * code are sent to it once.
  */
 import { parentPort } from "node:worker_threads";
 import { LRUCache } from "lru-cache";
@@ -18,21 +18,23 @@ import { type Explained, explainEach } from "../normalize/explain.ts";
 import { type Normalized, normalize, type Selection } from "../normalize/normalize.ts";
 import { withLargeValues } from "./large-values.ts";
 
-/** Rules in a form that can be sent to the thread. The channel's kind identifies the profile. */
+/** Rules in a form that can be sent to a thread. They contain the channel's kind instead of the profile. */
 export interface SentRules extends Omit<RuleSource, "profile"> {
-  /** One entry per definition. `undefined` if the definition has no schema, or its schema needs no code. */
+  /**
+   * Generated code of the schemas, one entry per definition. `undefined` if the definition has no schema, or if its schema needs no code.
+   */
   readonly generated: readonly CompiledSchema["generated"][];
 }
 
 export type WorkerRequest =
   | (NormalizeRequest & { readonly kind: "normalize" | "explain" })
-  /** A job for `readLarge` of a channel kind. */
+  /** A job for the `readLarge` function of a channel kind. */
   | { readonly kind: "read"; readonly channelKind: ChannelKindName; readonly request: unknown };
 
 export interface NormalizeRequest {
-  /** Identifies a rule set for the lifetime of the process. */
+  /** Id of a rule set. It is unique for the lifetime of the process. */
   readonly rulesId: number;
-  /** If they are missing and the worker does not have them, it answers `missing`. */
+  /** The rules. If they are left out and the thread does not have them, its response is `missing`. */
   readonly rules?: SentRules;
   readonly delivery: VerifiedDelivery;
   readonly only: Selection | undefined;
@@ -43,7 +45,7 @@ export type WorkerAnswer =
   | { readonly kind: "explained"; readonly explained: Explained }
   | { readonly kind: "read"; readonly read: unknown }
   | { readonly kind: "missing" }
-  /** The channel kind exists only in the gateway, for example in a test. */
+  /** The thread does not know the channel kind, because it exists only in the gateway, for example in a test. */
   | { readonly kind: "unknownKind" };
 
 interface HeldRules {
@@ -52,10 +54,13 @@ interface HeldRules {
 }
 
 const MAX_HELD_RULES = 256;
-/** Maximum code in characters, evaluated or not. Fifty schemas of 75 kB generate about 80 MB, so two such channels fit. */
+/**
+ * Maximum length of all stored code, in characters, whether evaluated or not. Fifty schemas of 75 kB generate about 80 MB, so two channels
+ * with that many fit.
+ */
 const MAX_HELD_CODE = 160 * 1024 * 1024;
 
-/** Source text until its first use, then the evaluated function. */
+/** Generated code: the source text until its first use, then the evaluated function. */
 interface HeldCode {
   code: string | Check;
 }
@@ -86,7 +91,7 @@ function createAnswers(): (request: WorkerRequest) => WorkerAnswer | Promise<Wor
     const entry = sent ? hold(rulesId, sent) : held.get(rulesId);
     if (!entry) return { kind: sent ? "unknownKind" : "missing" };
     const { rules, digests } = entry;
-    // The code for this job. The cache may evict entries while the job runs.
+    // Keeps the code for this job, because the cache may evict it while the job runs.
     const own = new Map<string, HeldCode>();
     for (const digest of new Set(digests.values())) {
       if (digest === "") continue;
@@ -99,7 +104,7 @@ function createAnswers(): (request: WorkerRequest) => WorkerAnswer | Promise<Wor
       if (typeof schema === "boolean") return validatorOf(schema);
       const one = own.get(digests.get(schema) ?? "");
       if (!one) throw new Error("a schema was sent without its code");
-      // Evaluate late, so that the job's CPU time only pays for definitions that match.
+      // Evaluates the code only when a definition matches, so that the job's CPU time is not spent on other definitions.
       if (typeof one.code === "string") one.code = evaluate(one.code);
       return { validate: one.code };
     };
@@ -121,7 +126,7 @@ function createAnswers(): (request: WorkerRequest) => WorkerAnswer | Promise<Wor
     return one;
   }
 
-  // The main thread limits the time by terminating this thread, so patterns need no budget of their own.
+  // Regular expressions need no CPU limit of their own here, because the main thread terminates this thread after the time limit.
   function evaluate(code: string): Check {
     return evaluateCode(code, { patternBudget: Number.POSITIVE_INFINITY });
   }
@@ -137,7 +142,7 @@ port.on("message", async (request: WorkerRequest) => {
     const [normalized, moved] = withLargeValues(answered.normalized);
     port.postMessage({ ...answered, normalized }, moved);
   } else port.postMessage(answered);
-  // The body is a copy made for this job, so its memory can be freed.
+  // This body is a copy for this job only, so its memory can be freed.
   if (request.kind !== "read") freeBuffer(request.delivery.body);
 });
 port.postMessage({ kind: "ready" });

@@ -22,7 +22,7 @@ import type { Foundation } from "./foundation.ts";
 
 export type SourceBus = ReturnType<typeof createSourceBus>;
 
-/** Cursors, states and leases of sources. Workers that run sources use them, and the API shows them. */
+/** Opens the stores of sources in Redis: cursors, states and leases. Workers that run sources use them, and the API shows their content. */
 export const createSourceBus = (redis: RedisBus) => ({
   positions: createSourcePositions({ redis }),
   states: createSourceStates({ redis }),
@@ -39,12 +39,12 @@ export interface SourcesDeps
   /** Returns the limits of an organization. */
   readonly limitsOf: (organizationId: string) => Pick<Limits, "sourceDeliveriesPerSecond">;
   readonly changes: SupervisorDeps["changes"];
-  /** Aborts when the gateway begins to stop. Other workers then take over the sources at once. */
+  /** Aborts when the gateway begins to stop, so that other workers can take over its sources at once. */
   readonly stopping: AbortSignal;
   readonly timing?: SourcesTiming | undefined;
 }
 
-/** `ttlMs` is the time after which a worker without a heartbeat loses its shards and its poll slots. */
+/** Times of the supervisor. `ttlMs` is the time after which a worker without a heartbeat loses its shards and its poll slots. */
 export type SourcesTiming = NonNullable<SupervisorDeps["timing"]>;
 
 /** The sources that this worker runs. Disposal hands them over to other workers. */

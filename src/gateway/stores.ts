@@ -13,13 +13,13 @@ import { acquireDataLock, type DataLock } from "../lib/servers/data-lock.ts";
 import type { Log } from "../log.ts";
 import { loadMasterKeys, type MasterKeys } from "./master-keys.ts";
 
-/** The PostgreSQL and Redis of the gateway. They come from the settings, or are embedded servers that stop with the gateway. */
+/** The gateway's PostgreSQL and Redis. They are servers named in the settings, or embedded servers that stop with the gateway. */
 export interface Stores extends AsyncDisposable {
   readonly database: DatabaseConnection;
-  /** A URL list for `openRedis`. */
+  /** URLs of the Redis servers, as a list for `openRedis`. */
   readonly redisUrl: string;
   readonly keys: MasterKeys;
-  /** Problems of the embedded servers. Empty while they run. */
+  /** Returns the problems of the embedded servers. The list is empty while they run. */
   readonly problems: () => readonly string[];
 }
 
@@ -28,7 +28,10 @@ export class DataDirInUseError extends Error {
   override readonly name = "DataDirInUseError";
 }
 
-/** Locks the data directory until disposal, if the gateway runs embedded servers in it. @throws DataDirInUseError */
+/**
+ * Locks the data directory until disposal, if the gateway runs embedded servers in it.
+ * @throws DataDirInUseError
+ */
 export function claimDataDir(config: Config): DataLock {
   const { databaseUrl, redisUrls, dataDir } = config;
   const ownsServers = databaseUrl === undefined || redisUrls.length === 0;
@@ -36,8 +39,10 @@ export function claimDataDir(config: Config): DataLock {
 }
 
 /**
- * @param options.dataDir must already be locked
- * @throws Error that says what to do, when an embedded server does not start
+ * Connects to PostgreSQL and Redis, and starts embedded servers where the settings name none.
+ *
+ * @param options.dataDir the data directory, which the caller must have locked
+ * @throws Error that says what to do if an embedded server does not start
  */
 export async function openStores(
   config: Config,
@@ -50,13 +55,13 @@ export async function openStores(
     databaseUrl === undefined ? startLocalPostgres(starting) : undefined,
     redisUrls.length === 0 ? startLocalRedis(starting) : undefined,
   ]);
-  // If only one server has started, stop it again.
+  // If only one of the two servers has started, stops it again.
   if (postgres.status === "fulfilled") opening.use(postgres.value);
   if (redis.status === "fulfilled") opening.use(redis.value);
   if (postgres.status === "rejected") throw postgres.reason;
   if (redis.status === "rejected") throw redis.reason;
 
-  // With an external database, the settings require a key.
+  // If the database is external, the settings must contain a master key, so no data directory is needed.
   const keys = await loadMasterKeys(config, dataDir);
   const owned = opening.move();
   return {
@@ -71,7 +76,10 @@ export async function openStores(
   };
 }
 
-/** Opens the database without Redis, for commands. @throws DataDirInUseError and the errors of `openStores` */
+/**
+ * Opens the database without Redis, for CLI commands.
+ * @throws DataDirInUseError and the errors of `openStores`
+ */
 export async function openDatabaseStore(
   config: Config,
   { log, signal }: { readonly log: Log; readonly signal: AbortSignal },
@@ -90,7 +98,10 @@ export async function openDatabaseStore(
   };
 }
 
-/** The same for commands that only write rows. It also works while a gateway is running. @throws the errors of `openDatabaseStore` */
+/**
+ * Opens the database for CLI commands that only write rows. It also works while a gateway is running.
+ * @throws the errors of `openDatabaseStore`
+ */
 export async function openDatabaseForCommand(
   config: Config,
   deps: { readonly log: Log; readonly signal: AbortSignal },
@@ -110,15 +121,15 @@ export interface EmbeddedStores extends AsyncDisposable {
   readonly postgres: PostgresSocket;
   /** Path of the Redis socket. */
   readonly redis: string;
-  /** Whether they belong to a running gateway. Otherwise they were started for the caller and stop on disposal. */
+  /** Whether the servers belong to a running gateway. Otherwise they were started for the caller and stop on disposal. */
   readonly areRunning: boolean;
 }
 
 /**
- * Opens both embedded servers for reading, whether or not a gateway is running. Does not touch the master key.
+ * Opens both embedded servers for reading, whether or not a gateway is running. Does not use the master key.
  *
- * @param options.dataDir its real, absolute path
- * @throws DataDirInUseError when another process has the directory and its servers do not respond, or a restore is using it
+ * @param options.dataDir real, absolute path of the data directory
+ * @throws DataDirInUseError when another process has locked the directory and its servers do not respond, or when a restore is using it
  */
 export async function openEmbeddedStores(options: {
   readonly dataDir: string;
@@ -148,7 +159,7 @@ export async function openEmbeddedStores(options: {
   };
 }
 
-/** A file in the data directory while a restore into it is incomplete. */
+/** Name of a file in the data directory. The file exists while a restore into that directory is incomplete. */
 export const UNFINISHED_RESTORE = "restore.unfinished";
 
 function lockDataDir({ dataDir }: Config): DataLock {
@@ -167,7 +178,7 @@ function lockDataDir({ dataDir }: Config): DataLock {
   return lock.value;
 }
 
-/** An incomplete restore must not be mistaken for a complete one. */
+/** Throws if a restore into the data directory is incomplete, so that nobody uses it as if it were complete. */
 function rejectUnfinishedRestore(dataDir: string): void {
   if (!existsSync(join(dataDir, UNFINISHED_RESTORE))) return;
   throw new Error(
@@ -191,7 +202,7 @@ function databaseConnection(url: string | undefined, own: LocalPostgres | undefi
   return { url };
 }
 
-/** Encodes the path, because a directory name may contain characters that are special in a URL. */
+/** Returns the URL of a socket. The path is encoded, because a directory name may contain characters that are special in a URL. */
 const socketUrl = (path: string): string => `unix://${path.split("/").map(encodeURIComponent).join("/")}`;
 
 function problemsOf(name: string, own: LocalPostgres | LocalRedis | undefined): readonly string[] {
