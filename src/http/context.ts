@@ -5,26 +5,26 @@ import type { ClientAddress } from "../lib/addresses/client-address.ts";
 import type { PlainReply } from "./fast-path/plain-reply.ts";
 import type { PlainRequest } from "./fast-path/plain-request.ts";
 
-/** Handles one request. `bindings` holds the underlying Node objects. */
+/** Handles one web request. `bindings` holds Node's own objects for the request. */
 export type Fetch = (request: Request, bindings: HttpBindings) => Response | Promise<Response>;
 
-/** A request read by `node:http` or by the fast path. */
+/** A request that was read by `node:http` or by the fast path. */
 export type Incoming = IncomingMessage | PlainRequest;
 
-/** The response to an `Incoming`. */
+/** The response object that belongs to an `Incoming` request. */
 export type Outgoing = ServerResponse | PlainReply;
 
-/** Handles a request without a web `Request` and `Response`. Returns false if the request is for another handler. */
+/** Handles a request without creating a web `Request` and `Response`. Returns false if another handler must handle it. */
 export type AnswerDirectly = (incoming: Incoming, outgoing: Outgoing) => boolean;
 
-/** The handlers of all requests. */
+/** The handlers of all requests to the gateway. */
 export interface App {
   readonly fetch: Fetch;
-  /** Called first, if present. */
+  /** Called for each request before `fetch`. If it returns false, `fetch` is called. */
   readonly answerDirectly?: AnswerDirectly | undefined;
 }
 
-/** The only resource that a confined token may access. */
+/** Restricts a token to a single resource. */
 export interface Confinement {
   /** Name of the path parameter that contains the id, for example `conversationId`. */
   readonly param: string;
@@ -35,25 +35,28 @@ export interface Confinement {
 export interface Caller {
   readonly requestId: string;
   readonly by: "apiKey" | "accessToken" | "oidc" | "liveToken";
-  /** The API key that was sent, or that issued the access token. `null` for a token of another issuer and for a live token. */
+  /** Id of the API key that was sent, or that issued the access token. `null` for a token of another issuer and for a live token. */
   readonly keyId: string | null;
   readonly accountId: string;
   readonly organizationId: string;
-  /** The space of operations that do not name one. */
+  /** Id of the space to use for operations that do not name one. */
   readonly defaultSpaceId: string | null;
   readonly permissions: ReadonlySet<string>;
-  /** Set for a token of another issuer that names no organization. It only opens routes that allow this. */
+  /** Set if the token is from another issuer and names no organization. Such a token can only use routes that allow this. */
   readonly isUnplaced?: true;
-  /** If set, the token only opens routes that allow this confinement, and only for this resource. */
+  /**
+   * The resource to which the token is restricted. Such a token can only use routes that allow this restriction, and only for this
+   * resource.
+   */
   readonly confinedTo?: Confinement;
 }
 
-/** Set for every request. */
+/** Variables that are set for every request. */
 export interface RequestEnv {
   Variables: { requestId: string };
 }
 
-/** Set for a management API request once it is authenticated. */
+/** Variables that are set for a management API request once it is authenticated. */
 export interface ApiEnv {
   Variables: RequestEnv["Variables"] & { client: ClientAddress; limitState: RateLimitState; caller: Caller };
 }

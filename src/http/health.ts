@@ -8,12 +8,12 @@ import type { Fetch, RequestEnv } from "./context.ts";
 import { ApiError, answerErrors } from "./problem.ts";
 import { requestId } from "./request.ts";
 
-/** The result of one health check. `facts` are shown with it, for example the durability. `reason` is public. */
+/** The result of one health check. `facts` are shown with it, such as the durability of events. Anyone can read `reason`. */
 export type CheckResult =
   | { readonly ok: true; readonly facts?: Readonly<Record<string, unknown>> }
   | { readonly ok: false; readonly reason: string; readonly facts?: Readonly<Record<string, unknown>> };
 
-/** A check of something the gateway needs to publish. */
+/** Checks something that the gateway needs in order to publish. */
 export interface HealthCheck {
   readonly name: string;
   readonly check: (options: { readonly signal: AbortSignal }) => CheckResult | Promise<CheckResult>;
@@ -30,7 +30,10 @@ export type HealthEnv = RequestEnv & { Bindings: HttpBindings };
 
 const CHECK_TIMEOUT_MS = 2_000;
 
-/** Serves `/healthz` (the process is alive), `/readyz` (it can publish, or why not) and `/metrics` (only with the metrics token). */
+/**
+ * Serves three paths. `/healthz` says whether the process is alive. `/readyz` says whether it can publish, and if not, why. `/metrics`
+ * needs the metrics token.
+ */
 export function createHealth(deps: HealthDeps): Hono<HealthEnv> {
   const health = new Hono<HealthEnv>();
 
@@ -66,7 +69,7 @@ export function createHealth(deps: HealthDeps): Hono<HealthEnv> {
   return health;
 }
 
-/** Serves only `/metrics`, without a token, for its own listener. Anyone who reaches that listener may read the metrics. */
+/** Serves only `/metrics`, without a token, on a listener of its own. Anyone who can reach that listener may read the metrics. */
 export function createMetricsApp({
   clock,
   metrics,

@@ -17,15 +17,14 @@ export interface IdempotencyDeps {
 }
 
 /**
- * Runs a creating request once per `Idempotency-Key`. A repeated request receives the first response, byte for byte. Successes and client
- * errors (below 500) are final. After any other failure the request may be repeated.
+ * Runs a request that creates something only once per `Idempotency-Key`. A repeated request receives the same response, byte for byte.
+ * Successes and client errors (below 500) are final. After any other failure, the request may be repeated.
  *
- * If a gateway stops between the action and storing the response, the key stays unfinished and repeats receive 409. Running the action
- * twice
- * would be worse. Responses may contain credentials, so they are stored encrypted. They are only returned to the same API key, because
- * another key of the account may have fewer permissions.
+ * If a gateway stops after the action but before it has stored the response, the key stays unfinished and repeated requests receive 409.
+ * Running the action twice would be worse. Responses may contain credentials, so they are stored encrypted. They are only returned to the
+ * same API key, because another key of the account may have fewer permissions.
  *
- * @throws ApiError 400 for an invalid key, 409 for a key of another request or of one that is not finished
+ * @throws ApiError 400 for an invalid key, 409 for a key that belongs to another request or to one that is not finished
  */
 export type DoOnce = (c: Context<ApiEnv>, body: unknown, act: () => Promise<Response>) => Promise<Response>;
 
@@ -66,7 +65,7 @@ export function createDoOnce({ db, keyring, clock, log }: IdempotencyDeps): DoOn
       headers: Object.fromEntries([...response.headers].filter(([name]) => STORED_HEADERS.includes(name))),
       body: await response.clone().text(),
     };
-    // The action is done, so a failure to store its response is only logged.
+    // A failure to store the response is only logged, because the action is already done.
     await keepAnswer(db, named, keyring.seal(JSON.stringify(stored), place)).catch((failure: unknown) =>
       logLoss(log, failure),
     );
@@ -90,11 +89,12 @@ function createNamedRequest(c: Context<ApiEnv>, key: string, body: unknown): Nam
   const request = createHash("sha256")
     .update(`${keyId}\n${c.req.method} ${pathname}${search}\n${canonicalJson(body)}`)
     .digest();
-  // Keys of confined tokens are stored apart from those of their account. A client's key cannot contain the space.
+  // Keys of confined tokens are stored separately from those of their account. They contain a space, which a key from a client cannot
+  // contain.
   return { organizationId, accountId, key: confinedTo ? `${confinedTo.id} ${key}` : key, request };
 }
 
-/** Returns the response, including client errors. Other errors are thrown. */
+/** Runs the action. Returns its response or a client error. Other errors are thrown. */
 async function finalAnswer(c: Context, act: () => Promise<Response>): Promise<Response> {
   try {
     return await act();

@@ -42,7 +42,7 @@ export const pageQuery = {
 
 export const pageQuerySchema = z.object(pageQuery);
 
-/** For short lists, which return all items without a limit. */
+/** Query parameters of short lists. Such lists return all items if there is no `limit`. */
 export const shortListQuery = z.object({
   ...pageQuery,
   limit: pageQuery.limit
@@ -54,7 +54,7 @@ export const shortListQuery = z.object({
     }),
 });
 
-/** `pagination` in the body of `POST …/list`. Lists add their own filters. */
+/** The `pagination` field in the body of `POST …/list`. Lists add their own filters. */
 export const pageBody = {
   pagination: z
     .strictObject({

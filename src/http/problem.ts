@@ -3,7 +3,7 @@ import { HTTPException } from "hono/http-exception";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
 import { type Finding, QuotaError, UnavailableError } from "../lib/errors.ts";
 
-/** The status of each error code of the API. The set of codes is closed. */
+/** The HTTP status of each error code of the API. No other codes exist. */
 export const STATUS_OF = {
   invalid_parameters: 400,
   unauthenticated: 401,
@@ -36,8 +36,8 @@ export interface ErrorResponse {
 }
 
 /**
- * An error that is sent to the client as it is, so its message must not reveal internals. It has no stack trace, because creating one would
- * cost more than the rest of the rejection.
+ * An error that is sent to the client as it is, so its message must not reveal internals. It has no stack trace, because creating a stack
+ * trace would cost more than the rest of the rejection.
  */
 export class ApiError extends Error implements ErrorResponse {
   override readonly name = "ApiError";
@@ -64,24 +64,24 @@ export class ApiError extends Error implements ErrorResponse {
   }
 }
 
-/** Converts an error response to an error to throw. */
+/** Converts an error response to an error that can be thrown. */
 export const createApiError = (response: ErrorResponse): ApiError =>
   new ApiError(response.code, response.message, response);
 
-/** A body of 1 MiB can contain half a million errors. */
+/** Maximum number of details in an error response. A body of 1 MiB can contain half a million errors. */
 export const MAX_DETAILS = 100;
 
-/** 400: the request is invalid. `details` lists the invalid fields, at most 100. */
+/** Returns a 400 error for an invalid request. `details` lists the invalid fields, at most 100. */
 export const invalidParameters = (
   details: readonly Finding[],
   message = "The request is invalid.",
 ): ApiError => new ApiError("invalid_parameters", message, { details: details.slice(0, MAX_DETAILS) });
 
-/** 404: the resource does not exist, belongs to another organization, or the id is malformed. */
+/** Returns a 404 error. The resource does not exist or belongs to another organization, or its id is malformed. */
 export const notFound = (resource: string): ApiError =>
   new ApiError("not_found", `There is no such ${resource}.`);
 
-/** 409: the resource already exists or its state does not allow the request. */
+/** Returns a 409 error. The resource already exists, or its state does not allow the request. */
 export const conflict = (message: string): ApiError => new ApiError("conflict", message);
 
 /** Converts any thrown value to an error that the client may see. Unexpected errors become a 500 without details. */
@@ -110,7 +110,7 @@ export function toApiError(thrown: unknown): ApiError {
 export const toErrorBody = ({ code, message, details }: ErrorResponse): ErrorBody =>
   details && details.length > 0 ? { code, message, details } : { code, message };
 
-/** Adds a link to the documentation of the error code (RFC 8288, relation `help`). */
+/** Returns the headers of an error response, with a link to the documentation of the error code (RFC 8288, relation `help`). */
 export const toErrorHeaders = ({ code, headers }: ErrorResponse): Readonly<Record<string, string>> => ({
   link: `</docs/errors#${code}>; rel="help"`,
   ...headers,
@@ -121,7 +121,7 @@ export const answerError = (c: Context, error: ApiError): Response =>
 
 const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
 
-/** Sends an error body for unknown paths, wrong methods and thrown errors. */
+/** Registers handlers that send an error body for unknown paths, wrong methods and thrown errors. */
 export function answerErrors<E extends Env>(app: Hono<E>): void {
   app.onError((thrown, c) => answerError(c, toApiError(thrown)));
   app.notFound((c) => {
@@ -136,7 +136,7 @@ function methodNotAllowed(allowed: readonly string[]): ApiError {
   });
 }
 
-/** Returns the methods that have a route at this path. Middleware, which matches all methods, does not count. */
+/** Returns the methods that have a route for this path. Middleware is left out, because it matches all methods. */
 function allowedMethods<E extends Env>(app: Hono<E>, path: string): readonly string[] {
   return METHODS.filter((method) =>
     app.router.match(method, path)[0].some(([[, route]]) => route.method === method),

@@ -16,26 +16,30 @@ const VALID_REQUEST_ID = /^[A-Za-z0-9_.:-]{1,128}$/;
 export const resolveRequestId = (given: string | undefined, nowMs: number): string =>
   given !== undefined && VALID_REQUEST_ID.test(given) ? given : createId("req", nowMs);
 
-/** Assigns an id to each request. Every response carries it. */
+/** Creates middleware that assigns an id to each request. The response repeats the id in `X-Request-Id`. */
 export function requestId(clock: Clock): MiddlewareHandler<RequestEnv> {
   return async (c, next) => {
     const id = resolveRequestId(c.req.header("x-request-id"), clock());
     c.set("requestId", id);
     await next();
-    // Set after the handler. Hono would drop headers set earlier if a route returns its own `Response`.
+    // The header is set after the handler has run. Hono drops headers that were set earlier if a route returns its own `Response`.
     c.header("X-Request-Id", id);
     c.header("X-Content-Type-Options", "nosniff");
     if (!c.res.headers.has("cache-control")) c.header("Cache-Control", "no-store");
   };
 }
 
-/** Rejects requests with several `Host` headers. Two servers could read them as different hosts. */
+/** Rejects requests with several `Host` headers, because two servers could read them as different hosts. */
 export const oneHost: MiddlewareHandler<{ Bindings: Partial<HttpBindings> }> = async (c, next) => {
   if (c.env?.incoming) requireOneHost(c.env.incoming);
   await next();
 };
 
-/** Enforces RFC 9112 section 3.2. Node keeps the first `Host` header and silently drops the others. @throws ApiError 400 */
+/**
+ * Rejects a request with several `Host` headers (RFC 9112 section 3.2). The raw headers are checked, because Node keeps the first `Host`
+ * header and silently drops the others.
+ * @throws ApiError 400
+ */
 export function requireOneHost({ rawHeaders }: IncomingMessage): void {
   let hosts = 0;
   for (let i = 0; i < rawHeaders.length; i += 2) {
@@ -47,11 +51,14 @@ export function requireOneHost({ rawHeaders }: IncomingMessage): void {
 
 const COUNTED_METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "PUT", "DELETE"]);
 
-/** Returns the pattern of the first matching route that is not middleware. */
+/** Returns the path pattern of the first matching route. Middleware does not count. */
 const routeOf = (c: Context): string =>
   matchedRoutes(c).find(({ method }) => method !== "ALL")?.path ?? routePath(c, -1);
 
-/** Counts and times management API responses by route pattern. The number of patterns is bounded. */
+/**
+ * Creates middleware that counts and times management API responses, labeled with the route's pattern instead of the path. The number of
+ * patterns is bounded.
+ */
 export function requestMetrics({
   apiRequests,
   apiRequestSeconds,
@@ -67,8 +74,8 @@ export function requestMetrics({
 }
 
 /**
- * Writes one log line for each failed or changing request of the management API. It names the route, because a path may contain a channel's
- * address, which is a credential. The cause of an internal error appears only here.
+ * Creates middleware that writes one log line for each failed or changing request of the management API. The line names the route, because
+ * a path may contain a channel's address, which is a credential. The cause of an internal error appears only here.
  */
 export function requestLog(deps: { readonly log: Log; readonly clock: Clock }): MiddlewareHandler<ApiEnv> {
   return async (c, next) => {
@@ -87,7 +94,10 @@ export function requestLog(deps: { readonly log: Log; readonly clock: Clock }): 
   };
 }
 
-/** Counts rejected requests by caller and address, or by network if the caller is unknown. Unknown callers have no organization. */
+/**
+ * Creates middleware that counts rejected requests by caller and address, or by network if the caller is unknown. An unknown caller has no
+ * organization.
+ */
 export function countRejections(refusals: Pick<RejectionCounts, "note">): MiddlewareHandler<ApiEnv> {
   return async (c, next) => {
     await next();
@@ -115,7 +125,9 @@ function describe(c: Context<ApiEnv>): Readonly<Record<string, unknown>> {
   };
 }
 
-/** In an invalid path, the parameter may hold any text, even a channel's address. */
+/**
+ * Returns the app id in the path, if it is well-formed. In an invalid path, the parameter may contain any text, even a channel's address.
+ */
 function appIdOf(c: Context<ApiEnv>): string | undefined {
   const appId = c.req.param("appId");
   return appId !== undefined && isId("app", appId) ? appId : undefined;

@@ -1,22 +1,23 @@
 import type { Context } from "hono";
 import { conflict } from "./problem.ts";
 
-/** The values that form the `ETag` of a row. */
+/** The values of a database row from which its `ETag` is computed. */
 export interface Versioned {
   readonly id: string;
   readonly version: number;
-  /** Version of the parts of a response that do not come from the row. Caches compare it, `If-Match` ignores it. */
+  /** Version of those parts of a response that do not come from the row. Caches compare it, but `If-Match` ignores it. */
   readonly variant?: string | null;
 }
 
 const etagOf = ({ id, version, variant }: Versioned): string =>
   `"${id}.${version}${variant == null ? "" : `-${variant}`}"`;
 
-/** Adds the row's version as a strong `ETag` (RFC 9110, section 8.8.3). */
+/** Adds the row's version to the response as a strong `ETag` (RFC 9110, section 8.8.3). */
 export const showVersion = (c: Context, row: Versioned): void => c.header("ETag", etagOf(row));
 
 /**
- * Rejects a write if `If-Match` (RFC 9110, section 13.1.1) names another version of the row. Call it with the row that the write replaces.
+ * Rejects a write if `If-Match` (RFC 9110, section 13.1.1) names another version of the row. Must be called with the row that the write
+ * will replace.
  *
  * @throws ApiError 409
  */
@@ -32,10 +33,10 @@ export function isKnown(c: Context): boolean {
   const known = c.req.header("if-none-match");
   const etag = c.res.headers.get("etag");
   if (known === undefined || etag === null) return false;
-  // A proxy that changes the encoding of a response makes its tag weak.
+  // Weak tags are accepted too, because a proxy that changes the encoding of a response makes its tag weak.
   return known.trim() === "*" || strongTags(known.replaceAll("W/", "")).includes(etag);
 }
 
-/** Returns the strong tags of a list. */
+/** Returns the strong entity tags in a header. */
 const strongTags = (header: string): readonly string[] =>
   [...header.matchAll(/(W\/)?("[^"]*")/g)].filter(([, weak]) => !weak).map(([, , tag = ""]) => tag);

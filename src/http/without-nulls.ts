@@ -1,14 +1,14 @@
 import { z } from "zod";
 
 /**
- * Selects the fields in which `null` means a missing field. `body` selects every optional field. `part` selects optional fields that are
- * not
- * nullable, because a nested object may distinguish `null` from missing. `patch` selects only fields inside lists, which are replaced as a
- * whole. Elsewhere in a patch, `null` deletes.
+ * Selects the fields in which `null` means that the field is missing.
+ * - `body`: every optional field.
+ * - `part`: optional fields that are not nullable, because a nested object may distinguish `null` from a missing field.
+ * - `patch`: only fields inside lists, because a patch replaces lists as a whole. Elsewhere in a patch, `null` deletes the field.
  */
 export type NullsIn = "body" | "part" | "patch";
 
-/** Removes the nulls that mean a missing field. Values that the schema does not describe are kept unchanged. */
+/** Removes those fields whose `null` means that the field is missing. Values that the schema does not describe are left unchanged. */
 export function withoutNulls(schema: z.core.$ZodType, value: unknown, mode: NullsIn = "part"): unknown {
   if (typeof value !== "object" || value === null) return value;
   if (isWrapper(schema)) return withoutNulls(schema._zod.def.innerType, value, mode);
@@ -27,7 +27,7 @@ export function withoutNulls(schema: z.core.$ZodType, value: unknown, mode: Null
     if (one === null && isOmittable(field, mode)) return [];
     return [[name, withoutNulls(field, one, mode === "patch" ? mode : "part")]];
   });
-  // `fromEntries`, so that a field named `__proto__` is treated like any other.
+  // Uses `fromEntries`, so that a field named `__proto__` is treated like any other.
   return Object.fromEntries(fields);
 }
 
@@ -37,9 +37,8 @@ const isOmittable = (field: z.core.$ZodType, mode: NullsIn): boolean =>
 const accepts = (schema: z.core.$ZodType, value: unknown): boolean => z.safeParse(schema, value).success;
 
 /**
- * Uses the first union member that accepts the value without its nulls. If no member does, it uses the member with matching literals, so
- * that
- * error messages refer to that member.
+ * Removes nulls according to the first union member that accepts the result. If no member does, uses the member whose literals match, so
+ * that error messages refer to that member.
  */
 function withoutNullsOf(forms: readonly z.core.$ZodType[], value: object, mode: NullsIn): unknown {
   for (const form of forms) {

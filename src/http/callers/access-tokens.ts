@@ -2,30 +2,31 @@ import { createSecretKey } from "node:crypto";
 import { errors, jwtVerify, SignJWT } from "jose";
 import type { Clock } from "../../lib/clock.ts";
 
-/** Maximum lifetime of an access token. It ends earlier if its key does. */
+/** Maximum lifetime of an access token, in seconds. A token expires earlier if its API key does. */
 export const ACCESS_TOKEN_SECONDS = 900;
 
-/** Issuer of Inlet's own tokens. It is the same for all clusters. The signing key tells them apart. */
+/**
+ * Issuer of Inlet's own access tokens. It is the same in all clusters. Tokens of other clusters are rejected because their signing key
+ * differs.
+ */
 export const ACCESS_TOKEN_ISSUER = "inlet";
 
 const ALGORITHM = "HS256";
 const TYPE = "at+jwt";
 
 /**
- * Access tokens. Each refers to an API key, or to the identity of another issuer's subject in one organization. The token contains only
- * that
- * id, and its permissions are read when it is used.
+ * Issues and verifies access tokens. A token belongs to an API key, or to the identity of another issuer's subject in one organization. It
+ * only contains the id of that key or identity. The permissions are read each time the token is used.
  */
 export interface AccessTokens {
   readonly issue: (id: string, forSeconds: number) => Promise<string>;
-  /** Returns the id of the key or identity. Returns `undefined` if the token is foreign, modified or expired. */
+  /** Returns the id of the key or identity to which the token belongs. Returns `undefined` if the token is foreign, modified or expired. */
   readonly verify: (token: string) => Promise<string | undefined>;
 }
 
 /**
- * Creates JSON Web Tokens (RFC 7519) of type `at+jwt` (RFC 9068). The algorithm is fixed, regardless of the token's header. Only gateways
- * of
- * the cluster verify them, so a shared key is enough.
+ * Creates access tokens as JSON Web Tokens (RFC 7519) of type `at+jwt` (RFC 9068). The algorithm is fixed, whatever the header of a token
+ * says. Only gateways of the same cluster verify the tokens, so a shared key is enough.
  */
 export function createAccessTokens(options: { readonly key: Buffer; readonly clock: Clock }): AccessTokens {
   const { clock } = options;

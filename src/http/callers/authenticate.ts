@@ -8,18 +8,19 @@ import type { Identified, Identify, TokenRejection } from "./identify.ts";
 
 export interface AuthenticateDeps {
   readonly identify: Identify;
-  /** Rate limit per API key, per account without a key, and per live conversation. */
+  /** Rate limit of requests. It applies per API key, per account if there is no key, and per live conversation. */
   readonly requests: RateLimiter;
   readonly failedTokens: FailedTokens;
 }
 
-/** The organization that the caller of another issuer's token acts for. */
+/** Header that names an organization, for callers whose token comes from another issuer. */
 export const ORGANIZATION_HEADER = "X-Organization-Id";
 
 /**
- * Authenticates the bearer token, applies its rate limit and sets `caller` for the rest of the request.
+ * Creates middleware that authenticates the bearer token, applies its rate limit and sets `caller` for the rest of the request. The
+ * middleware can throw these errors:
  *
- * @throws ApiError 401, 429, or 403 when the organization of an account is unclear
+ * @throws ApiError 401, 429, or 403 when it is unclear which organization an account acts for
  * @throws UnavailableError when the token cannot be checked at the moment
  */
 export function authenticate(deps: AuthenticateDeps): MiddlewareHandler<ApiEnv> {
@@ -56,7 +57,10 @@ export function bearerToken(header: string | undefined): string | undefined {
 
 const FORM = "`Authorization: Bearer <API key or access token>`";
 
-/** Only a caller with the complete key learns that it was revoked or has expired. All others receive "unknown". */
+/**
+ * Messages for rejected tokens. Only a caller with the complete key learns that the key was revoked or has expired. All others receive
+ * "unknown".
+ */
 const MESSAGES: Readonly<Record<TokenRejection["why"] | "missing" | "malformed", string>> = {
   missing: `A bearer token is required. Send the header ${FORM}.`,
   malformed: `The Authorization header must have the form ${FORM}.`,
@@ -74,7 +78,8 @@ const tooManyGuesses = (state: Parameters<typeof rateLimitError>[0]): ApiError =
   rateLimitError(state, "Too many wrong tokens were sent from this address. Try again later.");
 
 /**
- * Returns the caller of an authenticated token. A token belongs to one organization, which the header may repeat.
+ * Returns the caller to whom an authenticated token belongs. The token belongs to one organization. The request header may name the same
+ * organization again, but no other one.
  *
  * @throws ApiError 403 when the header names another organization, or the account is not a member
  */

@@ -4,7 +4,7 @@ import { ApiError } from "../problem.ts";
 import { bearerToken, ORGANIZATION_HEADER, resolveCaller } from "./authenticate.ts";
 import type { Identify } from "./identify.ts";
 
-/** Grants every permission, including ones added later. */
+/** The permission that includes every other one, even those added later. */
 export const ALL_PERMISSIONS = "*";
 
 /** @throws ApiError 403 that names the missing permission */
@@ -13,17 +13,21 @@ export function requirePermission(caller: Caller, permission: string): void {
   throw new ApiError("permission_denied", `This requires the permission ${permission}.`);
 }
 
-/** The permission that a route requires. */
+/** The permission that a route requires, and the kinds of restricted tokens that it accepts. */
 export interface RoutePermission {
   /** `null` if the route requires no permission. */
   readonly permission: string | null;
-  /** The path parameter through which confined tokens may use the route. */
+  /** Name of the path parameter that must contain the resource of a confined token. Without it, confined tokens cannot use the route. */
   readonly confined?: string;
-  /** Set if the route accepts tokens of another issuer that name no organization. */
+  /** Set if the route accepts tokens of another issuer that do not name an organization. */
   readonly unplaced?: true;
 }
 
-/** @throws ApiError 403 that names the missing permission, or says that the token is for something else */
+/**
+ * Checks that the caller may use a route.
+ *
+ * @throws ApiError 403 that names the missing permission, or says that the token is for other routes
+ */
 export function requireAllowed(caller: Caller, { permission, confined, unplaced }: RoutePermission): void {
   if (caller.isUnplaced && !unplaced)
     throw new ApiError(
@@ -41,7 +45,7 @@ export function requireAllowed(caller: Caller, { permission, confined, unplaced 
 }
 
 /**
- * Ensures that callers only grant or take away permissions that they have. A role counts with all its permissions.
+ * Checks that callers only grant or withdraw permissions that they have themselves. A role counts with all its permissions.
  *
  * @throws ApiError 403 that names the missing permissions
  */
@@ -65,16 +69,19 @@ const MAX_NAMED = 20;
 export const holds = ({ permissions }: Pick<Caller, "permissions">, permission: string): boolean =>
   permissions.has(ALL_PERMISSIONS) || permissions.has(permission);
 
-/** Returns all permissions that can be granted: those that routes require, and `*`. Routes without a permission pass `null`. */
+/**
+ * Returns all permissions that can be granted: those that routes require, and `*`.
+ *
+ * @param routePermissions the permissions of all routes; `null` for a route that requires none
+ */
 export function permissionCatalog(routePermissions: Iterable<string | null>): readonly string[] {
   const names = [...routePermissions].filter((name) => name !== null);
   return [ALL_PERMISSIONS, ...new Set(names.sort())];
 }
 
 /**
- * Returns whether the caller of a streaming response may still receive it. The token must be active, for the same organization, and have
- * the
- * permission.
+ * Returns whether the caller of a streaming response may still receive it. The caller's token must still be valid for the same organization
+ * and still have the permission.
  *
  * @throws UnavailableError when this cannot be checked at the moment
  */

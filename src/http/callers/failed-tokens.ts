@@ -5,15 +5,15 @@ import { createLimiter } from "../../lib/limiter.ts";
 import { upToEntries } from "../../lib/up-to-entries.ts";
 import type { Identified, TokenRejection } from "./identify.ts";
 
-/** Limits wrong tokens per sender. */
+/** Limits how many wrong tokens each sender may send. */
 export interface FailedTokens {
-  /** The sender's limit as known to this gateway. */
+  /** Returns the state of the sender's limit, as far as this gateway knows. */
   readonly stateOf: (network: string) => RateLimitState;
-  /** Counts a wrong token. The same token within a minute counts once. */
+  /** Counts a wrong token. If the same token repeats within a minute, it counts once. */
   readonly note: (network: string, token: string) => Promise<RateLimitState>;
   /**
-   * Looks up a token. For senders over their limit, only a few lookups run at a time, round-robin between senders. A token that was right
-   * recently is exempt. Returns `undefined` if too many lookups of that sender are waiting.
+   * Looks up a token. If its sender is over the limit, the lookup may have to wait: only a few such lookups run at a time, round-robin
+   * between senders. A token that was right recently does not wait. Returns `undefined` if too many lookups of the sender are waiting.
    */
   readonly lookUp: (
     network: string,
@@ -26,16 +26,17 @@ const REMEMBERED_MS = 60_000;
 const RIGHT_FOR_MS = 600_000;
 const MAX_NETWORKS = 10_000;
 const MAX_TOKENS = 50_000;
-/** Leaves enough database connections for other requests. */
+/** Maximum number of concurrent lookups for senders over the limit. It leaves enough database connections for other requests. */
 const LOOK_UPS_AT_ONCE = 8;
-/** Maximum waiting lookups per sender. */
+/** Maximum number of waiting lookups per sender. */
 const MAX_WAITING = 256;
 
 /**
- * Creates the limit for wrong tokens of one sender. Many callers may share an address, so a right token is never rejected because of
- * others' wrong ones. Over the limit, wrong tokens receive 429 and all lookups share a narrow lane. Keys are too long to guess.
+ * Creates the limit for wrong tokens of one sender. Many callers may share an address, so a right token is never rejected because of wrong
+ * ones. When a sender is over the limit, its wrong tokens receive 429 and its lookups are throttled. That is enough, because keys are too
+ * long to guess.
  *
- * Gateways share the limit. Each learns that it is used up with the next wrong token it sees.
+ * All gateways share the limit. Each gateway learns that the limit is used up from the next wrong token that it receives.
  */
 export function createFailedTokens(limiter: RateLimiter): FailedTokens {
   const states = new LRUCache<string, { readonly state: RateLimitState; readonly endsAtMs: number }>(

@@ -13,35 +13,39 @@ import { isId } from "../../lib/ids.ts";
 import { ACCESS_TOKEN_ISSUER, type AccessTokens } from "./access-tokens.ts";
 import type { OidcIssuer } from "./oidc.ts";
 
-/** The verified identity behind a token, with the key of its rate limit. */
+/** The verified identity behind a token. `limitedAs` is the key of its rate limit. */
 export type Identified = { readonly limitedAs: string } & (
   | { readonly by: "apiKey" | "accessToken"; readonly key: KnownKey }
   | {
       readonly by: "oidc";
       readonly expiresAtMs: number;
-      /** `undefined` if neither the token nor its caller names an organization. */
+      /** The account in its organization. `undefined` if neither the token nor its caller names an organization. */
       readonly account: KnownAccount | undefined;
     }
   | { readonly by: "boundToken"; readonly account: KnownAccount }
   | { readonly by: "liveToken"; readonly conversation: KnownConversation }
 );
 
-/** A rejected token. `unknown` covers all tokens except a complete former key and a subject without an identity. */
+/**
+ * Why a token was rejected. `unknown` stands for every reason except two: a complete key that is no longer valid, and a subject without an
+ * identity.
+ */
 export interface TokenRejection {
   readonly by: "nobody";
   readonly why: "unknown" | "expired" | "noIdentity" | KeyEnd;
 }
 
 /**
- * @param named the organization named by the caller, for an issuer's token without one
- * @throws UnavailableError when the token cannot be looked up at the moment
+ * Identifies the caller behind a bearer token.
+ *
+ * @param named the organization that the caller names, for a token of another issuer that names none
  */
 export type Identify = (token: string, named?: string) => Promise<Identified | TokenRejection>;
 
 export interface IdentifyDeps {
   readonly callers: Callers;
   readonly accessTokens: AccessTokens;
-  /** `undefined` if no other issuer is trusted. */
+  /** The trusted issuer of other tokens. `undefined` if there is none. */
   readonly oidc: OidcIssuer | undefined;
   readonly clock: Clock;
 }
@@ -49,7 +53,7 @@ export interface IdentifyDeps {
 const MAX_KEY_CHARS = 1_024;
 const UNKNOWN: TokenRejection = { by: "nobody", why: "unknown" };
 
-/** Chooses how to verify a bearer token by its issuer or its format. Each kind of token has its own rules. */
+/** Creates a function that verifies bearer tokens. The token's issuer or format decides how it is verified. */
 export function createIdentify({ callers, accessTokens, oidc, clock }: IdentifyDeps): Identify {
   const isActive = (key: KnownKey): boolean => key.expiresAtMs > clock();
 

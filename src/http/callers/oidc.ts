@@ -10,10 +10,10 @@ import type { Clock } from "../../lib/clock.ts";
 import { UnavailableError } from "../../lib/errors.ts";
 import { PUBLIC_KEY_ALGORITHMS } from "../../verify/token/jwt-settings.ts";
 
-/** The verified claims of a token. */
+/** The verified claims of a token from another issuer. */
 export interface IssuerToken {
   readonly subject: string;
-  /** The organization of the token, from its claim or the operator's setting. `undefined` if neither names one. */
+  /** Organization of the token, from its claim or the operator's setting. `undefined` if neither names one. */
   readonly organizationId: string | undefined;
   readonly expiresAtMs: number;
 }
@@ -29,35 +29,35 @@ export interface OidcIssuer {
   readonly verify: (token: string) => Promise<IssuerToken | undefined>;
 }
 
-/** Excludes shared secrets (`HS…`) and `none`. */
+/** Accepted signature algorithms. Shared secrets (`HS…`) and `none` are excluded. */
 const ALGORITHMS = [...PUBLIC_KEY_ALGORITHMS, "Ed25519"];
 
-/** Allowed difference between the issuer's clock and ours. */
+/** Allowed difference between the issuer's clock and ours, in seconds. */
 const CLOCK_TOLERANCE_SECONDS = 30;
-/** Keys are fetched again after this time, so that withdrawn keys stop working. */
+/** Time after which the issuer's keys are fetched again, so that withdrawn keys stop working. */
 const KEYS_MAX_AGE_MS = 600_000;
-/** An unknown key id triggers another fetch, at most this often, because anyone can invent a key id. */
+/** Minimum time between fetches that an unknown key id triggers. It is limited because anyone can invent key ids. */
 const UNKNOWN_KEY_COOLDOWN_MS = 30_000;
-/** After a failed request, the issuer is not called for this long. */
+/** Time after a failed request during which the issuer is not called. */
 const FAILURE_COOLDOWN_MS = 1_000;
-/** OpenID Connect Core 1.0, section 2, limits `sub` to 255 characters. */
+/** Maximum length of `sub`, as in OpenID Connect Core 1.0, section 2. */
 const MAX_SUBJECT_CHARS = 255;
 
 export interface OidcOptions {
-  /** Compared character by character with the issuer's own spelling. */
+  /** URL of the issuer, exactly as the issuer writes it. It is compared character by character. */
   readonly issuer: string;
   readonly audience: string;
-  /** The claim that contains an organization's id. */
+  /** Name of the claim that contains an organization's id. */
   readonly organizationClaim?: string | undefined;
-  /** The organization of tokens without that claim. */
+  /** Organization for tokens without that claim. */
   readonly organizationId?: string | undefined;
   readonly clock: Clock;
   readonly unknownKeyCooldownMs?: number;
 }
 
 /**
- * Creates a verifier that uses the issuer's published keys (OpenID Connect Discovery 1.0, section 4; RFC 7517). Keys are fetched when the
- * first token arrives. The operator configures the issuer, so private networks are allowed.
+ * Creates a verifier that uses the keys which the issuer publishes (OpenID Connect Discovery 1.0, section 4; RFC 7517). The keys are
+ * fetched when the first token arrives. Issuers in private networks are allowed, because the operator configures the issuer.
  */
 export function createOidcIssuer({
   issuer,
@@ -105,7 +105,7 @@ export function createOidcIssuer({
       return await keys(header, token);
     } catch (error) {
       if (isTokenError(error)) throw error;
-      // Known keys remain usable. Otherwise the issuer may have moved its keys, so discover them again.
+      // Recent keys remain usable. If they are old, the issuer may have moved them, so the next token triggers a new discovery.
       if (!keys?.fresh) known = undefined;
       throw new UnavailableError(`the keys of ${issuer} cannot be fetched`, { cause: error });
     }
@@ -141,7 +141,7 @@ export function createOidcIssuer({
 const discoveryUrl = (issuer: string): string =>
   `${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`;
 
-/** The issuer's keys are available, and the token does not match any of them. */
+/** Returns whether the token is at fault: the issuer's keys are available, but the token does not match any of them. */
 const isTokenError = (error: unknown): boolean =>
   error instanceof errors.JWKSNoMatchingKey ||
   error instanceof errors.JWKSMultipleMatchingKeys ||
@@ -157,7 +157,10 @@ const isSubject = (text: string | undefined): text is string =>
 const DOCUMENT_TIMEOUT_MS = 3_000;
 const MAX_DOCUMENT_BYTES = 1024 * 1024;
 
-/** Fetches a JSON document of the issuer within three seconds, up to 1 MiB and without redirects. @throws Error when that fails */
+/**
+ * Fetches a JSON document from the issuer: within three seconds, up to 1 MiB and without redirects.
+ * @throws Error when that fails
+ */
 async function fetchJson(url: string): Promise<unknown> {
   const response = await fetch(url, {
     headers: { accept: "application/json" },

@@ -7,12 +7,12 @@ import type { RequestEnv } from "../context.ts";
 import { layout, missingPage, searchPage } from "./layout.ts";
 import { type Library, openLibrary } from "./library.ts";
 
-/** Allows only resources of this gateway. It forbids inline scripts, external resources and framing. */
+/** Content security policy. It allows only resources of this gateway, and forbids inline scripts and framing. */
 const POLICY = {
   defaultSrc: ["'none'"],
   scriptSrc: ["'self'"],
   styleSrc: ["'self'"],
-  // The style sheet of the API reference embeds its icons.
+  // `data:` is needed because the style sheet of the API reference embeds its icons.
   imgSrc: ["'self'", "data:"],
   connectSrc: ["'self'"],
   baseUri: ["'none'"],
@@ -20,7 +20,7 @@ const POLICY = {
   frameAncestors: ["'none'"],
 };
 
-/** Relative URLs, so that the page works behind a proxy that adds a path prefix. */
+/** Page of the API reference. Its URLs are relative, so that the page works behind a proxy that adds a path prefix. */
 const REFERENCE = `<!doctype html>
 <html lang="en">
   <head>
@@ -60,13 +60,13 @@ const IMAGES = {
 const CACHE_CONTROL = "public, max-age=3600";
 const MAX_QUERY_CHARS = 200;
 
-/** Serves `/docs`: the guides, a page per provider, a search, and the API reference. */
+/** Serves `/docs`: the guides, a page per provider, a search page, and the API reference. */
 export function createDocs({ presets }: { readonly presets: Presets }): Hono<RequestEnv> {
   const docs = new Hono<RequestEnv>();
   const secure = secureHeaders({ contentSecurityPolicy: POLICY, xFrameOptions: "DENY" });
   docs.use("/docs", secure);
   docs.use("/docs/*", secure);
-  // Opened on first use, because most gateways never serve it.
+  // The library is opened on the first request, because most gateways never serve it.
   let opened: Library | undefined;
   const library = (): Library => (opened ??= openLibrary(presets));
 

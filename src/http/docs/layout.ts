@@ -3,7 +3,7 @@ import { addressFrom, type DocsPage, type Hit, type Library, toRoot } from "./li
 
 type Html = ReturnType<typeof html>;
 
-/** Renders a page with the page list and the search form. */
+/** Renders a documentation page with the list of all pages and a search form. */
 export function layout(library: Library, page: DocsPage): Html {
   const headings = page.headings.length > 1 ? page.headings : [];
   return frame(

@@ -1,8 +1,8 @@
 import { Marked, type Token, type Tokens } from "marked";
 
-/** A section that the search can find: a heading, or a table row for one name. */
+/** A section that the search can find: the text below a heading, or a table row about one name. */
 export interface Place {
-  /** URL fragment. Empty for the beginning of the page. */
+  /** URL fragment of the section. Empty for the beginning of the page. */
   readonly id: string;
   readonly title: string;
   readonly text: string;
@@ -18,8 +18,8 @@ export interface Rendered {
 }
 
 /**
- * Renders GitHub-flavored Markdown as HTML. Headings have GitHub's anchors. A table row whose first code span is a name has that name as
- * its anchor, so that you can link to a setting, an error or a metric.
+ * Renders GitHub-flavored Markdown as HTML. Headings have the same anchors as on GitHub. If the first code span of a table row is a name,
+ * that name becomes the row's anchor. So a page can link to a setting, an error or a metric.
  *
  * @param addressOf returns the URL of a link or image, or `undefined` to show only its text
  */
@@ -75,7 +75,7 @@ export function renderMarkdown(text: string, addressOf: (href: string) => string
   return { title, html, places, headings };
 }
 
-/** Returns the sections of a page, each with the text up to the next heading, and its named table rows. */
+/** Returns the sections of a page, each with the text up to the next heading. Table rows with a name are sections too. */
 function placesOf(tokens: readonly Token[], title: string): readonly Place[] {
   const places: { id: string; title: string; text: string }[] = [{ id: "", title, text: "" }];
   for (const token of tokens) {
@@ -97,7 +97,7 @@ function placesOf(tokens: readonly Token[], title: string): readonly Place[] {
   return places.map((place) => ({ ...place, id: place.id.replace(/^row:/, "") }));
 }
 
-/** Returns the name of a row: the code span that fills its first or second cell. */
+/** Returns the name that a table row is about: the code span that fills its first or second cell. */
 function rowName(row: readonly Tokens.TableCell[]): string | undefined {
   for (const { tokens } of row.slice(0, 2)) {
     const [first] = tokens;
@@ -127,7 +127,7 @@ function plainText(tokens: readonly Token[]): string {
     .join("");
 }
 
-/** Returns GitHub's anchor for a heading. */
+/** Returns the anchor that GitHub gives a heading. */
 const headingId = (title: string): string =>
   title
     .toLowerCase()

@@ -1,6 +1,9 @@
 import type { Preset, Presets } from "../../verify/presets.ts";
 
-/** Renders the page of a provider as Markdown. It explains step by step how to receive webhooks, and lists the weaknesses. */
+/**
+ * Returns the page of a provider as Markdown. The page explains step by step how to receive webhooks, and lists weaknesses of the
+ * provider's verification.
+ */
 export function presetPage(preset: Preset): string {
   const { documentationUrl, notes, secret, otherSecrets, handshakes } = preset;
   const title = escapeMarkdown(preset.title);
@@ -89,7 +92,7 @@ ${weaknesses(preset)
 `;
 }
 
-/** Formats the sample as an HTTP request. Backticks are indented so that they cannot end the code block. */
+/** Returns the preset's sample delivery as an HTTP request. Backticks are indented so that they cannot end the code block. */
 function sampleText({ sample }: Preset): string {
   const headers = Object.entries(sample.headers).map(([name, value]) => `${name}: ${value}`);
   const query = new URLSearchParams(sample.query).toString();
@@ -125,7 +128,7 @@ function describeWeakness({ scheme, toleranceSeconds }: Preset["verification"]):
   }
 }
 
-/** Renders the table of all providers for the guide on senders. */
+/** Returns the table of all providers, which is part of the guide on senders. */
 export function renderPresetTable(presets: Presets): string {
   const rows = [...presets.values()].map(({ preset, title, verification, secret, handshakes }) =>
     [

@@ -1,7 +1,7 @@
-// The page `/docs/reference` with Swagger UI, which needs seconds for a document of this size. It therefore receives only a summary of each
-// operation. The rest is loaded when an operation is opened.
+// Script of the page `/docs/reference`, which uses Swagger UI. Swagger UI needs seconds for a document of this size, so it first receives
+// only a summary of each operation. The rest of an operation is loaded when it is opened.
 
-/** The fields that the list of operations shows. */
+/** Fields of an operation that the list of operations shows. */
 const HEAD = ["operationId", "summary", "tags", "deprecated", "security", "servers"];
 
 window.addEventListener("load", () => {
@@ -63,7 +63,7 @@ window.addEventListener("load", () => {
     statePlugins: {
       layout: {
         wrapSelectors: {
-          // Show search results even if their group is collapsed.
+          // Shows matching operations even if their group is collapsed.
           isShown:
             (isShown, { layoutSelectors }) =>
             (_, thing, ...rest) =>
@@ -81,7 +81,7 @@ window.addEventListener("load", () => {
     defaultModelsExpandDepth: -1,
     filter: true,
     validatorUrl: null,
-    // A token that the user enters is lost when the page is closed.
+    // A token that the user enters must not be stored, so it is lost when the page is closed.
     persistAuthorization: false,
     presets: [window.SwaggerUIBundle.presets.apis],
     plugins: [heads, search],
@@ -94,7 +94,7 @@ const mapValues = (object, map) =>
 const pick = (object, names) =>
   Object.fromEntries(Object.entries(object).filter(([name]) => names.includes(name)));
 
-/** Returns the search text. Swagger UI uses `true` before the first input. */
+/** Returns the search text. Swagger UI uses `true` instead of a text before the first input. */
 const phraseOf = (layoutSelectors) => {
   const phrase = layoutSelectors.currentFilter();
   return typeof phrase === "string" ? phrase : "";
@@ -110,7 +110,10 @@ function fits(one, tag, phrase) {
     .every((word) => text.includes(word));
 }
 
-/** Resolves references in a part of the document. A reference to an enclosing object is replaced by a note. */
+/**
+ * Replaces the references in a part of the document with the objects that they refer to. A reference to an enclosing object is replaced
+ * with a note, because it would never end.
+ */
 function resolve(whole, part, open) {
   if (Array.isArray(part)) return part.map((one) => resolve(whole, one, open));
   if (typeof part !== "object" || part === null) return part;

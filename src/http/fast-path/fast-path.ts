@@ -4,50 +4,64 @@ import { type Head, PlainRequest, readHead } from "./plain-request.ts";
 
 export interface FastPathDeps {
   /**
-   * Handles a request, or returns false without side effects. For a request with an unread body, the reply must be sent before it returns.
-   * Other replies may be sent later.
+   * Handles a request, or returns false without side effects. If the request has an unread body, the handler must send the reply before it
+   * returns. It may send other replies later.
    */
   readonly answer: (request: PlainRequest, reply: PlainReply) => boolean;
-  /** Passes a connection to `node:http` permanently. Received bytes without a response are pushed back and parsed again. */
+  /**
+   * Hands a connection off to `node:http` permanently. Bytes that were received but not answered are pushed back, so that `node:http` reads
+   * them.
+   */
   readonly handOffToNode: (socket: Socket) => void;
-  /** Timeout for the first request of a new connection. */
+  /** Timeout for the first request of a new connection, in milliseconds. */
   readonly firstRequestMs: number;
-  /** Timeout for an idle connection after a response, and for the operating system to accept the response. */
+  /**
+   * Timeout for an idle connection after a response, in milliseconds. It also limits the time in which the operating system must accept the
+   * response.
+   */
   readonly keepAliveMs: number;
 }
 
-/** All connections are checked once a second. A timer per connection, reset on each read and write, would cost 0.5 µs per request. */
+/**
+ * Interval at which all connections are checked for timeouts. A timer per connection would have to be reset on each read and write, which
+ * would cost 0.5 µs per request.
+ */
 const CHECK_INTERVAL_MS = 1_000;
 
-/** Reads requests from connections until it hands them off to `node:http`. */
+/** Reads requests from connections, until a connection is handed off to `node:http`. */
 export interface FastPath {
   readonly take: (socket: Socket) => void;
-  /** From now on, every response closes its connection. */
+  /** Makes every response from now on close its connection. */
   readonly answerLast: () => void;
   /**
-   * Closes connections that had a response and have no request in flight. Connections without a complete first request go to `node:http`.
+   * Closes connections that had a response and have no request in flight. Connections whose first request is not complete are handed off to
+   * `node:http`.
    */
   readonly closeIdle: () => void;
   readonly closeAll: () => void;
 }
 
-/** Maximum size of head and body: one socket read. */
+/** Maximum size of head and body together. It is the size of one socket read. */
 const MAX_REQUEST_BYTES = 64 * 1024;
-/** A request in more pieces, or one that takes longer, has a slow sender. `node:http` has timeouts for those. */
+/**
+ * Maximum number of pieces in which a request may arrive. If a request needs more pieces or more time, its sender is slow, and `node:http`
+ * has timeouts for that.
+ */
 const MAX_PIECES = 64;
 const PIECES_MS = CHECK_INTERVAL_MS;
 /**
- * A sender may still be sending after an early response, and would miss it if the socket closed at once. Reading continues for this long.
+ * How long to continue reading after an early response. If the socket closed at once, a sender that is still sending could miss the
+ * response.
  */
 const DRAIN_MS = CHECK_INTERVAL_MS;
-/** Maximum announced size of all incomplete requests. `node:http` reads the requests above it. */
+/** Maximum size of all incomplete requests together, according to their headers. Requests above it are handed off to `node:http`. */
 const MAX_PARTIAL_BYTES = 16 * 1024 * 1024;
 
 /**
- * Reads requests without the parser, streams and objects of `node:http`, which cost as much as the rest of a small delivery. It reads
- * short,
- * plain requests (see `readHead`), and only the heads of long ones, so that they can be rejected early. At the first other request, the
- * connection is handed off to `node:http` with all its bytes, for good.
+ * Creates a reader of requests that does without the parser, streams and objects of `node:http`. Those cost as much CPU time as the rest of
+ * a small delivery.
+ * It reads short, plain requests (see `readHead`). Of long requests it reads only the head, so that they can be rejected early. At the
+ * first request of any other form, the connection is handed off to `node:http` for good, with all its bytes.
  */
 export function createFastPath(deps: FastPathDeps): FastPath {
   const connections = new Set<Connection>();
@@ -85,13 +99,13 @@ export function createFastPath(deps: FastPathDeps): FastPath {
 interface Shared extends FastPathDeps {
   readonly keepAlive: string;
   isLast: boolean;
-  /** Number of checks so far. */
+  /** Number of timeout checks so far. */
   checks: number;
   partialBytes: number;
 }
 
 interface Connection extends Pick<FastPath, "closeIdle">, Pick<ReplyTarget, "destroy"> {
-  /** Closes the connection if it was idle for too long. */
+  /** Closes the connection if it has been idle for too long. */
   readonly checkIdle: () => void;
 }
 
@@ -104,14 +118,18 @@ interface PartialRequest {
 
 const getRequestBytes = ({ bytes, bodyBytes }: Head): number => bytes + bodyBytes;
 
-/** @param onGone called once, when the connection has closed or was handed off to `node:http` */
+/**
+ * Reads the requests of one connection.
+ *
+ * @param onGone called once, when the connection has closed or was handed off to `node:http`
+ */
 function readFrom(socket: Socket, shared: Shared, onGone: () => void): Connection {
   let state: "reading" | "answering" | "flushing" | "ending" | "left" = "reading";
   let wasAnswered = false;
   let hasEnded = false;
-  /** The reply to the current request closes the connection. */
+  /** Whether the reply to the current request closes the connection. */
   let closes = false;
-  /** The body of the current request is discarded. */
+  /** Whether the body of the current request is discarded. */
   let isUnread = false;
   let partialRequest: PartialRequest | undefined;
   let expiresAtCheck = 0;
@@ -121,7 +139,7 @@ function readFrom(socket: Socket, shared: Shared, onGone: () => void): Connectio
     else if (state !== "ending") pushBack(bytes);
   };
 
-  /** Pauses reading until the current request has its response. The bytes, and the end of the stream, are read again after it. */
+  /** Pauses reading until the current request has its response. The bytes are read again after that, and so is the end of the stream. */
   function pushBack(bytes: Buffer): void {
     socket.pause();
     socket.unshift(bytes);
@@ -144,7 +162,7 @@ function readFrom(socket: Socket, shared: Shared, onGone: () => void): Connectio
     partialRequest = { head, pieces: [bytes], missing: getRequestBytes(head) - bytes.length };
     shared.partialBytes += getRequestBytes(head);
     expireAfter(PIECES_MS);
-    // A closed socket only knows its remote address if it was read before.
+    // Reads the remote address now, because a socket that has closed no longer knows it unless it was read before.
     void socket.remoteAddress;
   }
 
@@ -162,12 +180,16 @@ function readFrom(socket: Socket, shared: Shared, onGone: () => void): Connectio
     return Buffer.concat(pieces);
   }
 
-  /** @param bytes the request, possibly followed by others */
+  /**
+   * Passes a complete request to the handler.
+   *
+   * @param bytes the request, possibly followed by others
+   */
   function answer(head: Head, bytes: Buffer): void {
     state = "answering";
     closes = head.closes;
     const end = getRequestBytes(head);
-    // Copy the rest, because the memory of a body may be freed early.
+    // Copies the bytes of the next requests, because the memory of this request's body may be freed early.
     if (bytes.length > end) pushBack(Buffer.from(bytes.subarray(end)));
     const request = new PlainRequest(head, bytes.subarray(head.bytes, end), socket);
     if (shared.answer(request, new PlainReply(target))) return;
@@ -183,7 +205,9 @@ function readFrom(socket: Socket, shared: Shared, onGone: () => void): Connectio
     handOff(bytes);
   }
 
-  /** Handles a request that its sender cut off. The handler decides about the response, as for all other requests. */
+  /**
+   * Handles a request whose sender disconnected before it was complete. As for all other requests, the handler decides about the response.
+   */
   function answerIncomplete(request: PartialRequest): void {
     const { head } = request;
     const cut = new PlainRequest(head, takePartialRequest(request).subarray(head.bytes), socket, "cut");
@@ -192,7 +216,10 @@ function readFrom(socket: Socket, shared: Shared, onGone: () => void): Connectio
     if (!shared.answer(cut, new PlainReply(target))) end();
   }
 
-  /** Once true, it stays true: a reply that announces the close is followed by it. */
+  /**
+   * Whether the connection closes after the current reply. Once true, it stays true, because a reply that announces the close must be the
+   * last one.
+   */
   const isLast = (): boolean => shared.isLast || closes || hasEnded;
   const target: ReplyTarget = {
     reply(head, body, closesHere) {
@@ -225,7 +252,7 @@ function readFrom(socket: Socket, shared: Shared, onGone: () => void): Connectio
     socket.end();
   }
 
-  /** Closes the connection after the response is sent. */
+  /** Closes the connection once the response has been sent. */
   function endSoon(): void {
     state = "ending";
     socket.destroySoon();
@@ -263,7 +290,7 @@ function readFrom(socket: Socket, shared: Shared, onGone: () => void): Connectio
     ["data", onData],
     ["end", onEnd],
     ["close", onClose],
-    // `close` follows every error.
+    // An error needs no handling, because `close` follows it.
     ["error", () => {}],
   ] as const;
   for (const [event, listener] of listeners) socket.on(event, listener);

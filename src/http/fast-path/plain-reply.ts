@@ -1,9 +1,9 @@
 import { STATUS_CODES, validateHeaderName, validateHeaderValue } from "node:http";
 
-/** The connection that receives a reply. */
+/** The connection to which a reply is written. */
 export interface ReplyTarget {
   /**
-   * Appends the connection headers to `head`, then writes the body.
+   * Appends the `Connection` header to `head`, then writes head and body.
    *
    * @param closes whether to close the connection after this reply
    */
@@ -21,11 +21,11 @@ export class PlainReply {
   }
 
   /**
-   * Sends the complete reply. `Date` and the connection headers are added automatically.
+   * Sends the complete reply. The `Date` and `Connection` headers are added automatically.
    *
    * @param lines header lines that need no validation, each with its line end
-   * @param headers further headers, in lower case; `connection` can only be `close`
-   * @param body its size must match `lines`; a 204 has none
+   * @param headers other headers with lowercase names; `connection` can only be `close`
+   * @param body the body; its size must match the length in `lines`, and it must be empty for a 204
    * @throws TypeError for an invalid header, before any byte is sent
    */
   send(status: number, lines: string, headers: Readonly<Record<string, string>>, body = ""): void {
@@ -50,7 +50,7 @@ export class PlainReply {
 
 const OK = "HTTP/1.1 200 OK\r\n";
 
-/** Cached, as thousands of replies are sent within one second. */
+/** The `Date` header of the current second. It is cached because thousands of replies may be sent within one second. */
 let last = { second: 0, text: "" };
 
 function dateHeader(): string {

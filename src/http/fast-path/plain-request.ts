@@ -1,40 +1,40 @@
 import type { Socket } from "node:net";
 import { ValueCollector } from "../../event/values.ts";
 
-/** Longer heads are rare. They are handed off to `node:http`. */
+/** Maximum size of a request head. Longer heads are rare and handed off to `node:http`. */
 const MAX_HEAD_BYTES = 4 * 1024;
 /**
- * The accepted heads: a small, unambiguous subset of RFC 9112. The target is a path, a colon directly follows each name, values are visible
- * ASCII, and every line ends with CRLF.
+ * Matches request heads that the fast path accepts: a small, unambiguous subset of RFC 9112. The target is a path, each header name is
+ * directly followed by a colon, values are visible ASCII, and every line ends with CRLF.
  */
 const HEAD = /^POST \/[!-~]* HTTP\/1\.1\r\n(?:[!#$%&'*+.^_`|~\dA-Za-z-]+:[\t -~]*\r\n)+\r\n$/;
 const HEAD_END = Buffer.from("\r\n\r\n");
 const TARGET_AT = "POST ".length;
 const VERSION = " HTTP/1.1\r\n";
-/** The largest number of digits that a JavaScript number represents exactly. */
+/** Matches a content length with as many digits as a JavaScript number can represent exactly. */
 const LENGTH = /^\d{1,15}$/;
 
 /** The parsed head of a request. */
 export interface Head {
   readonly target: string;
-  /** Values by lower-case name. Names do not repeat. */
+  /** Header values by lowercase name. No name repeats. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Size of the head. The body follows it. */
+  /** Size of the head, in bytes. The body follows it. */
   readonly bytes: number;
-  /** Size of the body, as announced by the head. */
+  /** Size of the body in bytes, according to the head. */
   readonly bodyBytes: number;
-  /** The client closes the connection after this request. */
+  /** Whether the client closes the connection after this request. */
   readonly closes: boolean;
 }
 
 /**
- * Parses the head of a request exactly as Node does (see test/http/fast-path). Returns `undefined` if Node must read it, or report its
- * errors.
+ * Parses the head of a request with exactly the same result as Node (see test/http/fast-path). Returns `undefined` if `node:http` must read
+ * the request, for example because it is invalid.
  */
 export function readHead(bytes: Buffer): Head | undefined {
   const end = bytes.indexOf(HEAD_END) + HEAD_END.length;
   if (end < HEAD_END.length || end > MAX_HEAD_BYTES) return undefined;
-  // Decode only the head, because a header string keeps the whole decoded text in memory.
+  // Decodes only the head, because each header value keeps the whole decoded text in memory.
   const text = bytes.toString("latin1", 0, end);
   if (!HEAD.test(text)) return undefined;
   const targetEnd = text.indexOf(" ", TARGET_AT);
@@ -47,7 +47,10 @@ export function readHead(bytes: Buffer): Head | undefined {
   return { target: text.slice(TARGET_AT, targetEnd), headers, bytes: end, bodyBytes: Number(length), closes };
 }
 
-/** Headers that change message framing or the connection, or that Node treats specially. */
+/**
+ * Returns whether a header needs Node's parser: it changes how messages are delimited or what happens to the connection, or Node treats it
+ * specially.
+ */
 const needsNodeParser = (headers: Head["headers"]): boolean =>
   headers.expect !== undefined ||
   headers.trailer !== undefined ||
@@ -56,7 +59,10 @@ const needsNodeParser = (headers: Head["headers"]): boolean =>
   headers["set-cookie"] !== undefined ||
   headers["transfer-encoding"] !== undefined;
 
-/** Parses the header lines in a range. Returns `undefined` if a name repeats, because its meaning then depends on the name. */
+/**
+ * Parses the header lines in a range of the text. Returns `undefined` if a name repeats, because the meaning of a repeated header depends
+ * on its name.
+ */
 function readHeaders(text: string, from: number, to: number): Record<string, string> | undefined {
   const headers = new ValueCollector().collected as Record<string, string>;
   for (let at = from; at < to; ) {
@@ -71,12 +77,14 @@ function readHeaders(text: string, from: number, to: number): Record<string, str
 }
 
 /**
- * The state of a body. `cut` ended before it was complete. `unread` is too long for the fast path, but its request may be rejected by its
- * head. Otherwise the request is handed off.
+ * The state of a request's body:
+ * - `cut`: the connection ended before the body was complete.
+ * - `unread`: the body is too long for the fast path. The handler may reject the request because of its head. Otherwise the request is
+ * handed off.
  */
 export type BodyState = "whole" | "cut" | "unread";
 
-/** A complete request with the members of `IncomingMessage` that hooks use. */
+/** A request with those members of `IncomingMessage` that hooks use. */
 export class PlainRequest {
   readonly method = "POST";
   readonly complete = true;
