@@ -33,8 +33,7 @@ type Variables = Readonly<Record<string, string | undefined>>;
 
 /**
  * Parses the settings from the environment and the `--config` file. The environment wins, and an empty value counts as unset. `argv`
- * excludes
- * node and script. Each invalid setting is one finding, with its name as `path`. Findings never quote a secret.
+ * excludes node and script. Each invalid setting is one finding, with its name as `path`. Findings never quote a secret.
  */
 export function parseConfig(env: Variables, argv: readonly string[]): Result<Command, readonly Finding[]> {
   const options = parseOptions(argv);

@@ -10,15 +10,13 @@ import { createTimings, SECONDS, type Timings } from "./metrics/histogram.ts";
 
 /**
  * The gateway's metrics. Labels come from closed sets such as kinds, states, reasons and routes, never from types or paths. Ids are only
- * used
- * for a bounded number of channels, subscriptions and organizations.
+ * used for a bounded number of channels, subscriptions and organizations.
  */
 export interface Metrics {
   readonly registry: Registry;
   /**
    * Returns the counts of a channel, or of all other channels if it is not counted individually. Add to the counts in place, and call this
-   * again
-   * each time.
+   * again each time.
    */
   readonly countsOf: (channel: ChannelName) => ChannelCounts;
   /** Time from the headers of a hook request to its response, by outcome: `ok`, `unverified`, `refused`, `unavailable`, `internal`. */
@@ -80,8 +78,7 @@ export interface Figure<L extends string = string> {
 
 /**
  * A counter with two labels for hot paths. It keeps plain numbers and passes them on when scraped. prom-client hashes the labels on each
- * call,
- * which costs a tenth of a delivery.
+ * call, which costs a tenth of a delivery.
  */
 export interface Tally {
   readonly add: (first: string, second: string, count?: number) => void;

@@ -22,8 +22,7 @@ const AFTER_ERROR_MS = 500;
 const CLEANUP_EVERY_MS = 600_000;
 
 /**
- * Keeps extending the claims on all in-flight entries until the last handler has finished. Drops entries that another reader
- * has claimed.
+ * Keeps extending the claims on all in-flight entries until the last handler has finished. Drops entries that another reader has claimed.
  */
 export const extendClaims = ({ commands, window, settings, idle, onError }: ReadingDeps): Promise<void> =>
   repeat(

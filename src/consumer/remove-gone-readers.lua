@@ -1,6 +1,5 @@
 -- Removes silent readers without pending entries from a group.
--- KEYS:  topic
--- ARGV:  group, silence after which a reader is removed (ms)
+-- KEYS: topic ARGV: group, silence after which a reader is removed (ms)
 -- Reply: number of removed readers
 local gone = 0
 for _, row in ipairs(redis.call('XINFO', 'CONSUMERS', KEYS[1], ARGV[1])) do

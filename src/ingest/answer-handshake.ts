@@ -6,20 +6,22 @@ import type { CompiledChannel } from "./compiled-channel.ts";
 
 export interface AnswerHandshakeDeps {
   /**
-   * Stores the secret that will sign a channel's deliveries. Returns true if the channel now has this secret. Returns false if it already
-   * has
-   * another one, which is kept.
+   * Stores the secret with which a channel's deliveries will be signed. Returns true if the channel now has this secret. Returns false if
+   * it already has another one, which is not replaced.
    */
   readonly captureSecret: (channel: ChannelIdentity, secret: string) => Promise<boolean>;
-  /** Calls a URL that a verified handshake contains and the channel's settings have pinned. @throws UnavailableError */
+  /**
+   * Calls a URL from a verified handshake. The channel's settings restrict which URLs are allowed.
+   * @throws UnavailableError
+   */
   readonly visit: (url: string, options: { readonly signal: AbortSignal }) => Promise<void>;
 }
 
 export type AnswerHandshake = ReturnType<typeof createAnswerHandshake>;
 
 /**
- * Creates a function that performs the actions of a handshake and returns its reply, or an error that says why there is no reply. It throws
- * an `UnavailableError` if an action is not possible at the moment.
+ * Creates a function that performs the actions of a handshake. It returns the reply, or an error that says why there is none. It throws an
+ * `UnavailableError` if an action is not possible at the moment.
  */
 export function createAnswerHandshake({ captureSecret, visit }: AnswerHandshakeDeps) {
   return async (
@@ -27,7 +29,7 @@ export function createAnswerHandshake({ captureSecret, visit }: AnswerHandshakeD
     { captured, visit: address, reply }: MatchedHandshake,
     { signal }: { readonly signal: AbortSignal },
   ): Promise<Result<HandshakeReply, string>> => {
-    // Build the reply first, as it has no side effects: without a reply, the secret must not be stored.
+    // Builds the reply before the actions, because it may fail and has no side effects. Without a reply, the secret must not be stored.
     const answer = reply();
     if (!answer.ok) return answer;
     if (captured?.ok === false) return captured;

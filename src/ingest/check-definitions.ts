@@ -7,10 +7,12 @@ import { compileRules } from "../normalize/compile.ts";
 import type { KindProfile } from "../normalize/profile.ts";
 import type { CompiledChannel } from "./compiled-channel.ts";
 
-/** Maximum schemas of one channel in the compiler's queue. A channel with a thousand schemas must not block the other channels. */
+/**
+ * Maximum number of schemas of one channel in the compiler's queue. A channel with a thousand schemas must not block the other channels.
+ */
 const MAX_SCHEMAS_AT_ONCE = 4;
 
-/** A stand-in for a channel that does not exist yet. Its values do not affect compilation. */
+/** Identity to compile with when the channel does not exist yet. Its values do not affect the result. */
 const PLACEHOLDER_CHANNEL = { number: 0, uid: "unborn", kind: "", appId: "", organizationId: "" };
 
 /**
@@ -46,7 +48,8 @@ export async function checkDefinitions(
 }
 
 /**
- * Returns a copy of the channel with other definitions, for explaining only. Returns findings if the definitions are invalid.
+ * Returns a copy of the channel with other definitions, only to explain what they would do. Returns findings if the definitions are
+ * invalid.
  *
  * @throws UnavailableError when the compiler cannot decide at the moment
  */

@@ -4,33 +4,36 @@ import type { ChannelHandle } from "../event/ingest.ts";
 import type { RuleSet } from "../normalize/compile.ts";
 import type { CompiledSender } from "../verify/verify.ts";
 
-/** Earliest times of the next delivery records: one for any delivery, one for a delivery that was not published. */
+/** Earliest times of the next two kinds of delivery record: one of any delivery, and one of a delivery that was not published. */
 export interface Sampling {
   nextAtMs: number;
   nextFailedAtMs: number;
 }
 
-/** A compiled part that several channels share, with its memory size. */
+/** A compiled part that several channels may share, and its memory size in bytes. */
 export interface SharedPart {
   readonly bytes: number;
 }
 
-/** An active channel in compiled form. It extends the handle that channel kinds see by everything that `ingest` needs. */
+/** An active channel in compiled form. Channel kinds only see the `ChannelHandle`. `ingest` also needs the other fields. */
 export interface CompiledChannel extends ChannelHandle {
-  /** The complete settings as parsed by the kind's schema, with decrypted secrets. */
+  /** The complete settings with decrypted secrets, as the kind's schema parsed them. */
   readonly config: CommonSettings;
   /** Version of the database row. Each write increases it. */
   readonly version: number;
   readonly connectionId: string | null;
-  /** The pause whose buffered deliveries are not yet published. New deliveries are queued behind them. `undefined` without such a pause. */
+  /**
+   * The last pause, if its buffered deliveries are not published yet. New deliveries wait behind those. `undefined` if there is no such
+   * pause.
+   */
   readonly pause: number | undefined;
-  /** When to record the next delivery. Missing if the channel records no deliveries. */
+  /** Times of the next delivery records. Missing if the channel records no deliveries. */
   readonly sampling?: Sampling;
   /** The verification scheme and preset, as shown in delivery records. */
   readonly verification?: { readonly scheme: string; readonly preset: string | null };
   readonly rules: RuleSet;
   readonly sender: CompiledSender;
-  /** The parts that the channel shares with other channels of equal content. */
+  /** The compiled parts that the channel shares with channels of equal content. */
   readonly shares?: readonly SharedPart[];
 }
 

@@ -19,26 +19,32 @@ import type { CompiledChannel } from "./compiled-channel.ts";
 import type { Explain } from "./explain.ts";
 import { SampleQueue } from "./sample-queue.ts";
 
-/** The response to a delivery that was rejected before it was processed. */
+/** How a delivery was rejected before it was processed: the status and the reason. */
 export interface DeliveryRejection {
   readonly httpStatus: number;
   readonly reason: string;
 }
 
 /**
- * Records at most one delivery per second and channel, so that an operator can inspect it. It prefers deliveries that were not simply
- * published. A delivery that is not recorded costs one comparison. Records are written in the background. They are dropped if there is
- * no room.
+ * Records at most one delivery per second and channel, so that an operator can inspect it. Deliveries that were not simply published are
+ * preferred. A delivery that is not recorded costs only one comparison. Records are written in the background, and dropped if the queue is
+ * full.
  */
 export interface DeliveryRecorder extends AsyncDisposable {
-  /** @param request missing for a fetched delivery */
+  /**
+   * Called when a delivery was processed.
+   *
+   * @param request the request as received; missing for a fetched delivery
+   */
   readonly settled: (
     channel: CompiledChannel,
     delivery: VerifiedDelivery,
     result: IngestResult,
     request?: RawRequest,
   ) => void;
-  /** Called when a delivery is rejected. Only its headers and the reason are stored. `request` is only called for sampled deliveries. */
+  /**
+   * Called when a delivery is rejected. Only its headers and the reason are stored. `request` is only called if this delivery is recorded.
+   */
   readonly rejected: (
     channel: CompiledChannel,
     arrivedAtMs: number,
@@ -56,9 +62,9 @@ export interface DeliveryRecorder extends AsyncDisposable {
 
 export interface DeliveryRecorderDeps {
   readonly records: Pick<DeliveryRecords, "write">;
-  /** Explains the result of each path. The recorder does not need the events. */
+  /** Explains how each path of the rules applies to a delivery. The recorder does not need the events. */
   readonly explain: Explain;
-  /** Returns whether the topics of an organization exceed their storage limit. Such an organization records no deliveries. */
+  /** Returns whether the topics of an organization exceed their storage limit. Such an organization gets no delivery records. */
   readonly isOverLimit: (organizationId: string) => boolean;
   readonly metrics: Pick<Metrics, "recordsDropped">;
   readonly clock: Clock;
@@ -66,16 +72,16 @@ export interface DeliveryRecorderDeps {
 }
 
 const EVERY_MS = 1_000;
-/** Limits for all queued records of this gateway. */
+/** Maximum number and total size of all queued records in this gateway. */
 const MAX_WAITING = { samples: 256, bytes: 8 * 1024 * 1024 };
-/** Maximum records in one write. */
+/** Maximum number of records in one write. */
 const MAX_WRITTEN = 64;
 const MAX_WRITTEN_BYTES = 1024 * 1024;
-/** A larger body is not recorded. */
+/** Maximum size of a recorded body. A larger body is left out of the record. */
 const MAX_BODY_BYTES = 128 * 1024;
 /**
- * Records older than this are dropped instead of written, because a privacy deletion may already have covered them. See `delete` of the
- * delivery records.
+ * Records that waited longer than this are dropped instead of written. An operator may have deleted personal data in the meantime, and a
+ * late record would bring it back. See `delete` of the delivery records.
  */
 const MAX_WAIT_MS = 5_000;
 const MAX_RECEIPTS = 100;
@@ -92,9 +98,9 @@ interface SampledDelivery {
   readonly reason: string | null;
   readonly verification: RecordedVerification["result"];
   readonly outcome: Outcome;
-  /** `undefined` if only the headers of the request are recorded. */
+  /** The delivery. `undefined` if only the headers of the request are recorded. */
   readonly delivery: VerifiedDelivery | undefined;
-  /** Size of the recorded body. */
+  /** Size of the recorded body, in bytes. */
   readonly bytes: number;
   readonly request: RawRequest | undefined;
   readonly bodyBytes: number | null;
@@ -112,7 +118,7 @@ export function createDeliveryRecorder(deps: DeliveryRecorderDeps): DeliveryReco
   ): boolean {
     if (sampling === undefined) return false;
     const leftMs = (isFailed ? sampling.nextFailedAtMs : sampling.nextAtMs) - arrivedAtMs;
-    // If the clock was set back, recording must not stop.
+    // A wait longer than the interval means that the clock was set back. Recording must not stop because of that.
     if (leftMs > 0 && leftMs <= EVERY_MS) return false;
     sampling.nextAtMs = arrivedAtMs + EVERY_MS;
     if (isFailed) sampling.nextFailedAtMs = arrivedAtMs + EVERY_MS;
@@ -128,7 +134,7 @@ export function createDeliveryRecorder(deps: DeliveryRecorderDeps): DeliveryReco
   const drop = ({ channel }: Pick<SampledDelivery, "channel">, cause: string): void =>
     metrics.recordsDropped.add(channel.identity.kind, cause);
 
-  /** Removes one batch from the queue, round-robin between organizations. Records that waited too long are dropped. */
+  /** Removes and returns one batch from the queue, round-robin between organizations. Records that waited too long are dropped. */
   function takeNext(): readonly SampledDelivery[] {
     const taken: SampledDelivery[] = [];
     let bytes = 0;
@@ -142,7 +148,7 @@ export function createDeliveryRecorder(deps: DeliveryRecorderDeps): DeliveryReco
     return taken;
   }
 
-  /** Counts a late record as dropped. */
+  /** Returns whether a record has not waited too long. Counts a late record as dropped. */
   function isInTime(sample: SampledDelivery): boolean {
     const isLate = performance.now() - sample.sampledAtMs > MAX_WAIT_MS;
     if (isLate) drop(sample, "late");
@@ -158,7 +164,7 @@ export function createDeliveryRecorder(deps: DeliveryRecorderDeps): DeliveryReco
         made.set(sample, await createRecord(sample));
         await setImmediate();
       }
-      // Building many records takes time, so check their age again.
+      // Building many records takes time, so their age is checked again.
       taken = taken.filter(isInTime);
       const written = await records.write(taken.flatMap((sample) => made.get(sample) ?? []));
       for (const sample of taken.slice(written)) drop(sample, "noRoom");
@@ -212,7 +218,7 @@ export function createDeliveryRecorder(deps: DeliveryRecorderDeps): DeliveryReco
     };
   }
 
-  /** Explains the delivery with the definitions that processed it. Returns no items if explaining fails at the moment. */
+  /** Explains the delivery with the definitions that processed it. Returns no items if it cannot be explained at the moment. */
   async function explainItems(
     channel: CompiledChannel,
     delivery: VerifiedDelivery,
@@ -249,7 +255,7 @@ export function createDeliveryRecorder(deps: DeliveryRecorderDeps): DeliveryReco
       const isPublished = result.kind === "accepted" && result.outcome.quarantined === 0;
       if (!shouldSample(channel, delivery.arrivedAtMs, !isPublished)) return;
       const { body } = delivery;
-      // The copy outlives the request, so it must not reference memory of the body budget.
+      // Copies the body. The record outlives the request, so it must not use memory of the request's body budget.
       const copy = body.length <= MAX_BODY_BYTES ? Buffer.from(body) : NO_BYTES;
       const recordedResult = toRecordedResult(result);
       if (result.kind === "tooManyItems" && request !== undefined) {

@@ -39,11 +39,18 @@ interface CleanDelivery {
   readonly bytes: number;
 }
 
-/** Publishes buffered deliveries as if they had just arrived. Items that fail are quarantined, as the sender can no longer be told. */
+/**
+ * Creates functions that publish buffered deliveries as if they had just arrived. Items that fail are quarantined, because their sender can
+ * no longer be notified.
+ */
 export function createDrainPaused(deps: DrainPausedDeps) {
   const { normalize, publish, quarantine, redrive, observe } = deps;
 
-  /** @throws UnavailableError when the result is not certain; calling it again is safe */
+  /**
+   * Publishes one buffered delivery.
+   *
+   * @throws UnavailableError when the result is not certain. Calling it again is safe.
+   */
   async function one(
     channel: CompiledChannel,
     buffered: BufferedDelivery,
@@ -56,7 +63,7 @@ export function createDrainPaused(deps: DrainPausedDeps) {
     const outcome = isAccepted
       ? result.outcome
       : await quarantineAsInvalid(channel, buffered, result, signal);
-    // Failed items now have their own quarantine records.
+    // The failed items now have their own quarantine records, so the record of the whole delivery is deleted.
     await quarantine.delete(channel.identity.organizationId, buffered.id);
     return outcome;
   }
@@ -88,7 +95,8 @@ export function createDrainPaused(deps: DrainPausedDeps) {
       { signal },
     );
     if (receipts.some(({ status }) => status === "conflict")) {
-      // No record was released. Retrying is safe, because events that are already on their topics count as duplicates.
+      // No quarantine record was deleted, so each delivery is published separately. That is safe, because events that are already on their
+      // topics count as duplicates.
       for (const { buffered } of batch) await one(channel, buffered, { signal });
       return;
     }
@@ -99,11 +107,10 @@ export function createDrainPaused(deps: DrainPausedDeps) {
   return {
     one,
     /**
-     * Publishes deliveries in order. Consecutive deliveries without failures share one write. Otherwise a busy channel would never finish
-     * its
-     * buffered deliveries.
+     * Publishes buffered deliveries in order. Consecutive deliveries without failures share one write. Otherwise a busy channel would
+     * receive deliveries faster than it publishes the buffered ones.
      *
-     * @throws UnavailableError when a result is not certain; those deliveries stay buffered
+     * @throws UnavailableError when a result is not certain. The deliveries concerned stay buffered.
      */
     async all(
       channel: CompiledChannel,
@@ -134,7 +141,7 @@ const toSelection = ({ id }: BufferedDelivery): Selection => ({
   asNewId: false,
 });
 
-/** Returns `undefined` if the delivery has failures or might be a replay. */
+/** Returns the delivery in the form that can share a write. Returns `undefined` if it has failures or might be a replay. */
 function toCleanDelivery(buffered: BufferedDelivery, normalized: Normalized): CleanDelivery | undefined {
   if (normalized.kind !== "normalized" || normalized.failures.length > 0) return undefined;
   if (buffered.delivery.boundTo !== undefined) return undefined;
@@ -142,7 +149,7 @@ function toCleanDelivery(buffered: BufferedDelivery, normalized: Normalized): Cl
   return { buffered, received, events, bytes: sum(events.map(({ bytes }) => bytes)) };
 }
 
-/** Returns whether the batch still fits into one script call, which is atomic. */
+/** Returns whether the batch with this delivery still fits into one script call, which is atomic. */
 function fits(batch: readonly CleanDelivery[], next: CleanDelivery): boolean {
   const events = sum(batch.map((clean) => clean.events.length)) + next.events.length;
   const bytes = sum(batch.map((clean) => clean.bytes)) + next.bytes;

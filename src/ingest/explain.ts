@@ -26,16 +26,21 @@ interface Draft {
 }
 
 /**
- * Creates a function that shows the events a delivery would become, in the order of its items. It does not publish, store or count
- * anything.
- * It throws an `UnavailableError` if a schema or the remembered event ids cannot be read at the moment.
+ * Creates a function that shows which events a delivery would become, in the order of its items. The function publishes, stores and counts
+ * nothing. It throws an `UnavailableError` if a schema or the remembered event ids cannot be read at the moment.
  */
 export function createExplain(deps: {
   readonly explainEach: Explainer;
-  /** Finds event ids that are already known. `undefined` if only steps and failures are needed. Events are then omitted. */
+  /**
+   * Returns which event ids are already known. `undefined` if only steps and failures are needed. The explanation then contains no events.
+   */
   readonly findKnownIds: FindKnownIds | undefined;
 }) {
-  /** @param only explains a single item, the way a redrive would run it */
+  /**
+   * Explains a delivery.
+   *
+   * @param only limits the explanation to one item, processed as in a redrive
+   */
   return async (
     channel: CompiledChannel,
     delivery: VerifiedDelivery,
@@ -94,7 +99,10 @@ function toExplainedEvent(
   return { id, type, topic, data, event, status: known?.kind ?? "new", entryId };
 }
 
-/** Finds the definition that almost matches. Prefers a type similar to the value of `typePath`, then the first path with any value. */
+/**
+ * Returns the definition that came closest to matching. Prefers a type similar to the value of `typePath`, then the definition whose path
+ * is the first to find a value.
+ */
 function findClosest(definitions: readonly ExplainedDefinition[]): string | null {
   if (definitions.some(({ matches }) => matches)) return null;
   const types = definitions.map(({ type }) => type);

@@ -19,8 +19,8 @@ interface CleanDelivery {
 }
 
 /**
- * Groups frames of a source that arrived together. Consecutive frames that fit into one script call share one write and one position. A
- * frame with a failure, or one that needs asynchronous validation, is written separately.
+ * Creates a function that groups frames of a source that arrived together. Consecutive frames that fit into one script call share one write
+ * and one cursor position. A frame is written separately if it has a failure or needs asynchronous validation.
  */
 export function createGather(deps: GatherDeps): GatherFetched<CompiledChannel> {
   const { normalize, publish, quarantine, observe, recorder, put } = deps;
@@ -49,7 +49,7 @@ export function createGather(deps: GatherDeps): GatherFetched<CompiledChannel> {
       const normalized = normalize(channel.rules, delivery);
       if (!isClean(normalized)) {
         close();
-        // `write` reports the rejection later, or never if an earlier write fails.
+        // `write` handles this rejection later. If an earlier write fails, it never does, so the rejection must not count as unhandled.
         if (normalized instanceof Promise) normalized.catch(() => {});
         writes.push({
           count: 1,
@@ -98,7 +98,7 @@ export function createGather(deps: GatherDeps): GatherFetched<CompiledChannel> {
     const results: IngestResult[] = [];
     for (const one of settled) {
       const { delivery, received, conflicts } = one;
-      // The position moves with the last quarantine write. If the gateway stopped before, the frames are read again and no conflict is
+      // Only the last quarantine write moves the cursor. If the gateway stops before that, the frames are read again and no conflict is
       // lost.
       const ids =
         conflicts.length === 0
@@ -124,7 +124,10 @@ const isClean = (
 ): normalized is Normalized & { kind: "normalized" } =>
   !(normalized instanceof Promise) && normalized.kind === "normalized" && normalized.failures.length === 0;
 
-/** Returns the number of items. A delivery with too many items is quarantined as a whole. */
+/**
+ * Returns the number of items, or `undefined` if it is not known yet. A delivery with too many items counts as one, because it is
+ * quarantined as a whole.
+ */
 function countItems(normalized: Normalized | Promise<Normalized>): number | undefined {
   if (normalized instanceof Promise) return undefined;
   return normalized.kind === "normalized" ? normalized.received : 1;

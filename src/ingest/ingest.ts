@@ -13,8 +13,8 @@ import type { BufferWhilePaused } from "./pause-buffer.ts";
 import type { WriteOptions, Writer } from "./write.ts";
 
 /**
- * Minimum interval between stored samples of unverified deliveries per channel. It is short enough for debugging, but does not fill the
- * quarantine.
+ * Minimum interval between stored samples of unverified deliveries, per channel. It is short enough for debugging, but long enough that
+ * samples do not fill the quarantine.
  */
 const UNVERIFIED_EVERY_MS = 10_000;
 const MAX_SAMPLED_CHANNELS = 10_000;
@@ -30,8 +30,8 @@ export interface IngestDeps {
 }
 
 /**
- * Creates the function that processes every request to a push channel. It replies to handshakes. It verifies all other requests, then
- * buffers them if the channel is paused, or writes them.
+ * Creates the function that processes every request to a push channel. It replies to handshakes and verifies all other requests. A verified
+ * delivery is buffered if the channel is paused, and written otherwise.
  */
 export function createIngest(deps: IngestDeps): Ingest<CompiledChannel> {
   const { write, quarantine, bufferWhilePaused, answerHandshake, observe, recorder } = deps;
@@ -44,7 +44,7 @@ export function createIngest(deps: IngestDeps): Ingest<CompiledChannel> {
   ): IngestResult {
     const result = { kind: "unverified", message: rejectedRequest.message } as const;
     const before = sampledAtMs.get(channel.identity.number);
-    // If the clock was set back, sampling must not stop.
+    // The time difference is taken without its sign, so that sampling does not stop after the clock was set back.
     if (before === undefined || Math.abs(request.arrivedAtMs - before) >= UNVERIFIED_EVERY_MS) {
       sampledAtMs.set(channel.identity.number, request.arrivedAtMs);
       keepSample(channel, rejectedRequest);
@@ -69,7 +69,7 @@ export function createIngest(deps: IngestDeps): Ingest<CompiledChannel> {
     return result;
   }
 
-  /** Runs in the background. The sender receives 401 whether or not the sample is stored. */
+  /** Stores a sample of an unverified delivery in the background. The sender receives 401 whether or not that succeeds. */
   function keepSample({ identity }: CompiledChannel, { message, redacted }: RejectedRequest): void {
     const failure = createDeliveryFailure("signature_invalid", message);
     const write = { delivery: redacted(), items: [{ failure, keep: "newest" }] } as const;
@@ -89,7 +89,7 @@ export function createIngest(deps: IngestDeps): Ingest<CompiledChannel> {
     return buffered;
   }
 
-  // A chain of async functions would cost as much as verification. Most deliveries only wait for their write.
+  // This function avoids a chain of async functions, which would cost as much as verification. Most deliveries only wait for their write.
   return (channel, request, { signal, admit, onItems }) => {
     const { sender } = channel;
 
@@ -98,7 +98,7 @@ export function createIngest(deps: IngestDeps): Ingest<CompiledChannel> {
       const delivery = verified.value;
       const handshake = sender.findHandshake(request, delivery);
       if (handshake !== undefined) return answer(channel, request, handshake, signal);
-      // Other methods are only allowed for handshakes.
+      // Methods other than POST are only allowed for handshakes.
       if (request.method !== "POST") {
         const rejectedRequest = sender.reject(request, "the request matches no handshake of the channel");
         return reject(channel, request, rejectedRequest);

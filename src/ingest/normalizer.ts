@@ -11,7 +11,10 @@ import {
   type Selection,
 } from "../normalize/normalize.ts";
 
-/** `normalize` with its dependencies bound, on this thread or a worker thread. @throws UnavailableError */
+/**
+ * Normalizes a delivery, on this thread or on a worker thread.
+ * @throws UnavailableError
+ */
 export type Normalizer = (
   rules: RuleSet,
   delivery: VerifiedDelivery,
@@ -19,17 +22,20 @@ export type Normalizer = (
   maxWaitMs?: number,
 ) => Normalized | Promise<Normalized>;
 
-/** `explainEach` with its dependencies bound, on this thread or a worker thread. */
+/** Explains each item of a delivery, on this thread or on a worker thread. */
 export type Explainer = (rules: RuleSet, delivery: VerifiedDelivery, only?: Selection) => Promise<Explained>;
 
-/** Sending a smaller delivery to a worker takes about as long as normalizing it here. */
+/** Minimum size of a delivery that is sent to a worker thread. Sending a smaller one takes about as long as normalizing it here. */
 const MIN_SENT_BYTES = 2 * 1024;
 /**
- * CPU time from which a delivery counts as costly, hundreds of times the usual. Any delivery may include a garbage collection of 1 to 3 ms,
- * so the limit is higher.
+ * CPU time in milliseconds from which a delivery counts as costly. This is hundreds of times the usual. The value is not lower because any
+ * delivery may include a garbage collection of 1 to 3 ms.
  */
 const COSTLY_MS = 5;
-/** CPU time on this thread, per second, for the costly deliveries of one organization. CPU time does not grow on a busy machine. */
+/**
+ * CPU time in milliseconds per second that one organization's costly deliveries may use on this thread. CPU time is measured because,
+ * unlike elapsed time, it does not grow on a busy machine.
+ */
 const COSTLY_MS_PER_SECOND = 100;
 
 const CLOCKS = {
@@ -40,17 +46,23 @@ const CLOCKS = {
   },
 };
 
-/** Tracks how much time of this thread each organization uses. */
+/** Tracks how much CPU time of this thread each organization uses. */
 export interface ThreadShares {
-  /** Returns true if the organization's costly deliveries have used up their share of the last second. */
+  /** Returns true if the organization's costly deliveries have used up their share of CPU time. */
   readonly isUsedUp: (organizationId: string) => boolean;
-  /** Runs `work` on this thread and charges the CPU time until it returns. Time after the first `await` is not charged. */
+  /**
+   * Runs `work` on this thread and charges its CPU time to the organization. Only the time until `work` returns is charged, not the time
+   * after its first `await`.
+   */
   readonly run: <T>(organizationId: string, work: () => T) => T;
 }
 
-/** @param clocks in milliseconds: a monotonic clock, and the CPU time of this thread */
+/**
+ * Creates a tracker of CPU time. Both clocks return milliseconds: `nowMs` is monotonic, and `cpuMs` is the CPU time of this thread.
+ * @param clocks in milliseconds: a monotonic clock, and the CPU time of this thread
+ */
 export function createThreadShares({ nowMs, cpuMs } = CLOCKS): ThreadShares {
-  /** One token is one millisecond of CPU time. */
+  /** Rate buckets in which one token is one millisecond of CPU time. */
   const buckets = createRateBuckets<string>();
 
   function spend(organizationId: string, tookMs: number): void {
@@ -72,8 +84,8 @@ export function createThreadShares({ nowMs, cpuMs } = CLOCKS): ThreadShares {
 }
 
 /**
- * Creates a function that normalizes small deliveries on this thread. A worker thread takes deliveries that would block it: large ones, and
- * all but the smallest of an organization that has used up its share.
+ * Creates a function that normalizes small deliveries on this thread. It sends deliveries that would block this thread to a worker thread.
+ * Those are large deliveries, and all but the smallest ones of an organization that has used up its share.
  */
 export const createNormalizer =
   (deps: NormalizeDeps, inWorker: Normalizer, shares: ThreadShares): Normalizer =>
@@ -85,7 +97,10 @@ export const createNormalizer =
     return shares.run(organizationId, () => normalize(rules, delivery, deps, only, maxWaitMs));
   };
 
-/** Chooses the thread as `createNormalizer` does. Explaining costs at least as much, and the delivery recorder does it automatically. */
+/**
+ * Creates a function that explains deliveries. It chooses the thread in the same way as `createNormalizer`, because explaining costs at
+ * least as much. The delivery recorder calls it automatically.
+ */
 export const createExplainer =
   (deps: NormalizeDeps, inWorker: Explainer, shares: ThreadShares): Explainer =>
   (rules, delivery, only) => {

@@ -10,7 +10,7 @@ import type {
 
 const NO_FAILURES: readonly ItemFailure[] = [];
 
-/** A failure of the delivery as a whole. */
+/** Returns a failure of the delivery as a whole. */
 export const createDeliveryFailure = (reason: QuarantineReason, detail: string): ItemFailure => ({
   item: null,
   reason,
@@ -18,7 +18,10 @@ export const createDeliveryFailure = (reason: QuarantineReason, detail: string):
   definitions: [],
 });
 
-/** For deliveries that were fetched or accepted earlier, so that no sender can be asked to split them. */
+/**
+ * Returns a failure for a delivery with too many items. Used if the delivery was fetched or accepted earlier, so that no sender can be
+ * asked to split it.
+ */
 export const tooManyItemsFailure = (limit: number): ItemFailure =>
   createDeliveryFailure("invalid_body", `the delivery contains more than ${limit} items`);
 
@@ -30,7 +33,10 @@ const CONFLICTS = {
   },
 } as const;
 
-/** Converts conflicting and replayed events to item failures. There is one failure per item and reason, which lists all affected types. */
+/**
+ * Converts conflicting and replayed events to item failures. Events of the same item and reason become one failure that lists all their
+ * types.
+ */
 export function findConflicts(
   events: readonly OutgoingEvent[],
   receipts: readonly Receipt[],

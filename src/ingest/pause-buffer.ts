@@ -17,10 +17,10 @@ const CHECK_EVERY_MS = 20;
 export type BufferWhilePaused = ReturnType<typeof createPauseBuffer>;
 
 /**
- * Creates a function that keeps the order of deliveries across a pause. A delivery that arrives after the pause is queued until all
- * buffered
- * deliveries are published (`Pauses.end`). The pause could end while a delivery is being buffered. Therefore its state is read again after
- * each write, and the delivery is published at once if the pause is over.
+ * Creates a function that keeps the order of deliveries across a pause. A delivery that arrives after the pause waits until all buffered
+ * deliveries are published (`Pauses.end`).
+ * The pause may end while a delivery is being buffered. Therefore the state of the pause is read again after each write. If the pause is
+ * over by then, the delivery is published at once.
  */
 export function createPauseBuffer(deps: {
   readonly quarantine: Pick<QuarantineStore, "put">;
@@ -29,7 +29,7 @@ export function createPauseBuffer(deps: {
   readonly newDeliveryId: NewId;
 }) {
   const { quarantine, pauses, drainPaused, newDeliveryId } = deps;
-  /** Channels whose pause is known to be over. Each change of a channel creates a new object, so entries never become stale. */
+  /** Channels whose pause is known to be over. Each change of a channel creates a new object, so entries never become outdated. */
   const over = new WeakSet<CompiledChannel>();
   const closing = new Map<number, Promise<PauseState>>();
 
@@ -38,7 +38,7 @@ export function createPauseBuffer(deps: {
     const ref = { channel: identity, pause };
     const now = await pauses.state(ref);
     if (now !== "closing") return now;
-    // One check serves all waiting deliveries of the channel.
+    // All waiting deliveries of a channel share one check.
     const looking = closing.get(identity.number) ?? waitForEnd(ref);
     closing.set(identity.number, looking);
     return looking.finally(() => closing.delete(identity.number));
@@ -71,9 +71,8 @@ export function createPauseBuffer(deps: {
       over.add(channel);
       return undefined;
     }
-    // Give the delivery its own id, so that two identical deliveries without ids are both published. A delivery with bound signed bytes
-    // needs
-    // none, because those bytes identify it.
+    // Gives the delivery an id of its own, so that two identical deliveries without ids are both published. A delivery that is bound to its
+    // signed bytes needs no id, because those bytes identify it.
     const delivery =
       verified.boundTo === undefined
         ? { ...verified, deliveryId: verified.deliveryId ?? newDeliveryId() }

@@ -4,40 +4,46 @@ import { UnavailableError } from "../lib/errors.ts";
 import { withTimeout } from "../lib/wait.ts";
 import type { CompiledChannel, SharedPart } from "./compiled-channel.ts";
 
-/** Memory for all compiled channels of a worker. The least recently used channels are evicted and compiled again on their next request. */
+/**
+ * Maximum memory for all compiled channels of a worker. The least recently used channels are evicted and compiled again on their next
+ * request.
+ */
 const MAX_BYTES = 128 * 1024 * 1024;
-/** Measured size of a channel without its shared parts, with its cache entry. */
+/** Memory of a channel with its cache entry but without its shared parts, in bytes, as measured. */
 const CHANNEL_BYTES = 1_000;
 const ABSENT_BYTES = 250;
 const LOOK_UP_TIMEOUT_MS = 4_000;
 
 export interface RulesCacheDeps {
-  /** Returns whether a channel id is genuine, without a lookup. */
+  /** Returns whether this cluster issued the channel id, without a lookup. */
   readonly isChannelId: (channelId: string) => boolean;
   /**
-   * Loads and compiles the channel with this id. `leftMs` is the remaining lifetime of the id, `undefined` if it does not expire.
+   * Loads and compiles the channel with this id. `leftMs` is the remaining lifetime of the id. It is `undefined` if the id does not expire.
    *
    * @throws UnavailableError when it cannot be loaded at the moment
    */
   readonly load: (
     channelId: string,
   ) => Promise<{ readonly channel: CompiledChannel; readonly leftMs: number | undefined } | undefined>;
-  /** Milliseconds since the change feed was last read. */
+  /** Returns the milliseconds since the change feed was last read. */
   readonly feedStalenessMs: () => number;
-  /** How long a sender waits for a lookup. The lookup itself continues, for later requests. Default: 4,000. */
+  /**
+   * How long a sender waits for a lookup, in milliseconds. The lookup itself continues, so that later requests can use its result. Default:
+   * 4,000.
+   */
   readonly lookUpTimeoutMs?: number | undefined;
-  /** Default: 128 MiB. */
+  /** Maximum memory of the cache. Default: 128 MiB. */
   readonly maxBytes?: number;
 }
 
 export type RulesCache = ReturnType<typeof createRulesCache>;
 
-/** Cached for a genuine channel id without a channel, for example after the channel was deleted. */
+/** Cached for a valid channel id that has no channel, for example because the channel was deleted. */
 const ABSENT = Symbol("absent");
 
 /**
- * Caches compiled channels by channel id, within a memory limit. Shared parts are counted once. Concurrent misses share one lookup. A
- * channel that was read before a change is not cached after it.
+ * Creates a cache of compiled channels by channel id, within a memory limit. Shared parts are counted once. Concurrent requests for a
+ * missing channel share one lookup. A channel that was read before a change is not cached after that change.
  */
 export function createRulesCache(deps: RulesCacheDeps) {
   const {
@@ -47,9 +53,9 @@ export function createRulesCache(deps: RulesCacheDeps) {
     lookUpTimeoutMs = LOOK_UP_TIMEOUT_MS,
     maxBytes = MAX_BYTES,
   } = deps;
-  /** Channel ids by internal channel id. Almost all channels have one. */
+  /** Channel ids by internal channel id. Almost every channel has exactly one. */
   const addresses = new Map<number, string | readonly string[]>();
-  /** Number of channels that share each part. */
+  /** For each shared part, the number of channels that use it. */
   const uses = new Map<SharedPart, number>();
   let sharedBytes = 0;
   const channels = new LRUCache<string, CompiledChannel | typeof ABSENT>({
@@ -94,7 +100,9 @@ export function createRulesCache(deps: RulesCacheDeps) {
     sharedBytes -= shared.bytes;
   }
 
-  /** Evicts the least recently used channels until the rest fits. The last one stays, as it was just requested. */
+  /**
+   * Evicts the least recently used channels until the rest fits into the memory limit. The last one stays, because it was just requested.
+   */
   function makeRoom(): void {
     while (channels.calculatedSize + sharedBytes > maxBytes && channels.size > 1) channels.pop();
   }
@@ -103,7 +111,7 @@ export function createRulesCache(deps: RulesCacheDeps) {
     const before = generation;
     const { channel, leftMs } = (await load(channelId)) ?? {};
     if (before !== generation) return channel;
-    // The given id may be a slice of a longer string, which it would keep in memory. Copy it.
+    // Copies the id, because it may be a slice of a longer string, which would then stay in memory.
     const key = Buffer.from(channelId, "latin1").toString("latin1");
     channels.set(key, channel ?? ABSENT, leftMs === undefined ? {} : { ttl: Math.ceil(leftMs) });
     if (channel !== undefined) {
@@ -122,7 +130,10 @@ export function createRulesCache(deps: RulesCacheDeps) {
     return started;
   }
 
-  /** After a change, a lookup must not receive a result that was read before it. */
+  /**
+   * Marks all lookups in progress as outdated. A lookup that starts after a change must not receive a result that was read before the
+   * change.
+   */
   function startGeneration(): void {
     generation++;
     loading.clear();
@@ -143,7 +154,7 @@ export function createRulesCache(deps: RulesCacheDeps) {
       const late = `looking up the channel took more than ${lookUpTimeoutMs} ms`;
       return withTimeout(lookUpTimeoutMs, loading.get(channelId) ?? startLoading(channelId), late);
     },
-    /** Removes a channel by its internal channel id. */
+    /** Removes the channel with this internal channel id from the cache. */
     drop(channelNumber: number): void {
       startGeneration();
       for (const channelId of addressesOf(channelNumber)) channels.delete(channelId);

@@ -1,19 +1,19 @@
 /** A queued sample of a channel. */
 export interface QueuedSample {
   readonly channel: { readonly identity: { readonly number: number; readonly organizationId: string } };
-  /** Size of its body. */
+  /** Size of the sample's body, in bytes. */
   readonly bytes: number;
 }
 
 interface OrganizationQueue<T> {
-  /** Samples by internal channel id. */
+  /** The organization's samples by internal channel id. */
   readonly samples: Map<number, T>;
   bytes: number;
 }
 
 /**
- * A bounded queue with at most one sample per channel. Organizations are served round-robin. If the queue is full, the organization with
- * the largest share loses its newest sample, so that one organization cannot displace or delay another.
+ * A bounded queue with at most one sample per channel. Organizations are served round-robin. When the queue is full, the organization with
+ * the most queued samples or bytes loses its newest sample. So one organization cannot displace or delay another.
  */
 export class SampleQueue<T extends QueuedSample> {
   readonly #max: { readonly samples: number; readonly bytes: number };
@@ -40,7 +40,7 @@ export class SampleQueue<T extends QueuedSample> {
     this.#queues.set(organizationId, queue);
     const before = queue.samples.get(number);
     if (before) this.#take(organizationId, queue, before);
-    // Removing the last sample deleted the organization's queue.
+    // The queue is added again, because removing the organization's last sample has deleted it.
     this.#queues.set(organizationId, queue);
     queue.samples.set(number, sample);
     queue.bytes += sample.bytes;
@@ -57,7 +57,7 @@ export class SampleQueue<T extends QueuedSample> {
     return queue?.samples.values().next().value;
   }
 
-  /** Removes and returns the next sample. Its organization moves to the end. */
+  /** Removes and returns the next sample. Its organization moves to the end of the round-robin order. */
   shift(): T | undefined {
     const [next] = this.#queues;
     const sample = this.peek();
@@ -68,7 +68,7 @@ export class SampleQueue<T extends QueuedSample> {
     return sample;
   }
 
-  /** Removes the newest sample of the organization with the largest share. */
+  /** Removes and returns the newest sample of the organization with the largest share. */
   #evictOne(): T {
     let heaviest: [string, OrganizationQueue<T>] | undefined;
     for (const each of this.#queues)

@@ -20,17 +20,20 @@ export interface WriterDeps {
   /** Called with each result, to update metrics. */
   readonly observe: (channel: CompiledChannel, result: IngestResult) => void;
   readonly recorder: Pick<DeliveryRecorder, "settled">;
-  /** How long a sender waits for validation of its delivery, in milliseconds. Default: 4,000. */
+  /** How long a sender waits while its delivery is validated, in milliseconds. Default: 4,000. */
   readonly maxCheckMs?: number | undefined;
 }
 
-/** After this time the sender receives 503. Many senders give up after five seconds. A retry finds the schemas compiled. */
+/**
+ * Default time in milliseconds after which the sender of a delivery in validation receives 503. Many senders give up after five seconds.
+ * When they retry, the schemas are already compiled.
+ */
 const MAX_CHECK_MS = 4_000;
 
 /** One quarantined item to process again. `id` is the id of its quarantine record. */
 export interface RedriveRequest extends Selection {
   readonly delivery: VerifiedDelivery;
-  /** Whether the item was buffered by a pause. It is then processed like a new delivery, and may be a replay. */
+  /** Whether the item was buffered during a pause. Such an item is processed like a new delivery and may be a replay. */
   readonly wasPaused?: boolean;
 }
 
@@ -39,8 +42,8 @@ export type Redrive = Writer["redrive"];
 export type PublishTest = Writer["publishTest"];
 
 /**
- * Creates the functions that write verified deliveries to the bus. A write normalizes the delivery, publishes its events together with the
- * items that failed, then quarantines conflicts.
+ * Creates the functions that write verified deliveries to the bus. Each first normalizes the delivery, then publishes its events and
+ * quarantines the items that failed in the same write. Conflicts are quarantined after that.
  */
 export function createWriter(deps: WriterDeps) {
   const { normalize, publish, quarantine, observe, recorder, maxCheckMs = MAX_CHECK_MS } = deps;
@@ -50,7 +53,7 @@ export function createWriter(deps: WriterDeps) {
     delivery: VerifiedDelivery,
     options: WriteOptions,
   ): IngestResult | Promise<IngestResult> {
-    // A fetched delivery has no sender that waits, so validation may take as long as it needs.
+    // Only a push delivery has a sender that waits, so validation of other deliveries may take as long as it needs.
     const isPushed = options.redrive === undefined && options.position === undefined;
     const normalized = normalize(channel.rules, delivery, options.redrive, isPushed ? maxCheckMs : undefined);
     return normalized instanceof Promise
@@ -98,7 +101,7 @@ export function createWriter(deps: WriterDeps) {
       const conflicts = findConflicts(events, receipts);
       if (conflicts.length === 0) return accept();
       const items = toQuarantineItems(channel, conflicts);
-      // The position moves with this write. If the gateway stopped before, the delivery is read again and no conflict is lost.
+      // Only this last write moves the cursor. If the gateway stops before it, the delivery is read again and no conflict is lost.
       const last = { ...options, ...(position && { position }) };
       return quarantine.put(identity, { delivery, items }, last).then((ids) => {
         quarantined.push(...toQuarantineReceipts(conflicts, ids));
@@ -108,9 +111,13 @@ export function createWriter(deps: WriterDeps) {
   }
 
   return {
-    /** @throws UnavailableError */
+    /**
+     * Writes a verified delivery.
+     *
+     * @throws UnavailableError
+     */
     write,
-    /** Like `write`, for a delivery that is already normalized. */
+    /** Writes a delivery that is already normalized. */
     put,
     ingestFetched: (async (
       channel: CompiledChannel,
@@ -137,7 +144,7 @@ export function createWriter(deps: WriterDeps) {
       const { receipts } = events.length === 0 ? { receipts: [] } : await publish(batch, { signal });
       return { received, events: createOutcome(received, events, receipts, []).events, failures };
     },
-    /** Moves the cursor of a source without a delivery. Throws like `IngestFetched`. */
+    /** Moves the cursor of a source without publishing a delivery. Throws the same errors as `IngestFetched`. */
     async movePosition(
       channel: CompiledChannel,
       { signal, position }: { readonly signal: AbortSignal; readonly position: SourcePosition },
@@ -146,8 +153,8 @@ export function createWriter(deps: WriterDeps) {
       await publish(batch, { signal });
     },
     /**
-     * Processes a quarantined item with the current definitions. Its record is deleted in the write that publishes its events. An item that
-     * fails again stays in quarantine.
+     * Processes a quarantined item with the current definitions. The write that publishes its events also deletes its quarantine record. An
+     * item that fails again stays in quarantine.
      *
      * @throws UnavailableError like `Ingest`
      */
@@ -167,13 +174,13 @@ export interface Tested {
 }
 
 function toTestEvent({ fields, bytes, ...event }: OutgoingEvent): OutgoingEvent {
-  // The sender already set this extension on its own test event. Keep its value.
+  // The delivery is itself a test event whose sender set the extension for tests. The sender's value is not replaced.
   if (isTestEvent(fields)) return { ...event, identity: "", fields, bytes };
   const marked = [...fields, TEST_EXTENSION, "true"];
   return { ...event, identity: "", fields: marked, bytes: bytes + TEST_EXTENSION.length + 4 };
 }
 
-/** A redrive is a decision of the operator, so it is not treated as a replay. */
+/** Returns how to detect a replay. A redrive is a decision of the operator, so it never counts as a replay. */
 function toReplayMark(
   { config, rules }: CompiledChannel,
   { boundTo }: VerifiedDelivery,
@@ -189,12 +196,12 @@ export interface WriteOptions {
   readonly signal: AbortSignal;
   readonly redrive?: RedriveRequest;
   readonly position?: SourcePosition;
-  /** The request as received. Missing for a fetched delivery. */
+  /** The request as received. Missing if the delivery was fetched. */
   readonly request?: RawRequest;
   readonly onItems?: ((channel: CompiledChannel, items: number) => void) | undefined;
 }
 
-/** Returns how the channel's settings treat a failed item. */
+/** Returns where a failed item goes according to the channel's settings. */
 function getDisposition(
   { config }: CompiledChannel,
   { reason }: ItemFailure,
@@ -218,7 +225,7 @@ export function toQuarantineItems(
 ): readonly QuarantineItem[] {
   return failures.map((failure) => {
     const disposition = getDisposition(channel, failure);
-    // Conflicts and items that fail again in a redrive are always kept, because they can no longer be rejected.
+    // Conflicts, and items that fail again in a redrive, are always kept, because they can no longer be rejected.
     return { failure, keep: disposition === "newest" ? "newest" : "all" };
   });
 }

@@ -28,10 +28,7 @@ export interface SourcePaceDeps {
   readonly sleep?: Sleep;
 }
 
-/**
- * Limits the size of a batch to the deliveries that the rate allows in this time, because the first delivery of a batch waits for the last
- * one.
- */
+/** Limits a batch to the deliveries that the rate allows in this time, because the first delivery of a batch waits for the last one. */
 const MAX_BATCH_SECONDS = 0.25;
 /**
  * Minimum sleep in milliseconds. Shorter sleeps would need one timer per delivery, and the timers would cost more CPU time than the
