@@ -144,9 +144,17 @@ describe("an authorization by a person", () => {
     ],
     ["a response without an issuer", (url: URL) => url.searchParams.delete("iss"), "does not come from"],
     ["a response without a code", (url: URL) => url.searchParams.delete("code"), "does not come from"],
-    ["an invalid code", (url: URL) => url.searchParams.set("code", "<b>x"), "rejected the authorization code"],
+    [
+      "an invalid code",
+      (url: URL) => url.searchParams.set("code", "<b>x"),
+      "rejected the authorization code",
+    ],
     ["two states", (url: URL) => url.searchParams.append("state", "x"), "does not come from"],
-    ["an invalid state", (url: URL) => url.searchParams.set("state", "<script>"), "already used or has expired"],
+    [
+      "an invalid state",
+      (url: URL) => url.searchParams.set("state", "<script>"),
+      "already used or has expired",
+    ],
     [
       "an error response",
       (url: URL) => {
