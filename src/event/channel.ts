@@ -14,7 +14,7 @@ export const CHANNEL_STATES = [
 ] as const;
 export type ChannelState = (typeof CHANNEL_STATES)[number];
 
-/** Unique within the app. It never changes because every topic name of the channel contains it. */
+/** The uid is unique within the app and never changes, because every topic name of the channel contains it. */
 export const channelUidSchema = z
   .string()
   .regex(/^[A-Za-z0-9_-]{1,64}$/, "must be 1 to 64 characters of A-Z a-z 0-9 _ -");
@@ -31,7 +31,7 @@ export interface ChannelIdentity {
   readonly organizationId: string;
 }
 
-/** Returns log fields that identify a channel. The API addresses it by app and uid; Redis keys and the change feed use the number. */
+/** Returns log fields that identify a channel: app and uid for API calls, and the number for Redis keys and the change feed. */
 export const channelFacts = ({
   number,
   uid,
@@ -120,5 +120,4 @@ export const commonSettings = {
 
 const commonSettingsSchema = z.strictObject(commonSettings);
 
-/** Common channel settings with defaults applied. */
 export type CommonSettings = z.output<typeof commonSettingsSchema>;

@@ -19,11 +19,8 @@ export interface ConsumedEvent<T = unknown> {
   readonly type: string;
   /** RFC 3339 timestamp, exactly as the sender wrote it. */
   readonly time?: string;
-  /** Media type of `data`. */
   readonly datacontenttype?: string;
-  /** The subject of the event within its source. */
   readonly subject?: string;
-  /** URI of the schema of `data`. */
   readonly dataschema?: string;
   /** The parsed value for JSON, a string for other text, a `Buffer` for bytes. Missing when the event has no data. */
   readonly data?: T;
@@ -31,22 +28,21 @@ export interface ConsumedEvent<T = unknown> {
   readonly data_base64?: string;
   /** W3C Trace Context of the delivery. */
   readonly traceparent?: string;
-  /** Extension attributes set by the sender. */
   readonly [extension: string]: unknown;
 }
 
 /** Extension attribute that marks a test event. */
 export const TEST_EXTENSION = "inlettest";
 
-/** Returns whether an entry is a test event. `fields` alternates names and values. */
+/** Returns whether a stream entry is a test event. `fields` alternates names and values. */
 export function isTestEvent(fields: readonly string[]): boolean {
-  // Extensions come last.
+  // Searches from the end, because extension attributes come after all others.
   for (let at = fields.length - 2; at >= 0; at -= 2) if (fields[at] === TEST_EXTENSION) return true;
   return false;
 }
 
 /**
- * Splits an entry into its attributes and the text of `data`.
+ * Splits a stream entry into its attributes and the text of `data`.
  *
  * @param fields alternating names and values
  * @returns `text` is `undefined` when the event has no text data
@@ -66,7 +62,7 @@ export function readAttributes(fields: readonly string[]): {
   return { attributes, text };
 }
 
-/** Parses an entry into an event, with JSON data parsed. */
+/** Parses a stream entry into an event. JSON data is parsed, and base64 data becomes a `Buffer`. */
 export function readEvent<T>(fields: readonly string[]): {
   readonly event: ConsumedEvent<T>;
   readonly text: string | undefined;
@@ -82,7 +78,7 @@ export function readEvent<T>(fields: readonly string[]): {
   return { event: Object.freeze(event) as unknown as ConsumedEvent<T>, text };
 }
 
-/** Returns whether an entry has exactly the attributes that the gateway writes, in its order, and no sender extensions. */
+/** Returns whether a stream entry has only the usual attributes, in the order in which the gateway writes them, and no extensions. */
 export function hasUsualNames(fields: readonly string[]): boolean {
   return (
     fields.length === 14 &&
@@ -97,7 +93,7 @@ export function hasUsualNames(fields: readonly string[]): boolean {
   );
 }
 
-/** Fast path for `readEvent`: an object literal costs a fraction of adding attributes one by one. */
+/** Fast path of `readEvent`. An object literal is much cheaper than adding attributes one by one. */
 function readUsual<T>(fields: readonly string[]) {
   const [, , , id = "", , source = "", , type = "", , time = "", , datacontenttype = "", , text = ""] =
     fields;

@@ -60,7 +60,7 @@ export interface DeliveryRecord {
   readonly headers: Values;
   readonly query: Values;
   readonly receivedAtMs: number;
-  /** Time from arrival to the response. For a fetched delivery, to the write. */
+  /** Time from arrival to the HTTP response. For a delivery that the gateway fetched, time from arrival to the write. */
   readonly durationMs: number;
   readonly status: DeliveryStatus;
   /** Status of the HTTP response. `null` when the gateway fetched the delivery. */
@@ -69,20 +69,19 @@ export interface DeliveryRecord {
   readonly reason: string | null;
   readonly verification: RecordedVerification;
   readonly outcome: Pick<Outcome, "received" | "published" | "duplicates" | "quarantined"> & {
-    /** The first few receipts only. */
+    /** Receipts of the first few events only. */
     readonly events: readonly EventReceipt[];
     readonly quarantine: readonly QuarantineReceipt[];
   };
   /** Size of the body as received. `null` when the body was not read or its size is withheld. */
   readonly bodyBytes: number | null;
-  /** Whether the body is stored. Bodies of rejected deliveries and oversized bodies are not. */
+  /** False for rejected deliveries and for bodies that are too large to store. */
   readonly hasBody: boolean;
 }
 
-/** The values that the paths selected from one item, with the definitions at the time of the delivery. */
+/** Results of applying the channel's definitions to one item. The definitions are those at the time of the delivery. */
 export type RecordedItem = Pick<ExplainedItem, "item" | "failures" | "definitions" | "closest">;
 
-/** A delivery record with its body and items, as shown on the page of one delivery. */
 export interface WholeDeliveryRecord {
   readonly record: DeliveryRecord;
   /** `null` when the body was not stored. */

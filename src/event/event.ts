@@ -11,10 +11,10 @@ export interface OutgoingEvent {
   readonly item: number | null;
   /** Dedupe key: a hash of at least 128 bits as 22 base64url characters. Empty when deduplication is off. */
   readonly identity: string;
-  /** 64 bits of a hash of the data as 11 base64url characters. Distinguishes a duplicate from a conflict. */
+  /** Hash of the data: 64 bits as 11 base64url characters. If a known event has another digest, it is a conflict and not a duplicate. */
   readonly digest: string;
   readonly fields: readonly string[];
-  /** A large value of `fields` as UTF-8 bytes outside the V8 heap. `fields[at]` is an empty string. */
+  /** A large field value as UTF-8 bytes outside the V8 heap. `at` is its index in `fields`, which contains an empty string there. */
   readonly large?: { readonly at: number; readonly bytes: Buffer };
   /** Estimated size of `fields` and `large` in UTF-8 bytes, for memory budgets and batches. */
   readonly bytes: number;
@@ -22,8 +22,8 @@ export interface OutgoingEvent {
 
 /** Fingerprint of a signed delivery, stored to detect replays: the same signed bytes under another event id or type. */
 export interface SignedMark {
-  /** Hash of the signed bytes, 22 characters like an event's `identity`. */
+  /** Hash of the signed bytes, as 22 base64url characters. */
   readonly identity: string;
-  /** Hash of the event ids and types, 11 characters. */
+  /** Hash of the event ids and types, as 11 base64url characters. */
   readonly digest: string;
 }

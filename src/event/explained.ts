@@ -2,12 +2,11 @@ import type { OutgoingEvent } from "./event.ts";
 import type { ItemFailure } from "./outcome.ts";
 import type { StructuredEvent } from "./typed-event.ts";
 
-/** The values that a path selects from an item. */
 export interface ExplainedPath {
   readonly path: string;
   /** The first ten values, each truncated: strings verbatim, numbers as spelled, everything else as JSON. */
   readonly values: readonly string[];
-  /** Whether the path selected more values than listed. */
+  /** True if the path selected more values than `values` lists. */
   readonly isCut: boolean;
 }
 
@@ -22,7 +21,6 @@ export interface ExplainedDefinition {
   readonly payloadPath: ExplainedPath | null;
 }
 
-/** Result of applying one definition, with the reason why the item failed. */
 export interface ExplainedRule extends ExplainedDefinition {
   readonly failure: Pick<ItemFailure, "reason" | "path" | "detail"> | null;
 }
@@ -36,9 +34,9 @@ export interface ExplainedEvent extends Pick<OutgoingEvent, "id" | "type" | "top
   readonly data: string | null;
   /** The event, without its data if that is longer than `MAX_EXPLAINED_DATA_CHARS`. */
   readonly event: StructuredEvent;
-  /** `new` would be appended, `duplicate` would be skipped. `dedupe.onConflict` decides about a `conflict`. */
+  /** A `new` event would be appended, and a `duplicate` would be skipped. The setting `dedupe.onConflict` decides about a `conflict`. */
   readonly status: "new" | "duplicate" | "conflict";
-  /** Existing stream entry with the same event id. */
+  /** Id of the existing stream entry with the same event id. */
   readonly entryId: string | null;
 }
 
@@ -46,10 +44,9 @@ export interface ExplainedEvent extends Pick<OutgoingEvent, "id" | "type" | "top
 export interface ExplainedItem {
   readonly item: number | null;
   readonly events: readonly ExplainedEvent[];
-  /** Failures that quarantine would store. */
   readonly failures: readonly ItemFailure[];
   /** Results in the order of the channel's definitions. Empty for unreadable items and for all but the first few items. */
   readonly definitions: readonly ExplainedRule[];
-  /** Type of the closest definition if none matched. */
+  /** Event type of the definition that came closest to matching, if none matched. */
   readonly closest: string | null;
 }

@@ -1,6 +1,5 @@
 import { z } from "zod";
 
-/** How to read deliveries with a form-encoded body. */
 export const formReadingSchema = z.union(
   [
     z.literal("fields").describe("Reads the form as an object of its fields."),

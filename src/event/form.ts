@@ -1,10 +1,10 @@
 import { ValueCollector, type Values } from "./values.ts";
 
 /**
- * Parses `application/x-www-form-urlencoded` text (WHATWG URL, section 5.1) into a flat object of strings. The values of a repeated
- * name form an array. Brackets in names have no special meaning.
+ * Parses `application/x-www-form-urlencoded` text (WHATWG URL, section 5.1) into a flat object of strings. The values of a repeated name
+ * form an array. Brackets in names have no special meaning.
  *
- * `URLSearchParams` is quadratic in the number of fields: 65 s for 5 MiB of short fields.
+ * Does not use `URLSearchParams` for the whole text, because its time is quadratic in the number of fields: 65 s for 5 MiB of short fields.
  */
 export function parseForm(text: string): Values {
   const fields = new ValueCollector();
@@ -29,7 +29,7 @@ function decode(text: string): string {
   try {
     return decodeURIComponent(spaced);
   } catch {
-    // `decodeURIComponent` throws here. The standard keeps invalid escapes and replaces invalid UTF-8.
+    // `decodeURIComponent` has thrown. `URLSearchParams` follows the standard: it keeps invalid escapes and replaces invalid UTF-8.
     return new URLSearchParams(`=${text}`).get("") ?? "";
   }
 }

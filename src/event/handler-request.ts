@@ -2,11 +2,10 @@ import { createHmac } from "node:crypto";
 import { readAttributes } from "./cloud-event.ts";
 import { binaryHeaders } from "./typed-event.ts";
 
-/** A stream entry with its location. */
 export interface DeliveredEvent {
   readonly topic: string;
   readonly entryId: string;
-  /** Alternating names and values. */
+  /** Fields of the stream entry, with alternating names and values. */
   readonly fields: readonly string[];
 }
 
@@ -58,7 +57,7 @@ export function createHandlerRequest(
   };
 }
 
-/** Returns a short hash of the topic, needed because entry ids are only unique within one topic. */
+/** Returns a short hash of the topic. Message ids include it, because entry ids are unique only within one topic. */
 export const topicMark = (topic: string): string =>
   createHmac("sha256", "topic").update(topic).digest("base64url").slice(0, 12);
 

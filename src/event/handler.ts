@@ -1,4 +1,3 @@
-/** Settings of the HTTP handler that receives a subscription's events. */
 export interface HandlerSettings {
   readonly url: string;
   readonly connectionId: string | null;
@@ -12,7 +11,6 @@ export interface HandlerSettings {
   readonly testEvents?: boolean;
 }
 
-/** One delivery attempt to a handler, as listed in a dead letter. */
 export interface HandlerAttempt {
   /** RFC 3339 timestamp. */
   readonly at: string;
@@ -23,7 +21,10 @@ export interface HandlerAttempt {
   readonly durationMs: number;
 }
 
-/** An event that waits for another delivery attempt. It contains a copy of the entry, so that trimming the topic cannot lose it. */
+/**
+ * An event that waits for another delivery attempt. It contains a copy of the stream entry, so that trimming the topic cannot lose the
+ * event.
+ */
 export interface PendingDelivery {
   readonly subscriptionId: string;
   readonly topic: string;

@@ -2,22 +2,21 @@ import type { ChannelIdentity, ChannelState, CommonSettings } from "./channel.ts
 import type { ItemFailure, Outcome } from "./outcome.ts";
 import type { RawRequest, SourcePosition, VerifiedDelivery } from "./received.ts";
 
-/** The part of an active channel that a channel kind may see. `ingest` hides rules, secrets and verifiers. */
+/** The part of an active channel that a channel kind may see. Rules, secrets and verifiers are hidden from the kind. */
 export interface ChannelHandle {
   readonly identity: ChannelIdentity;
   readonly state: ChannelState;
   readonly limits: CommonSettings["limits"];
   /** All settings as parsed by the kind's schema, including secrets. Only the channel kind may read them. */
   readonly settings: unknown;
-  /** HTTP methods that the address accepts: POST and the methods of the channel's handshakes. */
+  /** HTTP methods that the channel's address accepts: POST and the methods of the channel's handshakes. */
   readonly methods: readonly string[];
-  /** Response body for an accepted delivery: its outcome, or an empty body. */
+  /** Body of the response to an accepted delivery: the delivery's outcome, or an empty body. */
   readonly answer: "outcome" | "empty";
   /** Returns false for a content type that the channel cannot read. The sender gets 415 before the body is read. */
   readonly acceptsContentType: (contentType: string | undefined) => boolean;
 }
 
-/** Response to a provider's handshake request. */
 export interface HandshakeReply {
   readonly status: 200 | 201 | 202 | 204;
   readonly contentType: "text/plain" | "application/json";
@@ -55,7 +54,7 @@ export type Ingest<C extends ChannelHandle = ChannelHandle> = (
     readonly signal: AbortSignal;
     /** Called after verification and before parsing. Throw to reject the delivery. */
     readonly admit?: (channel: ChannelHandle) => void;
-    /** Called after parsing and before the first write with the number of items in the delivery. */
+    /** Called with the number of items in the delivery, after parsing and before the first write. */
     readonly onItems?: (channel: ChannelHandle, items: number) => void;
   },
 ) => IngestResult | Promise<IngestResult>;
@@ -78,13 +77,12 @@ export interface FetchedOptions {
   readonly position: SourcePosition;
 }
 
-/** A write that publishes one or more deliveries together. */
 export interface GatheredWrite {
   /** Number of consecutive deliveries in this write, at least 1. */
   readonly count: number;
   /** Total number of items. `undefined` when it is known only after the write. */
   readonly items: number | undefined;
-  /** Publishes the deliveries and moves the position past the last one. Throws like `IngestFetched`. */
+  /** Publishes the deliveries and moves the position past the last one. Throws the same errors as `IngestFetched`. */
   readonly write: (options: FetchedOptions) => Promise<readonly IngestResult[]>;
 }
 

@@ -22,7 +22,6 @@ export interface ItemFailure {
   readonly reason: QuarantineReason;
   /** The definition's setting that failed, or a JSON Pointer into the data. */
   readonly path?: string;
-  /** Explanation for the operator in one sentence. */
   readonly detail: string;
   /** Event types of the failed definitions, which a redrive runs again. Empty to run all current definitions. */
   readonly definitions: readonly string[];
@@ -32,7 +31,7 @@ export interface EventReceipt {
   readonly id: string;
   readonly type: string;
   readonly topic: string;
-  /** Id of the stream entry. For a duplicate, the entry of the first event. */
+  /** Id of the stream entry. For a duplicate, the id of the entry that already exists. */
   readonly entryId: string;
   readonly status: "published" | "duplicate";
 }

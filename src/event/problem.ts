@@ -1,4 +1,3 @@
-/** The kinds of problems that Inlet detects. */
 export const PROBLEM_KINDS = [
   "channel_failing",
   "channel_silent",
@@ -32,7 +31,6 @@ export interface ProblemAbout {
 export const SYSTEM_APP = { uid: "inlet", title: "Inlet" } as const;
 export const PROBLEMS_CHANNEL = { uid: "problems", title: "Problems" } as const;
 
-/** State changes that Inlet publishes as events. */
 export type ProblemChange = "opened" | "resolved";
 
 /** Returns the event type of a problem's state change, for example `channel_failing.opened`. */

@@ -12,7 +12,7 @@ export interface RawRequest {
   readonly arrivedAtMs: number;
   /** IP address of the client. Missing when the request did not arrive over the network. */
   readonly clientAddress?: string;
-  /** The request id that the response carries. */
+  /** Also sent to the client in the `X-Request-Id` header of the response. */
   readonly requestId?: string | undefined;
 }
 
@@ -26,7 +26,7 @@ export interface VerifiedDelivery {
   readonly query: Values;
   readonly body: Buffer;
   readonly arrivedAtMs: number;
-  /** Delivery id covered by the signature. It is the event id when the definition has no `idPath`. */
+  /** Delivery id covered by the signature. Used as the event id when the definition has no `idPath`. */
   readonly deliveryId?: string | undefined;
   /** Digest of the signed bytes. The same digest under another event id or type is a replay. */
   readonly boundTo?: string | undefined;

@@ -1,6 +1,5 @@
 import { z } from "zod";
 
-/** Schema of an integer setting with inclusive bounds and an optional default. */
 export function integer(min: number, max: number): z.ZodInt;
 export function integer(min: number, max: number, fallback: number): z.ZodDefault<z.ZodInt>;
 export function integer(min: number, max: number, fallback?: number): z.ZodInt | z.ZodDefault<z.ZodInt> {
@@ -8,10 +7,8 @@ export function integer(min: number, max: number, fallback?: number): z.ZodInt |
   return fallback === undefined ? schema : schema.default(fallback);
 }
 
-/** Schema of a non-empty text setting. */
 export const text = (maxChars: number): z.ZodString => z.string().min(1).max(maxChars);
 
-/** Schema of a setting that holds a path over a body or an item. */
 export const pathText = text(1024);
 
 /** Rejects the setting at a dotted path such as `resume.param`. */

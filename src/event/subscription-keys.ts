@@ -4,12 +4,12 @@ export const pausedSubscriptionKey = (subscriptionId: string): string => `inlet:
 /** Redis key that exists for every subscription. It distinguishes an unknown subscription from one without topics. */
 export const knownSubscriptionKey = (subscriptionId: string): string => `inlet:sub:${subscriptionId}:known`;
 
-/** Both keys are in one slot, because an ordered reader renews its lease and its topics in one script. */
+/** Both keys share a Redis Cluster slot, because one script renews an ordered reader's lease and its topics. */
 export const orderedReadersKeys = (subscriptionId: string): readonly [readers: string, owners: string] => [
   `inlet:{sub.${subscriptionId}}:readers`,
   `inlet:{sub.${subscriptionId}}:owners`,
 ];
 
-/** Stream of dead letters for a topic. It shares the topic's slot, so one script can use both. */
+/** Key of the dead-letter stream of a topic. It shares the topic's Redis Cluster slot, so that one script can use both keys. */
 export const deadLettersKey = (topic: string, subscriptionId: string): string =>
   `{${topic}}:dead:${subscriptionId}`;

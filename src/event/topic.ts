@@ -1,4 +1,3 @@
-/** The parts of a topic name. */
 export interface TopicParts {
   readonly organizationId: string;
   readonly appId: string;
@@ -21,7 +20,6 @@ export const topicOf = (parts: TopicParts): string => topicPrefixOf(parts) + enc
 export const topicPrefixOf = ({ organizationId, appId, channelUid }: Omit<TopicParts, "type">): string =>
   ["events", organizationId, "apps.app.event_received", appId, channelUid, ""].join(".");
 
-/** Percent-encodes an event type for use in a topic name. */
 export function encodeType(type: string): string {
   return type.replace(/[\p{Cc}\s{}*?[\]\\^%]/gu, (char) => {
     let encoded = "";

@@ -2,7 +2,6 @@ import { CloudEvent, type CloudEventV1, HTTP } from "cloudevents";
 import { isJsonData, readAttributes } from "./cloud-event.ts";
 import { parseExactly } from "./exact-json.ts";
 
-/** An event in the JSON format of CloudEvents 1.0. */
 export type StructuredEvent = Readonly<Record<string, unknown>>;
 
 /**
@@ -27,8 +26,8 @@ export function binaryHeaders(fields: readonly string[]): Record<string, string>
 }
 
 /**
- * Attributes that the library would change: it rounds `time` to milliseconds, and looks header names up in a plain object,
- * which also has a `constructor`.
+ * Attributes whose headers are set without the `cloudevents` library. It rounds `time` to milliseconds, and looks names up in a plain
+ * object, which has an inherited `constructor`.
  */
 const OWN_HEADERS: ReadonlySet<string> = new Set(["time", "constructor"]);
 
@@ -55,8 +54,8 @@ export function structuredEvent(fields: readonly string[], maxDataChars: number)
 }
 
 /**
- * Attributes that the `CloudEvent` class would change: it reformats `time`, rejects the old attribute `schemaurl`, and has a method
- * called `validate`.
+ * Attributes that are set without the `CloudEvent` class. It reformats `time`, rejects `schemaurl` from earlier CloudEvents versions, and
+ * has a method called `validate`.
  */
 const OWN_ATTRIBUTES: ReadonlySet<string> = new Set(["time", "schemaurl", "validate"]);
 
