@@ -8,12 +8,12 @@ export interface ListAnswer<S extends z.ZodType = z.ZodType> {
   readonly of: S;
 }
 
-/** A response that is not JSON, such as a page or a stream. The handler builds the `Response`. */
+/** A response that is not JSON, such as an HTML page or an event stream. The handler builds the `Response`. */
 export interface NonJsonAnswer {
   readonly kind: "other";
   readonly contentType: string;
   readonly description: string;
-  /** Description of its 400 response, which has the same content type. */
+  /** Description of the 400 response, which has the same content type as the successful response. */
   readonly refusal?: string;
 }
 
@@ -33,7 +33,7 @@ export const isList = (answer: Answer): answer is ListAnswer => "kind" in answer
 export const isNonJson = (answer: Answer): answer is NonJsonAnswer =>
   "kind" in answer && answer.kind === "other";
 
-/** The value that a handler returns for answer `A`. A `Response` is sent unchanged. */
+/** Return type of a handler whose route declares the response `A`. A `Response` is sent unchanged. */
 export type HandlerResult<A extends Answer> =
   | Response
   | (A extends ListAnswer<infer S>

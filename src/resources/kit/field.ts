@@ -29,14 +29,14 @@ export interface Field<
   readonly fromColumn: (column: unknown) => unknown;
   /** Computes the value for a new row when the request omits it. */
   readonly orElse?: ((fresh: NewRow) => unknown) | undefined;
-  /** Exists only in the type, to carry the column type. */
+  /** Never set at runtime. Carries the column type for TypeScript. */
   readonly column?: Column;
 }
 
 /** The requests whose bodies may contain a field: `always` is POST and PUT, `once` is only POST. */
 export type Written = "always" | "once" | "never";
 
-/** Values that a computed default can use. */
+/** Passed to `orElse` functions, which compute the default of a field. */
 export interface NewRow {
   readonly id: string;
   readonly caller: Caller;
@@ -58,7 +58,7 @@ type With<
   A extends z.ZodType | null = AnswerOf<E>,
 > = Field<SchemaOf<E>, ColumnOf<E>, A, W>;
 
-/** Returns the field for an entry, with the defaults filled in for a plain schema. */
+/** Converts a plain Zod schema to a field with default settings. Returns a `Field` unchanged. */
 export const toField = (entry: Entry): Field =>
   entry instanceof z.ZodType
     ? {
@@ -85,7 +85,7 @@ export const json = <S extends z.ZodType, A extends z.ZodType = z.ZodType<Value<
     toColumn: (value) => (value === null ? null : JSON.stringify(value)),
   });
 
-/** A time, which is text in requests and responses and a timestamp in the table. */
+/** A point in time: text in requests and responses, a timestamp in the table. */
 export const time = <S extends z.ZodType<string | null>>(
   schema: S,
 ): Field<
@@ -108,13 +108,12 @@ export const decimal = <S extends z.ZodType<number>>(
 /** Can be set on creation, and never changes afterwards. */
 export const once = <E extends Entry>(entry: E): With<E, "once"> => change(entry, { written: "once" });
 
-/** Never accepted in a request: `orElse` or a hook writes it. A plain schema is used unchanged for the response. */
+/** Declares a field that requests cannot contain. `orElse` or a hook sets its value. Responses use a plain schema unchanged. */
 export const readOnly = <E extends Entry>(
   entry: E,
 ): With<E, "never", E extends z.ZodType ? E : AnswerOf<E>> =>
   change(entry, { written: "never", ...(entry instanceof z.ZodType && { answer: entry }) });
 
-/** Never included in a response. */
 export const writeOnly = <E extends Entry>(entry: E): With<E, WrittenOf<E>, null> =>
   change(entry, { answer: null });
 
@@ -122,11 +121,11 @@ export const writeOnly = <E extends Entry>(entry: E): With<E, WrittenOf<E>, null
 export const hidden = <E extends Entry>(entry: E): With<E, "never", null> =>
   change(entry, { written: "never", answer: null });
 
-/** Accepts other values on creation than on a change. */
+/** Validates the value with `made` in the body of a POST, and with the field's own schema in a PUT. */
 export const withCreateSchema = <E extends Entry>(entry: E, made: z.ZodType): With<E> =>
   change(entry, { made });
 
-/** Only part of requests, without a column. Hooks read and write the value elsewhere. */
+/** Declares a field that only requests contain. It has no column, so hooks store its value elsewhere. */
 export const unstored = <S extends z.ZodType>(schema: S): Field<S, never, null, "always"> =>
   change(schema, { stored: false, answer: null });
 

@@ -3,13 +3,10 @@ import { id, timestamp } from "../../http/fields.ts";
 import { orElse, readOnly, withAnswer } from "./field.ts";
 
 export const nameInput = z.string().min(1).max(255).meta({ example: "Operators" });
-/** A text of at most 255 characters, or `null`. */
 export const textInput = z.string().max(255).nullable().default(null);
-/** A text of at most `maxChars` characters, or `null`. */
 export const textUpTo = (maxChars: number) => z.string().max(maxChars).nullable().default(null);
-/** The id of another entity, or `null`. List the field in `references` to check that the entity exists. */
+/** Does not check that the id exists. For this check, list the field in `references` of the resource. */
 export const idInput = (description: string) => z.string().nullable().default(null).meta({ description });
-/** The id of an entity outside of Inlet, or `null`. */
 export const opaqueIdInput = z
   .string()
   .max(255)
@@ -26,7 +23,6 @@ export const organizationId = readOnly(id("org"));
 const optionalId = (description: string) => z.string().nullable().optional().meta({ description });
 const idAnswer = z.string().nullable();
 
-/** The space of the entity: `null` for none, or the caller's default space when the request omits the field. */
 export const spaceId = withAnswer(
   orElse(
     optionalId("Id of a space, or null for none. Default: the caller's default space."),
@@ -57,5 +53,4 @@ export const uidField = (words: string) =>
     z.string(),
   );
 
-/** The schemas of the two timestamps that every entity has. */
 export const times = { createdAt: timestamp, updatedAt: timestamp };

@@ -9,7 +9,6 @@ export const bounded = <S extends z.ZodType>(json: S, maxChars = MAX_CHARS): S =
     `must be at most ${maxChars} characters as JSON`,
   );
 
-/** Any JSON value that a client stores with an entity, or `null`. */
 export const freeFormInput = bounded(z.unknown())
   .default(null)
   .meta({ description: "Any JSON value, or null." });
@@ -17,11 +16,7 @@ export const freeFormInput = bounded(z.unknown())
 const isMap = (value: unknown): boolean =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/**
- * Any JSON object, with any member names. Default: `{}`.
- *
- * `z.record` is not used because it drops a member named `__proto__`.
- */
+/** A JSON object with any member names. `z.record` is not used because it drops a member named `__proto__`. */
 export const mapInput = bounded(
   z.custom<Readonly<Record<string, unknown>>>().refine(isMap, "must be an object"),
 )

@@ -4,7 +4,8 @@ import type { Listed, Page } from "../../http/page.ts";
 /**
  * Returns a page of the query's rows with the total count. The default order is by creation time, then id.
  *
- * One database query returns both. A second one is needed only for a page beyond the end of the list.
+ * One query returns rows and count. A page beyond the end of the list has no rows, so it needs a second query for the
+ * count.
  */
 export async function listPage<DB, TB extends keyof DB, O>(
   query: SelectQueryBuilder<DB, TB, O>,
@@ -23,7 +24,6 @@ export async function listPage<DB, TB extends keyof DB, O>(
   return { items, total: first?.listTotal ?? 0 };
 }
 
-/** Renders each row of a page. */
 export const mapPage = <R, E>({ items, total }: Listed<R>, render: (row: R) => E): Listed<E> => ({
   items: items.map((row) => render(row)),
   total,

@@ -27,7 +27,7 @@ function patchFields(input: z.ZodObject): Record<string, z.ZodType> {
 
 function patchField(field: z.ZodType): z.ZodType {
   if (!field.safeParse(undefined).success) return field.optional();
-  // A default would overwrite stored values of fields that the patch omits.
+  // Remove the default, because it would overwrite the stored value of a field that the patch omits.
   const given = field instanceof z.ZodDefault ? (field.unwrap() as z.ZodType) : field;
   return (given instanceof z.ZodObject ? toPatchSchema(given) : given).optional().meta(field.meta() ?? {});
 }

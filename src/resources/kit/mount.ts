@@ -12,7 +12,6 @@ import { isList } from "./answer.ts";
 import { parseInput, type Resource } from "./resource.ts";
 import type { QuerySchema, Route } from "./route.ts";
 
-/** A route together with its full path and its permission. */
 export interface MountedRoute extends Route {
   readonly tag: string;
   /** Path below the API version, with parameters written as `:name`. */

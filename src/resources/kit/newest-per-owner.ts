@@ -2,12 +2,12 @@ import { type RawBuilder, sql } from "kysely";
 import type { Queryable } from "../../data/database.ts";
 import type { Listed } from "../../http/page.ts";
 
-/** Maximum number of nested rows of one kind in a response, over all owners. */
+/** Maximum number of nested rows of one kind per response. The owners in the response share it equally. */
 const MAX_INSIDE = 1_000;
-/** Maximum total weight of these nested rows, in bytes or characters as `weight` measures it. */
+/** Maximum total size of the nested rows of one kind per response, in the unit of `Parts.weight` (bytes or characters). */
 const MAX_WEIGHT = 1_048_576;
 
-/** Rows that belong to an owner row. Their table needs an index on owner and creation time. */
+/** The rows that are nested in their owners, such as the messages of rooms. The table needs an index on owner and creation time. */
 export interface Parts {
   readonly table: string;
   /** Column with the owner's id. */
@@ -22,8 +22,7 @@ export interface Parts {
 /**
  * Reads the newest rows of each owner, sorted oldest first, together with the total count per owner.
  *
- * The limits of a response, in rows and in weight, are shared equally between the owners. Each owner's newest row is always
- * included.
+ * The owners share `MAX_INSIDE` and `MAX_WEIGHT` equally. Each owner's newest row is always included.
  */
 export async function readNewestPerOwner<R>(
   db: Queryable,

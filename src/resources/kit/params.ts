@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { isId } from "../../lib/ids.ts";
 
-/** Schemas of the path parameters, by name. The error text of each is the noun for the 404 message, such as "blueprint". */
+/** Schemas of the path parameters, by name. The error message of a schema is only the noun for the 404 response: "blueprint". */
 export type ParamSchemas = Readonly<Record<string, z.ZodType<string>>>;
 
 const EXAMPLE = "01jc9x2k4v8m3n5p7q9r1s";

@@ -7,17 +7,16 @@ import { notFound } from "../../http/problem.ts";
 import { isId } from "../../lib/ids.ts";
 import { requireAccounts } from "./account-scope.ts";
 
-/** Names of the tables whose rows each belong to an organization. Includes the table of organizations itself. */
+/** Names of the tables whose rows belong to an organization, including the `organizations` table itself. */
 export type OwnedTable = {
   [T in keyof Tables]: Tables[T] extends Timestamps & { id: string } ? T : never;
 }[keyof Tables];
 
-/** A kind of row that other rows refer to by id. */
 export interface Reference<T extends OwnedTable = OwnedTable> {
   readonly table: T;
   /** Prefix of the ids, without the underscore. */
   readonly prefix: string;
-  /** Noun for one such row, used in messages. */
+  /** Singular noun for messages, such as "blueprint". */
   readonly words: string;
 }
 
@@ -28,18 +27,17 @@ export const ARTIFACTS = { table: "artifacts", prefix: "art", words: "artifact" 
 export const STORES: Reference = { table: "stores", prefix: "store", words: "store" };
 export const COLLECTIONS = { table: "collections", prefix: "col", words: "collection" } as const;
 export const STATES = { table: "states", prefix: "state", words: "state" } as const;
-/** Accounts visible to the organization. They may belong to another organization. */
+/** An account may belong to another organization. `requireRow` accepts those visible to the caller's organization. */
 export const ACCOUNTS: Reference = { table: "accounts", prefix: "acc", words: "account" };
 export const SPACES: Reference = { table: "spaces", prefix: "spc", words: "space" };
 
-/** A row of any table, where the code does not know the table's type. */
+/** A row of a table that is not known at compile time. */
 export type AnyRow = Readonly<Record<string, unknown>>;
 export type AnyRows = SelectQueryBuilder<Record<"rows", AnyRow>, "rows", AnyRow>;
 
 /** Gives access to a table without its column types. The caller must know that the columns it names exist. */
 export const anyTable = (db: Queryable) => db as unknown as Kysely<Record<"rows", AnyRow>>;
 
-/** Selects the rows of `table` whose `column` equals `value`. */
 export const rowsWhere = (db: Queryable, table: OwnedTable, column: string, value: unknown): AnyRows =>
   anyTable(db)
     .selectFrom(table as "rows")
@@ -59,7 +57,7 @@ export async function listRows<T extends OwnedTable>(
   return (await found.orderBy("createdAt").orderBy("id").execute()) as object[] as Row<T>[];
 }
 
-/** Until the transaction ends, `keyShare` blocks deletion of the row, `share` also changes, and `update` also other locks. */
+/** `keyShare` blocks deletion of the row until the transaction ends. `share` also blocks changes, and `update` also other locks. */
 export type Lock = "keyShare" | "share" | "update";
 
 export function locked(rows: AnyRows, lock: Lock | undefined): AnyRows {

@@ -21,7 +21,6 @@ export interface RowDeps {
   readonly requireRoom: EnforceRowLimit;
 }
 
-/** Declaration of a resource for `standardResource`. */
 export interface ResourceSpec<
   F extends Fields,
   X extends z.ZodRawShape,
@@ -40,17 +39,17 @@ export interface ResourceSpec<
   readonly shape: Shape<F, X>;
   /** Entity type of the audit entries. By default, writes are not audited. */
   readonly audit?: AuditEntity;
-  /** Kind of the change feed entry for each write. Its key is the row's id, or for `access` the organization's id. */
+  /** Kind of the change feed entry that each write adds. Its key is the row's id, or the organization's id for `access`. */
   readonly feed?: "access" | "app" | "connection";
-  /** Column with the organization's id. Default: `organizationId`. */
+  /** Column with the organization's id. `id` is for the organizations themselves. Default: `organizationId`. */
   readonly owner?: "id";
-  /** Takes creation times from the database clock, so that rows created by several gateways have one order. */
+  /** Takes creation times from the database clock, so that rows created by several gateways have one consistent order. */
   readonly datedBy?: "database";
-  /** Fields that refer to other rows. A new reference must exist (404). Its row is locked against deletion during the write. */
+  /** Fields that refer to other rows. A newly referenced row must exist (404), and cannot be deleted during the write. */
   readonly references?: { readonly [K in keyof F]?: Reference };
   /** Parent resource, whose id is part of the path. */
   readonly within?: Within;
-  /** 409 when a unique value is taken. `of: "new"` limits its documentation to POST, for values that never change. */
+  /** 409 response when a unique value is already taken. With `of: "new"`, only POST documents it, because the value never changes. */
   readonly taken?: ConflictSpec & { readonly of?: "new" };
   /** 409 when other rows still refer to the row to be deleted. */
   readonly inUse?: ConflictSpec;
@@ -58,7 +57,7 @@ export interface ResourceSpec<
   readonly visible?: (db: Queryable, caller: Caller) => Selection;
   /** Message of the 403 for changing a visible row of another organization. By default, the response is 404. */
   readonly foreign?: string;
-  /** Selects the rows that a caller may try to change or delete. Default: the visible rows of its organization. */
+  /** Selects the rows that a caller may try to change or delete. Default: the visible rows of the caller's organization. */
   readonly changeable?: (db: Queryable, caller: Caller) => Selection;
   /** Returns the row's version for `ETag`, `If-Match` and `If-None-Match`. Requires a field `version`, which counts writes. */
   readonly version?: (row: RowOf<F>) => Versioned;
@@ -79,7 +78,7 @@ export interface ResourceSpec<
       place: ParentIds,
     ) => Selection | undefined;
   };
-  /** Reads the nested parts of the responses for several rows at once. */
+  /** Loads the nested parts of the responses for several rows at once. The returned function gives the parts of one row. */
   readonly inside?: (
     db: Queryable,
     rows: readonly RowOf<F>[],
@@ -87,9 +86,9 @@ export interface ResourceSpec<
   ) => Promise<(row: RowOf<F>) => InsideOf<X>>;
   /** Builds the response for a single row when it differs from a list item. @throws ApiError 404 */
   readonly answer?: (db: Queryable, caller: Caller, id: string) => Promise<Response>;
-  /** Stricter request schemas of fields, for values that are only valid when already stored. */
+  /** Replaces request schemas with stricter ones, when some stored values are no longer valid in new writes. */
   readonly narrow?: (deps: D) => z.ZodRawShape;
-  /** Like `prepare`, but runs before the transaction and sees only the body. For slow checks, which would occupy a pool connection. */
+  /** Like `prepare`, but runs before the transaction and sees only the body. For slow checks, which would block a pool connection. */
   readonly readBody?: (
     body: Partial<ValuesOf<F>>,
     deps: D,
@@ -97,13 +96,13 @@ export interface ResourceSpec<
   ) => Promise<Partial<Shown<ValuesOf<F>>>>;
   /** Reads the current values of fields without a column, before a patch is applied. */
   readonly readAside?: (trx: Trx, row: RowOf<F>) => Promise<Partial<ValuesOf<F>>>;
-  /** Takes other locks before the changed row is locked. */
+  /** Called before the row to change is locked, to take locks on other rows first. */
   readonly lockFirst?: (trx: Trx, caller: Caller, patch: object) => Promise<void>;
   /** Called before a row is written. Throws to reject the write, or returns values that replace the sent ones. */
   readonly prepare?: (write: Write<F, D>) => Promise<Partial<ValuesOf<F>>>;
   /** Called after the row is written, to write related rows of other tables in the same transaction. */
   readonly afterWrite?: (write: Write<F, D> & { readonly row: RowOf<F> }) => Promise<void>;
-  /** Replaces the deletion of a row. Throws to reject it, or calls `remove` to delete the row. */
+  /** Called to delete a row. Throws to reject the deletion, or calls `remove` to delete the row. */
   readonly remove?: (
     removal: Pick<Write<F, D>, "trx" | "caller" | "deps" | "nowMs"> & {
       readonly row: RowOf<F>;
@@ -112,7 +111,7 @@ export interface ResourceSpec<
   ) => Promise<void>;
   /** Set when the body of a PUT must repeat the id. */
   readonly identified?: true;
-  /** Additional documentation of the operations. */
+  /** Additional OpenAPI documentation per operation. */
   readonly notes?: {
     readonly [O in Operation]?: O extends "create"
       ? /** `body` overrides the schema derived from the fields. */ Notes & {
@@ -135,7 +134,7 @@ type TableWith<F extends Fields> = {
   [T in OwnedTable]: [RowOf<F>, Row<T>] extends [Row<T>, RowOf<F>] ? T : never;
 }[OwnedTable];
 
-/** A 409 response: its condition for the API reference, and its message. */
+/** A 409 response: its condition in the API reference, and the message sent to the client. */
 export interface ConflictSpec {
   readonly when: string;
   readonly message: string;
@@ -148,7 +147,7 @@ export interface Within {
   readonly parent: Reference & { readonly table: OwnedTable };
   /** Selects the parents that a caller can see. Default: those of its organization. */
   readonly visible?: (db: Queryable, caller: Caller) => Selection;
-  /** How the parent's row is locked before a write. `create` (default) locks exclusively, and only on creation. */
+  /** How a write locks the parent's row. The default `create` locks it exclusively, and only when a row is created. */
   readonly lock?: "create" | "createShared" | "always" | "alwaysShared";
 }
 
@@ -161,7 +160,7 @@ export interface Write<F extends Fields, D> {
   readonly id: string;
   /** The row before the change. `undefined` on creation. */
   readonly before: RowOf<F> | undefined;
-  /** All values of the row, with the sent ones already applied. */
+  /** The values of all fields, after the request body is applied. */
   readonly values: ValuesOf<F>;
 }
 
@@ -175,7 +174,7 @@ export interface Kit<
     readonly types?: { readonly row: unknown; readonly values: unknown };
   },
 > {
-  /** Renders a row as GET returns it. */
+  /** Renders a row like the response of GET. */
   readonly answer: (db: Queryable, caller: Caller, row: RowOfShape<S>) => Promise<EntityOf<S>>;
   readonly list: (
     caller: Caller,

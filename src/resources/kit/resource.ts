@@ -15,7 +15,7 @@ export interface Resource<Deps> {
   readonly routes: (deps: Deps) => readonly Route[];
 }
 
-/** Validates input. @throws ApiError 400 whose details name each invalid field, prefixed with `base` */
+/** Validates input. @throws ApiError 400 whose details name each invalid field, with `base` in front of its path */
 export function parseInput<S extends z.ZodType>(
   schema: S,
   input: unknown,

@@ -14,21 +14,20 @@ export interface RouteSpec<
   A extends Answer,
 > {
   readonly method: "get" | "post" | "put" | "delete";
-  /** Path below that of the resource, such as `/`, `/:roleId` or `/list`. */
+  /** Path relative to that of the resource, such as `/`, `/:roleId` or `/list`. */
   readonly path: string;
-  /** Custom pattern for the router, and how to read the parameters from a match. Needed when a parameter spans several segments. */
+  /** Custom router pattern, and a function that reads its parameters. Needed when a parameter spans several path segments. */
   readonly matched?: { readonly path: string; readonly params: (c: Context) => Record<string, string> };
   /** Unique operation id, such as `updateRole`. Generated clients use it as a method name. */
   readonly operation: string;
   /** One line for the API reference, such as "Change a role". */
   readonly summary: string;
-  /** Longer text for the API reference. */
   readonly description?: string;
   /** Schema of each parameter in the full path. A parameter that does not match results in a 404. */
   readonly params?: P;
   /** Schema of the query parameters. Invalid, unknown and repeated parameters result in a 400. */
   readonly query?: Q;
-  /** Accepts unknown query parameters, for redirects from other servers, which may add their own. */
+  /** Accepts unknown query parameters, because servers that redirect to this route may add their own. */
   readonly anyQuery?: true;
   /** Schema of the JSON body. It must be strict, so that unknown fields result in a 400. A missing body is read as `{}`. */
   readonly body?: B;
@@ -38,7 +37,7 @@ export interface RouteSpec<
    * `POST …/list`, and with `.write` otherwise.
    */
   readonly permission?: string | null;
-  /** Permission without which some response fields are omitted or `null`. Their schemas say so. */
+  /** Without this permission, some response fields are omitted or `null`. The schemas of these fields mention it. */
   readonly reveals?: string;
   /** Returns true for callers that may use the route without the permission. */
   readonly allows?: (caller: Caller, params: Readonly<Record<string, string>>) => boolean;
@@ -46,17 +45,16 @@ export interface RouteSpec<
   readonly confined?: string;
   /** Accepts tokens of an external issuer that name no organization. */
   readonly unplaced?: true;
-  /** Creates something, so clients may send `Idempotency-Key`. */
+  /** The route creates an entity, so clients may send `Idempotency-Key`. */
   readonly creates?: true;
-  /** Condition of the 404, for the API reference. Needed when the body also refers to entities. */
+  /** Condition of the 404 response in the API reference. Needed when the body also refers to entities. */
   readonly missing?: string;
-  /** Condition of the 409, for the API reference. */
+  /** Condition of the 409 response in the API reference. */
   readonly conflict?: string;
   /** The handler sets an `ETag` (`showVersion`), and checks `If-Match` (`requireMatch`) for PUT and DELETE. */
   readonly versioned?: true;
 }
 
-/** The parsed and validated parts of a request. */
 interface Checked<P extends ParamSchemas, Q extends QuerySchema, B extends z.ZodType> {
   readonly params: { readonly [K in keyof P]: z.output<P[K]> };
   readonly query: z.output<Q>;
@@ -70,7 +68,6 @@ export interface Input<P extends ParamSchemas, Q extends QuerySchema, B extends 
   readonly c: Context<ApiEnv>;
 }
 
-/** Argument of the handler of a public route, which has no caller. */
 export interface PublicInput<P extends ParamSchemas, Q extends QuerySchema, B extends z.ZodType>
   extends Checked<P, Q, B> {
   readonly c: Context<RequestEnv>;
@@ -78,7 +75,6 @@ export interface PublicInput<P extends ParamSchemas, Q extends QuerySchema, B ex
 
 /** A route with its handler, without the type parameters. */
 export interface Route extends RouteSpec<ParamSchemas, QuerySchema, z.ZodType, Answer> {
-  /** Whether the route works without a token. */
   readonly isPublic: boolean;
   readonly handle: (input: Input<ParamSchemas, QuerySchema, z.ZodType>) => Promise<unknown>;
 }

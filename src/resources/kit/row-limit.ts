@@ -5,11 +5,10 @@ import type { Caller } from "../../http/context.ts";
 import { conflict } from "../../http/problem.ts";
 import { upToEntries } from "../../lib/up-to-entries.ts";
 
-/** Table whose rows count towards an organization's limit. */
 export interface CountedRows {
   readonly table: string;
   readonly words: string;
-  /** Parent table with the organization's id, and the column that refers to it. For tables without an organization column. */
+  /** Parent table with the organization's id, and the column that refers to the parent. For tables without an organization column. */
   readonly inside?: { readonly table: string; readonly column: string } | undefined;
   /** Excludes the system app from the count. */
   readonly omitsSystem?: true;
@@ -23,12 +22,12 @@ export type EnforceRowLimit = (
   added?: number,
 ) => Promise<void>;
 
-/** Condition of the 409, for the API reference. */
+/** Condition of the 409 response in the API reference. */
 export const ROW_LIMIT_CONFLICT =
   "the organization has reached, or would exceed, its limit `rowsPerResource`";
 
 const MAX_REMEMBERED = 100_000;
-/** One in this many remaining rows may be created before rows are counted again, up to `MOST_UNCOUNTED`. */
+/** A twentieth of the remaining rows, but at most `MOST_UNCOUNTED`, may be created before rows are counted again. */
 const UNCOUNTED_PART = 20;
 const MOST_UNCOUNTED = 1_000;
 

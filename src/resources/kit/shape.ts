@@ -34,7 +34,7 @@ export type ValuesOf<F extends Fields> = { readonly [K in keyof F]: z.output<Sch
 type Scalars<F extends Fields> = { id: z.ZodString } & {
   [K in keyof F as AnswerOf<F[K]> extends z.ZodType ? K : never]: Extract<AnswerOf<F[K]>, z.ZodType>;
 } & Omit<typeof times, keyof F>;
-/** An entity nested in another one. Only its own fields are typed, which keeps the types from referring to each other. */
+/** Schema of an entity nested in another one. Only its own fields are typed, because full types would refer to each other. */
 export type Inside<F extends Fields> = z.ZodType<z.output<z.ZodObject<Scalars<F>>>>;
 type EntityShape<F extends Fields, X extends z.ZodRawShape> = Omit<Scalars<F>, keyof X> & X;
 type Answer<F extends Fields, X extends z.ZodRawShape> = Shown<z.output<z.ZodObject<EntityShape<F, X>>>>;
@@ -58,13 +58,12 @@ export interface ShapeSpec<F extends Fields, X extends z.ZodRawShape> {
    * present in the entity's own response, and never when the entity is nested in another one.
    */
   readonly inside?: X;
-  /** Rejects combinations of values that are invalid, for the body of a POST and for the result of a PUT. */
+  /** Rejects invalid combinations of values in the body of a POST, and in the result of a PUT. */
   readonly check?: (content: ContentOf<F>, context: z.RefinementCtx) => void;
   /** Schema name and description in the OpenAPI document. */
   readonly meta: { readonly id: string; readonly description: string };
 }
 
-/** Schemas and functions derived from the fields of a resource. */
 export interface Shape<F extends Fields, X extends z.ZodRawShape = Record<never, never>> {
   readonly prefix: string;
   readonly fields: { readonly [K in keyof F]: Field };
@@ -78,9 +77,9 @@ export interface Shape<F extends Fields, X extends z.ZodRawShape = Record<never,
   readonly content: z.ZodObject;
   /** Body schema of a PUT. */
   readonly patch: z.ZodType<object>;
-  /** Renders a row. A part missing from `inside` is omitted if optional, and otherwise `null`, `[]` or `{}`. */
+  /** Renders a row as a response. A part that `inside` lacks is omitted if optional, and otherwise `null`, `[]` or `{}`. */
   readonly render: (row: AnsweredRow<F, X>, inside?: InsideOf<X>) => Answer<F, X>;
-  /** Exists only in the type, to carry the row and value types. */
+  /** Never set at runtime. Carries the row and value types for TypeScript. */
   readonly types?: { readonly row: RowOf<F>; readonly values: ValuesOf<F> };
 }
 export type RowOfShape<S extends { readonly types?: { readonly row: unknown } }> = NonNullable<

@@ -28,7 +28,7 @@ export function standardRows<
   D extends RowDeps,
   Q extends z.ZodRawShape,
 >(given: ResourceSpec<F, X, D, Q> & { readonly words: string }) {
-  // The code below treats all resources alike. Their specific types only matter to their declarations.
+  // Drops the specific types. Only the declaration of a resource needs them.
   const spec = given as unknown as ResourceSpec<Fields, z.ZodRawShape, D, z.ZodRawShape>;
   const { words } = given;
   const { table, shape, audit, feed, owner = "organizationId", visible, foreign, within, version } = spec;
@@ -52,7 +52,7 @@ export function standardRows<
       ? ownSeen
       : seen;
 
-  /** Returns the row with this id. @throws ApiError 404, also when the row has another parent than the one in the path */
+  /** Returns the row with this id. @throws ApiError 404, also when the row's parent is not the one in the path */
   const only = async (found: AnyRows, place: ParentIds, id: string): Promise<AnyRow> => {
     const row = await found.where("id", "=", isId(prefix, id) ? id : "").executeTakeFirst();
     if (!row || (within && row[within.param] !== place[within.param])) throw notFound(words);
@@ -84,7 +84,7 @@ export function standardRows<
     await getRow(trx, caller, parent, place[param] ?? "", lock.endsWith("Shared") ? "share" : "update");
   };
 
-  /** Checks that rows to which the write newly refers exist. @throws ApiError 404 */
+  /** Checks that newly referenced rows exist. @throws ApiError 404 */
   const requireReferences = async (trx: Trx, caller: Caller, values: AnyRow, before: AnyRow = {}) => {
     for (const [name, reference] of Object.entries(spec.references ?? {})) {
       const id = (values[name] ?? null) as string | null;
@@ -150,7 +150,7 @@ export function standardRows<
       .where("id", "=", before.id)
       .returningAll()
       .executeTakeFirstOrThrow();
-    // Excludes the columns that every write changes.
+    // The audit entry omits the columns that every write changes.
     const [were, are] = [before, row].map((one) => ({ ...one, updatedAt: undefined, version: undefined }));
     await note(trx, caller, action, row.id as string, nowMs, changedFields({ ...were }, { ...are }));
     return row;

@@ -35,15 +35,13 @@ export interface DocumentDeps {
   readonly routes: readonly MountedRoute[];
   /** Base URL of the hooks, before `/hooks/{channelId}`. */
   readonly hooksUrl: string;
-  /** Channel kinds of this gateway, whose settings are documented. */
   readonly kinds: DocumentedKinds;
 }
 
-/** Creates the OpenAPI 3.1 document of all routes of the gateway. */
 export function createDocument({ routes, hooksUrl, kinds }: DocumentDeps): Readonly<Record<string, unknown>> {
   const schemas = createSchemaWriter();
   schemas.output(errorSchema);
-  // Responses are written first and get the plain schema names. A request schema that differs gets the suffix `Input`.
+  // Convert responses first, so that they get the plain schema names. A request schema that differs gets the suffix `Input`.
   for (const { answer } of routes)
     if (!isNonJson(answer)) schemas.output(isList(answer) ? answer.of : answer);
   const paths: Record<string, Record<string, unknown>> = {};

@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { ERROR_CODES, type ErrorCode, MAX_DETAILS, STATUS_OF } from "../../../http/problem.ts";
 
-/** The body of every error response. */
 export const errorSchema = z
   .object({
     code: z.enum(ERROR_CODES),
@@ -32,7 +31,7 @@ export const COMMON_HEADERS = {
   "RateLimit-Reset": { $ref: "#/components/headers/RateLimitReset" },
 };
 
-/** The error responses by the name of their component in the document. */
+/** Code and description of each error response, by the name of its component in the OpenAPI document. */
 const ERRORS = {
   InvalidParameters: [
     "invalid_parameters",
@@ -89,7 +88,7 @@ export interface ResponseObject {
   readonly content: Readonly<Record<string, object>>;
 }
 
-/** Refers to the component of an error response. `when` replaces its general description. */
+/** Returns a `$ref` to the component of an error response. `when` replaces the component's description. */
 export const referToError = (name: ErrorName, when?: string): object => ({
   $ref: `#/components/responses/${name}`,
   ...(when === undefined ? {} : { description: sentence(when) }),
@@ -97,7 +96,7 @@ export const referToError = (name: ErrorName, when?: string): object => ({
 
 const sentence = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
 
-/** Creates the Response Object of an error. `when` replaces its general description. */
+/** Creates the OpenAPI Response Object of an error. `when` replaces the default description. */
 export function errorResponse(name: ErrorName, headers: object, when?: string): ResponseObject {
   const [code, description] = ERRORS[name];
   const message = description.replaceAll("`", "");
@@ -113,7 +112,7 @@ export function errorResponse(name: ErrorName, headers: object, when?: string): 
   };
 }
 
-/** Creates the components of the error responses to which the paths refer. */
+/** Creates a component for each error response that `paths` refers to. */
 export function errorComponents(paths: object): Readonly<Record<string, object>> {
   const text = JSON.stringify(paths);
   return Object.fromEntries(

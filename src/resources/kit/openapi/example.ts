@@ -8,7 +8,7 @@ const BY_FORMAT: Readonly<Record<string, string>> = {
   email: "someone@example.com",
 };
 
-/** Examples of string fields by name, for schemas without an example or format. */
+/** Example values of string fields by field name, for schemas that have neither an example nor a format. */
 const BY_NAME: Readonly<Record<string, string>> = {
   title: "Example",
   name: "Example",
@@ -70,7 +70,7 @@ export function buildExample(
 
 function byName(name: string, value: unknown): unknown {
   if (value !== TEXT) return value;
-  // A field such as `projectId` holds the id of an entity outside of Inlet.
+  // A field such as `projectId` holds the id of an external entity. Its example is `project-1`.
   const [, what] = /^(.+)Id$/.exec(name) ?? [];
   return BY_NAME[name] ?? (what === undefined ? TEXT : `${what}-1`);
 }

@@ -1,7 +1,6 @@
 import type { z } from "zod";
 import type { JsonSchema, SchemaWriter } from "./schemas.ts";
 
-/** The parts of a channel kind that appear in the document. */
 export interface DocumentedKind {
   readonly settings: z.ZodType;
   /** Settings that can be written but are never returned. */
@@ -14,13 +13,11 @@ type Components = Readonly<Record<string, JsonSchema>>;
 const KIND_NAME = "ChannelKindName";
 const REFERENCE = "#/components/schemas/";
 
-/** The places where a kind's settings appear, each with the suffix of its component name and the treatment of secret settings. */
+/** For each place where channel settings appear: the schema direction, component name suffix and treatment of secret settings. */
 const CONFIGS = {
-  /** Settings of a channel in a response. */
   answered: { io: "output", suffix: "", secrets: "absent" },
-  /** Settings of a channel in a request. */
   written: { io: "input", suffix: "Input", secrets: "writeOnly" },
-  /** Settings in the request for a blueprint, which cannot contain secrets. */
+  /** Settings in the body that creates a blueprint. Blueprints cannot contain secrets. */
   copied: { io: "input", suffix: "BlueprintInput", secrets: "absent" },
 } as const;
 type ConfigOf = keyof typeof CONFIGS;
@@ -29,7 +26,7 @@ type ConfigOf = keyof typeof CONFIGS;
  * Adds the channel kinds of this gateway to the components.
  *
  * A component with `kind` and `config` becomes a union with one variant per kind, so that clients see the settings of the
- * kind they choose. The `configOf` entry in its meta is the key of `CONFIGS` that applies.
+ * kind they choose. `configOf` in the meta of the component selects the entry of `CONFIGS`.
  */
 export function withKinds(components: Components, kinds: DocumentedKinds, schemas: SchemaWriter): Components {
   const configs = configComponents(kinds, schemas);
@@ -85,7 +82,7 @@ function unionByKind(
 const configName = (kind: string, { secretSettings }: DocumentedKind, place: ConfigOf): string =>
   `${pascalCase(kind)}Config${CONFIGS[secretSettings.length === 0 && place === "copied" ? "written" : place].suffix}`;
 
-/** Creates the components for the settings of all kinds in all places. Settings that are equal in several are shared. */
+/** Creates the settings components of all channel kinds. Equal settings of several components become one shared component. */
 function configComponents(kinds: DocumentedKinds, schemas: SchemaWriter): Components {
   const all = (Object.keys(CONFIGS) as ConfigOf[]).flatMap((place) =>
     [...kinds].map(([kind, documented]) => {
@@ -120,7 +117,7 @@ function configComponents(kinds: DocumentedKinds, schemas: SchemaWriter): Compon
   return Object.fromEntries([...shared, ...own]);
 }
 
-/** Minimum size of a shared setting. A smaller schema is easier to read inline than behind a name. */
+/** Minimum length of a setting's JSON Schema to become a shared component. Shorter ones are easier to read inline. */
 const MIN_PART_CHARS = 400;
 
 const partsOf = ({ schema }: { readonly schema: JsonSchema }): readonly (readonly [string, string])[] =>

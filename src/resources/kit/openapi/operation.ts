@@ -152,7 +152,7 @@ function failures(route: MountedRoute): Readonly<Record<string, object>> {
   ]);
 }
 
-/** Documents both forms of a 400: the standard JSON error of the checks before the handler, and the handler's own form. */
+/** Documents both bodies of a 400 response: JSON from the checks before the handler, and the handler's own content type. */
 function badRequestResponse(answer: NonJsonAnswer) {
   const own = otherResponse(answer, answer.refusal ?? "", COMMON_HEADERS);
   const { content } = errorResponse("InvalidParameters", COMMON_HEADERS);

@@ -11,7 +11,6 @@ export interface OpenApiDeps {
   readonly channelKinds: DocumentedKinds;
 }
 
-/** Serves the OpenAPI document of all mounted routes, including this one. */
 export const openApi: Resource<OpenApiDeps> = {
   path: "/openapi.json",
   tag: "Operations",

@@ -7,7 +7,6 @@ export type JsonSchema = { readonly [keyword: string]: unknown };
 export interface SchemaWriter {
   /** Converts a request schema. In a body, optional fields also accept null. In a patch, only nullable fields do. */
   readonly input: (schema: z.ZodType, as?: "body" | "patch") => JsonSchema;
-  /** Converts a response schema. */
   readonly output: (schema: z.ZodType) => JsonSchema;
   readonly components: () => Readonly<Record<string, JsonSchema>>;
 }
@@ -68,8 +67,9 @@ export function createSchemaWriter(): SchemaWriter {
 /**
  * Adapts a converted schema in place.
  *
- * `shown` in the meta replaces a schema that JSON Schema cannot express, such as a number sent as text. Objects in responses
- * stay open, because later versions may add fields. Patterns that only repeat a format are removed.
+ * `shown` in the meta replaces a schema that JSON Schema cannot express, such as a number sent as text. Objects in
+ * responses allow additional properties, because later versions may add fields. Patterns that only repeat a format are
+ * removed.
  */
 function polish(schema: Mutable, io: "input" | "output"): void {
   const { shown, example } = schema;
@@ -82,7 +82,7 @@ function polish(schema: Mutable, io: "input" | "output"): void {
     delete schema.example;
     schema.examples = [example];
   }
-  // A schema that accepts any value already accepts null.
+  // An `anyOf` that contains the empty schema accepts any value, so it is redundant.
   if (Array.isArray(schema.anyOf) && schema.anyOf.some(isAny)) delete schema.anyOf;
   // Zod sets `readOnly` for TypeScript's `readonly`. In OpenAPI it would mean that clients must not send the field.
   delete schema.readOnly;
@@ -94,7 +94,7 @@ function polish(schema: Mutable, io: "input" | "output"): void {
 
 type Definitions = Readonly<Record<string, JsonSchema>>;
 
-/** Lets optional fields accept null. In a patch, this applies only to objects inside of arrays. */
+/** Lets optional fields accept null. In a patch, only fields of objects inside arrays do, because null elsewhere clears a field. */
 function withNulls(schema: JsonSchema, defs: Definitions, isPatch: boolean): JsonSchema {
   const changed: Mutable = { ...schema };
   const { properties, required = [], items, additionalProperties } = schema;
