@@ -5,18 +5,21 @@ import { sleep } from "../lib/sleep.ts";
 
 /** Memory budget for all request bodies of this process, in bytes. A body counts from its first byte until its response is sent. */
 const MAX_BODIES_BYTES = 256 * 1024 * 1024;
-/** Default body budget of one organization, in bytes: half of the total. */
+/** Default memory budget for the request bodies of one organization, in bytes. */
 export const DEFAULT_BODY_BYTES = MAX_BODIES_BYTES / 2;
-/** The first 64 KiB of each body are free, so small bodies are accepted even when the budget is used up. */
+/** The first 64 KiB of each body are not charged to the budget, so small bodies are accepted even when it is used up. */
 const FREE_BYTES = 64 * 1024;
-/** A 25 MiB body below this rate cannot arrive within the request timeout (see `listener.ts`). */
+/**
+ * Bodies that arrive at this rate or faster are never rejected as slow. A 25 MiB body below this rate cannot arrive within the request
+ * timeout (see `listener.ts`).
+ */
 const SLOW_BYTES_PER_SECOND = 400 * 1024;
 /**
  * Decompressed bytes that an organization may produce per second, as a fraction of its body budget. The rate is limited because
  * decompression takes CPU time from all organizations.
  */
 const DECODED_FRACTION_PER_SECOND = 1 / 4;
-/** Maximum time that a body waits for the decoding rate to recover. A single earlier body can exceed the rate many times over. */
+/** Maximum time that a body waits for the decoding rate to recover, even if an earlier body exceeded that rate many times over. */
 const MAX_DEBT_MS = 1_000;
 /**
  * Compressed bodies that decode to more bytes than this count as large. They must first reserve memory in their organization's limit for
@@ -26,7 +29,7 @@ export const LARGE_BODY_BYTES = 256 * 1024;
 /**
  * Maximum bytes of decoded large bodies that one organization may hold in memory, until their responses are sent. A single body may exceed
  * it. Other bodies wait compressed, or partly decoded if their final size is unknown. The value is this low because V8 marks the whole heap
- * on the main thread once such memory exceeds 64 MiB.
+ * on the main thread once the memory outside the heap exceeds 64 MiB.
  */
 const DECODED_AT_ONCE_BYTES = 16 * 1024 * 1024;
 const MAX_WAITING = 100;
@@ -34,13 +37,12 @@ const MAX_WAITING = 100;
 const DECODE_WAIT_MS = 2_000;
 /**
  * Maximum time that a large decoded body keeps the next one from being decoded. Reading a large body takes tens of milliseconds. The rest
- * of a delivery may wait for keys, handshakes or a free slot. That wait needs no CPU, so it must not block other bodies.
+ * of its delivery may wait, for example for keys. That wait needs no CPU, so it must not block other bodies.
  */
 const MAX_DECODE_LOCK_MS = 250;
 /** Minimum age of a body before its transfer rate is compared with others. A younger body gives too imprecise a rate. */
 const MIN_RATED_AGE_MS = 2_000;
 
-/** The memory budget for request bodies, shared fairly between organizations. */
 export interface BodyBudget {
   readonly room: FairBudget<string>;
   /** Bodies that are still arriving, by organization. When the budget is used up, the slowest of these bodies is rejected. */
@@ -48,15 +50,12 @@ export interface BodyBudget {
   /** Limits the decoded bytes per second of each organization, because small compressed bodies can become large. */
   readonly decoded: RateBuckets<string>;
   /**
-   * Limits for compressed bodies, by organization. They apply to large bodies. While the organization exceeds its decoding rate, they apply
-   * to all its compressed bodies.
+   * Decoding limits by organization. They apply to large compressed bodies. While the organization exceeds its decoding rate, they apply to
+   * all its compressed bodies.
    */
   readonly compressed: Map<string, CompressedBodies>;
-  /** Maximum total time that one body waits to be decoded, in milliseconds. */
   readonly decodeWaitMs: number;
-  /** Maximum time that a large decoded body keeps the next one from being decoded, in milliseconds. */
   readonly maxDecodeLockMs: number;
-  /** Returns the body budget of an organization, in bytes. */
   readonly bytesOf: (organizationId: string) => number;
   readonly nowMs: () => number;
 }
@@ -70,7 +69,7 @@ interface CompressedBodies {
   readonly decodeLock: Limiter;
   decoded: number;
   waiting: number;
-  /** Number of bodies that have reserved memory and now wait for the decode lock and the decoding rate. */
+  /** Number of bodies that have reserved memory and now wait for the decode lock or the decoding rate. */
   waitingForLock: number;
 }
 
@@ -78,7 +77,7 @@ interface BodyBudgetOptions {
   readonly totalBytes?: number;
   /** Monotonic clock, in milliseconds. */
   readonly nowMs?: () => number;
-  /** Returns the body budget of an organization in bytes. `undefined` means half of the total budget. */
+  /** Returns the body budget of an organization in bytes. `undefined` means the default, which is half of the total budget. */
   readonly bytesOf?: (organizationId: string) => number | undefined;
 }
 
@@ -108,7 +107,6 @@ export class HeldBody {
   #room: HeldWeight | undefined;
   /** The organization's decode lock. Set while this body is decoded and read. */
   #heldLock: HeldWeight | undefined;
-  /** Timer that releases the decode lock if reading a large decoded body takes too long. */
   #lockTimeout: NodeJS.Timeout | undefined;
   /**
    * Remaining time that this body may wait, in milliseconds. A body can outgrow its reservation several times and waits each time, so all
@@ -160,14 +158,13 @@ export class HeldBody {
 
   /**
    * Returns true if a small body may be decoded now. Returns false if its organization has used up its decoding rate, or if other bodies
-   * already wait for it.
+   * already wait to be decoded.
    */
   mayDecode(): boolean {
     const waitingForLock = this.#budget.compressed.get(this.#organizationId)?.waitingForLock ?? 0;
     return waitingForLock === 0 && this.#untilDecodingMs() === 0;
   }
 
-  /** Counts decoded bytes against the organization's rate. */
   noteDecoded(bytes: number): void {
     const { decoded, nowMs } = this.#budget;
     decoded.overdraw(this.#organizationId, bytes, this.#decodedPerSecond(), nowMs(), MAX_DEBT_MS);
@@ -244,12 +241,12 @@ export class HeldBody {
     else this.#lockTimeout = setTimeout(() => this.releaseDecodeLock(), this.#budget.maxDecodeLockMs).unref();
   }
 
-  /** Whether this body still holds the decode lock and keeps the next body from being decoded. */
+  /** True while this large body is read after decoding, which keeps the next body from being decoded. */
   get holdsDecodeLock(): boolean {
     return this.#lockTimeout !== undefined;
   }
 
-  /** Releases the decode lock, so that the next body can be decoded. Called after this body has been read. */
+  /** Allows the next body to be decoded. Called after this body has been read. */
   releaseDecodeLock(): void {
     clearTimeout(this.#lockTimeout);
     this.#lockTimeout = undefined;

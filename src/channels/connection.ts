@@ -2,7 +2,6 @@ import type { ConnectionRow } from "../data/tables.ts";
 import type { Finding } from "../lib/errors.ts";
 import type { ChannelKind } from "./kind.ts";
 
-/** The parts of a channel that decide whether it can use a connection. */
 export interface ConnectedChannel {
   readonly kind: ChannelKind | undefined;
   /** The channel's stored settings. Secret settings may be missing. */

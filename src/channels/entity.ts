@@ -26,7 +26,7 @@ export interface EntityDeps {
   readonly hooksUrl: string;
 }
 
-/** The name of a channel kind. The schema accepts any string, because the OpenAPI document lists the kinds of the running gateway. */
+/** Accepts any string as the name of a channel kind. The OpenAPI document lists the kinds of the running gateway. */
 export const channelKindNameSchema = z
   .string()
   .meta({ id: "ChannelKindName", description: "A kind of channel." });

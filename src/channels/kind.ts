@@ -14,7 +14,10 @@ import type { Presets } from "../verify/presets.ts";
 import type { BodyBudget } from "./body-budget.ts";
 import type { CursorFormat, PolledSource, StreamSource } from "./source.ts";
 
-/** What the gateway provides to a channel kind. A kind does not know the normalizer or Redis. It passes each delivery to `ingest`. */
+/**
+ * Dependencies that the gateway passes to a channel kind. A kind cannot access the normalizer or Redis. It passes each delivery to
+ * `ingest`.
+ */
 export interface ChannelKindDeps<C extends ChannelHandle = ChannelHandle> {
   readonly ingest: Ingest<C>;
   /** Memory budget for request bodies. Push kinds charge each body to it. */
@@ -23,7 +26,7 @@ export interface ChannelKindDeps<C extends ChannelHandle = ChannelHandle> {
   readonly outbound: Outbound;
   readonly clock: Clock;
   readonly log: Log;
-  /** Runs the kind's `readLarge` on another thread. Pull kinds use it for large responses. */
+  /** Used by pull kinds to parse large responses. */
   readonly readInWorker: ReadInWorker;
 }
 
@@ -45,11 +48,10 @@ export interface HookRequest {
    */
   readonly outgoing: ServerResponse | undefined;
   readonly clientAddress: string;
-  /** Id of this request. The response repeats it in `X-Request-Id`. */
+  /** Also sent to the client in the `X-Request-Id` header of the response. */
   readonly requestId: string;
 }
 
-/** The HTTP response to a `HookRequest`. */
 export interface HookReply {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -87,7 +89,7 @@ export interface ChannelKind {
   readonly kind: ChannelKindName;
   readonly settings: z.ZodType<CommonSettings>;
   readonly secretSettings: readonly string[];
-  /** Defines how the rules of a channel read a delivery: the named roots of paths, the fixed paths and the items. */
+  /** Describes how the deliveries of this kind are read: the roots of paths, the paths that definitions cannot override, and the items. */
   readonly profile: KindProfile;
   /** Whether senders post to the channel's address. If the kind fetches its events instead, its channels have no visible address. */
   readonly addressed: boolean;
@@ -117,11 +119,8 @@ export interface ChannelKind {
     readonly headers: Readonly<Record<string, string>>;
     readonly body: string;
   };
-  /**
-   * Starts the kind and returns its runtime. The kind does not look into channels of type `C`: it passes each one unchanged to `ingest`.
-   */
+  /** Starts the kind. Channels of type `C` are opaque to the kind, which passes each one unchanged to `ingest`. */
   readonly start: <C extends ChannelHandle>(deps: ChannelKindDeps<C>) => Promise<ChannelRuntime<C>>;
 }
 
-/** All channel kinds of a gateway, by name. */
 export type ChannelKinds = ReadonlyMap<ChannelKindName, ChannelKind>;

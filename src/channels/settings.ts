@@ -14,7 +14,7 @@ import { senderConfigSchema } from "../verify/sender-settings.ts";
 import { channelKindNameSchema } from "./entity.ts";
 import type { ChannelKinds } from "./kind.ts";
 
-/** A complete, valid channel, used as an example in the API documentation. */
+/** Used as an example in the API documentation. Must be a complete, valid channel. */
 export const CHANNEL_EXAMPLE = { uid: "main", kind: "webhook", events: [{ type: "push", idPath: "$.id" }] };
 
 /** A channel as a client writes it, in a blueprint or for an app. The channel's kind validates `config` later. */
@@ -34,7 +34,6 @@ export const channelInputSchema = z
 
 export type ChannelInput = z.output<typeof channelInputSchema>;
 
-/** The parts of a channel that must be compiled: paths and schemas. */
 export interface DefinitionSource {
   readonly profile: KindProfile;
   readonly config: CommonSettings;
@@ -52,7 +51,6 @@ export interface SettingsDeps {
   readonly presets: Presets;
 }
 
-/** The part of a channel that the channel's kind validates. */
 export interface ChannelSettings {
   readonly kind: string;
   readonly config: Readonly<Record<string, unknown>>;

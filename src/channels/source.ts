@@ -47,7 +47,6 @@ export interface SourceRun {
   readonly signal: AbortSignal;
 }
 
-/** One connection of a stream source. */
 export interface StreamRun extends SourceRun {
   /**
    * Publishes deliveries in order with as few writes as possible. Each write also moves the cursor past the deliveries in it. In all other
@@ -134,7 +133,6 @@ export interface PolledSource {
   ) => Promise<DryRun>;
 }
 
-/** Converts the cursors of a pull kind to and from their API form. */
 export interface CursorFormat {
   /** Converts a stored cursor to the JSON value that the API returns. */
   readonly show: (cursor: string) => unknown;

@@ -53,7 +53,10 @@ export function getStoredSettings<T>(schema: z.ZodType<T>, stored: unknown): T {
   throw new Error(read.error.map(({ path, message }) => `${path}: ${message}`).join("; "));
 }
 
-/** Shortens a path so that it ends at the first list in it. Removing one element would shift the others, so the whole list is removed. */
+/**
+ * Shortens a path so that it ends at the first list in it. Removing a single element would shift the elements after it, so the whole list
+ * is removed.
+ */
 function aboveLists(path: Path): Path {
   const index = path.findIndex((step) => typeof step === "number");
   return index < 0 ? path : path.slice(0, index);

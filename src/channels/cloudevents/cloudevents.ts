@@ -11,7 +11,7 @@ const BATCH = /^\s*application\/cloudevents-batch\b/i;
 
 const ATTRIBUTES = ["time", "datacontenttype", "dataschema", "subject"];
 
-/** How rules read a CloudEvents delivery. Path roots have the names of the specification's attributes. An item is the event's data. */
+/** Paths in rules start at roots named after the attributes of the CloudEvents specification. An item is the event's data. */
 const profile: KindProfile = {
   roots: new Map<string, RootSource>([
     ["id", { valueIn: ({ item }) => item.event?.id }],
@@ -28,7 +28,6 @@ const profile: KindProfile = {
   acceptsContentType,
 };
 
-/** Senders post CloudEvents to the channel's address, in binary, structured or batched mode. */
 export const cloudevents: ChannelKind = {
   kind: "cloudevents",
   settings: cloudEventsSettings,
@@ -45,7 +44,7 @@ export const cloudevents: ChannelKind = {
     const validations = createValidationRequests({ outbound, log });
     return {
       receive(channel, request) {
-        // The kind's own schema parsed these settings.
+        // The cast is safe, because the schema of this kind parsed these settings.
         const { allowedOrigins, batch, limits } = channel.settings as CloudEventsSettings;
         const { method = "", headers } = request.incoming;
         if (method === "OPTIONS" && !channel.methods.includes(method)) {

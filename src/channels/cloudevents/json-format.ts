@@ -30,7 +30,7 @@ export function readJsonEvent(json: JsonText): Result<CloudEvent, Fault> {
   return data.ok ? createCloudEvent(pairs, data.value) : err(data.error);
 }
 
-/** Attributes that the specification defines. In JSON, all of them are strings. */
+/** Attributes of the CloudEvents specification. In JSON, all of them are strings. */
 const KNOWN_STRINGS: ReadonlySet<string> = new Set([
   "specversion",
   "id",

@@ -28,12 +28,12 @@ export function acceptsContentType(contentType: string | undefined): boolean {
   return parseContentMode(contentType) !== undefined && parseBodyFormat(contentType) !== undefined;
 }
 
-/** Reads the events of a delivery. An invalid event in a batch does not affect the others. */
+/** An invalid event in a batch does not affect the other events. */
 export function readEvents(delivery: VerifiedDelivery): Result<DeliveryItems, Fault> {
   const contentType = getHeader(delivery.headers, "content-type");
   const mode = parseContentMode(contentType);
   if (mode === undefined) return invalid(undefined, `the event format ${contentType} is not supported`);
-  // In binary mode an empty body means no data. It is not valid JSON.
+  // An empty body in binary mode means that the event has no data. Parsing it as JSON would fail.
   const isEmpty = mode === "binary" && delivery.body.length === 0;
   const body = readBody(delivery.body, isEmpty ? "application/octet-stream" : contentType);
   if (!body.ok) return body;

@@ -10,7 +10,6 @@ const originSchema = z
     "must be a host name, or * for any",
   );
 
-/** The complete `config` of a CloudEvents channel. */
 export const cloudEventsSettings = z
   .strictObject({
     ...commonSettings,

@@ -4,7 +4,6 @@ import type { Log } from "../../log.ts";
 import type { Outbound } from "../../net/outbound.ts";
 import type { HookReply, HookRequest } from "../kind.ts";
 
-/** Permission for a sender to post events to the channel. */
 interface Grant {
   readonly origin: string;
   /** Allowed requests per minute, or `*` for unlimited. */

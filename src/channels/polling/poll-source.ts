@@ -31,7 +31,7 @@ export interface PollOptions {
   readonly onPollEnd?: (isBehind: boolean) => void;
 }
 
-/** A poll that takes longer ends after its current page, so that its slot is free for other sources. The next poll continues there. */
+/** A poll that takes longer than this ends after its current page, so that other sources can be polled. The next poll continues there. */
 const MAX_POLL_MS = 120_000;
 /**
  * Maximum total size of pages that wait in memory to be published. Above it, the pages with the newest items are dropped and read again
@@ -106,7 +106,7 @@ async function pollForwards(poll: Poll): Promise<SourceEnd> {
     if (published.kind === "cut") return continueAt(poll, notBeforeMs);
     if (isDryRun || (next === undefined && !hasMore)) return doneAt(notBeforeMs);
     const limit = findLimit(poll, fetched);
-    // If the cursor has moved, the limit is no failure, because the next poll starts further on.
+    // If the cursor has moved, reaching the limit is not a failure, because the next poll starts further on.
     if (limit !== undefined) return writer.hasMoved() ? continueAt(poll, notBeforeMs) : limit;
     if (next === undefined || (plan.restartsWalk && !isSame(headBefore, position.head?.()))) {
       walk.goTo(FIRST_PAGE, position.head?.());

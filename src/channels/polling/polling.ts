@@ -14,7 +14,6 @@ import { compilePlan, type Plan } from "./settings/plan.ts";
 import { toPollSchedule } from "./settings/schedule-settings.ts";
 import { pollingSettings } from "./settings/settings.ts";
 
-/** Channel kind that polls an HTTP endpoint and publishes the new items. */
 export const polling: ChannelKind = {
   kind: "polling",
   settings: pollingSettings,

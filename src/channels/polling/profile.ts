@@ -2,7 +2,6 @@ import { z } from "zod";
 import { pathText } from "../../event/setting-fields.ts";
 import { BODY_ROOT, HEADERS_ROOT, type KindProfile } from "../../normalize/profile.ts";
 
-/** Settings that identify and order the items of a polling channel. Their descriptions are shown to users. */
 export const polledItemSettings = {
   itemId: pathText
     .optional()

@@ -12,12 +12,12 @@ import { SourceReport } from "./source-report.ts";
 
 /** Estimated memory overhead of a delivery in flight, in bytes, in addition to its body. */
 const DELIVERY_BYTES = 512;
-/** Longest wait that a server can request. Without this limit, an absurd `Retry-After` would stop the source for good. */
+/** Maximum wait that a server can request. Without this limit, an absurd `Retry-After` would stop the source for good. */
 const MAX_WAIT_MS = 24 * 3_600_000;
 const MAX_MESSAGE_CHARS = 500;
 /**
- * A server that restarts or is in maintenance also rejects requests. So rejections only count as persistent after this many in a row over
- * this time.
+ * Rejections count as persistent after this many in a row over this time. Fewer may come from a server that is restarting or in
+ * maintenance.
  */
 const PERSISTENT_REJECTION = { count: 5, forMs: 10 * 60_000, retryInMs: SLOW_RETRY_MS };
 /** A stream that stays open this long counts as healthy even without events. */
@@ -65,7 +65,7 @@ export class FencedRun<C extends SourceChannel> implements OpenRun, StreamRun {
   #hasWritten = false;
   #isHealthy: boolean;
   #healthyTimer: NodeJS.Timeout | undefined;
-  /** Whether the channel kind reports the lag itself. Its value is more accurate than the one that this class measures. */
+  /** Whether the channel kind reports the lag itself, which is more accurate than the measurement of this class. */
   #isLagReported = false;
 
   constructor(deps: RunDeps<C>, inFlight: Limiter, options: FencedRunOptions<C>) {
@@ -100,7 +100,7 @@ export class FencedRun<C extends SourceChannel> implements OpenRun, StreamRun {
     return this;
   }
 
-  // These are arrow functions, because channel kinds may destructure the run, and methods would lose `this`.
+  // Arrow functions, because channel kinds may destructure the run, and methods would lose `this`.
   readonly ingest: StreamRun["ingest"] = (delivery, options) =>
     this.#publish([delivery], options, (written) =>
       this.#deps.ingest(this.channel, toVerifiedDelivery(delivery), written),
@@ -260,7 +260,7 @@ export class FencedRun<C extends SourceChannel> implements OpenRun, StreamRun {
       refusal: isRejection ? PERSISTENT_REJECTION : end.kind === "done" ? "none" : undefined,
     };
     const written = await positions.end(number, this.#epoch, ending);
-    // Another worker has taken the source over. The end of this run must not change that worker's state.
+    // Another worker has taken the source over, so the end of this run must not change the state that the worker has set.
     if (written === "gone") return;
     const isLasting = written === "lasting";
     const found = isLasting ? stateIfPersistent : STATE_AFTER[end.kind];

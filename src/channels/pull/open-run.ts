@@ -8,7 +8,6 @@ import type { CredentialsOf } from "../../net/credentials.ts";
 import type { SourceEnd, StreamRun } from "../source.ts";
 import type { SourcePace } from "./source-pace.ts";
 
-/** The part of an active channel that a run needs. */
 export interface SourceChannel extends ChannelHandle {
   readonly version: number;
   readonly connectionId: string | null;
@@ -42,7 +41,6 @@ export interface RunDeps<C extends SourceChannel = SourceChannel> {
   readonly credentialsOf: CredentialsOf;
   readonly positions: SourcePositions;
   readonly states: SourceStates;
-  /** Limits how fast the organization's sources publish deliveries. */
   readonly pace: SourcePace;
   readonly ingest: IngestFetched<C>;
   readonly gather: GatherFetched<C>;
@@ -74,6 +72,6 @@ export type SourceObservation =
       readonly end: SourceEnd;
     }
   | { readonly kind: "recovered" | "cursorLost"; readonly channel: ChannelHandle }
-  /** The source's connection or poll has its first response. `isAgain` is false on the very first run of the source. */
+  /** Reported at the first response to a connection or poll. `isAgain` is false on the very first run of the source. */
   | { readonly kind: "opened"; readonly channel: ChannelHandle; readonly isAgain: boolean }
   | { readonly kind: "refused"; readonly channel: ChannelHandle; readonly stale: "epoch" | "cursor" };

@@ -5,7 +5,7 @@ export type SendWrite<T> = (version: number) => Promise<T>;
 
 interface Write {
   readonly version: number;
-  /** Whether this write was sent, so that any later write reaches Redis after it. */
+  /** Whether this write was sent. Any write sent later reaches Redis after it. */
   isSent: boolean;
   readonly done: Promise<void>;
 }

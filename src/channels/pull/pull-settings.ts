@@ -1,9 +1,6 @@
 import { z } from "zod";
 
-/**
- * Settings that every pull kind adds to `commonSettings`. There is no choice what happens to failed items: no sender could be notified, so
- * they are always quarantined.
- */
+/** Settings that every pull kind adds to `commonSettings`. Failed items are always quarantined, because there is no sender to notify. */
 export const pullSettings = {
   connection: z
     .enum(["none", "optional", "required"])

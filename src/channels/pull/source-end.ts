@@ -44,7 +44,6 @@ const REJECTION_STATUSES: readonly number[] = [
 /** Failures that depend on settings or host names, so they are likely to repeat. */
 const PERMANENT_FAILURES: readonly OutboundFailure[] = ["blocked", "redirects"];
 
-/** Returns how a run ends after a response with an unexpected status. */
 export function endForStatus(status: number, notBeforeMs: number | undefined): Failed {
   const hint = status === 401 ? ". It requires credentials, but the channel has no connection" : "";
   const message = `The server responded with status ${status}${hint}`;

@@ -4,7 +4,6 @@ import type { ChannelIdentity, ChannelKindName } from "../../event/channel.ts";
 import type { ChannelKind, ChannelRuntime } from "../kind.ts";
 import { readStoredSettings } from "../stored-settings.ts";
 
-/** A pull source that should run. */
 export interface DesiredSource {
   readonly identity: ChannelIdentity;
   /** Version of the channel, which every change increments. */
@@ -19,7 +18,6 @@ export interface SourceListDeps {
   readonly runtimes: ReadonlyMap<ChannelKindName, Pick<ChannelRuntime, "stream" | "polled">>;
 }
 
-/** The sources that one check of the database found. */
 export interface SourceSnapshot {
   /** All channels of pull kinds, including those that should not run. */
   readonly all: readonly SourceRow[];
@@ -29,7 +27,7 @@ export interface SourceSnapshot {
   readonly polled: readonly DesiredSource[];
 }
 
-/** Returns a function that lists the sources that should run. It throws `UnavailableError` when the database is unavailable. */
+/** The returned function throws `UnavailableError` when the database is unavailable. */
 export function createSourceList(deps: SourceListDeps): () => Promise<SourceSnapshot> {
   const { db, channelKinds, runtimes } = deps;
   const kinds = [...runtimes].flatMap(([kind, { stream, polled }]) => (stream || polled ? [kind] : []));
@@ -37,7 +35,7 @@ export function createSourceList(deps: SourceListDeps): () => Promise<SourceSnap
 
   function desiredSource(row: SourceRow, config: Readonly<Record<string, unknown>>): DesiredSource {
     const { number, uid, kind, appId, organizationId, version } = row;
-    // These settings lack the secret ones, so strict parsing could fail. The defaults were filled in when the channel was stored.
+    // Secret settings are missing here, so strict parsing could fail. The defaults were filled in when the channel was stored.
     const own = channelKinds.get(kind);
     const read = own && readStoredSettings(own.settings, config);
     return {

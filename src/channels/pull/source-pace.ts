@@ -10,7 +10,7 @@ export interface SourcePace {
   readonly wait: (organizationId: string, options: PaceOptions) => Promise<void> | undefined;
   /** Charges extra items after a delivery was published. The balance may become negative, and later deliveries wait until it recovers. */
   readonly overdraw: (organizationId: string, items: number) => void;
-  /** Returns how many deliveries to publish at most as one batch: as many as the rate allows in a quarter of a second. */
+  /** Returns the maximum batch size: the number of deliveries that the rate allows in a quarter of a second. */
   readonly maxBatchSize: (organizationId: string) => number;
 }
 

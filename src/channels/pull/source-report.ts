@@ -12,12 +12,10 @@ const RETRY_MS = 1_000;
 /** Writes facts about a source to Redis. Resolves to false if another worker owns the source now. After that, no more facts are written. */
 export type WriteFacts = (facts: SourceFacts) => Promise<boolean>;
 
-/** Collects the visible state of one run and writes it to Redis in batches. */
 export class SourceReport {
   readonly #write: WriteFacts;
   #pending: SourceFacts = {};
   #timer: NodeJS.Timeout | undefined;
-  /** When the pending timer fires. */
   #dueAtMs = Number.POSITIVE_INFINITY;
   #writtenAtMs = Number.NEGATIVE_INFINITY;
   #writing: Promise<void> | undefined;

@@ -40,7 +40,6 @@ export interface WantedSource<C extends SourceChannel = SourceChannel> {
   readonly channel: C;
   /** Names of all topics that were ever created for the channel. */
   readonly topics: readonly string[];
-  /** Whether the first run of the source is recorded in the database. */
   readonly hasRunBefore: boolean;
 }
 

@@ -42,7 +42,6 @@ export interface Supervisor extends AsyncDisposable {
   /** Returns the number of sources in this worker's shards by state. Added up over all workers, each source is counted once. */
   readonly countStates: () => ReadonlyMap<SourceState, number>;
   readonly shards: () => ReadonlySet<number>;
-  /** Returns the number of live workers. */
   readonly workers: () => number;
 }
 

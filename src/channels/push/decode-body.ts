@@ -4,7 +4,7 @@ import { ApiError, createApiError, type ErrorResponse, invalidParameters } from 
 import { freeBuffer } from "../../lib/free-buffer.ts";
 import { type HeldBody, LARGE_BODY_BYTES } from "../body-budget.ts";
 
-/** Creates a decoder for a compressed body. `chunkSize` is the size of each decoded chunk, in bytes. */
+/** `chunkSize` is the size of each decoded chunk, in bytes. */
 type CreateDecoder = (options: { readonly chunkSize: number }) => Transform;
 
 /** Decoders by content coding: those of RFC 9110 section 8.4.1, and zstd (RFC 8878). */

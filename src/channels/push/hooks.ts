@@ -26,7 +26,6 @@ import type { HookLimits } from "./rate-limit.ts";
 import { findHeadRejection, readHeaderValues } from "./read-delivery.ts";
 import type { CountedRejection } from "./receive-delivery.ts";
 
-/** Path prefix of all channel addresses. The channel id follows. */
 const HOOKS_PATH = "/hooks/";
 /** Matches a channel address that is sent as a complete URL (RFC 9112 section 3.2.2, absolute form). */
 const WHOLE_ADDRESS = /^https?:\/\/[^/]*\/hooks\//i;
@@ -143,7 +142,6 @@ export function createHooks<C extends ChannelHandle>(deps: HooksDeps<C>): Answer
     return { incoming, outgoing, requestId, sinceMs };
   }
 
-  /** Counts and logs a rejection, and sends the error response. */
   function reject(
     exchange: Exchange,
     rejection: ErrorResponse,
@@ -224,7 +222,7 @@ export function createHooks<C extends ChannelHandle>(deps: HooksDeps<C>): Answer
 
   const route = (arrived: Arrived): void => {
     const { url = "", method = "" } = arrived.incoming;
-    // Hono's routing only reads the method and the URL.
+    // Hono's router only reads the method and the URL, so this object replaces a `Request`, which would be expensive to build.
     void app.fetch({ method, url } as Request, arrived);
   };
   const routeLater = atEndOfTurn(route);
@@ -248,7 +246,6 @@ export function createHooks<C extends ChannelHandle>(deps: HooksDeps<C>): Answer
   };
 }
 
-/** A request, its response object and its arrival time. */
 interface Arrived {
   readonly incoming: Incoming;
   readonly outgoing: Outgoing;
@@ -262,7 +259,6 @@ interface Exchange extends Arrived {
 const isUnread = (incoming: Incoming): boolean =>
   incoming instanceof PlainRequest && incoming.bodyState === "unread";
 
-/** The channel that rejects the request, and the error behind the rejection. */
 interface RejectionContext<C> {
   readonly channel?: C | undefined;
   readonly cause?: unknown;
@@ -318,8 +314,8 @@ function send({ incoming, outgoing, requestId }: Exchange, { status, headers, bo
   if (status !== 204) list.push("content-length", length);
   for (const name in headers) list.push(name, headers[name] ?? "");
   outgoing.writeHead(status, list);
-  // The response is sent before the body was read. Waits one turn of the event loop, in which Node reads a body that has already arrived.
-  // If this is the last response of the connection, Node closes it.
+  // The response is sent before the request body was read. Waits one turn of the event loop, in which Node reads a body that has already
+  // arrived. If this is the last response of the connection, Node closes it.
   if (incoming instanceof IncomingMessage && !incoming.complete && headers.connection !== "close")
     outgoing.on("finish", () => setImmediate(endReading, incoming));
   outgoing.end(body);

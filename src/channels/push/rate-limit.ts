@@ -93,7 +93,6 @@ export function createHookLimits(deps: HookLimitsDeps): HookLimits {
   };
 }
 
-/** Returns an `ingest` function for push channels that applies the rate limits. */
 export const limitedIngest =
   <C extends ChannelHandle>(
     ingest: Ingest<C>,

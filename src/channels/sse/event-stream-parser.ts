@@ -1,13 +1,11 @@
 import { MAX_ID_CHARS } from "./settings.ts";
 
-/** One message of an event stream. */
 export type StreamMessage =
   | Frame
   /** Lines without data that only set the last event id. */
   | { readonly kind: "checkpoint"; readonly id: string }
   | { readonly kind: "retry"; readonly ms: number };
 
-/** One event of the stream. */
 export interface Frame {
   readonly kind: "frame";
   /** The event name. `message` if the stream does not name the event. */

@@ -1,7 +1,6 @@
 import { hash } from "node:crypto";
 import type { SseCursor } from "./cursor.ts";
 
-/** The position of an event in its stream, and the delivery id derived from it. */
 export interface EventPosition {
   readonly lastEventId: string;
   /** The delivery id. `undefined` until the server has sent an event id. */

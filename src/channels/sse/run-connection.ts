@@ -167,7 +167,6 @@ function findResumeId(cursor: string | undefined, { resume, startAt }: SseSettin
   return startAt === "now" ? "" : startAt.lastEventId;
 }
 
-/** Returns how the run ends after an error while reading. */
 function toSourceEnd(error: unknown): SourceEnd {
   if (error instanceof EventTooLargeError) return rejected("event_too_large", error.message);
   if (!(error instanceof OutboundError)) throw error;

@@ -109,10 +109,8 @@ const sseShape = {
 
 const sseObject = z.strictObject(sseShape);
 
-/** The `config` of an SSE channel with defaults filled in. */
 export type SseSettings = z.output<typeof sseObject>;
 
-/** The `config` of an SSE channel. */
 export const sseSettings = sseObject
   .superRefine((settings, context) => {
     const { body, dataFormat, itemsPath, method, query, reconnect, resume, startAt, stopOn, url } = settings;

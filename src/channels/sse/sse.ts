@@ -19,13 +19,12 @@ const ownId: NameItem = ({ deliveryId, headers }, { index, isBody }) => {
   return { id, remembered: `${headers["last-event-id"]?.length ?? 0}:${id}` };
 };
 
-/** Channel kind that keeps a connection open to a stream of server-sent events. */
 export const sse: ChannelKind = {
   kind: "sse",
   settings: sseSettings,
   secretSettings: [],
   addressed: false,
-  // A delivery is one frame. Its event name and last event id become headers.
+  // A delivery is one frame. Its event name and last event id are headers of the delivery.
   profile: {
     roots: new Map<string, RootSource>([
       ["event", { valueIn: ({ delivery }) => delivery.headers.event }],

@@ -4,7 +4,6 @@ import type { ChannelKind } from "../kind.ts";
 import { createReceiveDelivery, requireMethod } from "../push/receive-delivery.ts";
 import { webhookSettings } from "./settings.ts";
 
-/** Channel kind for webhooks: external systems post their own format to the channel's address. */
 export const webhook: ChannelKind = {
   kind: "webhook",
   settings: webhookSettings,

@@ -8,7 +8,6 @@ import { compilePlan, type Plan } from "../settings/plan.ts";
 import { pollingSettings } from "../settings/settings.ts";
 import type { Position, PositionContext } from "./position.ts";
 
-/** The stored form of a cursor, as JSON. */
 const cursorSchema = z.strictObject({
   /** Name of the discriminator that wrote `position`. */
   by: z.string(),

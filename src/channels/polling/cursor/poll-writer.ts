@@ -8,7 +8,7 @@ import type { Plan } from "../settings/plan.ts";
 import { formatPollCursor, type PollCursor } from "./cursor.ts";
 import { createPositionFullError } from "./position.ts";
 
-/** Maximum number of items per delivery. */
+/** Maximum number of items per delivery. A page with more new items is published as several deliveries. */
 const MAX_ITEMS = 500;
 
 /** The result of publishing a page. `cut` means that the poll has published `maxItemsPerPoll` items and more are available. */
@@ -39,7 +39,7 @@ export function createPollWriter(
   let stored = run.cursor;
   let count = 0;
 
-  /** Stores the cursor if it has changed. Throws the same errors as `moveTo` of the run. */
+  /** Stores the cursor if it has changed. Throws the same errors as `run.moveTo`. */
   async function save(): Promise<void> {
     const text = formatPollCursor(plan, cursor);
     if (text === stored) return;
@@ -50,7 +50,7 @@ export function createPollWriter(
   return {
     position,
     cursor: () => cursor,
-    /** Whether the stored cursor differs from the one at the start of the poll. */
+    /** True if the stored cursor differs from the one at the start of the poll. */
     hasMoved: () => stored !== run.cursor,
     /**
      * Publishes the new items of a page.
@@ -87,8 +87,8 @@ export function createPollWriter(
     /** Completes a poll that read all pages. Stores the validators of the first page, which the next poll sends with its request. */
     finish(pages: number, validators: Validators | undefined): void {
       const isConditional = settings.conditional || discriminator.isConditional === true;
-      // Validators of the first page are only useful if every new item changes that page. In descending order it does. In other orders a
-      // later page may change while the first stays the same.
+      // If the first page has not changed, the next poll reads no other page. That is correct only if every new item changes the first
+      // page, as in descending order.
       const coversAllPages = pages === 1 || settings.order === "descending";
       position.endWalk(pages);
       cursor = {

@@ -36,9 +36,9 @@ export interface Position {
    * @param next the page that follows, if any
    */
   readonly endPage: (page: Page, next: PageRequest | undefined) => boolean;
-  /** Completes the reading of all pages. `pages` is the number of pages read. */
+  /** Called after the last page. `pages` is the number of pages read. */
   readonly endWalk: (pages: number) => void;
-  /** Returns true if pages had items, but all of them below the position. A possible cause is that the server restarted its numbering. */
+  /** Returns true if pages had items, but all of them were below the position. The server may have restarted its numbering. */
   readonly isBehind?: () => boolean;
   /** Called when the server reports that the content has not changed since the last poll. */
   readonly unchanged?: () => void;

@@ -12,7 +12,7 @@ import type { StartAt } from "../settings/start-at.ts";
 
 export type Order = z.output<typeof polledItemSettings.order>;
 
-/** The compiled settings of a channel that a discriminator needs, apart from its own settings. */
+/** Compiled settings of a channel that all discriminators use. Each discriminator also has settings of its own. */
 export interface DiscriminatorContext {
   readonly paths: PathReader;
   readonly itemId: RulePath | undefined;
@@ -29,7 +29,6 @@ export interface CheckContext {
   readonly startValue: string | undefined;
   readonly order: Order;
   readonly isPaged: boolean;
-  /** The placeholders used in the request. */
   readonly placeholders: Pick<TemplateNames, "has">;
 }
 
@@ -39,11 +38,11 @@ export interface DiscriminatorSchema extends z.ZodType<{ readonly by: string }> 
 
 /** A strategy for detecting new items. Each one is a file in this folder and an entry in `discriminators.ts`. */
 export interface Discriminator<S extends DiscriminatorSchema = DiscriminatorSchema> {
-  /** Schema of `config.discriminator`. `by` is the discriminator's name. */
+  /** Schema of `config.discriminator`. Its field `by` contains the discriminator's name. */
   readonly settings: S;
   /** Returns the type of value that `{{cursor}}` stands for, or `undefined` if requests cannot use this placeholder. */
   cursorKind(settings: z.output<S>): TemplateValue["kind"] | undefined;
-  /** Compiles the settings. Returns `undefined` if a path does not compile. The finding is then in `context.paths`. */
+  /** Compiles the settings. Returns `undefined` if a path does not compile. `context.paths` then contains the error. */
   create(settings: z.output<S>, context: DiscriminatorContext): CompiledDiscriminator | undefined;
   /**
    * Converts a stored position to its API form.
@@ -54,13 +53,12 @@ export interface Discriminator<S extends DiscriminatorSchema = DiscriminatorSche
   check(settings: z.output<S>, context: CheckContext, refuse: ReportIssue): void;
 }
 
-/** Rejects a `value` in `startAt`. For discriminators that do not order items. */
+/** For discriminators that do not order items, and therefore cannot start at a value. */
 export function rejectStartValue({ startValue }: CheckContext, refuse: ReportIssue): void {
   if (startValue !== undefined)
     refuse("startAt.value", "is not supported by this discriminator; use `now` or `earliest`");
 }
 
-/** A discriminator with the settings of one channel. */
 export interface CompiledDiscriminator {
   /** Whether an item is new because of its order key, rather than because it was not seen before. */
   readonly isOrdered?: boolean;

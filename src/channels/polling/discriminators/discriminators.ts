@@ -12,16 +12,11 @@ export const discriminatorSettings = z
   .discriminatedUnion("by", [first.settings, ...others.map(({ settings }) => settings)])
   .describe("How new items are detected.");
 
-/** All discriminators by name. */
 export const DISCRIMINATORS: ReadonlyMap<string, Discriminator> = new Map(
   [first, ...others].map((one: Discriminator) => [one.settings.shape.by.value, one]),
 );
 
-/**
- * Returns the discriminator with this name.
- *
- * @throws Error when there is none
- */
+/** @throws Error when no discriminator has this name */
 export function getDiscriminator(by: string): Discriminator {
   const found = DISCRIMINATORS.get(by);
   if (found === undefined) throw new Error(`unknown discriminator ${by}`);

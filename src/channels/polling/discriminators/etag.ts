@@ -44,8 +44,8 @@ function createPosition({ itemKey, order }: DiscriminatorContext, saved: SavedSe
   return {
     cursor: () => undefined,
     isPriming: () => isPriming,
-    // While the items of a new version are published, the keys of the previous version are remembered as well. So there are up to twice as
-    // many keys.
+    // While the items of a new version are published, the keys of the previous version are remembered too. So the number of keys may be
+    // twice the limit.
     remainingCapacity: () => 2 * MAX_KEYS - keys.size,
     select({ items }) {
       if (items.length > MAX_KEYS) throw createPositionFullError();

@@ -8,7 +8,6 @@ import type { Order } from "./discriminator.ts";
 /** A value by which items are ordered, such as a time or a sequence number. */
 export type OrderKey = number | bigint | string;
 
-/** Reads and compares order keys. */
 export interface Ordering<K extends OrderKey> {
   readonly read: (item: PageItem, nowMs: number) => K | undefined;
   /** Parses an order key from the text that `String(orderKey)` returned. */
@@ -137,7 +136,7 @@ export function createOrderedPosition<K extends OrderKey>(
         if (isOld) continue;
         const key = ordering.keyOf(item, orderKey);
         if (keys.has(key) || !isFirst(key)) continue;
-        // The order key was in the future at an earlier poll, so the item was published then and remembered without it.
+        // At an earlier poll, this item's order key was in the future. The item was published then and remembered without its order key.
         if (isKnownUnordered(item)) keys.add(key, orderKey);
         else ordered.push({ item, orderKey });
       }

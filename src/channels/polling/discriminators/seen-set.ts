@@ -34,7 +34,6 @@ const settings = z.strictObject({
  */
 const STEPS = 32;
 
-/** Detects new items by remembering the keys of all items seen. */
 export const seenSet: Discriminator<typeof settings> = {
   settings,
   cursorKind: () => undefined,

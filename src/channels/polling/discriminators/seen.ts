@@ -26,7 +26,8 @@ export function showSeen(saved: unknown): { readonly seen: number | "all" } {
 
 /**
  * Compiles a discriminator whose position consists of remembered keys.
- * @param mustBe the finding for a position other than `all` or `none`
+ *
+ * @param mustBe error message for a position other than `all` or `none`
  */
 export const compileSeen = (
   { startAt }: Pick<DiscriminatorContext, "startAt">,

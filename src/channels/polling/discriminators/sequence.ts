@@ -28,7 +28,6 @@ const settings = z.strictObject({
 const MAX_DIGITS = 100;
 const MAX_TEXT = 512;
 
-/** Detects new items by the highest sequence number or text seen so far. */
 export const sequence: Discriminator<typeof settings> = {
   settings,
   cursorKind: () => "text",

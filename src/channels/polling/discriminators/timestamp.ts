@@ -26,7 +26,6 @@ const settings = z.strictObject({
 /** Timestamps more than a day in the future are treated as server errors. Otherwise no later item would ever count as new. */
 const MAX_AHEAD_MS = 86_400_000;
 
-/** Detects new items by the latest time seen so far. */
 export const timestamp: Discriminator<typeof settings> = {
   settings,
   cursorKind: () => "instant",
@@ -75,7 +74,6 @@ export const timestamp: Discriminator<typeof settings> = {
   },
 };
 
-/** Parses the start time in `startAt`. Returns `undefined` if the text is not a timestamp. */
 const parseStart = (text: string, format: TimestampFormat): number | undefined =>
   parseTimestamp(text, "iso") ?? parseTimestamp(text, format);
 

@@ -24,7 +24,7 @@ export interface CallDeps {
   readonly clock: Clock;
   readonly outbound: Pick<Outbound, "request">;
   readonly random: () => number;
-  /** Waits for a number of milliseconds. Rejects if the signal aborts first. */
+  /** Rejects if the signal aborts first. */
   readonly wait: (ms: number, options: { readonly signal: AbortSignal }) => Promise<void>;
 }
 
@@ -91,7 +91,7 @@ export async function callServer({ outbound, random, wait, clock }: CallDeps, ca
   }
 }
 
-/** Returns whether the server asks to wait. Then the call must not be retried at once. */
+/** If the server asks to wait, the call must not be retried at once. */
 const requestsWait = (response: OutboundResponse, { retryAfter }: PollingSettings): boolean =>
   retryAfter.honour && notBeforeOf(response, 0) !== undefined;
 

@@ -7,7 +7,7 @@ import type { PageReader } from "./page-reader.ts";
 import { replaceWithNulls } from "./replace-with-nulls.ts";
 import { redactValues } from "./secrets.ts";
 
-/** Headers that are not part of a delivery: those about the connection or the transfer, and those with credentials for the client. */
+/** Headers that are not copied to a delivery: those about the connection or the transfer, and those with credentials for the client. */
 const DROPPED_HEADERS: ReadonlySet<string> = new Set([
   "authentication-info",
   "connection",
@@ -73,7 +73,6 @@ function keepLines(items: readonly PageItem[], chosen: ReadonlySet<PageItem>): s
   return `${lines.join("\n")}\n`;
 }
 
-/** Returns the text of each item, in page order. */
 const getItemTexts = ({ text }: Page, items: readonly PageItem[]): string[] =>
   items
     .toSorted((a, b) => a.index - b.index)

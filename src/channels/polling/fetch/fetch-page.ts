@@ -14,7 +14,6 @@ import type { PageReader } from "./page-reader.ts";
 import { redactSent } from "./secrets.ts";
 import { readValidators, type Validators, withConditions } from "./validators.ts";
 
-/** Describes the page to request and the values of the placeholders in the request. */
 export interface PageQuery {
   readonly at: PageRequest;
   readonly context: TemplateContext;
@@ -27,7 +26,7 @@ export interface PageQuery {
 export interface FetchedPage {
   readonly kind: "page";
   readonly page: Page;
-  /** The next page. `undefined` after the last one. */
+  /** `undefined` after the last page. */
   readonly next: PageRequest | undefined;
   readonly redact: Redact;
   readonly validators: Validators | undefined;
@@ -37,7 +36,7 @@ export interface FetchedPage {
   readonly arrivedAtMs: number;
 }
 
-/** The result of fetching a page. `expired` means that the server no longer knows the page or the position. */
+/** `expired` means that the server no longer knows the page or the position. */
 export type Fetched =
   | FetchedPage
   | { readonly kind: "notModified"; readonly notBeforeMs: number | undefined }
@@ -70,7 +69,6 @@ export interface PageFetcher {
 /** Statuses by which a server rejects the URL or token of a page that it issued itself. */
 const PAGE_GONE: readonly number[] = [400, 404, 410];
 
-/** Creates a function that fetches the pages of one poll. */
 export function createPageFetcher(
   deps: PageFetcherDeps,
   { plan, run }: { readonly plan: Plan; readonly run: Pick<SourceRun, "credentials" | "signal"> },
@@ -188,7 +186,7 @@ function isEqual(
 ): boolean {
   if (path === undefined || equals === undefined) return false;
   const found = page.read(path);
-  // Compares as numbers, because the page returns numbers as the text that the server wrote.
+  // Compares numbers by value, because the page returns them as the text that the server wrote.
   return typeof equals === "number"
     ? typeof found === "string" && found !== "" && Number(found) === equals
     : String(found) === String(equals);

@@ -95,7 +95,7 @@ function toSentPage(content: PageContent, { ofItem, ofPage }: ReadPaths): SentPa
   const hasSpans = items.some(({ span }) => span !== undefined);
   return {
     kind,
-    // The text of each line is sent in a separate list.
+    // If the items are lines, their text is sent as a separate list instead.
     text: isLines ? "" : text,
     contentType,
     itemCount,

@@ -35,7 +35,6 @@ export function createPageWalk({ fetcher, nowMs, plan, run, writer }: PageWalkDe
   let items = 0;
   let hasRestarted = false;
 
-  /** Returns whether the poll has reached its limit of pages or items. */
   const isAtLimit = (): boolean => pages >= plan.pagination.maxPages || items >= plan.pagination.maxItems;
 
   async function ask(page: PageRequest): Promise<Fetched> {

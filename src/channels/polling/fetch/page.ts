@@ -12,7 +12,6 @@ import { ItemReader } from "../../../normalize/item-reader.ts";
 import type { PathBudget } from "../../../normalize/paths/path.ts";
 import { replaceWithNulls } from "./replace-with-nulls.ts";
 
-/** One item of a page, as received. */
 export interface PageItem {
   /** Index of the item among all matches of `itemsPath`, from 0. */
   readonly index: number;
@@ -26,7 +25,6 @@ export interface PageItem {
   contentHash(): string;
 }
 
-/** The parsed body of a response, split into items. */
 export interface PageContent {
   readonly kind: Body["kind"];
   /** The text that contains the items. */
@@ -44,7 +42,6 @@ export interface PageContent {
   readonly read: (path: RulePath) => unknown;
 }
 
-/** A parsed response with its headers. */
 export interface Page extends PageContent {
   /** Headers of the response, with lowercase names. Secrets are not removed yet. */
   readonly headers: Values;
@@ -117,7 +114,7 @@ export function resolveContentType(headers: Values, decode: Decoding | undefined
   return decode === undefined ? received : `${CONTENT_TYPES[decode]}${charset ? `; charset=${charset}` : ""}`;
 }
 
-/** Returns the content type of a delivery body. Delivery bodies are UTF-8, so XML without a charset gets `charset=utf-8`. */
+/** Delivery bodies are UTF-8, so XML without a charset gets `charset=utf-8`. */
 function normalizedContentType({ contentType, kind }: Body): string {
   if (kind === "ndjson") return CONTENT_TYPES.ndjson;
   const charset = parseBodyFormat(contentType)?.charset;

@@ -24,7 +24,6 @@ export function redactValues(values: Values, redact: Redact): Values {
   return Object.assign(Object.create(null), Object.fromEntries(redacted));
 }
 
-/** Returns the request without its credentials, so that it can be shown. */
 export function redactRequest(sent: Omit<AuthorizedRequest, "generation">): DryRun["request"] {
   const { request, secretHeaders, secretQuery } = sent;
   const redact = redactSent(sent);

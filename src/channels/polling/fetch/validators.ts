@@ -34,7 +34,6 @@ export function withConditions(
   };
 }
 
-/** Reads the validators of a response. Returns `undefined` if it has none. */
 export function readValidators(
   request: OutboundRequest,
   { headers }: OutboundResponse,

@@ -7,13 +7,11 @@ import { findLink } from "./link-header.ts";
 import type { PageRequest } from "./page-request.ts";
 import type { PaginationSettings } from "./settings.ts";
 
-/** A channel's pagination: finds the next page and builds the request for it. */
 export interface Pagination {
   readonly maxPages: number;
   readonly maxItems: number;
-  /** Whether pages are selected by number or offset. Then an added or deleted item shifts all later pages. */
+  /** True if pages are selected by number or offset, so that an added or deleted item shifts all later pages. */
   readonly isCounted: boolean;
-  /** Returns the request parameters that select the page. */
   readonly parametersOf: (at: PageRequest) => PageParameters;
   /** Returns the value of `{{page}}`, or `undefined` if it has none. */
   readonly numberOf: (at: PageRequest) => string | undefined;
@@ -31,7 +29,7 @@ const ONE_PAGE: Pagination = {
   next: () => ok(undefined),
 };
 
-/** Maximum length of a page token or URL. Longer values are implausible. */
+/** Maximum length of a page token or URL, in characters. Longer values are rejected as implausible. */
 const MAX_CHARS = 16_384;
 
 export function createPagination(settings: PaginationSettings | undefined, paths: PathReader): Pagination {

@@ -57,7 +57,6 @@ export const requestSettings = z
 
 export type RequestSettings = z.output<typeof requestSettings>;
 
-/** Returns the origin (scheme, host and port) of the server that a channel calls. */
 export const parseOrigin = ({ url }: Pick<RequestSettings, "url">): string =>
   new URL(ORIGIN.exec(url)?.[0] ?? url).origin;
 
@@ -69,7 +68,6 @@ function findUrlTemplateError(text: string): string | undefined {
   return findUrlError(text.replace(/\{\{[^{}]*\}\}/g, "x"));
 }
 
-/** Request parameters that select a page. */
 export interface PageParameters {
   /** URL to call instead of the whole configured URL, including its query. */
   readonly url?: string;
@@ -181,7 +179,7 @@ export function compileRequest(
       const sent = renderBody(context, page);
       if (content !== undefined) rendered["content-type"] = "application/json";
       for (const [name, rendering] of headers(context)) {
-        // Whitespace around a header value is not part of the value (RFC 9110, section 5.5).
+        // Trims whitespace, because it is not part of a header value (RFC 9110, section 5.5).
         const value = rendering.replace(/^[\t ]+|[\t ]+$/g, "");
         if (!FIELD_VALUE.test(value)) {
           throw new InvalidRequestError(

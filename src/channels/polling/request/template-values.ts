@@ -2,7 +2,6 @@ import { err, ok, type Result } from "../../../lib/result.ts";
 import type { Placeholder } from "../../../lib/template.ts";
 import { formatInstant, type TimestampFormat } from "../settings/timestamps.ts";
 
-/** The value of a placeholder in one request. */
 export type TemplateValue =
   | { readonly kind: "text"; readonly text: string }
   /** A time. `format` is used if the placeholder has no filter. */

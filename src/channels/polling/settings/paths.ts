@@ -5,7 +5,6 @@ import { pollingProfile } from "../profile.ts";
 
 export type PathSyntax = "rfc9535" | "jsonpath-plus";
 
-/** The paths that a poll may read from each item and from a page. */
 export interface ReadPaths {
   readonly ofItem: readonly RulePath[];
   readonly ofPage: readonly RulePath[];

@@ -18,7 +18,6 @@ export interface Plan {
   readonly pagination: Pagination;
   readonly itemsPath: RulePath | undefined;
   readonly successPath: RulePath | undefined;
-  /** All paths that a poll reads from items and pages. */
   readonly reads: ReadPaths;
   /**
    * Whether reading starts over from the first page after each page that had new items. Set if pages are selected by number and the cursor

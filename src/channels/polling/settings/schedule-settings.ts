@@ -6,8 +6,8 @@ import type { PollSchedule } from "../../source.ts";
 /** Shortest time between two polls, for intervals and cron schedules. */
 const MIN_INTERVAL_SECONDS = 5;
 /**
- * Maximum number of times of a cron expression to check. The check ends earlier after one year. It always starts at a fixed date, so that
- * the result does not depend on today's date.
+ * Number of times of a cron expression that are checked for the minimum interval. The check ends earlier after one year. It always starts
+ * at a fixed date, so that the result does not depend on today's date.
  */
 const CHECKED_TIMES = 1000;
 const CHECKED_FROM_MS = Date.UTC(2026, 0, 1);
@@ -54,7 +54,7 @@ export function toPollSchedule({
 }
 
 function findCronError(cron: string, timezone: string): string | undefined {
-  // `H` stands for a random value, which would differ between workers and after a restart.
+  // `H` stands for a random time, which would differ between workers and after a restart.
   if (/\bH\b/i.test(cron)) return "must not contain H; use fixed times, and `jitter` spreads the polls";
   try {
     const times = CronExpressionParser.parse(cron, { currentDate: CHECKED_FROM_MS, tz: timezone });
@@ -72,7 +72,7 @@ function findCronError(cron: string, timezone: string): string | undefined {
 }
 
 function isTimezone(timezone: string): boolean {
-  // Avoids creating a date format, which takes as long as parsing all other settings.
+  // UTC needs no check. The check creates a date format, which takes as long as parsing all other settings.
   if (timezone === "UTC") return true;
   try {
     new Intl.DateTimeFormat("en", { timeZone: timezone });

@@ -117,5 +117,4 @@ const pollingShape = {
 
 export const pollingObject = z.strictObject(pollingShape);
 
-/** The `config` of a polling channel with defaults filled in. */
 export type PollingSettings = z.output<typeof pollingObject>;

@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { text } from "../../../event/setting-fields.ts";
 
-/** Starting point of a source that has no cursor yet. */
 export const startAtSettings = z
   .union(
     [

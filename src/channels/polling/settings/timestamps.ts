@@ -1,4 +1,3 @@
-/** Formats in which servers write timestamps. */
 export const TIMESTAMP_FORMATS = ["iso", "epochSeconds", "epochMillis", "rfc2822"] as const;
 export type TimestampFormat = (typeof TIMESTAMP_FORMATS)[number];
 

@@ -22,13 +22,13 @@ export interface PollJobs {
  */
 const UNKNOWN_WAIT_MS = 2_000;
 /**
- * Interval at which a job that waits for a slot checks again. Normally, the worker that releases a slot wakes the job, but that worker may
- * have died. The interval is long because thousands of jobs may wait.
+ * Interval at which a job that waits for a limit slot checks again. Normally, the worker that releases a slot wakes the job, but that
+ * worker may have died. The interval is long because thousands of jobs may wait.
  */
 const QUEUE_WAIT_MS = 30_000;
 /**
- * How long an extra poll waits if its source is busy. The time doubles with each start of the job. A poll that is requested meanwhile may
- * have to wait equally long.
+ * How long an extra poll waits while its source is already being polled. The time doubles with each start of the job. A poll that is
+ * requested meanwhile may have to wait equally long.
  */
 const BUSY_WAIT_MS = 1_000;
 const MAX_BUSY_WAIT_MS = 4_000;
@@ -78,7 +78,7 @@ export function createPollJobs(deps: PollsContext): PollJobs {
     }
     const slotRequest = await slots.take({
       name: String(channel),
-      // Only an extra job can wait for a slot. It was created when its wait began.
+      // Only an extra job can wait for a limit slot. Its wait began when the job was created.
       sinceMs: job.data.sinceMs ?? (job.scheduleId === undefined ? job.createdAtMs : clock()),
       semaphores: target.places,
     });
@@ -99,7 +99,7 @@ export function createPollJobs(deps: PollsContext): PollJobs {
       if (polled.dueAtMs !== undefined)
         await queue.schedule(target.scheduleId, planFrom(target.plan, polled.dueAtMs), { channel });
       if (polled.result !== "ended" || !targets.has(channel)) return polled;
-      // During a shutdown of this worker, another one can continue at once.
+      // If this worker is shutting down, another worker can continue at once.
       return { ...polled, againAtMs: clock() + (signal.aborted ? 0 : ENDED_WAIT_MS) };
     } finally {
       if (inFlight.get(channel) === ending) inFlight.delete(channel);
@@ -180,6 +180,5 @@ export function createPollJobs(deps: PollsContext): PollJobs {
   };
 }
 
-/** Returns the wait after the given number of starts. It doubles with each start, up to `mostMs`. */
 const doubled = (firstMs: number, starts: number, mostMs: number): number =>
   Math.min(firstMs * 2 ** Math.min(starts - 1, 10), mostMs);

@@ -20,13 +20,13 @@ export interface PolledOnce {
   readonly result: SourceEnd["kind"] | "early" | "none" | "ended";
   /** Time of an extra poll, outside the schedule. */
   readonly againAtMs?: number | undefined;
-  /** Set if the poll came before its interval had passed. The next interval is counted from this time. */
+  /** Set if the poll did not run because its source is not due yet. The next intervals are counted from this time. */
   readonly dueAtMs?: number;
 }
 
 /** How long a poll may take to end after it was aborted. After that, its result is ignored. */
 const ABORT_GRACE_MS = 1_000;
-/** A poll that starts too early by at most this much waits for the right time and keeps its slots. */
+/** A poll that starts too early by at most this much waits for its due time and keeps its limit slots meanwhile. */
 const SHORT_WAIT_MS = 250;
 
 /**
@@ -105,6 +105,7 @@ interface NextRun {
 
 /**
  * Decides when the source runs next.
+ *
  * @param retryAtMs earliest time of the next run after a failure
  */
 function planNextRun(
@@ -123,7 +124,7 @@ function planNextRun(
     }
     case "done": {
       const { notBeforeMs = nowMs + 1 } = end;
-      // More items are available now.
+      // The server has more items already, so the next poll starts at once.
       if (notBeforeMs <= nowMs) return { isExtra: true, nextAtMs: nowMs };
       return { isExtra: false, nextAtMs: nextTimeMs(plan, notBeforeMs) };
     }

@@ -23,7 +23,7 @@ export interface PollJob {
 
 export type PollQueue = Omit<JobQueue<PollJob>, "findFirst">;
 
-/** Maximum numbers of concurrent polls, counted over all workers. */
+/** All limits are counted over all workers. */
 export interface PollLimits {
   readonly perOrigin: number;
   readonly perOrganization: number;
@@ -48,7 +48,6 @@ export interface PollsDeps {
 }
 
 export interface PollsTiming {
-  /** Maximum duration of one poll. */
   readonly deadlineMs: number;
   /** Interval between checks for missing and unknown schedules. */
   readonly reconcileEveryMs: number;
@@ -61,7 +60,6 @@ export interface PollsContext extends Omit<Required<PollsDeps>, "timing">, Polls
   readonly targets: ReadonlyMap<number, PollTarget>;
 }
 
-/** A source to poll, with its schedule and limits. */
 export interface PollTarget {
   readonly source: DesiredSource;
   readonly polled: PolledSource;
@@ -69,7 +67,7 @@ export interface PollTarget {
   /** Minimum time between two polls. `undefined` if a cron expression sets the times. */
   readonly spacing: RunSpacing | undefined;
   /**
-   * Id of the schedule. It includes a hash of the plan. So if a schedule with this id exists, its plan is current, whichever worker set it.
+   * Id of the schedule. It includes a hash of the plan, so a schedule with this id always has the current plan, whichever worker set it.
    */
   readonly scheduleId: string;
   /** The limit slots that a poll needs. The first one is the source's own, which allows one poll at a time. */

@@ -53,7 +53,7 @@ export function startPolls(deps: PollsDeps): Polls {
     }
   }
 
-  /** Replaces the sources to poll. Aborts polls of sources that were removed or changed. */
+  /** Aborts polls of sources that were removed or changed. */
   function replaceTargets(sources: readonly DesiredSource[]): void {
     const next = sources.flatMap((source) => findTarget(source) ?? []);
     invalidSources = new Set(sources.filter((source) => invalidSources.has(source)));

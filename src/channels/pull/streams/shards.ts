@@ -48,7 +48,6 @@ export function startShards(deps: ShardsDeps): Shards {
   const { leases, worker, log, onHeld, vacate } = deps;
   const { ttlMs, maxTakenPerTick, maxReleasedPerTick, ...timing } = { ...TIMING, ...deps.timing };
   const tickEveryMs = Math.min(timing.tickEveryMs, ttlMs / 3);
-  /** Shards that this worker is releasing. */
   const releasing = new Set<number>();
   const releases = new Set<Promise<void>>();
   let held = NO_SHARDS;

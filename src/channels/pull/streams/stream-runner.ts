@@ -14,7 +14,6 @@ import type { OpeningRun, SourceRuns } from "../source-runs.ts";
 export interface StreamRunnerDeps {
   readonly runs: SourceRuns;
   readonly stream: StreamSource;
-  /** This worker's name. */
   readonly owner: string;
   /** Limits how many streams may be connecting at the same time. */
   readonly starts: Limiter;
@@ -119,7 +118,6 @@ export class StreamRunner {
     }
   }
 
-  /** Releases the start slot, so that another stream can connect. */
   #releaseStart(): void {
     clearTimeout(this.#startTimer);
     this.#start?.[Symbol.dispose]();
@@ -133,7 +131,7 @@ export class StreamRunner {
     this.#skipBackoff = false;
     this.#openedAtMs = undefined;
     const onOpened = (): void => {
-      // The aborted signal means that this run has already ended.
+      // The run has already ended, so it must not set the state any more.
       if (signal.aborted) return;
       this.#openedAtMs = performance.now();
       this.#state = "open";

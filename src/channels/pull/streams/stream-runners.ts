@@ -7,10 +7,6 @@ interface Running {
   version: number;
 }
 
-/**
- * Creates the set of streams that run on this worker.
- * @param start creates the runner of a stream
- */
 export function createStreamRunners(start: (row: SourceRow) => StreamRunner) {
   const running = new Map<number, Running>();
   /**
