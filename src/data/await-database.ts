@@ -4,11 +4,12 @@ import type { Log } from "../log.ts";
 import { isConnectionRefused } from "./database.ts";
 
 const RETRY_MS = 500;
-/** Number of attempts per log line: the first one, then one every ten seconds. */
+/** Logs the first failure and then every 20th, which is one log line every ten seconds. */
 const TOLD_EVERY = 20;
 
 /**
- * Runs `work` during startup, and retries it while PostgreSQL is unavailable. `work` must be safe to repeat.
+ * Runs `work` during startup, and retries it while PostgreSQL is unavailable. `work` may run several times, so it must be
+ * idempotent.
  *
  * @param options.onAway called with the reason after each failed attempt
  * @returns the result of `work`

@@ -15,21 +15,23 @@ export interface BootstrapOptions {
   readonly db: Queryable;
   readonly keyring: Keyring;
   readonly clock: Clock;
-  /** API key from the configuration, accepted in addition to the keys in the database. */
+  /** API key from the configuration. It is accepted in addition to the keys in the database. */
   readonly apiKey?: string | undefined;
-  /** Channel of the example app `welcome`, which is created in an empty database. The channel kind has already parsed its settings. */
+  /**
+   * Channel of the example app `welcome`. The app is created in an empty database. The settings were already parsed by the channel
+   * kind.
+   */
   readonly welcome?: NewChannel | undefined;
 }
 
-/** Objects created by the first start. */
 export interface Bootstrapped {
-  /** The first API key. `undefined` if a key was configured. */
+  /** The first API key in plain text. `undefined` if a key was configured. */
   readonly apiKey?: string | undefined;
   readonly welcome?:
     | {
         readonly organizationId: string;
         readonly appId: string;
-        /** Last part of the channel's address, `<hooks>/hooks/<channelId>`. */
+        /** Last part of the channel's URL, `<hooks>/hooks/<channelId>`. */
         readonly channelId: string;
         /** Topics in the order of the channel's definitions. */
         readonly topics: readonly string[];
@@ -38,26 +40,26 @@ export interface Bootstrapped {
 }
 
 const NAME = "default";
-/** Context to which the stored result of the first start is bound by its encryption. */
+/** Encryption context (AAD) of the stored result of the first start. */
 export const FIRST_START_PLACE = "untold_first_start/facts";
 
 /**
  * Sets up an empty database: an organization and a space named `default`, a service account, a key with all permissions and the
- * `welcome` app. If several gateways start together, only one does this.
+ * app `welcome`. If several gateways start together, only one of them does this. On later starts, only ensures that the configured
+ * key is accepted.
  *
- * On later starts, only makes sure that the configured key is accepted. The sealed result stays in the database until
- * `tellFirstStart` has reported it.
+ * The result stays in the database, encrypted, until `tellFirstStart` has reported it.
  */
 export const bootstrap = (options: BootstrapOptions): Promise<Bootstrapped> =>
   options.db.transaction().execute((trx) => bootstrapWithin(trx, options));
 
-/** Like `bootstrap`, in an existing transaction. */
+/** Like `bootstrap`, but in the transaction of the caller. */
 export async function bootstrapWithin(
   trx: Trx,
   options: Omit<BootstrapOptions, "db">,
 ): Promise<Bootstrapped> {
   const { clock, apiKey } = options;
-  // The row lock makes other starting gateways wait until this one has committed.
+  // Lock the row, so that other starting gateways wait until this transaction has committed.
   const cluster = await trx.selectFrom("cluster").selectAll().forUpdate().executeTakeFirstOrThrow();
   const { organizationId, spaceId, accountId } = cluster;
   if (organizationId === null || spaceId === null || accountId === null) {
@@ -71,9 +73,11 @@ export async function bootstrapWithin(
 }
 
 /**
- * Calls `tell` with the result of the first start, and deletes the stored result after `tell` resolved. Passes an empty object if the
- * result was already reported. If `tell` fails or the process dies, the next start reports the result again. If several gateways call this
- * together, only one gets the result, because the others skip the locked row.
+ * Calls `tell` with the result of the first start, and deletes the stored result once `tell` has resolved. Calls `tell` with an
+ * empty object if the result was already reported.
+ *
+ * If `tell` fails or the process dies, the next start reports the result again. If several gateways call this function together,
+ * only one gets the result, because the others skip the locked row.
  *
  * @throws UnavailableError, or the error of `tell`
  */
@@ -97,7 +101,7 @@ async function firstStart(trx: Trx, options: Omit<BootstrapOptions, "db">): Prom
   const nowMs = options.clock();
   const made = await createOrganization(trx, { organization: NAME, space: NAME, account: NAME }, nowMs);
   await trx.updateTable("cluster").set(made).execute();
-  // The operator's organization has other default limits.
+  // Gateways must read the limits again, because the operator's organization has its own default limits.
   await recordChange(trx, { kind: "limits", key: made.organizationId });
   const grant = rootGrant(made);
   const welcome = options.welcome && (await installWelcome(trx, made, options.welcome, options, nowMs));

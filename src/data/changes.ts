@@ -4,7 +4,7 @@ import { startLoop } from "../lib/loop.ts";
 import type { Log } from "../log.ts";
 import type { Queryable, Trx } from "./database.ts";
 
-/** A change that may make cached data outdated. */
+/** A committed change after which cached data may be outdated. */
 export interface Change {
   /**
    * Kind of the changed object. It determines what `key` contains.
@@ -25,7 +25,7 @@ export interface Change {
   readonly key: string;
 }
 
-/** Records a change in the transaction. The change feed reports it after the commit. */
+/** Records a change as part of the transaction. The change feed reports it once the transaction has committed. */
 export const recordChange = (trx: Trx, change: Change): Promise<void> => recordChanges(trx, [change]);
 
 export async function recordChanges(trx: Trx, changes: readonly Change[]): Promise<void> {
@@ -36,19 +36,20 @@ export async function recordChanges(trx: Trx, changes: readonly Change[]): Promi
     .execute();
 }
 
-/** If a worker has not read the change feed for longer than this, it stops using its caches and stops its sources. */
+/** Maximum time in ms since the last read of the change feed. A worker beyond it stops using its caches and stops its sources. */
 export const MAX_STALENESS_MS = 600_000;
 
 /** A cache or loop that reacts to changes in the database. */
 export interface ChangeListener {
-  /** Called for each change. If a listener throws, the next poll repeats all changes, so the same change may be reported again. */
+  /** Called for each change. If any listener throws, the next poll repeats all changes, so a listener may see the same change twice. */
   readonly onChange: (change: Change) => void;
-  /** Called when changes may have been missed. The listener must drop all cached data. */
+  /** Called when changes may have been missed. The listener must then drop all cached data. */
   readonly onReset: () => void;
 }
 
 /**
- * Lets a cache or loop subscribe to changes. Commits before the subscription are not reported, so read the current state after subscribing.
+ * The part of the change feed that caches and loops need. Earlier commits are not reported, so subscribe before reading the
+ * current state.
  */
 export type ChangeSubscriptions = Pick<ChangeFeed, "subscribe">;
 
@@ -57,9 +58,9 @@ export interface ChangeFeedOptions {
   readonly log: Log;
   readonly clock: Clock;
   readonly pollEveryMs?: number;
-  /** Minimum time for which a change stays in the table. */
+  /** Minimum time for which a change stays in the table. Changes are deleted some time after that. */
   readonly retentionSeconds?: number;
-  /** Maximum number of changes reported per poll. If there are more, `onReset` is called on all listeners instead. */
+  /** Maximum number of changes per poll. If there are more, all listeners get `onReset` instead of the changes. */
   readonly maxChanges?: number;
 }
 
@@ -67,17 +68,17 @@ export interface ChangeFeed extends AsyncDisposable {
   readonly subscribe: (listener: ChangeListener) => void;
   /** Time in ms since the start of the last successful read. All commits before that read have been reported. */
   readonly stalenessMs: () => number;
-  /** Reads immediately, in addition to the schedule. When it resolves, all commits before the call have been reported. */
+  /** Reads the feed immediately, in addition to the schedule. Resolves once all commits before the call have been reported. */
   readonly readNow: () => Promise<void>;
 }
 
 /**
- * If more than this fraction of the retention time passes between two reads, all listeners are reset. The margin is needed because a
- * snapshot is older than its timestamp.
+ * If two reads are further apart than this fraction of the retention time, all listeners are reset. The fraction is below 1,
+ * because a snapshot is older than its timestamp.
  */
 const TRUSTED_SHARE = 0.9;
 
-/** The snapshot that a read used, in PostgreSQL's text format, and its time by PostgreSQL's clock. */
+/** The snapshot of a read in PostgreSQL's text format, and its time by PostgreSQL's clock. */
 interface Mark {
   readonly snapshot: string;
   readonly xmin: bigint;
@@ -87,11 +88,12 @@ interface Mark {
 /**
  * Starts the change feed, which reads committed changes once a second. Fill caches only after it has started.
  *
- * A read returns the rows that are visible now and were not visible in the snapshot of the last read. Each row is therefore reported
- * exactly once, in whatever order transactions commit. A long transaction in any database of the server keeps `xmin` low. Each read then
- * scans more rows, but no reader is blocked.
+ * Each read returns the rows that are visible now but were not visible in the snapshot of the previous read. Every row is
+ * therefore reported exactly once, regardless of the order in which transactions commit.
  *
- * @throws UnavailableError if the first read fails. Later failures are logged and retried.
+ * A long transaction in any database of the server keeps `xmin` low. Each read then scans more rows, but no reader is blocked.
+ *
+ * @throws UnavailableError if the first read fails. Later failures are logged and retried
  */
 export async function startChangeFeed(options: ChangeFeedOptions): Promise<ChangeFeed> {
   const { db, log, clock, pollEveryMs = 1_000, retentionSeconds = 3_600 } = options;
@@ -105,7 +107,7 @@ export async function startChangeFeed(options: ChangeFeedOptions): Promise<Chang
     const startedAtMs = clock();
     const next = await readChanges(options, mark);
     const awayMs = next.mark.atMs - mark.atMs;
-    // A lower xmin than before means that the server was replaced by one that lacks the most recent transactions.
+    // If xmin is lower than before, the server was replaced by one that lacks the latest transactions.
     const missed = awayMs > retentionSeconds * 1_000 * TRUSTED_SHARE || next.mark.xmin < mark.xmin;
     for (const listener of listeners) {
       if (missed || next.overflow) listener.onReset();
@@ -115,7 +117,8 @@ export async function startChangeFeed(options: ChangeFeedOptions): Promise<Chang
     lastReadAtMs = startedAtMs;
   };
 
-  // A read in flight may have started before the caller's commit. So callers that arrive during a read share the read after it.
+  // A read in flight may have started before the commit that the caller wants to see. Callers that arrive during a read therefore
+  // share the next one.
   const readNow = (): Promise<void> => {
     if (!reading) {
       reading = read().finally(() => {
@@ -153,7 +156,10 @@ export async function startChangeFeed(options: ChangeFeedOptions): Promise<Chang
   };
 }
 
-/** Reads the current snapshot. `pg_current_snapshot()` returns the snapshot that the statement itself uses to select rows. */
+/**
+ * Reads the current snapshot. Within one statement, `pg_current_snapshot()` is the snapshot that also determines which rows are
+ * visible.
+ */
 async function readMark(db: Queryable): Promise<Mark> {
   const { rows } = await sql<MarkRow>`
     SELECT ${MARK_COLUMNS}`.execute(db);
@@ -197,11 +203,11 @@ function toMark(row: MarkRow | undefined): Mark {
 }
 
 /**
- * Deletes rows that have been visible for at least the retention time.
+ * Deletes changes that have been visible for at least the retention time.
  *
- * A row's own timestamp is not usable, because a transaction may commit long after it wrote the row. So the age of a row is measured from
- * the moment when all transactions up to its own had finished. Also deletes rows with a transaction id above the server's newest one,
- * because they came from a dump of another server.
+ * The timestamp of a row does not tell when the row became visible, because its transaction may commit much later. The age is
+ * therefore counted from the moment when all transactions up to that of the row had finished. Rows whose transaction id is above
+ * the server's newest one came from a dump of another server, and are deleted too.
  */
 async function pruneChanges(db: Queryable, retentionSeconds: number): Promise<void> {
   const due = await db

@@ -1,8 +1,8 @@
 import type { ColumnType } from "kysely";
 
 /**
- * A `json` column. Queries return the parsed value. Writes take JSON text, because `pg` would convert a JavaScript array to a PostgreSQL
- * array.
+ * A `json` column. Queries return the parsed value. Writes take JSON text, because `pg` would turn a JavaScript array into a
+ * PostgreSQL array.
  */
 export type Json<T> = ColumnType<T, string, string>;
 export type Timestamp = ColumnType<Date, Date, Date>;

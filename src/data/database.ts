@@ -3,14 +3,13 @@ import pg from "pg";
 import { UnavailableError } from "../lib/errors.ts";
 import type { Tables } from "./tables.ts";
 
-/** Runs queries on the pool or in a transaction. */
 export type Queryable = Kysely<Tables>;
 export type Trx = Transaction<Tables>;
 
 export type DatabaseConnection =
   | { readonly url: string }
   | {
-      /** Host name, or the directory of a unix socket. */
+      /** Host name, or directory of a Unix socket. */
       readonly host: string;
       readonly port?: number;
       readonly user: string;
@@ -20,22 +19,22 @@ export type DatabaseConnection =
 export interface DatabaseOptions {
   readonly connection: DatabaseConnection;
   readonly maxConnections?: number;
-  /** Maximum duration of a statement. 0 turns the limit off. */
+  /** Maximum duration of a statement, in ms. 0 turns the limit off. */
   readonly statementTimeoutMs?: number;
   readonly connectTimeoutMs?: number;
 }
 
-/** The connection pool of PostgreSQL. Disposal waits for connections that are in use. */
+/** A connection pool for PostgreSQL. Disposal waits for connections that are in use. */
 export interface Database extends AsyncDisposable {
   readonly db: Kysely<Tables>;
 }
 
 /**
- * Opens a bounded connection pool, which connects on the first query. Column names are converted to camelCase. `bigint` is read as a
- * number (all values are far below 2^53), `timestamptz` as `Date`, and `json` is parsed.
+ * Opens a connection pool of limited size, which connects on the first query.
  *
- * A query rejects with `UnavailableError` if PostgreSQL is unreachable, overloaded or too slow. Otherwise it rejects with the
- * driver's `DatabaseError`.
+ * Column names are converted to camelCase. `bigint` is read as a number (all values are far below 2^53), `timestamptz` as a
+ * `Date`, and `json` as the parsed value. A query rejects with `UnavailableError` if PostgreSQL is unreachable, overloaded or too
+ * slow. Otherwise it rejects with the driver's `DatabaseError`.
  */
 export function openDatabase(options: DatabaseOptions): Database {
   const { connection, maxConnections = 10, statementTimeoutMs = 10_000, connectTimeoutMs = 3_000 } = options;
@@ -45,15 +44,15 @@ export function openDatabase(options: DatabaseOptions): Database {
     max: maxConnections,
     connectionTimeoutMillis: connectTimeoutMs,
     statement_timeout: statementTimeoutMs,
-    // A client-side timeout, in case the server hangs and cannot enforce its own.
+    // Add a timeout in the client, because a server that hangs cannot enforce its own.
     query_timeout: statementTimeoutMs === 0 ? 0 : statementTimeoutMs + 2_000,
     idle_in_transaction_session_timeout: 60_000,
     keepAlive: true,
     application_name: "inlet",
     types: { getTypeParser },
   });
-  // Ignores these events, because the pool already handles lost connections: it drops idle ones, and queries on others fail. Without
-  // listeners, the error events would end the process.
+  // Ignore error events, which would end the process without a listener. The pool handles lost connections: it drops those that
+  // are idle, and queries on all others fail.
   pool.on("error", () => {});
   pool.on("connect", (client) => client.on("error", () => {}));
 
@@ -64,7 +63,7 @@ export function openDatabase(options: DatabaseOptions): Database {
   return { db, [Symbol.asyncDispose]: () => closeOnce(db, pool) };
 }
 
-/** Returns true if the error is a unique violation. With `constraint`, only a violation of that constraint counts. */
+/** Returns true if the error is a unique violation: of `constraint` if given, otherwise of any constraint. */
 export function isUniqueViolation(error: unknown, constraint?: string): boolean {
   return (
     error instanceof pg.DatabaseError &&
@@ -73,20 +72,19 @@ export function isUniqueViolation(error: unknown, constraint?: string): boolean 
   );
 }
 
-/** Returns true if the error is a foreign key violation, for example because other rows refer to a row that was to be deleted. */
 export const isForeignKeyViolation = (error: unknown): boolean =>
   error instanceof pg.DatabaseError && error.code === "23503";
 
 /**
- * Returns true if the server permanently rejects the connection because of a wrong user, password or database. The driver itself detects
- * some password errors. Their message starts with `SASL`.
+ * Returns true if the server rejects the user, the password or the database, so that a retry cannot succeed. The driver detects
+ * some password errors itself, with messages that start with `SASL`.
  */
 export function isConnectionRefused({ cause }: UnavailableError): boolean {
   if (cause instanceof pg.DatabaseError) return /^(28|3D)/.test(cause.code ?? "");
   return cause instanceof Error && cause.message.startsWith("SASL");
 }
 
-/** Returns host and database as a text for messages, without credentials. */
+/** Describes host and database for messages. The result contains no credentials. */
 function placeOf(connection: DatabaseConnection): string {
   const { host, port, database } = new pg.Client("url" in connection ? connection.url : connection);
   return `${host.startsWith("/") ? host : `${host}:${port}`}, database ${database}`;
@@ -105,8 +103,8 @@ function getTypeParser(oid: number, format?: "text" | "binary") {
 }
 
 /**
- * Wraps the pool so that connection errors and temporary query errors become `UnavailableError`. Each client has one wrapper, because
- * Kysely keeps state per client.
+ * Wraps the pool so that connection errors and temporary query errors become `UnavailableError`. Each client keeps the same
+ * wrapper, because Kysely stores state per client.
  */
 function translatePool(pool: pg.Pool, place: string) {
   const wrappers = new WeakMap<pg.PoolClient, PostgresPoolClient>();
@@ -133,24 +131,26 @@ function translateClient(client: pg.PoolClient): PostgresPoolClient {
       return await client.query(sql, parameters);
     } catch (error) {
       if (!isUnavailable(error)) throw error;
-      // The error came from the driver, not from the server. After a lost connection or an abandoned query, the client must not be reused.
+      // An error of the driver, not of the server, means a lost connection or an abandoned query. The client cannot be reused
+      // after that.
       broken ||= !(error instanceof pg.DatabaseError);
       throw new UnavailableError("PostgreSQL does not respond", { cause: error });
     }
   };
   return {
-    // Kysely's cursor variant of `query` is only used for row streams, which Inlet does not use.
+    // The cast is safe: Kysely only needs the cursor variant of `query` to stream rows, which Inlet never does.
     query: query as unknown as PostgresPoolClient["query"],
     release: (destroy) => client.release(broken || destroy === true),
   };
 }
 
-/** Error code that the trigger `require_master_key` raises if a written value was encrypted under a former master key. */
+/** Error code of the trigger `require_master_key`, which rejects values that were encrypted under a former master key. */
 const OTHER_MASTER_KEY = "IN001";
 
 /**
- * Returns true if a retry of the query can succeed. The codes come from PostgreSQL's appendix A: connection exceptions, insufficient
- * resources, operator intervention (statement timeouts and shutdown), read-only servers, deadlocks and serialization failures.
+ * Returns true if a retry of the query can succeed. The codes are from appendix A of the PostgreSQL manual. They stand for
+ * connection exceptions, insufficient resources, operator intervention (statement timeouts and shutdown), read-only servers,
+ * deadlocks and serialization failures.
  */
 function isUnavailable(error: unknown): boolean {
   if (error instanceof TypeError || error instanceof RangeError) return false;

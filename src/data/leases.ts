@@ -2,19 +2,18 @@ import { sql } from "kysely";
 import type { Queryable } from "./database.ts";
 
 export interface LeaseClaim {
-  /** Name of the work that only one gateway does at a time. */
+  /** Name of a task that only one gateway may run at a time. */
   readonly name: string;
-  /** Unique id of the gateway that claims or holds the lease. */
   readonly holder: string;
   readonly ttlMs: number;
 }
 
 /**
- * Claims or renews a lease by PostgreSQL's clock. If it returns true, the holder has the lease for `ttlMs`, measured from the start
- * of the call.
+ * Claims or renews a lease. If the result is true, the holder has the lease for `ttlMs`, counted from the start of this call by
+ * PostgreSQL's clock.
  *
- * A lease is stored as a row instead of an advisory lock. An advisory lock would occupy a connection permanently and fail behind a
- * transaction pooler. It would also stay with a gateway whose machine stopped responding.
+ * A lease is a row and not an advisory lock. An advisory lock would occupy a connection permanently, and would not work behind a
+ * transaction pooler. It would also stay with a gateway whose machine has stopped responding.
  */
 export async function claimLease(db: Queryable, claim: LeaseClaim): Promise<boolean> {
   const { rows } = await sql`
@@ -26,7 +25,7 @@ export async function claimLease(db: Queryable, claim: LeaseClaim): Promise<bool
   return rows.length > 0;
 }
 
-/** Releases a lease if the holder still has it. */
+/** Releases the lease. Has no effect if another holder has claimed it. */
 export async function releaseLease(db: Queryable, claim: Pick<LeaseClaim, "name" | "holder">): Promise<void> {
   await db.deleteFrom("leases").where("name", "=", claim.name).where("holder", "=", claim.holder).execute();
 }

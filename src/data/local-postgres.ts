@@ -11,7 +11,7 @@ import { checkClusterMajor, initCluster, SUPERUSER } from "./local-postgres/clus
 import { findPostmaster, removeStaleLocks } from "./local-postgres/postmaster.ts";
 import { callAs, chooseServerUser, ownDirectory, type ServerUser } from "./local-postgres/server-user.ts";
 
-/** Connection options for `pg`. The server listens on a unix socket in a private directory, so no password is needed. */
+/** Connection options for `pg`. No password is needed, because the Unix socket is in a private directory. */
 export interface PostgresSocket {
   readonly host: string;
   readonly port: number;
@@ -25,24 +25,24 @@ export interface LocalPostgres extends SupervisedServer {
 }
 
 export interface LocalPostgresOptions {
-  /** Absolute path without symbolic links. This process must hold the directory's lock (`acquireDataLock`). */
+  /** Absolute path without symbolic links. This process must hold the lock of the directory (`acquireDataLock`). */
   readonly dataDir: string;
   readonly log: Log;
-  /** Cancels the start. To stop a running server, dispose it. */
+  /** Aborts the start. To stop a running server, dispose of it. */
   readonly signal: AbortSignal;
-  /** System user of the server. Chosen automatically by default. */
+  /** System user that runs the server. Detected by default. */
   readonly user?: ServerUser;
 }
 
 const DATABASE = "inlet";
 const PORT = 5432;
-/** SQLSTATE of a server that is starting, recovering or shutting down. */
+/** SQLSTATE of a server that is starting up, recovering or shutting down. */
 const CANNOT_CONNECT_NOW = "57P03";
 const SOCKET_NAME = `.s.PGSQL.${PORT}`;
 
 /**
- * PostgreSQL settings for little memory, one machine and no network. Durability (fsync, synchronous_commit, full_page_writes) keeps
- * PostgreSQL's defaults.
+ * PostgreSQL settings for a server with little memory that only local processes use. Durability settings (fsync,
+ * synchronous_commit, full_page_writes) keep PostgreSQL's defaults.
  */
 const SETTINGS: Readonly<Record<string, string>> = {
   listen_addresses: "",
@@ -64,8 +64,8 @@ const SETTINGS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Starts the embedded PostgreSQL in `<dataDir>/postgres`, or takes over one that is still running. Resolves when it accepts
- * connections and its database exists. The caller must hold the data lock.
+ * Starts the embedded PostgreSQL in `<dataDir>/postgres`, or takes over a server that is still running there. Resolves when the
+ * server accepts connections and its database exists. The caller must hold the data lock.
  *
  * @throws Error whose message says how to fix the problem
  */
@@ -107,8 +107,8 @@ export async function startLocalPostgres(options: LocalPostgresOptions): Promise
         return pid;
       },
       probe: () => probe({ ...connection, database: "postgres" }),
-      // Requests a fast shutdown first, then an immediate one. After an immediate shutdown, the next start recovers as after a crash
-      // (postgres(1)).
+      // Try a fast shutdown first and an immediate one second. After an immediate shutdown, the next start recovers as after a
+      // crash (postgres(1)).
       stopSignals: ["SIGINT", "SIGQUIT"],
       stopGraceMs: 20_000,
       maxSilenceMs: 60_000,

@@ -4,7 +4,7 @@ import { sql } from "kysely";
 import type { Log } from "../log.ts";
 import { type DatabaseConnection, openDatabase, type Queryable } from "./database.ts";
 
-/** Thrown when this version cannot use the database. The message says how to fix it. */
+/** Thrown when this version of Inlet cannot use the database. The message says how to fix it. */
 export class MigrationError extends Error {
   override readonly name = "MigrationError";
 }
@@ -14,7 +14,7 @@ interface Migration {
   readonly name: string;
   readonly text: string;
   readonly checksum: string;
-  /** Oldest version that works with this migration applied, identified by the number of that version's newest migration. */
+  /** Oldest version of Inlet that works with this migration, given as the number of that version's newest migration. */
   readonly servedFrom: number;
 }
 
@@ -28,20 +28,20 @@ export interface AppliedMigration {
 }
 
 const DIRECTORY = new URL("./migrations/", import.meta.url);
-/** Key of the advisory lock: an arbitrary number that must never change. */
+/** Key of the advisory lock. The number is arbitrary but must never change. */
 const LOCK = 4_713_201;
 const FILE_NAME = /^(\d{4})_([a-z0-9_]+)\.sql$/;
 /**
- * Comment line in a migration. It states that earlier versions still work with it, back to the one whose newest migration has this number.
+ * A comment line in a migration. It names the oldest version that still works with it, by the number of that version's newest
+ * migration.
  */
 const SERVED_FROM = /^-- served from (\d{4})$/m;
 
 /**
- * Migrates the database to this version. Applies missing SQL files (`NNNN_name.sql`) in order, each in its own transaction, and records
- * their checksums. Only one process migrates at a time. The others wait and then find the database up to date.
+ * Migrates the database to this version. Applies the missing SQL files (`NNNN_name.sql`) in order, each in its own transaction,
+ * and records their checksums. Only one process migrates at a time. Others wait, and then find the database up to date.
  *
- * A file may contain the line `-- served from NNNN` to let earlier versions use the migrated database. Without it, they reject the
- * database.
+ * The line `-- served from NNNN` in a file lets earlier versions use the migrated database. Without it, they reject the database.
  *
  * @throws MigrationError if the database is too new for this version, or if an applied file has changed
  */
@@ -49,13 +49,12 @@ export async function migrate(options: {
   readonly connection: DatabaseConnection;
   readonly log: Log;
   readonly directory?: URL;
-  /** Number of the last migration to apply. Defaults to the newest. */
   readonly upTo?: number;
 }): Promise<void> {
   const { connection, log, directory = DIRECTORY, upTo } = options;
   const migrations = (await readMigrations(directory)).slice(0, upTo);
-  // Uses a separate pool without a statement timeout, because migrations may run longer than any query of the API. Closing it releases
-  // the advisory lock.
+  // Use a separate pool without a statement timeout, because migrations may take longer than any query of the API. Closing the
+  // pool releases the advisory lock.
   await using database = openDatabase({ connection, maxConnections: 1, statementTimeoutMs: 0 });
   await database.db.connection().execute(async (session) => {
     await sql`SELECT pg_advisory_lock(${LOCK})`.execute(session);
@@ -64,7 +63,7 @@ export async function migrate(options: {
 }
 
 /**
- * Checks that this version has all given migrations with the same text, so that it can create a database for a backup.
+ * Checks that this version contains all given migrations, unmodified. Only then can it create the database that a backup needs.
  *
  * @throws MigrationError
  */

@@ -4,9 +4,11 @@ import { UnavailableError } from "../lib/errors.ts";
 import type { Queryable, Trx } from "./database.ts";
 
 /**
- * Data in Redis that must be removed after a channel or subscription was deleted. For a channel, this is its groups, cursor, dedupe state
- * and quarantine. With `purge`, its topics are removed too; otherwise they stay until retention has trimmed them. For a subscription, this
- * is its groups and its set of topics.
+ * Data in Redis that must be removed because a channel or subscription was deleted.
+ *
+ * - Channel: consumer groups, cursor, dedupe state and quarantine. With `purge`, also the topics, which otherwise stay until
+ *   retention has trimmed them.
+ * - Subscription: consumer groups, and the set of its topics.
  */
 export type Removal =
   | {
@@ -19,7 +21,7 @@ export type Removal =
 
 const PURGED_MAX_AGE_SECONDS = 1;
 
-/** Records removals in the transaction that deletes the rows, so that a crash or a Redis outage cannot lose them. */
+/** Records removals in the transaction that deletes the rows, so that neither a crash nor a Redis outage can lose them. */
 export async function recordRemovals(trx: Trx, removals: readonly Removal[], nowMs: number): Promise<void> {
   if (removals.length === 0) return;
   const rows = removals.map((removal) => ({
@@ -30,9 +32,10 @@ export async function recordRemovals(trx: Trx, removals: readonly Removal[], now
 }
 
 /**
- * Carries out up to `limit` pending removals, oldest first. Deletes the record of each removal after `carryOut` has resolved. Several
- * gateways can share the work. `carryOut` must be idempotent. A failed removal moves to the end of the list, so that it does not block the
- * others.
+ * Carries out up to `limit` pending removals, oldest first, and deletes the record of each one once `carryOut` has resolved. A
+ * removal that fails moves to the end of the list, so that it does not block others.
+ *
+ * Several gateways can share the work. `carryOut` must be idempotent.
  *
  * @returns the number of completed removals
  * @throws UnavailableError immediately if Redis is unavailable
@@ -87,7 +90,8 @@ async function settleOne(
   const removal = await withoutTakenTopics(trx, outstanding);
   await carryOut(removal);
   if (removal.kind !== "channel" || !removal.purge || removal.topics.length === 0) return;
-  // Another gateway may still publish for some seconds. The rows stay with a short retention, so that the sweeper removes such events.
+  // Another gateway may still publish for some seconds. Keep the rows, with a short retention, so that the sweeper removes those
+  // events.
   await trx
     .updateTable("topics")
     .set({ maxAgeSeconds: PURGED_MAX_AGE_SECONDS })
@@ -103,14 +107,14 @@ async function newestId(db: Queryable): Promise<number> {
   return newest ?? 0;
 }
 
-/** Moves a removal to the end of the list by giving it a new id. The current call ignores new ids, so it tries each removal only once. */
+/** Moves a removal to the end of the list by giving it a new id. The current call skips ids that are newer than its start. */
 async function putLast(db: Queryable, id: number): Promise<void> {
   await sql`UPDATE removals SET id = DEFAULT WHERE id = ${id}`.execute(db);
 }
 
 /**
- * Returns the removal without the topics that a new channel with the same uid has taken over. Locks the remaining topics. So a channel that
- * is about to take over one of them waits until its data is removed.
+ * Returns the removal without topics that a new channel with the same uid has taken over. Locks the remaining topics, so that a
+ * channel can take them over only after their data is removed.
  */
 async function withoutTakenTopics(trx: Trx, removal: Removal): Promise<Removal> {
   if (removal.kind !== "channel" || removal.topics.length === 0) return removal;

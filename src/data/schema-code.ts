@@ -13,7 +13,7 @@ const compress = promisify(gzip);
 const decompress = promisify(gunzip);
 
 const MAX_CODE_BYTES = 64 * 1024 * 1024;
-/** Minimum time between two records of the use of an entry. Entries that were not used for 30 days are deleted. */
+/** Minimum interval between two updates of `usedAt`, in ms. */
 const NOTE_USE_MS = 24 * 3_600_000;
 const MAX_UNUSED_MS = 30 * NOTE_USE_MS;
 const MAX_KEPT_BYTES = 512 * 1024 * 1024;
@@ -22,8 +22,9 @@ const PRUNE_EVERY_MS = 3_600_000;
 /**
  * Stores compiled schema code in the database.
  *
- * Write access to the table must not be enough to run code in the gateway. So each row has a MAC under `macKey`, which is checked
- * before the code is used. If the check fails or the database is unavailable, the schema is compiled again.
+ * A person who can only write to the table must not be able to run code in the gateway. Each row therefore has a MAC under
+ * `macKey`, which is checked before the code is used. If the check fails, or the database is unavailable, the schema is compiled
+ * again.
  */
 export function createCodeStore(deps: {
   readonly db: Queryable;

@@ -7,7 +7,7 @@ import type { AuditAction, AuditEntity } from "./accounts/audit-entry.ts";
 import type { LimitName } from "./accounts/limits.ts";
 import type { Json, Timestamp, Timestamps } from "./columns.ts";
 
-/** A channel of a blueprint with defaults applied. */
+/** A channel definition in a blueprint, after defaults were applied. */
 export interface BlueprintChannel {
   readonly uid: string;
   readonly kind: ChannelKindName;
@@ -17,12 +17,12 @@ export interface BlueprintChannel {
 }
 
 interface ChannelsTable extends Timestamps {
-  /** Internal channel id, which never changes. Dedupe, quarantine and the change feed use it as their key. */
+  /** Internal channel id, which never changes. Redis keys and the change feed identify the channel by it. */
   number: Generated<number>;
-  /** Hash for looking up the address, which is a credential. `null` if an earlier version stored the address in `id`. */
+  /** Hash by which the channel is found. The address itself is a credential. `null` if an earlier version stored the address in `id`. */
   addressHash: ColumnType<Buffer | null, Buffer, Buffer>;
   sealedAddress: ColumnType<string | null, string, string>;
-  /** Address in plain text. Stored only while gateways of earlier versions may run, which read only this column. */
+  /** Address in plain text. Set only while gateways of earlier versions may run, because they read no other column. */
   id: string | null;
   appId: string;
   organizationId: string;
@@ -31,34 +31,34 @@ interface ChannelsTable extends Timestamps {
   title: string | null;
   /** Settings without secrets. */
   config: Json<Readonly<Record<string, unknown>>>;
-  /** Secret settings as one sealed JSON object. `null` when there are no secrets. */
+  /** Secret settings, sealed as one JSON object. `null` when there are none. */
   sealedSettings: string | null;
   events: Json<readonly Definition[]>;
   connectionId: string | null;
   state: ChannelState;
-  /** Number of the pause that has unprocessed buffered deliveries. `null` when there is none. Later pauses have higher numbers. */
+  /** Number of the pause whose buffered deliveries are not yet processed. `null` when there is none. Later pauses have higher numbers. */
   pause: ColumnType<number | null, never, number | null>;
-  /** Whether the app's blueprint defines the channel. False for channels that were added to the app later. */
+  /** Whether the blueprint of the app defines the channel. False if the channel was added to the app separately. */
   fromBlueprint: Generated<boolean>;
-  /** Whether a pull channel has started to run. */
+  /** Whether the source of a pull channel has ever run. */
   hasBegun: Generated<boolean>;
-  /** Incremented when the channel is changed. An update applies only if the row still has the version that the update is based on. */
+  /** Incremented with every change of the channel. An update applies only if the version is still the one that the update is based on. */
   version: Generated<number>;
-  /** Whether the channel belongs to the system app, to which only Inlet publishes. */
+  /** Whether the channel belongs to the system app. Only Inlet publishes to such a channel. */
   isSystem: Generated<boolean>;
 }
 
-/** Former addresses of channels that are still valid. The current address is in the channel's row. */
+/** Former addresses of channels that may still be valid. The current address is in `channels`. */
 interface ChannelAddressesTable {
   addressHash: ColumnType<Buffer | null, Buffer, Buffer>;
-  /** Address in plain text, like the column `id` of `channels`. */
+  /** Address in plain text. Set only while gateways of earlier versions may run. */
   id: string | null;
   channelNumber: number;
   createdAt: Timestamp;
   expiresAt: Timestamp;
 }
 
-/** Topics of channel definitions. After its channel is deleted, a row stays until the topic's stream is empty. */
+/** Topics of event definitions. When the channel is deleted, a row stays until the stream of its topic is empty. */
 interface TopicsTable {
   topic: string;
   organizationId: string;
@@ -70,11 +70,10 @@ interface TopicsTable {
   maxEntries: number;
   maxBytes: number;
   createdAt: Timestamp;
-  /** Time since which no channel publishes to the topic. `null` while it is in use. */
+  /** Time from which no channel publishes to the topic. `null` while a channel uses it. */
   retiredAt: ColumnType<Date | null, Date | null, Date | null>;
 }
 
-/** Audit log entries. */
 interface AuditTable {
   id: string;
   organizationId: string;
@@ -84,23 +83,19 @@ interface AuditTable {
   requestId: string | null;
   action: AuditAction;
   entity: AuditEntity;
-  /** Id of the object. For a channel, the app's id and the channel's uid, because the channel's own id is a credential. */
+  /** Id of the changed object. For a channel, the id of its app and its uid, because the address of a channel is a credential. */
   entityId: string;
   fields: string[];
   createdAt: Timestamp;
 }
 
-/**
- * States of a connection. `needsReauth` means that the grant was permanently rejected or never given. `error` means that the issuer
- * rejected the client or its settings.
- */
+/** `needsReauth`: the grant was permanently rejected or never given. `error`: the issuer rejected the client or its settings. */
 export const CONNECTION_STATES = ["ok", "needsReauth", "error"] as const;
 export type ConnectionState = (typeof CONNECTION_STATES)[number];
 
-/** Tokens received from the issuers of connections. */
 interface ConnectionTokensTable {
   connectionId: string;
-  /** Number of token responses stored so far. */
+  /** Number of token responses that were stored so far. */
   generation: number;
   sealedTokens: string | null;
   renewAt: ColumnType<Date | null, never, Date | null>;
@@ -108,9 +103,9 @@ interface ConnectionTokensTable {
   leaseHolder: string | null;
   leaseExpiresAt: ColumnType<Date | null, never, Date | null>;
   refusedAt: ColumnType<Date | null, never, Date | null>;
-  /** Whether a token request to the issuer is in flight. Reset when the result of the request is stored. */
+  /** Whether a token request to the issuer is in flight. Reset when its result is stored. */
   asking: ColumnType<boolean, never, boolean>;
-  /** Time at which Inlet noticed that a response of the issuer was lost. The response may have contained the next refresh token. */
+  /** Time at which Inlet noticed that a response of the issuer was lost. That response may have contained the next refresh token. */
   answerLostAt: ColumnType<Date | null, never, Date | null>;
 }
 
@@ -139,13 +134,11 @@ interface SubscriptionsTable extends Timestamps {
   state: "active" | "paused";
   /** Whether retention will soon trim unread events. */
   retentionAtRisk: Generated<boolean>;
-  /** Whether the handler is failing. */
   handlerFailing: Generated<boolean>;
-  /** Latest failure of the handler. */
   handlerError: ColumnType<HandlerError | null, string | null | undefined, string | null>;
-  /** Start as given by the caller: `now`, `earliest` or a timestamp. */
+  /** Start of the subscription as given by the caller: `now`, `earliest` or a timestamp. */
   startAt: string;
-  /** Start in milliseconds by the clock of Redis. 0 means the earliest entry. */
+  /** Start of the subscription in ms since 1970, by the clock of Redis. 0 means the earliest entry. */
   startMs: number;
   handler: ColumnType<unknown, string | null, string | null>;
   sealedHandlerSecret: ColumnType<string | null, string | null | undefined, string | null>;
@@ -164,27 +157,30 @@ interface DeadLettersTable {
   createdAt: Timestamp;
 }
 
-/** State shared by all gateways of the database. The table has exactly one row. */
+/** State that all gateways of the database share. The table has exactly one row. */
 interface ClusterTable {
   singleton: Generated<boolean>;
   masterKeyId: string;
   masterKeyCheck: string;
   sealedChannelIdKey: string;
   sealedAccessTokenKey: ColumnType<string | null, never, string>;
-  /** The operator's organization, created by the first start. `null` before that. */
+  /** Id of the operator's organization. `null` until the first start has created it. */
   organizationId: ColumnType<string | null, never, string>;
   spaceId: ColumnType<string | null, never, string>;
   accountId: ColumnType<string | null, never, string>;
-  /** Time at which topic limits were first applied. `null` before that. */
+  /** Time when topic limits were applied for the first time. `null` before that. */
   limitedSince: ColumnType<Date | null, never, Date>;
-  /** Default limit that applied when organizations above it last got their current size as their own limit. `null` means 2 GiB. */
+  /**
+   * Default topic limit in bytes when it was last applied to existing organizations. `null` means 2 GiB, the fixed default of
+   * earlier versions.
+   */
   limitedToBytes: ColumnType<number | null, never, number>;
-  /** Whether addresses are also stored in plain text for gateways of earlier versions. */
+  /** Whether addresses are also stored in plain text, for gateways of earlier versions. */
   plainAddresses: boolean;
   createdAt: Timestamp;
 }
 
-/** Result of the first start, until it was reported. The table has at most one row. */
+/** Result of the first start until it has been reported. The table has at most one row. */
 interface UntoldFirstStartTable {
   singleton: Generated<boolean>;
   sealedFacts: string;
@@ -198,7 +194,7 @@ interface ChangesTable {
   createdAt: ColumnType<Date, never, never>;
 }
 
-/** Bookkeeping for deleting old changes. The table has one row: at the time `at`, all transactions below `xid` had finished. */
+/** Progress of the deletion of old changes: at the time `at`, all transactions below `xid` had finished. The table has one row. */
 interface ChangesPrunedTable {
   singleton: Generated<boolean>;
   xid: string;
@@ -212,45 +208,42 @@ interface RemovalsTable {
   createdAt: Timestamp;
 }
 
-/** Leases for work that only one gateway does at a time. */
+/** Leases for tasks that only one gateway may run at a time. */
 interface LeasesTable {
   name: string;
   holder: string;
   expiresAt: Timestamp;
 }
 
-/** Responses to requests that create objects, by the idempotency keys of their clients. */
+/** Responses to requests that create objects, by the idempotency key of the client. */
 interface IdempotencyKeysTable {
   organizationId: string;
   accountId: string;
   key: string;
-  /** SHA-256 of the request. */
+  /** SHA-256 of the request, including its API key. */
   request: Buffer;
-  /** Response to the first request. `null` while the request is in flight, or if its result is unknown. */
+  /** Response to the first request. `null` while that request is in flight, or if its result is unknown. */
   sealedAnswer: string | null;
   createdAt: Timestamp;
 }
 
-/** Compiled code of JSON Schemas. */
 interface SchemaCodeTable {
   digest: string;
   generator: string;
   cost: number;
   patternSize: number;
-  /** Code compressed with gzip. */
   code: Buffer;
   bytes: number;
   mac: Buffer;
   usedAt: Timestamp;
 }
 
-/** Limits set for single organizations. `null` values use the gateway's defaults. */
+/** Limits set for individual organizations. A `null` value means the default of the gateway. */
 interface OrganizationLimitsTable extends Record<LimitName, number | null> {
   organizationId: string;
   overLimit: Generated<"refuse" | "trim">;
 }
 
-/** Events that were deleted for privacy. */
 interface DeletedEventsTable {
   topic: string;
   entryId: string;
@@ -258,7 +251,7 @@ interface DeletedEventsTable {
   deletedAt: Timestamp;
 }
 
-/** Counts of rejected requests per hour. Ids are empty if the caller is unknown. */
+/** Counts of rejected requests per hour. The ids are empty strings if the caller is unknown. */
 interface AuditRefusalsTable {
   organizationId: string;
   hour: Timestamp;
@@ -270,12 +263,11 @@ interface AuditRefusalsTable {
   lastAt: Timestamp;
 }
 
-/** Open and resolved problems of organizations. */
 interface ProblemsTable {
   id: string;
   organizationId: string;
   kind: ProblemKind;
-  /** Id of the affected object. At most one problem of a kind is open per subject. */
+  /** Id of the affected object. For each kind, at most one problem per subject is open. */
   subject: string;
   state: ProblemState;
   severity: ProblemSeverity;
@@ -292,18 +284,17 @@ interface ProblemsTable {
   createdAt: Timestamp;
 }
 
-/** Unpublished events about state changes of problems. */
+/** Unpublished events about problems that were opened or resolved. */
 interface ProblemEventsTable {
   number: Generated<number>;
   problemId: string;
   organizationId: string;
   type: string;
-  /** Event data as JSON text. */
   data: string;
   createdAt: Timestamp;
 }
 
-/** Time of the last check for each kind of problem. */
+/** Time of the last check of each kind of problem. */
 interface ProblemLooksTable {
   kind: ProblemKind;
   lookedAt: ColumnType<Date | null, Date | null, Date>;
@@ -311,7 +302,8 @@ interface ProblemLooksTable {
 }
 
 /**
- * All database tables. Standard resources, including apps, blueprints and connections, add their tables next to their field definitions.
+ * All tables of the database. Standard resources, such as apps, blueprints and connections, declare theirs next to their field
+ * definitions.
  */
 export interface Tables {
   cluster: ClusterTable;
@@ -338,7 +330,6 @@ export interface Tables {
   problemLooks: ProblemLooksTable;
 }
 
-/** A row as returned by a query. */
 export type Row<T extends keyof Tables> = Selectable<Tables[T]>;
 export type AppRow = Row<"apps">;
 export type BlueprintRow = Row<"blueprints">;

@@ -4,7 +4,6 @@ import type { Row } from "../tables.ts";
 
 type AccountRow = Row<"accounts">;
 
-/** Fields of a new account. Omitted fields are `null`. */
 export type NewAccount = Pick<AccountRow, "name" | "isService" | "status"> &
   Partial<Omit<AccountRow, "id" | "organizationId" | "createdAt" | "updatedAt">>;
 
@@ -18,7 +17,7 @@ const NO_DETAILS = {
   profilePictureAssetId: null,
 } as const;
 
-/** Inserts an account and makes it a member of the organization, without permissions. */
+/** Inserts an account and makes it a member of the organization. The membership grants no permissions yet. */
 export async function insertAccount(
   trx: Trx,
   organizationId: string,
@@ -35,7 +34,7 @@ export async function insertAccount(
   return row;
 }
 
-/** Adds the account to the organization, without permissions. */
+/** The new membership grants no permissions. */
 export async function addMember(
   trx: Trx,
   organizationId: string,

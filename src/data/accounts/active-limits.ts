@@ -4,7 +4,7 @@ import type { ChangeSubscriptions } from "../changes.ts";
 import type { Queryable } from "../database.ts";
 import { type LimitDefaults, type Limits, limitsInForce } from "./limits.ts";
 
-/** Active limits of all organizations, kept in memory because each delivery needs them. The change feed triggers updates. */
+/** Active limits of all organizations. They are kept in memory, because every delivery checks them. */
 export interface ActiveLimits extends AsyncDisposable {
   readonly of: (organizationId: string) => Limits;
 }

@@ -1,4 +1,4 @@
-/** Kinds of objects for which the audit log records changes and access to stored data. */
+/** Types of objects that appear in audit log entries. */
 export const AUDIT_ENTITIES = [
   "accessToken",
   "account",
@@ -61,16 +61,16 @@ export const AUDIT_ACTIONS = [
 ] as const;
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 
-/** Author of a change: a caller of the API, or the operator (`operatorOf`). */
+/** Author of a change: a caller of the API, or the operator (see `operatorOf`). */
 export interface Author {
-  /** Organization whose audit log gets the entry. */
+  /** The entry is written to the audit log of this organization. */
   readonly organizationId: string;
   readonly accountId: string | null;
   readonly keyId: string | null;
   readonly requestId: string | null;
 }
 
-/** Returns the author of changes made by a config file or by the first start. */
+/** Returns the author to record for changes that no API caller made, such as those from a config file. */
 export const operatorOf = (organizationId: string): Author => ({
   organizationId,
   accountId: null,
@@ -78,7 +78,7 @@ export const operatorOf = (organizationId: string): Author => ({
   requestId: null,
 });
 
-/** One audited action. For a channel, `id` is its `channelName`, because the channel's address is a credential. */
+/** One audited action. For a channel, `id` is the result of `channelName`, because the channel's address is a credential. */
 export interface AuditEntry {
   readonly action: AuditAction;
   readonly entity: AuditEntity;

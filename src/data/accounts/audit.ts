@@ -9,8 +9,8 @@ export const recordAudit = (trx: Trx, author: Author, entry: AuditEntry, nowMs: 
   recordAccess(trx, author, [entry], nowMs);
 
 /**
- * Records actions that happen outside the database, such as reading stored events or deleting them from Redis. Call it before the action,
- * so that an action that cannot be recorded does not happen.
+ * Records actions on data outside the database, such as reading events from Redis. Call it before the action, so that no action
+ * happens without an audit entry.
  *
  * @throws UnavailableError
  */
@@ -21,7 +21,7 @@ export async function recordAccess(
   nowMs: number,
 ): Promise<void> {
   if (entries.length === 0) return;
-  // Sorts the ids, because entries with the same time are listed in the order of their ids.
+  // Entries with the same time are listed by id, so sort the ids to keep the given order.
   const ids = entries.map(() => createId("aud", nowMs)).sort();
   const rows = entries.map(({ action, entity, id, fields = [] }, at) => ({
     id: ids[at] ?? createId("aud", nowMs),
@@ -38,7 +38,6 @@ export async function recordAccess(
   await db.insertInto("audit").values(rows).execute();
 }
 
-/** Like `recordAudit`, for a change of a channel. */
 export const recordChannelAudit = (
   trx: Trx,
   author: Author,

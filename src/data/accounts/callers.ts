@@ -5,45 +5,43 @@ import type { Queryable } from "../database.ts";
 import { hashOfToken } from "./api-keys.ts";
 import { createSingleFlightCache } from "./single-flight-cache.ts";
 
-/** An active API key. */
 export interface KnownKey {
   readonly id: string;
   readonly accountId: string;
   readonly organizationId: string;
   readonly spaceId: string | null;
-  /** Permissions of the key and of its roles. */
+  /** Permissions of the key itself and of its roles. */
   readonly permissions: ReadonlySet<string>;
   /** Expiry time in milliseconds. `Infinity` when the key never expires. */
   readonly expiresAtMs: number;
 }
 
-/** Reason why an API key is inactive. `disabled` means that the key's account is not active. */
+/** Why an API key is inactive. `disabled` means that the account of the key is not active. */
 export type KeyEnd = "revoked" | "disabled";
 
-/** An active account that was found by one of its identities. Valid only for the organization that created the identity. */
+/** An active account, found by its identity at an identity provider. Valid only in the organization that created the identity. */
 export interface KnownAccount {
   readonly id: string;
   readonly identityId: string;
   readonly provider: string;
   readonly organizationId: string;
-  /** Permissions of the account's membership and its roles. `undefined` when the account is not a member of the organization. */
+  /** Permissions of the account in the organization, including those of its roles. `undefined` when the account is not a member. */
   readonly permissions: ReadonlySet<string> | undefined;
 }
 
-/** A live conversation found by its token. */
 export interface KnownConversation {
   readonly id: string;
   readonly organizationId: string;
-  /** Account that started the conversation and is responsible for all use of the token. */
+  /** Account that started the conversation. It is responsible for everything that is done with the token. */
   readonly accountId: string;
 }
 
 /**
  * Finds the callers behind credentials. Results are at most three seconds old.
  *
- * A lookup returns `undefined` if the credential is unknown or revoked, or if its account is not active. The caller must check the
- * expiry of a key itself, because a key can expire while it is cached. All lookups throw UnavailableError if the database is
- * unavailable, so that an outage never makes a valid caller look unknown.
+ * A lookup returns `undefined` if the credential is unknown or revoked, or if its account is not active. The caller of the lookup
+ * must check the expiry of a key, because a key can expire while it is cached. All lookups throw UnavailableError if the database
+ * is unavailable, so that an outage never makes a valid caller look unknown.
  */
 export interface Callers {
   readonly findKey: (token: string) => Promise<KnownKey | undefined>;
@@ -51,8 +49,8 @@ export interface Callers {
   readonly findEnd: (token: string) => Promise<KeyEnd | undefined>;
   readonly findKeyById: (keyId: string) => Promise<KnownKey | undefined>;
   /**
-   * Queries the database each time, because a token becomes invalid when its conversation ends. Caches only unknown tokens, which never
-   * become valid.
+   * Queries the database each time, because a token becomes invalid when its conversation ends. Only unknown tokens are cached,
+   * because they never become valid.
    */
   readonly findConversation: (liveToken: string) => Promise<KnownConversation | undefined>;
   readonly findAccount: (
@@ -65,7 +63,10 @@ export interface Callers {
   readonly forget: () => void;
 }
 
-/** Maximum age of a cached lookup. A revocation must take effect within five seconds, so this leaves two seconds for a slow lookup. */
+/**
+ * Maximum age of a cached lookup, in ms. A revocation must take effect within five seconds, which leaves two seconds for a slow
+ * lookup.
+ */
 const MAX_AGE_MS = 3_000;
 const MAX_ENTRIES = 10_000;
 
@@ -139,7 +140,7 @@ async function readKey(db: Queryable, condition: RawBuilder<unknown>): Promise<F
   };
 }
 
-/** Finds the conversation of a live token. The token is invalid if the account that started it is disabled. */
+/** Returns `undefined` if the account that started the conversation is disabled. */
 async function readConversation(db: Queryable, hash: Buffer): Promise<KnownConversation | undefined> {
   return db
     .selectFrom("conversations")

@@ -1,4 +1,4 @@
-/** Names of the limits of an organization. Each name contains its unit. */
+/** Each name of a limit contains its unit. */
 export const LIMIT_NAMES = [
   "topicBytes",
   "quarantineBytes",
@@ -11,17 +11,16 @@ export const LIMIT_NAMES = [
 ] as const;
 export type LimitName = (typeof LIMIT_NAMES)[number];
 
-/** Values by limit. `undefined` when there is no limit. */
+/** A value of `undefined` means that there is no limit. */
 export type Limits = Readonly<Record<LimitName, number | undefined>>;
 
-/** Default limits of organizations. */
 export interface LimitDefaults {
-  /** The operator's organization has only the limits that protect Redis from filling up. */
+  /** Defaults for the operator's own organization. It has only the limits that keep Redis from filling up. */
   readonly operators: Limits;
   readonly others: Readonly<Record<LimitName, number>>;
 }
 
-/** Returns the active limits of an organization: its own value for each limit if set, otherwise the default. */
+/** Returns the active limits of an organization. A limit that is not set in `own` has its default value. */
 export function limitsInForce(
   { operators, others }: LimitDefaults,
   own: Readonly<Record<LimitName, number | null>> | undefined,

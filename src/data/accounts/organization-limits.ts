@@ -2,18 +2,18 @@ import { sql } from "kysely";
 import type { Queryable } from "../database.ts";
 import type { Row } from "../tables.ts";
 
-/** Storage limit for the topics of one organization. */
+/** Limit for the total size of all topics of one organization. */
 export interface TopicLimit {
   /** Maximum size in bytes. `undefined` when there is no limit. */
   readonly bytes: number | undefined;
-  /** Action above the limit: `refuse` rejects new deliveries, and `trim` deletes the oldest events even if they are unread. */
+  /** Action when the limit is reached: `refuse` rejects new deliveries, `trim` deletes the oldest events even if they are unread. */
   readonly overLimit: Row<"organizationLimits">["overLimit"];
 }
 
-/** Returns the limit of an organization: its own or the default. The operator's organization has no limit by default. */
+/** Returns the organization's own limit if it has one, otherwise the default. The operator's organization has no limit by default. */
 export type TopicLimitOf = (organizationId: string) => TopicLimit;
 
-/** Bytes stored by each organization. `isWhole` is false if the size of a topic is missing from a sum. */
+/** Bytes that the topics of each organization use. `isWhole` is false if the size of at least one topic is unknown. */
 export interface HeldBytes {
   readonly held: ReadonlyMap<string, number>;
   readonly isWhole: boolean;
@@ -21,21 +21,21 @@ export interface HeldBytes {
 
 export interface DefaultTopicBytes {
   readonly bytes: number;
-  /** Whether this limit is computed from Redis `maxmemory` rather than configured. */
+  /** Whether the default is computed from `maxmemory` of Redis. False if it is configured. */
   readonly isDerived: boolean;
 }
 
-/** Default limit of earlier versions in bytes. It was fixed instead of computed from Redis `maxmemory`. */
+/** Default limit of earlier versions, in bytes. Later versions compute the default from `maxmemory` of Redis. */
 export const MOST_DEFAULT_BYTES = 2 * 1024 ** 3;
 
 /**
  * Reads the topic limits.
  *
- * If an organization is over the default when limits are first applied, its current size becomes its own limit. So an upgrade never blocks
- * an organization. The same happens when a computed default shrinks because Redis has less memory. This step is permanent, so it waits for
- * complete sums.
+ * When limits apply for the first time, some organizations may already exceed the default. Each of them gets its current size as
+ * its own limit, so that an upgrade never blocks an organization. The same happens if a computed default shrinks because Redis has
+ * less memory. These limits are permanent, so they are only set once the sizes of all topics are known.
  *
- * @returns `undefined` while the step above waits for complete sums. No limits apply until then.
+ * @returns `undefined` until the sizes of all topics are known. No limits apply until then
  */
 export async function readTopicLimits(
   db: Queryable,

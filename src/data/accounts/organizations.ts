@@ -2,15 +2,14 @@ import { createId } from "../../lib/ids.ts";
 import type { Trx } from "../database.ts";
 import { insertAccount } from "./accounts.ts";
 
-/** Ids of a new organization and of the objects created with it. */
 export interface NewOrganization {
   readonly organizationId: string;
   readonly spaceId: string;
-  /** Service account that owns the first API key. */
+  /** Service account that will own the first API key. */
   readonly accountId: string;
 }
 
-/** Creates an organization with a first space, and a service account as its first member. Does not create an API key for the account. */
+/** Creates an organization with a first space, and with a service account as its first member. The account has no API key yet. */
 export async function createOrganization(
   trx: Trx,
   names: { readonly organization: string; readonly space: string; readonly account: string },

@@ -4,29 +4,30 @@ import { startLoop } from "../../lib/loop.ts";
 import type { Log } from "../../log.ts";
 import type { Queryable } from "../database.ts";
 
-/** A rejected request to the management API. Ids are empty if the caller is unknown. */
+/** A rejected request to the management API. The ids are empty strings if the caller is unknown. */
 export interface AccessRejection {
   readonly organizationId: string;
   readonly accountId: string;
   readonly keyId: string;
   /**
-   * The client's address. For an unknown caller that uses IPv6, this is its /64 network, because one host can use all addresses of a /64.
+   * Client address. For an unknown caller with an IPv6 address, it is the /64 network, because one host can use every address of a
+   * /64.
    */
   readonly address: string;
   readonly status: 401 | 403;
 }
 
-/** Counts rejected requests in memory and writes the counts every few seconds. Disposal writes the remaining counts. */
+/** Counts rejected requests in memory, and writes the counts to the database every few seconds. Disposal writes the remaining counts. */
 export interface RejectionCounts extends AsyncDisposable {
   readonly note: (refusal: AccessRejection) => void;
-  /** Writes the counts of this worker. @throws UnavailableError */
+  /** Writes the counts now instead of at the next interval. @throws UnavailableError */
   readonly write: () => Promise<void>;
 }
 
 const WRITE_EVERY_MS = 10_000;
 /**
- * Maximum number of distinct counters between two writes, and also per organization and hour. Requests beyond it share the counter
- * `others`.
+ * Maximum number of separate counters: in memory between two writes, and in the database per organization and hour. Further
+ * requests are counted under `OTHERS`.
  */
 const MAX_COUNTED = 5_000;
 const OTHERS = "others";
@@ -59,7 +60,8 @@ export function startRejectionCounts(deps: {
     const rows = [...writing.values()].map(({ refusal, count }) => ({ ...refusal, count }));
     try {
       await db.transaction().execute(async (trx) => {
-        // Lets only one gateway write at a time. Otherwise gateways would not see each other's new rows and could exceed `MAX_COUNTED`.
+        // Lets only one gateway write at a time. Concurrent writers would not see each other's new rows, and could exceed
+        // `MAX_COUNTED` together.
         await sql`SELECT pg_advisory_xact_lock(hashtextextended('refusals', 0))`.execute(trx);
         await addCounts(rows, { hour, lastAt }).execute(trx);
       });
@@ -94,8 +96,8 @@ export function startRejectionCounts(deps: {
 }
 
 /**
- * Builds the statement that adds counts to existing rows. New callers get their own row, the most frequent first, until the organization
- * has `MAX_COUNTED` rows in this hour.
+ * Builds the statement that adds counts to the rows of this hour. Callers without a row get one until the organization has
+ * `MAX_COUNTED` rows. Callers with the most requests come first. All remaining requests are added to the row `OTHERS`.
  */
 const addCounts = (
   rows: readonly (AccessRejection & { readonly count: number })[],

@@ -1,23 +1,20 @@
 import { LRUCache } from "lru-cache";
 import { upToEntries } from "../../lib/up-to-entries.ts";
 
-/** A short-lived cache of lookups. */
 export interface SingleFlightCache<V> {
-  /**
-   * Returns the value of the key, which is at most `maxAgeMs` old. Returns `undefined` if the lookup found none, and rejects if it failed.
-   */
+  /** Returns a value that is at most `maxAgeMs` old, or `undefined` if the lookup found none. Rejects if the lookup failed. */
   readonly get: (key: string) => Promise<V | undefined>;
-  /** Drops all entries, so that each later call starts a new lookup. */
+  /** Removes all entries, so that every later call starts a new lookup. */
   readonly clear: () => void;
 }
 
 /**
- * Caches lookups for a short time, including those without a result. Never returns a value older than `maxAgeMs`, even if the new
- * lookup fails. Concurrent calls for the same key share one lookup.
+ * Caches lookups for a short time, including those that found nothing. A failed lookup never falls back to an expired value.
+ * Concurrent calls with the same key share one lookup.
  */
 export function createSingleFlightCache<V extends object>(options: {
   readonly load: (key: string) => Promise<V | undefined>;
-  /** Maximum age of a value in ms. Measured from the start of the lookup, because the lookup may have read the value right then. */
+  /** Maximum age of a value in ms, counted from the start of its lookup. The lookup may have read the value as early as that. */
   readonly maxAgeMs: number;
   readonly maxEntries: number;
 }): SingleFlightCache<V> {

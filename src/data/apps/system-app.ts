@@ -11,7 +11,6 @@ import {
 } from "../channels/channels.ts";
 import { isUniqueViolation, type Queryable, type Trx } from "../database.ts";
 
-/** The fields of a system channel that are needed to publish to it. */
 export interface SystemChannel {
   readonly number: number;
   readonly appId: string;
@@ -25,10 +24,9 @@ export interface SystemChannel {
 const AT_ONCE = 200;
 
 /**
- * Creates the system app of each organization that has none, and adds missing event definitions to existing system channels.
- *
- * Never removes a definition, because a gateway of an earlier version may still use it. The audit log has no entry for these
- * changes, because no caller requested them.
+ * Creates the system app in each organization that lacks one, and adds missing event definitions to existing system channels.
+ * Never removes a definition, because gateways of an earlier version may still use it. Writes no audit entries, because no caller
+ * requested these changes.
  */
 export async function ensureSystemApps(
   db: Queryable,
@@ -82,7 +80,7 @@ async function makeSystemApp(
   const at = new Date(context.nowMs);
   try {
     await db.transaction().execute(async (trx) => {
-      // The organization may have been deleted since it was listed.
+      // The organization may have been deleted after it was listed.
       const organization = await trx
         .selectFrom("organizations")
         .select("id")
@@ -113,12 +111,12 @@ async function makeSystemApp(
       await trx.updateTable("channels").set({ isSystem: true }).where("number", "=", number).execute();
     });
   } catch (error) {
-    // The previous lease holder has created the system app at the same time.
+    // Ignore this violation: a previous lease holder created the system app at the same time.
     if (!isUniqueViolation(error, "apps_system")) throw error;
   }
 }
 
-/** Finds the channel through which Inlet publishes events about an organization. Returns `undefined` if it was not created yet. */
+/** Finds the channel on which Inlet publishes events about an organization. Returns `undefined` if it does not exist yet. */
 export async function findSystemChannel(
   db: Queryable,
   organizationId: string,
@@ -139,7 +137,7 @@ export async function findSystemChannel(
   return { ...channel, topics: new Map(topics.map(({ type, topic }) => [type, topic])) };
 }
 
-/** Removes the system app of a deleted organization, together with its published events. */
+/** Removes the system app of a deleted organization, and schedules the removal of its published events. */
 export async function removeSystemApp(trx: Trx, organizationId: string, nowMs: number): Promise<void> {
   const channels = await trx
     .selectFrom("channels")

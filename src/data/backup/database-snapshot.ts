@@ -6,15 +6,14 @@ import { opensCheck } from "../keyring/keyring.ts";
 import type { PostgresSocket } from "../local-postgres.ts";
 import type { AppliedMigration } from "../migrate.ts";
 
-/** A table and its columns, except generated columns. */
+/** A table and its columns. Generated columns are omitted, because COPY cannot write them. */
 export interface TableShape {
   readonly name: string;
   readonly columns: readonly string[];
 }
 
-/** A consistent snapshot of the whole database. Writers can continue in the meantime. */
+/** A consistent snapshot of the whole database, which does not block writers. */
 export interface DatabaseSnapshot extends AsyncDisposable {
-  /** Version of PostgreSQL. */
   readonly version: string;
   readonly migrations: readonly AppliedMigration[];
   /** Id of the master key. `undefined` if no gateway has started on this database yet. */
@@ -22,22 +21,27 @@ export interface DatabaseSnapshot extends AsyncDisposable {
   readonly isMasterKey: (key: Buffer) => boolean;
   readonly tables: readonly TableShape[];
   /**
-   * Streams the rows of a table in the text format of COPY. `rows` returns their number once the stream has ended. Copy one table at a
-   * time.
+   * Streams the rows of a table in the text format of COPY. Call `rows` after the stream has ended to get their number. The
+   * connection can copy only one table at a time.
    */
   readonly copy: (table: TableShape) => { readonly content: Readable; readonly rows: () => number };
-  /** Returns the last value of each sequence. Call it after copying all rows, so that no row contains a higher value than its sequence. */
+  /**
+   * Returns the last value of each sequence. Call it after all rows are copied, so that no copied row has a number above its
+   * sequence.
+   */
   readonly sequences: () => Promise<Readonly<Record<string, string>>>;
 }
 
 /**
- * Tables that a backup leaves out, because their rows are only valid on this server. A restore applies the migrations itself. Leases and
- * changes belong to running gateways and to transactions of this server. Compiled schema code is left out because executable code must not
- * be loaded from a backup. It is compiled again after a restore.
+ * Tables that a backup leaves out.
+ *
+ * - `schema_migrations`: a restore applies the migrations itself.
+ * - `leases`, `changes`, `changes_pruned`: they belong to running gateways and to transactions of this server.
+ * - `schema_code`: executable code must not be loaded from a backup. It is compiled again after a restore.
  */
 const LEFT_OUT = ["schema_migrations", "leases", "changes", "changes_pruned", "schema_code"];
 
-/** Opens a snapshot, which excludes all later commits. @throws errors of the PostgreSQL driver */
+/** Opens a snapshot of everything that is committed now. @throws errors of the PostgreSQL driver */
 export async function openDatabaseSnapshot(connection: PostgresSocket): Promise<DatabaseSnapshot> {
   await using opening = new AsyncDisposableStack();
   const client = new pg.Client({

@@ -5,17 +5,17 @@ import { from as copyFrom } from "pg-copy-streams";
 import type { PostgresSocket } from "../local-postgres.ts";
 import type { TableShape } from "./database-snapshot.ts";
 
-/** Loads a snapshot into an empty database in one transaction. Disposal before `finish` rolls it back. */
+/** Loads a snapshot into an empty database, in one transaction. Disposal before `finish` rolls the transaction back. */
 export interface DatabaseLoad extends AsyncDisposable {
-  /** Loads one table and returns the number of rows. Load one table at a time. */
+  /** Loads one table and returns its number of rows. The connection can load only one table at a time. */
   readonly load: (table: TableShape, content: Readable) => Promise<number>;
   readonly finish: (sequences: Readonly<Record<string, string>>) => Promise<void>;
 }
 
 /**
- * Opens the transaction for loading a snapshot.
+ * Opens the transaction that loads a snapshot.
  *
- * @param connection a database with the snapshot's migrations applied and no other data
+ * @param connection a database to which the migrations of the snapshot were applied, without other data
  * @throws errors of the PostgreSQL driver
  */
 export async function openDatabaseLoad(connection: PostgresSocket): Promise<DatabaseLoad> {
@@ -29,13 +29,14 @@ export async function openDatabaseLoad(connection: PostgresSocket): Promise<Data
   await client.connect();
   opening.defer(() => client.end());
   await client.query("BEGIN");
-  // Disables foreign key checks, because tables are loaded in any order, and triggers, because they already ran for the original rows.
+  // Disables foreign key checks, because tables are loaded in any order. Also disables triggers, because they already ran for the
+  // original rows.
   await client.query("SET LOCAL session_replication_role = replica");
   const owned = opening.move();
   return {
     async load({ name, columns }, content) {
       const table = pg.escapeIdentifier(name);
-      // A migration may have inserted rows into the table. The snapshot contains the current form of these rows.
+      // Delete rows that a migration has inserted. The snapshot contains the same rows in their current form.
       await client.query(`DELETE FROM ${table}`);
       const list = columns.map(pg.escapeIdentifier).join(", ");
       const rows = client.query(copyFrom(`COPY ${table} (${list}) FROM STDIN`));

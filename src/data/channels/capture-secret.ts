@@ -22,11 +22,11 @@ interface StoredSecret {
 const MAX_SECRETS = 16;
 
 /**
- * Creates a function that stores a secret sent by the provider, if the channel has no secret yet, and activates the channel unless it
- * is paused. Deliveries are verified with this secret from then on.
+ * Creates a function that stores the secret that a provider sends during setup, unless the channel already has one. It also
+ * activates the channel unless the channel is paused. Later deliveries are verified with the secret.
  *
- * The function returns true if the channel now has this secret, even if an earlier call stored it. That matters because a provider may
- * repeat a request whose response was lost. If two secrets arrive at the same time, only one is stored.
+ * The function returns true if the channel now has this secret, even if an earlier call stored it. A provider may repeat its
+ * request after losing the response. If two different secrets arrive at the same time, only one is stored.
  */
 export const createCaptureSecret =
   ({ db, keyring, nowMs }: CaptureDeps) =>

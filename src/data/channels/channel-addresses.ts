@@ -10,16 +10,16 @@ import { hasAddress, hashOfAddress, openAddress, plainAddress, sealAddress } fro
 export const MAX_FORMER_ADDRESSES = 10;
 
 export interface Rotation {
-  /** Maximum time in seconds for which former addresses stay valid. 0 makes all of them invalid immediately. */
+  /** Maximum time in seconds for which former addresses stay valid. 0 invalidates all of them immediately. */
   readonly graceSeconds: number;
   readonly nowMs: number;
 }
 
 /**
- * Gives a channel a new address and changes nothing else.
+ * Gives a channel a new address. The old one becomes a former address.
  *
- * @param row channel row, locked by the transaction
- * @returns `undefined` if too many former addresses are still valid; the caller must then roll back the transaction
+ * @param row row of the channel, locked by the transaction
+ * @returns `undefined` if more than `MAX_FORMER_ADDRESSES` would be valid; the caller must then roll the transaction back
  */
 export async function rotateAddress(
   trx: Trx,
@@ -72,8 +72,8 @@ export async function rotateAddress(
 }
 
 /**
- * Finds the channel that had this address before, and the time in ms for which the address stays valid. Returns `undefined` if it is no
- * longer valid.
+ * Finds the channel to which a former address belongs, and the time in ms for which the address stays valid. Returns `undefined`
+ * if the address is unknown or no longer valid.
  */
 export async function findFormerAddress(
   db: Queryable,

@@ -3,13 +3,13 @@ import type { ChannelRow } from "../tables.ts";
 
 type Settings = Readonly<Record<string, unknown>>;
 
-/** Encrypts the secret settings as one text, which can be decrypted only for this channel. Returns `null` if there are no secrets. */
+/** Encrypts the secret settings as one text that can be decrypted only for this channel. Returns `null` if there are no secrets. */
 export function sealSettings(keyring: Keyring, channelNumber: number, secrets: Settings): string | null {
   if (Object.keys(secrets).length === 0) return null;
   return keyring.seal(JSON.stringify(secrets), settingsPlace(channelNumber));
 }
 
-/** Decrypts the secret settings of a channel. @throws Error if they were sealed for another channel or key */
+/** @throws Error if the settings were sealed for another channel or under another key */
 export function openSettings(
   keyring: Keyring,
   channel: Pick<ChannelRow, "number" | "sealedSettings">,
@@ -18,5 +18,5 @@ export function openSettings(
   return JSON.parse(keyring.open(channel.sealedSettings, settingsPlace(channel.number)));
 }
 
-/** Returns the context to which a channel's encrypted settings are bound. */
+/** Encryption context (AAD) that binds sealed settings to their channel. */
 export const settingsPlace = (channelNumber: number): string => `channels/${channelNumber}/settings`;

@@ -3,13 +3,13 @@ import { recordChange } from "../changes.ts";
 import type { Queryable, Trx } from "../database.ts";
 import type { ChannelRow } from "../tables.ts";
 
-/** States of a channel that is not stopped. It is active, or its setup is incomplete. */
+/** States of a channel that is not stopped: active, or with an incomplete setup. */
 export type ReadyState = "active" | "needsSetup" | "needsConnection";
 
 /**
- * Returns the state of a channel that is not stopped.
+ * Returns the state of a channel unless it is stopped.
  *
- * @param setUp result of the channel kind's check: `needsSetup` if a required setting is missing
+ * @param setUp `needsSetup` if the channel kind reports that a required setting is missing
  */
 export function readyState(
   setUp: "active" | "needsSetup",
@@ -20,20 +20,20 @@ export function readyState(
   return setUp;
 }
 
-/** States in which a pull channel runs, or is retried at intervals. */
+/** States in which a pull channel runs, or is retried at intervals after a failure. */
 export const TRIED_STATES: readonly ChannelRow["state"][] = ["active", "error", "needsReauth"];
 
 /**
- * States of a stopped channel. A person ends them by resuming the channel or changing its settings. `error` and `needsReauth` also
+ * States of a stopped channel. They end when a person resumes the channel or changes its settings. `error` and `needsReauth` also
  * end when the source works again.
  */
 export type StoppedState = "paused" | "error" | "needsReauth";
 
 /**
- * Pauses a channel. Has no effect if it is already paused. With `buffersWhilePaused`, the pause gets a number, and deliveries are buffered
- * under it. They are processed after the channel is resumed.
+ * Pauses a channel. Has no effect if it is already paused. With `buffersWhilePaused`, deliveries are stored under the number of
+ * this pause, and processed once the channel is resumed.
  *
- * @param row channel row, locked by the transaction
+ * @param row row of the channel, locked by the transaction
  */
 export async function pauseChannel(
   trx: Trx,
@@ -46,10 +46,10 @@ export async function pauseChannel(
 }
 
 /**
- * Resumes a channel that was paused or stopped by an error. Has no effect on other channels. Buffered deliveries must be processed before
- * new ones, so the row keeps the number of the pause until then.
+ * Resumes a channel that is paused or was stopped by an error. Has no effect on a channel in another state. The row keeps the
+ * number of the pause, because its buffered deliveries must be processed before new ones.
  *
- * @param row channel row, locked by the transaction
+ * @param row row of the channel, locked by the transaction
  */
 export async function resumeChannel(
   trx: Trx,
@@ -63,13 +63,13 @@ export async function resumeChannel(
 
 const STOPPED: readonly ChannelRow["state"][] = ["paused", "error", "needsReauth"] satisfies StoppedState[];
 
-/** State of a pull channel, as its running source reports it. */
+/** State that the running source of a pull channel reports. */
 export type FoundState = "active" | StoppedState;
 
 /**
- * Sets the state of a pull channel that its source reports, unless the channel was changed since the source read it. `paused` stops the
- * source. With `error` and `needsReauth` the running source continues with its own backoff. The version stays the same, because no setting
- * changed.
+ * Sets the state that the source of a pull channel has reported, unless the channel was changed after the source read it. `paused`
+ * stops the source. With `error` or `needsReauth`, the source continues to retry with its own backoff. The version stays the same,
+ * because no setting changes.
  *
  * @returns true if the state changed
  */
@@ -94,7 +94,10 @@ export async function setFoundState(
   });
 }
 
-/** Resumes the channels that stopped because the connection's grant was rejected. Call it in the transaction that stores a new grant. */
+/**
+ * Resumes the channels that stopped because the grant of their connection was rejected. Call it in the transaction that stores a
+ * new grant.
+ */
 export async function resumeReauthorized(trx: Trx, connectionId: string, nowMs: number): Promise<void> {
   const rows = await trx
     .selectFrom("channels")

@@ -12,7 +12,7 @@ import { sealSettings } from "./channel-secrets.ts";
 import { readyState } from "./channel-states.ts";
 import { insertTopics, retireTopics, writeTopics } from "./topics.ts";
 
-/** Writable fields of a channel. The channel kind has already parsed the settings and separated the secrets from them. */
+/** Writable fields of a channel. The channel kind has already parsed the settings and split off the secrets. */
 export interface ChannelContent {
   readonly title: string | null;
   readonly config: BlueprintChannel["config"];
@@ -20,13 +20,13 @@ export interface ChannelContent {
   readonly events: BlueprintChannel["events"];
   readonly retention: CommonSettings["retention"];
   readonly state: "active" | "needsSetup";
-  /** A connection of the same organization. `undefined` keeps the current one. */
+  /** Id of a connection in the same organization. `undefined` keeps the current connection. */
   readonly connectionId?: string | null;
 }
 
 export type NewChannel = ChannelContent &
   Pick<BlueprintChannel, "uid" | "kind"> & {
-    /** Whether the app's blueprint defines this channel. Defaults to false. */
+    /** Whether the blueprint of the app defines this channel. Defaults to false. */
     readonly fromBlueprint?: boolean;
   };
 
@@ -35,7 +35,6 @@ export interface WriteContext {
   readonly nowMs: number;
 }
 
-/** Inserts one channel, like `insertChannels`. */
 export async function insertChannel(
   trx: Trx,
   app: Pick<AppRow, "id" | "organizationId">,
@@ -48,7 +47,7 @@ export async function insertChannel(
 }
 
 /**
- * Adds channels and their topics to an app. The number of statements does not depend on the number of channels.
+ * Adds channels and their topics to an app, with a constant number of statements.
  *
  * @throws unique violation of `channels_uid` if the app already has a channel with one of the uids
  */
@@ -60,7 +59,7 @@ export async function insertChannels(
 ): Promise<readonly ChannelRow[]> {
   if (channels.length === 0) return [];
   const isPlain = await keepsPlainAddresses(trx);
-  // The numbers are needed before the insert, because sealed secrets are bound to them.
+  // Reserve the channel numbers before the insert, because sealed secrets are bound to them.
   const { rows: numbers } = await sql<{ number: number }>`
     SELECT nextval(pg_get_serial_sequence('channels', 'number')) AS number
     FROM generate_series(1, ${channels.length})`.execute(trx);
@@ -94,7 +93,7 @@ export async function insertChannels(
   return rows;
 }
 
-/** Replaces the writable fields of a channel. Returns `undefined` if the row has another version than `before`. */
+/** Replaces the writable fields of a channel. Returns `undefined` if the row no longer has the version of `before`. */
 export async function updateChannel(
   trx: Trx,
   before: ChannelRow,
@@ -136,8 +135,8 @@ const columnsOf = (
 });
 
 /**
- * Deletes a channel with its secrets, and schedules the removal of its data in Redis. Its topics stay until retention has trimmed them.
- * With `purge`, they are removed too.
+ * Deletes a channel with its secrets, and schedules the removal of its data in Redis. Its topics stay until retention has trimmed
+ * them, unless `purge` is set.
  */
 export async function deleteChannel(
   trx: Trx,
@@ -151,7 +150,6 @@ export async function deleteChannel(
   await recordRemovals(trx, [removal], options.nowMs);
 }
 
-/** Returns the fields of a channel that never change. */
 export function identityOf(row: ChannelRow): ChannelIdentity {
   const { number, uid, kind, appId, organizationId } = row;
   return { number, uid, kind, appId, organizationId };
@@ -159,7 +157,6 @@ export function identityOf(row: ChannelRow): ChannelIdentity {
 
 const PAGE = 500;
 
-/** Pages through all channels, with their settings but without secrets. */
 export const pageChannels = (db: Queryable) =>
   inPages("number", 0, PAGE, (after, limit) =>
     db

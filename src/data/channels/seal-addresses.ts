@@ -5,7 +5,7 @@ import { hashOfAddress, sealAddress } from "./address-columns.ts";
 
 const BATCH = 500;
 
-/** Encrypts and hashes addresses that gateways of earlier versions stored only in plain text. Returns the number of these addresses. */
+/** Seals and hashes all addresses that gateways of earlier versions stored in plain text. Returns their number. */
 export async function sealAddresses(db: Queryable, keyring: Keyring): Promise<number> {
   const present = await inBatches(async () => {
     const rows = await db
@@ -48,8 +48,8 @@ export async function sealAddresses(db: Queryable, keyring: Keyring): Promise<nu
 }
 
 /**
- * Stops storing addresses in plain text. Afterwards, gateways of earlier versions fail to start, and those still running no longer find
- * channels.
+ * Stops storing addresses in plain text. Gateways of earlier versions then fail to start, and those still running can no longer
+ * find channels.
  */
 export async function endPlainAddresses(trx: Trx, keyring: Keyring): Promise<void> {
   const ended = await trx
@@ -59,14 +59,14 @@ export async function endPlainAddresses(trx: Trx, keyring: Keyring): Promise<voi
     .returning("singleton")
     .executeTakeFirst();
   if (!ended) return;
-  // Waits for transactions that are writing an address. Later transactions see that plain addresses are turned off.
+  // Wait for transactions that are writing an address. Later ones already see that plain addresses are turned off.
   await sql`LOCK TABLE channels, channel_addresses IN SHARE ROW EXCLUSIVE MODE`.execute(trx);
   await sealAddresses(trx, keyring);
   await trx.updateTable("channels").set({ id: null }).where("id", "is not", null).execute();
   await trx.updateTable("channelAddresses").set({ id: null }).where("id", "is not", null).execute();
 }
 
-/** Processes batches until one is not full. Returns the total number of processed rows. */
+/** Repeats `next` until it processes less than a full batch. Returns the total number of processed rows. */
 async function inBatches(next: () => Promise<number>): Promise<number> {
   for (let all = 0; ; ) {
     const done = await next();

@@ -4,21 +4,20 @@ import { inPages } from "../../lib/pages.ts";
 import type { Queryable } from "../database.ts";
 import { TRIED_STATES } from "./channel-states.ts";
 
-/** The fields of a pull channel that decide where and whether it runs. */
 export interface SourceRow extends ChannelIdentity {
   readonly version: number;
   readonly state: ChannelState;
   readonly connectionId: string | null;
   /**
-   * Whether the source should run or be retried. Its state and settings must allow it, and a subscription must cover the channel
-   * (even a paused one), unless the channel always runs.
+   * Whether the source should run, or be retried. That depends on its state and its settings. Unless the channel always runs, at
+   * least one subscription, active or paused, must cover it.
    */
   readonly isWanted: boolean;
 }
 
 const PAGE = 5_000;
 
-/** Lists the channels of the given kinds in all organizations, ordered by internal channel id. */
+/** The result is ordered by internal channel id and spans all organizations. */
 export async function listSources(
   db: Queryable,
   kinds: readonly ChannelKindName[],
@@ -37,7 +36,7 @@ export async function listSources(
   return (await Array.fromAsync(pages)).flat();
 }
 
-/** Returns a subquery that selects which of the given channels should run. */
+/** Subquery for those of the given channels that should run. */
 export const wantedAmong = (db: Queryable, channelNumbers: readonly number[]) =>
   db
     .selectFrom("channels as c")
@@ -45,7 +44,7 @@ export const wantedAmong = (db: Queryable, channelNumbers: readonly number[]) =>
     .where("c.number", "in", channelNumbers)
     .where(sql<boolean>`${isTried} AND ${isAskedFor}`);
 
-/** Records that a source has started. From then on, a cursor that is missing in Redis counts as lost. */
+/** Records that a source has run. If its cursor is missing from Redis after that, the cursor was lost. */
 export async function recordFirstRun(db: Queryable, channelNumber: number): Promise<void> {
   await db
     .updateTable("channels")
@@ -55,7 +54,7 @@ export async function recordFirstRun(db: Queryable, channelNumber: number): Prom
     .execute();
 }
 
-/** Returns which of the given channels are active but do not run, because no subscription covers them or they lack a connection. */
+/** Returns those of the given channels that are active but do not run: no subscription covers them, or their connection is missing. */
 export async function findIdleSources(
   db: Queryable,
   channelNumbers: readonly number[],
@@ -73,8 +72,8 @@ export async function findIdleSources(
 const isTried = sql<boolean>`c.state IN (${sql.join(TRIED_STATES)})`;
 
 /**
- * SQL condition for a channel that has its required connection, and that always runs or is covered by a subscription. Splitting `event_uid`
- * at a colon is safe, because a channel's uid contains none.
+ * SQL condition: the channel has its required connection, and either always runs or is covered by a subscription. `event_uid` can
+ * be split at the colon, because the uid of a channel contains none.
  */
 const isAskedFor = sql<boolean>`(
   (c.connection_id IS NOT NULL OR c.config->>'connection' IS DISTINCT FROM 'required')
@@ -82,7 +81,7 @@ const isAskedFor = sql<boolean>`(
     SELECT FROM subscriptions AS s
     WHERE s.app_id = c.app_id AND (s.event_uid = '*' OR split_part(s.event_uid, ':', 1) = c.uid))))`;
 
-/** Reads the settings of the given channels, without secrets. The result omits deleted channels. */
+/** Returns settings without secrets. The result omits deleted channels. */
 export async function readSourceConfigs(
   db: Queryable,
   channelNumbers: readonly number[],
@@ -99,15 +98,13 @@ export async function readSourceConfigs(
   return configs;
 }
 
-/** A channel with the setting `expectEverySeconds`. */
 export interface ExpectedChannel extends Omit<ChannelIdentity, "kind"> {
   readonly expectEverySeconds: number;
-  /** Time of the channel's last change. Time without events before it does not count as silence. */
+  /** Time of the last change of the channel. Silence is counted from then at the earliest. */
   readonly updatedAt: Date;
   readonly topics: readonly string[];
 }
 
-/** Returns a page of active channels of any kind that have the setting `expectEverySeconds`. */
 export async function pageExpected(
   db: Queryable,
   page: { readonly after: number; readonly limit: number },

@@ -12,17 +12,23 @@ import { identityOf } from "./channels.ts";
 import { wantedAmong } from "./sources.ts";
 
 /**
- * A channel with everything that is needed to process its events. It contains decrypted secrets, so never log it or return it to API
- * callers.
+ * A channel with everything that processing its events requires. It contains decrypted secrets, so never log it or return it to
+ * API callers.
  */
 export interface StoredChannel {
   readonly identity: ChannelIdentity;
-  /** Version of the row. Changes of the channel increment it, but state changes that its source reports do not. */
+  /** Version of the row. Changes to the channel increment it. State changes reported by the running source do not. */
   readonly version: number;
   readonly state: ChannelState;
-  /** Number of the pause whose buffered deliveries are not all processed yet. New deliveries must be buffered behind them. */
+  /**
+   * Number of the pause whose buffered deliveries are still being processed. New deliveries must be buffered behind them.
+   * `undefined` when there are none.
+   */
   readonly pause: number | undefined;
-  /** All settings as stored, including secrets. Parsing them with the channel kind's schema adds the defaults of newer settings. */
+  /**
+   * All settings as stored, including secrets. Settings that later versions added are missing until the channel kind's schema sets
+   * their defaults.
+   */
   readonly settings: Readonly<Record<string, unknown>>;
   readonly definitions: readonly Definition[];
   /** Topic names by event type. */
@@ -30,7 +36,6 @@ export interface StoredChannel {
   readonly connectionId: string | null;
 }
 
-/** A channel found by its address. */
 export interface AddressedChannel {
   readonly channel: StoredChannel;
   /** Time in ms for which a former address stays valid. `undefined` for the current address, which does not expire. */
@@ -40,19 +45,21 @@ export interface AddressedChannel {
 /** A pull channel that should run. */
 export interface LiveSource {
   readonly channel: StoredChannel;
-  /** All topics that the channel has ever published to. */
+  /** All topics that the channel has ever published to, including those of removed definitions. */
   readonly topics: readonly string[];
-  /** Whether the source has run before. */
   readonly hasRunBefore: boolean;
 }
 
-/** Looks up channels of any organization. Event processing needs this, because a channel's address is the only credential of a sender. */
+/**
+ * Finds channels in all organizations. Only event processing may use it, because a sender has no credential except the channel's
+ * address.
+ */
 export interface StoredChannels {
-  /** Finds a channel by its current or a former address. @throws UnavailableError */
+  /** Finds a channel by its current address or by a valid former one. @throws UnavailableError */
   readonly findById: (channelId: string) => Promise<AddressedChannel | undefined>;
   /** @throws UnavailableError */
   readonly findByNumber: (number: number) => Promise<StoredChannel | undefined>;
-  /** Finds a pull channel if it should run according to its state, settings and subscriptions. @throws UnavailableError */
+  /** Returns `undefined` unless the channel's state, settings and subscriptions require it to run. @throws UnavailableError */
   readonly findSource: (number: number) => Promise<LiveSource | undefined>;
 }
 
@@ -65,13 +72,13 @@ export function createStoredChannels(deps: {
     (SELECT jsonb_object_agg(t.type, t.topic) FROM topics AS t WHERE t.channel_number = channels.number)`;
   const allTopics = sql<readonly string[]>`
     ARRAY(SELECT t.topic FROM topics AS t WHERE t.channel_number = channels.number ORDER BY t.topic)`;
-  // Only Inlet publishes to channels of the system app, so they accept no deliveries.
+  // Exclude channels of the system app. Only Inlet publishes to them, so they accept no deliveries.
   const channels = db
     .selectFrom("channels")
     .selectAll()
     .select(topics.as("topics"))
     .where("isSystem", "=", false);
-  /** Batches lookups. With many rarely used channels, one query per lookup would saturate the database. */
+  /** Combine lookups into batches. If there are many rarely used channels, one query per lookup would saturate the database. */
   const findRow = batched(async (channelIds: readonly string[]) => {
     const ids = new Map(channelIds.map((id) => [hashOfAddress(keyring, id).toString("hex"), id]));
     const hashes = [...ids.keys()].map((hex) => Buffer.from(hex, "hex"));
@@ -82,7 +89,7 @@ export function createStoredChannels(deps: {
       rows.map((row) => [ids.get(row.addressHash?.toString("hex") ?? "") ?? row.id ?? "", row] as const),
     );
   }, LOOK_UPS);
-  /** Batches lookups, because thousands of sources start at the same time when a worker takes over shards. */
+  /** Combine lookups into batches, because thousands of sources start at once when a worker takes over shards. */
   const findSourceRow = batched(async (numbers: readonly number[]) => {
     const rows = await channels
       .select(allTopics.as("allTopics"))
@@ -118,8 +125,8 @@ export function createStoredChannels(deps: {
 
 const LOOK_UPS = { maxKeys: 200, maxCalls: 4 } as const;
 /**
- * All sources of one query are prepared in the same event loop iteration, which takes 0.2 ms for each new source. So 200 sources would
- * delay deliveries.
+ * Limits of one query for sources. All of its sources are prepared in one event loop turn, at 0.2 ms per new source. A batch of
+ * 200 would delay deliveries noticeably.
  */
 const SOURCE_LOOK_UPS = { maxKeys: 25, maxCalls: 2 } as const;
 

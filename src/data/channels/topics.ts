@@ -5,8 +5,9 @@ import type { Queryable, Trx } from "../database.ts";
 import type { AppRow, TopicRow } from "../tables.ts";
 
 /**
- * Updates the topics of a channel to match its definitions. Adds missing topics and retires topics of removed definitions. Takes over the
- * topics of a deleted channel with the same uid. Existing topics keep their names, even if an earlier version formatted them differently.
+ * Updates the topics of a channel to match its event definitions. Adds missing topics, and retires those whose definition was
+ * removed. Takes over the topics of a deleted channel with the same uid. Existing topics keep their names, even if an earlier
+ * version used another format.
  */
 export async function writeTopics(
   trx: Trx,
@@ -23,7 +24,6 @@ export async function writeTopics(
   await insertRows(trx, rows);
 }
 
-/** The fields of a channel that determine its topics. */
 interface TopicSource {
   readonly uid: string;
   readonly number: number;
@@ -33,7 +33,7 @@ interface TopicSource {
 
 type TopicApp = Pick<AppRow, "id" | "organizationId">;
 
-/** Inserts the topics of new channels, like `writeTopics`. */
+/** Inserts the topics of new channels. Takes over existing topics as `writeTopics` does. */
 export async function insertTopics(
   trx: Trx,
   app: TopicApp,
@@ -56,7 +56,7 @@ async function topicRows(
     .where("appId", "=", appId)
     .where("channelUid", "in", uids)
     .execute();
-  // A space can separate the parts of the key, because a uid contains no space.
+  // Join the parts of the key with a space, because a uid contains none.
   const stored = new Map(known.map(({ channelUid, type, topic }) => [`${channelUid} ${type}`, topic]));
   return channels.flatMap(({ uid: channelUid, number: channelNumber, events, retention }) =>
     events.map(({ type }) => ({
@@ -73,7 +73,7 @@ async function topicRows(
   );
 }
 
-/** Maximum rows per INSERT. A statement can have at most 65,535 parameters ("Bind" in PostgreSQL's protocol), and each row needs eleven. */
+/** Maximum rows per INSERT. A row has eleven parameters, and PostgreSQL's protocol allows 65,535 parameters in a statement ("Bind"). */
 const ROWS_AT_ONCE = 5_000;
 
 async function insertRows(trx: Trx, rows: Awaited<ReturnType<typeof topicRows>>): Promise<void> {
@@ -114,7 +114,6 @@ const retire = (trx: Trx, channelNumber: number, nowMs: number) =>
     .where("channelNumber", "=", channelNumber)
     .where("retiredAt", "is", null);
 
-/** Lists all topics that a channel has ever published to. */
 export async function listTopicsOf(db: Queryable, channelNumber: number): Promise<readonly string[]> {
   const rows = await db
     .selectFrom("topics")
@@ -126,14 +125,14 @@ export async function listTopicsOf(db: Queryable, channelNumber: number): Promis
 }
 
 /**
- * Locks the topic's row, if it exists. Until the transaction ends, no other channel can take over the topic, and no removal can delete its
- * data.
+ * Locks the row of a topic, if there is one. Until the transaction ends, no other channel can take over the topic and no removal
+ * can delete its data.
  */
 export async function lockTopic(trx: Trx, topic: string): Promise<void> {
   await trx.selectFrom("topics").select("topic").where("topic", "=", topic).forUpdate().execute();
 }
 
-/** Returns a page of topics of all organizations, ordered by name. The retention sweeper uses it. */
+/** Returns a page of topics of all organizations, ordered by name, for the retention sweeper. */
 export function pageTopics(db: Queryable, after: string, limit: number): Promise<readonly TopicRow[]> {
   return db
     .selectFrom("topics")

@@ -6,19 +6,18 @@ import type { Keyring } from "../keyring/keyring.ts";
 /** An OAuth authorization that waits for the provider's callback. */
 export interface PendingAuthorization {
   readonly connectionId: string;
-  /** Version of the connection's settings when the authorization started. */
+  /** Version of the connection's settings at the start of the authorization. */
   readonly connectionVersion: number;
   readonly redirectUri: string;
   /** PKCE code verifier. */
   readonly verifier: string;
-  /** Caller that requested the authorization. */
   readonly author: Author;
 }
 
-/** Maximum number of pending authorizations per connection. A new one replaces the oldest. */
+/** Maximum number of pending authorizations per connection. Further authorizations replace the oldest one. */
 const MAX_PENDING = 20;
 
-/** Stores a pending authorization under the hash of its `state` parameter, by which the callback finds it. */
+/** Stores a pending authorization under the hash of its `state` parameter. The callback finds it by that hash. */
 export async function insertAuthorization(
   trx: Trx,
   keyring: Keyring,
@@ -59,7 +58,7 @@ export async function insertAuthorization(
 }
 
 /**
- * Finds and deletes the authorization with the given `state`, so that it can be used only once.
+ * Finds and deletes the pending authorization with this `state`, so that each can be used only once.
  *
  * @returns `undefined` if it is unknown or expired, if its connection has changed, or if its author no longer has access
  */
@@ -91,7 +90,7 @@ export async function takeAuthorization(
 }
 
 /**
- * Returns true if the author still has access to the organization: through the API key if one was used, otherwise through the account's
+ * Returns true if the author still has access to the organization: through its API key if it used one, otherwise through its
  * membership.
  */
 async function isInForce(
@@ -121,6 +120,6 @@ async function isInForce(
 
 const hashOf = (state: string): Buffer => createHash("sha256").update(state).digest();
 
-/** Returns the context to which an encrypted PKCE verifier is bound. */
+/** Encryption context (AAD) that binds a sealed PKCE verifier to its authorization. */
 export const verifierPlace = (connectionId: string, stateHash: Buffer): string =>
   `connections/${connectionId}/authorizations/${stateHash.toString("hex")}`;

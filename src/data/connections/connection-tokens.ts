@@ -4,31 +4,28 @@ import type { Keyring } from "../keyring/keyring.ts";
 import type { Row } from "../tables.ts";
 import { writeConnectionState } from "./connections.ts";
 
-/** Tokens received from the token issuer of a connection. */
 export interface IssuedTokens {
   readonly accessToken: string;
-  /** Time in ms from which the token is renewed before use. `undefined` when the issuer states no expiry. */
+  /** Time from which the token must be renewed before use, in ms since 1970. `undefined` when the issuer states no expiry. */
   readonly renewAtMs: number | undefined;
   readonly refreshToken: string | undefined;
 }
 
-/** Stored tokens of a connection. */
 export interface StoredTokens {
-  /** Number of token responses stored so far. */
+  /** Number of token responses that were stored for the connection so far. */
   readonly generation: number;
-  /** `undefined` when there is none, or when the connection's settings have changed since it was requested. */
+  /** `undefined` if no token was received since the settings of the connection last changed. */
   readonly accessToken: string | undefined;
   readonly renewAtMs: number | undefined;
   readonly refreshToken: string | undefined;
-  /** Time in ms when the issuer permanently rejected a request. `undefined` when it has issued tokens since. */
+  /** Time of the issuer's last permanent rejection, in ms since 1970. `undefined` if tokens were received after it. */
   readonly rejectedAtMs: number | undefined;
 }
 
-/** A claim to be the only worker that requests tokens from the issuer. Valid while `generation` is the newest one. */
+/** The exclusive right of one worker to request the next tokens from the issuer. It ends when tokens of a newer generation are stored. */
 export interface RenewalTurn {
   readonly connectionId: string;
   readonly generation: number;
-  /** Unique id of the worker that holds the claim. */
   readonly holder: string;
 }
 
@@ -45,7 +42,7 @@ const NONE: StoredTokens = {
   rejectedAtMs: undefined,
 };
 
-/** Reads the stored tokens. @param connection id and current version of the connection */
+/** @param connection id and current version of the connection */
 export async function readTokens(
   db: Queryable,
   keyring: Keyring,
@@ -69,9 +66,11 @@ export async function readTokens(
 }
 
 /**
- * Claims the right to request tokens for `leaseMs`, by PostgreSQL's clock. Returns false if another worker holds the claim or if newer
- * tokens were stored. When the lease of a dead worker has expired, another one can claim it. The dead worker may have lost a response of
- * the issuer, so this is recorded.
+ * Claims the right to request tokens for `leaseMs`, by PostgreSQL's clock. Returns false if another worker holds the claim, or if
+ * newer tokens were stored.
+ *
+ * Once the lease of a dead worker has expired, another worker can claim it. The dead worker may have lost a response of the
+ * issuer, so the claim records that possibility.
  */
 export async function claimRenewal(db: Queryable, turn: RenewalTurn, leaseMs: number): Promise<boolean> {
   const { rows } = await sql`
@@ -89,8 +88,8 @@ export async function claimRenewal(db: Queryable, turn: RenewalTurn, leaseMs: nu
 }
 
 /**
- * Releases the claim without storing tokens. No worker can claim the renewal again for `restMs`, so that workers do not call a failing
- * issuer one after the other.
+ * Releases the claim without storing tokens. The renewal cannot be claimed again for `restMs`, so that workers do not call a
+ * failing issuer in quick succession.
  *
  * @param options.isAnswerLost whether the issuer may have sent tokens that did not arrive
  */
@@ -107,10 +106,10 @@ export async function yieldRenewal(
 }
 
 /**
- * Stores new tokens, unless other tokens were stored since the claim. Accepts tokens from a worker that no longer holds the claim, because
- * a slow worker may have received the only refresh token that works.
+ * Stores new tokens, unless other tokens were stored since the claim. Also accepts tokens from a worker whose claim has expired,
+ * because they may contain the only refresh token that works.
  *
- * @param options.connectionVersion version of the connection's settings that the request used
+ * @param options.connectionVersion version of the connection's settings that the token request used
  * @returns true if the tokens were stored
  */
 export async function storeTokens(
@@ -146,12 +145,10 @@ export async function storeTokens(
 
 const ANSWERED = { asking: false, answerLostAt: null } as const;
 
-/**
- * A permanent rejection by the issuer. `needsReauth` means that it rejects the grant, `error` that it rejects the client or its settings.
- */
+/** A permanent rejection by the issuer: of the grant (`needsReauth`), or of the client or its settings (`error`). */
 export interface TokenRejection {
   readonly state: "needsReauth" | "error";
-  /** Error code of the issuer. */
+  /** Error code that the issuer returned. */
   readonly code: string;
 }
 
@@ -193,7 +190,8 @@ const REFUSED = {
 } as const;
 
 /**
- * Deletes all tokens of a connection because its grant or client is being replaced. Tokens from a request in flight will not be stored.
+ * Deletes all tokens of a connection, because its grant or its client is replaced. Tokens from a request in flight will not be
+ * stored.
  *
  * @returns the new generation
  */
@@ -208,7 +206,7 @@ export async function forgetTokens(trx: Trx, connectionId: string): Promise<numb
 }
 
 /**
- * Clears a recorded rejection, because its cause may be fixed. The next use of the connection then requests tokens from the issuer
+ * Clears a recorded rejection, because its cause may have been fixed. The next use of the connection then requests tokens
  * immediately.
  */
 export async function clearRejection(trx: Trx, connectionId: string): Promise<void> {
@@ -224,6 +222,6 @@ function open(keyring: Keyring, row: Row<"connectionTokens">): Sealed {
   return JSON.parse(keyring.open(row.sealedTokens, tokensPlace(row.connectionId, row.generation)));
 }
 
-/** Returns the context to which the encrypted tokens of a connection are bound. */
+/** Encryption context (AAD) that binds sealed tokens to their connection and generation. */
 export const tokensPlace = (connectionId: string, generation: number): string =>
   `connections/${connectionId}/tokens/${generation}`;

@@ -8,20 +8,19 @@ import type { ConnectionRow, ConnectionState } from "../tables.ts";
 
 type Settings = Readonly<Record<string, unknown>>;
 
-/** Encrypts the secret settings as one text, which can be decrypted only for this connection. */
+/** Encrypts the secret settings as one text that can be decrypted only for this connection. */
 export const sealConnectionSecrets = (keyring: Keyring, connectionId: string, secrets: Settings): string =>
   keyring.seal(JSON.stringify(secrets), connectionSecretsPlace(connectionId));
 
-/** Decrypts the secret settings. @throws Error if they were sealed for another connection or key */
+/** @throws Error if the settings were sealed for another connection or under another key */
 export const openConnectionSecrets = (
   keyring: Keyring,
   { id, sealedSecrets }: Pick<ConnectionRow, "id" | "sealedSecrets">,
 ): Settings => JSON.parse(keyring.open(sealedSecrets, connectionSecretsPlace(id)));
 
-/** Returns the context to which a connection's encrypted settings are bound. */
+/** Encryption context (AAD) that binds sealed settings to their connection. */
 export const connectionSecretsPlace = (connectionId: string): string => `connections/${connectionId}/secrets`;
 
-/** Finds a connection of the organization by id. */
 export function findConnection(
   db: Queryable,
   organizationId: string,
@@ -34,15 +33,13 @@ export function findConnection(
     .executeTakeFirst();
 }
 
-/** Tells the operator why a connection does not work. */
+/** Explains to the operator why a connection does not work. */
 export interface ConnectionError {
   readonly code: string;
   readonly message: string;
 }
 
-/**
- * Sets the state of a connection. When the state becomes `ok`, resumes channels that stopped because the connection's grant was rejected.
- */
+/** Sets the state of a connection. When it becomes `ok`, also resumes the channels that stopped because the grant was rejected. */
 export async function writeConnectionState(
   trx: Trx,
   id: string,
@@ -62,7 +59,7 @@ export async function writeConnectionState(
   if (state === "ok") await resumeReauthorized(trx, id, nowMs);
 }
 
-/** Records that a connection is used now. Writes at most once a minute. */
+/** Records the time of the last use of a connection. Writes at most once a minute. */
 export async function noteConnectionUse(db: Queryable, id: string): Promise<void> {
   await sql`
     UPDATE connections SET last_used_at = clock_timestamp()

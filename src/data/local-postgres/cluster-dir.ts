@@ -20,7 +20,10 @@ const run = promisify(execFile);
 
 export const SUPERUSER = "inlet";
 
-/** Arguments of `initdb`. They avoid system locales, so that an upgrade of the C library cannot corrupt indexes. */
+/**
+ * Arguments of `initdb`. Built-in locales are used, because an update of the C library could change a system locale and corrupt
+ * indexes.
+ */
 const INITDB_ARGS = [
   `--username=${SUPERUSER}`,
   "--auth=trust",
@@ -31,8 +34,9 @@ const INITDB_ARGS = [
 ];
 
 /**
- * Checks that the data directory does not exist or was created by the PostgreSQL version of this release. @throws Error with instructions
- * if not
+ * Checks that the data directory is missing, or was created by this release's major version of PostgreSQL.
+ *
+ * @throws Error with instructions otherwise
  */
 export function checkClusterMajor(clusterDir: string): void {
   if (!existsSync(clusterDir)) return;
@@ -52,8 +56,8 @@ export function checkClusterMajor(clusterDir: string): void {
 }
 
 /**
- * Creates the data directory of a new cluster. The directory has a temporary name until it is complete, so that `clusterDir` is never
- * incomplete. Removes the remains of earlier attempts.
+ * Creates the data directory of a new PostgreSQL server. The directory has a temporary name until it is complete, so `clusterDir`
+ * is never incomplete. Also removes the remains of earlier attempts.
  */
 export async function initCluster(options: {
   readonly clusterDir: string;

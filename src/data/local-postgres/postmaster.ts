@@ -2,18 +2,19 @@ import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { findProcessesIn, isPidTaken, worksIn } from "../../lib/servers/process-info.ts";
 
-/** Returns the process id of the PostgreSQL server that runs in this directory, for example one left over from a gateway that died. */
+/** Returns the process id of the PostgreSQL server that runs in this directory. A gateway that died may have left it behind. */
 export async function findPostmaster(clusterDir: string): Promise<number | undefined> {
   const pid = await readPid(pidFileOf(clusterDir));
   return pid !== undefined && (await worksIn(pid, clusterDir)) ? pid : undefined;
 }
 
 /**
- * Removes stale lock files that would keep PostgreSQL from starting.
+ * Removes lock files that would wrongly keep PostgreSQL from starting.
  *
- * PostgreSQL refuses to start if the process id in its lock file exists. After a crash, that id may belong to another program (common in
- * containers) or to a zombie. The lock file is removed only if /proc shows no process in the data directory, because all processes of a
- * killed server must have ended first. If no process has the id, PostgreSQL removes the file itself.
+ * PostgreSQL refuses to start while a process with the id in its lock file exists. After a crash, that id may belong to another
+ * program (common in containers) or to a zombie. The files are removed only if /proc shows no process in the data directory,
+ * because all processes of a killed server must have ended first. If no process has the id, PostgreSQL removes its lock file
+ * itself.
  */
 export async function removeStaleLocks(clusterDir: string, socketPath: string): Promise<void> {
   const lockFiles = [pidFileOf(clusterDir), `${socketPath}.lock`];

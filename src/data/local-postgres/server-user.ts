@@ -20,11 +20,11 @@ const run = promisify(execFile);
 /**
  * System user that runs PostgreSQL, which refuses to run as root.
  *
- * - `self` is the user of this process.
- * - `namespace` is an ordinary user inside a user namespace, which maps to this process's user (usually root) outside. It can use files of
- *   root, even below a parent directory with mode 0700.
- * - `other` is another system account. The server enters its directory before it switches users and calls it `/proc/self/cwd`, so
- *   that it needs no access to the parent directories.
+ * - `self`: the user of this process.
+ * - `namespace`: an unprivileged user inside a user namespace. Outside, it maps to the user of this process (usually root). It can
+ *   access files of root, even below a parent directory with mode 0700.
+ * - `other`: another system account. The server enters its directory before it switches users, and refers to it as
+ *   `/proc/self/cwd`. It therefore needs no access to the parent directories.
  */
 export type ServerUser =
   | { readonly kind: "self" }
@@ -35,15 +35,16 @@ export interface ServerUserOptions {
   readonly binaries: PostgresBinaries;
   readonly dataDir: string;
   readonly clusterDir: string;
-  /** Directory to which the binaries are copied if the chosen account cannot access the package. */
+  /** The binaries are copied to this directory if the chosen user cannot read the package. */
   readonly sharedBinariesDir?: string;
 }
 
 const SHARED_BINARIES_DIR = "/var/lib/inlet";
 
 /**
- * Chooses a system user that can run PostgreSQL on this machine, and binaries that this user can run. @throws Error with instructions if
- * there is no such user
+ * Chooses a system user that can run PostgreSQL on this machine, and binaries that this user can execute.
+ *
+ * @throws Error with instructions if there is no such user
  */
 export async function chooseServerUser(
   options: ServerUserOptions,
@@ -75,7 +76,7 @@ export async function chooseServerUser(
   );
 }
 
-/** Returns the command that runs a program as the given user. Its `cwd` must be the directory that the program works on. */
+/** Returns the command that runs a program as the given user. Run it with the directory that the program works on as its `cwd`. */
 export function callAs(user: ServerUser, file: string, args: readonly string[]) {
   switch (user.kind) {
     case "self":
@@ -91,11 +92,11 @@ export function callAs(user: ServerUser, file: string, args: readonly string[]) 
   }
 }
 
-/** Returns the path by which the server can access its working directory. */
+/** Returns the path under which the server finds its own working directory. */
 export const ownDirectory = (user: ServerUser, dir: string): string =>
   user.kind === "self" ? dir : "/proc/self/cwd";
 
-/** Tries to run a program as the user. Returns `undefined` on success, otherwise the system error code or `failed`. */
+/** Tries to run a program as the user. Returns `undefined` if that works, otherwise the error code of the system, or `failed`. */
 async function tryToRun(
   user: ServerUser,
   binaries: PostgresBinaries,
@@ -116,7 +117,7 @@ function hasName(): boolean {
   }
 }
 
-/** Finds the account `postgres`, or `nobody`, which every system has. initdb requires that /etc/passwd lists its user. */
+/** Finds the account `postgres`, or else `nobody`, which every system has. initdb requires a user that is listed in /etc/passwd. */
 function findAccount(): { readonly uid: number; readonly gid: number } | undefined {
   if (!existsSync("/etc/passwd")) return undefined;
   const lines = readFileSync("/etc/passwd", "utf8").split("\n");
@@ -129,8 +130,8 @@ function findAccount(): { readonly uid: number; readonly gid: number } | undefin
 }
 
 /**
- * Copies the binaries to a directory owned by root. Copies to a temporary name and renames at the end, so that a partial copy is
- * never run.
+ * Copies the binaries to a directory that root owns. The copy has a temporary name until it is complete, so that a partial copy is
+ * never executed.
  */
 function copyBinaries(binaries: PostgresBinaries, sharedDir: string): PostgresBinaries {
   const manifest: unknown = JSON.parse(readFileSync(join(dirname(binaries.root), "package.json"), "utf8"));

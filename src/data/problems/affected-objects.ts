@@ -4,14 +4,13 @@ import type { ProblemAbout } from "../../event/problem.ts";
 import type { Queryable } from "../database.ts";
 import type { HandlerError } from "../tables.ts";
 
-/** An object that a problem can affect, with the names that are shown for it. */
 export interface Named {
   readonly organizationId: string;
   readonly subject: string;
   readonly about: ProblemAbout;
 }
 
-/** Maximum number of reported objects per organization and kind of object. Those with the lowest ids are reported. */
+/** Maximum number of results per organization. Further objects, with higher ids, are not reported. */
 const MOST = 1_000;
 
 interface ChannelNames {
@@ -41,7 +40,7 @@ const channelNames = sql`
     row_number() OVER (PARTITION BY c.organization_id ORDER BY c.number) AS place
   FROM channels AS c JOIN apps AS a ON a.id = c.app_id`;
 
-/** Returns the given channels by internal channel id. The result omits deleted channels. */
+/** The keys of the result are internal channel ids. Deleted channels are omitted. */
 export async function nameChannels(
   db: Queryable,
   numbers: readonly number[],
@@ -56,7 +55,6 @@ export interface StoppedChannel extends Named {
   readonly state: ChannelState;
 }
 
-/** Lists channels whose state keeps them from working. */
 export async function listStoppedChannels(db: Queryable): Promise<readonly StoppedChannel[]> {
   const { rows } = await sql<ChannelNames & { readonly state: ChannelState }>`
     SELECT * FROM (${channelNames}
@@ -86,12 +84,11 @@ const subscriptionNames = sql`
   FROM subscriptions AS s JOIN apps AS a ON a.id = s.app_id`;
 
 export interface FailingHandler extends Named {
-  /** Whether the handler responded 410 Gone, which paused the subscription. */
+  /** True if the handler responded 410 Gone, which pauses the subscription. */
   readonly isGone: boolean;
   readonly error: HandlerError | null;
 }
 
-/** Lists subscriptions whose handler is failing or responded 410 Gone. */
 export async function listFailingHandlers(db: Queryable): Promise<readonly FailingHandler[]> {
   const { rows } = await sql<
     SubscriptionNames & { readonly state: string; readonly handlerError: HandlerError | null }
@@ -107,7 +104,6 @@ export async function listFailingHandlers(db: Queryable): Promise<readonly Faili
   }));
 }
 
-/** Lists subscriptions that are about to lose unread events to retention. */
 export async function listAtRisk(db: Queryable): Promise<readonly Named[]> {
   const { rows } = await sql<SubscriptionNames>`
     SELECT * FROM (${subscriptionNames} WHERE s.retention_at_risk AND s.state = 'active') AS found
@@ -115,7 +111,7 @@ export async function listAtRisk(db: Queryable): Promise<readonly Named[]> {
   return rows.map(namedSubscription);
 }
 
-/** Returns which of the given subscriptions are active, by id. Returns at most `MOST` per organization. */
+/** Returns those of the given subscriptions that are active, by id, and at most `MOST` per organization. */
 export async function nameActive(db: Queryable, ids: readonly string[]): Promise<ReadonlyMap<string, Named>> {
   if (ids.length === 0) return new Map();
   const { rows } = await sql<SubscriptionNames>`
@@ -124,7 +120,6 @@ export async function nameActive(db: Queryable, ids: readonly string[]): Promise
   return new Map(rows.map((row) => [row.id, namedSubscription(row)]));
 }
 
-/** Lists connections whose state is not `ok`. */
 export async function listTroubledConnections(
   db: Queryable,
 ): Promise<readonly (Named & { readonly state: "needsReauth" | "error" })[]> {
@@ -147,7 +142,6 @@ export async function listTroubledConnections(
   }));
 }
 
-/** Returns a page of organizations, ordered by id. */
 export const pageOrganizations = (
   db: Queryable,
   after: string,

@@ -15,9 +15,9 @@ import { renderProblem } from "./render-problem.ts";
 export interface Sighting {
   readonly kind: ProblemKind;
   readonly organizationId: string;
-  /** Id of the affected object. Together with `kind` it identifies the problem. */
+  /** Id of the affected object. A problem is identified by its kind and subject. */
   readonly subject: string;
-  /** `raised` opens a problem. `near` does not open a problem, but keeps an open one from being resolved. */
+  /** `raised` opens a problem. `near` opens none, but keeps an open problem from being resolved. */
   readonly level: "raised" | "near";
   readonly severity: ProblemSeverity;
   readonly about: ProblemAbout;
@@ -28,12 +28,11 @@ export interface Sighting {
 
 export type OpenProblem = Pick<Row<"problems">, "id" | "kind" | "organizationId" | "subject">;
 
-/** Maximum number of open problems per organization. */
+/** Maximum number of open problems per organization. Further problems are not opened. */
 export const MOST_OPEN = 1_000;
 export const MOST_RESOLVED = 1_000;
 export const RESOLVED_KEPT_DAYS = 30;
 
-/** Lists the open problems of all organizations. */
 export const listOpenProblems = (
   db: Queryable,
 ): Promise<readonly (OpenProblem & Pick<Row<"problems">, "state">)[]> =>
@@ -45,7 +44,7 @@ export const listOpenProblems = (
     .execute();
 
 /**
- * Opens a problem and records the event for it. Returns `undefined` if the same problem is already open, or if the organization has
+ * Opens a problem and records an event about it. Returns `undefined` if the problem is already open, or if the organization has
  * `MOST_OPEN` open problems.
  */
 export function openProblem(
@@ -89,7 +88,6 @@ export function openProblem(
   });
 }
 
-/** Updates open problems with the results of the latest check. */
 export async function refreshProblems(
   db: Queryable,
   seen: readonly (Sighting & { readonly id: string })[],
@@ -112,7 +110,7 @@ export async function refreshProblems(
     WHERE p.id = s.id AND p.state <> 'resolved'`.execute(db);
 }
 
-/** Resolves a problem and records the event about it. Returns `undefined` if the problem is no longer open. */
+/** Resolves a problem and records an event about it. Returns `undefined` if the problem is no longer open. */
 export function resolveProblem(
   db: Queryable,
   id: string,
@@ -148,10 +146,8 @@ async function recordEvent(
     .execute();
 }
 
-/** An event about a problem that is not published yet. */
 export type UnpublishedChange = Row<"problemEvents"> & { readonly subject: string };
 
-/** Returns a page of unpublished events in the order of their creation. */
 export const listUnpublishedChanges = (
   db: Queryable,
   page: { readonly after: number; readonly limit: number },
@@ -166,14 +162,13 @@ export const listUnpublishedChanges = (
     .limit(page.limit)
     .execute();
 
-/** Deletes an event after it was published. */
 export async function deletePublishedChange(db: Queryable, number: number): Promise<void> {
   await db.deleteFrom("problemEvents").where("number", "=", number).execute();
 }
 
 /**
- * Deletes resolved problems that are older than `RESOLVED_KEPT_DAYS`, or beyond the newest `MOST_RESOLVED` of an organization. Keeps
- * problems with unpublished events.
+ * Deletes resolved problems that are older than `RESOLVED_KEPT_DAYS`, or beyond the newest `MOST_RESOLVED` of their organization.
+ * Problems with unpublished events are kept.
  */
 export async function expireProblems(db: Queryable, nowMs: number): Promise<void> {
   const before = new Date(nowMs - RESOLVED_KEPT_DAYS * 86_400_000);
@@ -187,7 +182,7 @@ export async function expireProblems(db: Queryable, nowMs: number): Promise<void
       AND NOT EXISTS (SELECT FROM problem_events AS e WHERE e.problem_id = p.id)`.execute(db);
 }
 
-/** Records which kinds of problems were checked successfully, and which checks failed. */
+/** Records which kinds of problems were checked, and whether each check succeeded. */
 export async function recordChecks(
   db: Queryable,
   looks: { readonly done: readonly ProblemKind[]; readonly failed: readonly ProblemKind[] },

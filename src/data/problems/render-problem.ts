@@ -1,7 +1,6 @@
 import type { ProblemAbout, ProblemKind, ProblemSeverity, ProblemState } from "../../event/problem.ts";
 import { formatTimestamp } from "../../lib/clock.ts";
 
-/** A stored problem. */
 export interface ProblemFacts {
   readonly id: string;
   readonly organizationId: string;
@@ -19,7 +18,7 @@ export interface ProblemFacts {
   readonly resolvedAt: Date | null;
 }
 
-/** Formats a problem for API responses and for the data of its events. */
+/** Formats a problem for API responses and for event data. */
 export function renderProblem({ about, ...problem }: ProblemFacts) {
   const { app = null, channel = null, subscription = null, connection = null } = about;
   const { id, organizationId, kind, state, severity, message, cure, figures, acknowledgedBy } = problem;

@@ -5,13 +5,14 @@ import type { Row } from "../tables.ts";
 
 export type NewDeadLetter = Omit<Row<"deadLetters">, "id" | "organizationId" | "createdAt">;
 
-/** Maximum number of dead letters per subscription. Older ones are deleted. */
+/** Maximum number of dead letters per subscription. When a new one exceeds it, the oldest is deleted. */
 const MOST_LETTERS = 10_000;
 const KEPT_DAYS = 30;
 const EXPIRED_AT_ONCE = 1_000;
 
 /**
- * Stores a dead letter, or updates the existing dead letter of the same event. Has no effect if the subscription or the event was deleted.
+ * Stores a dead letter, or updates the one that exists for the same event. Has no effect if the subscription or the event was
+ * deleted.
  */
 export async function insertDeadLetter(db: Queryable, letter: NewDeadLetter, nowMs: number): Promise<void> {
   const { subscriptionId, fields, attempts, ...others } = letter;
@@ -33,7 +34,7 @@ export async function insertDeadLetter(db: Queryable, letter: NewDeadLetter, now
     )`.execute(db);
 }
 
-/** Deletes dead letters older than 30 days, in bounded batches. */
+/** Deletes dead letters older than 30 days, in batches of limited size. */
 export async function expireDeadLetters(
   db: Queryable,
   nowMs: number,
@@ -51,7 +52,7 @@ export async function expireDeadLetters(
   }
 }
 
-/** Counts the dead letters of each given subscription. The result omits subscriptions without dead letters. */
+/** The result omits subscriptions without dead letters. */
 export async function countDeadLettersOf(
   db: Queryable,
   subscriptionIds: readonly string[],
@@ -66,7 +67,7 @@ export async function countDeadLettersOf(
   return new Map(rows.map(({ subscriptionId, total }) => [subscriptionId, total]));
 }
 
-/** Counts the dead letters of each subscription. The result omits subscriptions without dead letters. */
+/** The result omits subscriptions without dead letters. */
 export async function countDeadLetters(db: Queryable): Promise<ReadonlyMap<string, number>> {
   const rows = await db
     .selectFrom("deadLetters")
@@ -76,7 +77,7 @@ export async function countDeadLetters(db: Queryable): Promise<ReadonlyMap<strin
   return new Map(rows.map(({ subscriptionId, total }) => [subscriptionId, total]));
 }
 
-/** Returns true if the event was deleted for privacy reasons. */
+/** Returns true if the event was deleted for privacy. */
 export async function isDeletedEvent(db: Queryable, topic: string, entryId: string): Promise<boolean> {
   const row = await db
     .selectFrom("deletedEvents")

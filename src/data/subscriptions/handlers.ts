@@ -7,7 +7,6 @@ import { recordChange } from "../changes.ts";
 import type { Database, Queryable } from "../database.ts";
 import type { Keyring } from "../keyring/keyring.ts";
 
-/** A subscription with a handler. */
 export interface HandledSubscription {
   readonly id: string;
   readonly organizationId: string;
@@ -15,13 +14,16 @@ export interface HandledSubscription {
   readonly state: "active" | "paused";
   readonly handler: HandlerSettings;
   readonly secret: string;
-  /** Whether this subscription is to events of the system app. Its handler gets no events about the subscription itself. */
+  /**
+   * Whether the subscription is to system events. Its handler then gets no events about the subscription itself, which could
+   * repeat forever.
+   */
   readonly isOfSystem: boolean;
 }
 
 const PAGE = 200;
 
-/** Returns the context to which a handler's encrypted secret is bound. */
+/** Encryption context (AAD) that binds a sealed handler secret to its subscription. */
 export const handlerSecretPlace = (subscriptionId: string): string =>
   `subscriptions/${subscriptionId}/handler`;
 
@@ -36,7 +38,6 @@ const handled = (db: Queryable) =>
     )
     .where("handler", "is not", null);
 
-/** Lists all subscriptions with a handler. */
 export async function* listHandled(db: Queryable, keyring: Keyring): AsyncGenerator<HandledSubscription> {
   const pages = inPages("id", "", PAGE, (after, limit) =>
     handled(db).where("id", ">", after).orderBy("id").limit(limit).execute(),
@@ -44,7 +45,7 @@ export async function* listHandled(db: Queryable, keyring: Keyring): AsyncGenera
   for await (const page of pages) for (const row of page) yield readRow(row, keyring);
 }
 
-/** Finds a subscription with a handler. Returns `undefined` if it was deleted or has no handler. */
+/** Returns `undefined` if the subscription was deleted or has no handler. */
 export async function findHandled(
   db: Queryable,
   keyring: Keyring,
@@ -67,7 +68,6 @@ function readRow(
   };
 }
 
-/** Stores whether the handler of a subscription is failing. */
 export async function setHandlerFailing(db: Queryable, id: string, isFailing: boolean): Promise<void> {
   await db
     .updateTable("subscriptions")
@@ -77,7 +77,6 @@ export async function setHandlerFailing(db: Queryable, id: string, isFailing: bo
     .execute();
 }
 
-/** Stores the latest failure of a handler. */
 export async function setHandlerError(
   db: Queryable,
   id: string,
@@ -90,7 +89,7 @@ export async function setHandlerError(
     .execute();
 }
 
-/** Pauses a subscription whose handler responded 410 Gone. Returns false if it is already paused or deleted. */
+/** Pauses a subscription after its handler responded 410 Gone. Returns false if the subscription is already paused or deleted. */
 export async function pauseGone(
   db: Database["db"],
   { id, organizationId }: Pick<HandledSubscription, "id" | "organizationId">,

@@ -1,13 +1,13 @@
 import { sql } from "kysely";
 import type { Queryable } from "../database.ts";
 
-/** A subscription that started or stopped being at risk of losing unread events to retention. */
+/** A subscription whose risk of losing unread events to retention has started or ended. */
 export interface RiskChange {
   readonly id: string;
   readonly organizationId: string;
 }
 
-/** Marks subscriptions as at risk of losing unread events. Returns those that were not marked before. */
+/** Marks subscriptions that may soon lose unread events to retention. Returns those that were not marked before. */
 export async function markAtRisk(db: Queryable, ids: readonly string[]): Promise<readonly RiskChange[]> {
   if (ids.length === 0) return [];
   return db
@@ -19,7 +19,7 @@ export async function markAtRisk(db: Queryable, ids: readonly string[]): Promise
     .execute();
 }
 
-/** Removes the mark from all subscriptions except those in `atRisk`. Returns the subscriptions that had been marked. */
+/** Removes the mark from all subscriptions except `atRisk`. Returns the subscriptions that lost their mark. */
 export function clearRisk(db: Queryable, atRisk: readonly string[]): Promise<readonly RiskChange[]> {
   return db
     .updateTable("subscriptions")

@@ -4,19 +4,17 @@ import type { Row } from "../tables.ts";
 
 export type SubscriptionRow = Row<"subscriptions">;
 
-/** A topic that a subscription covers. */
 export interface CoveredTopic {
   readonly topic: string;
-  /** Time at which the last of topic, channel and subscription was created. The consumer group should exist from then on. */
+  /** Creation time of the topic, the channel or the subscription, whichever is latest. The consumer group should exist from then on. */
   readonly since: Date;
 }
 
-/** The fields of a subscription that are needed to create its consumer groups. */
 export type SubscriptionStart = Pick<SubscriptionRow, "id" | "startMs" | "state">;
 
 /**
- * Returns the topics that each subscription covers, ordered by creation and name. The result omits deleted subscriptions. It includes
- * retired topics while their channel and their row exist, because their last entries must still be read.
+ * Returns the topics that each subscription covers, ordered by creation time and name. Deleted subscriptions are omitted. Retired
+ * topics are included while their row and their channel exist, because their last entries must still be read.
  */
 export async function listCoverage(
   db: Queryable,
@@ -53,7 +51,6 @@ export async function listCoverage(
   return coverage;
 }
 
-/** Returns a page of subscriptions ordered by id, of all organizations or of one app. */
 export function pageSubscriptions(
   db: Queryable,
   page: { readonly after: string; readonly limit: number; readonly appId?: string },
@@ -68,7 +65,7 @@ export function pageSubscriptions(
   return query.execute();
 }
 
-/** Returns which of the given subscriptions exist. */
+/** The result omits deleted subscriptions. */
 export function findSubscriptionStarts(
   db: Queryable,
   ids: readonly string[],
@@ -77,7 +74,7 @@ export function findSubscriptionStarts(
   return db.selectFrom("subscriptions").select(["id", "startMs", "state"]).where("id", "in", ids).execute();
 }
 
-/** Returns the ids of the apps that have topics of the given channels. Also finds topics of deleted channels. */
+/** Returns the ids of apps with topics of the given channels. Topics of deleted channels count as well. */
 export async function listAppsOfChannels(
   db: Queryable,
   channelNumbers: readonly number[],
