@@ -12,18 +12,20 @@ import { RDB_FILE, startLocalRedis } from "../connection/local-redis.ts";
 import { SHARD_KEYS, slotsKey } from "../keys.ts";
 
 export interface RdbLoad {
-  /** Absolute path, without symbolic links, of a data directory in which no Redis runs. This process must hold its lock. */
+  /** Absolute path of the data directory, without symbolic links. No Redis may be running in it, and this process must hold its lock. */
   readonly dataDir: string;
   readonly content: Readable;
   /** Returns all topics to which the pull source with this internal channel id has ever written. */
   readonly listTopics: (channelNumber: number) => Promise<readonly string[]>;
-  /** Entries that were deleted while the snapshot was taken. Loading deletes them again, because the snapshot may contain them. */
+  /**
+   * Entries that were deleted while the snapshot was taken. They are deleted again after loading, because the snapshot may contain them.
+   */
   readonly deleted: readonly { readonly topic: string; readonly entryId: string }[];
   readonly log: Log;
   readonly signal: AbortSignal;
 }
 
-/** Timeout of one Redis command. The slowest command deletes many keys. */
+/** Timeout per Redis command. It is long because a single command may delete many keys. */
 const TIMEOUT_MS = 60_000;
 const POLL_INTERVAL_MS = 100;
 const CURSORS = "inlet:{c.*}:cursor";
@@ -32,7 +34,7 @@ const SCAN_COUNT = "1000";
 /**
  * Loads an RDB file into the embedded Redis of a data directory and converts it to an append-only file. Raises the epoch of every pull
  * source, so that Redis rejects writes of runs that started before the snapshot. Deletes the leases of shards and slots, so that no worker
- * waits for their former holders.
+ * has to wait until an obsolete lease expires.
  *
  * @returns the number of pull sources
  * @throws Error when Redis does not load the file; the message ends with the Redis log
@@ -79,7 +81,6 @@ async function findKeys(client: Redis, pattern: string): Promise<readonly string
   }
 }
 
-/** Waits until Redis has written all data to the append-only file on disk. */
 async function waitForAppendOnly(client: Redis, signal: AbortSignal): Promise<void> {
   for (;;) {
     const info = await client.info("persistence");

@@ -4,14 +4,13 @@ import { withTemporaryClient } from "../connection/general-connection.ts";
 
 /** A snapshot of Redis as an RDB file. Disposing it before the end of `content` aborts the transfer. */
 export interface RdbTransfer extends Disposable {
-  /** Redis version of the server. */
   readonly version: string;
   readonly content: Readable;
 }
 
 /**
- * Socket timeout. While Redis prepares the snapshot, it sends a newline at least every ten seconds. Redis itself drops readers that are
- * slower than this timeout.
+ * Idle timeout of the socket. Redis sends a newline at least every ten seconds while it prepares the snapshot. It also disconnects a
+ * replica that reads no data for this long (`repl-timeout`).
  */
 const MAX_SILENCE_MS = 60_000;
 const MARK_BYTES = 40;
@@ -21,8 +20,8 @@ const END_OF_LINE = 10;
  * Requests a snapshot by connecting as a replica that only wants the RDB file. Resolves once Redis has taken the snapshot, so later writes
  * are not included.
  *
- * The alternatives do not work. BGSAVE writes a second file next to the append-only file. On a nearly full disk, that file stops a server
- * with `appendfsync always`. `redis-cli --rdb` leaves the end mark in its output when it writes to a pipe.
+ * BGSAVE is not used, because it writes a second file to the same disk. On a nearly full disk, this would stop a server with `appendfsync
+ * always`. `redis-cli --rdb` is not used either, because it leaves the end mark in its output when it writes to a pipe.
  *
  * @throws Error when Redis provides no snapshot. `content` fails when the transfer is cut off.
  */
@@ -58,7 +57,7 @@ export async function openRdbTransfer(socketPath: string, signal: AbortSignal): 
     }
   }
 
-  /** Reads the next reply. Skips empty lines, which Redis sends to keep the connection alive. */
+  /** Skips empty lines, which Redis sends to keep the connection alive. */
   async function readReply(): Promise<string> {
     for (;;) {
       const line = await readLine();

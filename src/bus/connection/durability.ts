@@ -7,17 +7,17 @@ import type { NodeFacts } from "./node-facts.ts";
 export const DURABILITY_LEVELS = ["none", "process", "fsync", "replica"] as const;
 export type DurabilityLevel = (typeof DURABILITY_LEVELS)[number];
 
-/** The required durability level. `asserted` means that the operator vouches for the level if Redis does not reveal its settings. */
+/** `asserted` means that the operator vouches for `level` if Redis does not reveal its settings. */
 export interface DurabilityDemand {
   readonly level: DurabilityLevel;
   readonly asserted: boolean;
 }
 
-/** Commands that confirm the durability of a batch. They are sent after the batch, on the same connection. */
+/** Commands sent after a batch, on the same connection, to confirm that it is durable. */
 export interface DurabilityWait {
   /** Whether to send `WAITAOF 1 0`, which waits until this server has synced its append-only file to disk. */
   readonly localFsync: boolean;
-  /** Number of replicas that WAIT must wait for. 0 means that no WAIT is sent. */
+  /** Number of replicas that must confirm the batch (`WAIT`); 0 to send no WAIT. */
   readonly replicas: number;
 }
 
@@ -49,7 +49,6 @@ export function requiredWait(facts: NodeFacts, demand: DurabilityDemand): Durabi
   };
 }
 
-/** Redis settings that each level needs, for error messages. */
 const REMEDIES: Readonly<Record<DurabilityLevel, string>> = {
   none: "no setting is needed",
   process: "set `appendonly yes` in Redis",

@@ -15,25 +15,24 @@ export interface RedisCaller {
    * @throws UnavailableError when Redis is unreachable, loading, read-only, full or slow.
    */
   call(command: string, args: readonly CommandArg[]): Promise<unknown>;
-  /** Like `call`, but returns strings of the reply as Buffers. */
+  /** Like `call`, but returns strings as Buffers. */
   callBuffer(command: string, args: readonly CommandArg[]): Promise<unknown>;
 }
 
-/** Address of a Redis server or Cluster, with everything that is needed to open another connection to it. */
 export interface RedisEndpoint {
   readonly isCluster: boolean;
   /** The server, or the Cluster nodes to contact first. The credentials of the first address apply to all nodes. */
   readonly seeds: readonly [RedisAddress, ...RedisAddress[]];
 }
 
-/** Client options that a dedicated client can set differently from the general connection. See `RedisOptions` of ioredis. */
+/** Options of ioredis (`RedisOptions`) that a dedicated client can override. */
 export interface ClientOptions {
   readonly maxRetriesPerRequest?: number | null;
   readonly autoResendUnfulfilledCommands?: boolean;
   readonly socketTimeout?: number;
 }
 
-/** The connection for everything except publishing events: reads, consumer groups, administration. */
+/** Connection for everything except publishing events: reads, consumer groups, administration. */
 export interface GeneralConnection extends RedisCaller, AsyncDisposable {
   /** The Cluster client; `undefined` on a single server. */
   readonly cluster: Cluster | undefined;
@@ -43,7 +42,6 @@ export interface GeneralConnection extends RedisCaller, AsyncDisposable {
 export const reconnectMs = (times: number): number =>
   Math.min(50 * 2 ** Math.min(times, 10), 1000) * (0.75 + Math.random() / 2);
 
-/** Options of every Redis connection. */
 export const CLIENT_OPTIONS = {
   protocol: 2,
   autoResendUnfulfilledCommands: false,
@@ -60,7 +58,7 @@ const SHARED_OPTIONS = {
   connectionName: "inlet",
 } as const;
 
-/** Connects to a server or Cluster. While it is unreachable, commands wait briefly, then fail with UnavailableError. */
+/** While Redis is unreachable, calls wait briefly, then fail with UnavailableError. */
 export function openGeneralConnection(endpoint: RedisEndpoint, log: Log): GeneralConnection {
   const client = openClient(endpoint, {});
   client.on("error", (error: Error) =>
@@ -90,7 +88,7 @@ export function openGeneralConnection(endpoint: RedisEndpoint, log: Log): Genera
 /**
  * Runs `use` with a temporary client, then disconnects it.
  *
- * @throws the original connection error if there is one. ioredis only emits that error as an event, and rejects with a less specific one.
+ * @throws the original connection error if there is one. ioredis emits it only as an event and rejects with a less specific error.
  */
 export async function withTemporaryClient<T>(
   address: RedisAddress,
@@ -130,7 +128,7 @@ export function openClient({ isCluster, seeds }: RedisEndpoint, options: ClientO
     {
       clusterRetryStrategy: reconnectMs,
       slotsRefreshTimeout: 2000,
-      // Must be set, because ioredis has no default, although its documentation states one.
+      // ioredis documents a default for this option, but applies none.
       slotsRefreshInterval: 5000,
       redisOptions: {
         ...SHARED_OPTIONS,

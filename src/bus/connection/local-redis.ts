@@ -40,7 +40,7 @@ const SOCKET_NAME = "redis.sock";
 const CONFIG_FILE = "redis.conf";
 /** Minimum major version. Redis 7.0 introduced scripts that declare their flags (`#!lua flags=…`), which Inlet needs. */
 const MIN_MAJOR = 7;
-/** Programs to look for on the PATH. Some systems ship Valkey, a compatible fork, instead of Redis. */
+/** Some systems ship Valkey, a compatible fork, instead of Redis. */
 const PROGRAMS = ["redis-server", "valkey-server"];
 
 /**
@@ -118,7 +118,7 @@ async function configuredSocket(dataDir: string): Promise<string | undefined> {
   return quoted?.replaceAll(/\\(.)/g, "$1");
 }
 
-/** Finds the redis-server program on the PATH. @throws Error that says how to install it */
+/** @throws Error that says how to install Redis */
 export async function findRedisProgram(): Promise<string> {
   for (const program of PROGRAMS) {
     const version = await run(program, ["--version"]).catch(() => undefined);

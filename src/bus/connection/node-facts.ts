@@ -1,13 +1,15 @@
-/** Facts that one Redis server reports about itself. */
 export interface NodeFacts {
   readonly version: string;
   readonly isLoading: boolean;
   readonly isReplica: boolean;
   readonly isCluster: boolean;
   readonly evictionPolicy: string | undefined;
-  /** Used memory divided by `maxmemory`, or by the machine's memory if `maxmemory` is not set. Can exceed 1. */
+  /**
+   * Used memory divided by `maxmemory`, or by the machine's memory if `maxmemory` is not set. Can exceed 1. `undefined` if Redis reports
+   * neither.
+   */
   readonly memoryUsedFraction: number | undefined;
-  /** `maxmemory`, or `undefined` if it is not set. */
+  /** `undefined` if `maxmemory` is not set. */
   readonly maxMemoryBytes: number | undefined;
   readonly appendOnly: boolean;
   /** `always`, `everysec` or `no`; `undefined` if Redis rejects CONFIG. */
@@ -18,13 +20,9 @@ export interface NodeFacts {
 
 export const MEMORY_ALARM_FRACTION = 0.85;
 
-/** Sends a command and resolves with its reply. */
 export type SendCommand = (command: string, args: readonly string[]) => Promise<unknown>;
 
-/**
- * Reads the facts of a server. Only INFO must succeed. If Redis rejects one of the other commands, the fact from it is `undefined` or
- * false.
- */
+/** Only INFO must succeed. If Redis rejects another command, the facts that it would provide are `undefined` or false. */
 export async function readNodeFacts(send: SendCommand): Promise<NodeFacts> {
   const [info, config, waitAof] = await Promise.all([
     send("info", []),
@@ -60,8 +58,8 @@ export function findUnfitReason(facts: NodeFacts): string | undefined {
 }
 
 /**
- * Returns a problem that ends without action by the operator, or `undefined`. Examples are a server that is loading, or one that is a
- * replica during a failover.
+ * Returns a problem that resolves without action by the operator, or `undefined` if there is none. Examples: the server is loading its
+ * data, or is a replica during a failover.
  */
 export function findTemporaryProblem(facts: NodeFacts): string | undefined {
   if (facts.isLoading) return "Redis is loading its data";

@@ -6,7 +6,7 @@ import type { RedisBus } from "./redis.ts";
 export interface RedisClockDeps {
   readonly redis: Pick<RedisBus, "call">;
   readonly log: Log;
-  /** Clock of this machine. Default: `Date.now`. */
+  /** This machine's clock. Default: `Date.now`. */
   readonly clock?: Clock;
   readonly everyMs?: number;
 }
@@ -17,14 +17,14 @@ export interface RedisClock extends AsyncDisposable {
   readonly now: Clock;
   /** Returns how many ms this machine's clock is ahead of Redis; negative if it is behind. Differences below one second count as 0. */
   readonly aheadMs: () => number;
-  /** Returns the measured difference in ms, without rounding small ones to 0. For display. */
+  /** Like `aheadMs`, but also returns differences below one second. For display only. */
   readonly differenceMs: () => number;
 }
 
-/** Clocks that differ by less than this count as equal, because the time that the reply takes makes the comparison inexact. */
+/** Clocks that differ by less than this count as equal. The reply time of Redis makes smaller differences unreliable. */
 const AGREE_MS = 1_000;
 const WARN_MS = 5_000;
-/** Replies that take longer are ignored, because they are too imprecise for a comparison. */
+/** Slower replies are ignored, because they are too imprecise for a comparison. */
 const MAX_REPLY_MS = 1_000;
 
 /**

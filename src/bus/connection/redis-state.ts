@@ -27,10 +27,9 @@ export function computeRedisState(
   }
   if (connections.length === 0) problems.push("No master of the Redis Cluster is known.");
   return {
-    /** Whether events can be published. */
     ready: problems.length === 0,
     problems: problems as readonly string[],
-    /** Durability of acknowledged events, which is the durability of the weakest master. */
+    /** Durability of acknowledged events: that of the least durable master. */
     durability: durability ?? "unknown",
     version,
     cluster,

@@ -35,14 +35,14 @@ export interface OpenRedisOptions {
   readonly checkEveryMs?: number;
 }
 
-/** Connections to one Redis server or Cluster. Reconnects automatically, forever. */
+/** Connections to one Redis server or Cluster. They reconnect forever. */
 export interface RedisBus extends RedisCaller, AsyncDisposable {
   readonly isCluster: boolean;
   /** Address for modules that open a dedicated connection. */
   readonly endpoint: RedisEndpoint;
   /** Returns the cached state for `/readyz`, without a call to Redis. */
   state(): RedisState;
-  /** Connections for publishing events, used only by `createPublish`. `state()` reports whether they work. */
+  /** Connections for publishing events, used only by `createPublish`. `state()` covers these connections. */
   readonly writes: WriteRouter;
   /** Separate connections for large writes, so that small writes do not wait for their transfer. */
   readonly largeWrites: WriteRouter;
@@ -51,8 +51,8 @@ export interface RedisBus extends RedisCaller, AsyncDisposable {
 }
 
 /**
- * Connects to Redis. While Redis is unreachable, retries until `signal` aborts. Does not wait for a server that is loading or is a replica;
- * `state()` reports that instead.
+ * While Redis is unreachable, retries until `signal` aborts. Also resolves if the server is loading its data or is a replica, which
+ * `state()` then reports.
  *
  * @throws RedisUnfitError when Redis is too old, evicts keys, or is less durable than required.
  */
@@ -99,7 +99,7 @@ export async function openRedis(options: OpenRedisOptions): Promise<RedisBus> {
   };
 }
 
-/** Returns the first address that replies, preferring a master. Retries until one does. */
+/** Prefers a master to a replica. Retries until at least one address replies. */
 async function firstContact(
   addresses: readonly RedisAddress[],
   log: Log,

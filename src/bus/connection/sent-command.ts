@@ -5,13 +5,13 @@ import { freeBuffer } from "../../lib/free-buffer.ts";
 type Argument = string | Buffer;
 
 /**
- * Texts shorter than this many characters are joined before they are written to the buffer. A separate write costs about as much as joining
- * this many characters.
+ * Texts shorter than this many characters are joined and written to the buffer together, because a separate write costs about as much as
+ * joining this many characters.
  */
 const LONG_TEXT = 512;
 /** Buffers larger than this are passed to the socket without copying. Copying megabytes would block the event loop for milliseconds. */
 const MAX_COPIED_BYTES = 64 * 1024;
-/** Maximum size of the RESP framing of an argument: `$`, its length (at most nine digits), and two line breaks. */
+/** Maximum bytes that RESP adds to an argument: `$`, its length (at most nine digits), and two line breaks. */
 const FRAME_BYTES = 1 + 9 + 2 + 2;
 /** A UTF-16 code unit is at most three bytes in UTF-8. */
 const MAX_BYTES_PER_CHARACTER = 3;
@@ -25,8 +25,8 @@ const MAX_POOLED_BYTES = 4 * 1024 * 1024;
 const MAX_POOLED_BUFFERS = 2;
 
 /**
- * Pool of reusable command buffers for one connection. A call with many deliveries takes several hundred kilobytes. The operating system
- * would have to zero every new buffer of that size.
+ * Pool of reusable command buffers for one connection. A call with many deliveries needs several hundred kilobytes, and the operating
+ * system zeroes each new buffer of that size.
  */
 export class CommandBuffers {
   readonly #spare: Buffer[] = [];
@@ -46,8 +46,8 @@ export class CommandBuffers {
 }
 
 /**
- * An ioredis command that encodes itself into a reusable buffer (RESP, "Sending commands to a Redis server"). Without this, ioredis
- * joins all arguments into one string, then measures, copies and encodes it. That was most of the cost of a delivery of a few
+ * An ioredis command that encodes itself into a reusable buffer (RESP, "Sending commands to a Redis server"). Without this class, ioredis
+ * would join all arguments into one string, then measure, copy and encode it. That used to be most of the cost of a delivery of a few
  * kilobytes.
  */
 export class SentCommand extends Command {
@@ -62,9 +62,11 @@ export class SentCommand extends Command {
   }
 
   /**
-   * Writes the command to the socket, except for its last part. Returns that part, which ioredis then writes. ioredis calls this method
-   * only once, because commands are never resent. Drops the arguments afterwards, because the command object outlives its reply by several
-   * young-generation collections. V8 would promote the delivery texts that it still holds, which costs about 10 % of a delivery.
+   * Writes the command to the socket except for its last part, which it returns for ioredis to write. ioredis calls this method only once,
+   * because commands are never resent.
+   *
+   * Drops the arguments afterwards, because the command object outlives its reply. V8 would otherwise promote the delivery texts to the old
+   * generation, which adds about 10 % to the cost of a delivery.
    */
   override toWritable(socket: Writable): Buffer {
     let most = FRAME_BYTES + this.name.length + FRAME_BYTES;
@@ -96,8 +98,8 @@ const NO_ARGUMENTS: readonly Argument[] = [];
 const isCopied = ({ length }: Buffer): boolean => length <= MAX_COPIED_BYTES;
 
 /**
- * Encodes a command into `buffer` and returns the offset of its end. Does not copy large binary arguments: calls `onLargeBytes` with each
- * of them and the offset where it belongs.
+ * Encodes a command into `buffer` and returns the end offset. Large binary arguments are not copied. Instead, `onLargeBytes` is called with
+ * each of them and the offset where it belongs.
  */
 function writeCommand(
   buffer: Buffer,

@@ -19,7 +19,7 @@ import { CommandBuffers, SentCommand } from "./sent-command.ts";
 const DEADLINE_CHECK_MS = 100;
 const UNFIT_RECHECK_MS = 300;
 const WAIT_TIMEOUT_MS = 2000;
-/** An empty script that is declared as writing. Redis rejects it whenever it would reject writes to any Cluster slot. */
+/** An empty script that Redis treats as a write, because it has no `no-writes` flag. Redis rejects it whenever it rejects all writes. */
 const WRITE_PROBE = "#!lua\nreturn 0";
 
 export interface WriteConnectionOptions {
@@ -33,8 +33,8 @@ export interface WriteConnectionOptions {
 }
 
 /**
- * Connection to one master for publishing. Queues no commands while disconnected and never sends a command twice. It opens only after a
- * check has found that the server meets the requirements. Each reconnect repeats this check.
+ * Connection to one master for publishing. Queues no commands while disconnected and never sends a command twice. After each connect, it
+ * opens only when a check has found that the server meets the requirements.
  */
 export interface WriteConnection extends AsyncDisposable {
   readonly name: string;
@@ -42,10 +42,10 @@ export interface WriteConnection extends AsyncDisposable {
   readonly facts: NodeFacts | undefined;
   /** Why the connection is closed for writes, or `undefined` if it is open. */
   readonly problem: string | undefined;
-  /** Why the server rejected the last write, or `undefined` if it accepted it. Further writes are still attempted. */
+  /** Why the server rejected the last write, or `undefined` if it did not. Further writes are still attempted. */
   readonly writeRejection: string | undefined;
   /**
-   * Sends one command. Commands that are sent in the same tick reach Redis in that order.
+   * Commands that are sent in the same tick reach Redis in that order.
    *
    * @param sinceMs time at which the caller began to wait (`performance.now()`). The write fails `writeTimeoutMs` later.
    * @throws UnavailableError when the command was not sent or its outcome is unknown. Other Redis error replies are thrown unchanged.
@@ -53,7 +53,7 @@ export interface WriteConnection extends AsyncDisposable {
   send(command: string, args: readonly (string | Buffer)[], sinceMs: number): Promise<unknown>;
   /** Records the result of a write. An error that would affect every write becomes `writeRejection` until a write succeeds. */
   recordWriteResult(error?: unknown): void;
-  /** Checks the server now. Called when a reply indicates that its state has changed. */
+  /** Checks the server now. Call when a reply indicates that the server's state has changed. */
   check(): void;
   /** Resolves when the connection is open. Rejects like `send` after `timeoutMs`. */
   waitUntilOpen(timeoutMs: number): Promise<void>;
@@ -109,7 +109,7 @@ export function openWriteConnection(options: WriteConnectionOptions): WriteConne
       enableOfflineQueue: false,
       enableReadyCheck: false,
       maxRetriesPerRequest: 0,
-      // Applies only to a server that does not reply to the handshake, because writes and checks have earlier deadlines.
+      // Only affects a server that does not reply to the handshake, because writes and checks have earlier deadlines.
       socketTimeout: 2 * writeTimeoutMs,
       connectionName: "inlet-write",
       retryStrategy: (times) => reconnectMs(times - 1),
@@ -127,16 +127,15 @@ export function openWriteConnection(options: WriteConnectionOptions): WriteConne
     return next;
   }
 
-  /** Checks the server, opens or closes the connection accordingly, and schedules the next check. */
   function inspectServer() {
     clearTimeout(checkTimer);
-    // Runs one check at a time, because many rejected writes can request one at once.
+    // Runs one check at a time, because many rejected writes can request a check at the same moment.
     if (inspecting === redis) return;
     const seen = redis;
     inspecting = seen;
     const send: SendCommand = (command, args) =>
       seen.sendCommand(new Command(command, [...args], { replyEncoding: "utf8" })) as Promise<unknown>;
-    // Gives the check the same deadline as a write, so that a silent server is noticed even without traffic.
+    // Gives the check the same deadline as a write, so that an unresponsive server is noticed even without traffic.
     const silence = Promise.withResolvers<never>();
     const entry: Pending = { sinceMs: performance.now(), reject: silence.reject };
     pending.add(entry);
@@ -170,8 +169,8 @@ export function openWriteConnection(options: WriteConnectionOptions): WriteConne
   };
 
   /**
-   * Sends a write that changes nothing. It detects when Redis works again, even if no events arrive because this gateway reports that it is
-   * not ready.
+   * Sends a write that changes no data. This detects when Redis accepts writes again, even if no events arrive because this gateway is not
+   * ready.
    */
   async function probeWrite(send: SendCommand, seen: NodeFacts) {
     await send("eval", [WRITE_PROBE, "0"]);
@@ -182,8 +181,8 @@ export function openWriteConnection(options: WriteConnectionOptions): WriteConne
   let isLateTick = false;
   const deadlines = setInterval(() => {
     const nowMs = performance.now();
-    // After a stall of this thread, timers run before sockets are read. Skips one check, so that replies that have already arrived are read
-    // first.
+    // After this thread was blocked, timers run before sockets are read. Skips one check, so that replies that have already arrived are
+    // read before they count as late.
     isLateTick = !isLateTick && nowMs - checkedAtMs > 2 * DEADLINE_CHECK_MS;
     checkedAtMs = nowMs;
     if (isLateTick) return;
@@ -223,8 +222,8 @@ export function openWriteConnection(options: WriteConnectionOptions): WriteConne
     recordWriteResult,
     send(command, args, sinceMs) {
       if (problem !== undefined) return Promise.reject(new UnavailableError(problem));
-      // A large delivery is sent in pieces, and its deadline can pass before a later piece is sent. The connection itself still works, so
-      // it stays open.
+      // A large delivery is sent in pieces, and its deadline can pass before the last piece is sent. Only the delivery fails: the
+      // connection still works and stays open.
       if (performance.now() - sinceMs >= writeTimeoutMs) {
         return Promise.reject(
           new UnavailableError(

@@ -6,7 +6,7 @@ import type { WriteConnection } from "./write-connection.ts";
 
 const RECONCILE_MS = 1000;
 
-/** Finds the connection to the master that must receive a write. */
+/** Finds the connection to the master that a write must be sent to. */
 export interface WriteRouter extends AsyncDisposable {
   /** Whether all keys of one call must be in the same Cluster slot. */
   readonly isSlotted: boolean;
@@ -18,7 +18,6 @@ export interface WriteRouter extends AsyncDisposable {
   connectionFor(slot: number): WriteConnection;
   /** Resolves with the open connection that a MOVED or ASK error points to, or with `undefined` for any other error. */
   redirect(error: unknown): Promise<{ connection: WriteConnection; isAsking: boolean } | undefined>;
-  /** Returns the connections to all masters. */
   connections(): readonly WriteConnection[];
 }
 
@@ -33,8 +32,8 @@ export function createSingleRouter(connection: WriteConnection): WriteRouter {
 }
 
 /**
- * Routes writes by the slot table of ioredis. Does not write through the Cluster client of ioredis, because that client resends commands
- * automatically. It also cannot guarantee that WAIT follows a write on the same connection.
+ * Routes writes by the slot table of ioredis, but not through its Cluster client. That client resends commands automatically, and cannot
+ * guarantee that WAIT follows a write on the same connection.
  */
 export function createClusterRouter(
   cluster: Cluster,
@@ -52,9 +51,12 @@ export function createClusterRouter(
     return connection;
   }
 
-  /** Opens connections to new masters, so that their state is known. Closes connections to nodes that are no longer masters. */
+  /**
+   * Opens connections to new masters before the first write, so that their state is known. Closes those to nodes that are no longer
+   * masters.
+   */
   function reconcile() {
-    // A dead master sends no MOVED reply, so the new master must be looked up.
+    // A dead master sends no MOVED reply, so ask the Cluster for the new one.
     if ([...byNode.values()].some(({ problem }) => problem !== undefined)) cluster.refreshSlotsCache();
     const masters = new Set<string>();
     for (const [master] of Object.values(cluster.slots)) if (master !== undefined) masters.add(master);

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
--- Deletes delivery records of a channel. Also sets the channel's guard key, so that gateways drop records that they have not
--- written yet.
+-- Deletes delivery records of a channel. Also sets the channel's guard key, which makes gateways drop records that they have
+-- not written yet.
 -- KEYS:  the organization's byte counts (delivery-records.lua)
 -- ARGV:  channel, duration of the guard (ms), ids of the records to delete (without ids, all records of the channel)
 local call = redis.call

@@ -34,7 +34,7 @@ for n = 5, #ARGV, 8 do
   if call('EXISTS', store.guard(channel)) == 0 then
     local index = store.index(channel)
     local others = store.bytesOfOthers(channel)
-    -- Removes index members whose record hashes have already expired.
+    -- Removes index members whose records have already expired.
     call('ZREMRANGEBYSCORE', index, '-inf', now - keepMs)
     local held, left = 0, call('ZRANGE', index, 0, -1)
     for _, member in ipairs(left) do

@@ -26,7 +26,7 @@ local function openDeliveryRecords(bytes)
     return string.match(member, '^(%S+) (%d+)')
   end
 
-  -- Removes the records for whose id `isChosen` returns true. Returns the remaining index members and their total bytes.
+  -- Removes the records whose ids `isChosen` accepts. Returns the remaining index members and their total bytes.
   function store.removeWhere(channel, isChosen)
     local index = store.index(channel)
     local left, held = {}, 0
@@ -43,12 +43,12 @@ local function openDeliveryRecords(bytes)
     return left, held
   end
 
-  -- Returns the total bytes of all channels except this one.
+  -- Returns the total bytes of all channels except `channel`.
   function store.bytesOfOthers(channel)
     return tonumber(call('HGET', bytes, 't') or 0) - tonumber(call('HGET', bytes, channel) or 0)
   end
 
-  -- Stores the bytes of a channel and the new total. `others` are the bytes of all other channels.
+  -- Stores the bytes of a channel (`held`) and the new total. `others` is the result of `bytesOfOthers`.
   function store.saveBytes(channel, others, held)
     if held > 0 then
       call('HSET', bytes, channel, held)

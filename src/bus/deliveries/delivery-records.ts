@@ -10,7 +10,6 @@ import type { RedisBus } from "../connection/redis.ts";
 import { computeSlot, deliveryBytesKey, deliveryIndexKey, deliveryRecordKey } from "../keys.ts";
 
 export interface DeliveryRecordLimits {
-  /** Maximum number of records per channel. */
   readonly records: number;
   readonly channelBytes: number;
   readonly organizationBytes: number;
@@ -28,7 +27,7 @@ export const DELIVERY_RECORD_LIMITS: DeliveryRecordLimits = {
 
 export type NewDeliveryRecord = WholeDeliveryRecord;
 
-/** Index data of a delivery record, by which lists are filtered and sorted. */
+/** The fields of a delivery record by which lists are filtered and sorted. */
 export interface ListedDelivery {
   readonly id: string;
   readonly channelNumber: number;
@@ -39,7 +38,10 @@ export interface ListedDelivery {
 
 export type DeliveryRecords = ReturnType<typeof createDeliveryRecords>;
 
-/** Lifetime of a guard key. Must exceed the time for which a gateway buffers a record plus the time of the write. */
+/**
+ * Lifetime of a guard key, which makes gateways drop records of deleted deliveries. Must exceed the time for which a gateway buffers a
+ * record plus the duration of its write.
+ */
 const GUARD_MS = 10_000;
 const CONCURRENCY = 16;
 
@@ -76,7 +78,7 @@ export function createDeliveryRecords({
 
   return {
     /**
-     * Stores the records that fit the limits and returns their number. Uses one script call, or one per slot in a Cluster.
+     * Stores the records that fit the limits and returns how many were stored. Uses one script call, or one per slot in a Cluster.
      *
      * @throws UnavailableError
      */
@@ -120,23 +122,20 @@ export function createDeliveryRecords({
         body: read.hasBody ? Buffer.from(body ?? "", "base64") : null,
       };
     },
-    /** Deletes records of a channel. Even if `ids` is empty, gateways drop records of this channel that they have not written yet. */
+    /** Deletes the records with these ids. Also makes gateways drop all buffered records of the channel, even if `ids` is empty. */
     async delete(organizationId: string, channelNumber: number, ids: readonly string[]): Promise<void> {
       if (ids.length === 0)
         await redis.call("set", [guardKey(organizationId, channelNumber), "", "px", GUARD_MS]);
       else await runDrop([deliveryBytesKey(organizationId)], [channelNumber, GUARD_MS, ...ids]);
     },
-    /** Deletes all records of a channel. */
     async purge(organizationId: string, channelNumber: number): Promise<void> {
       await runDrop([deliveryBytesKey(organizationId)], [channelNumber, GUARD_MS]);
     },
-    /** Deletes all records of an organization, to free memory. */
     async clear(organizationId: string): Promise<void> {
       const key = deliveryBytesKey(organizationId);
       for (const field of (await redis.call("hkeys", [key])) as string[])
         if (field !== "t") await runDrop([key], [field, GUARD_MS]);
     },
-    /** Returns the size of an organization's records in bytes. */
     readBytes: async (organizationId: string): Promise<number> =>
       Number(await runBytes([deliveryBytesKey(organizationId)], [])),
   };
@@ -162,7 +161,7 @@ function parseListed(reply: readonly string[], channelNumber: number): readonly 
   });
 }
 
-/** Restores headers and query as objects without a prototype, as they were on arrival. */
+/** Restores `headers` and `query` as objects without a prototype, so that names like `__proto__` are plain keys. */
 function readRecord(text: string): DeliveryRecord {
   const { headers, query, ...rest } = JSON.parse(text) as DeliveryRecord;
   return {

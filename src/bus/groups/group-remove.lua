@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
--- Removes a consumer group and its readers' dead letters. Also removes the stream if it has no other group and never held an
--- entry, because such a stream was created only for its groups.
+-- Removes a consumer group and the dead letters of its readers. Also removes the stream if it has no other group and never held
+-- an entry, because such a stream was created only for its groups.
 -- KEYS:  stream
 -- ARGV:  group
 -- Reply: 1 if the group existed, else 0

@@ -7,7 +7,6 @@ import { luaScript } from "../../lib/lua.ts";
 import type { RedisBus } from "../connection/redis.ts";
 import { replyCode } from "../connection/redis-errors.ts";
 
-/** A consumer group as reported by XINFO GROUPS. */
 export interface GroupInfo {
   readonly name: string;
   readonly consumers: number;
@@ -17,10 +16,8 @@ export interface GroupInfo {
   readonly lag: number | undefined;
 }
 
-/** Manages consumer groups on topics, and the Redis keys where readers find the topics of a subscription. */
 export type Groups = ReturnType<typeof createGroups>;
 
-/** Reads the clock of Redis, in milliseconds. */
 export async function readRedisTimeMs(redis: Pick<RedisBus, "call">): Promise<number> {
   const [seconds, microseconds] = (await redis.call("time", [])) as [string, string];
   return Number(seconds) * 1000 + Math.floor(Number(microseconds) / 1000);
@@ -41,7 +38,7 @@ export function createGroups({ redis }: { readonly redis: RedisBus }) {
   };
 
   return {
-    /** Creates the group if it does not exist, and the stream if needed. Returns true if the group was created. */
+    /** Creates the group, and its stream if needed. Returns false if the group already exists. */
     async ensure(topic: string, group: string, startId: string): Promise<boolean> {
       try {
         await redis.call("xgroup", ["create", topic, group, startId, "mkstream"]);
@@ -51,7 +48,7 @@ export function createGroups({ redis }: { readonly redis: RedisBus }) {
         throw error;
       }
     },
-    /** Resets the group to a start id. Returns the number of dropped pending entries. */
+    /** Returns the number of dropped pending entries. */
     async reset(topic: string, group: string, startId: string): Promise<number> {
       return Number(await runReset([topic], [group, startId]));
     },
@@ -66,7 +63,7 @@ export function createGroups({ redis }: { readonly redis: RedisBus }) {
     async find(topic: string, group: string): Promise<GroupInfo | undefined> {
       return (await list(topic)).find(({ name }) => name === group);
     },
-    /** Writes the set `inlet:sub:<id>`, where readers find the topics of a subscription, and marks the subscription as existing. */
+    /** Replaces the set `inlet:sub:<id>`, where readers find the topics of a subscription, and marks the subscription as existing. */
     async setTopics(subscriptionId: string, topics: readonly string[]): Promise<void> {
       await redis.call("set", [knownSubscriptionKey(subscriptionId), ""]);
       await runSet([subscriptionKey(subscriptionId)], topics);
@@ -84,7 +81,6 @@ export function createGroups({ redis }: { readonly redis: RedisBus }) {
   };
 }
 
-/** Parses an `XINFO GROUPS` reply. */
 export function parseGroups(reply: unknown): readonly GroupInfo[] {
   return (reply as unknown[][]).map((pairs) => {
     const fields = parsePairs(pairs);
@@ -103,6 +99,6 @@ export function parseGroups(reply: unknown): readonly GroupInfo[] {
 export const parsePairs = (reply: readonly unknown[]): ReadonlyMap<unknown, unknown> =>
   new Map(reply.flatMap((name, i) => (i % 2 ? [] : [[name, reply[i + 1]]])));
 
-/** Returns true if XINFO failed because the key does not exist. Redis reports this only in the message text, under the generic code ERR. */
+/** XINFO reports a missing key only in the message text, under the generic code ERR. */
 export const isNoSuchKey = (error: unknown): boolean =>
   error instanceof Error && error.message.includes("no such key");

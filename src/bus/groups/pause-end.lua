@@ -1,11 +1,11 @@
 #!lua
--- Ends a pause if its buffer is empty. If only a few deliveries are left, the script can close the buffer for a moment. New
--- deliveries are then rejected instead of buffered. Without this, the buffer of a busy channel would never become empty.
+-- Ends a channel's pause if its buffer of deliveries is empty. If only a few deliveries are left, the script can close the buffer
+-- for a moment, so that new ones are rejected. Otherwise the buffer of a busy channel would never become empty.
 --
 -- KEYS:  the organization's quarantine budget (quarantine-store.lua)
 -- ARGV:
 --   1. channel
---   2. pause
+--   2. number of the pause
 --   3. how long to close the buffer (ms), or 0 to keep it open
 --   4. maximum number of remaining deliveries at which to close it
 --

@@ -1,8 +1,8 @@
 #!lua flags=no-writes
--- Returns the state of a pause.
+-- Returns the state of a channel's pause and of its buffer.
 -- KEYS:  the organization's quarantine budget (quarantine-store.lua)
--- ARGV:  channel, pause
--- Reply: 2 if it is over, 1 if its buffer is closing, 0 if it is still buffering
+-- ARGV:  channel, number of the pause
+-- Reply: 2 if over, 1 if the buffer is closing, 0 if it is still buffering
 local held = redis.call('HMGET', KEYS[1], ARGV[1] .. ':over', ARGV[1] .. ':closes')
 if held[1] and tonumber(held[1]) >= tonumber(ARGV[2]) then
   return 2

@@ -3,25 +3,26 @@ import { luaScript } from "../../lib/lua.ts";
 import type { RedisBus } from "../connection/redis.ts";
 import { quarantineBudgetKey } from "../keys.ts";
 
-/** Identifies a pause of a channel. A later pause has a higher number. */
+/** Identifies a pause of a channel. Later pauses of the channel have higher numbers. */
 export interface PauseRef {
   readonly channel: Pick<ChannelIdentity, "number" | "organizationId">;
   readonly pause: number;
 }
 
 /**
- * State of a pause's buffer. In the state `closing`, only a few deliveries are left, and new ones are rejected until the buffer is empty.
+ * State of the buffer that holds a channel's deliveries during a pause. While it is `closing`, the last deliveries are drained and new ones
+ * are rejected.
  */
 export type PauseState = "buffering" | "closing" | "over";
 
 /**
- * Tracks whether the buffer of a pause is empty. The state is stored in the same Redis hash as the quarantine budget. So a pause cannot end
- * while another worker is adding a delivery to its buffer. Each method throws UnavailableError.
+ * Tracks whether the buffer of a channel's pause is empty. The state shares a Redis hash with the quarantine budget, so a pause cannot end
+ * while another worker adds a delivery to its buffer. All methods throw UnavailableError.
  */
 export type Pauses = ReturnType<typeof createPauses>;
 
 /**
- * Maximum time for which a pause buffer rejects new deliveries, and for which a new delivery waits for the pause to end. Draining the last
+ * Maximum time for which a closing pause buffer rejects deliveries, and a new delivery waits for the pause to end. Draining the last
  * deliveries takes less.
  */
 export const CLOSING_MS = 1_000;
@@ -39,7 +40,7 @@ export function createPauses({ redis }: { readonly redis: RedisBus }) {
     },
     /**
      * Ends the pause and returns true if its buffer is empty. Otherwise returns false. If `closes` is true and at most `maxLeft` deliveries
-     * are left, it then also closes the buffer.
+     * are left, it also closes the buffer.
      */
     async end(
       { channel, pause }: PauseRef,

@@ -6,8 +6,8 @@ import { compareEntryIds } from "../entry-id.ts";
 import { type Groups, isNoSuchKey, parsePairs } from "./groups.ts";
 
 /**
- * State of one entry in a consumer group. A `pending` entry was taken by a reader. A `setAside` entry is a dead letter of the group's
- * readers. An `acknowledged` entry was handled, or redriven from the dead letters.
+ * A `pending` entry was taken by a reader. A `setAside` entry is a dead letter of the group's readers. An `acknowledged` entry was handled,
+ * or redriven from the dead letters.
  */
 export type GroupProgress =
   | { readonly group: string; readonly state: "unread" | "setAside" | "acknowledged" }
@@ -16,11 +16,10 @@ export type GroupProgress =
       readonly state: "pending";
       readonly reader: string;
       readonly idleMs: number;
-      /** Number of times that Redis delivered the entry to a reader. */
       readonly deliveries: number;
     };
 
-/** A reader of a group (a consumer in Redis terms). */
+/** A reader of a group, which Redis calls a consumer. */
 export interface GroupReader {
   readonly name: string;
   readonly pending: number;
@@ -35,7 +34,7 @@ const MAX_DEAD_LETTERS = 500;
 const MAX_DEAD_LETTER_BYTES = 8 * 1024 * 1024;
 const CONCURRENCY = 16;
 
-/** Reads the current progress of groups and readers from Redis. All methods throw UnavailableError. */
+/** All methods throw UnavailableError. */
 export function createGroupProgressReader({
   redis,
   groups,
@@ -51,7 +50,6 @@ export function createGroupProgressReader({
   }
 
   return {
-    /** Returns the state of an entry in each group of its topic. */
     async readEntryProgress(topic: string, entryId: string): Promise<readonly GroupProgress[]> {
       const found = await groups.list(topic);
       return mapBounded(found, CONCURRENCY, async ({ name: group, lastDeliveredId }) => {
@@ -65,7 +63,7 @@ export function createGroupProgressReader({
         return { group, state: (await isDeadLettered(topic, group, entryId)) ? "setAside" : "acknowledged" };
       });
     },
-    /** Returns the readers of a group on one topic, or an empty list if the group does not exist. */
+    /** Returns an empty list if the group does not exist. */
     async listReaders(topic: string, group: string): Promise<readonly GroupReader[]> {
       try {
         const reply = (await redis.call("xinfo", ["consumers", topic, group])) as unknown[][];

@@ -5,7 +5,7 @@ import { idBefore, parseEntryMs } from "../entry-id.ts";
 import type { EntryIndex } from "../topics/entry-index.ts";
 import { type GroupInfo, type Groups, readRedisTimeMs } from "./groups.ts";
 
-/** Consumer groups that a subscription should have: one per topic, each starting with the first entry at or after `startMs`. */
+/** Consumer groups that a subscription needs: one per topic, each starting with the first entry at or after `startMs`. */
 export interface SubscriptionGroups {
   readonly id: string;
   /** Redis time in ms; 0 to start at the first entry. */
@@ -15,14 +15,16 @@ export interface SubscriptionGroups {
 }
 
 const CONCURRENCY = 32;
-/** Maximum number of undelivered entries that are counted one by one if Redis does not know the lag of a group. */
+/**
+ * If Redis does not know the lag of a group, undelivered entries are counted one by one. Above this number, the lag is reported as unknown.
+ */
 const MAX_COUNTED = 500;
-/** Maximum number of topics whose lag is read for one request. */
+/** If one request needs the lag of more topics than this, no lag is read and all backlogs are unknown. */
 const MAX_LAG_TOPICS = 2_000;
 
 /**
- * Creates the missing groups of a subscription and returns the topics on which it created one. Writes the readers' set of topics last, so
- * that every topic in the set has its group.
+ * Creates the missing groups of a subscription and returns the topics where a group was missing. Updates the topic set of the readers last,
+ * so that every topic in the set has its group.
  */
 export async function ensureGroups(groups: Groups, wanted: SubscriptionGroups): Promise<readonly string[]> {
   const { id, startMs, topics, isPaused } = wanted;
@@ -33,7 +35,7 @@ export async function ensureGroups(groups: Groups, wanted: SubscriptionGroups): 
   return topics.filter((_, i) => made[i]);
 }
 
-/** Resets the groups of a subscription on all its topics to `startMs`. Returns the number of dropped pending entries. */
+/** Returns the number of dropped pending entries. */
 export async function rewindSubscription(
   groups: Groups,
   { id, startMs, topics }: Omit<SubscriptionGroups, "isPaused">,
@@ -43,7 +45,7 @@ export async function rewindSubscription(
   return dropped.reduce((sum, count) => sum + count, 0);
 }
 
-/** Removes the groups of a subscription on all topics in its topic set and on the given topics. Then removes the set. */
+/** Removes the subscription's groups on all topics in its topic set and on `topics`, then the set itself. */
 export async function removeSubscription(
   { redis, groups }: { readonly redis: RedisBus; readonly groups: Groups },
   id: string,
@@ -55,21 +57,20 @@ export async function removeSubscription(
   await groups.removeTopics(id);
 }
 
-/** Backlog of a subscription's readers, over all its topics. A value is `null` when it is unknown. */
+/** Backlog of a subscription across all its topics. A value is `null` if it is unknown. */
 export interface Backlog {
-  /** Number of undelivered entries. */
   readonly lag: number | null;
   /** Age of the oldest undelivered entry by Redis time; 0 when there is none. */
   readonly lagSeconds: number | null;
-  /** Entries delivered to the subscription but not acknowledged. */
+  /** Number of entries that were delivered but not yet acknowledged. */
   readonly pending: number | null;
-  /** Number of the readers' dead letters. */
+  /** Number of dead letters. */
   readonly setAside: number | null;
 }
 
 export const UNKNOWN_BACKLOG: Backlog = { lag: null, lagSeconds: null, pending: null, setAside: null };
 
-/** Returns backlogs by subscription id. Returns an empty map if the subscriptions have more than `MAX_LAG_TOPICS` topics. */
+/** Returns backlogs by subscription id, or an empty map if the subscriptions have more than `MAX_LAG_TOPICS` topics in total. */
 export async function readBacklogs(
   deps: { readonly redis: RedisBus; readonly groups: Groups; readonly entries: EntryIndex },
   subscriptions: readonly Pick<SubscriptionGroups, "id" | "topics">[],
