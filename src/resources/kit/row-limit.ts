@@ -66,11 +66,11 @@ export function createRowLimit(mostOf: (organizationId: string) => number | unde
     const count = Number(found?.count ?? 0);
     if (count >= most)
       throw conflict(
-        `The organization has reached its rowsPerResource limit of ${most} (${words}). Delete some, or ask the operator to raise the limit.`,
+        `The organization has reached its rowsPerResource limit of ${most} (${words}). Delete some rows, or ask the operator to raise the limit.`,
       );
     if (count + added > most)
       throw conflict(
-        `Adding ${added} to the existing ${count} would exceed the organization's rowsPerResource limit of ${most} (${words}).`,
+        `Adding ${added} rows to the existing ${count} would exceed the organization's rowsPerResource limit of ${most} (${words}).`,
       );
     const free = Math.floor((most - count - added) / UNCOUNTED_PART);
     uncounted.set(key, { most, left: Math.min(MOST_UNCOUNTED, free) });

@@ -139,7 +139,7 @@ export function shape<F extends Fields, X extends z.ZodRawShape = Record<never, 
     entity: z.object(entityShape as z.ZodRawShape).meta(meta),
     part: z
       .object(partShape as z.ZodRawShape)
-      .meta({ id: `${meta.id}Part`, description: `${meta.id}, inside another entity.` }),
+      .meta({ id: `${meta.id}Part`, description: `${meta.id}, nested in another entity.` }),
     input: checked(z.strictObject({ ...schemasOf("always", "once"), ...Object.fromEntries(made) })),
     content,
     patch: toPatchSchema(content),

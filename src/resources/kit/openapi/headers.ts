@@ -50,8 +50,8 @@ export const PARAMETERS = {
   IdempotencyKey: header(
     "Idempotency-Key",
     "For 24 hours, Inlet does not run the same request with the same key again. It returns the first response with " +
-      "`Idempotent-Replayed: true`. This applies to successes and to errors below 500, except those found by the " +
-      "checks of token, permission and parameters. The response is 409 if the key was used for a different request, " +
+      "`Idempotent-Replayed: true`. This applies to successes and to errors below 500, except those of the " +
+      "token, permission and parameter checks. The response is 409 if the key was used for a different request, " +
       "if the first request is still running, or if its result is unknown.",
     "^[\\x21-\\x7e]{1,255}$",
   ),

@@ -49,7 +49,9 @@ function describe({ description, permission, reveals, confined, isPublic }: Moun
       ? "Requires a token, but no permission."
       : `Requires the permission \`${permission}\`${confined === undefined ? "" : `, or a token that is valid only for this \`${confined}\``}.`;
   const whole =
-    reveals === undefined ? needs : `${needs} Some fields are only returned to callers with \`${reveals}\`.`;
+    reveals === undefined
+      ? needs
+      : `${needs} Some fields are only returned to callers with the permission \`${reveals}\`.`;
   return description === undefined ? whole : `${description}\n\n${whole}`;
 }
 
@@ -125,7 +127,7 @@ function failures(route: MountedRoute): Readonly<Record<string, object>> {
     ...(creates
       ? ["the `Idempotency-Key` was used for another request, or its first request is still running"]
       : []),
-    ...(versioned && writes(route) ? ["`If-Match` names another version"] : []),
+    ...(versioned && writes(route) ? ["`If-Match` does not match the current version"] : []),
   ];
   const names: (ErrorName | false)[] = [
     // Every operation rejects unknown query parameters.

@@ -90,7 +90,7 @@ export function outsidePaths({
           "200": answer("Accepted.", json(schemas.output(outcomeSchema))),
           ...errors({
             InvalidParameters:
-              "the channel is set to reject invalid items and the delivery has some; `details` names each of them",
+              "the channel rejects deliveries with invalid items; `details` names each invalid item",
             Unauthenticated: "the delivery could not be verified",
             NotFound: "no push channel has this address",
             PayloadTooLarge: "the body is too large, or contains too many items",
@@ -137,7 +137,9 @@ export function outsidePaths({
           "Requires the metrics token (`INLET_METRICS_TOKEN`) as bearer token. With `INLET_METRICS_LISTEN`, the gateway also serves metrics on a separate port without a token.",
         security: [{ bearer: [] }],
         responses: {
-          "200": answer("The metrics.", { "text/plain": { schema: { type: "string" } } }),
+          "200": answer("Metrics in the text format of Prometheus.", {
+            "text/plain": { schema: { type: "string" } },
+          }),
           ...OTHER_METHOD,
           ...errors({
             Unauthenticated: "the metrics token is missing or wrong",
@@ -150,10 +152,13 @@ export function outsidePaths({
       ...root,
       get: {
         ...operation("getDocs", "Open the API reference"),
-        description: "This document as a web page. After entering a token, you can send requests from it.",
+        description:
+          "Shows this document as a web page. After entering a token, you can send requests from the page.",
         responses: {
           ...OTHER_METHOD,
-          "200": answer("The page.", { "text/html": { schema: { type: "string" } } }),
+          "200": answer("The API reference as an HTML page.", {
+            "text/html": { schema: { type: "string" } },
+          }),
         },
       },
     },
@@ -162,10 +167,10 @@ export function outsidePaths({
       get: {
         ...operation("getConsole", "Open the console"),
         description:
-          "The operator's web page. Its views have paths below this one. The page itself is public; it asks for sign-in and then calls this API.",
+          "Serves the web console for operators. Its views have paths below `/console`. The page is public: it asks for sign-in and then calls this API.",
         responses: {
           ...OTHER_METHOD,
-          "200": answer("The page.", { "text/html": { schema: { type: "string" } } }),
+          "200": answer("The console as an HTML page.", { "text/html": { schema: { type: "string" } } }),
         },
       },
     },
