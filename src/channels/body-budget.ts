@@ -45,7 +45,7 @@ const MIN_RATED_AGE_MS = 2_000;
 
 export interface BodyBudget {
   readonly room: FairBudget<string>;
-  /** Bodies that are still arriving, by organization. When the budget is used up, the slowest of these bodies is rejected. */
+  /** Bodies that are still arriving, by organization. When an organization's budget is used up, its slowest body is rejected. */
   readonly reading: Map<string, Set<HeldBody>>;
   /** Limits the decoded bytes per second of each organization, because small compressed bodies can become large. */
   readonly decoded: RateBuckets<string>;
@@ -103,9 +103,9 @@ export class HeldBody {
   #charged = 0;
   #startedAtMs = 0;
   #rejectSlow: (() => void) | undefined;
-  /** Memory reserved in the organization's limit for large bodies. `release` returns it. */
+  /** Memory reserved from the limit for large bodies. `release` returns it. */
   #room: HeldWeight | undefined;
-  /** The organization's decode lock. Set while this body is decoded and read. */
+  /** Set while this body is decoded and read. */
   #heldLock: HeldWeight | undefined;
   #lockTimeout: NodeJS.Timeout | undefined;
   /**

@@ -31,7 +31,7 @@ export interface ChannelKindDeps<C extends ChannelHandle = ChannelHandle> {
 }
 
 /**
- * Runs the kind's own `readLarge` on a worker thread. Organizations take equal shares of the thread. Returns a `Fault` if the work takes
+ * Runs the kind's own `readLarge` on a worker thread. Organizations get equal shares of that thread. Returns a `Fault` if the work takes
  * too much CPU time or memory.
  *
  * @param lane the id of the organization
@@ -55,11 +55,10 @@ export interface HookRequest {
 export interface HookReply {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  /** `undefined` for an empty body. */
   readonly body?: string;
 }
 
-/** A started channel kind. Disposal waits for or cancels all work in flight. */
+/** Disposal waits for or cancels all work in flight. */
 export interface ChannelRuntime<C extends ChannelHandle = ChannelHandle> extends AsyncDisposable {
   /**
    * Handles a request to a channel of this kind. Only push kinds have it. The hooks route calls it for each request that passes the rate
@@ -98,11 +97,11 @@ export interface ChannelKind {
    * caller bounds their size.
    */
   readonly readLarge?: (request: unknown) => unknown;
-  /** Parses and formats the cursors of this kind's channels. Only pull kinds have it. */
+  /** `undefined` for kinds that do not fetch their events. */
   readonly cursor?: CursorFormat;
   /**
    * Returns the origin (scheme, host and port) that a channel with these stored settings calls. The channel's connection must allow this
-   * origin. Only pull kinds have it.
+   * origin. `undefined` for kinds that do not fetch their events.
    */
   readonly originOf?: (settings: Readonly<Record<string, unknown>>) => string;
   /**
@@ -112,8 +111,8 @@ export interface ChannelKind {
    */
   readonly needsSetup: (settings: Readonly<Record<string, unknown>>, presets: Presets) => boolean;
   /**
-   * Builds the smallest delivery that a channel accepts, for test events. If the delivery states its own event type, it uses the first
-   * entry of `types`. Only push kinds have it.
+   * Builds the smallest delivery that a channel accepts, for test events. If the delivery states its own event type, that type is the first
+   * entry of `types`. `undefined` for kinds that fetch their events.
    */
   readonly minimalDelivery?: (types: readonly string[]) => {
     readonly headers: Readonly<Record<string, string>>;

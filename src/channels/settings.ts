@@ -57,7 +57,7 @@ export interface ChannelSettings {
   readonly events: readonly Definition[];
 }
 
-/** Validated settings with defaults filled in. Secret settings are separated from the others. */
+/** Validated settings with defaults filled in. Secret settings are separate. */
 export interface CheckedSettings {
   readonly kind: ChannelKindName;
   readonly config: Readonly<Record<string, unknown>>;
@@ -126,7 +126,7 @@ const toFinding = ({ path, message }: WrongSetting): Finding => ({
   message,
 });
 
-/** Returns a finding for each secret setting in a blueprint. Blueprints can be read and copied, so they must not contain secrets. */
+/** Blueprints can be read and copied, so they must not contain secrets. Each secret setting is a finding. */
 export function findSecretSettings(deps: SettingsDeps, settings: ChannelSettings): readonly Finding[] {
   const kind = deps.channelKinds.get(settings.kind);
   return (kind?.secretSettings ?? [])

@@ -10,7 +10,7 @@ export interface FetchedDelivery {
   readonly headers: Values;
   readonly body: Buffer;
   readonly arrivedAtMs: number;
-  /** Event id to use if no `idPath` finds one. */
+  /** Event id to use if `idPath` finds none. */
   readonly deliveryId?: string;
 }
 
@@ -84,7 +84,7 @@ export type SourceEnd =
   | { readonly kind: "broken"; readonly code: string; readonly message: string }
   | { readonly kind: "needsReauth"; readonly message: string };
 
-/** Wait between the connections of a stream. It grows with each failure. */
+/** How long to wait between the connections of a stream. The wait grows with each failure. */
 export interface ReconnectPolicy {
   readonly initialMs: number;
   readonly maxMs: number;
@@ -106,9 +106,9 @@ export type PollSchedule =
   | { readonly everySeconds: number; readonly jitter: number }
   | { readonly cron: string; readonly timezone: string; readonly jitter: number };
 
-/** The result of a dry run, which publishes no events and does not move the cursor. */
+/** A dry run publishes no events and does not move the cursor. */
 export interface DryRun {
-  /** The request as sent, with secrets redacted. */
+  /** The request as sent, with secrets removed. */
   readonly request: {
     readonly method: string;
     readonly url: string;
@@ -134,7 +134,6 @@ export interface PolledSource {
 }
 
 export interface CursorFormat {
-  /** Converts a stored cursor to the JSON value that the API returns. */
   readonly show: (cursor: string) => unknown;
   /** Parses a cursor set through the API. Each finding names the invalid field. */
   readonly parse: (value: unknown, settings: unknown) => Result<string, readonly Finding[]>;

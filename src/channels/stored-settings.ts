@@ -28,7 +28,7 @@ export function readStoredSettings<T>(
   const unknown = read.error.issues.flatMap((issue) =>
     issue.code === "unrecognized_keys" ? issue.keys.map((key) => formatPath([...issue.path, key])) : [],
   );
-  // Tries again without the invalid values, and then without the top-level settings that contain them.
+  // Tries again without the invalid values. If that fails, tries again without the top-level settings that contain them.
   for (const paths of [fields.map(aboveLists), fields.map((path) => path.slice(0, 1))]) {
     const rest = structuredClone(stored);
     for (const path of paths) removeAt(rest, path);
@@ -71,7 +71,7 @@ function removeAt(value: unknown, path: Path): void {
   if (isObject(parent) && name !== undefined) delete parent[name];
 }
 
-/** Puts a removed value back if its parent still exists. */
+/** Restores a value that was removed, if its parent still exists. */
 function putBack(value: unknown, path: Path, member: unknown): void {
   const parent = valueAt(value, path.slice(0, -1));
   const name = path.at(-1);

@@ -14,7 +14,7 @@ import {
 import { createCloudEvent, invalid } from "./attributes.ts";
 import { readJsonEvent } from "./json-format.ts";
 
-/** The content mode of a delivery (CloudEvents 1.0.2, HTTP binding, section 3). */
+/** Content modes of CloudEvents 1.0.2, HTTP binding, section 3. */
 type ContentMode = "binary" | "structured" | "batched";
 
 const MEDIA_TYPE_PREFIX = "application/cloudevents";

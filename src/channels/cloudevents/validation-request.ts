@@ -25,7 +25,7 @@ export interface ValidationRequests extends AsyncDisposable {
 /**
  * Responds to a sender that asks for permission to send (HTTP webhooks for event delivery 1.0.2, section 4). The permission does not
  * authenticate the sender: its deliveries are still verified. If the request names a callback URL, that URL is called once after the
- * response is sent. The result of that call is only logged.
+ * response is sent. A failure of that call is only logged.
  */
 export function createValidationRequests({
   outbound,

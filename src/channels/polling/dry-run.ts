@@ -5,7 +5,7 @@ import { redactRequest, redactValues } from "./fetch/secrets.ts";
 import { type PollDeps, pollSource } from "./poll-source.ts";
 import type { Plan } from "./settings/plan.ts";
 
-/** Polls one page with the same code as a real poll. `ingest` and `moveTo` are replaced by versions that store no data. */
+/** Polls one page with the same code as a real poll, but without storing any data. */
 export async function dryRunPoll(
   deps: PollDeps,
   plan: Plan,
@@ -53,7 +53,7 @@ const ACCEPTED: IngestResult = {
   outcome: { received: 0, published: 0, duplicates: 0, quarantined: 0, events: [], quarantine: [] },
 };
 
-/** The request to show when none was sent, because it could not be built from the cursor. */
+/** Shown when no request was sent, because none could be built from the cursor. */
 const unsentRequest = ({ settings: { request } }: Plan): DryRun["request"] => ({
   method: request.method,
   url: request.url,

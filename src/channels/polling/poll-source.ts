@@ -34,17 +34,19 @@ export interface PollOptions {
 /** A poll that takes longer than this ends after its current page, so that other sources can be polled. The next poll continues there. */
 const MAX_POLL_MS = 120_000;
 /**
- * Maximum total size of pages that wait in memory to be published. Above it, the pages with the newest items are dropped and read again
- * later.
+ * Maximum total size of pages that wait in memory to be published, in bytes. Above it, the pages with the newest items are dropped and read
+ * again later.
  */
 const MAX_HELD_BYTES = 8 * 1024 * 1024;
 
 /**
  * Runs one poll. It reads pages from the stored cursor on, publishes their new items in order, and moves the cursor with each write. If a
- * poll is interrupted, the next one continues exactly at that point.
+ * poll is interrupted, the next one continues exactly where it stopped.
+ *
  * Pages that arrive unordered or oldest first are published as they arrive. Pages that arrive newest first are read up to the first known
- * item and then published in reverse order. If the new pages exceed the memory limit, only the oldest of them are published. The next poll
- * then reads down to those. So there are never unpublished items behind the cursor.
+ * item and then published in reverse order. If they exceed the memory limit, only the pages with the oldest items are published, and the
+ * next poll reads the rest. So no item behind the cursor is ever unpublished.
+ *
  * @throws UnavailableError and StaleSourceError, as `run.ingest` does
  * @throws the abort reason of the run's signal
  */
@@ -136,7 +138,7 @@ async function pollBackwards(poll: Poll): Promise<SourceEnd> {
     }
     if (next === undefined || isDryRun || position.reachesKnown(page)) break;
     const limit = findLimit(poll, fetched);
-    // The first poll with `startAt: "now"` need not remember all items, because later polls stop at the first known one.
+    // With `startAt: "now"`, the first poll does not need to remember all items, because later polls stop at the first known item.
     if (limit !== undefined && !position.isPriming()) return limit;
     if (limit !== undefined) break;
     walk.goTo(next);

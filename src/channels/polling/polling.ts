@@ -33,14 +33,14 @@ export const polling: ChannelKind = {
   },
 };
 
-/** Number of consecutive polls behind the cursor before a warning. A single one can be caused by a deleted item. */
+/** Number of consecutive polls with only items below the cursor before a warning. A single such poll can be caused by a deleted item. */
 const BEHIND_TIMES = 3;
 const MAX_BEHIND = 10_000;
 const BEHIND =
   "Several polls in a row returned only items below the cursor. If the server restarted its numbering or was restored, set or reset the cursor";
 
 export function createPolledSource(deps: PollDeps): PolledSource {
-  /** Compiled plans by settings object. An active channel uses the same settings object for all its polls. */
+  /** Compiled plan per settings object. An active channel uses the same settings object for all its polls. */
   const plans = new WeakMap<object, Plan>();
 
   function planOf(settings: unknown): Plan {

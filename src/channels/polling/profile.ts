@@ -24,8 +24,8 @@ export const polledItemSettings = {
 const polledItemSchema = z.object(polledItemSettings);
 
 /**
- * How rules read a polled delivery. The delivery is a page as received, with `null` in place of each item that is not new. Therefore paths
- * and quarantine records still see the page around an item, and item indexes stay the same. Known items are not stored twice.
+ * A delivery is a page as received, with `null` in place of each item that is not new. Paths and quarantine records therefore still see the
+ * page around an item, and item indexes stay the same. Known items are not stored again.
  */
 export const pollingProfile: KindProfile = {
   roots: new Map([

@@ -221,7 +221,7 @@ export class FencedRun<C extends SourceChannel> implements OpenRun, StreamRun {
     return cursor === undefined ? { epoch, version } : { epoch, version, value: cursor };
   }
 
-  /** Sets the channel back to `active` if it recovers from a failure. */
+  /** Sets the channel to `active` again after a failure. */
   async #recover(): Promise<void> {
     if (this.#isHealthy) return;
     this.#isHealthy = true;
@@ -236,8 +236,6 @@ export class FencedRun<C extends SourceChannel> implements OpenRun, StreamRun {
   }
 
   /**
-   * Stores how the run ended.
-   *
    * @param nowMs when the run ended. The caller reads the clock before earlier writes settle, because the clock may be adjusted meanwhile.
    */
   async #writeEnd(end: SourceEnd, plan: RunPlan, nowMs: number): Promise<void> {
@@ -260,7 +258,7 @@ export class FencedRun<C extends SourceChannel> implements OpenRun, StreamRun {
       refusal: isRejection ? PERSISTENT_REJECTION : end.kind === "done" ? "none" : undefined,
     };
     const written = await positions.end(number, this.#epoch, ending);
-    // Another worker has taken the source over, so the end of this run must not change the state that the worker has set.
+    // Another worker has taken the source over, so the end of this run must not change the source's state.
     if (written === "gone") return;
     const isLasting = written === "lasting";
     const found = isLasting ? stateIfPersistent : STATE_AFTER[end.kind];
@@ -304,7 +302,7 @@ const toVerifiedDelivery = ({ headers, body, arrivedAtMs, deliveryId }: FetchedD
 const CURSOR_LOST =
   "Redis no longer has the cursor of this source. The source restarts at `startAt`, and earlier events are not fetched";
 
-/** The channel state to set when a run ends. Ends that are not listed leave it unchanged. */
+/** Channel states to set when a run ends. A run that ends in any other way leaves the state unchanged. */
 const STATE_AFTER: { readonly [K in SourceEnd["kind"]]?: "paused" | "error" | "needsReauth" } = {
   finished: "paused",
   broken: "error",

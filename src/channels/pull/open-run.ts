@@ -19,7 +19,7 @@ export interface OpenRun {
   readonly failures: number;
   /** Returns whether this run has published a delivery. */
   readonly hasWritten: () => boolean;
-  /** Adds facts to the source's visible state. They are written a little later, together with others. */
+  /** Adds facts to the source's visible state. They are written a little later, together with other facts. */
   readonly report: (facts: { readonly lagMs?: number }) => void;
   /**
    * Waits for pending writes, then stores how the run ended: the source's state, the failure count, and the earliest time of the next run.
@@ -30,9 +30,8 @@ export interface OpenRun {
 }
 
 export interface RunPlan {
-  /** When the next run should start, in ms since the Unix epoch. */
   readonly nextAtMs?: number | undefined;
-  /** Number of consecutive failures including this run. By default, `failed` adds one, and any other end resets it to 0. */
+  /** Number of consecutive failures including this run. By default, a `failed` run adds one, and any other run resets the number to 0. */
   readonly failures?: number;
   readonly progress?: RunEnding["progress"];
 }
@@ -48,7 +47,7 @@ export interface RunDeps<C extends SourceChannel = SourceChannel> {
     channel: C,
     options: { readonly signal: AbortSignal; readonly position: SourcePosition },
   ) => Promise<void>;
-  /** Sets the state of a channel, unless the channel was changed in the meantime. Returns whether the state changed. */
+  /** Sets the state of a channel unless the channel has changed meanwhile. Returns whether the state was set. */
   readonly setState: (
     channel: { readonly number: number; readonly version: number },
     state: FoundState,
@@ -62,7 +61,6 @@ export interface RunDeps<C extends SourceChannel = SourceChannel> {
   readonly observe: (event: SourceObservation) => void;
 }
 
-/** An event in the life of a source, reported to metrics and the log. */
 export type SourceObservation =
   | { readonly kind: "ended"; readonly channel: ChannelHandle; readonly end: SourceEnd }
   | {

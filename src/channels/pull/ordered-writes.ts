@@ -1,6 +1,6 @@
 import { StaleSourceError } from "../../bus/errors.ts";
 
-/** Sends one write to Redis. The write increments the version of the stored cursor from `version` to `version + 1`. */
+/** The write increments the version of the stored cursor from `version` to `version + 1`. */
 export type SendWrite<T> = (version: number) => Promise<T>;
 
 interface Write {
@@ -39,7 +39,7 @@ export class OrderedWrites {
     this.#last = write;
     done.catch(() => {});
     const sent = this.#sendInOrder(before, write, send);
-    // `done` must not resolve to the result, because the result would then stay in memory until the next write.
+    // `done` must not resolve to the result of the write, because the result would then stay in memory until the next write.
     sent.then(
       () => resolve(),
       (error: unknown) => {

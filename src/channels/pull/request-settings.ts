@@ -51,11 +51,7 @@ export const urlSettings = (findError = findUrlError) =>
 const INVALID_HEADER_VALUE =
   "is not a valid header value: line breaks and surrounding whitespace are not allowed";
 
-/**
- * Creates the schema of the `headers` setting.
- *
- * @param reserved lowercase names of headers that the channel kind sets itself
- */
+/** @param reserved lowercase names of headers that the channel kind sets itself */
 export const headersSettings = (reserved: readonly string[]) =>
   z
     .record(

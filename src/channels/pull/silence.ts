@@ -21,14 +21,14 @@ export interface SilenceWatch {
    * @throws UnavailableError
    */
   readonly check: (signal: AbortSignal) => Promise<readonly ExpectedChannel[]>;
-  /** Returns the number of silent channels that the last check found. */
+  /** Returns how many silent channels the last check found. */
   readonly silent: () => number;
 }
 
 const PAGE = 500;
 const AT_ONCE = 8;
 
-/** Returns whether a channel's last event is older than its `expectEverySeconds`. Changing the channel restarts that time. */
+/** Returns whether a channel's last event is older than its `expectEverySeconds`. Any change to the channel restarts that time. */
 export async function isSilent(
   { topics, clock }: Pick<SilenceDeps, "topics" | "clock">,
   channel: Pick<ExpectedChannel, "topics" | "updatedAt" | "expectEverySeconds">,

@@ -6,7 +6,7 @@ import { readStoredSettings } from "../stored-settings.ts";
 
 export interface DesiredSource {
   readonly identity: ChannelIdentity;
-  /** Version of the channel, which every change increments. */
+  /** Incremented by every change to the channel. */
   readonly version: number;
   /** The channel's `config` without its secret settings. Defaults are filled in. */
   readonly settings: unknown;
@@ -56,7 +56,7 @@ export function createSourceList(deps: SourceListDeps): () => Promise<SourceSnap
       const before = known.get(row.number);
       const config = configs.get(row.number);
       if (before?.version === row.version) next.set(row.number, before);
-      // If there is no config, the channel was deleted after it was listed.
+      // Without a config, the channel was deleted after it was listed.
       else if (config !== undefined) next.set(row.number, desiredSource(row, config));
     }
     known = next;

@@ -4,7 +4,7 @@ import { unlessAborted } from "../../lib/wait.ts";
 
 export interface SourcePace {
   /**
-   * Waits until `count` deliveries of the organization may be published (default 1). Charges `items` to the rate (default: one per
+   * Waits until `count` deliveries of the organization may be published (default: one). Charges `items` to the rate (default: one per
    * delivery). Returns `undefined` if no wait is needed. Rejects if the signal aborts first.
    */
   readonly wait: (organizationId: string, options: PaceOptions) => Promise<void> | undefined;

@@ -9,7 +9,7 @@ const WRITE_EVERY_MS = 5_000;
 const WRITE_SOON_MS = 100;
 const RETRY_MS = 1_000;
 
-/** Writes facts about a source to Redis. Resolves to false if another worker owns the source now. After that, no more facts are written. */
+/** Writes facts about a source to Redis. Resolves to false if another worker owns the source now. No facts are written after that. */
 export type WriteFacts = (facts: SourceFacts) => Promise<boolean>;
 
 export class SourceReport {
@@ -68,7 +68,7 @@ export class SourceReport {
     });
   }
 
-  /** Schedules a write in at most `inMs`. If an earlier write is already scheduled, that one is kept. */
+  /** If a write is already scheduled for an earlier time, it is not moved. */
   #schedule(inMs: number): void {
     const atMs = performance.now() + inMs;
     if (this.#timer !== undefined && this.#dueAtMs <= atMs) return;

@@ -3,7 +3,7 @@ import { createLimiter } from "../../lib/limiter.ts";
 import { FencedRun } from "./fenced-run.ts";
 import type { OpenRun, RunDeps, SourceChannel } from "./open-run.ts";
 
-/** Opens runs of sources. A run is one stream connection or one poll. */
+/** A run is one stream connection or one poll. */
 export interface SourceRuns {
   /**
    * Acquires the source for this worker and fences its previous owner, unless the source must not run yet.
@@ -49,10 +49,7 @@ export interface SourceRunsDeps<C extends SourceChannel = SourceChannel> extends
    * @throws UnavailableError
    */
   readonly findSource: (channelNumber: number) => Promise<WantedSource<C> | undefined>;
-  /**
-   * Records in the database that the source has run.
-   * @throws UnavailableError
-   */
+  /** @throws UnavailableError */
   readonly recordFirstRun: (channelNumber: number) => Promise<void>;
 }
 

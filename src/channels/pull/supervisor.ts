@@ -37,9 +37,9 @@ export interface SupervisorTiming {
   readonly graceMs: number;
 }
 
-/** Runs the sources of this worker's shards. Disposal ends them and releases the shards. */
+/** Disposal ends the sources of this worker's shards and releases the shards. */
 export interface Supervisor extends AsyncDisposable {
-  /** Returns the number of sources in this worker's shards by state. Added up over all workers, each source is counted once. */
+  /** Counts the sources in this worker's shards by state. Over all workers, each source is counted once. */
   readonly countStates: () => ReadonlyMap<SourceState, number>;
   readonly shards: () => ReadonlySet<number>;
   readonly workers: () => number;

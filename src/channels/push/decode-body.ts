@@ -105,7 +105,7 @@ function decodeChunks(
   });
 }
 
-/** Concatenates the chunks and frees their memory at once. With bodies of several megabytes, garbage collection would free it too late. */
+/** Concatenates the chunks and frees their memory at once. Garbage collection would free bodies of several megabytes too late. */
 export function concatAndFree(chunks: readonly Buffer[], bytes: number): Buffer {
   const [first] = chunks;
   if (chunks.length === 1 && first !== undefined) return first;

@@ -101,7 +101,7 @@ export function createHooks<C extends ChannelHandle>(deps: HooksDeps<C>): Answer
       return;
     }
     const { incoming, outgoing, sinceMs, requestId } = exchange;
-    // The fast path only checks the head here. If the head is acceptable, `node:http` reads the request again, and it is counted then.
+    // The fast path only checks the head here. If the head is acceptable, `node:http` handles the request again and counts it.
     if (isUnread(incoming) && findHeadRejection(incoming, channel) === undefined) return;
     const fail = (thrown: unknown): void => reject(exchange, toApiError(thrown), { channel, cause: thrown });
     const answer = (reply: HookReply | ErrorResponse): void => {
@@ -314,8 +314,8 @@ function send({ incoming, outgoing, requestId }: Exchange, { status, headers, bo
   if (status !== 204) list.push("content-length", length);
   for (const name in headers) list.push(name, headers[name] ?? "");
   outgoing.writeHead(status, list);
-  // The response is sent before the request body was read. Waits one turn of the event loop, in which Node reads a body that has already
-  // arrived. If this is the last response of the connection, Node closes it.
+  // The response is sent before the request body was read. Waiting one turn of the event loop lets Node read a body that has already
+  // arrived. If this is the last response of the connection, Node closes the connection.
   if (incoming instanceof IncomingMessage && !incoming.complete && headers.connection !== "close")
     outgoing.on("finish", () => setImmediate(endReading, incoming));
   outgoing.end(body);

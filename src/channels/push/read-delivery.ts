@@ -14,8 +14,8 @@ const NO_BYTES = Buffer.alloc(0);
 type Arrival = Required<Pick<RawRequest, "arrivedAtMs" | "clientAddress" | "requestId">>;
 
 /**
- * Callbacks for the result of reading. Exactly one of them is called, once. They are not a promise, because promises would cost as much per
- * delivery as parsing its JSON.
+ * Callbacks for the result of reading. Exactly one of them is called, exactly once. A promise would cost as much per delivery as parsing
+ * its JSON.
  */
 export interface ReadCallbacks<T> {
   readonly done: (value: T) => void;
@@ -38,8 +38,8 @@ export function findHeadRejection({ headers }: Incoming, channel: ChannelHandle)
  * Reads one request to a push channel within the channel's limits. The caller must have checked the request with `findHeadRejection`. This
  * function does not use a web `Request`, which would cost about 50 µs more.
  *
- * On failure, `failed` is called with 413, 415 or 503, or with 400. 503 means that the memory budget is used up. 400 means that the body is
- * incomplete or does not match its `Content-Encoding`.
+ * On failure, `failed` is called with an error response. 413 and 415 reject the size and the encoding of the body. 503 means that the
+ * memory budget is used up. 400 means that the body is incomplete or does not match its `Content-Encoding`.
  */
 export function readDelivery(
   incoming: Incoming,
@@ -108,8 +108,8 @@ function readBytes(
 }
 
 /**
- * Reads a body that has already arrived, without listening for events. This is the case for almost all bodies. The sender may have
- * disconnected since. Requests with an `unread` body were already rejected by `findHeadRejection`.
+ * Reads a body that has already arrived, without listening for events. Almost all bodies have. The sender may have disconnected since.
+ * Requests with an `unread` body were already rejected by `findHeadRejection`.
  */
 function readWhole(
   request: Incoming,

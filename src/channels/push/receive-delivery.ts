@@ -6,10 +6,10 @@ import { HeldBody } from "../body-budget.ts";
 import type { ChannelKindDeps, HookReply, HookRequest } from "../kind.ts";
 import { findHeadRejection, readDelivery } from "./read-delivery.ts";
 
-/** An error response for a delivery that `ingest` has rejected and already counted. */
+/** The rejected delivery was already counted by `ingest`. */
 export interface CountedRejection extends ErrorResponse {
   readonly isCounted: true;
-  /** Reason for the log. The sender does not receive it. */
+  /** For the log only. The sender does not receive it. */
   readonly reason?: string;
 }
 
@@ -81,7 +81,7 @@ export function requireMethod({ incoming }: Pick<HookRequest, "incoming">, metho
 const JSON_TYPE = { "content-type": "application/json" };
 const ACCEPTED: HookReply = { status: 200, headers: {} };
 
-/** Returns the response to an accepted delivery. A 200 response promises that every event is on its topic. */
+/** A 200 response promises that every event is on its topic. */
 function replyTo(
   { answer }: Pick<ChannelHandle, "answer">,
   result: IngestResult,

@@ -21,11 +21,7 @@ export type SseCursor = z.output<typeof cursorSchema>;
 
 export const formatSseCursor = ({ lastEventId, n }: SseCursor): string => JSON.stringify({ lastEventId, n });
 
-/**
- * Parses a stored cursor.
- *
- * @throws Error when the text was not written by `formatSseCursor`
- */
+/** @throws Error when the text was not written by `formatSseCursor` */
 export const parseSseCursor = (text: string): SseCursor => cursorSchema.parse(JSON.parse(text));
 
 /** The cursor as the API shows it, for example `{"lastEventId": "42", "n": 1}`. `n` is optional when a client sets the cursor. */

@@ -8,7 +8,7 @@ export type StreamMessage =
 
 export interface Frame {
   readonly kind: "frame";
-  /** The event name. `message` if the stream does not name the event. */
+  /** `message` if the stream does not name the event. */
   readonly event: string;
   readonly data: string;
   /** The id that this event sets. `undefined` if it sets none, so that the id of the previous event still applies. */
@@ -46,11 +46,11 @@ export class EventStreamParser {
   /** Bytes of a line whose end has not arrived yet. */
   #line = NO_BYTES;
   #lineBytes = 0;
-  /** Field name of the incomplete line, once enough bytes have arrived to know it. */
+  /** Field name of the incomplete line, once enough bytes have arrived to determine it. */
   #lineField: Field | "ignored" | undefined;
   #isAfterCr = false;
   #isAtStart = true;
-  /** Data lines of the current event that arrived in earlier chunks. `undefined` if there are none. */
+  /** Data lines of the current event that arrived in earlier chunks. */
   #earlierData: string | undefined;
   #data: string | undefined;
   #event = "";

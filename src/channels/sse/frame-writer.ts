@@ -38,7 +38,6 @@ export class FrameWriter {
   #timer: NodeJS.Timeout | undefined;
   #failed = false;
   #wake: (() => void) | undefined;
-  /** Called when the last write in flight has completed. */
   #onIdle: (() => void) | undefined;
 
   constructor(run: StreamRun, onFailure: (error: unknown) => void) {

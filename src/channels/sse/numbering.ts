@@ -3,12 +3,12 @@ import type { SseCursor } from "./cursor.ts";
 
 export interface EventPosition {
   readonly lastEventId: string;
-  /** The delivery id. `undefined` until the server has sent an event id. */
+  /** `undefined` until the server has sent an event id. */
   readonly deliveryId: string | undefined;
   readonly cursor: SseCursor;
 }
 
-/** Maximum length of a delivery id. Event ids have the same limit everywhere. */
+/** Maximum length of a delivery id, which is the limit of all event ids. */
 const MAX_DELIVERY_ID_CHARS = 512;
 
 /**
@@ -32,7 +32,7 @@ export class Numbering {
     this.#n = resumeId === "" ? 0 : 1;
   }
 
-  /** Handles lines that set an id but have no data. Only the position changes. */
+  /** Handles lines that set an id but have no data. */
   checkpoint(id: string): SseCursor {
     this.#lastEventId = id;
     this.#n = id === "" ? 0 : 1;
@@ -40,11 +40,7 @@ export class Numbering {
     return { lastEventId: id, n: this.#n };
   }
 
-  /**
-   * Returns the position and the delivery id of the next event.
-   *
-   * @param id the id that this event sets; `undefined` if it sets none
-   */
+  /** @param id the id that this event sets; `undefined` if it sets none */
   next(id: string | undefined): EventPosition {
     if (id !== undefined && (id !== this.#lastEventId || this.#isResumed)) {
       this.#lastEventId = id;

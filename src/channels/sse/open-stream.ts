@@ -21,7 +21,6 @@ export interface OpenStreamDeps {
 
 export interface StreamRequest extends Pick<SourceRun, "credentials"> {
   readonly settings: SseSettings;
-  /** The last event id to send to the server. Empty if none is sent. */
   readonly resumeId: string;
   readonly signal: AbortSignal;
 }
@@ -71,7 +70,7 @@ export async function openStream(
       : endForStatus(status, notBeforeMs);
   } catch (error) {
     if (signal.aborted) return { kind: "done" };
-    // The original error message may contain a header and thus a secret, so it is not shown.
+    // The message of the original error may contain a header and thus a secret, so it is not shown.
     if (error instanceof TypeError)
       return broken("invalid_request", "The settings and credentials do not form a valid request");
     return endForCallError(error);
@@ -81,7 +80,7 @@ export async function openStream(
 const isStream = (answer: OutboundStream): boolean =>
   answer.status === 200 && EVENT_STREAM.test(getContentType(answer));
 
-/** Joins repeated headers, as the Fetch standard does. */
+/** Joins repeated headers with a comma, as the Fetch standard does. */
 const getContentType = ({ headers }: OutboundStream): string =>
   [headers["content-type"] ?? ""].flat().join(", ");
 
@@ -89,7 +88,7 @@ const getContentType = ({ headers }: OutboundStream): string =>
 const describeContentType = (contentType: string): string =>
   contentType === "" ? "no content type" : JSON.stringify(contentType.slice(0, 100));
 
-/** Value of the `User-Agent` header. Some servers reject requests without one. */
+/** Some servers reject requests without a `User-Agent` header. */
 const USER_AGENT = "inlet";
 
 /**

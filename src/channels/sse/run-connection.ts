@@ -44,13 +44,13 @@ interface ConnectionOptions {
   readonly clock: Clock;
   readonly run: StreamRun;
   readonly settings: SseSettings;
-  /** The last event id that was sent to the server. Empty if none was sent. */
+  /** Last event id that was sent to the server. Empty if none was sent. */
   readonly resumeId: string;
   readonly body: Body;
   readonly onRetry: (ms: number) => void;
 }
 
-/** An open stream. It is a single object per stream to save memory, because a worker may have thousands of streams. */
+/** A single object holds the state of a stream to save memory, because a worker may have thousands of streams. */
 class Connection {
   readonly #clock: Clock;
   readonly #run: StreamRun;
@@ -95,13 +95,13 @@ class Connection {
 
   async #readBody(): Promise<void> {
     const parser = new EventStreamParser({ maxEventBytes: this.#settings.maxEventBytes });
-    // The chunk is a parameter here, because a local variable of the loop would keep it in memory while waiting for the next chunk.
+    // The chunk is passed as a parameter, because a local variable of the loop would keep it in memory while waiting for the next chunk.
     const readChunk = (chunk: Uint8Array | undefined): boolean | Promise<boolean> =>
       chunk !== undefined && this.#readChunk(parser, chunk);
     while (await this.#body.read().then(readChunk));
   }
 
-  /** Handles all messages in a chunk. Returns false if the connection must not be read any further. */
+  /** Returns false if the connection must not be read any further. */
   async #readChunk(parser: EventStreamParser, chunk: Uint8Array): Promise<boolean> {
     for (const message of parser.read(chunk)) {
       this.#take(message);
@@ -160,7 +160,7 @@ class Connection {
 
 const GAP = "The stream cannot be resumed, so events sent between the two connections are missing";
 
-/** Returns the last event id after which the stream should resume. Empty if there is none. */
+/** Empty if the stream starts without a last event id. */
 function findResumeId(cursor: string | undefined, { resume, startAt }: SseSettings): string {
   if (resume.mode === "none") return "";
   if (cursor !== undefined) return parseSseCursor(cursor).lastEventId;

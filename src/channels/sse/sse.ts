@@ -24,7 +24,6 @@ export const sse: ChannelKind = {
   settings: sseSettings,
   secretSettings: [],
   addressed: false,
-  // A delivery is one frame. Its event name and last event id are headers of the delivery.
   profile: {
     roots: new Map<string, RootSource>([
       ["event", { valueIn: ({ delivery }) => delivery.headers.event }],

@@ -34,7 +34,7 @@ export function formatPollCursor({ settings }: Plan, cursor: PollCursor): string
 }
 
 /**
- * Restores the position from a stored cursor. If `text` is `undefined`, starts at a new position. The message of an error is shown to the
+ * Restores the position from a stored cursor. If `text` is `undefined`, the result is a new position. An error message is shown to the
  * channel's owner.
  */
 export function parsePollCursor(

@@ -11,7 +11,7 @@ import { createPositionFullError } from "./position.ts";
 /** Maximum number of items per delivery. A page with more new items is published as several deliveries. */
 const MAX_ITEMS = 500;
 
-/** The result of publishing a page. `cut` means that the poll has published `maxItemsPerPoll` items and more are available. */
+/** `cut` means that the poll has published `maxItemsPerPoll` items and more are available. */
 export type Published =
   | { readonly kind: "through" | "cut" }
   | { readonly kind: "ended"; readonly end: SourceEnd };

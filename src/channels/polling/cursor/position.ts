@@ -11,16 +11,15 @@ import type { TemplateValue } from "../request/template-values.ts";
  * be used any more.
  */
 export interface Position {
-  /** The value of `{{cursor}}` for the first page. `undefined` if there is no value yet. */
+  /** The value of `{{cursor}}` for the first page of a poll. `undefined` if there is no value yet. */
   readonly cursor: () => TemplateValue | undefined;
   /**
-   * The value of `{{cursor}}` when reading starts over from the first page after new items were found. Positions without this method never
-   * start over in this way.
+   * The value of `{{cursor}}` when reading restarts at the first page after a page had new items. Positions without this method never
+   * restart for that reason.
    */
   readonly head?: () => TemplateValue | undefined;
-  /** URL to request instead of the one in the settings. */
   readonly url?: () => string | undefined;
-  /** The page to continue at, if an earlier poll was interrupted between pages. */
+  /** The page at which to continue, if an earlier poll was interrupted between pages. */
   readonly resumeAt?: () => PageRequest | undefined;
   /** True while the first poll only remembers the existing items without publishing them, because of `startAt: "now"`. */
   readonly isPriming: () => boolean;
@@ -40,11 +39,11 @@ export interface Position {
   readonly endWalk: (pages: number) => void;
   /** Returns true if pages had items, but all of them were below the position. The server may have restarted its numbering. */
   readonly isBehind?: () => boolean;
-  /** Called when the server reports that the content has not changed since the last poll. */
+  /** Called when the server reports that the content is the same as at the last poll. */
   readonly unchanged?: () => void;
   /** Called when the server no longer knows the page or the position. Returns false if the position cannot recover from that. */
   readonly expire?: (target: "page" | "position") => boolean;
-  /** Returns a JSON value from which `restore` can create the same position. */
+  /** Returns a JSON value from which `restore` creates an equal position. */
   readonly save: () => unknown;
 }
 

@@ -4,15 +4,15 @@ import type { RulePath } from "../../../normalize/compile.ts";
 import type { PageItem } from "../fetch/page.ts";
 
 /**
- * Length of an item key: 22 base64url characters hold 132 bits of a hash. Two items with the same key would lose one of them, but at this
- * length that is practically impossible.
+ * Length of an item key: 22 base64url characters hold 132 bits of a hash. If two items had the same key, one would be lost. At this length,
+ * that is practically impossible.
  */
 export const KEY_CHARS = 22;
 
 /** Returns a short key that identifies an item, from its id and version or from its content. */
 export type ItemKey = (item: PageItem) => string;
 
-/** Returns the function that computes an item's key. If the settings name no id path, the key is a hash of the whole item. */
+/** If the settings name no id path, the key of an item is a hash of the whole item. */
 export function createItemKey(idPath: RulePath | undefined, versionPath: RulePath | undefined): ItemKey {
   return (item) => {
     const id = idPath && item.read(idPath);
@@ -25,7 +25,7 @@ export function createItemKey(idPath: RulePath | undefined, versionPath: RulePat
 export const keyOf = (words: readonly string[]): string =>
   hash("sha256", JSON.stringify(words), "base64url").slice(0, KEY_CHARS);
 
-/** Stored form of remembered keys: a list of pairs. Each pair is a stamp and all keys with that stamp, concatenated. */
+/** Stored form of remembered keys: a list of pairs. Each pair contains a stamp and all keys with that stamp, concatenated. */
 export const seenKeysSchema = z.array(
   z.tuple([z.string(), z.string().regex(/^(?:[A-Za-z0-9_-]{22})+$/, "must be keys of 22 characters")]),
 );
@@ -85,7 +85,7 @@ export class SeenKeys<S extends number | bigint | string> {
     }
   }
 
-  /** Returns the stored form. The keys stay in order, except that keys with the same stamp are grouped. */
+  /** Returns the stored form. The keys keep their order, except that keys with the same stamp are grouped. */
   write(): WrittenKeys {
     const groups = new Map<string, string[]>();
     for (const [key, stamp] of this.#stamps) {

@@ -17,15 +17,14 @@ export interface DiscriminatorContext {
   readonly paths: PathReader;
   readonly itemId: RulePath | undefined;
   readonly versionPath: RulePath | undefined;
-  /** Returns the key that identifies an item, computed from `itemId` and `versionPath`. */
+  /** Computed from `itemId` and `versionPath`. */
   readonly itemKey: ItemKey;
   readonly order: Order;
   readonly startAt: StartAt;
 }
 
-/** Settings of the channel against which the discriminator's own settings are checked. */
 export interface CheckContext {
-  /** The `value` of the `startAt` setting, if it has one. */
+  /** The `value` in the `startAt` setting, if `startAt` has one. */
   readonly startValue: string | undefined;
   readonly order: Order;
   readonly isPaged: boolean;
@@ -36,7 +35,7 @@ export interface DiscriminatorSchema extends z.ZodType<{ readonly by: string }> 
   readonly shape: { readonly by: z.ZodLiteral<string> };
 }
 
-/** A strategy for detecting new items. Each one is a file in this folder and an entry in `discriminators.ts`. */
+/** A strategy for detecting new items. Each strategy has a file in this folder and an entry in `discriminators.ts`. */
 export interface Discriminator<S extends DiscriminatorSchema = DiscriminatorSchema> {
   /** Schema of `config.discriminator`. Its field `by` contains the discriminator's name. */
   readonly settings: S;
@@ -60,7 +59,7 @@ export function rejectStartValue({ startValue }: CheckContext, refuse: ReportIss
 }
 
 export interface CompiledDiscriminator {
-  /** Whether an item is new because of its order key, rather than because it was not seen before. */
+  /** True if an item is new because of its order key, and not because it was never seen before. */
   readonly isOrdered?: boolean;
   /** Whether each request is conditional, so that the server can respond with 304. */
   readonly isConditional?: boolean;
@@ -70,7 +69,6 @@ export interface CompiledDiscriminator {
     readonly path: RulePath | undefined;
     readonly equals?: string | number | boolean | undefined;
   };
-  /** Creates the position of a source that was never polled. */
   readonly start: (context: PositionContext) => Position;
   /** Restores a position from `saved`. Returns `undefined` if `save` did not write this value. */
   readonly restore: (saved: unknown, context: PositionContext) => Position | undefined;

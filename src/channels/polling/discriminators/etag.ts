@@ -34,7 +34,6 @@ const ONE_DOCUMENT =
 const MUST_BE =
   'must be "none" (all items in the document count as new) or "all" (all current items count as known)';
 
-/** Creates a position that remembers the items of the last version that was read. */
 function createPosition({ itemKey, order }: DiscriminatorContext, saved: SavedSeen): Position {
   const keys = SeenKeys.read(saved.keys ?? [], Number);
   let isPriming = saved.isPriming ?? false;

@@ -10,9 +10,11 @@ export type OrderKey = number | bigint | string;
 
 export interface Ordering<K extends OrderKey> {
   readonly read: (item: PageItem, nowMs: number) => K | undefined;
-  /** Parses an order key from the text that `String(orderKey)` returned. */
   readonly parse: (text: string) => K | undefined;
-  /** Returns the lowest order key at which items may still be new, given the highest one seen. Late items may lie between the two. */
+  /**
+   * Returns the lowest order key at which items may still be new, given the highest order key seen. Late items may lie between the two
+   * keys.
+   */
   readonly subtractLookBack: (orderKey: K) => K;
   readonly valueOf: (orderKey: K) => TemplateValue;
   readonly keyOf: (item: PageItem, orderKey: K) => string;
@@ -23,7 +25,7 @@ export interface Ordering<K extends OrderKey> {
 /** Maximum number of remembered items that have no order key. Each is forgotten once no page has shown it for a day. */
 const MAX_UNORDERED = 1000;
 const UNORDERED_MS = 86_400_000;
-/** Minimum age of a stamp before it is refreshed. Refreshing it more often would cost too many writes. */
+/** Minimum age of an item's stamp before it is refreshed. Refreshing it more often would cost too many writes. */
 const UNORDERED_STEP_MS = UNORDERED_MS / 8;
 
 const text = z.string().max(4096);
@@ -47,11 +49,13 @@ export type SavedOrdered = z.input<typeof savedOrderedSchema>;
 /**
  * Creates a position for items that have an order key. Items more than the look-back below `at` are old. Other items are new unless their
  * keys were published. The keys are needed because several items may share the order key `at`.
+ *
  * If pages are unordered, `at` does not move until all pages are read. It then moves only to the highest order key that the previous poll
  * had seen. So an item that the server adds to a page that was already read is still found by the next poll. A poll of a single page sees
  * everything at once and moves `at` directly.
- * An item without an order key is published once and does not move `at`. The same applies to an order key in the future, because it would
- * make all later items old.
+ *
+ * An item without an order key is published once and does not move `at`. An item whose order key is in the future is treated in the same
+ * way, because moving `at` there would make all later items old.
  */
 export function createOrderedPosition<K extends OrderKey>(
   ordering: Ordering<K>,

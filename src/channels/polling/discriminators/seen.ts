@@ -5,7 +5,6 @@ import { type ItemKey, SeenKeys, seenKeysSchema } from "../cursor/seen-keys.ts";
 import type { PageItem } from "../fetch/page.ts";
 import type { CompiledDiscriminator, DiscriminatorContext } from "./discriminator.ts";
 
-/** The stored form of a position that consists of remembered keys. */
 export const savedSeenSchema = z.strictObject({
   keys: seenKeysSchema.default([]),
   /** True until the first poll is complete. That poll remembers all existing items without publishing them. */
@@ -16,19 +15,15 @@ export type SavedSeen = z.input<typeof savedSeenSchema>;
 const shownSchema = z.strictObject({ seen: z.enum(["all", "none"]) });
 
 /**
- * Returns the API form of a position: the number of remembered keys, or `all` while the first poll only remembers existing items. The items
- * themselves are not shown, because only their hashes are stored.
+ * Returns the API form of a position: the number of remembered keys, or `all` until the first poll has remembered the existing items. The
+ * items themselves are not shown, because only their hashes are stored.
  */
 export function showSeen(saved: unknown): { readonly seen: number | "all" } {
   const { isPriming, keys } = savedSeenSchema.parse(saved);
   return { seen: isPriming ? "all" : SeenKeys.read(keys, Number).size };
 }
 
-/**
- * Compiles a discriminator whose position consists of remembered keys.
- *
- * @param mustBe error message for a position other than `all` or `none`
- */
+/** @param mustBe error message for a position other than `all` or `none` */
 export const compileSeen = (
   { startAt }: Pick<DiscriminatorContext, "startAt">,
   mustBe: string,
@@ -52,7 +47,7 @@ export function writeSeen(keys: SeenKeys<number>, isPriming: boolean): SavedSeen
   return { ...(written.length > 0 && { keys: written }), ...(isPriming && { isPriming }) };
 }
 
-/** Returns the unknown items by key, without duplicates, oldest first. */
+/** Returns the unknown items by key, oldest first. An item that occurs several times is returned once. */
 export function unknownItems(
   items: readonly PageItem[],
   order: "ascending" | "descending" | "unordered",

@@ -77,7 +77,7 @@ function compileOrdered<K extends bigint | string>(
     restore(saved, context) {
       const read = savedOrderedSchema.safeParse(saved);
       if (!read.success) return undefined;
-      // Rejects a cursor that was stored while the settings compared order keys in another way.
+      // The cursor was stored while the settings compared order keys in another way, so it is not valid any more.
       if (read.data.at !== undefined && ordering.parse(read.data.at) === undefined) return undefined;
       return createOrderedPosition(ordering, order, read.data, context);
     },

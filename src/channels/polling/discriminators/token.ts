@@ -79,7 +79,7 @@ interface TokenOptions extends Pick<DiscriminatorContext, "itemKey" | "order"> {
   readonly hasMorePath: RulePath | undefined;
 }
 
-/** Detects new items with a token from the server. The token stands for everything that the server has sent so far. */
+/** The server provides a token that stands for all items it has sent so far. A request with the token returns newer items. */
 export const token: Discriminator<typeof settings> = {
   settings,
   cursorKind: ({ as }) => (as === "value" ? "text" : undefined),

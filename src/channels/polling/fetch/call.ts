@@ -35,10 +35,7 @@ export interface Call {
   readonly signal: AbortSignal;
 }
 
-/**
- * The result of a call. `sent` is the last request that was sent, with its credentials. If no credentials could be added, it is the request
- * without them.
- */
+/** `sent` is the last request that was sent, with its credentials. If no credentials could be added, it is the request without them. */
 export interface Called {
   readonly answer: OutboundResponse | SourceEnd;
   readonly sent: AuthorizedRequest;
@@ -49,8 +46,9 @@ const TRANSIENT_FAILURES: readonly OutboundFailure[] = ["unresolved", "refused",
 const TRANSIENT_STATUSES: readonly number[] = [500, 502, 503, 504];
 
 /**
- * Calls the server with the channel's credentials. Retries a GET a few times after a transient failure. Failures of the server, network or
- * credentials are returned, not thrown.
+ * Calls the server with the channel's credentials. Retries a GET a few times after a transient failure. Failures of the server, the network
+ * or the credentials are returned, not thrown.
+ *
  * @throws the signal's reason
  */
 export async function callServer({ outbound, random, wait, clock }: CallDeps, call: Call): Promise<Called> {
@@ -95,7 +93,7 @@ export async function callServer({ outbound, random, wait, clock }: CallDeps, ca
 const requestsWait = (response: OutboundResponse, { retryAfter }: PollingSettings): boolean =>
   retryAfter.honour && notBeforeOf(response, 0) !== undefined;
 
-/** Returns how the poll ends because of the response status, or `undefined` if the status indicates a page. */
+/** Returns how the poll ends because of the response status. Returns `undefined` if the status indicates a page. */
 export function findStatusFailure(
   response: OutboundResponse,
   settings: PollingSettings,
@@ -108,8 +106,8 @@ export function findStatusFailure(
 }
 
 /**
- * Returns the earliest time for the next call that the server requested, in ms since the Unix epoch. Returns `undefined` if the server
- * requested none, or if the settings ignore such requests.
+ * Returns the time before which the server asks not to be called again, in ms since the Unix epoch. Returns `undefined` if it did not ask,
+ * or if the settings ignore such requests.
  */
 export function findNotBeforeMs(
   response: Pick<OutboundResponse, "headers" | "status">,

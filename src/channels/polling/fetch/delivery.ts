@@ -60,8 +60,8 @@ function keepOnly({ items, kind, text }: Page, kept: readonly PageItem[]): strin
 }
 
 /**
- * Returns the page's lines with every line that was not chosen replaced by `null`. An empty line would not count as an item, so the chosen
- * items would change their line number.
+ * Returns the page's lines, with `null` instead of each line that was not chosen. Empty lines would not count as items, so the chosen items
+ * would change their line number.
  */
 function keepLines(items: readonly PageItem[], chosen: ReadonlySet<PageItem>): string {
   const lines: string[] = [];

@@ -17,9 +17,9 @@ import { readValidators, type Validators, withConditions } from "./validators.ts
 export interface PageQuery {
   readonly at: PageRequest;
   readonly context: TemplateContext;
-  /** URL of the first page, if it replaces the one in the settings. */
+  /** URL that replaces the one in the settings for the first page. */
   readonly url: string | undefined;
-  /** Validators of the first page, which make the request conditional. `undefined` for an unconditional request. */
+  /** Validators of the first page, which make the request conditional. `undefined` if the request is unconditional. */
   readonly validators: Validators | undefined;
 }
 
@@ -30,7 +30,7 @@ export interface FetchedPage {
   readonly next: PageRequest | undefined;
   readonly redact: Redact;
   readonly validators: Validators | undefined;
-  /** Earliest time for the next call that the server requested, in ms since the Unix epoch. */
+  /** Time before which the server asks not to be called again, in ms since the Unix epoch. */
   readonly notBeforeMs: number | undefined;
   readonly bytes: number;
   readonly arrivedAtMs: number;
@@ -43,7 +43,7 @@ export type Fetched =
   | { readonly kind: "expired"; readonly target: "page" | "position"; readonly end: Failed }
   | { readonly kind: "ended"; readonly end: SourceEnd };
 
-/** One HTTP request and its response, as shown in a dry run. */
+/** Shown in dry runs. */
 export interface Exchange {
   readonly sent: AuthorizedRequest;
   readonly response: OutboundResponse | undefined;
@@ -62,11 +62,11 @@ export interface PageFetcher {
    * @throws the signal's reason, PathBudgetError, UnavailableError
    */
   readonly fetch: (query: PageQuery) => Promise<Fetched>;
-  /** Allows pages to be requested again. Without this call, requesting a page twice counts as an endless loop. */
+  /** Allows the same pages to be requested again. Without this call, requesting a page twice counts as an endless loop. */
   readonly forget: () => void;
 }
 
-/** Statuses by which a server rejects the URL or token of a page that it issued itself. */
+/** Statuses by which a server may reject the URL or token of a page that it issued itself. */
 const PAGE_GONE: readonly number[] = [400, 404, 410];
 
 export function createPageFetcher(

@@ -3,7 +3,7 @@ import { MAX_PAGE_ITEMS, splitItems } from "../../../normalize/body/items.ts";
 import type { RulePath } from "../../../normalize/compile.ts";
 
 /**
- * Returns whether `itemsPath` finds exactly the given items in a page that contains no others. It does not if the path depends on the
+ * Returns whether `itemsPath` finds exactly the given items in a page that contains only them. Returns false if the path depends on the
  * positions of items or on other items.
  */
 export function findsSameItems(text: string, items: readonly string[], itemsPath: RulePath): boolean {

@@ -7,8 +7,8 @@ import { findsSameItems } from "./finds-same-items.ts";
 import { type PageContent, type PageFault, type PageFormat, type PageItem, readContent } from "./page.ts";
 
 /**
- * A request to another thread that parses large pages. The page's bytes are sent only once, together with all paths that the poll may read.
- * The response contains the page's text, the positions of its items and the values of those paths, so that the page is parsed only once.
+ * A request to the thread that parses large pages. The page's bytes are sent only once, together with all paths that the poll may read. The
+ * response contains the page's text, the positions of its items and the values of those paths, so that the page is parsed only once.
  */
 export type LargeRequest =
   | {
@@ -35,8 +35,8 @@ export type LargeResult =
   | { readonly kind: "findsSameItems"; readonly isSame: boolean };
 
 /**
- * A page in the form in which threads exchange it: one array per field instead of one object per item. Sending many small objects would
- * take longer than parsing the page.
+ * The form in which threads exchange a page: one array per field instead of one object per item. Sending many small objects would take
+ * longer than parsing the page.
  */
 interface SentPage extends Pick<PageContent, "kind" | "text" | "contentType" | "itemCount"> {
   readonly indexes: Uint32Array;
@@ -62,7 +62,7 @@ interface Column {
 
 const HASH_CHARS = 43;
 
-/** Parses the page. Runs in the thread that parses large pages. */
+/** Runs in the thread that parses large pages. */
 export function readLargePage(request: LargeRequest): LargeResult {
   const paths = createPollPathReader(request.syntax);
   if (request.kind === "findsSameItems") {
@@ -125,7 +125,8 @@ function toColumn(items: readonly PageItem[], path: RulePath): Column {
 }
 
 /**
- * Creates a page from the response of the parsing thread. Runs in the thread that polls.
+ * Creates a page from the response of the thread that parses large pages. Runs in the thread that polls.
+ *
  * @param paths the paths of the request, in the same order
  */
 export function toPageContent(sent: SentPage, { ofItem, ofPage }: ReadPaths): PageContent {

@@ -15,7 +15,7 @@ export interface PageReaderDeps {
   readonly readInWorker: ReadInWorker;
 }
 
-/** Parses the pages of one poll. Large pages are parsed in another thread. The result is the same either way. */
+/** Parses the pages of one poll. Large pages are parsed in another thread, with the same result. */
 export interface PageReader {
   /**
    * Parses a response as a page.

@@ -7,7 +7,6 @@ import type { Plan } from "../settings/plan.ts";
 import type { Fetched, FetchedPage, PageFetcher } from "./fetch-page.ts";
 import type { Page } from "./page.ts";
 
-/** A fetched page, or how the poll ended if there is no page. */
 export type Walked = FetchedPage | { readonly kind: "ended"; readonly end: SourceEnd };
 
 export interface PageWalkDeps {
@@ -60,7 +59,9 @@ export function createPageWalk({ fetcher, nowMs, plan, run, writer }: PageWalkDe
     return values;
   }
 
-  /** Fetches the previous page again if needed. Returns true if no item can have been skipped between that page and the current one. */
+  /**
+   * Fetches the previous page again if needed. Returns true if no item can have been skipped between the previous page and the current one.
+   */
   async function confirm(): Promise<boolean | Walked> {
     if (!plan.restartsWalk || before === undefined || at.kind === "first") return true;
     fetcher.forget();
@@ -147,7 +148,7 @@ const SHIFTING: Walked = {
   end: failed("pages_shift", "Items change faster than the pages can be read"),
 };
 
-/** Returns the number of items and the hash of the last one. Used to detect that items have shifted. */
+/** Two requests of the same page return different descriptions if items have shifted. */
 const describePageEnd = ({ itemCount, items }: Page): string => `${itemCount} ${items.at(-1)?.contentHash()}`;
 
 const instant = (ms: number): TemplateValue => ({ kind: "instant", ms, format: "iso" });

@@ -15,7 +15,7 @@ import { replaceWithNulls } from "./replace-with-nulls.ts";
 export interface PageItem {
   /** Index of the item among all matches of `itemsPath`, from 0. */
   readonly index: number;
-  /** Position of the item in the page's text. `undefined` for a line, and for a page that is a single item. */
+  /** Position of the item in the page's text. `undefined` if the item is a line or the whole page. */
   readonly span: Span | undefined;
   /** The text of the line, even if its JSON is invalid. `undefined` if the page is not split into lines. */
   readonly line: string | undefined;
@@ -29,7 +29,7 @@ export interface PageContent {
   readonly kind: Body["kind"];
   /** The text that contains the items. */
   readonly text: string;
-  /** The content type with which `text` can be parsed again. */
+  /** Content type with which `text` can be parsed again. */
   readonly contentType: string;
   /** The items in the order received, without `null` items. */
   readonly items: readonly PageItem[];
@@ -206,7 +206,6 @@ const readItem = ({ index, isBody, json }: Item, { kind }: Body, reader: ItemRea
   contentHash: () => reader.wholeItem().hash,
 });
 
-/** Converts a page to the form in which paths read a delivery. */
 const toVerifiedDelivery = (headers: Values, body: Body): VerifiedDelivery => ({
   method: "GET",
   headers,

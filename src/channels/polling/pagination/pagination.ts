@@ -13,9 +13,9 @@ export interface Pagination {
   /** True if pages are selected by number or offset, so that an added or deleted item shifts all later pages. */
   readonly isCounted: boolean;
   readonly parametersOf: (at: PageRequest) => PageParameters;
-  /** Returns the value of `{{page}}`, or `undefined` if it has none. */
+  /** Returns the value of `{{page}}`. Returns `undefined` if the page has no number. */
   readonly numberOf: (at: PageRequest) => string | undefined;
-  /** Returns the page that follows, or `undefined` after the last one. The error message is shown to the channel's owner. */
+  /** Returns the page to request next, or `undefined` after the last one. An error message is shown to the channel's owner. */
   readonly next: (page: Page, at: PageRequest) => Result<PageRequest | undefined, string>;
 }
 
@@ -119,5 +119,5 @@ const isEmptyValue = (found: unknown): boolean =>
 
 const isText = (found: unknown): found is string => typeof found === "string" && found.length <= MAX_CHARS;
 
-/** Returns whether a value means true. The string `"true"` counts too, because XML only has text values. */
+/** Also accepts the string `"true"`, because XML only has text values. */
 export const isTrue = (value: unknown): boolean => value === true || value === "true";

@@ -33,7 +33,7 @@ const bodySchema = z
     message: `must not be nested deeper than ${MAX_BODY_DEPTH} levels`,
   });
 
-/** The request that a poll sends. All strings in it are templates, except the names of headers and parameters. */
+/** All strings in the request are templates, except the names of headers and parameters. */
 export const requestSettings = z
   .strictObject({
     method: z
@@ -69,7 +69,7 @@ function findUrlTemplateError(text: string): string | undefined {
 }
 
 export interface PageParameters {
-  /** URL to call instead of the whole configured URL, including its query. */
+  /** URL that replaces the whole configured URL, including its query. */
   readonly url?: string;
   readonly query?: Readonly<Record<string, string>>;
   /** Members to add to the request body, which must be an object. */
@@ -93,7 +93,7 @@ export class InvalidRequestError extends Error {
 
 type Render<T> = (context: TemplateContext) => T;
 
-/** Compiles the templates of the channel's request. Each finding names the field with the invalid placeholder. */
+/** Each finding names the field with the invalid placeholder. */
 export function compileRequest(
   settings: RequestSettings,
   names: TemplateNames,
@@ -101,10 +101,7 @@ export function compileRequest(
   const findings: Finding[] = [];
   const used = new Set<string>();
 
-  /**
-   * Compiles the template of one text.
-   * @param own receives the placeholder names in this text
-   */
+  /** @param own receives the placeholder names in this text */
   function compile(text: string, path: string, own = new Set<string>(), encodes = false): Render<string> {
     const template = compileTemplate<TemplateContext>(text, (placeholder) => {
       const { filters, name } = placeholder;

@@ -7,10 +7,10 @@ export type TemplateValue =
   /** A time. `format` is used if the placeholder has no filter. */
   | { readonly kind: "instant"; readonly ms: number; readonly format: TimestampFormat };
 
-/** The placeholders that a channel's requests may contain, by name, and the type of each value. */
+/** Names of the placeholders that a channel's requests may contain, and the type of each value. */
 export type TemplateNames = ReadonlyMap<string, TemplateValue["kind"]>;
 
-/** The placeholder values for one request. A missing name means that the value does not exist yet. */
+/** Values of the placeholders in one request. A missing name means that the value does not exist yet. */
 export type TemplateContext = ReadonlyMap<string, TemplateValue>;
 
 const INSTANT_FILTERS = ["iso", "epochSeconds", "epochMillis", "rfc2822", "date"] as const;
@@ -25,7 +25,7 @@ const TEXT_FILTERS: ReadonlyMap<string, (text: string) => string> = new Map([
 
 export const FILTER_NAMES: readonly string[] = [...INSTANT_FILTERS, ...TEXT_FILTERS.keys()];
 
-/** Returns a function that renders the placeholder, or an error that explains why the placeholder is invalid. */
+/** Returns an error message if the placeholder is invalid. */
 export function bindPlaceholder(
   { name, filters }: Placeholder,
   names: TemplateNames,

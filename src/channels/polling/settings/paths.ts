@@ -10,16 +10,16 @@ export interface ReadPaths {
   readonly ofPage: readonly RulePath[];
 }
 
-/** Compiles the paths in the settings of one channel. Each finding names the setting. */
+/** Compiles the paths in one channel's settings. Errors name the setting. */
 export interface PathReader {
-  /** Compiles a path that is read from an item. `$` in it is the item. */
+  /** Compiles a path over an item: its `$` is the item. */
   readonly ofItem: CompilePath;
-  /** Compiles a path that is read from a page. `$` in it is the page's body. */
+  /** Compiles a path over a page: its `$` is the page's body. */
   readonly ofPage: CompilePath;
   /** Compiles `itemsPath`. It is excluded from `compiled`, because it only locates items. */
   readonly ofItems: CompilePath;
   readonly findings: readonly Finding[];
-  /** Returns all paths that `ofItem` and `ofPage` have compiled, without duplicates. */
+  /** Returns all paths that `ofItem` and `ofPage` have compiled so far, without duplicates. */
   readonly compiled: () => ReadPaths;
 }
 

@@ -10,7 +10,6 @@ import type { TemplateNames, TemplateValue } from "../request/template-values.ts
 import { createPollPathReader, type ReadPaths } from "./paths.ts";
 import type { PollingSettings } from "./settings-shape.ts";
 
-/** The settings of a polling channel with all paths and templates compiled. */
 export interface Plan {
   readonly settings: PollingSettings;
   readonly request: RequestTemplate;
@@ -20,13 +19,13 @@ export interface Plan {
   readonly successPath: RulePath | undefined;
   readonly reads: ReadPaths;
   /**
-   * Whether reading starts over from the first page after each page that had new items. Set if pages are selected by number and the cursor
-   * is part of the request, because later pages may then have shifted.
+   * Whether reading restarts at the first page after each page with new items. Set if pages are selected by number and the request contains
+   * the cursor, because a page number then refers to other items once the cursor has moved.
    */
   readonly restartsWalk: boolean;
 }
 
-/** Compiles the paths and templates in the settings. Each finding names the invalid setting. */
+/** Each finding names the setting that does not compile. */
 export function compilePlan(settings: PollingSettings): Result<Plan, readonly Finding[]> {
   const { order, startAt, successOn } = settings;
   const paths = createPollPathReader(settings.pathSyntax);

@@ -3,11 +3,11 @@ import { z } from "zod";
 import { createIssueReporter, integer, text } from "../../../event/setting-fields.ts";
 import type { PollSchedule } from "../../source.ts";
 
-/** Shortest time between two polls, for intervals and cron schedules. */
+/** Minimum time between two polls, for intervals and cron schedules. */
 const MIN_INTERVAL_SECONDS = 5;
 /**
- * Number of times of a cron expression that are checked for the minimum interval. The check ends earlier after one year. It always starts
- * at a fixed date, so that the result does not depend on today's date.
+ * Number of a cron expression's times that are checked against the minimum interval. The check ends earlier after one year. It starts at a
+ * fixed date, so that the result does not depend on the current date.
  */
 const CHECKED_TIMES = 1000;
 const CHECKED_FROM_MS = Date.UTC(2026, 0, 1);

@@ -8,7 +8,7 @@ import { planFrom } from "./poll-timing.ts";
 
 export interface PollJobs {
   readonly handle: JobHandler<PollJob>;
-  /** Aborts the channel's poll if it is running on this worker. If the channel should still be polled, it is polled again soon. */
+  /** Aborts the channel's poll on this worker. If the channel should still be polled, another poll starts soon. */
   readonly end: (channel: number) => void;
   /**
    * Makes the channel's next poll ignore the wait after earlier failures, because a person changed the channel. The effect ends after a few
@@ -37,32 +37,29 @@ const OUTAGE_WAIT_MS = 2_000;
 const MAX_OUTAGE_WAIT_MS = 60_000;
 /**
  * How long a call of `skipBackoff` has an effect. It must be longer than the delay of a requested poll. After this time, another worker may
- * have run that poll.
+ * already have run that poll.
  */
 const SKIP_BACKOFF_MS = 10_000;
-/** Minimum wait before a poll that this worker aborted is started again. */
+/** Minimum wait before an aborted poll is started again. */
 const ENDED_WAIT_MS = 1_000;
 
 type PollOutcome = PolledOnce["result"] | "unwanted" | "busy" | "limited" | "unavailable";
 
-/** The outcome of a job. `againAtMs` is the time of an extra poll, outside the schedule. */
+/** `againAtMs` is the time of an extra poll, outside the schedule. */
 interface Handled {
   readonly result: PollOutcome;
   readonly againAtMs?: number | undefined;
 }
 
-/**
- * Creates the handler of poll jobs. A job only names its channel, and the settings are read when the job runs. At most one extra job waits
- * per source, so no queue builds up behind a limit.
- */
+/** Creates the handler of poll jobs. A source has at most one extra job, so jobs do not pile up behind a limit. */
 export function createPollJobs(deps: PollsContext): PollJobs {
   const { queue, slots, targets, clock, log, metrics, random } = deps;
   const inFlight = new Map<number, AbortController>();
-  /** For each channel, the time at which its `skipBackoff` expires. The times are in ascending order. */
+  /** Time until which each channel's failure backoff is skipped. The times are in ascending order. */
   const skipBackoffUntil = new Map<number, number>();
   let failing = false;
 
-  /** Returns the log fields of a channel. If the channel is no longer polled, only its number is known. */
+  /** If the channel is no longer polled, only its number is known. */
   function factsOf(channel: number): Readonly<Record<string, unknown>> {
     const target = targets.get(channel);
     return target === undefined ? { channel } : channelFacts(target.source.identity);
@@ -113,8 +110,9 @@ export function createPollJobs(deps: PollsContext): PollJobs {
   }
 
   /**
-   * Returns the delay of an extra poll whose source is busy. It is postponed because the running poll may be about to request an extra poll
-   * too, and a second one cannot be added while this job exists. A scheduled poll is skipped instead.
+   * If the job of an extra poll finds its source busy, returns the time of the next attempt. The job is kept, because the running poll may
+   * request an extra poll too, and no second job can be added while this one exists. Returns `undefined` for a scheduled poll, which is
+   * skipped.
    */
   function afterBusyMs({ scheduleId, starts }: Job<PollJob>): number | undefined {
     if (scheduleId !== undefined) return undefined;

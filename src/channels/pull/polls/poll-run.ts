@@ -12,7 +12,7 @@ import { failureWaitMs, nextPoll, planFrom } from "./poll-timing.ts";
 
 /**
  * The outcome of a poll:
- * - `early`: the poll did not run, because it has to wait after a failure.
+ * - `early`: the poll did not run, because its source is not due yet.
  * - `none`: the poll did not run, because the source should not run.
  * - `ended`: this worker aborted the poll.
  */
@@ -24,14 +24,15 @@ export interface PolledOnce {
   readonly dueAtMs?: number;
 }
 
-/** How long a poll may take to end after it was aborted. After that, its result is ignored. */
+/** How long an aborted poll may take to end, in ms. After that, its result is ignored. */
 const ABORT_GRACE_MS = 1_000;
 /** A poll that starts too early by at most this much waits for its due time and keeps its limit slots meanwhile. */
 const SHORT_WAIT_MS = 250;
 
 /**
- * Runs one poll of a source. The caller has already taken the limit slots. This function opens a run, lets the channel kind poll, and
- * stores how the run ended. If `signal` aborts because of a pause or hand-over, the result of the poll is ignored.
+ * Runs one poll of a source. The caller must already hold the limit slots. This function opens a run, lets the channel kind poll, and
+ * stores how the run ended. If `signal` aborts because the source is paused or handed over, the result of the poll is ignored.
+ *
  * @throws UnavailableError when the run cannot be opened
  */
 export async function pollOnce(
@@ -92,22 +93,18 @@ export async function pollOnce(
   }
 }
 
-/** Creates the channel's logger only when it is needed, because that costs as much as a query. */
+/** Creates the channel's logger only when it is needed, because creating it costs as much as a query. */
 const logOf = ({ log }: PollsContext, { source }: PollTarget): Log =>
   log.child(channelFacts(source.identity));
 
 interface NextRun {
-  /** Whether the next run needs an extra poll, because the schedule has none at that time. */
+  /** Whether the next run needs an extra poll, because no poll is scheduled at that time. */
   readonly isExtra: boolean;
-  /** When the source runs next. `undefined` if only a person can resume it. */
+  /** `undefined` if only a person can resume the source. */
   readonly nextAtMs: number | undefined;
 }
 
-/**
- * Decides when the source runs next.
- *
- * @param retryAtMs earliest time of the next run after a failure
- */
+/** @param retryAtMs earliest time of the next run after a failure */
 function planNextRun(
   end: SourceEnd | undefined,
   plan: JobPlan,

@@ -9,10 +9,11 @@ import { latestDueMs, planFrom } from "./poll-timing.ts";
 
 /** Keeps the schedules of all polled sources up to date in Redis. Disposal does not remove them, because other workers still use them. */
 export interface PollSchedules extends AsyncDisposable {
-  /** Starts an update of the schedules. Must be called when the sources to poll have changed. */
+  /** Must be called when the sources to poll have changed. */
   readonly wake: () => void;
   /**
-   * Requests an extra poll of a channel, outside the schedule. If several workers request it for the same change, only one poll results.
+   * Requests an extra poll of a channel, outside its schedule. If several workers request it for the same change, the channel is polled
+   * once.
    */
   readonly pollSoon: (channel: number) => void;
 }
@@ -33,16 +34,17 @@ const SOON_MS = 1_500;
 
 /**
  * Keeps exactly one schedule per source in the job queue. Every worker does this for all sources. A schedule's id includes a hash of its
- * plan. So an existing schedule needs no write, and setting it twice is harmless.
- * A periodic check restores schedules that were lost when Redis was flushed. It removes an unknown schedule only when it sees it a second
+ * plan, so an existing schedule needs no write, and setting it twice is harmless.
+ *
+ * A periodic check restores schedules that were lost when Redis was flushed. It removes an unknown schedule only when it finds it a second
  * time, because another worker may know newer settings.
  */
 export function startPollSchedules(deps: PollsContext): PollSchedules {
   const { queue, targets, clock, log, random, reconcileEveryMs } = deps;
-  /** For each channel, the id of its schedule if that schedule is known to be in Redis. */
+  /** Ids of the schedules that are known to be in Redis, by channel. */
   const known = new Map<number, string>();
   const pendingPolls = new Set<number>();
-  /** For each schedule that `moveUp` moved to an earlier time, its original due time. */
+  /** Original due times of the schedules that `moveUp` moved to an earlier time. */
   const movedUp = new Map<number, number>();
   let unknownSchedules = new Set<string>();
   let reconcileAtMs = 0;
@@ -88,7 +90,7 @@ export function startPollSchedules(deps: PollsContext): PollSchedules {
     );
   }
 
-  /** Runs `act` for each item. If Redis rejects an item, the remaining items still run. The first error is thrown at the end. */
+  /** If Redis rejects an item, the remaining items still run. The first error is thrown at the end. */
   async function each<T>(items: readonly T[], act: (item: T, index: number) => Promise<void>): Promise<void> {
     const refusals: unknown[] = [];
     await mapBounded(items, CALLS_AT_ONCE, async (item, i) => {
@@ -111,7 +113,8 @@ export function startPollSchedules(deps: PollsContext): PollSchedules {
     const channel = source.identity.number;
     if (!(await queue.isScheduled(scheduleId))) {
       const firstMs = Math.floor(clock()) + FIRST_POLL_MS + SPACING_MS * index;
-      // The interval is counted from the first poll. The schedule must start after it, because otherwise both would poll at the same time.
+      // The interval is counted from the first poll, so the schedule must start after that poll. Otherwise both would poll at the same
+      // time.
       const [fromMs, afterMs] = spacing === undefined ? [0, 0] : [firstMs + spacing.intervalMs, firstMs];
       await queue.schedule(scheduleId, planFrom(plan, fromMs), { channel }, afterMs);
       const plannedMs = nextTimeMs(plan, clock()) ?? Number.POSITIVE_INFINITY;

@@ -17,7 +17,7 @@ import { toJobPlan, toRunSpacing } from "./poll-timing.ts";
 /** The data of a poll job. It only names the channel, because the settings are read when the job runs. */
 export interface PollJob {
   readonly channel: number;
-  /** When the job began to wait for a limit slot. `undefined` if it does not wait. */
+  /** When the job began to wait for a limit slot. `undefined` if it is not waiting. */
   readonly sinceMs?: number;
 }
 
@@ -30,12 +30,11 @@ export interface PollLimits {
 }
 
 export interface PollsDeps {
-  /** The queue of poll jobs. The caller that opened it also closes it, after the polls have ended. */
+  /** The caller that opened the queue closes it after the polls have ended. */
   readonly queue: PollQueue;
   readonly slots: Slots;
   readonly runs: SourceRuns;
   readonly runtimes: ReadonlyMap<ChannelKindName, Pick<ChannelRuntime, "polled">>;
-  /** This worker's name, shown in a source's state. */
   readonly owner: string;
   /** Maximum number of concurrent polls on this worker. */
   readonly concurrency: number;
@@ -55,7 +54,7 @@ export interface PollsTiming {
   readonly graceMs: number;
 }
 
-/** The dependencies with all defaults filled in. Also maps each internal channel id to the source to poll. */
+/** The dependencies with defaults filled in, and the sources to poll by internal channel id. */
 export interface PollsContext extends Omit<Required<PollsDeps>, "timing">, PollsTiming {
   readonly targets: ReadonlyMap<number, PollTarget>;
 }
@@ -74,10 +73,7 @@ export interface PollTarget {
   readonly places: readonly Semaphore[];
 }
 
-/**
- * Creates the schedule and limits of a source.
- * @throws Error when the schedule is invalid or has no future time
- */
+/** @throws Error when the schedule is invalid or has no future time */
 export function createPollTarget(
   source: DesiredSource,
   polled: PolledSource,
@@ -110,15 +106,15 @@ export const addPoll = (queue: PollQueue, channel: number, delayMs: number): Pro
   queue.add({ id: `again.${channel}`, data: { channel }, delayMs });
 
 /**
- * Number of attempts to add a job. When a job starts to wait for a slot, its worker still holds it for some milliseconds, so the first
- * attempt may fail.
+ * Number of attempts to add a job. When a job starts to wait for a limit slot, its worker still holds the job for some milliseconds, so the
+ * first attempt may fail.
  */
 const TURN_TRIES = 5;
 const TURN_RETRY_MS = 100;
 
 /**
- * Adds an urgent job for a source that was waiting for a slot, once that slot is free. Resolves to false if the worker that queued the
- * source still holds its job. That worker then polls or checks again.
+ * Adds an urgent job for a source that was waiting for a limit slot, once the slot is free. Resolves to false if the worker that queued the
+ * source still holds its job. That worker then polls the source or checks again.
  */
 export async function addTurn(
   queue: Pick<PollQueue, "add">,

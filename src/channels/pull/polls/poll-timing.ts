@@ -4,20 +4,18 @@ import type { RunSpacing } from "../../../bus/sources/source-positions.ts";
 import type { PollSchedule } from "../../source.ts";
 import { SLOW_RETRY_MS } from "../source-end.ts";
 
-/** Maximum random delay of a cron time. A person who writes "3:00" expects a poll close to that time. */
+/** Maximum random delay of a cron time. Someone who sets "3:00" expects a poll close to that time. */
 const MAX_CRON_SPREAD_MS = 60_000;
-/** Wait after the first failure. It is shortened to half the time between two polls if that is less. */
+/** Wait after the first failure. If half the time between two polls is shorter, that is the wait. */
 const FIRST_WAIT_MS = 30_000;
 const MIN_WAIT_MS = 1_000;
 const MIN_EVERY_MS = 100;
-/**
- * Maximum wait after failures, as a number of poll intervals. The wait is also limited to one hour. At least one minute is always allowed.
- */
+/** Maximum wait after failures, as a number of poll intervals. The maximum is never less than one minute or more than one hour. */
 const MAX_WAIT_GAPS = 8;
 const MAX_WAIT_MS = 3_600_000;
 const ALWAYS_ALLOWED_WAIT_MS = 60_000;
 
-/** Minimum time from the start of a failed or aborted poll to the start of its retry. A shorter poll interval takes precedence. */
+/** Minimum time from the start of a failed or aborted poll to its retry. If the poll interval is shorter, it applies instead. */
 const RETRY_MS = 30_000;
 
 /**
@@ -52,8 +50,10 @@ const toIntervalMs = ({ everySeconds }: { readonly everySeconds: number }): numb
   Math.max(everySeconds * 1_000, MIN_EVERY_MS);
 
 /**
- * Returns how long to wait after a failure. `failures` is the number of earlier failures in a row, without this one. `random` is between 0
- * and 1.
+ * Returns how long to wait after a failure, in ms.
+ *
+ * @param failures number of earlier failures in a row, without this one
+ * @param random a number between 0 and 1
  */
 export function failureWaitMs(failures: number, plan: JobPlan, nowMs: number, random: number): number {
   const gap = gapMs(plan, nowMs);
@@ -62,8 +62,8 @@ export function failureWaitMs(failures: number, plan: JobPlan, nowMs: number, ra
 }
 
 /**
- * Returns the latest time at which a source can be due, according to its plan or to the longest wait after failures. Waits requested by the
- * server are not included.
+ * Returns the latest time at which a source can be due, either by its plan or after failures. Waits requested by the server are not
+ * included.
  */
 export function latestDueMs(plan: JobPlan, nowMs: number): number {
   if (!("everyMs" in plan)) return nextTimeMs(plan, nowMs) ?? Number.POSITIVE_INFINITY;
@@ -75,13 +75,12 @@ const longestWaitMs = (gap: number): number =>
 
 export interface NextPoll {
   readonly atMs: number;
-  /** Whether the poll needs an extra job. False if the schedule already has a poll at that time. */
   readonly isExtra: boolean;
 }
 
 /**
- * Finds the next poll at or after `notBeforeMs`. Uses the next scheduled time, unless that would more than double the wait. So a failed
- * daily poll is not a whole day late, and a failed poll of every minute stays on its schedule.
+ * Finds the next poll at or after `notBeforeMs`. Uses the next scheduled time unless that would more than double the wait. So a daily poll
+ * that failed is not a whole day late, and a poll that fails every minute keeps its schedule.
  */
 export function nextPoll(plan: JobPlan, nowMs: number, notBeforeMs: number): NextPoll {
   const plannedMs = nextTimeMs(plan, Math.max(nowMs, notBeforeMs)) ?? Number.POSITIVE_INFINITY;
@@ -91,6 +90,6 @@ export function nextPoll(plan: JobPlan, nowMs: number, notBeforeMs: number): Nex
     : { atMs: plannedMs, isExtra: false };
 }
 
-/** Returns a number from 0 to 1 that is always the same for a channel and evenly distributed over all channels. */
+/** Returns a number from 0 to 1 that is constant for a channel and evenly distributed over all channels. */
 const computeShare = (channelNumber: number): number =>
   createHash("sha256").update(String(channelNumber)).digest().readUInt32BE(0) / 2 ** 32;

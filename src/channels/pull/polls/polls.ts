@@ -25,7 +25,7 @@ const TIMING: PollsTiming = { deadlineMs: 300_000, reconcileEveryMs: 30_000, gra
 
 /**
  * Starts polling sources on schedule. Any worker can take a job, and a source has at most one poll at a time. Lost or superfluous jobs do
- * little harm: a lost one costs one poll, and a superfluous one finds its source busy or not due. No job runs before the first `sync`.
+ * little harm. A lost job costs one poll, and a superfluous job finds its source busy or not due. No job runs before the first `sync`.
  */
 export function startPolls(deps: PollsDeps): Polls {
   const targets = new Map<number, PollTarget>();

@@ -4,7 +4,7 @@ import type { Log } from "../../../log.ts";
 
 export interface ShardsDeps {
   readonly leases: ShardLeases;
-  /** Name of this worker. No other worker has or had the same name. */
+  /** No other worker has or had the same name. */
   readonly worker: string;
   readonly log: Log;
   /** Called when the set of shards that this worker may run has changed. */
@@ -28,7 +28,7 @@ export interface ShardTiming {
   readonly maxReleasedPerTick: number;
 }
 
-/** The shards of this worker. Disposal stops their sources and releases them. */
+/** Disposal stops the sources of this worker's shards and releases the shards. */
 export interface Shards extends AsyncDisposable {
   readonly held: () => ReadonlySet<number>;
   /** Returns the number of live workers at the last tick. */
@@ -42,7 +42,7 @@ const NO_SHARDS: ReadonlySet<number> = new Set();
 
 /**
  * Acquires a fair share of the shards for this worker. Its sources never run longer than the lease, measured with the monotonic clock of
- * this process. So when a worker can no longer renew, its runs end before another worker may start them.
+ * this process. So when a worker can no longer renew its lease, its runs end before another worker may start them.
  */
 export function startShards(deps: ShardsDeps): Shards {
   const { leases, worker, log, onHeld, vacate } = deps;

@@ -15,11 +15,9 @@ export interface StreamRunnerDeps {
   readonly runs: SourceRuns;
   readonly stream: StreamSource;
   readonly owner: string;
-  /** Limits how many streams may be connecting at the same time. */
   readonly starts: Limiter;
   readonly clock: Clock;
   readonly random: () => number;
-  /** Logger that adds the channel's ids to each line. */
   readonly log: Log;
 }
 
@@ -43,7 +41,7 @@ const ENGINE_BACKOFF: ReconnectPolicy = {
 };
 
 /**
- * Keeps one stream open by running it in a loop until it is stopped. Each run stores its own result. This class decides when the next run
+ * Keeps one stream open by running it in a loop until it is stopped. Each run stores how it ended. This class decides when the next run
  * starts.
  */
 export class StreamRunner {
@@ -55,10 +53,9 @@ export class StreamRunner {
   #current = new AbortController();
   #isStopping = false;
   #skipBackoff = false;
-  /** Number of attempts in a row that could not start or lost the source to another worker. */
+  /** Consecutive attempts that could not start, or lost the source to another worker. */
   #failedStarts = 0;
   #openedAtMs: number | undefined;
-  /** The start slot, which is released once the stream is open. */
   #start: Disposable | undefined;
   #startTimer: NodeJS.Timeout | undefined;
 
@@ -79,7 +76,7 @@ export class StreamRunner {
     this.#current.abort();
   }
 
-  /** Stops the stream for good. Resolves when its last run has ended. */
+  /** Resolves when the last run of the stream has ended. */
   stop(): Promise<void> {
     this.#isStopping = true;
     this.#current.abort();
@@ -94,7 +91,7 @@ export class StreamRunner {
     }
   }
 
-  /** Runs the stream once. Returns how long to wait before the next run, in ms. */
+  /** Returns how long to wait before the next run, in ms. */
   async #runOnce(signal: AbortSignal): Promise<number> {
     const { log, random, starts } = this.#deps;
     try {
@@ -103,7 +100,7 @@ export class StreamRunner {
       this.#state = "connecting";
       const opening = await this.#openRun(signal);
       if (opening.kind === "open") return await this.#runOpened(opening.open);
-      // The source should not run. The supervisor normally stops this runner soon. Otherwise the runner checks again after this time.
+      // The supervisor normally stops a stream that should not run. If it does not, the runner checks again after this time.
       return opening.kind === "none" ? ENGINE_BACKOFF.maxMs : opening.waitMs;
     } catch (error) {
       if (signal.aborted) return 0;

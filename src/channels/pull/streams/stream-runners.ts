@@ -31,7 +31,6 @@ export function createStreamRunners(start: (row: SourceRow) => StreamRunner) {
   }
 
   return {
-    /** Starts missing streams, stops unwanted ones and restarts changed ones. */
     reconcile(next: ReadonlyMap<number, SourceRow>): void {
       wanted = next;
       for (const [number, one] of running) if (!next.has(number)) stop(number, one);
@@ -46,9 +45,9 @@ export function createStreamRunners(start: (row: SourceRow) => StreamRunner) {
       }
     },
     restart: (channelNumber: number): void => running.get(channelNumber)?.runner.restart(),
-    /** Returns the state of a stream, or `undefined` if it does not run on this worker. */
+    /** `undefined` if the stream does not run on this worker. */
     state: (channelNumber: number): StreamState | undefined => running.get(channelNumber)?.runner.state,
-    /** Resolves when all streams of these shards that are stopping have ended. */
+    /** Resolves when all stopping streams of these shards have ended. */
     async ended(shards: ReadonlySet<number>): Promise<void> {
       await Promise.all(
         [...ending].flatMap(([number, ended]) => (shards.has(computeShard(number)) ? [ended] : [])),
