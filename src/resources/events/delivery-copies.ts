@@ -2,7 +2,6 @@ import type { DeliveryRecords } from "../../bus/deliveries/delivery-records.ts";
 import type { DeliveryRecord, WholeDeliveryRecord } from "../../event/delivery-record.ts";
 import type { VerifiedDelivery } from "../../event/received.ts";
 
-/** Rebuilds a delivery from its stored record. */
 export const deliveryOf = ({ record, body }: WholeDeliveryRecord): VerifiedDelivery => ({
   method: record.method,
   headers: record.headers,
@@ -13,8 +12,8 @@ export const deliveryOf = ({ record, body }: WholeDeliveryRecord): VerifiedDeliv
 });
 
 /**
- * Deletes the delivery records that contain a quarantined item which is being deleted for privacy. Also deletes records of
- * deliveries with more quarantined items than a record lists, because they may contain it.
+ * Deletes the delivery records that contain a quarantined item, when the item is deleted for privacy. Records that do not
+ * list all their quarantined items are deleted too, because they may contain the item.
  *
  * @throws UnavailableError
  */
@@ -33,13 +32,13 @@ export const deleteCopiesOfItem = (
       .map(({ id }) => id);
   });
 
-/** Deletes those records of a channel that `choose` returns. @throws UnavailableError */
+/** Deletes the records of a channel whose ids `choose` returns. @throws UnavailableError */
 export async function deleteCopies(
   records: Pick<DeliveryRecords, "list" | "delete">,
   { organizationId, channelNumber }: Pick<DeliveryRecord, "organizationId" | "channelNumber">,
   choose: (ids: readonly string[]) => Promise<readonly string[]>,
 ): Promise<void> {
-  // This empty deletion sets a mark: older deliveries that are still in flight are then not recorded any more.
+  // Even an empty deletion sets a mark, so that older deliveries still in flight are not recorded afterwards.
   await records.delete(organizationId, channelNumber, []);
   const listed = await records.list(organizationId, [channelNumber]);
   await records.delete(organizationId, channelNumber, await choose(listed.map(({ id }) => id)));

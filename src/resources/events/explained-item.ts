@@ -22,7 +22,6 @@ const pathSchema = z
   .nullable()
   .meta({ description: "Null if the definition has no such path." });
 
-/** The explanation of one item in a response. */
 export const explainedItemSchema = z
   .object({
     item: z
@@ -75,7 +74,7 @@ export const explainedItemSchema = z
   .meta({ id: "ExplainedItem", description: "How an item of a delivery would be processed, step by step." });
 export type ExplainedItemEntity = Shown<z.output<typeof explainedItemSchema>>;
 
-/** Maximum number of explained items in a response. */
+/** A response explains only this many items of a delivery. */
 export const MAX_EXPLAINED_ITEMS = 100;
 
 export const renderExplainedItem = (explained: ExplainedItem): ExplainedItemEntity => ({

@@ -66,7 +66,10 @@ export const deadLetters: Resource<DeadLettersDeps> = {
       return letter;
     }
 
-    /** Records an action in the audit log before it happens. Listing is recorded with the subscription's id. @throws UnavailableError */
+    /**
+     * Records an action in the audit log before it is performed. A listing is recorded with the subscription's id.
+     * @throws UnavailableError
+     */
     const record = (caller: Caller, action: "read" | "delete" | "redrive", ids: readonly string[]) =>
       recordAccess(
         db,
@@ -77,7 +80,7 @@ export const deadLetters: Resource<DeadLettersDeps> = {
 
     const remove = ({ id }: Letter) => db.deleteFrom("deadLetters").where("id", "=", id).execute();
 
-    /** Deletes the letter after its event is queued. If interrupted in between, a repeated call does not send it twice. */
+    /** Queues the event again, then deletes the dead letter. A call repeated after an interruption does not send the event twice. */
     async function redrive(letter: Letter): Promise<void> {
       const { id, subscriptionId, topic, entryId, fields } = letter;
       await sendAgain(id, { subscriptionId, topic, entryId, fields, firstAtMs: clock(), attempts: [] });

@@ -13,7 +13,6 @@ const attemptSchema = z.object({
   durationMs: z.int(),
 });
 
-/** A dead letter in a response. */
 export const deadLetterSchema = z
   .object({
     id: id("dl"),

@@ -18,11 +18,10 @@ import { filters } from "./schema.ts";
 
 export interface PreviewDeps extends DeliveriesDeps {
   readonly schemas: Pick<SchemaCompiler, "check">;
-  /** Aborts when the gateway stops. */
   readonly stopping: AbortSignal;
 }
 
-/** Limits of a preview, in items and in characters of the response. It stops after the delivery that reaches one of them. */
+/** A preview stops after the delivery that reaches `MAX_PREVIEWED_ITEMS` or `MAX_ANSWER_CHARACTERS`. */
 const MAX_PREVIEWED_ITEMS = 5_000;
 const MAX_ANSWER_CHARACTERS = 8 * 1024 * 1024;
 
@@ -65,7 +64,6 @@ const previewResultSchema = z
     description: "The result that the newest deliveries would have. A preview publishes no events.",
   });
 
-/** Tries event definitions on stored deliveries, before the channel is changed. */
 export const preview = (deps: PreviewDeps): Route =>
   defineRoute(
     {
@@ -129,7 +127,7 @@ interface Made {
 
 function madeBefore({ record: { outcome }, items }: WholeDeliveryRecord): Made {
   const kept = outcome.quarantine.map(({ reason }) => reason);
-  // A delivery that was rejected as a whole has no quarantine receipts. Its reasons are only stored with its items.
+  // A delivery rejected as a whole has no quarantine receipts. Its failure reasons are stored only with its items.
   const refused = items.flatMap(({ failures }) => failures.map(({ reason }) => reason));
   return {
     types: outcome.events.map(({ type }) => type).sort(),
@@ -137,7 +135,7 @@ function madeBefore({ record: { outcome }, items }: WholeDeliveryRecord): Made {
   };
 }
 
-/** Counts a failure once, even if several definitions fail. An id that is already used for other data counts as a failure. */
+/** Counts a failure reason once per item, even if several definitions fail. An id already used for other data is an `id_conflict`. */
 function madeAfter(explained: readonly ExplainedItem[]): Made {
   const made = explained.flatMap(({ events }) => events);
   const conflicts = made.filter(({ status }) => status === "conflict").map(() => "id_conflict");

@@ -22,7 +22,7 @@ export interface DeliveriesDeps {
   readonly clock: Clock;
 }
 
-/** Maximum number of records that a search by `eventId` reads. */
+/** A search by `eventId` reads only this many of the newest records. */
 const MAX_SEARCHED = 2_000;
 
 /** @throws ApiError 404 when the app or the channel does not exist */

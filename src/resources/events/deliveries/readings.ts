@@ -13,7 +13,7 @@ export interface ReadingsDeps {
   readonly findRetry: FindRetry;
 }
 
-/** Maximum number of events of a delivery whose readings are returned. */
+/** Number of events per delivery whose progress is returned. Further events are omitted. */
 const MAX_EVENTS = 20;
 const CONCURRENCY = 8;
 
@@ -45,7 +45,7 @@ export const readingSchema = z
   .meta({ id: "Reading", description: "Progress of a subscription with an event." });
 type Reading = Shown<z.output<typeof readingSchema>>;
 
-/** Returns the progress of the app's subscriptions with the first `MAX_EVENTS` of the events. @throws UnavailableError */
+/** Returns how far each of the app's subscriptions has processed the first `MAX_EVENTS` events. @throws UnavailableError */
 export async function readingsOf(
   { db, readings, findRetry }: ReadingsDeps,
   scope: AppScope,
@@ -59,7 +59,7 @@ export async function readingsOf(
   const hasHandler = new Map(rows.map((row) => [row.id, row.handler !== null]));
   const found = await mapBounded(events.slice(0, MAX_EVENTS), CONCURRENCY, async (event) => {
     const { topic, entryId } = event;
-    // Skips consumer groups that other Redis clients have created on the topic.
+    // Skip consumer groups that other Redis clients have created on the topic.
     const ours = (await readings.readEntryProgress(topic, entryId)).filter(({ group }) =>
       hasHandler.has(group),
     );

@@ -28,7 +28,7 @@ export interface EraseDeps {
   readonly clock: Clock;
 }
 
-/** The properties by which copies of the event are recognized. */
+/** Properties of the deleted event by which its copies are recognized. */
 interface Erased extends EntryPlace {
   readonly id: string | undefined;
   readonly source: string | undefined;
@@ -43,19 +43,19 @@ interface OfChannel {
 }
 
 interface KeptDelivery {
-  /** Reason of the quarantine. `undefined` for a delivery record. */
+  /** Reason for the quarantine. `undefined` for a delivery record. */
   readonly reason: QuarantineReason | undefined;
   readonly delivery: VerifiedDelivery;
 }
 
 const PAGE = 200;
-/** Shorter data may also occur in unrelated deliveries, so they are not compared by data. */
+/** Data shorter than this is not searched for in deliveries, because unrelated deliveries may contain it too. */
 const MIN_DATA_BYTES = 64;
 
 /**
- * Deletes an event for privacy from all places: dead letters, pending handler deliveries, quarantine, delivery records and its
- * topic. Quarantined items and delivery records are deleted with the whole delivery. The topic entry is deleted last, so that
- * a repeated call can finish an interrupted deletion.
+ * Deletes an event for privacy from all places: dead letters, pending handler deliveries, quarantine, delivery records
+ * and its topic. A quarantined item or delivery record that contains the event is deleted as a whole. The topic entry is
+ * deleted last, so that a repeated call can finish an interrupted deletion.
  *
  * @throws ApiError 404 when neither the entry nor a dead letter of it exists
  * @throws UnavailableError
@@ -134,7 +134,7 @@ async function eraseDeliveries(
       const found = await deliveryRecords.find(organizationId, id);
       if (found === undefined) continue;
       const { outcome, hasBody } = found.record;
-      // A record lists only the first events of its delivery. The event may be among the others.
+      // The record does not list all events of its delivery, so the delivery may contain the event.
       const isCut = outcome.events.length < outcome.published + outcome.duplicates;
       const isNamed =
         isCut ||
@@ -149,8 +149,8 @@ async function eraseDeliveries(
 /**
  * Returns true if the delivery contains the event.
  *
- * Deliveries are compared by event id. Data is compared only when ids cannot tell. It is never compared for paused deliveries,
- * which are not published yet: they may contain a different event with the same data.
+ * Event ids are compared first. Data is compared only when ids prove nothing. Data of paused deliveries is never
+ * compared: they are not published yet, and may contain a different event with the same data.
  */
 async function holds(
   { explain }: EraseDeps,
@@ -175,5 +175,5 @@ async function holds(
   );
 }
 
-/** Whether the gateway generated the id. The same delivery would then get a different id each time. */
+/** Whether the gateway generated the id. Such an id differs each time the same delivery is processed. */
 const isMadeHere = (id: string): boolean => isId("evt", id) || isId("qr", id.split("/", 1)[0] ?? "");

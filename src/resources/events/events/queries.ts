@@ -17,17 +17,17 @@ export interface EventsDeps extends EraseDeps {
 }
 
 const CONCURRENCY = 16;
-/** Maximum number of topics that a list covers. */
+/** Listing the events of more topics than this is rejected with 400. */
 const MAX_TOPICS = 5_000;
-/** Size at which a response ends before `limit` is reached. It always contains the first event. */
+/** A response ends at this size, even before `limit` events. It always contains at least one event. */
 const MAX_ANSWER_CHARACTERS = 16 * 1024 * 1024;
 const EVENTS_AT_ONCE = 8;
-/** Maximum number of entries that a search reads. */
+/** A search reads at most this many entries, and returns the matches among them. */
 const MAX_SEARCHED = 5_000;
 
 /**
- * Lists the app's events as JSON texts in order of time, then id, with their total. With a range of times, the total is not
- * counted beyond `MAX_WINDOW`.
+ * Returns a page of the app's events as JSON texts, with the total count. Events are ordered by time, then id. With a
+ * range of times, counting stops at `MAX_WINDOW`.
  *
  * @throws ApiError 400 when the app has too many topics
  */
@@ -90,7 +90,7 @@ function valueAt(data: string | undefined, get: (root: unknown) => unknown): str
   }
 }
 
-/** Returns matching events as JSON texts. Stops at a maximum number of entries and characters. */
+/** Returns matching events as JSON texts. Stops at `MAX_SEARCHED` entries or `MAX_ANSWER_CHARACTERS`. */
 async function searchEvents(
   { topics }: EventsDeps,
   places: AsyncGenerator<EntryPlace, void, void>,
@@ -121,7 +121,7 @@ async function searchEvents(
   return found;
 }
 
-/** Reads events as JSON texts. Skips entries that were removed since they were listed. */
+/** Reads events as JSON texts. Skips entries that were removed after they were listed. */
 async function readEvents({ topics }: EventsDeps, places: readonly EntryPlace[]): Promise<readonly string[]> {
   const events: string[] = [];
   let characters = 0;
@@ -159,7 +159,6 @@ async function listTopicNames(
   return rows.map(({ topic }) => topic);
 }
 
-/** Returns true if the topic belongs to the app. */
 export async function hasTopic(
   db: Queryable,
   { organizationId, appId }: AppScope,

@@ -32,7 +32,6 @@ const matched = {
   },
 };
 
-/** The published events of an app. */
 export const events: Resource<EventsDeps> = {
   path: "/apps/:appId/events",
   tag: "Events",

@@ -45,7 +45,7 @@ export const listQuerySchema = z
 export const TOPIC_EXAMPLE = "events.org_1.apps.app.event_received.app_1.main.push";
 export const ENTRY_EXAMPLE = "1769851800000-0";
 
-/** An event in a response. It may have further members: the sender's extensions. */
+/** An event may have further members: the extension attributes that its sender added. */
 export const eventSchema = z
   .looseObject({
     specversion: z.string().meta({ example: "1.0" }),
@@ -74,7 +74,7 @@ export function eventJson(topic: string, { entryId, fields }: TopicEntry): strin
   const isJson = isJsonType(fields.datacontenttype);
   const members: string[] = [];
   for (const [name, value] of Object.entries(fields)) {
-    // Skips a sender's extension with the name of a member that is added below.
+    // Skip an extension attribute named `topic`, because the name of the topic is added below.
     if (name === "topic") continue;
     const isRaw = name === "data" && isJson && isJsonText(value);
     members.push(`${JSON.stringify(name)}:${isRaw ? value : JSON.stringify(value)}`);

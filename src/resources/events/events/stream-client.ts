@@ -12,21 +12,21 @@ export interface StreamSink {
 export interface StreamClientDeps {
   readonly tail: Tail;
   readonly sink: StreamSink;
-  /** Returns the last entry id that the shared reader has read in a topic, or `undefined` if it does not read the topic. */
+  /** Returns the last entry id that the reader shared by all clients has read in a topic. `undefined` if it does not read the topic. */
   readonly sharedAfter: (topic: string) => string | undefined;
   /** Returns the Redis time up to which the shared reader has read all topics completely. */
   readonly completeUntilMs: () => number;
   readonly start: Position;
 }
 
-/** A connected reader of the events of several topics. */
+/** A client connected to an event stream, with its position in each topic. */
 export interface StreamClient {
   readonly topics: () => Iterable<string>;
   /** Starts to follow a topic from the reader's position. */
   readonly follow: (topic: string) => void;
   readonly unfollow: (topic: string) => void;
   readonly has: (topic: string) => boolean;
-  /** Called for each entry of the shared reader. `data` is the event as `data:` lines. */
+  /** Called for each entry that the shared reader reads. `data` is the event as `data:` lines of a server-sent event. */
   readonly offer: (topic: string, entryId: string, data: string) => void;
   /** Reads the entries that the reader has missed, until the output is full. */
   readonly catchUp: () => Promise<void>;
@@ -37,11 +37,11 @@ export interface StreamClient {
 const PAGE = { entries: 100, bytes: 256 * 1024 } as const;
 
 /**
- * Creates the state of one reader.
+ * Creates the state of one connected client.
  *
- * A live topic receives its entries from the shared reader. For a topic that is behind, the client reads from its own position.
- * This happens after a resumption, or when the output was full as an entry arrived. A slow reader therefore needs no buffer and
- * misses no entries.
+ * A client that keeps up receives entries from the shared reader (`StreamHub`). A topic is behind after a resumption, or
+ * when an entry arrived while the output was full. The client then reads this topic from its own position. A slow client
+ * therefore needs no buffer and misses no entries.
  */
 export function createStreamClient(deps: StreamClientDeps): StreamClient {
   const { tail, sink, sharedAfter, completeUntilMs, start } = deps;
@@ -62,7 +62,7 @@ export function createStreamClient(deps: StreamClientDeps): StreamClient {
     position.raiseSince(sinceMs);
   }
 
-  /** Returns the topic that is furthest behind, so that older events are sent roughly first. */
+  /** Returns the topic that is furthest behind, so that events are sent roughly in order of time. */
   function furthestBehind(): string | undefined {
     let furthest: string | undefined;
     for (const topic of behind) {
@@ -79,10 +79,10 @@ export function createStreamClient(deps: StreamClientDeps): StreamClient {
     const { more } = await tail.read([[topic, after]], PAGE, (from, entry) => {
       if (places.has(from)) send(from, entry.entryId, dataLines(eventJson(from, entry)));
     });
-    // The topic stays behind if the shared reader advanced during this read, since its entries were not passed on.
+    // If the shared reader advanced during this read, the client missed its entries, so the topic remains behind.
     if (more || sharedAfter(topic) !== sharedBefore) return;
     behind.delete(topic);
-    // All remaining entries up to the shared position have been read, or were trimmed.
+    // The client has now read all entries up to the shared reader's position, except those trimmed from the topic.
     const place = places.get(topic);
     if (sharedBefore !== undefined && place !== undefined && compareEntryIds(place, sharedBefore) < 0) {
       places.set(topic, sharedBefore);
@@ -134,7 +134,7 @@ export function createStreamClient(deps: StreamClientDeps): StreamClient {
   };
 }
 
-/** Formats JSON as `data:` lines. Line breaks can only occur between its tokens, so a reader can join the lines again. */
+/** Formats JSON as `data:` lines. Readers can join the lines, because line breaks in JSON occur only between tokens. */
 export const dataLines = (json: string): string =>
   json
     .split(/\r\n|\r|\n/)

@@ -28,19 +28,18 @@ export interface StreamHubDeps {
   readonly log: Log;
 }
 
-/** A topic that at least one client follows. */
 interface Followed {
   after: string;
   readonly clients: Set<StreamClient>;
 }
 
-/** Reads the topics that clients on this worker follow, once for all of them. It is idle without clients. */
+/** Reads the topics that this worker's clients follow, once for all clients. Idle while no client is connected. */
 export interface StreamHub {
   /**
    * Adds a client.
    *
-   * @param nowMs Redis time at which the shared reader starts topics that it does not read yet
-   * @param listedMs Redis time at which `topics` began to be listed
+   * @param nowMs Redis time from which the hub reads topics that it does not read yet
+   * @param listedMs Redis time at which the listing of `topics` began
    */
   readonly join: (member: StreamMember, topics: readonly string[], nowMs: number, listedMs: number) => void;
   readonly leave: (member: StreamMember) => void;
@@ -50,29 +49,29 @@ export interface StreamHub {
   readonly completeUntilMs: () => number;
 }
 
-/** Maximum number of topics of one stream. */
+/** Maximum number of topics per stream. A stream that covers more is rejected or ended. */
 export const MAX_TOPICS = 1_000;
 const LIMITS = { entries: 200, bytes: 1024 * 1024 } as const;
 const READ_EVERY_MS = 100;
 const LISTS_AT_ONCE = 4;
-/** Topics of new event definitions are followed within two seconds. */
+/** Interval of listing topics, so that streams follow the topics of new event definitions within two seconds. */
 const LIST_EVERY_MS = 1_500;
 const AFTER_FAILURE_MS = 1_000;
 const MAX_PAUSE_MS = 1_000;
-/** Clocks of Redis servers may differ or be set back by this much without a resuming reader missing an event. */
+/** Tolerated difference between the clocks of Redis servers. Up to this difference, a resuming reader misses no event. */
 const MARGIN_MS = 5_000;
 
 export function createStreamHub({ tail, listTopics, stopping, log }: StreamHubDeps): StreamHub {
   const members = new Set<StreamMember>();
   const followed = new Map<string, Followed>();
-  /** Counts newly followed topics. A read during which one was added is not complete. */
+  /** Incremented for each newly followed topic. A read during which it changes is not complete. */
   let generation = 0;
   let turn = 0;
   let timeMs = 0;
   let completeMs = 0;
   let listedMs = 0;
   let listedAt = Number.NEGATIVE_INFINITY;
-  /** Counts joined clients. A listing of topics does not cover clients that joined while it ran. */
+  /** Incremented when a client joins. A listing of topics does not cover clients that joined while it ran. */
   let joined = 0;
   let isRunning = false;
 
@@ -114,7 +113,7 @@ export function createStreamHub({ tail, listTopics, stopping, log }: StreamHubDe
       }
     });
     if (before === joined) listedMs = knownMs;
-    // Counts from the start, because later changes may be missing from the listing.
+    // The interval starts with the listing, because changes made after its start may be missing.
     listedAt = startedAt;
   }
 
@@ -125,14 +124,14 @@ export function createStreamHub({ tail, listTopics, stopping, log }: StreamHubDe
 
   async function read(): Promise<boolean> {
     const before = generation;
-    // Starts with a different topic each time, so that busy topics cannot keep filling the whole read.
+    // Start with a different topic each time, so that busy topics cannot fill every read.
     const all = [...followed];
     const first = all.length === 0 ? 0 : turn++ % all.length;
     const inTurn = new Map([...all.slice(first), ...all.slice(0, first)]);
     const places = [...inTurn].map(([topic, { after }]) => [topic, after] as const);
     const result = await tail.read(places, LIMITS, (topic, entry) => {
       const known = followed.get(topic);
-      // Skips topics that were left during the read. They may have been followed again from an earlier position.
+      // Skip a topic that was unfollowed during the read. It may have been followed again from an earlier position.
       if (!known || known !== inTurn.get(topic)) return;
       known.after = entry.entryId;
       const data = dataLines(eventJson(topic, entry));
@@ -150,10 +149,10 @@ export function createStreamHub({ tail, listTopics, stopping, log }: StreamHubDe
       let pauseMs = READ_EVERY_MS;
       try {
         const more = await read();
-        // Pauses longer after a slow read.
+        // Pauses longer after a slow read, to reduce the load on Redis.
         const slowMs = Math.min(2 * (performance.now() - startedAt), MAX_PAUSE_MS);
         pauseMs = more ? 0 : Math.max(READ_EVERY_MS, slowMs);
-        // Not awaited, so that a client that catches up does not delay others. The next iteration retries failures.
+        // Not awaited, so that a client catching up does not delay the others. The next iteration retries failures.
         for (const { client } of members) client.catchUp().catch(() => {});
         await list();
         failing = false;
@@ -184,7 +183,7 @@ export function createStreamHub({ tail, listTopics, stopping, log }: StreamHubDe
       members.add(member);
       joined++;
       timeMs = Math.max(timeMs, nowMs);
-      // For the new client, reading is complete only up to `nowMs`, and the list of topics only up to `knownMs`.
+      // The new client's topics have been read only up to `nowMs`, and listed only up to `knownMs`.
       completeMs = Math.min(completeMs, nowMs);
       listedMs = Math.min(listedMs, knownMs);
       for (const topic of topics) follow(member, topic, nowMs);

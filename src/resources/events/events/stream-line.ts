@@ -11,7 +11,7 @@ export interface StreamLine extends StreamSink {
 }
 
 /**
- * Creates the output to a reader as a response body.
+ * Creates the response body of one event stream.
  *
  * @param on.onRoom called when the output is no longer full
  * @param on.onGone called when the reader has disconnected

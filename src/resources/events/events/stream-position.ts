@@ -2,20 +2,20 @@ import { createHash } from "node:crypto";
 import { compareEntryIds, ENTRY_ID, idBefore, parseEntryMs } from "../../../bus/entry-id.ts";
 
 /**
- * Position of a reader of several topics. It has received all entries before `sinceMs` (Redis time). For a topic in `exact`, it
- * has received all entries up to the given id. The keys of `exact` are topic tags.
+ * Position of a reader in several topics. The reader has received all entries before `sinceMs` (Redis time). For a topic
+ * in `exact`, the reader has received all entries up to the given id. The keys of `exact` are topic tags (`tagOf`).
  */
 export interface Position {
   readonly sinceMs: number;
   readonly exact: ReadonlyMap<string, string>;
 }
 
-/** Maximum number of topics in `exact`, the most recently active ones. Events of other topics may repeat after a resumption. */
+/** Maximum number of topics in `exact`. The least recently active one is dropped, and its events may repeat after a resumption. */
 const MAX_EXACT = 100;
 const TEXT = /^\d{1,15}(?:\.[A-Za-z0-9_-]{8}:\d{1,20}-\d{1,20}){0,100}$/;
 const TAG_CHARS = 8;
 
-/** Computes the short tag of a topic within a position. */
+/** Shortens a topic name to the tag that stands for the topic in a position. */
 export const tagOf = (topic: string): string =>
   createHash("sha256").update(topic).digest("base64url").slice(0, TAG_CHARS);
 
@@ -35,7 +35,6 @@ export function afterOf({ sinceMs, exact }: Position, topic: string): string {
   return known !== undefined && compareEntryIds(known, since) > 0 ? known : since;
 }
 
-/** Tracks the position of one reader. */
 export class MovingPosition {
   #sinceMs: number;
   /** Entry ids by topic tag, the most recently updated last. */

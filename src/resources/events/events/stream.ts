@@ -28,11 +28,11 @@ export interface EventStreamDeps {
   readonly stopping: AbortSignal;
 }
 
-/** Maximum number of streams on this worker, in total and per caller. */
+/** Limits on open streams of this worker: in total (then 503) and per caller (then 429). */
 const PER_WORKER = 500;
 const PER_CALLER = 20;
 const BEAT_EVERY_MS = 15_000;
-/** Together with the caller cache (3 s), this ends the streams of a revoked key within 5 s. */
+/** Interval of checking a stream's token. With the caller cache (3 s), the streams of a revoked key end within 5 s. */
 const CHECK_EVERY_MS = 1_500;
 /** A reader that accepts no data for this long is disconnected. */
 const MAX_STALL_MS = 10_000;
@@ -48,7 +48,6 @@ const querySchema = z.object({
   type: z.string().min(1).max(255).optional().describe("Selects events of this type."),
 });
 
-/** The live event stream of an app. */
 export const eventStream: Resource<EventStreamDeps> = {
   path: "/apps/:appId/events",
   tag: "Events",
@@ -100,7 +99,7 @@ export const eventStream: Resource<EventStreamDeps> = {
       stopping.addEventListener("abort", close);
       line.write(`retry: ${RETRY_MS}\n`);
       hub.join(member, from.topics, from.nowMs, from.listedMs);
-      // Sent only after joining, when the topics that are behind are known. Before, the position would skip their entries.
+      // Send the position only after joining, when it is known which topics are behind. Otherwise it would skip their entries.
       client.beat();
       return new Response(line.body, { headers: HEADERS });
     }
@@ -138,7 +137,7 @@ export const eventStream: Resource<EventStreamDeps> = {
             const start = resumed
               ? { ...resumed, sinceMs: Math.min(resumed.sinceMs, nowMs) }
               : { sinceMs: nowMs, exact: new Map() };
-            // Checks again: if the gateway began to stop during the queries, the stream would never end.
+            // Check again, because a stream opened after the gateway began to stop would never end.
             requireRunning();
             const listedMs = nowMs - (performance.now() - listedAt);
             return open(c, filter, { start, topics, nowMs, listedMs }, release);
@@ -181,9 +180,10 @@ async function findTopics(db: Queryable, filter: StreamFilter): Promise<readonly
 }
 
 /**
- * Creates a function that reserves a stream for a caller and returns its release function. Releasing twice has no effect.
+ * Creates a function that reserves a stream for a caller and returns a function to release the stream. Releasing twice
+ * has no effect.
  *
- * It throws ApiError 429 when the caller has too many streams, and UnavailableError when the worker has.
+ * It throws ApiError 429 when the caller has too many streams, and UnavailableError when the worker has too many.
  */
 function createPlaces(): (caller: string) => () => void {
   const taken = new Map<string, Set<symbol>>();

@@ -21,7 +21,7 @@ export interface OverviewDeps {
 }
 
 const HOUR_MS = 3_600_000;
-/** Above this number, computing the figures would take too long, and they are null. */
+/** With more channels, computing the delivery figures would take too long, so they are null. */
 const MAX_CHANNELS = 1_000;
 const MAX_SUBSCRIPTIONS = 500;
 const MAX_TIMED = 500;
@@ -72,7 +72,6 @@ const overviewSchema = z
   })
   .meta({ id: "Overview", description: "Current figures of the organization's event flow." });
 
-/** Key figures that show where an operator should look. */
 export const overview: Resource<OverviewDeps> = {
   path: "/overview",
   tag: "Problems",

@@ -20,7 +20,6 @@ export interface ProblemsDeps {
 
 const params = { problemId: pathId("prob", "problem") };
 
-/** Problems that Inlet has detected in an organization. */
 export const problems: Resource<ProblemsDeps> = {
   path: "/problems",
   tag: "Problems",

@@ -7,7 +7,6 @@ import { pageQuery } from "../../../http/page.ts";
 const kind = z.enum(PROBLEM_KINDS);
 const state = z.enum(PROBLEM_STATES);
 
-/** A problem in a response. */
 export const problemSchema = z
   .object({
     id: id("prob"),

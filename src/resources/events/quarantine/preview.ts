@@ -21,7 +21,7 @@ export function explainKept(
   return explain(channel, delivery, { id, item, definitions, asNewId: false });
 }
 
-/** Tries definitions on quarantined items, so that they can be corrected before a redrive. */
+/** Tries event definitions on quarantined items, so that users can correct the definitions before a redrive. */
 export const preview = (
   deps: QuarantineDeps,
   filterOf: (scope: AppScope, filters: Filters) => Promise<QuarantineFilter>,
@@ -56,7 +56,7 @@ export const preview = (
       const items = [];
       for (const { id, reason } of records) {
         const found = await deps.quarantine.find(filter.organizationId, id);
-        // Skips items that were deleted or redriven since they were listed.
+        // Skip items that were deleted or redriven after they were listed.
         if (!found) continue;
         const explained = reason === "signature_invalid" ? [] : await explainKept(deps, channel, found);
         const isReleased =

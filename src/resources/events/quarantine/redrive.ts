@@ -24,7 +24,6 @@ export interface QuarantineDeps {
   /** Returns the active version of a channel, or `undefined` when it was deleted. */
   readonly findCompiledChannel: (channelNumber: number) => Promise<CompiledChannel | undefined>;
   readonly redrive: Redrive;
-  /** Aborts when the gateway stops. */
   readonly stopping: AbortSignal;
   readonly clock: Clock;
   readonly log: Log;
@@ -47,8 +46,8 @@ export const recordUse = (
 /**
  * Runs a quarantined item through the channel's current definitions.
  *
- * The write that publishes the events also removes the item from quarantine. An item that fails again stays. If it fails for a
- * different reason, a new record with that reason replaces the old one.
+ * The write that publishes the events also removes the item from quarantine. An item that fails again stays in
+ * quarantine. If it fails for a different reason, a new record with that reason replaces the old one.
  *
  * @throws UnavailableError when the result is unknown; it is safe to repeat the redrive
  */

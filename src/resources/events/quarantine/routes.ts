@@ -182,7 +182,7 @@ async function redriveAll(
   for (const [index, id] of ids.entries()) {
     try {
       const found = await deps.quarantine.find(organizationId, id);
-      // Skips items that were deleted or redriven since they were listed.
+      // Skip items that were deleted or redriven after they were listed.
       if (!found) continue;
       results.push(await redriveItem(deps, found, { asNewId: false, signal }));
     } catch (error) {

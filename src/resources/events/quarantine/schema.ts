@@ -36,7 +36,6 @@ export const previewSchema = z.strictObject({
   limit: z.int().min(1).max(200).default(50),
 });
 
-/** The result of a preview. */
 export const previewResultSchema = z
   .object({
     matched: z.int().meta({ description: "Number of items that match the filters." }),
@@ -147,7 +146,6 @@ function renderBody(body: Buffer, redact: Redact): Pick<ItemEntity, "body" | "bo
   }
 }
 
-/** The result of a redrive. */
 export const redriveResultSchema = z
   .object({
     id: id("qr"),
@@ -198,7 +196,7 @@ export function redriveResultOf(id: string, result: IngestResult): RedriveResult
       return createRejectedResult(id, `The delivery has more than ${result.limit} items.`);
     case "rejected":
       return createRejectedResult(id, "The channel rejects the item.");
-    // These results do not occur: a quarantined delivery is either verified or never redriven, and is never a handshake.
+    // Unreachable: a quarantined delivery is either verified or never redriven, and is never a handshake.
     case "unverified":
     case "handshake":
       return createRejectedResult(id, "The delivery could not be verified.");

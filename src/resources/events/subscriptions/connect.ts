@@ -10,8 +10,8 @@ import { keepConnection } from "./handler.ts";
 import type { EventUid } from "./schema.ts";
 
 /**
- * Sets the connection on the pull channels that a subscription covers. These are the channel that it names, or, for a
- * subscription to the whole app, each channel without a connection that accepts this one. Push channels are skipped.
+ * Sets the connection on the pull channels that a subscription covers. For a subscription to the whole app, these are the
+ * channels that have no connection yet and accept the given one. Push channels are skipped.
  *
  * @returns the uids of the covered channels that now use the connection
  * @throws ApiError 404 when the connection or channel does not exist

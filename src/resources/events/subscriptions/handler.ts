@@ -8,7 +8,6 @@ import { invalidParameters, notFound } from "../../../http/problem.ts";
 const SECRET = /^whsec_(?:[A-Za-z0-9+/]{4}){8,21}(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{4})?$/;
 const MADE_SECRET_BYTES = 32;
 
-/** The handler of a subscription in a request. */
 export const handlerSchema = z.strictObject({
   url: z
     .url({ protocol: /^https?$/, error: "must be an http or https URL" })

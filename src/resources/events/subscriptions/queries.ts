@@ -65,7 +65,7 @@ export async function insertSubscription(
   if (!app) throw notFound("app");
   const inside = { table: "apps", column: "appId" };
   await requireRoom(trx, { organizationId }, { table: "subscriptions", words: "subscriptions", inside });
-  // Called before `requireTarget` because it takes the stronger lock on the channel.
+  // Must run before `requireTarget`, because `connectCovered` takes the stronger lock on the channel.
   const connected =
     connectionId === null
       ? []
@@ -144,7 +144,7 @@ export async function getSubscription(db: Queryable, scope: AppScope, id: string
   return withTopics(db, row);
 }
 
-/** Deletes the row, and records the removal of its consumer groups for later cleanup. @throws ApiError 404 */
+/** Deletes a subscription, and records its consumer groups for later removal from Redis. @throws ApiError 404 */
 export async function deleteSubscription(
   trx: Trx,
   author: Author,

@@ -28,7 +28,6 @@ const readerSchema = z
   })
   .meta({ id: "Reader", description: "A reader of a subscription, with figures for all its topics." });
 
-/** The readers of a subscription. */
 export const subscriptionReaders: Resource<ReadersDeps> = {
   path: "/apps/:appId/subscriptions/:subscriptionId/readers",
   tag: "Subscriptions",

@@ -65,7 +65,6 @@ export const replaySchema = z
   });
 export type ReplayInput = z.output<typeof replaySchema>;
 
-/** The result of a replay. */
 export const replayedSchema = z
   .object({
     matched: z.int().meta({

@@ -24,7 +24,7 @@ export interface ReplayDeps {
   readonly clock: Clock;
 }
 
-/** Size of queued event copies at which a request stops early. Each replayed event is queued with a copy of its fields. */
+/** A replay stops early once the event copies that it has queued reach this size. The client then continues with `next`. */
 const MAX_CHARACTERS = 32 * 1024 * 1024;
 const AT_ONCE = 8;
 
@@ -91,7 +91,7 @@ async function replay(
     const found = await Promise.all(
       some.map(async ({ topic, entryId }) => {
         const entry = await topics.findEntry(topic, entryId);
-        // Retention has removed the entry since it was selected.
+        // Retention removed the entry after it was selected.
         if (entry === undefined) return 0;
         const fields = Object.entries(entry.fields).flat();
         const delivery = { subscriptionId, topic, entryId, fields, firstAtMs: clock(), attempts: [] };

@@ -54,8 +54,11 @@ export interface SubscriptionsDeps extends Pick<EntityDeps, "channelKinds"> {
 }
 
 /**
- * Creates subscriptions. Reading the Redis time first makes the request fail while Redis is unavailable, before a row is written.
- * Once the row is written, the request succeeds. Groups that cannot be created then are created later at the same position.
+ * Creates subscriptions.
+ *
+ * The Redis time is read before the row is written, so that the request fails early while Redis is unavailable. Once the
+ * row is written, the request succeeds. The group reconciler later creates the missing consumer groups at the same
+ * position.
  */
 export const subscribe: Resource<SubscriptionsDeps> = {
   path: "/apps/:appId/events/subscribe",

@@ -75,7 +75,6 @@ export const formatEventUid = (uid: EventUid): string => {
 export const formatStartAt = (startAt: StartAt): string =>
   typeof startAt === "number" ? formatTimestamp(startAt) : startAt;
 
-/** The lag of a subscription's readers. */
 export const lagSchema = z
   .object({
     lag: z
@@ -93,7 +92,6 @@ export const lagSchema = z
   })
   .meta({ id: "SubscriptionLag", description: "Lag of a subscription's readers." });
 
-/** A subscription in a response. */
 export const subscriptionSchema = z
   .object({
     id: id("sub"),
@@ -128,7 +126,6 @@ export const subscriptionSchema = z
   })
   .meta({ id: "Subscription", description: "A reading position on all topics that match an event uid." });
 
-/** A newly created subscription. */
 export const subscribedSchema = subscriptionSchema
   .extend({
     connectedChannels: z.array(z.string()).meta({
@@ -138,7 +135,6 @@ export const subscribedSchema = subscriptionSchema
   })
   .meta({ id: "Subscribed", description: "A new subscription, with the channels that use its connection." });
 
-/** A subscription after a rewind. */
 export const rewoundSchema = subscriptionSchema
   .extend({
     dropped: z.int().meta({

@@ -15,7 +15,6 @@ export interface TopicsDeps {
 
 const CONCURRENCY = 16;
 
-/** The topics of an app. */
 export const topics: Resource<TopicsDeps> = {
   path: "/apps/:appId/topics",
   tag: "Topics",

@@ -17,7 +17,6 @@ const groupSchema = z.object({
   lag: z.int().nullable().meta({ description: "Number of entries not delivered yet. Null if unknown." }),
 });
 
-/** A topic in a response. */
 export const topicSchema = z
   .object({
     topic: z.string().meta({ description: "Name of the Redis stream." }),
