@@ -35,7 +35,7 @@ import calculateSlot from "cluster-key-slot";
  * `event/subscription-keys.ts` builds the keys of subscriptions, because readers use them too.
  */
 export const cursorKey = (channelNumber: number): string => `inlet:{c.${channelNumber}}:cursor`;
-/** Prefix of all keys of a channel's signed-bytes memory, which detects replayed deliveries (dedupe.lua). */
+/** Key prefix of a channel's signed-bytes memory, which detects replayed deliveries (dedupe.lua). */
 export const signedBytesKey = (channelNumber: number): string => `inlet:{b.${channelNumber}}:`;
 /** Key of the hash that lists the dedupe slicings in use in a channel's signed-bytes memory (dedupe.lua). */
 export const signedBytesNotesKey = (channelNumber: number): string => `${signedBytesKey(channelNumber)}e`;
@@ -53,7 +53,10 @@ export const quarantineRecordKey = (organizationId: string, id: string): string 
 export const quarantineDeliveryKey = (organizationId: string, delivery: string): string =>
   `${quarantinePrefix(organizationId)}d:${delivery}`;
 
-/** Key of the sizes of an organization's delivery records. Without its last letter, it is the prefix of all other delivery record keys. */
+/**
+ * Key of the byte counts of an organization's delivery records. Without its last letter, it is the prefix of all other delivery record
+ * keys.
+ */
 export const deliveryBytesKey = (organizationId: string): string => `inlet:{d.${organizationId}}:b`;
 export const deliveryIndexKey = (organizationId: string, channelNumber: number): string =>
   `inlet:{d.${organizationId}}:x:${channelNumber}`;

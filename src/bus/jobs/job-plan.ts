@@ -41,13 +41,12 @@ export function gapMs(plan: JobPlan, afterMs: number): number {
   return first === undefined || second === undefined ? Number.POSITIVE_INFINITY : second - first;
 }
 
-/** Formats a plan as one line of text. Equal plans give equal texts. */
+/** Equal plans give equal texts. */
 export const formatPlan = (plan: JobPlan): string =>
   "everyMs" in plan
     ? JSON.stringify([plan.offsetMs, plan.jitterMs, plan.everyMs])
     : JSON.stringify([plan.offsetMs, plan.jitterMs, plan.cron, plan.timezone]);
 
-/** Parses the output of `formatPlan`. */
 export function parsePlan(text: string): JobPlan {
   const [offsetMs, jitterMs, repetition, timezone] = JSON.parse(text) as [
     number,
@@ -88,7 +87,7 @@ function* cronTimes(
   }
 }
 
-/** Returns the jitter of a time: at least 0, less than `jitterMs`, and always the same for the same plan and time. */
+/** Returns the jitter of a scheduled time: at least 0 and less than `jitterMs`. The same plan and time always give the same jitter. */
 function jitterAtMs(plan: JobPlan, baseMs: number): number {
   if (plan.jitterMs === 0) return 0;
   const digest = createHash("md5")

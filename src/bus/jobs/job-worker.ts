@@ -13,24 +13,24 @@ import { openClient } from "../connection/general-connection.ts";
 import type { RedisBus } from "../connection/redis.ts";
 import { replyCode } from "../connection/redis-errors.ts";
 
-/** A job as passed to its handler. */
 export interface Job<D> {
   readonly id: string;
   readonly data: D;
-  /** Due time, by Redis time. */
+  /** Due time by the clock of Redis. */
   readonly dueAtMs: number;
   /** Number of starts, including this one. Above 1 if the job was postponed, failed, or its worker died. */
   readonly starts: number;
   readonly createdAtMs: number;
-  /** Schedule that created the job; `undefined` if it was added individually. */
+  /** The schedule that created the job; `undefined` if the job was added individually. */
   readonly scheduleId: string | undefined;
 }
 
 /**
- * Runs a job. Resolves with `undefined` when the job is finished, or with `postponeMs` to run it again later. A throw counts as a
- * failed attempt.
+ * Runs a job. Resolves with `undefined` when the job is finished, or with `postponeMs` to run it again later. If the handler throws, the
+ * attempt counts as failed.
  *
- * `signal` aborts when the worker stops, or when the job's lock could not be renewed in time and another worker may run the job.
+ * `signal` aborts when the worker stops. It also aborts when the job's lock could not be renewed in time, so that another worker may run
+ * the job.
  */
 export type JobHandler<D> = (
   job: Job<D>,
@@ -43,7 +43,7 @@ export interface WorkOptions {
   readonly backoffMs?: (failures: number) => number;
   /** Lock duration of a job. After a worker dies, other workers take its jobs within about twice this time. Default: 15,000. */
   readonly lockMs?: number;
-  /** Time that disposal waits for running jobs before it aborts their signal. Default: 2,000. */
+  /** How long disposal waits for running jobs before it aborts their signals. Default: 2,000. */
   readonly graceMs?: number;
   /** A job is dropped if more workers than this died while they ran it, because the job may be the cause. Default: 5. */
   readonly maxDeaths?: number;
@@ -56,11 +56,11 @@ const POLL_INTERVAL_S = 1;
 const SOCKET_TIMEOUT_MS = 15_000;
 /** Pause after an error reply such as OOM or READONLY, because BullMQ would retry immediately. */
 const PAUSE_AFTER_ERROR_MS = 1_000;
-/** An error after this much time without errors counts as a new outage and is logged as a warning again. */
+/** An error that follows this much time without errors counts as a new outage and is logged as a warning again. */
 const OUTAGE_GAP_MS = 30_000;
 const ABORTED_GRACE_MS = 2_000;
 
-/** Starts a worker. Disposal stops taking jobs, waits for running ones, and leaves the rest to other workers. */
+/** Disposal stops taking jobs, waits for running ones, and leaves the rest to other workers. */
 export function startJobWorker<D extends object>(
   deps: {
     readonly redis: Pick<RedisBus, "endpoint">;
@@ -76,7 +76,7 @@ export function startJobWorker<D extends object>(
   const { redis, name, prefix, log, repeatStrategy, backend } = deps;
   const { concurrency, backoffMs = exponentialBackoffMs, lockMs = 15_000, graceMs = 2_000 } = options;
   const stopping = new AbortController();
-  /** One controller per running job. A signal shared by all jobs would accumulate listeners. */
+  /** One controller per running job, because a signal shared by all jobs would accumulate listeners. */
   const inFlight = new Set<AbortController>();
   let onIdle = (): void => {};
   let failedAtMs = Number.NEGATIVE_INFINITY;
@@ -120,7 +120,7 @@ export function startJobWorker<D extends object>(
   };
   const worker = new Worker<D, void>(name, process, workerOptions, backend);
   worker.on("error", (error) => {
-    // Started jobs do not end an outage, because a full Redis can still start a delayed job while it rejects fetching further jobs.
+    // Only time ends an outage, not a started job: a full Redis can still start a delayed job while it rejects fetching further jobs.
     const isNew = performance.now() - failedAtMs > OUTAGE_GAP_MS && !stopping.signal.aborted;
     failedAtMs = performance.now();
     log[isNew ? "warn" : "debug"]({ event: "jobs.failing", err: error }, "Redis error: jobs are delayed");
@@ -158,7 +158,7 @@ export function startJobWorker<D extends object>(
         );
       }
     }
-    // Forces the close: no longer waits for running jobs and stops renewing their locks.
+    // Forces the close: BullMQ no longer waits for running jobs and stops renewing their locks.
     worker.closing = undefined;
     await worker.close(true);
     client.disconnect();

@@ -2,8 +2,8 @@ import { type BackendFactory, createRedisBackend, type RedisQueueBackend } from 
 import { nextTimeMs, parsePlan } from "./job-plan.ts";
 
 /**
- * Position of the current time in the keys and arguments of each BullMQ command. Negative indexes count from the end. In commands that are
- * not listed, the time has no effect on due times.
+ * Index of the current time in the keys and arguments of each BullMQ command. Negative indexes count from the end. Commands that are not
+ * listed do not use their time to compute due times.
  */
 const TIME_ARGUMENT_INDEX: ReadonlyMap<string, number> = new Map([
   ["moveToActive", -2],
@@ -13,7 +13,7 @@ const TIME_ARGUMENT_INDEX: ReadonlyMap<string, number> = new Map([
   ["addJobScheduler", -3],
   ["updateJobScheduler", -3],
 ]);
-/** Index of the next delayed job's due time in the reply of a command that returns a job. */
+/** Index of the next delayed job's due time in a reply that contains a job. */
 const NEXT_DUE_INDEX = 3;
 
 /**
@@ -31,7 +31,9 @@ export const createRedisTimeBackend =
     const waitForJob = backend.waitForJob.bind(backend);
     const updateNextMillis = backend.updateJobSchedulerNextMillis.bind(backend);
 
-    /** Returns the first time of a schedule that is after `afterMs` and after now (Redis time). Replaces the time that BullMQ computes. */
+    /**
+     * Replaces the due time that BullMQ computes: returns the first time of the schedule after both `afterMs` and the current Redis time.
+     */
     const computeDueMs = (pattern: string | undefined, afterMs: number): number | undefined =>
       pattern === undefined
         ? undefined
@@ -55,7 +57,7 @@ export const createRedisTimeBackend =
       return addJobScheduler(id, dueMs, data, templateOptions, repeat, due, producer);
     };
     backend.updateJobSchedulerNextMillis = (id, nextMs, data, jobOptions, producer) => {
-      // `producer` is the id of the taken job, which ends with its due time. The next job must be due later.
+      // `producer` is the id of the job that a worker has taken, and ends with its due time. The next job must be due later.
       const takenMs = Number(producer?.slice(producer.lastIndexOf(":") + 1)) || 0;
       const dueMs = computeDueMs((jobOptions as Repeated).repeat?.pattern, takenMs) ?? nextMs;
       return updateNextMillis(id, dueMs, data, { ...jobOptions, prevMillis: dueMs }, producer);

@@ -6,7 +6,10 @@ import { OVER_LIMIT_KEY } from "../keys.ts";
 
 const READ_EVERY_MS = 2_000;
 
-/** Publishes to all gateways, for `ttlMs`, which organizations are over their topic storage limit. @throws UnavailableError */
+/**
+ * Returns a function that tells all gateways which organizations are over their topic storage limit. The list expires after `ttlMs`.
+ * @throws UnavailableError
+ */
 export function createWriteOverLimit(redis: RedisBus) {
   const runLua = luaScript(redis, new URL("./over-limit.lua", import.meta.url));
   return async (organizationIds: readonly string[], ttlMs: number): Promise<void> => {
@@ -15,15 +18,18 @@ export function createWriteOverLimit(redis: RedisBus) {
   };
 }
 
-/** Organizations over their topic storage limit, as last found by the housekeeper. Unchanged while Redis is unreachable. */
+/**
+ * Organizations over their topic storage limit, as last determined by the housekeeper. While Redis is unreachable, the last known list
+ * applies.
+ */
 export interface OverLimit extends AsyncDisposable {
   readonly has: (organizationId: string) => boolean;
   readonly count: () => number;
 }
 
 /**
- * Starts reading periodically which organizations are over their limit. Reads the list once before it resolves, so that the limit applies
- * from the first delivery. If that read fails, Redis is unreachable and accepts no events anyway.
+ * Periodically reads which organizations are over their limit. Resolves after the first read, so that the limit applies from the first
+ * delivery. If that read fails, Redis is unreachable and accepts no events anyway.
  */
 export async function startOverLimit(deps: {
   readonly redis: RedisBus;

@@ -6,18 +6,16 @@ import { withTimeout } from "../../lib/wait.ts";
 import type { RedisCaller } from "../connection/general-connection.ts";
 import { rateKey } from "../keys.ts";
 
-/** Remaining quota of a key in the current window. */
 export interface RateLimitState {
   readonly limit: number;
   readonly remaining: number;
   readonly resetSeconds: number;
-  /** Whether this request is within the limit. */
   readonly allowed: boolean;
 }
 
 /** Limits requests per key in a window of fixed length. The first request of a key starts its window. */
 export interface RateLimiter {
-  /** State of a key that has made no requests. */
+  /** State of a key that has not made any requests. */
   readonly untouched: RateLimitState;
   /** Counts one request. Never throws. */
   readonly take: (key: string) => Promise<RateLimitState>;
@@ -35,21 +33,23 @@ interface RateCount {
   readonly endsInMs: number;
 }
 
-/** Default timeout of one count in Redis. It is short, because an HTTP request waits for it. */
+/** Default timeout of counting a request in Redis. It is short, because an HTTP request waits for it. */
 const TIMEOUT_MS = 300;
 const SKIP_REDIS_MS = 1_000;
-/** Maximum keys counted in this process while Redis is unreachable. Above it, the least recently used window is evicted. */
+/**
+ * Maximum number of keys counted in this process while Redis is unreachable. Above it, the least recently used key starts again at zero.
+ */
 const MAX_LOCAL_KEYS = 50_000;
 
 /**
- * Creates rate limiters that all gateways share through Redis, with one script call per count.
+ * Creates rate limiters that all gateways share through Redis, with one script call per request.
  *
- * While Redis is unreachable or slow, each gateway counts alone, starting at zero. With n gateways a caller may then get up to n times
- * the limit, but no request is rejected for lack of a counter. One request per second tests whether Redis is back.
+ * While Redis is unreachable or slow, each gateway counts on its own, starting at zero. With n gateways, a caller may then get up to n
+ * times the limit, but no request is rejected because Redis is down. One request per second tests whether Redis is back.
  */
 export function createRateLimiters(deps: {
   readonly redis: RedisCaller;
-  /** Time after which Redis counts as slow. Default: 300. */
+  /** Redis counts as slow if it does not reply within this time. Default: 300. */
   readonly timeoutMs?: number | undefined;
 }) {
   const { redis, timeoutMs = TIMEOUT_MS } = deps;

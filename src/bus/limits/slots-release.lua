@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Releases a holder's slots and reserves free slots for the names that wait longest.
+-- Releases a holder's slots and reserves free slots for the names that have waited longest.
 --
 -- KEYS:  the semaphores (slots.lua)
 -- ARGV:

@@ -42,8 +42,8 @@ elseif ARGV[5 + 2 * full] == '1' then
   call('ZADD', KEYS[full] .. ':w', 'LT', since, name)
   call('PEXPIRE', KEYS[full] .. ':w', QUEUE_TTL_MS)
 end
--- Reserves free slots for queued names. Slots are free if their holder died, or if they were reserved for this name, which could
--- not take slots of all semaphores.
+-- Reserves free slots for queued names. A slot is free here if its holder died, or if it was reserved for this caller and another
+-- semaphore is full.
 for i, semaphore in ipairs(KEYS) do
   reserveFreeSlots(semaphore, tonumber(ARGV[4 + 2 * i]), reservations)
 end

@@ -5,8 +5,8 @@
 --   - <semaphore>    sorted set: holder token by the end of its hold (ms, Redis time)
 --   - <semaphore>:w  sorted set, the queue: name by the time since which it waits
 --
--- A slot that becomes free is reserved for the name that waits longest: member "r:<name>", for `reservedMs`. So no other caller
--- can take it in the meantime.
+-- A slot that becomes free is reserved for `reservedMs` for the name that has waited longest (member "r:<name>"), so that no
+-- other caller can take it.
 local QUEUE_TTL_MS = 600000
 local time = call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -16,7 +16,7 @@ local function countTaken(semaphore)
   return call('ZCARD', semaphore)
 end
 
--- Reserves free slots for queued names. Appends each name and the time since which it waits to `reservations`.
+-- Reserves free slots for queued names. Appends each name, and the time since which it has waited, to `reservations`.
 local function reserveFreeSlots(semaphore, limit, reservations)
   while countTaken(semaphore) < limit do
     local first = call('ZPOPMIN', semaphore .. ':w')

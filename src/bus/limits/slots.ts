@@ -3,19 +3,18 @@ import { luaScript } from "../../lib/lua.ts";
 import type { RedisBus } from "../connection/redis.ts";
 import { slotsKey } from "../keys.ts";
 
-/** A counting semaphore: at most `limit` slots are held at once, over all workers. */
+/** A counting semaphore: at most `limit` slots are held at once across all workers. */
 export interface Semaphore {
-  /** Unique name; any text. */
   readonly key: string;
   readonly limit: number;
-  /** Whether a request joins a queue when the semaphore is full, and later gets a reservation. */
+  /** If true, a caller that finds the semaphore full joins its queue and later gets a reservation. */
   readonly canQueue: boolean;
 }
 
 export interface SlotRequest {
   /** Name of the caller. Must be the same for each attempt, because a queue has one entry per name. */
   readonly name: string;
-  /** Time since which the caller waits. Queues serve the earliest first. */
+  /** Time since which the caller has been waiting. A queue serves the caller with the earliest time first. */
   readonly sinceMs: number;
   readonly semaphores: readonly Semaphore[];
 }
@@ -26,17 +25,20 @@ export interface SlotReservation {
   readonly sinceMs: number;
 }
 
-/** The slots that a caller holds, one of each requested semaphore. The holder must release them. */
+/** The slots that a caller holds, one per requested semaphore. The caller must release them. */
 export interface Slot {
   /** Aborts when the slots could not be renewed in time. Another caller may then hold them. */
   readonly lost: AbortSignal;
-  /** Releases the slot and returns the new reservations. @throws UnavailableError; the slot then expires later. */
+  /**
+   * Releases the slots and returns the resulting reservations.
+   * @throws UnavailableError; the slots then expire later.
+   */
   readonly release: () => Promise<readonly SlotReservation[]>;
 }
 
 /**
- * Result of `take`. With kind `full`, `semaphore` had no free slot, so no slot was taken. `reservations` lists the slots that are now
- * reserved for other names.
+ * Result of `take`. With kind `full`, `semaphore` had no free slot, so no slot was taken from any semaphore. `reservations` lists slots
+ * that this call has reserved for other names.
  */
 export type TakenSlot = { readonly reservations: readonly SlotReservation[] } & (
   | { readonly kind: "taken"; readonly slot: Slot }
@@ -46,8 +48,8 @@ export type TakenSlot = { readonly reservations: readonly SlotReservation[] } & 
 export type Slots = ReturnType<typeof createSlots>;
 
 /**
- * Creates counting semaphores in Redis. A freed slot is reserved for a few seconds for the name that has waited longest. The caller must
- * notify that name. When a worker dies, its slots expire by the clock of Redis.
+ * Creates counting semaphores in Redis. A freed slot is reserved for a few seconds for the name that has waited longest. The caller that
+ * gets the reservation from `take` or `release` must notify that name. When a worker dies, its slots expire by the clock of Redis.
  *
  * @param deps.heldMs time after which the slots of a dead worker expire
  * @param deps.reservedMs how long a freed slot stays reserved
@@ -76,7 +78,7 @@ export function createSlots({
           if (held === 1) renewedAtMs = startedAtMs;
           else lose();
         },
-        // Ignores the error: Redis may be back before the slot expires.
+        // Ignores the error, because a later renewal may succeed before the slots expire.
         () => {},
       );
     }, heldMs / 3);
@@ -94,7 +96,10 @@ export function createSlots({
   }
 
   return {
-    /** Takes a slot of each semaphore, or no slot at all. @throws UnavailableError */
+    /**
+     * Takes one slot of each semaphore, or no slot at all.
+     * @throws UnavailableError
+     */
     async take({ name, sinceMs, semaphores }: SlotRequest): Promise<TakenSlot> {
       const token = randomUUID();
       const keys = semaphores.map(({ key }) => slotsKey(key));

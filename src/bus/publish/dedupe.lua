@@ -102,7 +102,7 @@ end
 local function noteSlicings(topic, policy, view)
   local notes = topic.notes or {}
   topic.notes = notes
-  -- Drops the views of other policies in this call, because they do not include the slicings that are noted here.
+  -- Drops the cached views of other policies in this call, because they do not include the slicings noted here.
   topic.views = { [policy.text] = view }
   if view.noteDefault then
     notes['w' .. DEFAULT_SLICING] = now + DEFAULT_WINDOW
@@ -140,7 +140,7 @@ local function findBucket(slice, identity)
   if slice.count == 1 then
     return slice.base
   end
-  -- An identity that was not found is stored next, so the last result is often reused.
+  -- An identity that was not found is usually stored next, so the last result is often reused.
   if slice.lastIdentity == identity then
     return slice.lastBucket
   end

@@ -3,7 +3,7 @@ import { luaScript } from "../../lib/lua.ts";
 import type { RedisBus } from "../connection/redis.ts";
 import { computeSlicing } from "./publish.ts";
 
-/** Whether a topic knows an event id: `new`, known with the same data (`duplicate`), or with other data (`conflict`). */
+/** Whether a topic knows an event id: `new`, known with the same data (`duplicate`), or known with other data (`conflict`). */
 export type KnownId =
   | { readonly kind: "new" }
   | { readonly kind: "duplicate" | "conflict"; readonly entryId: string };

@@ -3,14 +3,14 @@ import type { OutgoingEvent } from "../../event/event.ts";
 import type { SourcePosition } from "../../event/received.ts";
 import type { EncodedQuarantine } from "../quarantine/quarantine-record.ts";
 
-/** A part of a delivery that one script call writes completely. In a Cluster the caller makes sure that its keys share a slot. */
+/** A part of a delivery that is written by a single script call. In a Cluster, the caller must ensure that all its keys share a slot. */
 export interface PublishGroup {
   readonly policy: string;
   readonly events: readonly OutgoingEvent[];
   readonly position?: GroupPosition | undefined;
   readonly quarantine?: EncodedQuarantine | undefined;
   readonly release?: { readonly budgetKey: string; readonly ids: readonly string[] } | undefined;
-  /** `mark` stands for the signed bytes of the delivery. `memoryKey` is the key prefix of the channel's signed-bytes memory. */
+  /** `mark` identifies the signed bytes of the delivery. `memoryKey` is the key prefix of the channel's signed-bytes memory. */
   readonly signed?: { readonly memoryKey: string; readonly mark: string } | undefined;
   /** Whether the same signed bytes arrived before with other event ids or types. If so, no new event is published. */
   readonly isReplay?: boolean;
@@ -21,14 +21,15 @@ export interface PublishGroup {
 interface GroupPosition {
   readonly source: number;
   readonly at: SourcePosition;
-  /** `undefined` when the cursor is in another Cluster slot. Then only the epochs of the topics are checked. */
+  /** `undefined` when the cursor is in another Cluster slot. Only the epochs of the topics are then checked. */
   readonly cursor?: { readonly key: string; readonly commits: boolean };
 }
 
 type Arg = string | Buffer;
 
 /**
- * Returns the EVALSHA arguments that follow the script's hash: number of keys, keys, ARGV. publish.lua and publish-group.lua describe them.
+ * Returns the EVALSHA arguments after the hash of the script: number of keys, keys, ARGV. See publish.lua and publish-group.lua for their
+ * format.
  */
 export function encodeCall(
   groups: readonly PublishGroup[],
@@ -61,7 +62,7 @@ interface Call {
   readonly args: Arg[];
   readonly keys: NumberedTexts;
   readonly templates: NumberedTexts;
-  /** Last template of each topic. The topic's next event usually has the same template, whose text then need not be built again. */
+  /** Last template of each topic. The topic's next event usually has the same template, so its text need not be built again. */
   readonly lastTemplates: Map<string, EventTemplate>;
 }
 
@@ -70,7 +71,7 @@ interface EventTemplate {
   readonly number: string;
   readonly policy: string;
   readonly memoryKey: string | undefined;
-  /** Number of the entry's strings, or 0 if the template has all values except id, time and data. */
+  /** Number of strings in the entry, or 0 if the template has all values except id, time and data. */
   readonly count: number;
   readonly source: string | undefined;
   readonly type: string | undefined;

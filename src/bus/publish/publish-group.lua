@@ -1,4 +1,4 @@
--- Handles groups that begin with a head, because they have several events, quarantine records, a cursor or the like. Included by
+-- Publishes groups that are more than a single event: they have several events, quarantine records, a cursor or the like. Included by
 -- publish.lua, whose variables it uses. Defines:
 --   - runGroup(head): publishes the group at `at`, moves `at` past it and returns its reply
 --   - computeGroupSize(at): returns how many arguments the group at `at` has; works for every kind of group

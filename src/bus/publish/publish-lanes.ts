@@ -12,9 +12,10 @@ import { encodeCall, type PublishGroup } from "./publish-call.ts";
 export const MAX_CALL_EVENTS = 500;
 export const MAX_CALL_BYTES = 4 * 1024 * 1024;
 /**
- * Maximum calls in flight per Cluster slot. Groups that arrive while a call is in flight are batched into the next one. Each call costs
- * Redis one fsync, and larger calls cost less per event. A second call is sent early once `GROUPS_SENT_AHEAD` groups wait, because larger
- * batches then gain little.
+ * Maximum calls in flight per Cluster slot. Groups that arrive while a call is in flight are batched into the next call. Each call costs
+ * Redis one fsync, so larger calls cost less per event.
+ *
+ * The second call is only sent once `GROUPS_SENT_AHEAD` groups are waiting, because waiting for an even larger batch gains little.
  */
 const MAX_CALLS = 2;
 const GROUPS_SENT_AHEAD = 64;
@@ -23,7 +24,10 @@ const GROUPS_SENT_AHEAD = 64;
  * behind them.
  */
 const MAX_WAITING_CALLS = 1;
-/** Maximum number of organizations that are skipped while a call is filled, because their next group does not fit the remaining space. */
+/**
+ * An organization whose next group does not fit into a call is skipped. After more skipped organizations than this, the call is sent as it
+ * is.
+ */
 const MAX_SKIPPED = 16;
 const MAX_RETRIES = 3;
 const QUARANTINE_RETRY_SECONDS = 60;
@@ -36,17 +40,17 @@ interface Queued {
 }
 
 interface Lane {
-  /** Groups that wait for a call, scheduled round-robin by organization. So a busy organization delays only its own groups. */
+  /** Groups that wait for a call, scheduled round-robin by organization, so that a busy organization only delays its own groups. */
   readonly queue: FairQueue<string, Queued>;
   callsInFlight: number;
   isScheduled: boolean;
 }
 
-/** Data that all groups of a delivery share, so that they have one deadline. */
+/** The groups of a delivery share this data, so that they have one deadline. */
 export interface PendingDelivery {
   readonly organizationId: string;
   readonly signal: AbortSignal;
-  /** Time at which the delivery began to wait for Redis (`performance.now()`). The write timeout counts from this time. */
+  /** Time at which the delivery began to wait for Redis (`performance.now()`). The write timeout starts at this time. */
   readonly sinceMs: number;
 }
 
@@ -54,7 +58,7 @@ export interface LanesOptions {
   readonly writes: WriteRouter;
   readonly quarantineLimits: string;
   readonly onCall: ((seconds: number) => void) | undefined;
-  /** Maximum bytes of a call with more than one group. */
+  /** Maximum bytes of a call with more than one group. A larger group is sent as a call of its own. */
   readonly maxCallBytes: number;
 }
 
@@ -155,7 +159,7 @@ export function createLanes(
   }
 
   /**
-   * Queues a group for the next call of its slot (0 on a single server). Calls `resolve` with the script's reply to this group: words
+   * Queues a group for the next call of its slot (0 on a single server). `resolve` is called with the script's reply to this group: words
    * separated by spaces.
    */
   return (
@@ -176,8 +180,8 @@ export function createLanes(
 }
 
 /**
- * Takes as many groups as fit one call, round-robin by organization. Rejects groups whose signal has aborted. A group that does not fit is
- * set aside for a later call. If the call ended at such a group, large groups of one organization would slow down all others.
+ * Takes as many groups as fit into one call, round-robin by organization. Rejects groups whose signal has aborted. A group that does not
+ * fit is set aside for a later call, so that large groups of one organization do not cut short the calls of all others.
  */
 function takeCall(queue: FairQueue<string, Queued>, maxBytes: number): Queued[] {
   let events = 0;
@@ -206,7 +210,7 @@ function takeCall(queue: FairQueue<string, Queued>, maxBytes: number): Queued[] 
 }
 
 /**
- * Converts any error to an UnavailableError, because the outcome of the write is unknown. This includes errors that only an operator can
+ * Converts every error to an UnavailableError, because the outcome of the write is unknown. This includes errors that only an operator can
  * fix.
  */
 function toUnavailableError(error: unknown): UnavailableError {

@@ -78,7 +78,7 @@ local function openPolicy(text)
   return policy
 end
 
--- Opens a dedupe memory: that of a topic, or that of a channel's signed bytes.
+-- Opens the dedupe memory of a topic or of a channel's signed bytes.
 local function openMemory(place, key, prefix)
   local memory = { key = key, prefix = prefix, views = {}, slices = {}, notes = nil, id = nil, ms = nil, sequence = nil }
   local notes = call('HGETALL', prefix .. 'e')
@@ -156,7 +156,7 @@ local function isReplay(memory, policy, mark)
   return known and known ~= digest
 end
 
--- Publishes the event whose entry begins at argument `first`. Returns its word of the reply.
+-- Publishes the event whose strings begin at argument `first`. Returns the event's word in the reply.
 local function publish(template, mark, first, replayed)
   if mark == '' then
     return replayed and '?' or append(template, first)
@@ -185,7 +185,6 @@ local function publish(template, mark, first, replayed)
   return entryId
 end
 
--- Runs a group that consists of a single event, optionally with signed bytes.
 local function runSingleEvent(template)
   local mark, first, replayed = ARGV[at + 1], at + 2, false
   if template.signed then

@@ -19,28 +19,29 @@ import { createLanes, MAX_CALL_BYTES, MAX_CALL_EVENTS, type PendingDelivery } fr
 
 export interface PublishPolicy {
   readonly dedupeWindowMs: number;
-  /** Handling of a known id with other data: report a conflict, or treat it as a duplicate. */
+  /** Whether an event whose id is known with other data is reported as a conflict or treated as a duplicate. */
   readonly onConflict: "report" | "duplicate";
   readonly maxEntries: number;
-  /** Maximum bytes per topic. Passed to `onAppended`, so that retention can trim busy topics early. */
+  /** Maximum bytes per topic. Not enforced here, but passed to `onAppended` so that retention can trim busy topics early. */
   readonly maxBytes?: number;
 }
 
-/** The events and quarantine items of one delivery, published together. */
 export interface PublishBatch {
   readonly channel: ChannelIdentity;
   readonly events: readonly OutgoingEvent[];
   readonly policy: PublishPolicy;
   /** Items of the same delivery that failed before publishing. */
   readonly quarantine?: QuarantineWrite | undefined;
-  /** Ids of the quarantine records that this redrive publishes. Publishing deletes the records, unless one of the events conflicts. */
+  /**
+   * Ids of the quarantine records that these events were redriven from. Publishing deletes the records, unless one of the events conflicts.
+   */
   readonly release?: readonly string[] | undefined;
   /**
-   * Signed bytes of the delivery, if the channel detects replays by them. Remembered per channel for the dedupe window. If the
-   * same bytes arrive with other ids or types, the delivery is a replay and only known events are reported as duplicates.
+   * Signed bytes of the delivery, if the channel uses them to detect replays. They are remembered for the dedupe window. If they arrive
+   * again with other event ids or types, the delivery is a replay: no new event is published, and known events are reported as duplicates.
    */
   readonly signed?: SignedMark | undefined;
-  /** Position of a pull source after this delivery. The cursor is not moved if an event conflicts. */
+  /** Position of the pull source after this delivery. The cursor does not move if an event conflicts. */
   readonly position?: SourcePosition | undefined;
 }
 
@@ -48,18 +49,19 @@ export type Receipt =
   | { readonly status: "published" | "duplicate"; readonly entryId: string }
   | { readonly status: "conflict" | "replayed" };
 
-/** Results in the order of the batch: one of `receipts` per event, and one of `quarantineIds` per quarantine item. */
+/** Results in the order of the batch: one receipt per event, and one id per quarantine item. */
 export interface PublishResult {
   readonly receipts: readonly Receipt[];
   readonly quarantineIds: readonly string[];
 }
 
 /**
- * Appends the events of a delivery, each at most once within the dedupe window, and writes its quarantine records. Resolves when
- * all writes are as durable as configured.
+ * Appends the events of a delivery, each at most once within the dedupe window, and writes its quarantine records. Resolves when all writes
+ * are as durable as configured. Settles within five seconds.
  *
- * On a single Redis, up to 500 events and 4 MiB are one atomic script call. Larger deliveries are split into such calls, in order. In a
- * Cluster, each slot gets its own calls. The release and the cursor commit follow when these have succeeded. Settles within five seconds.
+ * On a single Redis, a delivery of up to 500 events and 4 MiB is one atomic script call. Larger deliveries are split into several calls, in
+ * order. In a Cluster, each slot gets its own calls. The last step deletes the quarantine records in `release` and commits the cursor.
+ *
  * `signal` does not cancel a call that was already sent. The buffers of large event values are freed when the promise resolves.
  *
  * @throws UnavailableError when the delivery was rejected or its outcome is unknown; a retry is safe.
@@ -73,7 +75,7 @@ export interface PublishOptions {
   readonly sinceMs?: number;
 }
 
-/** Arguments of `onAppended`, for an event whose policy has `maxBytes`. */
+/** Arguments of `onAppended`. It is only called for events whose policy has `maxBytes`. */
 export type Appended = readonly [topic: string, bytes: number, maxBytes: number];
 
 export interface PublishDeps {
@@ -83,11 +85,11 @@ export interface PublishDeps {
   /** Called after each successful script call with its duration in seconds. */
   readonly onCall?: (seconds: number) => void;
   /**
-   * Maximum bytes of queued and in-flight deliveries, shared fairly among organizations. Deliveries above it are rejected. Default: 64 MiB.
+   * Maximum bytes of queued and in-flight deliveries, shared fairly among organizations. Further deliveries are rejected. Default: 64 MiB.
    */
   readonly maxBytesInFlight?: number;
   readonly quarantineLimits?: QuarantineLimits;
-  /** Returns the quarantine limit of an organization, or `undefined` to use `quarantineLimits`. */
+  /** Returns the quarantine limit of an organization; `undefined` stands for the limit in `quarantineLimits`. */
   readonly getQuarantineLimitBytes?: (organizationId: string) => number | undefined;
 }
 
@@ -96,8 +98,8 @@ const NO_WORDS: readonly string[] = [];
 const CONFLICT = "!";
 const REPLAYED = "?";
 /**
- * A group with more bytes than this is sent as its own call, on a separate connection. So its transfer does not delay the small groups of
- * other organizations. Only its execution in Redis does.
+ * Groups larger than this are sent as calls of their own on a separate connection, so that their transfer does not delay small groups of
+ * other organizations. Their execution in Redis still does.
  */
 const LARGE_BYTES = 128 * 1024;
 const DEFAULT_WINDOW_MS = 86_400_000;
@@ -169,8 +171,8 @@ export function createPublish(deps: PublishDeps): Publish {
   }
 
   /**
-   * Writes a delivery to a single Redis in ordered pieces. The first piece contains the quarantine records. The last one contains the
-   * release and the cursor commit.
+   * Writes a delivery to a single Redis in ordered pieces. The first piece also writes the quarantine records. The last piece also releases
+   * quarantine records and commits the cursor.
    */
   async function writeInOrder(whole: PublishGroup, delivery: PendingDelivery): Promise<readonly string[]> {
     const { policy, events, position, quarantine, release, signed } = whole;
@@ -198,8 +200,8 @@ export function createPublish(deps: PublishDeps): Publish {
   }
 
   /**
-   * Writes a delivery to a Cluster. Checks the signed bytes first, then writes all slots in parallel. The release and the cursor commit
-   * come last.
+   * Writes a delivery to a Cluster: checks the signed bytes first, then writes all slots in parallel. Finally releases quarantine records
+   * and commits the cursor.
    */
   async function writeBySlot(whole: PublishGroup, delivery: PendingDelivery): Promise<readonly string[]> {
     const { policy, events, position, quarantine, release, signed } = whole;
@@ -264,7 +266,7 @@ function createGroup(
     policy,
     events,
     bytes,
-    // Creates every group with the same object shape, for V8, and copies no member.
+    // Sets every member, even to `undefined`, so that all groups have one object shape in V8.
     position: position && {
       source: channel.number,
       at: position,
@@ -283,9 +285,10 @@ function createGroup(
 }
 
 /**
- * Returns a function that encodes a policy as text and caches the last result. Most channels share a policy, and comparing identical string
- * objects is a pointer comparison.
- * Uses `join`, because V8 keeps the result of a template literal in pieces and would join them again at each delivery.
+ * Returns a function that encodes a policy as text and caches the last result. Most channels have equal policies, and returning the same
+ * string object makes later comparisons cheap.
+ *
+ * Uses `join`, because V8 stores the result of a template literal in pieces and would have to join them at each delivery.
  */
 function createPolicyEncoder(): (policy: PublishPolicy) => string {
   let last: PublishPolicy | undefined;
@@ -305,7 +308,7 @@ function createPolicyEncoder(): (policy: PublishPolicy) => string {
   };
 }
 
-/** Returns the dedupe slicing (dedupe.lua): the shortest one whose four slices cover the window. */
+/** Returns the name of the shortest dedupe slicing whose four slices cover the window (see dedupe.lua). */
 export function computeSlicing(dedupeWindowMs: number): string {
   const steps = Math.ceil(Math.log2(dedupeWindowMs / DEFAULT_WINDOW_MS));
   return String.fromCharCode(DEFAULT_SLICING + Math.max(SHORTEST_SLICING, Math.min(steps, LONGEST_SLICING)));
@@ -321,7 +324,7 @@ function parseReply(words: readonly string[], events: number): PublishResult {
   return { receipts: words.slice(0, events).map(parseReceipt), quarantineIds: words.slice(events) };
 }
 
-/** Returns true if an event was not published. The cursor commit and the release must then wait until that event is in quarantine. */
+/** If true, the cursor commit and the release must wait until the events that were not published are in quarantine. */
 const hasConflict = (eventWords: readonly string[]): boolean =>
   eventWords.includes(CONFLICT) || eventWords.includes(REPLAYED);
 
@@ -338,9 +341,7 @@ interface Piece {
   readonly bytes: number;
 }
 
-/**
- * Splits events into ordered pieces that fit one script call. An event that exceeds the byte limit of a call becomes a piece of its own.
- */
+/** Splits events into ordered pieces that each fit into one script call. A single event above the byte limit becomes a piece of its own. */
 function splitEvents(events: readonly OutgoingEvent[]): readonly Piece[] {
   const pieces: Piece[] = [];
   let piece: OutgoingEvent[] = [];

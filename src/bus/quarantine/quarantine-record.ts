@@ -8,13 +8,13 @@ import { quarantineBudgetKey } from "../keys.ts";
 export interface QuarantineItem {
   readonly failure: ItemFailure;
   /**
-   * Items with `all` are stored for seven days, and rejected when the budget is full. Items with `newest` evict older ones, which are
-   * counted. `newest` applies to items that match no definition, if the channel has `keepLast`.
+   * `all` keeps the item for seven days, or rejects the delivery if the budget is full. `newest` evicts and counts the oldest items
+   * instead. It applies to items that match no definition, if the channel has `keepLast`.
    */
   readonly keep: "all" | "newest";
 }
 
-/** Failed items of one delivery. The delivery is stored once for all of them. */
+/** Failed items of one delivery, which is stored only once. */
 export interface QuarantineWrite {
   readonly delivery: VerifiedDelivery;
   readonly items: readonly QuarantineItem[];
@@ -40,7 +40,6 @@ export interface QuarantineRecord {
 
 export interface QuarantinedItem {
   readonly record: QuarantineRecord;
-  /** The delivery exactly as it arrived. */
   readonly delivery: VerifiedDelivery;
 }
 
@@ -51,7 +50,6 @@ export interface QuarantineLimits {
   readonly newestBytes: number;
   /** Maximum bytes per channel of items kept as `all`. */
   readonly channelBytes: number;
-  /** Maximum bytes of all items of an organization. */
   readonly organizationBytes: number;
   readonly keepMs: number;
 }
@@ -68,14 +66,14 @@ export const QUARANTINE_LIMITS: QuarantineLimits = {
 
 export interface EncodedQuarantine {
   readonly budgetKey: string;
-  /** Arguments for publish.lua, after the index of the budget key. */
+  /** Arguments of publish.lua that follow the index of the budget key. */
   readonly args: readonly (string | Buffer)[];
   readonly bytes: number;
 }
 
 /**
- * Headers excluded from the delivery digest, because they can differ between retries of the same delivery. A retry thus has the same
- * digest, so that it is only counted and not stored again.
+ * Headers that can differ between retries of the same delivery. They are excluded from the delivery digest, so that a retry is counted
+ * instead of stored again.
  */
 const HOP_HEADERS = new Set([
   "accept",
@@ -100,7 +98,7 @@ const HOP_PREFIXES = ["x-forwarded-", "x-b3-", "x-amzn-", "cf-"];
 export const encodeLimits = (limits: QuarantineLimits): string =>
   `${limits.newestItems} ${limits.newestBytes} ${limits.channelBytes} ${limits.organizationBytes} ${limits.keepMs} ${QUARANTINE_REASONS.join(" ")}`;
 
-/** @param organizationBytes the organization's own limit, or `undefined` to use the general limit */
+/** @param organizationBytes the organization's own limit, or `undefined` if the general limit applies */
 export function encodeQuarantine(
   channel: ChannelIdentity,
   { delivery, items }: QuarantineWrite,
@@ -113,11 +111,11 @@ export function encodeQuarantine(
     String(channel.number),
     deliveryDigest(delivery),
     metaText,
-    // Passed as a Buffer, because a few large strings would make V8 collect the whole heap.
+    // A Buffer, because a few large strings would make V8 collect the whole heap.
     body,
     organizationBytes === undefined ? String(items.length) : `${items.length} ${organizationBytes}`,
   ];
-  // Sorts the ids, so that items of one delivery are listed and redriven in their order.
+  // Sorts the ids, so that the items of a delivery are listed and redriven in their original order.
   const ids = items.map(newId).sort();
   for (const [i, { failure, keep }] of items.entries()) {
     const { item, reason, path, detail, definitions } = failure;
@@ -141,7 +139,7 @@ export function encodeQuarantine(
   };
 }
 
-/** Returns a 128-bit digest (22 base64url characters) of the parts that are equal in a sender's retry. */
+/** Returns a 128-bit digest (22 base64url characters) of the parts of a delivery that a sender's retry repeats unchanged. */
 function deliveryDigest({ method, headers, query, body, deliveryId }: VerifiedDelivery): string {
   const comparedHeaders = Object.entries(headers)
     .filter(([name]) => !HOP_HEADERS.has(name) && !HOP_PREFIXES.some((prefix) => name.startsWith(prefix)))

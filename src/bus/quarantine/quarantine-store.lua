@@ -52,7 +52,7 @@ local function openQuarantineStore(budget)
     call('HSET', delivery, 'c', to)
   end
 
-  -- Returns the account of any record that still points to the delivery.
+  -- Returns the account of one of the records that still point to the delivery.
   local function accountOfRest(delivery)
     for _, field in ipairs(call('HKEYS', delivery)) do
       if string.find(field, '.', 1, true) then
@@ -86,7 +86,7 @@ local function openQuarantineStore(budget)
     return 1
   end
 
-  -- Deletes up to `most` records of an index that arrived before `beforeMs`. Returns their number.
+  -- Deletes up to `most` records of an index that arrived before `beforeMs`. Returns the number of deleted records.
   function store.dropOlder(index, beforeMs, most)
     local ids = call('ZRANGEBYSCORE', prefix .. 'x:' .. index, '-inf', '(' .. string.format('%d', beforeMs * 1000), 'LIMIT', 0, most)
     for _, id in ipairs(ids) do
@@ -95,7 +95,7 @@ local function openQuarantineStore(budget)
     return #ids
   end
 
-  -- Deletes up to `most` records of a channel that are older than `keepMs`. Returns their number.
+  -- Deletes up to `most` records of a channel that are older than `keepMs`. Returns the number of deleted records.
   function store.expire(channel, reasons, keepMs, most)
     local removed = 0
     for reason in string.gmatch(reasons, '%S+') do
@@ -134,8 +134,8 @@ local function openQuarantineStore(budget)
     return all + (keepsAll and delivery or 0), all + newest + delivery
   end
 
-  -- Called before the first write. Returns "channel" or "organization" if that budget is too small, else nil. If a budget is too
-  -- small, first deletes expired records of the channel and checks again.
+  -- Must be called before the first write. Returns "channel" or "organization" if the write would exceed that budget, else nil. If so,
+  -- deletes expired records of the channel first and checks again.
   function store.check(write)
     local limits = write.limits
     local account = write.channel .. ':a'
@@ -175,14 +175,14 @@ local function openQuarantineStore(budget)
     end
   end
 
-  -- Writes the items. Appends the record id of each item to `answers`.
+  -- Appends the record id of each item to `answers`.
   function store.write(write, answers)
     local deliveryKey = prefix .. 'd:' .. write.delivery
     local channel = write.channel
     local account = channel .. ':a'
     local isTrimmed = {}
     for _, item in ipairs(write.items) do
-      -- Reads again instead of using `item.known`, because one write can contain the same item twice.
+      -- Does not use `item.known`, because one write can contain the same item twice.
       local id = call('HGET', deliveryKey, item.field)
       if id then
         call('HINCRBY', prefix .. 'r:' .. id, 'n', 1)

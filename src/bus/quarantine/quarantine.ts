@@ -17,31 +17,29 @@ export interface QuarantineFilter {
   readonly organizationId: string;
   readonly channelNumbers: readonly number[];
   readonly reason?: QuarantineReason;
-  /** First arrival, inclusive. */
+  /** Lower bound of the first arrival, inclusive. */
   readonly fromMs?: number;
-  /** First arrival, exclusive. */
+  /** Upper bound of the first arrival, exclusive. */
   readonly toMs?: number;
 }
 
-/** Quarantine size of an organization. */
 export interface QuarantineUsage {
   readonly totalBytes: number;
-  /** Maximum size in bytes. */
   readonly limitBytes: number;
-  /** Bytes of records stored for days, by internal channel id. */
+  /** Bytes of records that are stored for days (`keep: "all"`), by internal channel id. */
   readonly keptBytes: ReadonlyMap<number, number>;
 }
 
 export type QuarantineStore = ReturnType<typeof createQuarantineStore>;
 
-/** Records per script call, so that a call blocks Redis for a limited time. */
+/** Maximum number of records deleted per script call, so that a call blocks Redis for a limited time. */
 const RECORDS_AT_ONCE = 200;
-/** An age that matches all records, including those with a time in the future from a wrong clock. */
+/** An age that matches all records, even those dated in the future by a wrong clock. */
 const EVERY_AGE_MS = -1_000_000_000_000;
 const NO_DEDUPE_POLICY = { dedupeWindowMs: 0, onConflict: "report", maxEntries: 1 } as const;
-/** Both indexes of each reason: records stored for days, and records of which only the newest are kept. */
+/** Each reason has two indexes: one of records that are stored for days, and one (`:last`) of records of which only the newest are kept. */
 const INDEXES = QUARANTINE_REASONS.flatMap((reason) => [reason, `${reason}:last`]);
-/** Indexes of failed items stored for days. `paused` is not a failure. */
+/** Indexes of failed items that are stored for days. Items with the reason `paused` have not failed. */
 const FAILURE_REASONS = QUARANTINE_REASONS.filter((reason) => reason !== "paused");
 
 /** Stores items that could not be published, in the same Redis as the events and with the same durability. */
@@ -54,7 +52,7 @@ export function createQuarantineStore({
   readonly redis: RedisBus;
   readonly publish: Publish;
   readonly limits?: QuarantineLimits;
-  /** Returns the limit of an organization, or `undefined` to use `limits`. */
+  /** Returns the limit of an organization, or `undefined` if `limits` applies. */
   readonly getLimitBytes?: (organizationId: string) => number | undefined;
 }) {
   const { keepMs, organizationBytes } = limits ?? QUARANTINE_LIMITS;
@@ -63,7 +61,7 @@ export function createQuarantineStore({
   const runDrop = luaScript(redis, new URL("./quarantine-drop.lua", import.meta.url));
   const runExpire = luaScript(redis, new URL("./quarantine-expire.lua", import.meta.url));
 
-  /** Reads a record, and the part of its delivery's key that identifies the delivery. */
+  /** Also returns the part of the delivery's key that follows the organization. */
   async function readRecord(organizationId: string, id: string) {
     const fields = ["s", "n", "f", "l", "d"];
     const row = await redis.call("hmget", [quarantineRecordKey(organizationId, id), ...fields]);
@@ -75,7 +73,6 @@ export function createQuarantineStore({
     return { record, delivery };
   }
 
-  /** Deletes records older than an age, a limited number per script call. */
   async function removeOlder(
     organizationId: string,
     channels: readonly string[],
@@ -91,8 +88,8 @@ export function createQuarantineStore({
 
   return {
     /**
-     * Stores the failed items of a delivery and, for a pull source, commits its position in the same call. Returns one record id per item,
-     * in the same order.
+     * Stores the failed items of a delivery and returns one record id per item, in the same order. For a pull source, the same call commits
+     * its position.
      *
      * @throws UnavailableError when the quarantine is full or the outcome is unknown.
      */
@@ -123,33 +120,30 @@ export function createQuarantineStore({
       if (row === undefined) return undefined;
       const key = quarantineDeliveryKey(organizationId, row.delivery);
       const [meta, body] = (await redis.callBuffer("hmget", [key, "m", "b"])) as (Buffer | null)[];
-      // The record was released or has expired since it was read.
+      // The record was released or has expired since `readRecord` returned.
       if (!meta || !body) return undefined;
       return { record: row.record, delivery: readDelivery(meta, body) };
     },
-    /** Deletes a record. Returns true if it existed. */
+    /** Returns true if the record existed. */
     async delete(organizationId: string, id: string): Promise<boolean> {
       return (await runDrop([quarantineBudgetKey(organizationId)], [id])) === 1;
     },
-    /** Deletes all records of a channel. */
     async purge(organizationId: string, channelNumber: number): Promise<void> {
       await removeOlder(organizationId, [String(channelNumber)], EVERY_AGE_MS, INDEXES);
       const dropped = QUARANTINE_REASONS.map((reason) => `${channelNumber}:${reason}:dropped`);
       const pauses = [`${channelNumber}:over`, `${channelNumber}:closes`];
       await redis.call("hdel", [quarantineBudgetKey(organizationId), ...dropped, ...pauses]);
     },
-    /** Deletes expired records. */
     async expire(organizationId: string): Promise<void> {
       const accounts = (await redis.call("hkeys", [quarantineBudgetKey(organizationId)])) as string[];
       const channels = accounts.filter((name) => name.endsWith(":a")).map((name) => name.slice(0, -2));
       await removeOlder(organizationId, channels, keepMs, QUARANTINE_REASONS);
     },
-    /** Returns the total size of an organization's quarantine and its limit. */
+    /** Like `usage`, but without the bytes per channel. */
     async readUsage(organizationId: string) {
       const bytes = await redis.call("hget", [quarantineBudgetKey(organizationId), "t"]);
       return { bytes: Number(bytes ?? 0), limit: limitOf(organizationId) };
     },
-    /** Returns the total size, the limit, and the bytes of records stored for days by channel. */
     async usage(organizationId: string): Promise<QuarantineUsage> {
       const reply = await redis.call("hgetall", [quarantineBudgetKey(organizationId)]);
       const accounts = Object.entries(reply as Readonly<Record<string, string>>);
@@ -160,13 +154,16 @@ export function createQuarantineStore({
       const limitBytes = limitOf(organizationId);
       return { totalBytes: Number(total), limitBytes, keptBytes: new Map(kept) };
     },
-    /** Counts failed items of a channel, stored for days, that arrived since `sinceMs`. Excludes items buffered by a pause. */
+    /**
+     * Counts failed items of a channel that arrived since `sinceMs` and are stored for days. Excludes items that are only buffered by a
+     * pause.
+     */
     async countKept(organizationId: string, channelNumber: number, sinceMs: number): Promise<number> {
       const args = [sinceMs * 1000, "+inf", 0, 0, FAILURE_REASONS.join(" "), channelNumber];
       const [total] = (await runList([quarantineBudgetKey(organizationId)], args)) as [number];
       return total;
     },
-    /** Counts items that were evicted by newer ones. */
+    /** Returns how many items of a channel were evicted by newer ones. */
     async countDropped(organizationId: string, channelNumber: number): Promise<number> {
       const fields = QUARANTINE_REASONS.map((reason) => `${channelNumber}:${reason}:dropped`);
       const counts = await redis.call("hmget", [quarantineBudgetKey(organizationId), ...fields]);
@@ -175,7 +172,7 @@ export function createQuarantineStore({
   };
 }
 
-/** Restores headers and query as objects without a prototype, as they were on arrival. */
+/** Restores `headers` and `query` as objects without a prototype, so that names like `__proto__` are plain keys. */
 function readDelivery(meta: Buffer, body: Buffer): VerifiedDelivery {
   const { headers, query, ...rest } = JSON.parse(meta.toString("utf8")) as Omit<VerifiedDelivery, "body">;
   return {

@@ -67,7 +67,7 @@ local function oldest_of(group)
   local unread = undelivered
   if group.pending > 0 then
     local pending = redis.call('XPENDING', topic, group.name)[2]
-    -- Skips a pending entry that was already trimmed: it cannot be saved.
+    -- Skips a pending entry that was already trimmed, because it cannot be saved anymore.
     local left = redis.call('XRANGE', topic, pending, '+', 'COUNT', 1)[1]
     if left and (not unread or older(left[1], unread)) then
       unread = left[1]

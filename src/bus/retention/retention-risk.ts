@@ -2,7 +2,6 @@ import { luaScript } from "../../lib/lua.ts";
 import type { RedisBus } from "../connection/redis.ts";
 import type { RetainedTopic } from "./retention.ts";
 
-/** Progress of a consumer group on a topic. */
 export interface GroupStatus {
   readonly name: string;
   /**
@@ -17,11 +16,10 @@ export interface GroupStatus {
   /** Age of the oldest undelivered or pending entry; 0 if there is none. */
   readonly unhandledMs: number;
   readonly pending: number;
-  /** Number of its readers' dead letters. */
   readonly deadLetters: number;
 }
 
-/** Returns the status of all groups of a topic, or an empty list if the stream does not exist. */
+/** Returns an empty list if the stream does not exist. */
 export type InspectGroups = (topic: RetainedTopic) => Promise<readonly GroupStatus[]>;
 
 const RISK_FRACTION = 0.8;

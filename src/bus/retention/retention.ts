@@ -6,7 +6,7 @@ import type { RedisBus } from "../connection/redis.ts";
 export interface RetentionLimits {
   readonly maxAgeSeconds: number;
   readonly maxEntries: number;
-  /** Memory of the stream in Redis as estimated by MEMORY USAGE, not the payload size. */
+  /** Memory that Redis needs for the stream, as estimated by MEMORY USAGE. Not the size of the payloads. */
   readonly maxBytes: number;
 }
 
@@ -15,19 +15,19 @@ export interface RetainedTopic extends RetentionLimits {
 }
 
 const MEMORY_SAMPLES = 20;
-/** Maximum entries trimmed per call, so that a call blocks Redis for a limited time. */
+/** Maximum number of entries trimmed per call, so that a call blocks Redis for a limited time. */
 const MAX_ENTRIES_PER_CALL = 20_000;
-/** A topic that grew by `maxBytes` divided by this number, as counted by this process, is trimmed before the next sweep. */
+/** A topic that this process has grown by `maxBytes` divided by this number is trimmed before the next sweep. */
 const GROWTH_DIVISOR = 16;
 const MIN_GROWTH_BYTES = 256 * 1024;
-/** After this many failures in a row, Redis counts as unreachable and the sweep ends. */
+/** After this many failures in a row, Redis counts as unreachable and the sweep is stopped. */
 const MAX_FAILURES_IN_A_ROW = 10;
 const MAX_WATCHED_TOPICS = 100_000;
 const DEFAULT_INTERVAL_MS = 60_000;
-/** Divides the pause between sweeps while `isHurried` returns true. */
+/** The pause between sweeps is divided by this number while `isHurried` returns true. */
 const HURRIED_DIVISOR = 3;
 
-/** Creates a function that trims a topic to its limits. It returns the removed entries and the remaining entries and bytes. */
+/** The returned function trims a topic to its limits. It returns the number of removed entries, and the remaining entries and bytes. */
 export function createTrimTopic({ redis }: { readonly redis: RedisBus }) {
   const runLua = luaScript(redis, new URL("./trim.lua", import.meta.url));
   return async ({ topic, maxAgeSeconds, maxEntries, maxBytes }: RetainedTopic) => {
@@ -41,7 +41,7 @@ export function createTrimTopic({ redis }: { readonly redis: RedisBus }) {
   };
 }
 
-/** Creates a function that trims the entries that all groups of a topic have acknowledged. It returns the remaining bytes. */
+/** The returned function trims the entries that all groups of a topic have acknowledged. It returns the remaining bytes. */
 export function createTrimAcknowledged({ redis }: { readonly redis: RedisBus }) {
   const runLua = luaScript(redis, new URL("./trim-acknowledged.lua", import.meta.url));
   return async (topic: string): Promise<number> => {
@@ -59,20 +59,20 @@ export function createTrimAcknowledged({ redis }: { readonly redis: RedisBus }) 
 export interface RetentionSweeperDeps {
   readonly redis: RedisBus;
   readonly log: Log;
-  /** Lists all topics. Called at each sweep. */
+  /** Called at each sweep. */
   readonly topics: () => AsyncIterable<RetainedTopic>;
   /** Pause between sweeps. Default: one minute. */
   readonly intervalMs?: number;
   /** Called after each sweep. Return true to start the next sweep sooner. */
   readonly isHurried?: () => boolean;
   /**
-   * Called for each swept topic with its remaining entries and bytes. The caller deletes the row of a retired topic once it is empty, and
-   * adds the bytes to the usage of the topic's organization.
+   * Called for each swept topic with its remaining entries and bytes. The caller deletes the row of a retired topic once the topic is
+   * empty, and adds the bytes to the organization's usage.
    */
   readonly onSwept?: (topic: string, left: number, bytes: number) => void | Promise<void>;
 }
 
-/** Trims all topics to their limits periodically. Publishing itself trims only by the number of entries. */
+/** Trims all topics to their limits periodically, because publishing only limits the number of entries. */
 export function startRetentionSweeper(deps: RetentionSweeperDeps) {
   const { log, topics, onSwept, intervalMs = DEFAULT_INTERVAL_MS, isHurried = () => false } = deps;
   const trim = createTrimTopic(deps);
@@ -103,7 +103,7 @@ export function startRetentionSweeper(deps: RetentionSweeperDeps) {
         await onSwept?.(topic.topic, trimmed.length, trimmed.bytes);
         failedInARow = 0;
       } catch (err) {
-        // Continues after a failed topic, because the other topics must not fill the memory.
+        // Continues with the other topics, because they must not fill the memory either.
         if (++failedInARow >= MAX_FAILURES_IN_A_ROW) throw err;
         log.warn({ event: "retention.trim_failed", topic: topic.topic, err }, "trimming a topic failed");
       }
@@ -122,13 +122,13 @@ export function startRetentionSweeper(deps: RetentionSweeperDeps) {
 
   return {
     /**
-     * Counts an appended event. A topic that grew by 1/16 of `maxBytes` (at least 256 KiB) is trimmed before the next sweep. With n
-     * gateways writing to a topic it can exceed the limit by n/16, plus events that arrive during the trim.
+     * Counts the bytes of an appended event. A topic that grew by 1/16 of `maxBytes` (at least 256 KiB) is trimmed before the next sweep.
+     * If n gateways write to a topic, it can exceed the limit by n/16, plus the events that arrive during the trim.
      */
     noteAppended(topic: string, bytes: number, maxBytes: number): void {
       const grown = (growth.get(topic) ?? 0) + bytes;
       if (grown < Math.max(maxBytes / GROWTH_DIVISOR, MIN_GROWTH_BYTES)) {
-        // Bounds the map. A lost count only delays a trim until the next sweep.
+        // Limits the size of the map. A lost count only delays a trim until the next sweep.
         if (growth.size >= MAX_WATCHED_TOPICS) growth.clear();
         growth.set(topic, grown);
         return;

@@ -26,7 +26,7 @@ local function is_older(a, b)
   return is_less(a.sequence, b.sequence)
 end
 
--- Finds the oldest entry that at least one group still needs.
+-- Determines the oldest entry that at least one group still needs.
 local needed
 for _, raw in ipairs(redis.call('XINFO', 'GROUPS', topic)) do
   local group = {}

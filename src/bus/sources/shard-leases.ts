@@ -4,8 +4,8 @@ import { readRedisTimeMs } from "../groups/groups.ts";
 import { SHARD_KEYS } from "../keys.ts";
 
 /**
- * Number of shards. A shard is a fixed group of pull sources. Workers lease shards instead of single sources, to avoid renewing thousands
- * of leases.
+ * Number of shards, which are fixed groups of pull sources. Workers lease shards instead of single sources, to avoid renewing thousands of
+ * leases.
  */
 export const SHARDS = 256;
 
@@ -23,7 +23,7 @@ export interface ShardLease {
 
 export type ShardLeases = ReturnType<typeof createShardLeases>;
 
-/** Leases that assign shards to workers, by the clock of Redis. Each method throws UnavailableError if Redis does not reply. */
+/** Leases that assign shards to workers and expire by the clock of Redis. All methods throw UnavailableError if Redis does not reply. */
 export function createShardLeases({ redis }: { readonly redis: RedisBus }) {
   const runRenew = luaScript(redis, new URL("./rebalance.lua", import.meta.url));
   const runRelease = luaScript(redis, new URL("./shard-release.lua", import.meta.url));
@@ -31,7 +31,7 @@ export function createShardLeases({ redis }: { readonly redis: RedisBus }) {
   return {
     /**
      * Renews the lease of a worker and all its shards for `ttlMs`, counted from a moment during this call. Takes up to `most` free shards
-     * if the worker has fewer than its fair share. A worker whose lease had expired keeps the shards that no other worker has taken.
+     * if the worker has fewer than its fair share. After an expired lease, the worker keeps the shards that no other worker has taken.
      */
     async renew(
       worker: string,
@@ -41,11 +41,10 @@ export function createShardLeases({ redis }: { readonly redis: RedisBus }) {
       const [workers = 1, share = SHARDS, ...held] = reply as number[];
       return { workers, share, held };
     },
-    /** Releases shards. Call after the worker has stopped all sources in them. */
+    /** Call only after the worker has stopped all sources in these shards. */
     async release(worker: string, shards: readonly number[]): Promise<void> {
       if (shards.length > 0) await runRelease(keys, [worker, "0", ...shards]);
     },
-    /** Releases all shards of a worker and removes the worker. */
     async leave(worker: string): Promise<void> {
       await runRelease(keys, [worker, "1"]);
     },

@@ -4,33 +4,31 @@ import { StaleSourceError } from "../errors.ts";
 import { computeSlot, cursorKey } from "../keys.ts";
 import { parseOptionalNumber } from "./source-states.ts";
 
-/** Identifies a pull source and its topics. */
 export interface SourceRef {
   /** Internal channel id. */
   readonly number: number;
-  /** All topics that the source ever wrote to. Includes former ones, because an earlier run may still write to them. */
+  /** All topics that the source has ever written to. Includes former topics, because an earlier run may still write to them. */
   readonly topics: readonly string[];
 }
 
-/** Position of a source for its new owner. */
 export interface AcquiredSource {
   readonly kind: "acquired";
-  /** Whether Redis had no data about the source: this is its first run, or the data was lost. */
+  /** Whether Redis had no data about the source, because this is its first run or the data was lost. */
   readonly isFirst: boolean;
   /** Fencing token. Writes with a lower epoch are rejected from now on. */
   readonly epoch: number;
   readonly version: number;
-  /** The cursor; `undefined` at the first run and after a reset. */
+  /** The stored cursor; `undefined` at the first run and after a reset. */
   readonly value: string | undefined;
   /** Redis time at which the source was created or reset. */
   readonly startedAtMs: number;
-  /** Number of previous consecutive failures. */
+  /** Number of consecutive failures before this run. */
   readonly failures: number;
 }
 
 /**
- * The source must wait before its next run. With kind `backoff`, a run failed or the sender requested a delay. With kind `interval`, the
- * last run is too recent.
+ * The source must wait before its next run. The reason is `backoff` if a run failed or the sender requested a delay. It is `interval` if
+ * the last run started too recently.
  */
 export interface BackoffPending {
   readonly kind: "backoff" | "interval";
@@ -40,34 +38,34 @@ export interface BackoffPending {
 /** Minimum time between the starts of two runs of a source. */
 export interface RunSpacing {
   readonly intervalMs: number;
-  /** Minimum time that applies instead if the last run did not finish, or if a user has changed the configuration since. */
+  /** Applies instead of `intervalMs` if the last run did not finish, or if a user has changed the configuration since. */
   readonly retryMs: number;
 }
 
 export interface TakeOverOptions {
-  /** Whether to ignore earlier failures and their delay, because a user has changed the configuration. */
+  /** Whether to ignore earlier failures and the resulting delay, because a user has changed the configuration. */
   readonly skipBackoff?: boolean;
   /** `undefined` if runs need no minimum interval. */
   readonly spacing?: RunSpacing | undefined;
 }
 
-/** Result of a run, and how long the source must wait afterwards. */
+/** Result of a run, including how long the source must wait afterwards. */
 export interface RunEnding {
   readonly failures: number;
   /** Delay requested by the sender; 0 for none. */
   readonly notBeforeMs: number;
-  /** Delay after a failure; 0 for none. A configuration change by a user ends this delay. */
+  /** Delay after a failure; 0 for none. If a user changes the configuration, the delay ends. */
   readonly retryInMs: number;
-  /** `done` if the run finished, `more` if the source also continues at once with the rest. Default: the run did not finish. */
+  /** `done` if the run finished, `more` if it finished but the source continues at once with the rest. Default: the run did not finish. */
   readonly progress?: "done" | "more" | undefined;
   /**
-   * The threshold for persistent rejections, if the sender rejected the run. `none` if the run succeeded, which resets the number of
-   * rejections. Default: that number does not change.
+   * The threshold for persistent rejections if the sender rejected the run. `none` if the run succeeded, which resets the count of
+   * rejections. Default: the count does not change.
    */
   readonly refusal?: RejectionThreshold | "none" | undefined;
 }
 
-/** After `count` consecutive rejections over `forMs`, rejections count as persistent and the source waits for `retryInMs`. */
+/** After `count` consecutive rejections over at least `forMs`, they count as persistent, and the source waits for `retryInMs`. */
 export interface RejectionThreshold {
   readonly count: number;
   readonly forMs: number;
@@ -80,7 +78,7 @@ export type StoredCursor = Awaited<ReturnType<SourcePositions["read"]>>;
 const MAX_TAKE_OVERS = 4;
 
 /**
- * Stores the cursors of pull sources, and makes Redis reject writes of former owners. Each method throws UnavailableError if Redis is
+ * Stores the cursors of pull sources, and makes Redis reject writes of former owners. All methods throw UnavailableError if Redis is
  * unavailable.
  */
 export function createSourcePositions({ redis }: { readonly redis: RedisBus }) {
@@ -90,10 +88,10 @@ export function createSourcePositions({ redis }: { readonly redis: RedisBus }) {
   const runEnd = luaScript(redis, new URL("./source-end.lua", import.meta.url));
   const { isSlotted } = redis.writes;
 
-  /** Returns the script keys. In a Cluster the topics are left out, because they are in other slots. */
+  /** In a Cluster the topics are left out, because their keys are in other slots. */
   const keysOf = ({ number, topics }: SourceRef) => [cursorKey(number), ...(isSlotted ? [] : topics)];
 
-  /** Writes the epoch to all topics, with one call per Cluster slot. Returns the highest epoch that the topics had seen before. */
+  /** Writes the epoch to all topics, with one call per Cluster slot. Returns the highest epoch that the topics had before. */
   async function stamp({ number, topics }: SourceRef, epoch: number): Promise<number> {
     const seen = await Promise.all(
       [...Map.groupBy(topics, computeSlot).values()].map((keys) => runStamp(keys, [number, epoch])),
@@ -101,7 +99,9 @@ export function createSourcePositions({ redis }: { readonly redis: RedisBus }) {
     return Math.max(0, ...seen.map(Number));
   }
 
-  /** Reads the cursor again in a Cluster, because the previous owner may have moved it before the last topic received the new epoch. */
+  /**
+   * In a Cluster, the previous owner may have moved the cursor before the last topic received the new epoch, so the cursor is read again.
+   */
   async function rereadCursor(number: number, epoch: number): Promise<Omit<AcquiredSource, "isFirst">> {
     const row = await redis.call("hmget", [cursorKey(number), "e", "v", "s", "f", "c"]);
     const [held, ...rest] = row as (string | null)[];
@@ -126,7 +126,7 @@ export function createSourcePositions({ redis }: { readonly redis: RedisBus }) {
       let isRetry = false;
       let isFirst = false;
       for (let attempt = 0; attempt < MAX_TAKE_OVERS; attempt++) {
-        // A retry must not wait because of the run that the previous attempt of this call recorded.
+        // The previous attempt has already recorded a run, so a retry must not wait for the interval again.
         const waits = isRetry ? [0, 0] : [intervalMs, retryMs];
         const args = [source.number, minEpoch, skipBackoff ? "1" : "0", ...waits];
         const reply = await runTakeOver(keysOf(source), args);
@@ -142,7 +142,7 @@ export function createSourcePositions({ redis }: { readonly redis: RedisBus }) {
       }
       throw new StaleSourceError("epoch", "another worker keeps stamping the topics");
     },
-    /** Reads the stored cursor. `version` is 0 if it was never written. Times are `undefined` if the source never ran. */
+    /** `version` is 0 if the cursor was never written. Times are `undefined` if the source never ran. */
     async read(channelNumber: number) {
       const row = await redis.call("hmget", [cursorKey(channelNumber), "c", "v", "u", "s"]);
       const [value, version, updatedAtMs, startedAtMs] = row as (string | null)[];
@@ -153,13 +153,12 @@ export function createSourcePositions({ redis }: { readonly redis: RedisBus }) {
         startedAtMs: parseOptionalNumber(startedAtMs),
       };
     },
-    /** Returns the number of consecutive failures up to now. */
     async failures(channelNumber: number): Promise<number> {
       return Number((await redis.call("hget", [cursorKey(channelNumber), "f"])) ?? 0);
     },
     /**
      * Sets the cursor, or resets it if `value` is `undefined`. Fences the current run and ends all waits. Returns the new version, or
-     * `undefined` if the cursor is not at the given version.
+     * `undefined` if the cursor is no longer at the given version.
      */
     async set(
       source: SourceRef,

@@ -14,7 +14,7 @@ export interface SourceError {
 /** Fields of the visible state to write. Missing fields keep their value; `null` removes a field. */
 export interface SourceFacts {
   readonly state?: SourceState;
-  /** Worker that runs the source or ran it last. */
+  /** Worker that currently runs the source, or that ran it last. */
   readonly owner?: string;
   readonly lastEventAtMs?: number;
   readonly lastError?: SourceError;
@@ -27,11 +27,11 @@ export type SourceSnapshot = Awaited<ReturnType<SourceStates["read"]>>;
 
 export type SourceStates = ReturnType<typeof createSourceStates>;
 
-/** Reads and writes the visible state of pull sources. Each method throws UnavailableError if Redis is unavailable. */
+/** All methods throw UnavailableError if Redis is unavailable. */
 export function createSourceStates({ redis }: { readonly redis: RedisBus }) {
   const runLua = luaScript(redis, new URL("./source-state.lua", import.meta.url));
   return {
-    /** Writes fields. Returns false without writing if another run has taken the source over. */
+    /** Returns false without writing if another run has taken the source over. */
     async write(channelNumber: number, epoch: number, facts: SourceFacts, nowMs: number): Promise<boolean> {
       const args: (string | number)[] = [epoch, "at", nowMs];
       const { lastError, ...rest } = facts;
@@ -59,6 +59,6 @@ export function createSourceStates({ redis }: { readonly redis: RedisBus }) {
   };
 }
 
-/** Parses a number from a Redis hash field. Returns `undefined` if the field does not exist. */
+/** Returns `undefined` if the hash field does not exist. */
 export const parseOptionalNumber = (text: string | null | undefined): number | undefined =>
   text == null ? undefined : Number(text);

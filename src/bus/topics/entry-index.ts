@@ -7,7 +7,7 @@ export interface EntryRange {
   readonly to: string;
 }
 
-/** First ids of a range. `ended` is true if the range has no further ids. */
+/** The first ids of a range. `ended` is true if these are all ids of the range. */
 export interface EntryIds {
   readonly ids: readonly string[];
   readonly ended: boolean;
@@ -24,8 +24,8 @@ export function createEntryIndex({ redis }: { readonly redis: RedisBus }) {
   const runLua = luaScript(redis, new URL("./entry-ids.lua", import.meta.url));
   return {
     /**
-     * Lists the oldest entries of a range, or the newest in reverse order. Returns at most `limit` ids. If the range has many or large
-     * entries, returns fewer, but at least one.
+     * Lists the oldest entries of a range, or the newest entries in reverse order. Returns at most `limit` ids. Returns fewer ids, but at
+     * least one, if the range has many or large entries.
      */
     async listIds(
       topic: string,

@@ -1,7 +1,6 @@
 import { mapBounded } from "../../lib/map-bounded.ts";
 import type { EntryIndex, EntryRange } from "./entry-index.ts";
 
-/** Identifies an entry by topic and id. */
 export interface EntryPlace {
   readonly topic: string;
   readonly entryId: string;
@@ -55,13 +54,13 @@ export async function* mergeNewest(
   yield* mergeHeads(first, read, (a, b) => a < b);
 }
 
-/** @param comesAfter returns true if the first key is yielded after the second */
+/** @param comesAfter returns true if `key` must be yielded after `other` */
 async function* mergeHeads(
   first: readonly (Head | undefined)[],
   read: (topic: string, from: string) => Promise<Head | undefined>,
   comesAfter: (key: string, other: string) => boolean,
 ): AsyncGenerator<EntryPlace, void, void> {
-  // Sorts in reverse order, so that the next head can be removed from the end cheaply.
+  // Sorts in reverse order, because removing the next head from the end is cheap.
   const heads = first
     .filter((head) => head !== undefined)
     .sort((a, b) => (comesAfter(a.key, b.key) ? -1 : 1));

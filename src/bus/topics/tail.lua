@@ -18,7 +18,7 @@ for place, key in ipairs(KEYS) do
       reply[2] = 1
       return reply
     end
-    -- Reads one entry at a time, because the size of the next one is unknown.
+    -- Reads one entry at a time, because the size of the next entry is unknown.
     local entry = redis.call('XRANGE', key, '(' .. after, '+', 'COUNT', 1)[1]
     if not entry then
       break

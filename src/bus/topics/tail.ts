@@ -5,7 +5,6 @@ import type { RedisBus } from "../connection/redis.ts";
 import { readRedisTimeMs } from "../groups/groups.ts";
 import { parseEntry, type RawEntry, type TopicEntry } from "./topics.ts";
 
-/** Limits of one script call. */
 export interface TailLimits {
   readonly entries: number;
   /** The entry that exceeds this limit is still returned, as the last one. */
@@ -14,11 +13,10 @@ export interface TailLimits {
 
 export interface TailRead {
   /**
-   * Redis time at which the first script call began. Unless `more` is true, every entry appended before this time has been read or was
+   * Redis time at which the first script call began. Unless `more` is true, every entry appended before this time was either read or
    * removed.
    */
   readonly timeMs: number;
-  /** Whether there may be further entries. */
   readonly more: boolean;
 }
 
@@ -26,7 +24,6 @@ export type Tail = ReturnType<typeof createTail>;
 
 const CALLS_AT_ONCE = 4;
 
-/** Reads new entries of many topics, from any position. */
 export function createTail({ redis }: { readonly redis: RedisBus }) {
   const runLua = luaScript(redis, new URL("./tail.lua", import.meta.url));
   return {

@@ -6,7 +6,6 @@ import { isNoSuchKey, parseGroups, parsePairs } from "../groups/groups.ts";
 import { computeSlot } from "../keys.ts";
 import type { EntryRange } from "./entry-index.ts";
 
-/** One entry of a topic's stream. */
 export interface TopicEntry {
   readonly entryId: string;
   readonly fields: Readonly<Record<string, string>>;
@@ -33,7 +32,7 @@ export function createTopics({ redis }: { readonly redis: RedisBus }) {
   }
 
   return {
-    /** Returns `undefined` if the stream does not exist. `bytes` is the estimate of MEMORY USAGE. */
+    /** Returns `undefined` if the stream does not exist. `bytes` is estimated by MEMORY USAGE. */
     async find(topic: string) {
       try {
         const [stream, groups, bytes] = await Promise.all([
@@ -63,7 +62,7 @@ export function createTopics({ redis }: { readonly redis: RedisBus }) {
         }
       }
     },
-    /** Lists the entries of a range, oldest first unless `newestFirst`. */
+    /** Lists the entries of a range, by default the oldest first. */
     async listEntries(
       topic: string,
       { from, to, limit, newestFirst = false }: EntryRange & { limit: number; newestFirst?: boolean },
@@ -78,13 +77,13 @@ export function createTopics({ redis }: { readonly redis: RedisBus }) {
       const [entry] = (await redis.call("xrange", [topic, entryId, entryId])) as RawEntry[];
       return entry && parseEntry(entry);
     },
-    /** Deletes an entry. Returns true if it existed. */
+    /** Returns true if the entry existed. */
     async deleteEntry(topic: string, entryId: string): Promise<boolean> {
       return ENTRY_ID.test(entryId) && (await redis.call("xdel", [topic, entryId])) === 1;
     },
     /**
-     * Returns the Redis time of the last append to any of the topics, or `undefined` if there was none. Includes entries that were removed
-     * since.
+     * Returns the Redis time of the last append to any of the topics, even if that entry has been removed since. Returns `undefined` if no
+     * entry was ever appended.
      */
     async lastAppendedMs(topics: readonly string[]): Promise<number | undefined> {
       const times = await Promise.all(
@@ -98,8 +97,8 @@ export function createTopics({ redis }: { readonly redis: RedisBus }) {
       await deleteInSteps(topic, 0);
     },
     /**
-     * Deletes the stream if it is empty, and returns true. Returns false if it holds an entry, even one appended during the call. Dedupe
-     * ids may be deleted in either case.
+     * Deletes the stream and returns true if it is empty. Returns false if it holds an entry, even one appended during the call. Dedupe ids
+     * may be deleted in either case.
      */
     async deleteEmpty(topic: string): Promise<boolean> {
       return (await deleteInSteps(topic, 1)) === 0;
