@@ -10,7 +10,7 @@ import { oneHost, requestId } from "./http/request.ts";
 import type { Clock } from "./lib/clock.ts";
 import { type ApiDeps, createApi } from "./resources/resources.ts";
 
-/** Responds while the gateway starts. Health checks work, and all other requests receive 503. */
+/** Serves requests while the gateway starts: only health checks work, and every other request receives 503. */
 export function createStartingApp({ clock, health }: Pick<AppDeps<never>, "clock" | "health">): Fetch {
   const app = new Hono<HealthEnv>();
   app.use(requestId(clock), oneHost);
@@ -30,7 +30,6 @@ export interface AppDeps<C extends ChannelHandle> {
   readonly api: (ApiDeps & { readonly console: ConsoleDeps }) | undefined;
 }
 
-/** Creates the handler of all requests. */
 export function createApp<C extends ChannelHandle>({ clock, health, hooks, api }: AppDeps<C>): App {
   const app = new Hono<HealthEnv>();
   app.use(requestId(clock), oneHost);

@@ -21,7 +21,7 @@ export type Command =
 /** Kubernetes sets these variables in every pod if a service is called `inlet`. */
 const KUBERNETES_SERVICE_LINK = /^INLET_(SERVICE_(HOST|PORT(_.*)?)|PORT_\d+_(TCP|UDP|SCTP)(_.*)?)$/;
 
-/** Environment variables of commands. The gateway ignores them. */
+/** Environment variables that only CLI commands read. The gateway ignores them instead of reporting them as unknown settings. */
 export const COMMAND_VARIABLES: ReadonlySet<string> = new Set([
   "INLET_URL",
   "INLET_APP",
@@ -94,7 +94,6 @@ export function parseConfig(env: Variables, argv: readonly string[]): Result<Com
   );
 }
 
-/** Returns the public URLs of this gateway. `port` is the port that the listener bound. */
 export function publicUrls(
   config: Config,
   port: number,
@@ -106,7 +105,7 @@ export function publicUrls(
   return { baseUrl: `${root}/v1`, hooksUrl: config.hooksUrl ?? root };
 }
 
-/** Renders the settings table of the documentation, in GitHub-flavored Markdown. */
+/** Renders all settings as a GitHub-flavored Markdown table for the documentation. */
 export function renderSettingsTable(): string {
   const rows = SETTING_LIST.map(({ name, description, unsetMeans, defaultText, secret }) => {
     const fallback = unsetMeans ?? (defaultText ? `\`${defaultText}\`` : "");
@@ -116,7 +115,7 @@ export function renderSettingsTable(): string {
   return ["| Setting | Default | Description |", "|---|---|---|", ...rows].join("\n");
 }
 
-/** Renders the example settings file. Every setting is commented out, so an unedited copy changes nothing. */
+/** Renders an example settings file. Every setting is commented out, so using the file unedited changes nothing. */
 export function renderExampleFile(): string {
   const blocks = SETTING_LIST.map(({ name, description, unsetMeans, defaultText = "" }) =>
     unsetMeans

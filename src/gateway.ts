@@ -59,16 +59,16 @@ import { createRowLimit } from "./resources/kit/row-limit.ts";
 import { readPresets } from "./verify/presets.ts";
 
 /**
- * A running gateway. Disposal drains it. First `/readyz` reports that it is stopping, then requests in flight are completed. Embedded
- * servers stop last.
+ * A running gateway. Disposing it drains it: `/readyz` reports that it is stopping, requests in flight complete, and embedded servers stop
+ * last.
  */
 export interface Gateway extends AsyncDisposable {
   readonly port: number;
-  /** Prints a greeting. The first API key is included until it was printed once. */
+  /** Prints a greeting. It includes the first API key until a greeting with the key has been printed successfully. */
   readonly greet: (print: Print) => Promise<void>;
 }
 
-/** The channel of the app `welcome`. It accepts any delivery. */
+/** Channel of the app `welcome`. It accepts any delivery. */
 const WELCOME = {
   uid: "inbox",
   title: "Inbox",
@@ -80,16 +80,16 @@ const WELCOME = {
 export interface GatewayDeps {
   readonly log: Log;
   readonly signal: AbortSignal;
-  /** Default: the kinds in `channels/kinds.ts`. */
+  /** Defaults to the kinds in `channels/kinds.ts`. */
   readonly channelKinds?: ChannelKinds;
-  /** Timing of leases, for tests. Omitted values are as in production. */
+  /** Lease and heartbeat intervals of the source workers, for tests. Omitted values keep their production defaults. */
   readonly sourcesTiming?: SourcesTiming;
   readonly handlersTiming?: Partial<HandlersTiming>;
   readonly housekeeperTiming?: Partial<HousekeeperTiming>;
   readonly problemTiming?: Partial<ProblemTiming>;
   /**
-   * Timeout of a channel lookup, a schema validation and a Redis write, in milliseconds. After it the sender receives 503. Defaults: 4,000,
-   * 4,000 and 3,500, because many senders give up after five seconds.
+   * Timeout of a channel lookup, a schema validation and a Redis write, in milliseconds. The sender receives 503 when it expires. Defaults
+   * to 4,000 for the first two and 3,500 for the write, because many senders give up after five seconds.
    */
   readonly timeoutMs?: number;
   /** Awaited during shutdown, after `/readyz` reports that the gateway is stopping and before it stops accepting connections. */
@@ -97,10 +97,10 @@ export interface GatewayDeps {
 }
 
 /**
- * Builds the object graph and starts serving. The port is bound before anything is written. Until the gateway is ready, `/readyz` says why
- * it is not. When `signal` aborts, startup ends, and `/readyz` reports that the gateway is stopping.
+ * Builds the object graph and starts serving. The port is bound before any data is written. Until the gateway is ready, `/readyz` reports
+ * the reason. If `signal` aborts, startup ends and `/readyz` reports that the gateway is stopping.
  *
- * @throws DataDirInUseError, RedisUnfitError, MigrationError, WrongMasterKeyError, or an Error that says what to do
+ * @throws DataDirInUseError, RedisUnfitError, MigrationError, WrongMasterKeyError, or an Error that suggests a fix
  */
 export async function startGateway(config: Config, deps: GatewayDeps): Promise<Gateway> {
   const { log, signal, channelKinds = ownKinds, sourcesTiming, timeoutMs, beforeClosing } = deps;
@@ -135,7 +135,7 @@ export async function startGateway(config: Config, deps: GatewayDeps): Promise<G
     await migrate({ connection: stores.database, log });
     const opened = await openMasterKeyring(db, stores.keys, clock);
     await sealAddresses(db, opened);
-    // No earlier version can still use an embedded database.
+    // No older gateway uses an embedded database, so addresses no longer need to be stored in plain text for one.
     if (config.databaseUrl === undefined)
       await db.transaction().execute((trx) => endPlainAddresses(trx, opened));
     return opened;
@@ -235,7 +235,7 @@ export async function startGateway(config: Config, deps: GatewayDeps): Promise<G
   const bodies = createBodyBudget({ bytesOf: (id) => limitsOf(id).bodyBytes ?? Number.POSITIVE_INFINITY });
   const runtimes = new Map<ChannelKindName, ChannelRuntime<CompiledChannel>>();
   for (const kind of channelKinds.values()) {
-    // A source moves between workers, so all of them must use the same clock.
+    // Sources can move between workers, so they take the time from Redis instead of from the local clock.
     const own = kind.addressed
       ? { ingest: ingestPushed, clock }
       : { ingest: path.ingest, clock: redisClock.now };
@@ -339,7 +339,7 @@ export async function startGateway(config: Config, deps: GatewayDeps): Promise<G
       : undefined,
   });
   opening.use(listener.serve(app, beforeClosing));
-  // Ends long-lived responses before the listener waits for the remaining ones.
+  // Disposal runs in reverse order: this ends long-lived responses before the listener waits for open requests.
   opening.defer(() => draining.abort());
   const { port } = listener;
   const { durability } = redis.state();

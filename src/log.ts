@@ -5,7 +5,7 @@ export type LogDestination = DestinationStream;
 
 export type LogLevel = LevelWithSilent;
 
-/** Fields that hold credentials. They are redacted at the top level and up to two levels below it. */
+/** Names of fields with credentials. They are redacted at the top level and on the two levels below. */
 const SECRET_FIELDS = [
   "authorization",
   "cookie",
@@ -17,7 +17,7 @@ const SECRET_FIELDS = [
   "masterKey",
 ];
 
-/** Creates a log that writes one JSON line per entry, to standard output by default. */
+/** Creates a log that writes one JSON line per entry. Writes to standard output by default. */
 export function createLog(options: {
   readonly level: LogLevel;
   readonly destination?: DestinationStream;
@@ -37,8 +37,8 @@ export function createLog(options: {
 }
 
 /**
- * Logs the type, message, stack and code of an error, including its causes. Other properties are dropped, because drivers attach the failed
- * command, which may contain a password or an event.
+ * Returns the loggable parts of an error and its causes: type, message, stack and code. Drivers attach the failed command to other
+ * properties, and it may contain a password or an event.
  */
 function describeError(error: unknown): unknown {
   if (!(error instanceof Error)) return String(error);

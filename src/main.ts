@@ -6,7 +6,7 @@ import { parseOptions } from "./options.ts";
 /** Loads each command on demand, because most commands need only a small part of the program. */
 async function main(): Promise<number> {
   const argv = process.argv.slice(2);
-  // When the reader of the output exits (`npm start | head`), the gateway must keep running.
+  // The gateway must keep running when the reader of a pipe exits, as in `npm start | head`.
   process.stdout.on("error", () => {});
   const options = parseOptions(argv);
   if (options.ok && options.value.version) {

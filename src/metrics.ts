@@ -9,14 +9,14 @@ import {
 import { createTimings, SECONDS, type Timings } from "./metrics/histogram.ts";
 
 /**
- * The gateway's metrics. Labels come from closed sets such as kinds, states, reasons and routes, never from types or paths. Ids are only
- * used for a bounded number of channels, subscriptions and organizations.
+ * The gateway's metrics. Label values come from closed sets such as kinds, states, reasons and route patterns, never from event types or
+ * paths. Ids are used only for a bounded number of channels, subscriptions and organizations.
  */
 export interface Metrics {
   readonly registry: Registry;
   /**
-   * Returns the counts of a channel, or of all other channels if it is not counted individually. Add to the counts in place, and call this
-   * again each time.
+   * Returns the counts of a channel, or the shared counts of all channels that are not counted individually. Increment the returned object
+   * directly, and do not keep it.
    */
   readonly countsOf: (channel: ChannelName) => ChannelCounts;
   /** Time from the headers of a hook request to its response, by outcome: `ok`, `unverified`, `refused`, `unavailable`, `internal`. */
@@ -28,41 +28,41 @@ export interface Metrics {
   readonly quarantined: Tally;
   /** Delivery records that were not written, by channel kind and cause: `full`, `late`, `noRoom`, `overLimit`, `unavailable`. */
   readonly recordsDropped: Tally;
-  /** Entries that were trimmed, read or not, because their organization is over its limit and has chosen trimming. */
+  /** Entries trimmed, whether read or not, because their organization is over its limit and chose to trim. */
   readonly trimmedOverLimit: Counter;
-  /** Deliveries that failed verification but were accepted in shadow mode, by the reason of the failure. */
+  /** Deliveries that failed verification but were accepted in shadow mode, by failure reason. */
   readonly shadowed: Tally;
-  /** Duration of a publish script call, from sending it to Redis until its reply. */
+  /** Time from sending a publish script to Redis until its reply. */
   readonly publishSeconds: Timings;
-  /** Time to provide the code of a schema that is not in memory, by result: `stored`, `compiled`, `refused`. */
+  /** Time to load or compile the code of a schema that is not in memory, by result: `stored`, `compiled`, `refused`. */
   readonly schemaCompileSeconds: Timings;
   /** Poll jobs by channel kind and result (`PolledOnce`, `PollJobs`). */
   readonly polls: Tally;
   /** Delay between the due time of a poll and its start. */
   readonly pollLagSeconds: Histogram;
-  /** Runs of sources by channel kind and how they ended. */
+  /** Source runs by channel kind and how they ended. */
   readonly sourceRuns: Tally;
-  /** Streams that were opened again, by channel kind: after an end, a failure or a handover. */
+  /** Streams opened again after an end, a failure or a handover, by channel kind. */
   readonly sourceReconnects: Counter<"kind">;
-  /** Rejected source writes by channel kind and cause: `epoch` (another worker took over) or `cursor` (the cursor has moved). */
+  /** Rejected source writes by channel kind and cause: `epoch` (another worker took over) or `cursor` (the stored cursor has moved). */
   readonly rejectedSourceWrites: Tally;
   /** Handler attempts by result (`taken`, `refused`) and status class (`2xx` …, or `none` without a response). */
   readonly handlerAttempts: Tally;
-  /** Duration of handler attempts by result, as in `handlerAttempts`. */
+  /** Duration of handler attempts in seconds, by result as in `handlerAttempts`. */
   readonly handlerSeconds: Timings;
-  /** Responses of the management API. `method` is `other` for methods without a route. `route` is a pattern. */
+  /** Responses of the management API. `method` is `other` for methods without a route, and `route` is a path pattern. */
   readonly apiRequests: Counter<"method" | "route" | "status">;
   readonly apiRequestSeconds: Histogram<"method" | "route">;
-  /** Registers a gauge that is read on each scrape. */
+  /** Registers a gauge whose value is read on each scrape. */
   readonly observe: (name: string, help: string, read: () => number) => void;
-  /** Registers a gauge with one label from a closed set. All values are read on each scrape. */
+  /** Registers a gauge with one label from a closed set. Its values are read on each scrape. */
   readonly observeBy: (
     name: string,
     help: string,
     label: string,
     read: () => ReadonlyMap<string, number>,
   ) => void;
-  /** Registers a gauge with several labels. All values are read on each scrape. The caller must keep their number small. */
+  /** Registers a gauge with several labels, read on each scrape. The caller must keep the number of series small. */
   readonly observeEach: <L extends string>(
     name: string,
     help: string,
@@ -77,23 +77,23 @@ export interface Figure<L extends string = string> {
 }
 
 /**
- * A counter with two labels for hot paths. It keeps plain numbers and passes them on when scraped. prom-client hashes the labels on each
- * call, which costs a tenth of a delivery.
+ * Two-label counter for hot paths. It keeps plain numbers until they are scraped, because prom-client hashes the labels on each increment,
+ * which would cost 10 % of a delivery's CPU time.
  */
 export interface Tally {
   readonly add: (first: string, second: string, count?: number) => void;
 }
 
 /**
- * Creates the metrics in their own registry. `includeProcessMetrics` adds Node's metrics, whose event loop timer runs until the process
- * ends.
+ * Creates the metrics in a registry of their own. `includeProcessMetrics` adds Node's metrics, whose event loop timer runs until the
+ * process exits.
  */
 export function createMetrics({
   includeProcessMetrics = false,
   channels = 100,
 }: {
   readonly includeProcessMetrics?: boolean;
-  /** Number of channels that are shown individually. */
+  /** Maximum number of channels that have their own series. */
   readonly channels?: number;
 } = {}): Metrics {
   const registry = new Registry();

@@ -2,7 +2,6 @@ import { parseArgs } from "node:util";
 import type { Finding } from "./lib/errors.ts";
 import { err, ok, type Result } from "./lib/result.ts";
 
-/** The command-line options. */
 export type Options = ReturnType<typeof parse>;
 
 /** @param argv without node and script */

@@ -9,23 +9,23 @@ export type Role = (typeof ROLES)[number];
 
 const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
 
-/** From weakest to strongest. */
+/** Ordered from weakest to strongest. */
 export const DURABILITIES = ["none", "process", "fsync", "replica"] as const;
 export type Durability = (typeof DURABILITIES)[number];
 
-/** How a setting is shown in documentation, `--help` and error messages. */
+/** Describes a setting in documentation, `--help` and error messages. */
 export interface SettingInfo {
   readonly name: string;
-  /** Parsed if the setting is unset. Without it, an unset setting has no value. */
+  /** Text that is parsed when the setting is unset. If omitted, an unset setting is `undefined`. */
   readonly defaultText?: string;
-  /** The default in words, if `defaultText` is missing or unclear. */
+  /** Explains the default in words when `defaultText` is missing or unclear. */
   readonly unsetMeans?: string;
   readonly description: string;
-  /** Whether the value is secret, so that it is never quoted. */
+  /** Whether the value is secret and must never be quoted. */
   readonly secret?: boolean;
 }
 
-/** Parses the text of a setting. Its errors describe the allowed values. They never quote the text, because it may be secret. */
+/** Parses the text of a setting. Its errors describe the allowed values but never quote the text, which may be secret. */
 type Type<T> = z.ZodType<T, string>;
 
 const infos = z.registry<SettingInfo>();
@@ -91,7 +91,7 @@ const bearerToken = accepted(
   `must be at least ${MIN_TOKEN_LENGTH} characters of A-Z a-z 0-9 . _ ~ + / -`,
 );
 
-/** A comma-separated list without duplicates, in the given order. `emptyWord` stands for an empty list. */
+/** A comma-separated list without duplicates, in the given order. `emptyWord`, if given, denotes an empty list. */
 const listOf = <T>(type: Type<T>, emptyWord?: string): Type<readonly T[]> =>
   z
     .string()
@@ -106,7 +106,7 @@ const network = z.string().transform((text, context) => {
   return parsed ?? z.NEVER;
 });
 
-/** An absolute URL with one of these schemes. Credentials, query and fragment are only allowed with `anyPart`. */
+/** An absolute URL with one of these schemes. Credentials, a query and a fragment are rejected unless `anyPart` is set. */
 function url(schemes: readonly string[], { anyPart = false } = {}) {
   const beginnings = schemes.map((scheme) => `${scheme}//`).join(" or ");
   return accepted(

@@ -13,7 +13,10 @@ import type { ShowLimitsDeps } from "../http/limits.ts";
 import type { ClientAddressOf } from "../lib/addresses/client-address.ts";
 import type { Foundation } from "./foundation.ts";
 
-/** Number of different wrong tokens that one address may send per minute. A person sends far fewer, and guessing a token takes far more. */
+/**
+ * Maximum number of different wrong tokens per client address and minute. It is well above human mistakes and far too low for guessing
+ * tokens.
+ */
 const FAILED_TOKENS_PER_MINUTE = 60;
 
 export interface CallerPathDeps extends Pick<Foundation, "db" | "clock"> {
@@ -21,7 +24,7 @@ export interface CallerPathDeps extends Pick<Foundation, "db" | "clock"> {
   readonly keyring: Pick<Keyring, "accessTokenKey">;
   readonly redis: Pick<RedisBus, "call" | "callBuffer">;
   readonly clientAddressOf: ClientAddressOf;
-  /** Timeout of `createRateLimiters`, in milliseconds. */
+  /** Timeout of a rate limit check in Redis, in milliseconds. Defaults to that of `createRateLimiters`. */
   readonly limiterTimeoutMs?: number;
   readonly config: Pick<
     Config,
@@ -29,7 +32,6 @@ export interface CallerPathDeps extends Pick<Foundation, "db" | "clock"> {
   >;
 }
 
-/** Identifies the callers of the management API and limits their requests. */
 export interface CallerPath extends AuthenticateDeps, ShowLimitsDeps {
   readonly accessTokens: AccessTokens;
 }

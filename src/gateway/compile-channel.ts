@@ -29,33 +29,32 @@ export interface CompileDeps extends Omit<SenderDeps, "onShadowed" | "keys"> {
   readonly channelKinds: ChannelKinds;
   readonly pathsOf: PathCache;
   readonly presets: Presets;
-  /** Called when a request that fails verification is accepted anyway, because the channel only tries out its verification settings. */
+  /** Called when a channel in shadow mode accepts a request that failed verification. */
   readonly onShadowed: (kind: ChannelKindName, reason: FailureReason) => void;
 }
 
-/** The compiled sender verification. Channels share it if their senders differ only in their secrets. */
+/** Compiled verification of a channel's sender, shared by channels whose senders differ only in their secrets. */
 interface SharedSender extends Pick<CompiledChannel, "answer" | "acceptsContentType">, SharedPart {
   readonly verification: NonNullable<CompiledChannel["verification"]>;
   readonly program: SenderProgram;
   readonly deps: SenderDeps;
-  /** The compiled sender for channels without secrets. */
+  /** Compiled sender without secrets, for channels that have none. */
   readonly bare: CompiledSender;
 }
 
-/** The compiled definitions. Channels with equal definitions share them, even if their other settings differ. */
+/** Compiled event definitions, shared by channels with equal definitions even if their other settings differ. */
 interface SharedDefinitions extends SharedPart {
   readonly compiled: Omit<CompiledDefinitions, "config">;
 }
 
-/** The parsed settings. Channels share them if their settings differ only in their secrets. */
+/** Parsed settings, shared by channels whose settings differ only in their secrets. */
 interface SharedSettings extends SharedPart {
-  /** The settings without the secret ones. */
   readonly settings: CommonSettings;
-  /** The settings for the rules: without secrets, and with the preset's path to the items if the channel has none. */
+  /** The settings that the normalization rules use: no secrets, and the preset's `itemsPath` unless the channel sets its own. */
   readonly rulesConfig: CommonSettings;
 }
 
-/** Everything that channels with equal settings and equal definitions share. */
+/** Compiled parts shared by channels whose settings and definitions are both equal. */
 interface SharedContent
   extends Pick<
     CompiledChannel,
@@ -65,18 +64,18 @@ interface SharedContent
   readonly rulesConfig: CommonSettings;
   readonly sender: CompiledSender;
   /**
-   * Creates the sender for one organization. Set if the verification keys must be fetched, so that each organization and each channel waits
-   * only for its own keys.
+   * Compiles the sender for one organization. Only defined when verification keys are fetched, so that an organization waits only for its
+   * own keys.
    */
   readonly createSender: ((organizationId: string) => CompiledSender) | undefined;
 }
 
 /**
- * Creates a function that compiles stored channels. Every channel could be compiled when it was written. If a channel no longer compiles,
- * it is unavailable until someone fixes it, and its senders are asked to retry.
+ * Creates a function that compiles stored channels. A channel that an earlier version accepted may no longer compile. It is then
+ * unavailable until someone fixes it, and its senders are asked to retry.
  *
- * Many channels are almost equal. Channels of one blueprint differ only in their names, channels of one provider only in their secrets, and
- * streams only in their URLs. So equal parts are compiled once and shared across organizations, as long as a channel uses them.
+ * Most channels are nearly equal: those of one blueprint differ only in their names, those of one provider only in their secrets. So equal
+ * parts are compiled once and shared across organizations for as long as any channel uses them.
  *
  * @returns a function that throws `UnavailableError` when the channel does not compile
  */
@@ -96,7 +95,7 @@ export function createCompileChannel(deps: CompileDeps): (stored: StoredChannel)
       });
     }
     const parsed = read.value.settings;
-    // Verification settings must match the current schema even if they were stored earlier, because they decide who may send.
+    // Even stored verification settings must match the current schema, because they decide whose requests are accepted.
     const senderConfig = senderConfigSchema.safeParse(parsed);
     if (!senderConfig.success) {
       throw new UnavailableError(`channel ${number} has verification settings that are no longer valid`, {
@@ -118,7 +117,7 @@ export function createCompileChannel(deps: CompileDeps): (stored: StoredChannel)
       shareSettings(withoutSecrets(kind, parsed), itemsPath),
     );
     const sharedDefinitions = compileSharedDefinitions(kind, stored, sender, sharedSettings.rulesConfig);
-    // This is a shallow copy, so channels that differ only in their secrets share the nested values.
+    // A shallow copy keeps sharing nested values with other channels.
     const own = text.hasSecrets
       ? { ...sharedSettings.settings, ...onlySecrets(kind, parsed) }
       : sharedSettings.settings;
@@ -186,7 +185,7 @@ export function createCompileChannel(deps: CompileDeps): (stored: StoredChannel)
   ): SharedDefinitions {
     const filled = fillPaths(stored, paths);
     const { itemsPath, pathSyntax } = config;
-    // The key contains everything that affects the compiled definitions.
+    // The cache key must contain every input that affects the compiled definitions.
     const text = JSON.stringify([filled, forms, itemsPath, pathSyntax, profile.itemOptions?.(config)]);
     return definitions(hashKey(kind, text), () => {
       const result = compileDefinitions({ profile, forms, config, definitions: filled }, deps.pathsOf);
@@ -232,7 +231,7 @@ export function createCompileChannel(deps: CompileDeps): (stored: StoredChannel)
   };
 }
 
-/** Memory of each compiled part, as measured: a fixed number of bytes, plus a multiple of the part's length as text. */
+/** Estimated memory of each compiled part: a measured fixed size in bytes, plus `EXPANSION` times the length of its JSON text. */
 const SENDER_BYTES = 3_000;
 const DEFINITIONS_BYTES = 600;
 const SETTINGS_BYTES = 250;
@@ -246,16 +245,14 @@ interface ContentText {
   readonly definitions: string;
 }
 
-/** Returns one hash of all texts, as a key for sharing. */
 const hashKey = (...texts: readonly string[]): string => hash("sha256", texts.join("\n"), "base64url");
 
-/** Returns the settings with the preset's path to the items, unless the channel sets its own path. */
 const withItemsPath = (settings: CommonSettings, itemsPath: string | undefined): CommonSettings =>
   itemsPath === undefined || settings.itemsPath !== undefined ? settings : { ...settings, itemsPath };
 
 /**
- * Returns the stored settings and definitions as text, for comparison. PostgreSQL returns equal JSON with its keys in the same order, so
- * equal content has equal text.
+ * Serializes settings and definitions for comparison. PostgreSQL returns the keys of equal `jsonb` values in the same order, so equal
+ * content yields equal text.
  */
 function serializeContent(kind: ChannelKind, { settings, definitions }: StoredChannel): ContentText {
   return {

@@ -19,15 +19,12 @@ const ISSUER_LIMITS = {
   maxBytes: 1024 * 1024,
 } as const;
 
-/** Minimum interval between writes of a connection's last use. The database enforces the interval for all workers together. */
+/** Minimum time between two updates of a connection's last use, in milliseconds. The database enforces it across all workers. */
 const RECORD_EVERY_MS = 60_000;
-/**
- * Maximum number of connections whose last write is remembered. If there are more, some writes come too early, and the database ignores
- * them.
- */
+/** Maximum number of remembered update times. At the bound all are forgotten, which only causes extra updates that the database ignores. */
 const MAX_RECORDED = 10_000;
 
-/** Provides the credentials of stored connections. Disposal waits until tokens that are being renewed are stored. */
+/** Provides the credentials of stored connections. Disposal waits until pending token renewals are stored. */
 export function createConnections(deps: ConnectionsDeps) {
   const { outbound, clock, log } = deps;
   const issuerFetch = outbound.fetch(ISSUER_LIMITS);
@@ -35,7 +32,7 @@ export function createConnections(deps: ConnectionsDeps) {
   const renewer = createRenewer({ store, fetch: issuerFetch, clock, log });
   return {
     credentialsOf: createCredentialsOf({ load: store.load, renewer, noteUse: createRecordUse(deps), clock }),
-    /** Makes requests to token issuers. Its timeout is so short that three requests fit into the lease of a token renewal. */
+    /** Sends requests to token issuers. Three requests at its timeout still fit into the lease of a token renewal. */
     issuerFetch,
     [Symbol.asyncDispose]: () => renewer[Symbol.asyncDispose](),
   };

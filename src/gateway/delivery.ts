@@ -23,7 +23,7 @@ export interface DeliveryDeps
   readonly timing: Partial<HandlersTiming>;
 }
 
-/** Sends events to handlers. Every gateway can add retries to the queue. Only gateways with the role `delivery` run them. */
+/** Delivers events to handlers. Any gateway can queue a retry; only gateways with the role `delivery` run them. */
 export interface Delivery extends AsyncDisposable {
   readonly sendAgain: SendAgain;
   readonly findRetry: FindRetry;

@@ -40,26 +40,25 @@ export interface EventPathDeps
   > {
   readonly storedChannels: StoredChannels;
   readonly changes: Pick<ChangeFeed, "subscribe" | "stalenessMs">;
-  /** Public base URL of all channel addresses, without `/hooks/{channelId}`. */
+  /** Public base URL of channel addresses, without `/hooks/{channelId}`. */
   readonly hooksUrl: string;
   /** Sends requests to URLs that a channel's settings contain or restrict. */
   readonly fetchPinned: FetchPinned;
   readonly captureSecret: AnswerHandshakeDeps["captureSecret"];
   readonly onAppended: (...appended: Appended) => void;
-  /** Returns the limits of an organization. */
   readonly limitsOf: (organizationId: string) => Limits;
-  /** Returns whether the topics of an organization exceed their storage limit. */
+  /** Returns whether the organization's topics exceed their storage limit. */
   readonly isOverLimit: (organizationId: string) => boolean;
-  /** Timeout of a channel lookup and of a schema validation, in milliseconds. After that, the sender receives 503. */
+  /** Timeout of a channel lookup and of a schema validation, in milliseconds. The sender receives 503 when it expires. */
   readonly timeoutMs?: number | undefined;
 }
 
 export type EventPath = ReturnType<typeof createEventPath>;
 
-/** Maximum number of compiled paths in the cache that channels share. Each takes about 1.2 kB. */
+/** Capacity of the cache of compiled paths, which all channels share. A compiled path takes about 1.2 kB. */
 const MAX_PATHS = 10_000;
 
-/** Creates the functions through which deliveries pass, from the verified channel to the bus. */
+/** Creates the functions that take a delivery from its verified channel to the bus. */
 export function createEventPath(deps: EventPathDeps) {
   const { redis, keyring, storedChannels, fetchPinned, metrics, clock, changes, onAppended } = deps;
   const quarantineBytesOf = (id: string) => deps.limitsOf(id).quarantineBytes ?? Number.MAX_SAFE_INTEGER;
@@ -127,7 +126,7 @@ export function createEventPath(deps: EventPathDeps) {
     answerHandshake: createAnswerHandshake({
       async captureSecret(channel, secret) {
         const isKept = await deps.captureSecret(channel, secret);
-        // Removes the channel from the cache of this gateway at once. Other gateways learn of the change from the change feed.
+        // This gateway must see the change at once. Other gateways learn of it from the change feed.
         rules.drop(channel.number);
         return isKept;
       },
@@ -146,7 +145,9 @@ export function createEventPath(deps: EventPathDeps) {
     recorder,
     ingest,
     ...writer,
-    /** Writes fetched deliveries like the writer does. In addition, sources wait while the topics of their organization are full. */
+    /**
+     * Like the writer's `ingestFetched`, but rejects deliveries while the organization is over its storage limit, so that its sources wait.
+     */
     ingestFetched: ((channel, delivery, options) =>
       deps.isOverLimit(channel.identity.organizationId)
         ? rejectOverLimit()
@@ -163,7 +164,8 @@ export function createEventPath(deps: EventPathDeps) {
     drainPaused,
     readInWorker: normalizeQueue.readFor,
     /**
-     * Returns the active channel with this internal channel id, or `undefined` if it was deleted.
+     * Returns the channel with this internal channel id in its compiled form, or `undefined` if the channel was deleted.
+     *
      * @throws UnavailableError
      */
     async findCompiledChannel(channelNumber: number): Promise<CompiledChannel | undefined> {
@@ -171,7 +173,8 @@ export function createEventPath(deps: EventPathDeps) {
       return stored && compileChannel(stored);
     },
     /**
-     * Returns the source of the channel with this internal channel id, if the channel should fetch events.
+     * Returns the source that fetches events for this internal channel id, or `undefined` if the channel should not fetch any.
+     *
      * @throws UnavailableError
      */
     async findSource(channelNumber: number) {
@@ -193,8 +196,8 @@ const rejectOverLimit = () =>
   );
 
 /**
- * Returns the schema validators of a channel. Every stored schema could be compiled when it was written. So if compiling fails now, the
- * error is `UnavailableError` and the delivery does not count as invalid.
+ * Provides schema validators. Every stored schema compiled when it was written, so a failure to compile now is an `UnavailableError` and
+ * does not make the delivery invalid.
  */
 function validators(schemas: SchemaCompiler) {
   const { signal } = new AbortController();
@@ -240,7 +243,10 @@ function count(metrics: Metrics, channel: ChannelIdentity, result: IngestResult)
 
 const PINNED_LIMITS = { totalTimeoutMs: 5_000, maxBytes: 256 * 1024, maxRedirects: 0 } as const;
 
-/** Creates a function that fetches keys, certificates and confirmations from URLs that a channel's settings contain or restrict. */
+/**
+ * Creates a function that fetches verification keys and certificates, and confirms webhook subscriptions. Its URLs come from channel
+ * settings or are restricted by them.
+ */
 export const createFetchPinned =
   (outbound: Pick<Outbound, "request">): FetchPinned =>
   async (url, { signal }) => {

@@ -12,7 +12,7 @@ import type { Metrics } from "../metrics.ts";
 import type { Outbound } from "../net/outbound.ts";
 import type { Presets } from "../verify/presets.ts";
 
-/** The parts of a gateway that most other parts need. Each part picks the ones it uses. */
+/** Dependencies that most parts of a gateway need. Each part picks the ones it uses. */
 export interface Foundation {
   readonly db: Database["db"];
   readonly changes: ChangeFeed;

@@ -2,14 +2,14 @@ import { type Bootstrapped, tellFirstStart } from "../data/bootstrap.ts";
 import type { RedisAddress } from "../lib/addresses/redis-address.ts";
 import type { Foundation } from "./foundation.ts";
 
-/** Prints text for the operator. Resolves once the text is written. */
+/** Prints text for the operator. Resolves once the text has been written. */
 export type Print = (text: string) => Promise<void>;
 
 export interface GreetingFacts {
   readonly baseUrl: string;
-  /** URL of the documentation. `undefined` if this gateway serves none. */
+  /** `undefined` if this gateway does not serve the documentation. */
   readonly docsUrl: string | undefined;
-  /** URL of the console. `undefined` if this gateway serves none. */
+  /** `undefined` if this gateway does not serve the console. */
   readonly consoleUrl: string | undefined;
   readonly hooksUrl: string;
   /** The `redis-cli` command that connects to the gateway's Redis. */
@@ -17,8 +17,8 @@ export interface GreetingFacts {
 }
 
 /**
- * Prints a greeting for the person who started the gateway. It contains the first API key, whose stored copy is deleted only after
- * printing. If printing fails, the next start prints the key again.
+ * Greets the operator and prints the first API key. The stored copy of the key is deleted only after printing succeeded, so a failed start
+ * prints it again.
  */
 export async function greet(
   { db, keyring, log }: Pick<Foundation, "db" | "keyring" | "log">,
@@ -40,7 +40,7 @@ export async function greet(
   }
 }
 
-/** Returns the text of the greeting. On the first start it also contains the API key and two commands to paste. */
+/** Renders the greeting. On the first start it also contains the API key and two commands to paste into a shell. */
 function renderGreeting(
   { apiKey, welcome }: Bootstrapped,
   { baseUrl, docsUrl, consoleUrl, hooksUrl, redisCli }: GreetingFacts,
@@ -66,8 +66,8 @@ function renderGreeting(
 }
 
 /**
- * Returns the `redis-cli` command for a Redis address, quoted for a shell. The command asks for the password instead of containing it,
- * because printed text ends up in logs.
+ * Returns a shell-quoted `redis-cli` command that connects to this address. It asks for the password instead of containing it, because
+ * printed text ends up in logs.
  */
 export function formatRedisCli(address: RedisAddress, { cluster }: { readonly cluster: boolean }): string {
   const { host = "127.0.0.1", port = 6379, path, db = 0, username, password, tls } = address;

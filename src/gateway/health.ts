@@ -12,14 +12,14 @@ import type { MasterKeyWatch } from "./master-keys.ts";
 import type { Sources } from "./sources.ts";
 import type { Stores } from "./stores.ts";
 
-/** Time within which configuration changes take effect, as promised to users. If the change feed is older, `/readyz` reports that. */
+/** Configuration changes are documented to take effect within this time. `/readyz` reports when the change feed may be too old for that. */
 const PROMISE_MS = 2_000;
 
-/** Creates the checks of `/readyz`. They report whether the gateway can publish and how durable its events are. */
+/** Creates the checks behind `/readyz`: whether this gateway can publish, and how durable its events are. */
 export function createHealthChecks(deps: {
   readonly stores: Pick<Stores, "problems">;
   readonly redis: Pick<RedisBus, "state">;
-  /** The sources of this worker. `undefined` if it runs none. */
+  /** `undefined` if this worker runs no sources. */
   readonly sources: Pick<Sources, "shards" | "workers"> | undefined;
   readonly masterKey: Pick<MasterKeyWatch, "problem">;
   readonly changes: Pick<ChangeFeed, "stalenessMs">;
@@ -55,8 +55,8 @@ export function createHealthChecks(deps: {
         const stalenessSeconds = Math.floor(stalenessMs / 1000);
         if (stalenessMs > MAX_STALENESS_MS)
           return { ok: false, reason: `the change feed has been unreadable for ${stalenessSeconds} s` };
-        // A stale change feed is only reported. The gateway can still publish for known channels, so removing it from the load balancer
-        // would not help.
+        // A stale change feed does not fail the check. This gateway can still publish for the channels that it knows, so taking it out of
+        // the load balancer would not help.
         const activeWithinTwoSeconds = stalenessMs <= PROMISE_MS + 1_000;
         return { ok: true, facts: { activeWithinTwoSeconds, stalenessSeconds } };
       },
@@ -69,7 +69,7 @@ const okUnless = (reason: string | false | undefined): CheckResult =>
   reason ? { ok: false, reason } : { ok: true };
 
 /**
- * Creates a check that reports the sources of this worker and is always ok. A gateway without shards can still accept deliveries, and other
+ * Creates a check that always succeeds and only reports facts. A gateway without source shards can still accept deliveries while other
  * gateways run the sources.
  */
 const sourcesCheck = (sources: Pick<Sources, "shards" | "workers">): HealthCheck => ({
@@ -77,7 +77,6 @@ const sourcesCheck = (sources: Pick<Sources, "shards" | "workers">): HealthCheck
   check: () => ({ ok: true, facts: { shards: sources.shards().size, workers: sources.workers() } }),
 });
 
-/** Registers metrics of the gateway as a whole. */
 export function observeGateway({
   metrics,
   changes,
@@ -122,7 +121,9 @@ export function observeGateway({
   observeStorage(metrics, housekeeper);
 }
 
-/** Registers metrics of subscriptions. Only the gateway that holds the housekeeper lease reports values. */
+/**
+ * Registers backlog metrics of subscriptions. Only the gateway with the housekeeper lease has values, so that each one is exported once.
+ */
 function observeBacklogs(metrics: Metrics, backlogs: () => readonly Backlog[]): void {
   const observe = (name: string, help: string, of: (backlog: Backlog) => number): void =>
     metrics.observeEach(name, help, ["app", "subscription"], () =>

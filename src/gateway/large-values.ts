@@ -1,12 +1,12 @@
 import type { OutgoingEvent } from "../event/event.ts";
 import type { Normalized } from "../normalize/normalize.ts";
 
-/** Minimum length of a text that is moved as a buffer. Shorter texts are just as cheap to copy. */
+/** Minimum length of event data that is moved as a buffer, in characters. Shorter strings are just as cheap to copy. */
 const MIN_CHARACTERS = 128 * 1024;
 
 /**
- * Converts large values to buffers that can be moved to another thread. Strings would be copied, and V8 would scan the whole heap to
- * collect the copies. Returns the converted result and the buffers to move.
+ * Moves large event data out of a result into buffers that can be transferred to another thread. Strings would be copied, and collecting
+ * those copies makes V8 scan the whole heap. Returns the changed result and the buffers to transfer.
  */
 export function withLargeValues(normalized: Normalized): readonly [Normalized, readonly ArrayBuffer[]] {
   if (normalized.kind !== "normalized") return [normalized, []];
@@ -23,7 +23,7 @@ export function withLargeValues(normalized: Normalized): readonly [Normalized, r
   return [{ ...normalized, events }, moved];
 }
 
-/** Restores the `Buffer` objects in a result from another thread. They arrive as plain byte arrays. */
+/** Restores `Buffer` objects after a transfer between threads, which turns them into plain `Uint8Array`s. */
 export function withBuffers(normalized: Normalized): Normalized {
   if (normalized.kind !== "normalized") return normalized;
   const events = normalized.events.map((event): OutgoingEvent => {

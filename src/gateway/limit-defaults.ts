@@ -6,26 +6,26 @@ import { type DefaultTopicBytes, MOST_DEFAULT_BYTES } from "../data/accounts/org
 import { DEFAULT_KEY_FETCHES } from "../verify/keys/key-cache.ts";
 
 /**
- * CPU time that an organization may use for compiling schemas, in milliseconds per minute. This is half of one CPU core. Compiling 48
- * schemas of 75 KB takes less.
+ * Default CPU time for compiling an organization's schemas, in milliseconds per minute. It is half a CPU core, and enough for 48 schemas of
+ * 75 KB every minute.
  */
 const SCHEMA_COMPILE_MS_PER_MINUTE = 30_000;
 const MEBIBYTE = 1024 * 1024;
-/** Divisor of Redis' memory limit for the default topic storage of one organization. The quarantine has its own divisor. */
+/** By default, one organization's topics may use this fraction (1/4) of Redis' memory limit. The quarantine has its own divisor. */
 const TOPICS_DIVISOR = 4;
 const QUARANTINE_DIVISOR = 8;
 /**
- * Divisor for the quarantine of the operator's own organization, which may be larger. It must still be limited: unverified senders can fill
- * it, and a full Redis rejects all events.
+ * The operator's own organization may use half of Redis' memory for its quarantine. It still needs a limit: unverified senders can fill the
+ * quarantine, and a full Redis rejects all events.
  */
 const OPERATORS_QUARANTINE_DIVISOR = 2;
 
 const UNLIMITED = Object.fromEntries(LIMIT_NAMES.map((name) => [name, undefined])) as Limits;
 
 /**
- * Computes the default limits of an organization. The limits depend on Redis' memory limit, so that one organization cannot fill Redis.
+ * Derives the default limits of organizations from Redis' memory limit, so that no single organization can fill Redis.
  *
- * @param maxMemoryBytes memory limit of Redis. `undefined` means unlimited.
+ * @param maxMemoryBytes memory limit of Redis, unlimited if omitted
  */
 export function computeLimitDefaults(
   config: Pick<

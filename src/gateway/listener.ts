@@ -11,25 +11,22 @@ import { createFastPath, type FastPath } from "../http/fast-path/fast-path.ts";
 export interface Listener extends AsyncDisposable {
   readonly port: number;
   /**
-   * Serves `app` from now on. Disposing the result drains the listener in two steps. First it waits for `beforeClosing`, and during that
-   * time each response closes its connection. Then it accepts no more connections and completes the requests in flight, for at most
-   * `DRAIN_MS`.
+   * Sends all further requests to `app`. Disposing the result drains the listener. Until `beforeClosing` resolves, it still accepts
+   * requests but closes the connection after each response. Then it stops accepting connections and waits up to `DRAIN_MS` for requests in
+   * flight.
    */
   readonly serve: (app: App, beforeClosing?: () => Promise<unknown>) => AsyncDisposable;
 }
 
 const HEADERS_TIMEOUT_MS = 20_000;
-/**
- * Maximum time for a client to send a whole request. It is enough for a body of 25 MiB over a slow line. A slower sender would only occupy
- * a connection.
- */
+/** Maximum time for a client to send a whole request, in milliseconds. It allows a 25 MiB body over a slow line. */
 const REQUEST_TIMEOUT_MS = 60_000;
 /**
- * Idle timeout of a connection. It is longer than that of common load balancers (60 s), which could otherwise send a request into a closing
- * connection.
+ * Idle timeout of a keep-alive connection, in milliseconds. It exceeds the 60 s of common load balancers, which could otherwise reuse a
+ * connection that is being closed.
  */
 const KEEP_ALIVE_MS = 75_000;
-/** Suggested actions if an address cannot be bound, by the system's error code. */
+/** Suggested fix by system error code, for an address that cannot be bound. */
 const SUGGESTIONS: Readonly<Record<string, string>> = {
   EADDRINUSE:
     "another program uses this port: stop it, or set INLET_PORT to another port (0 chooses a free one)",
@@ -41,8 +38,8 @@ const DRAIN_MS = 20_000;
 const DRAIN_POLL_MS = 25;
 
 /**
- * Binds the port (0 chooses a free one). If that fails, rejects with an error that says how to fix the problem. The cause of that error is
- * the system's error, such as `EADDRINUSE` or `EACCES`.
+ * Binds the port (0 picks a free one). If that fails, rejects with an error that suggests a fix and has the system error, such as
+ * `EADDRINUSE`, as its cause.
  *
  * @param starting handles requests until `serve` is called
  */
@@ -55,7 +52,7 @@ export async function startListener(
   const server = createServer((incoming, outgoing) => {
     if (!serving.answerDirectly?.(incoming, outgoing)) void answer(incoming, outgoing);
   });
-  // Node's own handlers of new connections. They are read from the event listeners, because Node has no public API for them.
+  // Node's own connection handlers. Node has no public API for them, so they are taken from the event listeners.
   const nodeConnectionListeners = server.listeners("connection");
   const fastPath = createFastPath({
     answer: (request, reply) => serving.answerDirectly?.(request, reply) ?? false,
@@ -102,7 +99,7 @@ async function drain(server: Server, fastPath: FastPath): Promise<void> {
   });
   const deadline = performance.now() + DRAIN_MS;
   while (!closed && performance.now() < deadline) {
-    // Called after each last response, because a keep-alive connection is not idle before that.
+    // Once draining has begun, a connection becomes idle only after its last response, so idle connections are closed then.
     server.closeIdleConnections();
     fastPath.closeIdle();
     await delay(DRAIN_POLL_MS);

@@ -14,17 +14,17 @@ import type { Log } from "../log.ts";
 
 /** The master keys with which a gateway starts. */
 export interface MasterKeys {
-  /** The master key, 32 bytes long. */
+  /** 32 bytes. */
   readonly masterKey: Buffer;
-  /** The key of a rotation. It replaces `masterKey` or has already replaced it. */
+  /** The new key during a key rotation. It is about to replace `masterKey` or has already done so. */
   readonly newMasterKey: Buffer | undefined;
-  /** The directory of the key files. `undefined` if the keys come from settings. */
+  /** Directory of the key files. `undefined` if the keys come from settings. */
   readonly dataDir: string | undefined;
-  /** Whether this start created the key, because the data directory had none. */
+  /** Whether this start created the key because the data directory had none. */
   readonly isNew?: boolean;
 }
 
-/** Loads the keys from the settings or the data directory. The caller must hold the lock of the data directory. */
+/** Reads the keys from the settings or the data directory. The caller must hold the lock of the data directory. */
 export async function loadMasterKeys(
   { masterKey, newMasterKey }: Pick<Config, "masterKey" | "newMasterKey">,
   dataDir: string,
@@ -36,8 +36,8 @@ export async function loadMasterKeys(
 }
 
 /**
- * Opens the keyring. If a key rotation was interrupted after the database was updated, also updates the key file. A new key that does not
- * match the database is deleted, so that nobody mistakes it for the right one.
+ * Opens the keyring. If a key rotation was interrupted after the database update, also updates the key file. Deletes a newly created key
+ * that does not match the database, so that it is not mistaken for the right key.
  *
  * @throws WrongMasterKeyError
  */
@@ -58,7 +58,7 @@ export type MasterKeyWatch = ReturnType<typeof createMasterKeyWatch>;
 
 const CHANGED = "the master key has changed: restart this gateway with the new key";
 
-/** Creates a check of whether the running gateway still has the current master key. */
+/** Creates a watch that detects when another process rotates the master key of this running gateway. */
 export function createMasterKeyWatch(deps: {
   readonly keyring: Pick<Keyring, "reload">;
   readonly changes: ChangeSubscriptions;

@@ -18,15 +18,15 @@ import { withBuffers } from "./large-values.ts";
 import type { SentRules, WorkerAnswer, WorkerRequest } from "./normalize-worker.ts";
 
 /**
- * Maximum CPU time of one delivery. It is shorter than a sender's timeout, so that a costly delivery is quarantined. Otherwise its sender
- * would retry it again and again.
+ * CPU time limit of one delivery, in milliseconds. It is shorter than the timeouts of senders, so that a costly delivery is quarantined
+ * instead of timing out and being retried forever.
  */
 const MAX_CPU_MS = 3_000;
-/** Maximum number of queued deliveries per organization. It is limited because their bodies stay in memory. */
+/** Maximum number of queued deliveries per organization. Their bodies stay in memory while they wait. */
 const MAX_QUEUED_PER_LANE = 100;
 /**
- * Maximum number of fetched deliveries in the queue, for all organizations and in addition to the others. No sender waits for them, so the
- * remaining deliveries of a source wait outside the queue.
+ * Maximum number of fetched deliveries in the queue, across all organizations. Further fetched deliveries wait before the queue, which is
+ * safe because no sender waits for their responses.
  */
 const MAX_PULLED = 50;
 const MAX_HEAP_MIB = 1_024;
@@ -34,13 +34,12 @@ const MAX_HEAP_MIB = 1_024;
 export interface NormalizeQueue extends AsyncDisposable {
   readonly normalize: Normalizer;
   readonly explain: Explainer;
-  /** Returns a function that runs a channel kind's `readLarge` on the worker thread. */
   readonly readFor: (kind: Pick<ChannelKind, "kind" | "readLarge">) => ReadInWorker;
 }
 
 /**
- * Starts a queue that processes large deliveries on a worker thread, round-robin between organizations. Events are returned as text that
- * needs no further parsing. Large values are moved as buffers.
+ * Processes large deliveries on a worker thread, round-robin between organizations. The thread returns events as text that needs no further
+ * parsing, and transfers large values as buffers.
  */
 export function startNormalizeQueue(deps: NormalizeDeps): NormalizeQueue {
   const queue = createWorkerQueue<WorkerRequest, WorkerAnswer>({
@@ -61,7 +60,7 @@ export function startNormalizeQueue(deps: NormalizeDeps): NormalizeQueue {
     return known;
   }
 
-  /** Returns the rules together with the generated code of their schemas. Compiles schemas that have no code yet. */
+  /** Adds the generated code of all schemas to the rules. Schemas without generated code are compiled first. */
   async function createSentRules(rules: RuleSet): Promise<SentRules> {
     const { channel, config, definitions, topics, forms } = rules;
     const generated: SentRules["generated"][number][] = [];
@@ -73,7 +72,7 @@ export function startNormalizeQueue(deps: NormalizeDeps): NormalizeQueue {
     return { channel, config, definitions, topics, forms, generated };
   }
 
-  /** Runs the job with the rules that the worker thread has. If the thread does not have them, sends them and runs the job again. */
+  /** Runs a job with the rules that the worker thread has cached. If they are missing there, sends them and runs the job again. */
   async function runInWorker(
     kind: "normalize" | "explain",
     caller: JobOptions,
@@ -83,8 +82,7 @@ export function startNormalizeQueue(deps: NormalizeDeps): NormalizeQueue {
     const first = await queue.run(request, caller);
     if (first.kind !== "missing") return first;
     const sent = createSentRules(rules);
-    // If the caller gives up, this stops waiting for the compilation, which continues. Otherwise the delivery would stay in memory until
-    // then.
+    // When the caller gives up, stop waiting for the compilation so that the delivery can be freed. The compilation itself continues.
     return queue.run({ ...request, rules: await unlessAbandoned(caller, sent) }, caller);
   }
 
@@ -98,8 +96,8 @@ export function startNormalizeQueue(deps: NormalizeDeps): NormalizeQueue {
   }
 
   /**
-   * Normalizes a fetched delivery. A source can fetch more deliveries at once than the queue accepts. They wait here, because rejecting
-   * them would force the source to reconnect.
+   * Normalizes a fetched delivery. A source may fetch more deliveries than the queue accepts, so they wait here: a rejection would force
+   * the source to reconnect.
    */
   async function normalizePulled(...args: Parameters<Explainer>): Promise<Normalized> {
     const lane = args[0].channel.organizationId;
@@ -128,7 +126,7 @@ export function startNormalizeQueue(deps: NormalizeDeps): NormalizeQueue {
         const answer = await queue.run({ kind: "read", channelKind, request }, { lane });
         if (answer.kind === "exceeded") return err(TOO_COSTLY);
         if (answer.kind === "read") return ok(answer.read);
-        // The worker thread does not know a channel kind that exists only in this gateway, for example in a test. So it runs here.
+        // The worker thread does not know channel kinds that tests add to this gateway, so their `readLarge` runs on this thread.
         if (answer.kind === "unknownKind" && readLarge !== undefined) return ok(readLarge(request));
         throw unexpected(answer);
       },
@@ -137,8 +135,7 @@ export function startNormalizeQueue(deps: NormalizeDeps): NormalizeQueue {
 }
 
 /**
- * Copies the body of a request and moves the copy to the worker thread. If it were sent directly, the larger buffer that contains it would
- * be copied too.
+ * Copies the body so that its buffer can be transferred. Without the copy, sending a body would clone the whole larger buffer behind it.
  */
 function withOwnBody(request: WorkerRequest): readonly [WorkerRequest, readonly ArrayBuffer[]] {
   if (request.kind === "read") return [request, []];

@@ -1,6 +1,6 @@
 /**
- * The program of the worker thread. It normalizes large deliveries and runs the `readLarge` functions of channel kinds. Rules and generated
- * code are sent to it once.
+ * Program of the worker thread that normalizes large deliveries and runs the `readLarge` functions of channel kinds. The main thread sends
+ * it rules and generated code once, and it caches them.
  */
 import { parentPort } from "node:worker_threads";
 import { LRUCache } from "lru-cache";
@@ -18,23 +18,20 @@ import { type Explained, explainEach } from "../normalize/explain.ts";
 import { type Normalized, normalize, type Selection } from "../normalize/normalize.ts";
 import { withLargeValues } from "./large-values.ts";
 
-/** Rules in a form that can be sent to a thread. They contain the channel's kind instead of the profile. */
+/** Rules in a form that can be sent to a thread: the channel's kind stands for its profile, which contains functions. */
 export interface SentRules extends Omit<RuleSource, "profile"> {
-  /**
-   * Generated code of the schemas, one entry per definition. `undefined` if the definition has no schema, or if its schema needs no code.
-   */
+  /** Generated schema code, one entry per definition. `undefined` if the definition has no schema or its schema needs no code. */
   readonly generated: readonly CompiledSchema["generated"][];
 }
 
 export type WorkerRequest =
   | (NormalizeRequest & { readonly kind: "normalize" | "explain" })
-  /** A job for the `readLarge` function of a channel kind. */
   | { readonly kind: "read"; readonly channelKind: ChannelKindName; readonly request: unknown };
 
 export interface NormalizeRequest {
-  /** Id of a rule set. It is unique for the lifetime of the process. */
+  /** Unique for the lifetime of the process. */
   readonly rulesId: number;
-  /** The rules. If they are left out and the thread does not have them, its response is `missing`. */
+  /** If omitted, the thread uses its cached rules, and responds with `missing` if it has none for this id. */
   readonly rules?: SentRules;
   readonly delivery: VerifiedDelivery;
   readonly only: Selection | undefined;
@@ -45,7 +42,7 @@ export type WorkerAnswer =
   | { readonly kind: "explained"; readonly explained: Explained }
   | { readonly kind: "read"; readonly read: unknown }
   | { readonly kind: "missing" }
-  /** The thread does not know the channel kind, because it exists only in the gateway, for example in a test. */
+  /** The thread does not know this channel kind. This happens for kinds that a test adds to its gateway. */
   | { readonly kind: "unknownKind" };
 
 interface HeldRules {
@@ -55,12 +52,11 @@ interface HeldRules {
 
 const MAX_HELD_RULES = 256;
 /**
- * Maximum length of all stored code, in characters, whether evaluated or not. Fifty schemas of 75 kB generate about 80 MB, so two channels
- * with that many fit.
+ * Maximum length of the cached code, in characters. Fifty schemas of 75 kB generate about 80 million characters, so two such channels fit.
  */
 const MAX_HELD_CODE = 160 * 1024 * 1024;
 
-/** Generated code: the source text until its first use, then the evaluated function. */
+/** Generated code: its source text until the first use, then the evaluated function. */
 interface HeldCode {
   code: string | Check;
 }
@@ -91,7 +87,7 @@ function createAnswers(): (request: WorkerRequest) => WorkerAnswer | Promise<Wor
     const entry = sent ? hold(rulesId, sent) : held.get(rulesId);
     if (!entry) return { kind: sent ? "unknownKind" : "missing" };
     const { rules, digests } = entry;
-    // Keeps the code for this job, because the cache may evict it while the job runs.
+    // References the code for the whole job, because the cache may evict it in the meantime.
     const own = new Map<string, HeldCode>();
     for (const digest of new Set(digests.values())) {
       if (digest === "") continue;
@@ -104,12 +100,12 @@ function createAnswers(): (request: WorkerRequest) => WorkerAnswer | Promise<Wor
       if (typeof schema === "boolean") return validatorOf(schema);
       const one = own.get(digests.get(schema) ?? "");
       if (!one) throw new Error("a schema was sent without its code");
-      // Evaluates the code only when a definition matches, so that the job's CPU time is not spent on other definitions.
+      // Code is evaluated on the first match, so that definitions that do not match cost this job no CPU time.
       if (typeof one.code === "string") one.code = evaluate(one.code);
       return { validate: one.code };
     };
     const { buffer, byteOffset, byteLength } = delivery.body;
-    // Buffers arrive as plain byte arrays.
+    // The transfer turned the `Buffer` into a plain `Uint8Array`.
     const whole = { ...delivery, body: Buffer.from(buffer, byteOffset, byteLength) };
     const deps = { validatorFor, newEventId: () => createId("evt", Date.now()) };
     if (request.kind === "explain") {
@@ -126,7 +122,7 @@ function createAnswers(): (request: WorkerRequest) => WorkerAnswer | Promise<Wor
     return one;
   }
 
-  // Regular expressions need no CPU limit of their own here, because the main thread terminates this thread after the time limit.
+  // Regular expressions in this code need no CPU limit: the main thread terminates the worker thread when a job exceeds its time limit.
   function evaluate(code: string): Check {
     return evaluateCode(code, { patternBudget: Number.POSITIVE_INFINITY });
   }
@@ -142,7 +138,7 @@ port.on("message", async (request: WorkerRequest) => {
     const [normalized, moved] = withLargeValues(answered.normalized);
     port.postMessage({ ...answered, normalized }, moved);
   } else port.postMessage(answered);
-  // This body is a copy for this job only, so its memory can be freed.
+  // This body is a copy made for the job, so its memory can be freed at once.
   if (request.kind !== "read") freeBuffer(request.delivery.body);
 });
 port.postMessage({ kind: "ready" });

@@ -26,7 +26,7 @@ export interface ProblemsDeps extends Foundation {
 
 const REMEMBERED_SECONDS = 604_800;
 
-/** Starts the search for problems. It only runs while this gateway holds the housekeeper lease. */
+/** Starts detecting problems and publishes them as events. Detection only runs while this gateway holds the housekeeper lease. */
 export async function startProblems(deps: ProblemsDeps): Promise<ProblemWatch> {
   const { bus, path, housekeeper, channelKinds, metrics, redisClock } = deps;
   const silence = createSilenceWatch({ ...deps, topics: bus.topics, clock: redisClock.now });
@@ -68,7 +68,7 @@ export async function startProblems(deps: ProblemsDeps): Promise<ProblemWatch> {
   return watch;
 }
 
-/** Returns the system app's channel for problem events. Its kind is `cloudevents`, because the events are CloudEvents. */
+/** Returns the system app's channel for problem events. Its kind is `cloudevents` because they are published as CloudEvents. */
 async function problemsChannel(deps: SettingsDeps): Promise<NewChannel> {
   const config = { dedupe: { windowSeconds: REMEMBERED_SECONDS } };
   const events = PROBLEM_EVENT_TYPES.map((type) => ({ type }));

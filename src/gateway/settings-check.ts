@@ -5,8 +5,8 @@ import { startLoop } from "../lib/loop.ts";
 import type { Foundation } from "./foundation.ts";
 
 /**
- * Checks all stored channel settings at startup, and logs channels whose settings this version would reject. Outdated settings still apply.
- * If settings cannot be parsed at all, the channel is unavailable until they are written again. Secret settings are not checked.
+ * At startup, logs every channel with stored settings that this version would reject in a write. Such settings still apply; a channel is
+ * unavailable only if they cannot be parsed at all. Secret settings are not checked.
  */
 export function startSettingsCheck(deps: Pick<Foundation, "db" | "channelKinds" | "metrics" | "log">) {
   const { db, channelKinds, metrics, log } = deps;

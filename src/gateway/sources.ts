@@ -22,7 +22,7 @@ import type { Foundation } from "./foundation.ts";
 
 export type SourceBus = ReturnType<typeof createSourceBus>;
 
-/** Opens the stores of sources in Redis: cursors, states and leases. Workers that run sources use them, and the API shows their content. */
+/** Opens the Redis stores of source cursors, states and leases. Workers with the role `sources` write them, and the API shows them. */
 export const createSourceBus = (redis: RedisBus) => ({
   positions: createSourcePositions({ redis }),
   states: createSourceStates({ redis }),
@@ -36,15 +36,14 @@ export interface SourcesDeps
   readonly runtimes: ReadonlyMap<ChannelKindName, Pick<ChannelRuntime, "stream" | "polled">>;
   readonly credentialsOf: CredentialsOf;
   readonly config: Pick<Config, "pollConcurrency" | "pollsPerOrigin" | "pollsPerOrganization">;
-  /** Returns the limits of an organization. */
   readonly limitsOf: (organizationId: string) => Pick<Limits, "sourceDeliveriesPerSecond">;
   readonly changes: SupervisorDeps["changes"];
-  /** Aborts when the gateway begins to stop, so that other workers can take over its sources at once. */
+  /** Aborts as soon as the gateway begins to stop, so that other workers can take over its sources early. */
   readonly stopping: AbortSignal;
   readonly timing?: SourcesTiming | undefined;
 }
 
-/** Times of the supervisor. `ttlMs` is the time after which a worker without a heartbeat loses its shards and its poll slots. */
+/** Timing of the source supervisor. A worker whose heartbeat is older than `ttlMs` loses its shards and its poll slots. */
 export type SourcesTiming = NonNullable<SupervisorDeps["timing"]>;
 
 /** The sources that this worker runs. Disposal hands them over to other workers. */

@@ -13,13 +13,13 @@ import { acquireDataLock, type DataLock } from "../lib/servers/data-lock.ts";
 import type { Log } from "../log.ts";
 import { loadMasterKeys, type MasterKeys } from "./master-keys.ts";
 
-/** The gateway's PostgreSQL and Redis. They are servers named in the settings, or embedded servers that stop with the gateway. */
+/** Connections to PostgreSQL and Redis: either servers named in the settings, or embedded servers that stop on disposal. */
 export interface Stores extends AsyncDisposable {
   readonly database: DatabaseConnection;
-  /** URLs of the Redis servers, as a list for `openRedis`. */
+  /** URLs of the Redis servers, in the format of `openRedis`. */
   readonly redisUrl: string;
   readonly keys: MasterKeys;
-  /** Returns the problems of the embedded servers. The list is empty while they run. */
+  /** Returns what is wrong with the embedded servers. The list is empty while they run. */
   readonly problems: () => readonly string[];
 }
 
@@ -29,7 +29,8 @@ export class DataDirInUseError extends Error {
 }
 
 /**
- * Locks the data directory until disposal, if the gateway runs embedded servers in it.
+ * Locks the data directory until disposal. Does nothing if no embedded server needs the directory.
+ *
  * @throws DataDirInUseError
  */
 export function claimDataDir(config: Config): DataLock {
@@ -39,10 +40,10 @@ export function claimDataDir(config: Config): DataLock {
 }
 
 /**
- * Connects to PostgreSQL and Redis, and starts embedded servers where the settings name none.
+ * Connects to PostgreSQL and Redis, and starts an embedded server for each that the settings do not name.
  *
- * @param options.dataDir the data directory, which the caller must have locked
- * @throws Error that says what to do if an embedded server does not start
+ * @param options.dataDir the data directory, already locked by the caller
+ * @throws Error that suggests a fix, if an embedded server does not start
  */
 export async function openStores(
   config: Config,
@@ -55,13 +56,13 @@ export async function openStores(
     databaseUrl === undefined ? startLocalPostgres(starting) : undefined,
     redisUrls.length === 0 ? startLocalRedis(starting) : undefined,
   ]);
-  // If only one of the two servers has started, stops it again.
+  // If only one of the two servers started, stop it again.
   if (postgres.status === "fulfilled") opening.use(postgres.value);
   if (redis.status === "fulfilled") opening.use(redis.value);
   if (postgres.status === "rejected") throw postgres.reason;
   if (redis.status === "rejected") throw redis.reason;
 
-  // If the database is external, the settings must contain a master key, so no data directory is needed.
+  // With an external database the master key must be in the settings, so no data directory is needed.
   const keys = await loadMasterKeys(config, dataDir);
   const owned = opening.move();
   return {
@@ -78,6 +79,7 @@ export async function openStores(
 
 /**
  * Opens the database without Redis, for CLI commands.
+ *
  * @throws DataDirInUseError and the errors of `openStores`
  */
 export async function openDatabaseStore(
@@ -99,7 +101,8 @@ export async function openDatabaseStore(
 }
 
 /**
- * Opens the database for CLI commands that only write rows. It also works while a gateway is running.
+ * Opens the database for CLI commands that only write rows, which is safe even while a gateway is running.
+ *
  * @throws the errors of `openDatabaseStore`
  */
 export async function openDatabaseForCommand(
@@ -116,20 +119,18 @@ export async function openDatabaseForCommand(
   }
 }
 
-/** The embedded PostgreSQL and Redis of a data directory. */
 export interface EmbeddedStores extends AsyncDisposable {
   readonly postgres: PostgresSocket;
-  /** Path of the Redis socket. */
   readonly redis: string;
-  /** Whether the servers belong to a running gateway. Otherwise they were started for the caller and stop on disposal. */
+  /** Whether the servers belong to a running gateway. If not, they were started for the caller and stop on disposal. */
   readonly areRunning: boolean;
 }
 
 /**
- * Opens both embedded servers for reading, whether or not a gateway is running. Does not use the master key.
+ * Opens both embedded servers for reading, whether or not a gateway is running. Does not need the master key.
  *
  * @param options.dataDir real, absolute path of the data directory
- * @throws DataDirInUseError when another process has locked the directory and its servers do not respond, or when a restore is using it
+ * @throws DataDirInUseError if a restore is using the directory, or if its owner's servers do not respond
  */
 export async function openEmbeddedStores(options: {
   readonly dataDir: string;
@@ -159,7 +160,7 @@ export async function openEmbeddedStores(options: {
   };
 }
 
-/** Name of a file in the data directory. The file exists while a restore into that directory is incomplete. */
+/** Marker file in the data directory. It exists while a restore into the directory is incomplete. */
 export const UNFINISHED_RESTORE = "restore.unfinished";
 
 function lockDataDir({ dataDir }: Config): DataLock {
@@ -178,7 +179,7 @@ function lockDataDir({ dataDir }: Config): DataLock {
   return lock.value;
 }
 
-/** Throws if a restore into the data directory is incomplete, so that nobody uses it as if it were complete. */
+/** Throws if a restore into the data directory did not finish, so that a partial restore is never used. */
 function rejectUnfinishedRestore(dataDir: string): void {
   if (!existsSync(join(dataDir, UNFINISHED_RESTORE))) return;
   throw new Error(
@@ -202,7 +203,7 @@ function databaseConnection(url: string | undefined, own: LocalPostgres | undefi
   return { url };
 }
 
-/** Returns the URL of a socket. The path is encoded, because a directory name may contain characters that are special in a URL. */
+/** Returns the URL of a Unix socket. Its path is encoded because directory names may contain characters that are special in a URL. */
 const socketUrl = (path: string): string => `unix://${path.split("/").map(encodeURIComponent).join("/")}`;
 
 function problemsOf(name: string, own: LocalPostgres | LocalRedis | undefined): readonly string[] {

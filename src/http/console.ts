@@ -6,11 +6,11 @@ import type { RequestEnv } from "./context.ts";
 import { ApiError } from "./problem.ts";
 
 export interface ConsoleDeps {
-  /** The sign-in page of an OpenID Connect issuer. `undefined` if users can only sign in with API keys. */
+  /** OpenID Connect sign-in. `undefined` if users can only sign in with API keys. */
   readonly signIn:
     | { readonly issuer: string; readonly clientId: string; readonly audience: string }
     | undefined;
-  /** Folder with the built console, as written by `config/console/build.ts`. Defaults to the folder of this installation. */
+  /** Folder of the console as built by `config/console/build.ts`. Defaults to the folder in this installation. */
   readonly dist?: string;
 }
 
@@ -22,10 +22,10 @@ const TYPES: Readonly<Record<string, string>> = {
   svg: "image/svg+xml",
 };
 
-/** Matches the file name of an asset. The name contains a hash of the file's content. */
+/** Matches the file name of an asset, which contains a hash of its content. */
 const ASSET = /^[\w-]+(?:\.[\w-]+)*\.(js|css|svg)$/;
 
-/** Encodings of the precompressed files, in order of file size, smallest first. */
+/** Encodings of the precompressed files. The encoding with the smallest files comes first. */
 const ENCODINGS = [
   { name: "br", ending: ".br" },
   { name: "gzip", ending: ".gz" },
@@ -43,8 +43,8 @@ const NOT_BUILT = `<!doctype html>
 `;
 
 /**
- * Serves the console at `/console` and redirects `/` to it. The page itself contains no secrets: users sign in, and the page then calls the
- * public API.
+ * Serves the console at `/console` and redirects `/` to it. The page contains no secrets: the user signs in, and the page calls the public
+ * API.
  */
 export function createConsole({ signIn, dist = DIST }: ConsoleDeps): Hono<RequestEnv> {
   const page = new Hono<RequestEnv>();
@@ -87,7 +87,7 @@ export function createConsole({ signIn, dist = DIST }: ConsoleDeps): Hono<Reques
     return answer(c, found, "text/html; charset=utf-8", "no-cache");
   };
   page.get("/console", index);
-  // All paths of the console return the same page, which shows the view for the path.
+  // Every path below `/console/` returns the same page, and its script shows the matching view.
   page.get("/console/*", index);
   return page;
 }
@@ -97,7 +97,7 @@ interface Found {
   readonly encoding: string | undefined;
 }
 
-/** Reads a file in the smallest encoding that the client accepts. Returns `undefined` if the file does not exist. */
+/** Returns the file in the best encoding that the client accepts, or `undefined` if the file does not exist. */
 async function readBest(c: Context, file: string, isKnown = true): Promise<Found | undefined> {
   if (!isKnown) return undefined;
   const accepted = c.req.header("accept-encoding") ?? "";

@@ -5,58 +5,51 @@ import type { ClientAddress } from "../lib/addresses/client-address.ts";
 import type { PlainReply } from "./fast-path/plain-reply.ts";
 import type { PlainRequest } from "./fast-path/plain-request.ts";
 
-/** Handles one web request. `bindings` holds Node's own objects for the request. */
+/** Handles a web request. `bindings` contains Node's own request and response objects. */
 export type Fetch = (request: Request, bindings: HttpBindings) => Response | Promise<Response>;
 
-/** A request that was read by `node:http` or by the fast path. */
+/** A request as read by `node:http` or by the fast path. */
 export type Incoming = IncomingMessage | PlainRequest;
 
-/** The response object that belongs to an `Incoming` request. */
 export type Outgoing = ServerResponse | PlainReply;
 
-/** Handles a request without creating a web `Request` and `Response`. Returns false if another handler must handle it. */
+/** Handles a request without building a web `Request` and `Response`. Returns false if it leaves the request to `fetch`. */
 export type AnswerDirectly = (incoming: Incoming, outgoing: Outgoing) => boolean;
 
-/** The handlers of all requests to the gateway. */
 export interface App {
   readonly fetch: Fetch;
-  /** Called for each request before `fetch`. If it returns false, `fetch` is called. */
+  /** Called before `fetch`, which is skipped if this returns true. */
   readonly answerDirectly?: AnswerDirectly | undefined;
 }
 
-/** Restricts a token to a single resource. */
 export interface Confinement {
-  /** Name of the path parameter that contains the id, for example `conversationId`. */
+  /** Path parameter that contains the resource's id, such as `conversationId`. */
   readonly param: string;
   readonly id: string;
 }
 
-/** The authenticated caller of a management API request. */
 export interface Caller {
   readonly requestId: string;
   readonly by: "apiKey" | "accessToken" | "oidc" | "liveToken";
-  /** Id of the API key that was sent, or that issued the access token. `null` for a token of another issuer and for a live token. */
+  /** The API key that was sent or that issued the access token. `null` for live tokens and tokens of another issuer. */
   readonly keyId: string | null;
   readonly accountId: string;
   readonly organizationId: string;
-  /** Id of the space to use for operations that do not name one. */
+  /** The space for operations that do not name one. */
   readonly defaultSpaceId: string | null;
   readonly permissions: ReadonlySet<string>;
-  /** Set if the token is from another issuer and names no organization. Such a token can only use routes that allow this. */
+  /** Set for a token of another issuer that names no organization. Only routes with `unplaced` accept it. */
   readonly isUnplaced?: true;
-  /**
-   * The resource to which the token is restricted. Such a token can only use routes that allow this restriction, and only for this
-   * resource.
-   */
+  /** The only resource for which the token may be used, on routes that allow this restriction. */
   readonly confinedTo?: Confinement;
 }
 
-/** Variables that are set for every request. */
+/** Hono variables that are set for every request. */
 export interface RequestEnv {
   Variables: { requestId: string };
 }
 
-/** Variables that are set for a management API request once it is authenticated. */
+/** Hono variables of an authenticated management API request. */
 export interface ApiEnv {
   Variables: RequestEnv["Variables"] & { client: ClientAddress; limitState: RateLimitState; caller: Caller };
 }

@@ -8,12 +8,12 @@ import type { Fetch, RequestEnv } from "./context.ts";
 import { ApiError, answerErrors } from "./problem.ts";
 import { requestId } from "./request.ts";
 
-/** The result of one health check. `facts` are shown with it, such as the durability of events. Anyone can read `reason`. */
+/** Result of a health check. `facts`, such as the durability of events, and `reason` are public. */
 export type CheckResult =
   | { readonly ok: true; readonly facts?: Readonly<Record<string, unknown>> }
   | { readonly ok: false; readonly reason: string; readonly facts?: Readonly<Record<string, unknown>> };
 
-/** Checks something that the gateway needs in order to publish. */
+/** Checks one thing that the gateway needs in order to publish. */
 export interface HealthCheck {
   readonly name: string;
   readonly check: (options: { readonly signal: AbortSignal }) => CheckResult | Promise<CheckResult>;
@@ -30,10 +30,7 @@ export type HealthEnv = RequestEnv & { Bindings: HttpBindings };
 
 const CHECK_TIMEOUT_MS = 2_000;
 
-/**
- * Serves three paths. `/healthz` says whether the process is alive. `/readyz` says whether it can publish, and if not, why. `/metrics`
- * needs the metrics token.
- */
+/** Serves `/healthz` (is the process alive), `/readyz` (can it publish, and if not, why) and, with the metrics token, `/metrics`. */
 export function createHealth(deps: HealthDeps): Hono<HealthEnv> {
   const health = new Hono<HealthEnv>();
 
@@ -69,7 +66,7 @@ export function createHealth(deps: HealthDeps): Hono<HealthEnv> {
   return health;
 }
 
-/** Serves only `/metrics`, without a token, on a listener of its own. Anyone who can reach that listener may read the metrics. */
+/** Serves `/metrics` without a token, on a listener of its own. Access is controlled by who can reach that listener. */
 export function createMetricsApp({
   clock,
   metrics,

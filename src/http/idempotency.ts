@@ -17,14 +17,16 @@ export interface IdempotencyDeps {
 }
 
 /**
- * Runs a request that creates something only once per `Idempotency-Key`. A repeated request receives the same response, byte for byte.
- * Successes and client errors (below 500) are final. After any other failure, the request may be repeated.
+ * Executes a creating request once per `Idempotency-Key` and repeats the stored response, byte for byte, for every retry. Success and
+ * client errors (below 500) are final; after any other failure the request may be retried.
  *
- * If a gateway stops after the action but before it has stored the response, the key stays unfinished and repeated requests receive 409.
- * Running the action twice would be worse. Responses may contain credentials, so they are stored encrypted. They are only returned to the
- * same API key, because another key of the account may have fewer permissions.
+ * If a gateway stops between the action and storing its response, the key stays unfinished and retries receive 409, because executing the
+ * action twice would be worse.
  *
- * @throws ApiError 400 for an invalid key, 409 for a key that belongs to another request or to one that is not finished
+ * Responses may contain credentials, so they are stored encrypted. They are returned only to the same API key, because another key of the
+ * account may have fewer permissions.
+ *
+ * @throws ApiError 400 for an invalid key, 409 for a key that was used for another request or whose first request is unfinished
  */
 export type DoOnce = (c: Context<ApiEnv>, body: unknown, act: () => Promise<Response>) => Promise<Response>;
 
@@ -65,7 +67,7 @@ export function createDoOnce({ db, keyring, clock, log }: IdempotencyDeps): DoOn
       headers: Object.fromEntries([...response.headers].filter(([name]) => STORED_HEADERS.includes(name))),
       body: await response.clone().text(),
     };
-    // A failure to store the response is only logged, because the action is already done.
+    // Failing to store the response is only logged, because the action has already been executed.
     await keepAnswer(db, named, keyring.seal(JSON.stringify(stored), place)).catch((failure: unknown) =>
       logLoss(log, failure),
     );
@@ -89,12 +91,11 @@ function createNamedRequest(c: Context<ApiEnv>, key: string, body: unknown): Nam
   const request = createHash("sha256")
     .update(`${keyId}\n${c.req.method} ${pathname}${search}\n${canonicalJson(body)}`)
     .digest();
-  // Keys of confined tokens are stored separately from those of their account. They contain a space, which a key from a client cannot
-  // contain.
+  // Confined tokens get their own key namespace. Its prefix contains a space, which a client's key cannot contain.
   return { organizationId, accountId, key: confinedTo ? `${confinedTo.id} ${key}` : key, request };
 }
 
-/** Runs the action. Returns its response or a client error. Other errors are thrown. */
+/** Executes the action and returns its response or a client error. Rethrows every other error. */
 async function finalAnswer(c: Context, act: () => Promise<Response>): Promise<Response> {
   try {
     return await act();

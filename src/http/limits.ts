@@ -6,21 +6,19 @@ import type { FailedTokens } from "./callers/failed-tokens.ts";
 import type { ApiEnv } from "./context.ts";
 import { type ApiError, createApiError, type ErrorResponse } from "./problem.ts";
 
-/** Returns the response headers that tell the client its limit, the remaining requests and the seconds until the window resets. */
+/** Returns the `RateLimit` response headers: the limit, the remaining requests and the seconds until the window resets. */
 export const limitHeaders = ({ limit, remaining, resetSeconds }: RateLimitState): Record<string, string> => ({
   "RateLimit-Limit": String(limit),
   "RateLimit-Remaining": String(remaining),
   "RateLimit-Reset": String(resetSeconds),
 });
 
-/** Returns a 429 response with a `Retry-After` header. */
 export const rateLimitResponse = (state: RateLimitState, message: string): ErrorResponse => ({
   code: "rate_limited",
   message,
   headers: { ...limitHeaders(state), "Retry-After": String(state.resetSeconds) },
 });
 
-/** Returns the 429 response as an error that can be thrown. */
 export const rateLimitError = (state: RateLimitState, message: string): ApiError =>
   createApiError(rateLimitResponse(state, message));
 
@@ -30,8 +28,8 @@ export interface ShowLimitsDeps {
 }
 
 /**
- * Creates middleware that determines the client's address and adds the caller's remaining limit to every response. Until the API key is
- * known, this is the limit for wrong tokens from the client's address.
+ * Creates middleware that determines the client's address and adds the remaining limit to every response. Until the caller is known, that
+ * is the limit for wrong tokens from the client's network.
  */
 export function showLimits({ clientAddressOf, failedTokens }: ShowLimitsDeps): MiddlewareHandler<ApiEnv> {
   return async (c, next) => {

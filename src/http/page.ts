@@ -5,13 +5,12 @@ const MAX_LIMIT = 200;
 const DEFAULT_LIMIT = 50;
 const MAX_OFFSET = 999_999_999_999_999;
 
-/** The requested part of a list. */
 export interface Page {
   readonly limit: number;
   readonly offset: number;
 }
 
-/** One page of a list, in stable order, with the total count. */
+/** One page of a list in a stable order, and the total count of items. */
 export interface Listed<T> {
   readonly items: readonly T[];
   readonly total: number;
@@ -22,7 +21,7 @@ const wholeNumber = z
   .regex(/^\d{1,15}$/, "must be a whole number")
   .transform(Number);
 
-/** `limit` and `offset` as query parameters. Lists add their own filters. */
+/** Query parameters `limit` and `offset`. Each list adds its own filters. */
 export const pageQuery = {
   limit: wholeNumber
     .pipe(z.int().min(1).max(MAX_LIMIT))
@@ -42,7 +41,7 @@ export const pageQuery = {
 
 export const pageQuerySchema = z.object(pageQuery);
 
-/** Query parameters of short lists. Such lists return all items if there is no `limit`. */
+/** Query parameters of short lists, which return all items if `limit` is omitted. */
 export const shortListQuery = z.object({
   ...pageQuery,
   limit: pageQuery.limit
@@ -54,7 +53,7 @@ export const shortListQuery = z.object({
     }),
 });
 
-/** The `pagination` field in the body of `POST …/list`. Lists add their own filters. */
+/** The `pagination` field in the body of `POST …/list`. */
 export const pageBody = {
   pagination: z
     .strictObject({
@@ -66,7 +65,7 @@ export const pageBody = {
 
 export const pageBodySchema = z.strictObject(pageBody);
 
-/** Responds with a list as a JSON array and its total count in `X-Total-Count`. */
+/** Responds with the items as a JSON array and the total count in `X-Total-Count`. */
 export function answerList<T>(c: Context, listed: Listed<T>): Response {
   c.header("X-Total-Count", String(listed.total));
   return c.json(listed.items);

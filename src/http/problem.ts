@@ -3,7 +3,7 @@ import { HTTPException } from "hono/http-exception";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
 import { type Finding, QuotaError, UnavailableError } from "../lib/errors.ts";
 
-/** The HTTP status of each error code of the API. No other codes exist. */
+/** HTTP status of each error code of the API. */
 export const STATUS_OF = {
   invalid_parameters: 400,
   unauthenticated: 401,
@@ -20,7 +20,6 @@ export const STATUS_OF = {
 export type ErrorCode = keyof typeof STATUS_OF;
 export const ERROR_CODES = Object.keys(STATUS_OF) as readonly ErrorCode[];
 
-/** The body of every error response. */
 export interface ErrorBody {
   readonly code: ErrorCode;
   readonly message: string;
@@ -36,8 +35,8 @@ export interface ErrorResponse {
 }
 
 /**
- * An error that is sent to the client as it is, so its message must not reveal internals. It has no stack trace, because creating a stack
- * trace would cost more than the rest of the rejection.
+ * An error that is sent to the client, so its message must not reveal internals. It has no stack trace, because capturing one would cost
+ * more than the rest of the rejection.
  */
 export class ApiError extends Error implements ErrorResponse {
   override readonly name = "ApiError";
@@ -64,27 +63,26 @@ export class ApiError extends Error implements ErrorResponse {
   }
 }
 
-/** Converts an error response to an error that can be thrown. */
 export const createApiError = (response: ErrorResponse): ApiError =>
   new ApiError(response.code, response.message, response);
 
-/** Maximum number of details in an error response. A body of 1 MiB can contain half a million errors. */
+/** Maximum number of details per error response. A 1 MiB body can contain half a million errors. */
 export const MAX_DETAILS = 100;
 
-/** Returns a 400 error for an invalid request. `details` lists the invalid fields, at most 100. */
+/** Returns a 400 error with the invalid fields in `details`, at most `MAX_DETAILS`. */
 export const invalidParameters = (
   details: readonly Finding[],
   message = "The request is invalid.",
 ): ApiError => new ApiError("invalid_parameters", message, { details: details.slice(0, MAX_DETAILS) });
 
-/** Returns a 404 error. The resource does not exist or belongs to another organization, or its id is malformed. */
+/** Returns a 404 error. It is the same for a missing resource, one of another organization, and a malformed id. */
 export const notFound = (resource: string): ApiError =>
   new ApiError("not_found", `There is no such ${resource}.`);
 
-/** Returns a 409 error. The resource already exists, or its state does not allow the request. */
+/** Returns a 409 error: the resource already exists, or its state does not allow the request. */
 export const conflict = (message: string): ApiError => new ApiError("conflict", message);
 
-/** Converts any thrown value to an error that the client may see. Unexpected errors become a 500 without details. */
+/** Converts any thrown value to an error for the client. Unexpected errors become a 500 without details. */
 export function toApiError(thrown: unknown): ApiError {
   if (thrown instanceof ApiError) return thrown;
   if (thrown instanceof QuotaError) {
@@ -110,7 +108,7 @@ export function toApiError(thrown: unknown): ApiError {
 export const toErrorBody = ({ code, message, details }: ErrorResponse): ErrorBody =>
   details && details.length > 0 ? { code, message, details } : { code, message };
 
-/** Returns the headers of an error response, with a link to the documentation of the error code (RFC 8288, relation `help`). */
+/** Returns the error's headers plus a link to the documentation of its code (RFC 8288, relation `help`). */
 export const toErrorHeaders = ({ code, headers }: ErrorResponse): Readonly<Record<string, string>> => ({
   link: `</docs/errors#${code}>; rel="help"`,
   ...headers,
@@ -136,7 +134,7 @@ function methodNotAllowed(allowed: readonly string[]): ApiError {
   });
 }
 
-/** Returns the methods that have a route for this path. Middleware is left out, because it matches all methods. */
+/** Returns the methods of the routes that match this path. Middleware is excluded because it matches every method. */
 function allowedMethods<E extends Env>(app: Hono<E>, path: string): readonly string[] {
   return METHODS.filter((method) =>
     app.router.match(method, path)[0].some(([[, route]]) => route.method === method),

@@ -7,10 +7,9 @@ const MAX_BODY_BYTES = 1024 * 1024;
 const MAX_DEPTH = 256;
 
 /**
- * Parses the body of a management API request. Returns `undefined` for an empty body.
+ * Parses the JSON body of a management API request. Returns `undefined` if the body is empty.
  *
- * @throws ApiError 413 above 1 MiB, 415 without a JSON content type, or 400. 400 means invalid JSON, or text that cannot be stored (NUL,
- * lone surrogates).
+ * @throws ApiError 413 above 1 MiB, 415 for another content type, 400 for invalid JSON or text that cannot be stored (NUL, lone surrogates)
  */
 export async function readJson(c: Context): Promise<unknown> {
   const bytes = await readBytes(c.req.raw);
@@ -27,9 +26,9 @@ export async function readJson(c: Context): Promise<unknown> {
 }
 
 /**
- * Checks all text in a value, at any depth.
+ * Checks all strings in a value, at any depth.
  *
- * @throws ApiError 400 when a text cannot be stored in the database or on the bus
+ * @throws ApiError 400 if a string cannot be stored in the database or on the bus
  */
 export function requireFitText(value: unknown): void {
   const findings: Finding[] = [];

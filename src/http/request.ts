@@ -16,28 +16,29 @@ const VALID_REQUEST_ID = /^[A-Za-z0-9_.:-]{1,128}$/;
 export const resolveRequestId = (given: string | undefined, nowMs: number): string =>
   given !== undefined && VALID_REQUEST_ID.test(given) ? given : createId("req", nowMs);
 
-/** Creates middleware that assigns an id to each request. The response repeats the id in `X-Request-Id`. */
+/** Creates middleware that assigns an id to each request and returns it in `X-Request-Id`. */
 export function requestId(clock: Clock): MiddlewareHandler<RequestEnv> {
   return async (c, next) => {
     const id = resolveRequestId(c.req.header("x-request-id"), clock());
     c.set("requestId", id);
     await next();
-    // The header is set after the handler has run. Hono drops headers that were set earlier if a route returns its own `Response`.
+    // Set after the handler, because Hono drops earlier headers when a route returns its own `Response`.
     c.header("X-Request-Id", id);
     c.header("X-Content-Type-Options", "nosniff");
     if (!c.res.headers.has("cache-control")) c.header("Cache-Control", "no-store");
   };
 }
 
-/** Rejects requests with several `Host` headers, because two servers could read them as different hosts. */
+/** Rejects requests with several `Host` headers, which a proxy and this gateway could resolve differently. */
 export const oneHost: MiddlewareHandler<{ Bindings: Partial<HttpBindings> }> = async (c, next) => {
   if (c.env?.incoming) requireOneHost(c.env.incoming);
   await next();
 };
 
 /**
- * Rejects a request with several `Host` headers (RFC 9112 section 3.2). The raw headers are checked, because Node keeps the first `Host`
- * header and silently drops the others.
+ * Rejects a request with several `Host` headers (RFC 9112, section 3.2). Reads the raw headers, because Node silently drops all but the
+ * first.
+ *
  * @throws ApiError 400
  */
 export function requireOneHost({ rawHeaders }: IncomingMessage): void {
@@ -51,14 +52,11 @@ export function requireOneHost({ rawHeaders }: IncomingMessage): void {
 
 const COUNTED_METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "PUT", "DELETE"]);
 
-/** Returns the path pattern of the first matching route. Middleware does not count. */
+/** Returns the path pattern of the first matching route, ignoring middleware. */
 const routeOf = (c: Context): string =>
   matchedRoutes(c).find(({ method }) => method !== "ALL")?.path ?? routePath(c, -1);
 
-/**
- * Creates middleware that counts and times management API responses, labeled with the route's pattern instead of the path. The number of
- * patterns is bounded.
- */
+/** Creates middleware that counts and times management API responses by route pattern. Paths would make the number of series unbounded. */
 export function requestMetrics({
   apiRequests,
   apiRequestSeconds,
@@ -74,8 +72,8 @@ export function requestMetrics({
 }
 
 /**
- * Creates middleware that writes one log line for each failed or changing request of the management API. The line names the route, because
- * a path may contain a channel's address, which is a credential. The cause of an internal error appears only here.
+ * Creates middleware that logs each failed or changing request of the management API. It logs the route pattern instead of the path, which
+ * may contain a channel's secret address. The cause of an internal error appears only in this log line.
  */
 export function requestLog(deps: { readonly log: Log; readonly clock: Clock }): MiddlewareHandler<ApiEnv> {
   return async (c, next) => {
@@ -94,10 +92,7 @@ export function requestLog(deps: { readonly log: Log; readonly clock: Clock }): 
   };
 }
 
-/**
- * Creates middleware that counts rejected requests by caller and address, or by network if the caller is unknown. An unknown caller has no
- * organization.
- */
+/** Creates middleware that counts rejected requests by caller and address, or by network if the caller is unknown. */
 export function countRejections(refusals: Pick<RejectionCounts, "note">): MiddlewareHandler<ApiEnv> {
   return async (c, next) => {
     await next();
@@ -126,7 +121,8 @@ function describe(c: Context<ApiEnv>): Readonly<Record<string, unknown>> {
 }
 
 /**
- * Returns the app id in the path, if it is well-formed. In an invalid path, the parameter may contain any text, even a channel's address.
+ * Returns the app id in the path if it is well-formed. In a malformed path, that parameter may contain anything, even a channel's secret
+ * address.
  */
 function appIdOf(c: Context<ApiEnv>): string | undefined {
   const appId = c.req.param("appId");

@@ -1,14 +1,14 @@
 import { z } from "zod";
 
 /**
- * Selects the fields in which `null` means that the field is missing.
+ * Selects the fields in which `null` means "omitted".
  * - `body`: every optional field.
- * - `part`: optional fields that are not nullable, because a nested object may distinguish `null` from a missing field.
+ * - `part`: optional fields that are not nullable, because a nested object may distinguish `null` from an omitted field.
  * - `patch`: only fields inside lists, because a patch replaces lists as a whole. Elsewhere in a patch, `null` deletes the field.
  */
 export type NullsIn = "body" | "part" | "patch";
 
-/** Removes those fields whose `null` means that the field is missing. Values that the schema does not describe are left unchanged. */
+/** Removes fields whose `null` means "omitted". Values that the schema does not describe are left unchanged. */
 export function withoutNulls(schema: z.core.$ZodType, value: unknown, mode: NullsIn = "part"): unknown {
   if (typeof value !== "object" || value === null) return value;
   if (isWrapper(schema)) return withoutNulls(schema._zod.def.innerType, value, mode);
@@ -27,7 +27,7 @@ export function withoutNulls(schema: z.core.$ZodType, value: unknown, mode: Null
     if (one === null && isOmittable(field, mode)) return [];
     return [[name, withoutNulls(field, one, mode === "patch" ? mode : "part")]];
   });
-  // Uses `fromEntries`, so that a field named `__proto__` is treated like any other.
+  // `fromEntries` treats a field named `__proto__` like any other.
   return Object.fromEntries(fields);
 }
 
@@ -37,8 +37,8 @@ const isOmittable = (field: z.core.$ZodType, mode: NullsIn): boolean =>
 const accepts = (schema: z.core.$ZodType, value: unknown): boolean => z.safeParse(schema, value).success;
 
 /**
- * Removes nulls according to the first union member that accepts the result. If no member does, uses the member whose literals match, so
- * that error messages refer to that member.
+ * Removes nulls according to the first union member that accepts the result. If none does, uses the member whose literals match, so that
+ * error messages refer to that member.
  */
 function withoutNullsOf(forms: readonly z.core.$ZodType[], value: object, mode: NullsIn): unknown {
   for (const form of forms) {

@@ -1,12 +1,12 @@
-/** Counts of one channel. Add to them in place. */
+/** Counts of one channel. Increment them directly. */
 export interface ChannelCounts {
-  /** Deliveries by result. */
+  /** Deliveries, by result. */
   accepted: number;
   handshake: number;
   unverified: number;
   refused: number;
   failed: number;
-  /** Items by outcome. */
+  /** Items, by outcome. */
   published: number;
   duplicate: number;
   quarantined: number;
@@ -22,34 +22,34 @@ export interface ChannelName {
   readonly uid: string;
 }
 
-/** Label of all channels that are not shown individually. No app, subscription or organization has this id. */
+/** Label value for all channels without their own series. No app, subscription or organization has this id. */
 export const OTHER = "other";
 const OTHERS = { appId: OTHER, uid: OTHER } as const;
 
-/** Maximum channels that are counted individually, to find the busiest ones. Further channels count as `other`. */
+/** Maximum number of channels that are counted individually to find the busiest ones. Further channels count as `other`. */
 const MAX_COUNTED_CHANNELS = 10_000;
 const RANK_EVERY_MS = 30_000;
-/** A shown channel stays until another one is half as busy again, because short-lived series are useless. */
+/** A channel keeps its series until another channel is 1.5 times as busy, because short-lived series are useless. */
 const SHOWN_BONUS = 1.5;
-/** A channel with fewer deliveries is no longer counted individually. */
+/** Channels whose weighted number of deliveries falls below this are no longer counted individually. */
 const MIN_SCORE = 0.5;
 
 interface Counted {
   readonly name: ChannelName;
-  /** Since the last scrape. */
+  /** Counts since the last scrape. */
   readonly counts: ChannelCounts;
-  /** Exponentially weighted number of deliveries, as of the last ranking. */
+  /** Exponentially weighted number of deliveries at the last ranking. */
   score: number;
-  /** Deliveries since the last ranking that were already scraped. */
+  /** Deliveries since the last ranking that have already been scraped. */
   recent: number;
-  /** The counts to show. `undefined` if the channel is not shown. */
+  /** The channel's own series. `undefined` if it has none. */
   shown: ChannelCounts | undefined;
 }
 
 /**
- * Counts by channel for the busiest channels, and for all others together. The series of a newly shown channel starts at 0, and its earlier
- * counts stay with the others. When a channel is no longer shown, its counts since the last scrape move to the others. So the sum of all
- * rates never jumps, and each delivery is counted exactly once.
+ * Counts the busiest channels individually and all others together. A channel's new series starts at 0, and its earlier counts stay with
+ * the others. When it loses its series, its counts since the last scrape move to the others. So each delivery is counted exactly once, and
+ * the sum of all rates never jumps.
  */
 export function createChannelCounter({
   maxShown,
@@ -78,7 +78,7 @@ export function createChannelCounter({
     return counted.counts;
   }
 
-  /** Moves the counts since the last scrape to the shown series. */
+  /** Moves a channel's counts since the last scrape to its series, or to the others. */
   function settle(one: Counted): void {
     one.recent += sumDeliveries(one.counts);
     const into = one.shown ?? rest;
@@ -103,9 +103,9 @@ export function createChannelCounter({
   }
 
   return {
-    /** Call this for each count. Do not keep the result. */
+    /** Call this for each count and do not keep the result, because the channel may lose its individual counts. */
     countsOf: (name: ChannelName): ChannelCounts => channels.get(name.number)?.counts ?? add(name),
-    /** Returns all shown series. The others come last. */
+    /** Returns all series, with that of the other channels last. */
     read(): readonly { readonly name: Pick<ChannelName, "appId" | "uid">; readonly counts: ChannelCounts }[] {
       if (nowMs() - rankedAtMs >= RANK_EVERY_MS) {
         rankedAtMs = nowMs();

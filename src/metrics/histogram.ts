@@ -1,24 +1,24 @@
 import { Histogram, type Registry } from "prom-client";
 
-/** Durations by one label from a closed set. */
+/** Durations in seconds, with at most one label from a closed set. */
 export interface Timings {
   /** @param value the label value */
   readonly observe: (value: string, seconds: number) => void;
 }
 
-/** From one millisecond to the longest usual timeout. */
+/** Bucket bounds in seconds, from one millisecond to the longest usual timeout. */
 export const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
 
 interface HistogramConfig {
   readonly name: string;
   readonly help: string;
-  /** `undefined` for a histogram without labels. */
+  /** Label name. `undefined` for a histogram without labels. */
   readonly label?: string;
   readonly buckets?: readonly number[];
   readonly registers: Registry[];
 }
 
-/** Creates a histogram for hot paths. prom-client would allocate an object and hash the labels for each value. */
+/** Creates a histogram for hot paths, where prom-client would allocate an object and hash the labels for each value. */
 export function createTimings({ buckets = SECONDS, label, ...config }: HistogramConfig): Timings {
   const series = new Map<string, Series>();
   new ReadHistogram({
@@ -45,7 +45,7 @@ export function createTimings({ buckets = SECONDS, label, ...config }: Histogram
 }
 
 interface Series {
-  /** Count per bucket, not cumulative. The last one counts values above all buckets. */
+  /** Values per bucket, not cumulative. The last element counts values above all bounds. */
   readonly counts: Float64Array;
   sum: number;
 }
@@ -77,7 +77,7 @@ function toValues(
   return values;
 }
 
-/** A prom-client histogram that reads its values when scraped. */
+/** A prom-client histogram whose values are read when it is scraped. */
 class ReadHistogram extends Histogram {
   readonly #read: () => readonly Value[];
   readonly #facts: Pick<HistogramConfig, "name" | "help">;

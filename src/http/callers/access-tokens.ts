@@ -2,11 +2,11 @@ import { createSecretKey } from "node:crypto";
 import { errors, jwtVerify, SignJWT } from "jose";
 import type { Clock } from "../../lib/clock.ts";
 
-/** Maximum lifetime of an access token, in seconds. A token expires earlier if its API key does. */
+/** Maximum lifetime in seconds. A token expires earlier if its API key does. */
 export const ACCESS_TOKEN_SECONDS = 900;
 
 /**
- * Issuer of Inlet's own access tokens. It is the same in all clusters. Tokens of other clusters are rejected because their signing key
+ * Issuer claim of Inlet's own access tokens, the same in all clusters. Tokens of another cluster fail verification because its signing key
  * differs.
  */
 export const ACCESS_TOKEN_ISSUER = "inlet";
@@ -15,18 +15,18 @@ const ALGORITHM = "HS256";
 const TYPE = "at+jwt";
 
 /**
- * Issues and verifies access tokens. A token belongs to an API key, or to the identity of another issuer's subject in one organization. It
- * only contains the id of that key or identity. The permissions are read each time the token is used.
+ * Issues and verifies access tokens. A token contains only the id of an API key, or of a user's identity in one organization. Permissions
+ * are read from the database on each use, so that changes apply to tokens already issued.
  */
 export interface AccessTokens {
   readonly issue: (id: string, forSeconds: number) => Promise<string>;
-  /** Returns the id of the key or identity to which the token belongs. Returns `undefined` if the token is foreign, modified or expired. */
+  /** Returns the id of the API key or identity in the token, or `undefined` if the token is foreign, modified or expired. */
   readonly verify: (token: string) => Promise<string | undefined>;
 }
 
 /**
- * Creates access tokens as JSON Web Tokens (RFC 7519) of type `at+jwt` (RFC 9068). The algorithm is fixed, whatever the header of a token
- * says. Only gateways of the same cluster verify the tokens, so a shared key is enough.
+ * Creates access tokens as JSON Web Tokens (RFC 7519) of type `at+jwt` (RFC 9068). The accepted algorithm is fixed, whatever a token's
+ * header says. A shared signing key is enough, because only gateways of the same cluster verify the tokens.
  */
 export function createAccessTokens(options: { readonly key: Buffer; readonly clock: Clock }): AccessTokens {
   const { clock } = options;

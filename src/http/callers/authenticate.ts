@@ -8,20 +8,19 @@ import type { Identified, Identify, TokenRejection } from "./identify.ts";
 
 export interface AuthenticateDeps {
   readonly identify: Identify;
-  /** Rate limit of requests. It applies per API key, per account if there is no key, and per live conversation. */
+  /** Request rate limit per API key, per account for other tokens, and per live conversation. */
   readonly requests: RateLimiter;
   readonly failedTokens: FailedTokens;
 }
 
-/** Header that names an organization, for callers whose token comes from another issuer. */
+/** Header in which a caller with a token of another issuer names its organization. */
 export const ORGANIZATION_HEADER = "X-Organization-Id";
 
 /**
- * Creates middleware that authenticates the bearer token, applies its rate limit and sets `caller` for the rest of the request. The
- * middleware can throw these errors:
+ * Creates middleware that authenticates the bearer token, applies the caller's rate limit and sets `caller`.
  *
- * @throws ApiError 401, 429, or 403 when it is unclear which organization an account acts for
- * @throws UnavailableError when the token cannot be checked at the moment
+ * @throws ApiError 401, 429, or 403 when the organization of an account is ambiguous
+ * @throws UnavailableError when the token cannot be checked right now
  */
 export function authenticate(deps: AuthenticateDeps): MiddlewareHandler<ApiEnv> {
   const { identify, requests, failedTokens } = deps;
@@ -50,7 +49,7 @@ export function authenticate(deps: AuthenticateDeps): MiddlewareHandler<ApiEnv> 
   };
 }
 
-/** Returns the token of `Authorization: Bearer <token>` (RFC 6750, section 2.1), or `undefined` if there is none. */
+/** Returns the token of an `Authorization: Bearer <token>` header (RFC 6750, section 2.1), or `undefined`. */
 export function bearerToken(header: string | undefined): string | undefined {
   return /^Bearer +([\x21-\x7e]+) *$/i.exec(header ?? "")?.[1];
 }
@@ -58,8 +57,8 @@ export function bearerToken(header: string | undefined): string | undefined {
 const FORM = "`Authorization: Bearer <API key or access token>`";
 
 /**
- * Messages for rejected tokens. Only a caller with the complete key learns that the key was revoked or has expired. All others receive
- * "unknown".
+ * Error messages by rejection reason. Only a caller with the complete key learns that the key was revoked or has expired; everyone else
+ * sees "unknown".
  */
 const MESSAGES: Readonly<Record<TokenRejection["why"] | "missing" | "malformed", string>> = {
   missing: `A bearer token is required. Send the header ${FORM}.`,
@@ -78,9 +77,9 @@ const tooManyGuesses = (state: Parameters<typeof rateLimitError>[0]): ApiError =
   rateLimitError(state, "Too many wrong tokens were sent from this address. Try again later.");
 
 /**
- * Returns the caller to whom an authenticated token belongs. The token belongs to one organization. The request header may name the same
- * organization again, but no other one.
+ * Returns the caller behind an authenticated token. A token that is bound to an organization may only be used for that one.
  *
+ * @param named value of the `X-Organization-Id` header
  * @throws ApiError 403 when the header names another organization, or the account is not a member
  */
 export function resolveCaller(identified: Identified, named: string | undefined): Omit<Caller, "requestId"> {

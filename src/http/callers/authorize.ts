@@ -4,7 +4,7 @@ import { ApiError } from "../problem.ts";
 import { bearerToken, ORGANIZATION_HEADER, resolveCaller } from "./authenticate.ts";
 import type { Identify } from "./identify.ts";
 
-/** The permission that includes every other one, even those added later. */
+/** Grants every permission, including those that later versions add. */
 export const ALL_PERMISSIONS = "*";
 
 /** @throws ApiError 403 that names the missing permission */
@@ -13,11 +13,11 @@ export function requirePermission(caller: Caller, permission: string): void {
   throw new ApiError("permission_denied", `This requires the permission ${permission}.`);
 }
 
-/** The permission that a route requires, and the kinds of restricted tokens that it accepts. */
+/** Permission and token restrictions of a route. */
 export interface RoutePermission {
-  /** `null` if the route requires no permission. */
+  /** `null` for a route that requires no permission. */
   readonly permission: string | null;
-  /** Name of the path parameter that must contain the resource of a confined token. Without it, confined tokens cannot use the route. */
+  /** Name of the path parameter that must equal the resource id of a confined token. If omitted, the route rejects confined tokens. */
   readonly confined?: string;
   /** Set if the route accepts tokens of another issuer that do not name an organization. */
   readonly unplaced?: true;
@@ -26,7 +26,7 @@ export interface RoutePermission {
 /**
  * Checks that the caller may use a route.
  *
- * @throws ApiError 403 that names the missing permission, or says that the token is for other routes
+ * @throws ApiError 403 that names the missing permission or explains the token's restriction
  */
 export function requireAllowed(caller: Caller, { permission, confined, unplaced }: RoutePermission): void {
   if (caller.isUnplaced && !unplaced)
@@ -45,7 +45,7 @@ export function requireAllowed(caller: Caller, { permission, confined, unplaced 
 }
 
 /**
- * Checks that callers only grant or withdraw permissions that they have themselves. A role counts with all its permissions.
+ * Checks that the caller holds all permissions that it grants or withdraws. Roles are expanded to their permissions.
  *
  * @throws ApiError 403 that names the missing permissions
  */
@@ -65,14 +65,13 @@ export function requireHeld(
 
 const MAX_NAMED = 20;
 
-/** Returns whether the caller has the permission. */
 export const holds = ({ permissions }: Pick<Caller, "permissions">, permission: string): boolean =>
   permissions.has(ALL_PERMISSIONS) || permissions.has(permission);
 
 /**
  * Returns all permissions that can be granted: those that routes require, and `*`.
  *
- * @param routePermissions the permissions of all routes; `null` for a route that requires none
+ * @param routePermissions permissions of all routes, `null` for a route that requires none
  */
 export function permissionCatalog(routePermissions: Iterable<string | null>): readonly string[] {
   const names = [...routePermissions].filter((name) => name !== null);
@@ -80,10 +79,10 @@ export function permissionCatalog(routePermissions: Iterable<string | null>): re
 }
 
 /**
- * Returns whether the caller of a streaming response may still receive it. The caller's token must still be valid for the same organization
- * and still have the permission.
+ * Returns whether a streaming response may continue: its caller's token must still be valid for the same organization and have the
+ * permission.
  *
- * @throws UnavailableError when this cannot be checked at the moment
+ * @throws UnavailableError when this cannot be checked right now
  */
 export type StillAllowed = (c: Context<ApiEnv>, permission: string) => Promise<boolean>;
 

@@ -5,15 +5,15 @@ import { createLimiter } from "../../lib/limiter.ts";
 import { upToEntries } from "../../lib/up-to-entries.ts";
 import type { Identified, TokenRejection } from "./identify.ts";
 
-/** Limits how many wrong tokens each sender may send. */
+/** Limits how many wrong tokens a network may send. */
 export interface FailedTokens {
-  /** Returns the state of the sender's limit, as far as this gateway knows. */
+  /** Returns the network's limit as last seen by this gateway, without asking Redis. */
   readonly stateOf: (network: string) => RateLimitState;
-  /** Counts a wrong token. If the same token repeats within a minute, it counts once. */
+  /** Counts a wrong token against the network's limit. A token that is repeated within a minute counts once. */
   readonly note: (network: string, token: string) => Promise<RateLimitState>;
   /**
-   * Looks up a token. If its sender is over the limit, the lookup may have to wait: only a few such lookups run at a time, round-robin
-   * between senders. A token that was right recently does not wait. Returns `undefined` if too many lookups of the sender are waiting.
+   * Looks up a token with `identify`. While the network is over its limit, only a few lookups run at a time, round-robin between networks.
+   * A recently valid token never waits. Returns `undefined` if too many lookups of the network are already waiting.
    */
   readonly lookUp: (
     network: string,
@@ -26,17 +26,16 @@ const REMEMBERED_MS = 60_000;
 const RIGHT_FOR_MS = 600_000;
 const MAX_NETWORKS = 10_000;
 const MAX_TOKENS = 50_000;
-/** Maximum number of concurrent lookups for senders over the limit. It leaves enough database connections for other requests. */
+/** Maximum concurrent lookups for networks over their limit. It leaves enough database connections for other requests. */
 const LOOK_UPS_AT_ONCE = 8;
-/** Maximum number of waiting lookups per sender. */
+/** Maximum waiting lookups per network. Further ones are rejected. */
 const MAX_WAITING = 256;
 
 /**
- * Creates the limit for wrong tokens of one sender. Many callers may share an address, so a right token is never rejected because of wrong
- * ones. When a sender is over the limit, its wrong tokens receive 429 and its lookups are throttled. That is enough, because keys are too
- * long to guess.
+ * Limits wrong tokens per network. Many callers may share an address, so a valid token is never rejected because of wrong ones. Over the
+ * limit, wrong tokens receive 429 and lookups are throttled. That is enough, because keys are too long to guess.
  *
- * All gateways share the limit. Each gateway learns that the limit is used up from the next wrong token that it receives.
+ * Gateways count together in Redis. A gateway learns that a limit is exhausted when it counts the next wrong token itself.
  */
 export function createFailedTokens(limiter: RateLimiter): FailedTokens {
   const states = new LRUCache<string, { readonly state: RateLimitState; readonly endsAtMs: number }>(

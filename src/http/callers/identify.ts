@@ -13,13 +13,13 @@ import { isId } from "../../lib/ids.ts";
 import { ACCESS_TOKEN_ISSUER, type AccessTokens } from "./access-tokens.ts";
 import type { OidcIssuer } from "./oidc.ts";
 
-/** The verified identity behind a token. `limitedAs` is the key of its rate limit. */
+/** Verified identity behind a token. `limitedAs` is the key of its rate limit. */
 export type Identified = { readonly limitedAs: string } & (
   | { readonly by: "apiKey" | "accessToken"; readonly key: KnownKey }
   | {
       readonly by: "oidc";
       readonly expiresAtMs: number;
-      /** The account in its organization. `undefined` if neither the token nor its caller names an organization. */
+      /** The account in the requested organization. `undefined` if neither the token nor the caller names an organization. */
       readonly account: KnownAccount | undefined;
     }
   | { readonly by: "boundToken"; readonly account: KnownAccount }
@@ -27,8 +27,8 @@ export type Identified = { readonly limitedAs: string } & (
 );
 
 /**
- * Why a token was rejected. `unknown` stands for every reason except two: a complete key that is no longer valid, and a subject without an
- * identity.
+ * Reason for rejecting a token. `unknown` covers every reason except two that are safe to reveal: a complete key that is no longer valid,
+ * and a subject without an identity.
  */
 export interface TokenRejection {
   readonly by: "nobody";
@@ -38,14 +38,13 @@ export interface TokenRejection {
 /**
  * Identifies the caller behind a bearer token.
  *
- * @param named the organization that the caller names, for a token of another issuer that names none
+ * @param named organization that the request names, used if the token of another issuer names none
  */
 export type Identify = (token: string, named?: string) => Promise<Identified | TokenRejection>;
 
 export interface IdentifyDeps {
   readonly callers: Callers;
   readonly accessTokens: AccessTokens;
-  /** The trusted issuer of other tokens. `undefined` if there is none. */
   readonly oidc: OidcIssuer | undefined;
   readonly clock: Clock;
 }
@@ -53,7 +52,7 @@ export interface IdentifyDeps {
 const MAX_KEY_CHARS = 1_024;
 const UNKNOWN: TokenRejection = { by: "nobody", why: "unknown" };
 
-/** Creates a function that verifies bearer tokens. The token's issuer or format decides how it is verified. */
+/** Creates a function that verifies bearer tokens. The format and the claimed issuer of a token decide how it is verified. */
 export function createIdentify({ callers, accessTokens, oidc, clock }: IdentifyDeps): Identify {
   const isActive = (key: KnownKey): boolean => key.expiresAtMs > clock();
 
@@ -94,7 +93,7 @@ export function createIdentify({ callers, accessTokens, oidc, clock }: IdentifyD
   };
 }
 
-/** Returns the issuer that the token claims, or `undefined` if it is not a JSON Web Token. */
+/** Returns the token's unverified issuer claim, or `undefined` if the token is not a JSON Web Token. */
 function parseIssuer(token: string): string | undefined {
   if (!token.startsWith("ey")) return undefined;
   try {

@@ -13,16 +13,15 @@ import { PUBLIC_KEY_ALGORITHMS } from "../../verify/token/jwt-settings.ts";
 /** The verified claims of a token from another issuer. */
 export interface IssuerToken {
   readonly subject: string;
-  /** Organization of the token, from its claim or the operator's setting. `undefined` if neither names one. */
+  /** From the token's claim or the operator's setting. `undefined` if neither names an organization. */
   readonly organizationId: string | undefined;
   readonly expiresAtMs: number;
 }
 
-/** Verifies tokens of another issuer. */
 export interface OidcIssuer {
   readonly issuer: string;
   /**
-   * Returns the claims of a token that this issuer signed for Inlet, or `undefined` for any other token.
+   * Returns the claims if this issuer signed the token for Inlet, otherwise `undefined`.
    *
    * @throws UnavailableError when the issuer's keys cannot be fetched
    */
@@ -32,32 +31,32 @@ export interface OidcIssuer {
 /** Accepted signature algorithms. Shared secrets (`HS…`) and `none` are excluded. */
 const ALGORITHMS = [...PUBLIC_KEY_ALGORITHMS, "Ed25519"];
 
-/** Allowed difference between the issuer's clock and ours, in seconds. */
+/** Tolerated difference between the issuer's clock and ours. */
 const CLOCK_TOLERANCE_SECONDS = 30;
-/** Time after which the issuer's keys are fetched again, so that withdrawn keys stop working. */
+/** Age at which the issuer's keys are fetched again, so that withdrawn keys stop working. */
 const KEYS_MAX_AGE_MS = 600_000;
-/** Minimum time between fetches that an unknown key id triggers. It is limited because anyone can invent key ids. */
+/** Minimum time between fetches caused by unknown key ids. Anyone can invent key ids, so these fetches need a limit. */
 const UNKNOWN_KEY_COOLDOWN_MS = 30_000;
-/** Time after a failed request during which the issuer is not called. */
+/** After a failed request, the issuer is not called for this long. */
 const FAILURE_COOLDOWN_MS = 1_000;
-/** Maximum length of `sub`, as in OpenID Connect Core 1.0, section 2. */
+/** Maximum length of `sub` (OpenID Connect Core 1.0, section 2). */
 const MAX_SUBJECT_CHARS = 255;
 
 export interface OidcOptions {
-  /** URL of the issuer, exactly as the issuer writes it. It is compared character by character. */
+  /** Exactly as the issuer spells it in its tokens. It is compared character by character. */
   readonly issuer: string;
   readonly audience: string;
-  /** Name of the claim that contains an organization's id. */
+  /** Name of the claim with the organization's id. */
   readonly organizationClaim?: string | undefined;
-  /** Organization for tokens without that claim. */
+  /** Organization for tokens without the organization claim. */
   readonly organizationId?: string | undefined;
   readonly clock: Clock;
   readonly unknownKeyCooldownMs?: number;
 }
 
 /**
- * Creates a verifier that uses the keys which the issuer publishes (OpenID Connect Discovery 1.0, section 4; RFC 7517). The keys are
- * fetched when the first token arrives. Issuers in private networks are allowed, because the operator configures the issuer.
+ * Verifies tokens with the keys that the issuer publishes (OpenID Connect Discovery 1.0, section 4; RFC 7517). Keys are fetched when the
+ * first token arrives. The issuer may be in a private network, because the operator configures it.
  */
 export function createOidcIssuer({
   issuer,
@@ -105,7 +104,7 @@ export function createOidcIssuer({
       return await keys(header, token);
     } catch (error) {
       if (isTokenError(error)) throw error;
-      // Recent keys remain usable. If they are old, the issuer may have moved them, so the next token triggers a new discovery.
+      // Fresh keys remain usable after a failure. Old keys may have moved to another URL, so the next token triggers a new discovery.
       if (!keys?.fresh) known = undefined;
       throw new UnavailableError(`the keys of ${issuer} cannot be fetched`, { cause: error });
     }
@@ -141,7 +140,7 @@ export function createOidcIssuer({
 const discoveryUrl = (issuer: string): string =>
   `${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`;
 
-/** Returns whether the token is at fault: the issuer's keys are available, but the token does not match any of them. */
+/** Returns whether the token itself is invalid: the issuer's keys are available, but none of them matches. */
 const isTokenError = (error: unknown): boolean =>
   error instanceof errors.JWKSNoMatchingKey ||
   error instanceof errors.JWKSMultipleMatchingKeys ||
@@ -158,8 +157,9 @@ const DOCUMENT_TIMEOUT_MS = 3_000;
 const MAX_DOCUMENT_BYTES = 1024 * 1024;
 
 /**
- * Fetches a JSON document from the issuer: within three seconds, up to 1 MiB and without redirects.
- * @throws Error when that fails
+ * Fetches a JSON document from the issuer within three seconds, up to 1 MiB, without following redirects.
+ *
+ * @throws Error if the request fails or a limit is exceeded
  */
 async function fetchJson(url: string): Promise<unknown> {
   const response = await fetch(url, {

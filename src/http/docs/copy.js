@@ -1,5 +1,5 @@
-// Adds a copy button to each code block. The button is missing if the page is loaded from another machine without TLS, because browsers
-// then offer no clipboard.
+// Adds a copy button to each code block. Browsers offer no clipboard to pages from another machine without TLS, so the button is omitted
+// there.
 
 const COPIED_MS = 2_000;
 

@@ -7,12 +7,12 @@ import type { RequestEnv } from "../context.ts";
 import { layout, missingPage, searchPage } from "./layout.ts";
 import { type Library, openLibrary } from "./library.ts";
 
-/** Content security policy. It allows only resources of this gateway, and forbids inline scripts and framing. */
+/** Content security policy: allows only resources of this gateway, no inline scripts and no framing. */
 const POLICY = {
   defaultSrc: ["'none'"],
   scriptSrc: ["'self'"],
   styleSrc: ["'self'"],
-  // `data:` is needed because the style sheet of the API reference embeds its icons.
+  // The style sheet of the API reference embeds its icons as `data:` URLs.
   imgSrc: ["'self'", "data:"],
   connectSrc: ["'self'"],
   baseUri: ["'none'"],
@@ -20,7 +20,7 @@ const POLICY = {
   frameAncestors: ["'none'"],
 };
 
-/** Page of the API reference. Its URLs are relative, so that the page works behind a proxy that adds a path prefix. */
+/** Page of the API reference. Its URLs are relative because a reverse proxy may add a path prefix. */
 const REFERENCE = `<!doctype html>
 <html lang="en">
   <head>
@@ -42,7 +42,6 @@ const { resolve } = createRequire(import.meta.url);
 const JAVASCRIPT = "text/javascript; charset=utf-8";
 const CSS = "text/css; charset=utf-8";
 
-/** Assets of the pages. Most files of the API reference come from the package `swagger-ui-dist`. */
 const ASSETS = {
   "copy.js": { file: new URL("./copy.js", import.meta.url), type: JAVASCRIPT },
   "docs.css": { file: new URL("./docs.css", import.meta.url), type: CSS },
@@ -52,7 +51,6 @@ const ASSETS = {
   "reference.js": { file: new URL("./reference.js", import.meta.url), type: JAVASCRIPT },
 } as const;
 
-/** Images in the pages. */
 const IMAGES = {
   "console.png": { file: new URL("../../docs/images/console.png", import.meta.url), type: "image/png" },
 } as const;
@@ -60,13 +58,13 @@ const IMAGES = {
 const CACHE_CONTROL = "public, max-age=3600";
 const MAX_QUERY_CHARS = 200;
 
-/** Serves `/docs`: the guides, a page per provider, a search page, and the API reference. */
+/** Serves `/docs`: the guides, one page per provider, the search and the API reference. */
 export function createDocs({ presets }: { readonly presets: Presets }): Hono<RequestEnv> {
   const docs = new Hono<RequestEnv>();
   const secure = secureHeaders({ contentSecurityPolicy: POLICY, xFrameOptions: "DENY" });
   docs.use("/docs", secure);
   docs.use("/docs/*", secure);
-  // The library is opened on the first request, because most gateways never serve it.
+  // Opened on the first request, because most gateways never serve documentation.
   let opened: Library | undefined;
   const library = (): Library => (opened ??= openLibrary(presets));
 

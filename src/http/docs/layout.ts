@@ -3,7 +3,7 @@ import { addressFrom, type DocsPage, type Hit, type Library, toRoot } from "./li
 
 type Html = ReturnType<typeof html>;
 
-/** Renders a documentation page with the list of all pages and a search form. */
+/** Renders a documentation page together with the page list and the search form. */
 export function layout(library: Library, page: DocsPage): Html {
   const headings = page.headings.length > 1 ? page.headings : [];
   return frame(
@@ -20,7 +20,6 @@ export function layout(library: Library, page: DocsPage): Html {
   );
 }
 
-/** Renders search results. */
 export function searchPage(library: Library, words: string, hits: readonly Hit[]): Html {
   const found =
     hits.length === 0 ? "No results" : `${hits.length} ${hits.length === 1 ? "result" : "results"}`;
@@ -46,7 +45,6 @@ export function searchPage(library: Library, words: string, hits: readonly Hit[]
   );
 }
 
-/** Renders the 404 page. */
 export const missingPage = (library: Library, path: string): Html =>
   frame(
     library,

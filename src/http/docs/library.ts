@@ -5,23 +5,23 @@ import type { Presets } from "../../verify/presets.ts";
 import { type Rendered, renderMarkdown } from "./markdown.ts";
 import { presetPage } from "./preset-page.ts";
 
-/** A page of the documentation: a guide or a provider page. */
+/** A documentation page: a guide or a provider page. */
 export interface DocsPage extends Rendered {
-  /** Path below `/docs`, for example `settings` or `presets/stripe`. Empty for the start page. */
+  /** Path below `/docs`, such as `settings` or `presets/stripe`. Empty for the start page. */
   readonly path: string;
 }
 
-/** A group in the list of pages: a heading of the start page, with the pages linked below it. */
+/** A heading of the start page and the pages linked below it. */
 export interface DocsGroup {
   readonly title: string;
   readonly paths: readonly string[];
 }
 
-/** A search result with the text around the match. */
+/** A search result with an excerpt around the match. */
 export interface Hit {
   readonly page: string;
   readonly path: string;
-  /** URL fragment of the section. Empty for the beginning of the page. */
+  /** URL fragment of the section. Empty for the top of the page. */
   readonly id: string;
   readonly title: string;
   readonly text: string;
@@ -31,22 +31,22 @@ export interface Library {
   readonly groups: readonly DocsGroup[];
   readonly titleOf: (path: string) => string | undefined;
   readonly page: (path: string) => DocsPage | undefined;
-  /** Finds sections that contain all search words, or words that start with them. The best match comes first. */
+  /** Finds sections that contain every search word or a word that starts with it. The best match comes first. */
   readonly search: (words: string) => Promise<readonly Hit[]>;
 }
 
 const FOLDER = new URL("../../docs/", import.meta.url);
 const MAX_HITS = 30;
 const EXCERPT_CHARS = 240;
-/** Maximum number of search words. Each word scans the whole index, and the search is public. */
+/** Further search words are ignored. Each word scans the whole index, and the search is public. */
 const MAX_WORDS = 8;
 const PROVIDER_RANK = 0.3;
 
 const tokenize: (text: string) => string[] = MiniSearch.getDefault("tokenize");
 
 /**
- * Opens the pages in `src/docs` and one page per provider. The source files are read at once. A page is rendered when it is first
- * requested. The first search renders all pages, which takes some tenths of a second, so it yields to the event loop after each page.
+ * Opens the guides in `src/docs` and generates a page per provider. Pages are rendered on their first request. The first search renders all
+ * of them, which takes some tenths of a second, so it yields to the event loop after each page.
  */
 export function openLibrary(presets: Presets): Library {
   const files = readdirSync(FOLDER).filter((file) => file.endsWith(".md"));
@@ -83,7 +83,7 @@ export function openLibrary(presets: Presets): Library {
   };
 }
 
-/** Returns the relative URL from a page to the start page. It is relative because a proxy may add a path prefix. */
+/** Returns the relative URL from a page to the start page. URLs are relative because a reverse proxy may add a path prefix. */
 export const toRoot = (path: string): string =>
   `${"../".repeat(path === "" ? 0 : path.split("/").length)}docs`;
 
@@ -94,8 +94,7 @@ export const addressFrom = (from: string, to: string): string =>
 const pathOf = (file: string): string => (file === "index.md" ? "" : file.replace(/\.md$/, ""));
 
 /**
- * Returns a function that converts links between files to links between pages. The function returns `undefined` for files that are not
- * served.
+ * Returns a function that converts links between source files to links between pages. It returns `undefined` for files that are not served.
  */
 function addressIn(from: string) {
   return (href: string): string | undefined => {
@@ -111,7 +110,7 @@ function addressIn(from: string) {
   };
 }
 
-/** Returns the groups of pages that the start page lists. */
+/** Returns the page groups that the start page lists. */
 function groupsOf(index: string): readonly DocsGroup[] {
   return index
     .split(/^## /m)
@@ -133,7 +132,7 @@ async function indexOf(paths: readonly string[], pageOf: Library["page"]): Promi
       prefix: ({ length }) => length > 1,
       tokenize: (text) => [...new Set(tokenize(text))].slice(0, MAX_WORDS),
       boost: { title: 4, page: 2 },
-      // Guides rank above provider pages, because those are many and similar.
+      // Guides rank above the provider pages, which are numerous and similar.
       boostDocument: (key: string) => (key.startsWith("presets/") ? PROVIDER_RANK : 1),
     },
   });
@@ -145,7 +144,7 @@ async function indexOf(paths: readonly string[], pageOf: Library["page"]): Promi
   return index;
 }
 
-/** Returns the part of the text around the first match. */
+/** Returns an excerpt of the text around the first match. */
 function excerpt(text: string, terms: readonly string[]): string {
   const plain = text.replaceAll(/\s+/g, " ").trim();
   const places = terms.map((term) => plain.toLowerCase().indexOf(term)).filter((at) => at >= 0);

@@ -1,27 +1,26 @@
 import { Marked, type Token, type Tokens } from "marked";
 
-/** A section that the search can find: the text below a heading, or a table row about one name. */
+/** A section that the search can find: the text below a heading, or a table row that describes one name. */
 export interface Place {
-  /** URL fragment of the section. Empty for the beginning of the page. */
+  /** URL fragment of the section. Empty for the top of the page. */
   readonly id: string;
   readonly title: string;
   readonly text: string;
 }
 
-/** A rendered page. */
 export interface Rendered {
   readonly title: string;
   readonly html: string;
   readonly places: readonly Place[];
-  /** Headings of level two, for the table of contents. */
+  /** Level-two headings, for the table of contents. */
   readonly headings: readonly { readonly id: string; readonly title: string }[];
 }
 
 /**
- * Renders GitHub-flavored Markdown as HTML. Headings have the same anchors as on GitHub. If the first code span of a table row is a name,
- * that name becomes the row's anchor. So a page can link to a setting, an error or a metric.
+ * Renders GitHub-flavored Markdown as HTML, with the same heading anchors as GitHub. A table row about a setting, an error or a metric gets
+ * its name as anchor, so that other pages can link to it.
  *
- * @param addressOf returns the URL of a link or image, or `undefined` to show only its text
+ * @param addressOf returns the URL of a link or image, or `undefined` to render only its text
  */
 export function renderMarkdown(text: string, addressOf: (href: string) => string | undefined): Rendered {
   const ids = new Set<string>();
@@ -75,7 +74,7 @@ export function renderMarkdown(text: string, addressOf: (href: string) => string
   return { title, html, places, headings };
 }
 
-/** Returns the sections of a page, each with the text up to the next heading. Table rows with a name are sections too. */
+/** Splits a page into its sections. Each heading and each table row with a name starts one. */
 function placesOf(tokens: readonly Token[], title: string): readonly Place[] {
   const places: { id: string; title: string; text: string }[] = [{ id: "", title, text: "" }];
   for (const token of tokens) {
@@ -97,7 +96,7 @@ function placesOf(tokens: readonly Token[], title: string): readonly Place[] {
   return places.map((place) => ({ ...place, id: place.id.replace(/^row:/, "") }));
 }
 
-/** Returns the name that a table row is about: the code span that fills its first or second cell. */
+/** Returns the name that a table row describes: the code span that fills its first or second cell. */
 function rowName(row: readonly Tokens.TableCell[]): string | undefined {
   for (const { tokens } of row.slice(0, 2)) {
     const [first] = tokens;
@@ -109,7 +108,6 @@ function rowName(row: readonly Tokens.TableCell[]): string | undefined {
 const isHeading = (token: Token): token is Tokens.Heading => token.type === "heading";
 const isTable = (token: Token): token is Tokens.Table => token.type === "table";
 
-/** Converts Markdown to plain text. */
 function plainText(tokens: readonly Token[]): string {
   return tokens
     .map((token): string => {
@@ -127,7 +125,7 @@ function plainText(tokens: readonly Token[]): string {
     .join("");
 }
 
-/** Returns the anchor that GitHub gives a heading. */
+/** Returns the anchor that GitHub generates for a heading. */
 const headingId = (title: string): string =>
   title
     .toLowerCase()

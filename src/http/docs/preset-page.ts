@@ -1,9 +1,6 @@
 import type { Preset, Presets } from "../../verify/presets.ts";
 
-/**
- * Returns the page of a provider as Markdown. The page explains step by step how to receive webhooks, and lists weaknesses of the
- * provider's verification.
- */
+/** Generates a provider's page as Markdown: how to receive its webhooks, and the weaknesses of its verification. */
 export function presetPage(preset: Preset): string {
   const { documentationUrl, notes, secret, otherSecrets, handshakes } = preset;
   const title = escapeMarkdown(preset.title);
@@ -92,7 +89,7 @@ ${weaknesses(preset)
 `;
 }
 
-/** Returns the preset's sample delivery as an HTTP request. Backticks are indented so that they cannot end the code block. */
+/** Formats the preset's sample delivery as an HTTP request. Backticks are indented so that they cannot end the code block. */
 function sampleText({ sample }: Preset): string {
   const headers = Object.entries(sample.headers).map(([name, value]) => `${name}: ${value}`);
   const query = new URLSearchParams(sample.query).toString();
@@ -100,7 +97,6 @@ function sampleText({ sample }: Preset): string {
   return lines.join("\n").replaceAll(/^`/gm, " `");
 }
 
-/** Escapes text for Markdown. */
 const escapeMarkdown = (text: string): string => text.replaceAll(/[\\`*_[\]<>~|:]/g, "\\$&");
 
 const pathCell = (path: string | undefined): string =>
@@ -128,7 +124,7 @@ function describeWeakness({ scheme, toleranceSeconds }: Preset["verification"]):
   }
 }
 
-/** Returns the table of all providers, which is part of the guide on senders. */
+/** Generates the table of all providers in the guide on senders. */
 export function renderPresetTable(presets: Presets): string {
   const rows = [...presets.values()].map(({ preset, title, verification, secret, handshakes }) =>
     [

@@ -1,5 +1,5 @@
-// Script of the page `/docs/reference`, which uses Swagger UI. Swagger UI needs seconds for a document of this size, so it first receives
-// only a summary of each operation. The rest of an operation is loaded when it is opened.
+// Script of `/docs/reference`, which uses Swagger UI. Swagger UI needs seconds to process our whole API description, so it first gets only
+// a summary per operation and loads the rest when the user opens the operation.
 
 /** Fields of an operation that the list of operations shows. */
 const HEAD = ["operationId", "summary", "tags", "deprecated", "security", "servers"];
@@ -63,7 +63,7 @@ window.addEventListener("load", () => {
     statePlugins: {
       layout: {
         wrapSelectors: {
-          // Shows matching operations even if their group is collapsed.
+          // Shows matching operations even in a collapsed group.
           isShown:
             (isShown, { layoutSelectors }) =>
             (_, thing, ...rest) =>
@@ -81,7 +81,7 @@ window.addEventListener("load", () => {
     defaultModelsExpandDepth: -1,
     filter: true,
     validatorUrl: null,
-    // A token that the user enters must not be stored, so it is lost when the page is closed.
+    // A token that the user enters must not be stored in the browser.
     persistAuthorization: false,
     presets: [window.SwaggerUIBundle.presets.apis],
     plugins: [heads, search],
@@ -94,13 +94,13 @@ const mapValues = (object, map) =>
 const pick = (object, names) =>
   Object.fromEntries(Object.entries(object).filter(([name]) => names.includes(name)));
 
-/** Returns the search text. Swagger UI uses `true` instead of a text before the first input. */
+/** Swagger UI returns `true` instead of a search text until the user types one. */
 const phraseOf = (layoutSelectors) => {
   const phrase = layoutSelectors.currentFilter();
   return typeof phrase === "string" ? phrase : "";
 };
 
-/** Returns whether every word occurs in the operation's method, path, names or group. */
+/** Returns whether each search word occurs in the operation's method, path, names or group. */
 function fits(one, tag, phrase) {
   const names = ["operationId", "summary"].map((name) => one.getIn(["operation", name]));
   const text = [one.get("method"), one.get("path"), ...names, tag].join(" ").toLowerCase();
@@ -111,8 +111,8 @@ function fits(one, tag, phrase) {
 }
 
 /**
- * Replaces the references in a part of the document with the objects that they refer to. A reference to an enclosing object is replaced
- * with a note, because it would never end.
+ * Replaces references in a part of the API description with the referenced objects. A recursive reference becomes a note, because expanding
+ * it would never end.
  */
 function resolve(whole, part, open) {
   if (Array.isArray(part)) return part.map((one) => resolve(whole, one, open));

@@ -4,64 +4,54 @@ import { type Head, PlainRequest, readHead } from "./plain-request.ts";
 
 export interface FastPathDeps {
   /**
-   * Handles a request, or returns false without side effects. If the request has an unread body, the handler must send the reply before it
-   * returns. It may send other replies later.
+   * Handles a request, or returns false without side effects. A request with an unread body must be answered before this returns; other
+   * replies may follow later.
    */
   readonly answer: (request: PlainRequest, reply: PlainReply) => boolean;
-  /**
-   * Hands a connection off to `node:http` permanently. Bytes that were received but not answered are pushed back, so that `node:http` reads
-   * them.
-   */
+  /** Hands a connection off to `node:http` permanently. Bytes that were received but not answered have been pushed back to the socket. */
   readonly handOffToNode: (socket: Socket) => void;
-  /** Timeout for the first request of a new connection, in milliseconds. */
+  /** Timeout for the first request of a connection, in milliseconds. */
   readonly firstRequestMs: number;
-  /**
-   * Timeout for an idle connection after a response, in milliseconds. It also limits the time in which the operating system must accept the
-   * response.
-   */
+  /** Idle timeout of a connection after a response, in milliseconds. It also bounds how long the kernel may take to accept the response. */
   readonly keepAliveMs: number;
 }
 
 /**
- * Interval at which all connections are checked for timeouts. A timer per connection would have to be reset on each read and write, which
- * would cost 0.5 µs per request.
+ * Interval of the timeout check of all connections, in milliseconds. One timer per connection would cost 0.5 µs per request, because each
+ * read and write resets it.
  */
 const CHECK_INTERVAL_MS = 1_000;
 
-/** Reads requests from connections, until a connection is handed off to `node:http`. */
+/** Reads requests from connections until it hands a connection off to `node:http`. */
 export interface FastPath {
   readonly take: (socket: Socket) => void;
-  /** Makes every response from now on close its connection. */
+  /** From now on, every response closes its connection. */
   readonly answerLast: () => void;
-  /**
-   * Closes connections that had a response and have no request in flight. Connections whose first request is not complete are handed off to
-   * `node:http`.
-   */
+  /** Closes connections that are idle after a response. Connections whose first request is incomplete are handed off to `node:http`. */
   readonly closeIdle: () => void;
   readonly closeAll: () => void;
 }
 
-/** Maximum size of head and body together. It is the size of one socket read. */
+/** Maximum size of a request's head and body together, in bytes. It equals one socket read. */
 const MAX_REQUEST_BYTES = 64 * 1024;
 /**
- * Maximum number of pieces in which a request may arrive. If a request needs more pieces or more time, its sender is slow, and `node:http`
- * has timeouts for that.
+ * Maximum number of socket reads per request. A sender that needs more, or more than `PIECES_MS`, is slow and handed off to `node:http`,
+ * which has timeouts for slow senders.
  */
 const MAX_PIECES = 64;
 const PIECES_MS = CHECK_INTERVAL_MS;
 /**
- * How long to continue reading after an early response. If the socket closed at once, a sender that is still sending could miss the
+ * Time to continue reading after an early response. If the socket were closed at once, a client that is still sending could miss the
  * response.
  */
 const DRAIN_MS = CHECK_INTERVAL_MS;
-/** Maximum size of all incomplete requests together, according to their headers. Requests above it are handed off to `node:http`. */
+/** Maximum total size of incomplete requests in bytes, as announced in their headers. Further ones are handed off to `node:http`. */
 const MAX_PARTIAL_BYTES = 16 * 1024 * 1024;
 
 /**
- * Creates a reader of requests that does without the parser, streams and objects of `node:http`. Those cost as much CPU time as the rest of
- * a small delivery.
- * It reads short, plain requests (see `readHead`). Of long requests it reads only the head, so that they can be rejected early. At the
- * first request of any other form, the connection is handed off to `node:http` for good, with all its bytes.
+ * Reads requests without the parser, streams and objects of `node:http`, which would cost as much CPU time as the rest of a small delivery.
+ * It reads only short, plain requests (see `readHead`). For requests with a large body it reads just the head, so that they can be rejected
+ * early. On any other request, it hands the connection off to `node:http` for good.
  */
 export function createFastPath(deps: FastPathDeps): FastPath {
   const connections = new Set<Connection>();
@@ -99,17 +89,17 @@ export function createFastPath(deps: FastPathDeps): FastPath {
 interface Shared extends FastPathDeps {
   readonly keepAlive: string;
   isLast: boolean;
-  /** Number of timeout checks so far. */
+  /** Number of timeout checks so far. Connections use it as a clock. */
   checks: number;
   partialBytes: number;
 }
 
 interface Connection extends Pick<FastPath, "closeIdle">, Pick<ReplyTarget, "destroy"> {
-  /** Closes the connection if it has been idle for too long. */
+  /** Closes the connection if its timeout has expired. */
   readonly checkIdle: () => void;
 }
 
-/** A request that has not arrived completely. */
+/** A request of which only a part has arrived. */
 interface PartialRequest {
   readonly head: Head;
   readonly pieces: Buffer[];
@@ -121,15 +111,13 @@ const getRequestBytes = ({ bytes, bodyBytes }: Head): number => bytes + bodyByte
 /**
  * Reads the requests of one connection.
  *
- * @param onGone called once, when the connection has closed or was handed off to `node:http`
+ * @param onGone called once, when the connection closes or is handed off to `node:http`
  */
 function readFrom(socket: Socket, shared: Shared, onGone: () => void): Connection {
   let state: "reading" | "answering" | "flushing" | "ending" | "left" = "reading";
   let wasAnswered = false;
   let hasEnded = false;
-  /** Whether the reply to the current request closes the connection. */
   let closes = false;
-  /** Whether the body of the current request is discarded. */
   let isUnread = false;
   let partialRequest: PartialRequest | undefined;
   let expiresAtCheck = 0;
@@ -139,7 +127,7 @@ function readFrom(socket: Socket, shared: Shared, onGone: () => void): Connectio
     else if (state !== "ending") pushBack(bytes);
   };
 
-  /** Pauses reading until the current request has its response. The bytes are read again after that, and so is the end of the stream. */
+  /** Pauses the socket until the current request is answered. After that, the bytes and the end of the stream are read again. */
   function pushBack(bytes: Buffer): void {
     socket.pause();
     socket.unshift(bytes);
@@ -162,7 +150,7 @@ function readFrom(socket: Socket, shared: Shared, onGone: () => void): Connectio
     partialRequest = { head, pieces: [bytes], missing: getRequestBytes(head) - bytes.length };
     shared.partialBytes += getRequestBytes(head);
     expireAfter(PIECES_MS);
-    // Reads the remote address now, because a socket that has closed no longer knows it unless it was read before.
+    // Cache the remote address now, because a closed socket can no longer look it up.
     void socket.remoteAddress;
   }
 
@@ -183,13 +171,13 @@ function readFrom(socket: Socket, shared: Shared, onGone: () => void): Connectio
   /**
    * Passes a complete request to the handler.
    *
-   * @param bytes the request, possibly followed by others
+   * @param bytes the request, possibly followed by further requests
    */
   function answer(head: Head, bytes: Buffer): void {
     state = "answering";
     closes = head.closes;
     const end = getRequestBytes(head);
-    // Copies the bytes of the next requests, because the memory of this request's body may be freed early.
+    // Copy the bytes of the following requests, because the memory of this request's body may be freed early.
     if (bytes.length > end) pushBack(Buffer.from(bytes.subarray(end)));
     const request = new PlainRequest(head, bytes.subarray(head.bytes, end), socket);
     if (shared.answer(request, new PlainReply(target))) return;
@@ -206,7 +194,8 @@ function readFrom(socket: Socket, shared: Shared, onGone: () => void): Connectio
   }
 
   /**
-   * Handles a request whose sender disconnected before it was complete. As for all other requests, the handler decides about the response.
+   * Handles a request whose client disconnected before sending all of it. The handler still decides about the response, so that it can
+   * count the request.
    */
   function answerIncomplete(request: PartialRequest): void {
     const { head } = request;
@@ -217,8 +206,8 @@ function readFrom(socket: Socket, shared: Shared, onGone: () => void): Connectio
   }
 
   /**
-   * Whether the connection closes after the current reply. Once true, it stays true, because a reply that announces the close must be the
-   * last one.
+   * Whether the current reply closes the connection. This never changes back to false, because no reply may follow one with `Connection:
+   * close`.
    */
   const isLast = (): boolean => shared.isLast || closes || hasEnded;
   const target: ReplyTarget = {
@@ -252,7 +241,6 @@ function readFrom(socket: Socket, shared: Shared, onGone: () => void): Connectio
     socket.end();
   }
 
-  /** Closes the connection once the response has been sent. */
   function endSoon(): void {
     state = "ending";
     socket.destroySoon();
@@ -290,7 +278,7 @@ function readFrom(socket: Socket, shared: Shared, onGone: () => void): Connectio
     ["data", onData],
     ["end", onEnd],
     ["close", onClose],
-    // An error needs no handling, because `close` follows it.
+    // Errors need no handling here, because `close` always follows.
     ["error", () => {}],
   ] as const;
   for (const [event, listener] of listeners) socket.on(event, listener);

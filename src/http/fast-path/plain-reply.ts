@@ -1,17 +1,16 @@
 import { STATUS_CODES, validateHeaderName, validateHeaderValue } from "node:http";
 
-/** The connection to which a reply is written. */
 export interface ReplyTarget {
   /**
-   * Appends the `Connection` header to `head`, then writes head and body.
+   * Adds the `Connection` header to `head` and writes the reply.
    *
-   * @param closes whether to close the connection after this reply
+   * @param closes whether to close the connection afterwards
    */
   readonly reply: (head: string, body: string, closes: boolean) => void;
   readonly destroy: () => void;
 }
 
-/** The response to a request that was read on the fast path. */
+/** The response to a request from the fast path. */
 export class PlainReply {
   headersSent = false;
   readonly #target: ReplyTarget;
@@ -21,11 +20,11 @@ export class PlainReply {
   }
 
   /**
-   * Sends the complete reply. The `Date` and `Connection` headers are added automatically.
+   * Sends the complete reply. Adds the `Date` and `Connection` headers.
    *
-   * @param lines header lines that need no validation, each with its line end
-   * @param headers other headers with lowercase names; `connection` can only be `close`
-   * @param body the body; its size must match the length in `lines`, and it must be empty for a 204
+   * @param lines trusted header lines, each with its line end
+   * @param headers further headers with lowercase names; `connection` can only be `close`
+   * @param body must match the content length in `lines`, and be empty for status 204
    * @throws TypeError for an invalid header, before any byte is sent
    */
   send(status: number, lines: string, headers: Readonly<Record<string, string>>, body = ""): void {
@@ -50,7 +49,7 @@ export class PlainReply {
 
 const OK = "HTTP/1.1 200 OK\r\n";
 
-/** The `Date` header of the current second. It is cached because thousands of replies may be sent within one second. */
+/** The `Date` header of the current second, cached because thousands of replies may be sent per second. */
 let last = { second: 0, text: "" };
 
 function dateHeader(): string {

@@ -1,40 +1,39 @@
 import type { Socket } from "node:net";
 import { ValueCollector } from "../../event/values.ts";
 
-/** Maximum size of a request head. Longer heads are rare and handed off to `node:http`. */
+/** Maximum size of a request head in bytes. Longer ones are rare and handed off to `node:http`. */
 const MAX_HEAD_BYTES = 4 * 1024;
 /**
- * Matches request heads that the fast path accepts: a small, unambiguous subset of RFC 9112. The target is a path, each header name is
- * directly followed by a colon, values are visible ASCII, and every line ends with CRLF.
+ * Request heads that the fast path accepts: a small, unambiguous subset of RFC 9112. The target is a path, a colon directly follows each
+ * header name, values are visible ASCII, and lines end with CRLF.
  */
 const HEAD = /^POST \/[!-~]* HTTP\/1\.1\r\n(?:[!#$%&'*+.^_`|~\dA-Za-z-]+:[\t -~]*\r\n)+\r\n$/;
 const HEAD_END = Buffer.from("\r\n\r\n");
 const TARGET_AT = "POST ".length;
 const VERSION = " HTTP/1.1\r\n";
-/** Matches a content length with as many digits as a JavaScript number can represent exactly. */
+/** Content lengths that a JavaScript number represents exactly: at most 15 digits. */
 const LENGTH = /^\d{1,15}$/;
 
-/** The parsed head of a request. */
 export interface Head {
   readonly target: string;
-  /** Header values by lowercase name. No name repeats. */
+  /** Header values by lowercase name. Names are unique. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Size of the head, in bytes. The body follows it. */
+  /** Size of the head in bytes, which is the offset of the body. */
   readonly bytes: number;
-  /** Size of the body in bytes, according to the head. */
+  /** Body size in bytes, as announced in the head. */
   readonly bodyBytes: number;
-  /** Whether the client closes the connection after this request. */
+  /** Whether the client wants to close the connection after this request. */
   readonly closes: boolean;
 }
 
 /**
- * Parses the head of a request with exactly the same result as Node (see test/http/fast-path). Returns `undefined` if `node:http` must read
- * the request, for example because it is invalid.
+ * Parses a request head exactly as Node would (compared in test/http/fast-path). Returns `undefined` if `node:http` must read the request,
+ * for example because it is invalid.
  */
 export function readHead(bytes: Buffer): Head | undefined {
   const end = bytes.indexOf(HEAD_END) + HEAD_END.length;
   if (end < HEAD_END.length || end > MAX_HEAD_BYTES) return undefined;
-  // Decodes only the head, because each header value keeps the whole decoded text in memory.
+  // Decode only the head: each header value is a slice that keeps the whole decoded text in memory.
   const text = bytes.toString("latin1", 0, end);
   if (!HEAD.test(text)) return undefined;
   const targetEnd = text.indexOf(" ", TARGET_AT);
@@ -47,10 +46,7 @@ export function readHead(bytes: Buffer): Head | undefined {
   return { target: text.slice(TARGET_AT, targetEnd), headers, bytes: end, bodyBytes: Number(length), closes };
 }
 
-/**
- * Returns whether a header needs Node's parser: it changes how messages are delimited or what happens to the connection, or Node treats it
- * specially.
- */
+/** Returns whether a header requires Node's parser: it affects message framing or the connection, or Node treats it specially. */
 const needsNodeParser = (headers: Head["headers"]): boolean =>
   headers.expect !== undefined ||
   headers.trailer !== undefined ||
@@ -77,14 +73,13 @@ function readHeaders(text: string, from: number, to: number): Record<string, str
 }
 
 /**
- * The state of a request's body:
+ * State of a request's body.
  * - `cut`: the connection ended before the body was complete.
- * - `unread`: the body is too long for the fast path. The handler may reject the request because of its head. Otherwise the request is
- * handed off.
+ * - `unread`: the body is too large for the fast path. The handler may reject the request by its head; otherwise the request is handed off.
  */
 export type BodyState = "whole" | "cut" | "unread";
 
-/** A request with those members of `IncomingMessage` that hooks use. */
+/** The members of `IncomingMessage` that hooks use. */
 export class PlainRequest {
   readonly method = "POST";
   readonly complete = true;
